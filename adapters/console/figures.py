@@ -31,8 +31,12 @@ def money(used: UsageSum) -> str:
     """US dollars, with a mark where the price of some is not known; `$?` where of all."""
     if used.requests and used.unpriced == used.requests:
         return "$?"
-    digits = 4 if used.cost < 1 else 2
-    return f"${used.cost:.{digits}f}{'+?' if used.unpriced else ''}"
+    return f"{dollars(used.cost)}{'+?' if used.unpriced else ''}"
+
+
+def dollars(number: float) -> str:
+    """US dollars: of less than one, hundredths of a cent."""
+    return f"${number:.{4 if number < 1 else 2}f}"
 
 
 def tokens(number: float) -> str:
@@ -44,13 +48,15 @@ def tokens(number: float) -> str:
 
 
 def seconds(number: float) -> str:
-    """`0.05 s`, `4.1 s`, `2 min`, `3 h`, `7 d`."""
+    """`20 ms`, `0.41 s`, `4.1 s`, `2 min`, `3 h`, `7 d`."""
     if number >= 172_800:
         return f"{number / 86_400:.0f} d"
     if number >= 7_200:
         return f"{number / 3_600:.0f} h"
     if number >= 120:
         return f"{number / 60:.0f} min"
+    if number < 0.1:
+        return f"{1000 * number:.0f} ms"
     return f"{number:.2f} s" if number < 1 else f"{number:.1f} s"
 
 

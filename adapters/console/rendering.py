@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp import web
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from adapters.console.figures import clock, day, moment, money, seconds, share, tokens
+from adapters.console.figures import clock, day, dollars, moment, money, seconds, share, tokens
 from adapters.console.logins import form_token
 from adapters.console.routes import Own, Visit
 from adapters.console.speech import speech_for
@@ -58,7 +58,7 @@ class Pages:
         first = NAVIGATION[:AT_HAND]
         self._templates.globals["at_hand"] = first
         self._templates.globals["others"] = tuple(one for one in navigation if one not in first)
-        for read in (moment, clock, day, money, tokens, seconds):
+        for read in (moment, clock, day, money, dollars, tokens, seconds):
             self._templates.filters[read.__name__] = read
         self._templates.globals["share"] = share
 

@@ -18,7 +18,7 @@ from adapters.console.guard import Refused
 from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Own, Route, Visit
 from adapters.console.sources import Sources
-from adapters.console.speech import speech_for
+from adapters.console.speech import Speech, speech_for
 from bot.domain.events import Conversation, NotAConversation
 from bot.domain.run import Stop
 from bot.domain.shown import UNANSWERED, Span, Trace, TurnQuery, TurnRow, TurnRows
@@ -121,6 +121,8 @@ class TurnPages:
         (trace,) = found
         chinese = speech_for(visit.request).is_chinese
         (row,) = told(self._sources, visit, [trace.row])
+        parts = blocks(self._sources.mask(trace.prompt), self._sources.estimate)
+        first = next((span.usage for span in trace.spans if span.usage), None)
         return self._pages.show(
             visit,
             "turn",
@@ -128,10 +130,17 @@ class TurnPages:
             row=trace.row,
             why=self._sources.explain.story(trace.story, chinese=chinese),
             setting=self._sources.explain.setting(trace.story.reason),
-            bars=bars(trace, self._sources.mask, whole=whole),
+            bars=list(bars(trace, self._sources.mask, whole=whole)),
+            said=[span.text for span in trace.spans if span.kind == "send" and span.text],
             length=_length(trace),
-            blocks=blocks(self._sources.mask(trace.prompt), self._sources.estimate),
-            first=next((span.usage for span in trace.spans if span.usage), None),
+            blocks=parts,
+            first=first,
+            own=min(
+                100.0,
+                100 * sum(part.tokens for part in parts) / first.prompt
+                if first and first.prompt
+                else 0.0,
+            ),
             whole=whole,
             cut=CUT,
         )
@@ -248,11 +257,17 @@ def _told(sources: Sources, visit: Visit, row: TurnRow) -> ToldRow:
         who=" · ".join([row.name or str(row.asker), *place]),
         said=row.text or speech("turns.wordless"),
         ended=ending(sources, visit, row.outcome),
-        because=reason or row.error,
+        because=reason or _failure(speech, row.error),
         cost=" · ".join(took if row.seconds is None else [*took, seconds(row.seconds)]),
         tone=tone,
         link=visit.origin.prefix + link,
     )
+
+
+def _failure(speech: Speech, error: str) -> str:
+    """What went wrong, by its kind; in the error's own words where there are none for that."""
+    kind = f"outcome.{error.partition(':')[0]}"
+    return speech(kind) if speech.has(kind) else error
 
 
 def ending(sources: Sources, visit: Visit, outcome: str) -> str:

@@ -6,8 +6,9 @@ from bot.domain.books import UsageSum
 
 def test_numbers_are_short() -> None:
     assert [tokens(number) for number in (980, 12_345, 1_200_000)] == ["980", "12.3k", "1.2M"]
-    assert [seconds(number) for number in (0.05, 4.12, 119.9, 492, 9_000, 604_800)] == [
-        "0.05 s",
+    assert [seconds(number) for number in (0.05, 0.412, 4.12, 119.9, 492, 9_000, 604_800)] == [
+        "50 ms",
+        "0.41 s",
         "4.1 s",
         "119.9 s",
         "8 min",

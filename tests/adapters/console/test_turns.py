@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 
+import msgspec
 import pytest
 
 from adapters.console.turns import CUT, blocks
@@ -134,6 +135,16 @@ async def test_the_script_of_a_page_gets_the_same_rows_by_the_same_filters() -> 
         assert len(json.loads((await place.ask("GET", "/rows?most=1"))[1])["rows"]) == 1
         place.journal.lines = None
         assert (await place.ask("GET", "/rows"))[0] == 503
+
+
+async def test_what_went_wrong_is_told_by_its_kind_in_both_languages() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        for error in ("auth: the key was refused", "evil: words"):
+            place.journal.silent.append(msgspec.structs.replace(row(outcome="failed"), error=error))
+        text = (await place.ask("GET", "/turns", headers={"Accept-Language": "zh"}))[1]
+        assert '<span class="because quiet">密钥被拒</span>' in text
+        assert '<span class="because quiet">evil: words</span>' in text
 
 
 async def test_a_row_that_goes_on_says_so() -> None:
