@@ -85,7 +85,16 @@ STOPS = {
     "": ("还在进行", "goes on"),
 }
 NOWHERE = Conversation(0, "private", 0)
-UNKNOWN = ("不知道这条消息的事。", "Nothing is known of that message.")
+UNKNOWN = (
+    "这条消息我没有记录：可能是我来之前说的、不理会的人发的（BOT_BLOCK、BOT_USERS、BOT_ROBOTS），"
+    "或者已经清掉了。",
+    "I have no record of that message: it was said before I came, by somebody I do not listen to "
+    "(BOT_BLOCK, BOT_USERS, BOT_ROBOTS), or was cleared since.",
+)
+OVERHEARD = (
+    "没有回答：没有人叫我（没有 @、引用我、叫我的名字，也没用前缀）",
+    "not answered: nobody called me (no mention, no quote of mine, not my name, no prefix)",
+)
 SHOWN = 5  # calls of one answer
 
 
@@ -172,6 +181,8 @@ def tell(asked: Asked, story: Story) -> list[str]:
 
 def _verdict(asked: Asked, story: Story) -> str:
     reason = asked.either(*REASONS.get(story.reason, (story.reason, story.reason)))
+    if story.wakes is None and not story.turn_id:
+        return asked.either(*OVERHEARD)
     if story.wakes is None:
         return asked.either("没有记下为什么被唤醒", "what woke me was not written down")
     if story.wakes:

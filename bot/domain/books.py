@@ -63,7 +63,7 @@ class Story(Struct, frozen=True, kw_only=True):
     @property
     def is_known(self) -> bool:
         """Whether there is anything to tell."""
-        return self.wakes is not None or bool(self.turn_id)
+        return self.wakes is not None or bool(self.turn_id or self.taken)
 
 
 class Ignored(Struct, frozen=True):

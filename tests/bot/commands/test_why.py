@@ -46,7 +46,9 @@ async def test_of_a_silence_is_told_what_stood_against_it() -> None:
     why = why_command(PaperBooks(("", Story(asker=MING, wakes=False, reason="the bot is muted there"))))
     assert await lines(why) == ["没有回答：我在这里被禁言了"]
     assert await lines(why, chinese=False) == ["not answered: I am muted here"]
-    assert await lines(why, quoted="6") == ["不知道这条消息的事。"]
+    assert (await lines(why, quoted="6"))[0].startswith("这条消息我没有记录")
+    overheard = why_command(PaperBooks(("7", Story(asker=0, taken=NOW))))
+    assert (await lines(overheard, quoted="7"))[0].startswith("没有回答：没有人叫我")
     assert await lines(why_command(PaperBooks(away=True))) == [AWAY[0]]
 
 
