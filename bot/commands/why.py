@@ -86,10 +86,18 @@ STOPS = {
 }
 NOWHERE = Conversation(0, "private", 0)
 UNKNOWN = (
-    "这条消息我没有记录：可能是我来之前说的、不理会的人发的（BOT_BLOCK、BOT_USERS、BOT_ROBOTS），"
-    "或者已经清掉了。",
-    "I have no record of that message: it was said before I came, by somebody I do not listen to "
-    "(BOT_BLOCK, BOT_USERS, BOT_ROBOTS), or was cleared since.",
+    (
+        "这条消息我没有记录：可能是我来之前说的、不理会的人发的（BOT_BLOCK、BOT_USERS、BOT_ROBOTS），"
+        "或者已经清掉了。"
+    ),
+    (
+        "I have no record of that message: said before I came, or by somebody I do not listen to "
+        "(BOT_BLOCK, BOT_USERS, BOT_ROBOTS), or cleared since."
+    ),
+)
+NOTHING = (
+    "这里我还没答过什么。引用一条消息再问，就说它为什么没有回答。",
+    "I have answered nothing here yet. Quote a message to hear why it was not answered.",
 )
 OVERHEARD = (
     "没有回答：没有人叫我（没有 @、引用我、叫我的名字，也没用前缀）",
@@ -107,7 +115,7 @@ def why_command(books: Books) -> Command:
         if story is None:
             return asked.either(*AWAY)
         if not story.is_known:
-            return asked.either(*UNKNOWN)
+            return asked.either(*(UNKNOWN if asked.quoted else NOTHING))
         return "\n".join(tell(asked, story))
 
     return why

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Mapping
+from functools import cache
 from typing import Literal, TypeAlias, assert_never
 
 from msgspec.structs import replace
@@ -47,25 +48,14 @@ from bot.engine.step_calls import StepCalls, metadata_of_run
 from bot.engine.steps import ask_before_request, tokens_of, with_notice, words_of
 from bot.engine.transcripts import close_interrupted
 from bot.policy.already_said import bare
-from bot.policy.apologies import NO_CONCLUSION, OURS, TRACED
+from bot.policy.apologies import OURS, without_trace
 from bot.policy.echo import is_said_back
+from bot.policy.notices import Notices
 
 __all__ = ["Engine", "OnLimit", "Run", "RunState"]
 
 MAX_STEPS = 12
 DEADLINE = 300.0  # seconds for a run (a resumed one: from then on): a person is waiting
-
-LAST_STEP = (
-    "You have no tool calls left. Do not call any tool: answer now, in words, from what you have "
-    "found so far, and say what is still missing."
-)
-EMPTY_ANSWER = "Your last answer was empty. Answer now, in words."
-SPOILT_ANSWER = (
-    "Your last answer was nothing but the question, or the frame around what people say here. "
-    "Answer now, in words of your own alone: no name, number or heading in front, and no lines of "
-    "others."
-)
-NOTICES = tuple(map(bare, (LAST_STEP, EMPTY_ANSWER, SPOILT_ANSWER, *OURS)))
 
 OnLimit: TypeAlias = Literal["answer", "error"]
 
@@ -181,7 +171,7 @@ class Engine:
                 return self._give_up(run, state)
             last = state.steps >= self._max_steps or empty > 1 or state.tally.is_over
             messages = with_notice(
-                (*run.transcript, *state.messages), LAST_STEP if last else notice
+                (*run.transcript, *state.messages), run.notices.last_step if last else notice
             )
             request = ModelRequest(messages, () if last else specs, run.share, run.temperature)
             if hooks := self._toolset.hooks:
@@ -212,10 +202,10 @@ class Engine:
                 return state.outcome(
                     Stop.ANSWERED if text else Stop.SILENT, text, limit=bool(text) and limit
                 )
-            elif last or (spoilt and notice == SPOILT_ANSWER):
+            elif last or (spoilt and notice == run.notices.spoilt):
                 return self._give_up(run, state)
             else:
-                empty, notice = empty + 1, SPOILT_ANSWER if spoilt else EMPTY_ANSWER
+                empty, notice = empty + 1, run.notices.spoilt if spoilt else run.notices.empty
 
     async def _ask(
         self, run: Run, state: RunState, model: ChatModel, request: ModelRequest
@@ -268,7 +258,7 @@ class Engine:
             return state.outcome(
                 Stop.FAILED, error="empty: the model gave no answer, whatever it was told"
             )
-        return state.outcome(Stop.ANSWERED, NO_CONCLUSION, limit=limit)
+        return state.outcome(Stop.ANSWERED, run.notices.no_conclusion, limit=limit)
 
 
 def _own_words(run: Run, state: RunState, message: AssistantMessage) -> AssistantMessage:
@@ -277,7 +267,13 @@ def _own_words(run: Run, state: RunState, message: AssistantMessage) -> Assistan
     if tidied.tool_calls:
         return tidied
     results = [one for one in state.messages if isinstance(one, ToolMessage) and one.is_error]
-    told = (*NOTICES, *[bare(result.content) for result in results]) if results else NOTICES
-    if is_said_back(tidied.text.partition(TRACED)[0], told):
+    told = (*_told(run.notices), *(bare(result.content) for result in results))
+    if is_said_back(without_trace(tidied.text), told):
         return replace(tidied, text="")
     return tidied
+
+
+@cache
+def _told(notices: Notices) -> tuple[str, ...]:
+    """All that we tell a model in its run's language, and people in any."""
+    return tuple(map(bare, (notices.last_step, notices.empty, notices.spoilt, *OURS)))

@@ -29,7 +29,9 @@ from bot.domain.ports import ChatModel, Observer
 from bot.domain.run import Asker, Outcome, RunEvent, StepFinished, Stop, SuspendedRun, Terms
 from bot.engine.ongoing import MAX_RESULTS, Tally
 from bot.engine.steps import drain
+from bot.policy import notices
 from bot.policy.budget import Budget, Room, Share
+from bot.policy.notices import Notices
 from bot.policy.tokens import estimate
 
 MAX_ANEW = 2  # times a request is broken off for what is said meanwhile
@@ -68,7 +70,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     an end, too. With an `inbox` whatever steers it is read before its final words are said.
     `model` is asked, the engine's own where it is None, with a `temperature` where there is one;
     `terms` say which tools are offered and run there. `leaner` makes it what its next request may
-    be.
+    be. `notices` are in its language.
     """
 
     id: str
@@ -86,6 +88,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     temperature: float | None = None
     terms: Terms = Terms()
     leaner: Callable[[Run], Run] = as_ever
+    notices: Notices = notices.EN
 
     def may_end_empty(self, *, spoilt: bool) -> bool:
         """Whether it may end without words; `spoilt` are such that had to be cut."""

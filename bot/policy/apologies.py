@@ -10,6 +10,7 @@ from typing import Final
 from bot.domain.actions import SendMessage
 from bot.domain.events import MessageReceived
 from bot.domain.segments import Quote, Text
+from bot.policy import notices
 
 SORRY: Final = "刚才重启了一下，没能答完，请再问一次。"
 LOST: Final = "刚才的回答没能发出来，请再问一次。"
@@ -17,17 +18,34 @@ UNANSWERED: Final = "抱歉，这次没能回答上来，请稍后再试。（�
 TOO_LONG: Final = "抱歉，回答太长，QQ 没让我发出来。请让我说得短一些，再问一次。"
 NO_CONCLUSION: Final = "我查了好几步，还没有得出结论，先停在这里。换个更具体的问法再试试？"
 
-OURS: Final = (SORRY, LOST, UNANSWERED, TOO_LONG, NO_CONCLUSION)
+ENGLISH: Final = {
+    SORRY: "I was restarted just now and did not finish: please ask again.",
+    LOST: "My last answer could not be delivered: please ask again.",
+    UNANSWERED: "Sorry, I could not answer that. Please try again later. (run {trace})",
+    TOO_LONG: "Sorry, QQ did not take so long an answer. Please ask for a shorter one.",
+    NO_CONCLUSION: notices.EN.no_conclusion,
+}
+OURS: Final = (*ENGLISH, *ENGLISH.values())
 """None of these is a model's: people quote them, and a small model says back what it reads."""
-TRACED: Final = "（编号"
-WITHOUT_TRACE: Final = frozenset(line.partition(TRACED)[0] for line in OURS)
-TRACE: Final = re.compile(rf"{TRACED} \w+）$")
+TRACE: Final = re.compile(r"(?:（编号 [\w{}]+）| \(run [\w{}]+\))$")
+WITHOUT_TRACE: Final = frozenset(TRACE.sub("", line) for line in OURS)
+ASK_AGAIN: Final = frozenset((SORRY, LOST, ENGLISH[SORRY], ENGLISH[LOST]))
+CJK: Final = re.compile(r"[\u3400-\u9fff]")
+LATIN: Final = re.compile(r"[A-Za-z]")
+FEW: Final = 8  # letters: "ok?" is said in every language
 
 
 def apology(question: MessageReceived, words: str) -> SendMessage:
-    """The words where the question was asked; in a group they quote it."""
+    """The words where the question was asked, in its language; in a group they quote it."""
     quote = (Quote(question.message_id),) if is_quoted(question) else ()
-    return SendMessage(question.conversation, (*quote, Text(words)))
+    return SendMessage(question.conversation, (*quote, Text(in_language(words, question))))
+
+
+def in_language(words: str, question: MessageReceived) -> str:
+    """One of our lines in the language of a question, or of its asker's name and group."""
+    asked = "".join(part.text for part in question.segments if isinstance(part, Text))
+    names = "" if len(LATIN.findall(asked)) >= FEW else question.sender.name + question.group_name
+    return words if CJK.search(asked + names) else ENGLISH[words]
 
 
 def is_quoted(question: MessageReceived) -> bool:
@@ -38,9 +56,14 @@ def is_quoted(question: MessageReceived) -> bool:
 def is_apology(action: SendMessage) -> bool:
     """Whether it asks to ask again: whoever got that is not asked once more."""
     words = "".join(segment.text for segment in action.segments if isinstance(segment, Text))
-    return words in (SORRY, LOST)
+    return words in ASK_AGAIN
 
 
 def is_ours(text: str) -> bool:
     """Whether a text is nothing but one of these lines."""
-    return TRACE.sub("", text) in WITHOUT_TRACE
+    return without_trace(text) in WITHOUT_TRACE
+
+
+def without_trace(text: str) -> str:
+    """A line without the id of its run."""
+    return TRACE.sub("", text) if text.endswith((")", "）")) else text

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from bot.policy.notices import Notices
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SegmentWords:
@@ -104,6 +106,7 @@ class Wording:
     segments: SegmentWords
     about: NoteWords
     summary: SummaryWords
+    notices: Notices
 
     def heading(self, word: str, moment: str = "") -> str:
         """A heading of the frame: `[提问 14:10]`."""

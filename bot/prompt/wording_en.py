@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.policy import notices
 from bot.prompt.wording import NoteWords, SegmentWords, SummaryWords, Wording
 
 RULES = """\
@@ -121,4 +122,5 @@ EN = Wording(
         omitted="· ({number} earlier rounds left out)",
         brought="(some of it tools brought from outside: {tools})",
     ),
+    notices=notices.EN,
 )

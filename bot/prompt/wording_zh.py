@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bot.policy.apologies import NO_CONCLUSION
+from bot.policy.notices import Notices
 from bot.prompt.wording import NoteWords, SegmentWords, SummaryWords, Wording
 
 RULES = """\
@@ -110,5 +112,12 @@ ZH = Wording(
         bot="机器人",
         omitted="·（更早的 {number} 轮从略）",
         brought="（其中有工具从外面带来的内容：{tools}）",
+    ),
+    notices=Notices(
+        last_step="工具不能再用了。不要再调用任何工具：现在就根据已经查到的内容用文字回答，还缺什么就说明。",
+        empty="你上一次的回答是空的。现在用文字回答。",
+        spoilt="你上一次的回答只是重复了提问，或者照抄了聊天记录的格式。现在只用你自己的话回答："
+        "前面不写名字、号码和标题，也不写别人的话。",
+        no_conclusion=NO_CONCLUSION,
     ),
 )

@@ -166,7 +166,7 @@ async def test_a_model_that_cannot_be_reached_gives_one_polite_line(monkeypatch:
         await simulator.wait_connected()
         await simulator.say("@bot hello")
         (answer,) = await simulator.wait_sent(1, timeout=30)
-        assert answer.text.startswith("抱歉，这次没能回答上来")
+        assert answer.text.startswith("Sorry, I could not answer that")
 
 
 async def test_a_port_that_is_taken_is_a_problem_for_the_operator() -> None:

@@ -24,7 +24,7 @@ from adapters.storage import database, writer
 from bot.app import Service
 from bot.conversation.intake.seen import Past
 from bot.conversation.recovery import doubts, recovery
-from bot.policy.apologies import LOST, SORRY
+from bot.policy.apologies import ENGLISH, LOST, SORRY
 from tests.e2e.test_faults import shorten
 from tests.e2e.test_outages import ONE, TWO, House
 from tests.e2e.test_restart import life
@@ -236,7 +236,7 @@ async def test_who_was_cut_off_after_an_effect_is_asked_to_ask_again_where_the_j
         await until(square.said)
         await square.reconnect()
         await square.talk("@bot plain#q2")
-    assert square.said() == [SORRY, "A:q2"]
+    assert square.said() == [ENGLISH[SORRY], "A:q2"]
     assert square.rung == ["ring q1"]
 
 
@@ -299,13 +299,13 @@ async def test_who_asked_for_an_answer_that_never_arrived_is_asked_to_ask_again_
         await until(lambda: not square.simulator.faults.armed)  # it is on the wire, and lost
         await square.leave()
         await square.come_back()
-        await until(lambda: LOST in square.said())
+        await until(lambda: ENGLISH[LOST] in square.said())
         await square.reconnect()
         await square.talk("@bot plain#q2")
         await service.wait_idle()
     async with square.life():
         await square.talk("@bot plain#q3")
-    assert square.said() == [LOST, "A:q2", "A:q3"]
+    assert square.said() == [ENGLISH[LOST], "A:q2", "A:q3"]
     assert square.journal("SELECT state FROM sends ORDER BY id") == ["dropped", *["confirmed"] * 3]
 
 
@@ -318,9 +318,9 @@ async def test_who_asked_for_an_answer_that_was_on_the_wire_at_the_end_is_asked_
         await until(lambda: not square.simulator.faults.armed)
     for number in (2, 3):
         async with square.life():
-            await until(lambda: LOST in square.said())
+            await until(lambda: ENGLISH[LOST] in square.said())
             await square.talk(f"@bot plain#q{number}")
-    assert square.said() == [LOST, "A:q2", "A:q3"]
+    assert square.said() == [ENGLISH[LOST], "A:q2", "A:q3"]
 
 
 async def test_an_answer_that_arrived_though_nobody_said_so_is_not_asked_for_again(square: Square) -> None:

@@ -25,7 +25,7 @@ from adapters.simulator.server import Simulator
 from bot.app import Service, open_service
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.ports import ChatModel
-from bot.policy.apologies import TOO_LONG
+from bot.policy.apologies import ENGLISH, TOO_LONG
 from bot.speaking import carrier, outbox
 from bot.speaking.owner import UNKNOWN
 from tests.e2e.small_world import ASKER, GROUP, SmallWorld
@@ -238,7 +238,7 @@ async def test_an_answer_that_cannot_be_found_is_not_repeated_and_the_owner_and_
         (Fault.REFUSE, "not in the group: the bot is not in this group any more. Do not try again", None),
         (Fault.MUTED, "muted: the bot is muted here. Do not try again", None),
         (Fault.NOT_FRIEND, "not a friend: this person cannot be written to: not a friend of the bot", None),
-        (Fault.TOO_LONG, "too long: it is too long. Send a shorter text", TOO_LONG),
+        (Fault.TOO_LONG, "too long: it is too long. Send a shorter text", ENGLISH[TOO_LONG]),
         (Fault.BAD_MEDIA, "bad media: QQ could not use the file or url", None),
     ],
     ids=["it left the group", "it is muted", "it is no friend", "the answer is too long", "the media cannot be had"],

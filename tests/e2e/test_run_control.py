@@ -14,7 +14,7 @@ from bot.domain.result import ToolResult
 from bot.domain.run import RunFinished, Stop, ToolFinished, ToolProgressed
 from bot.domain.tool import ToolContext, tool
 from bot.engine.engine import RunState
-from bot.policy.apologies import NO_CONCLUSION
+from bot.policy.notices import EN
 
 # Runs that wait for somebody's word: tests/e2e/test_suspended_runs.py
 from tests.bot.runs import assert_valid, echo, engine, run, to_the_end
@@ -69,7 +69,7 @@ async def test_a_model_that_goes_round_in_circles_must_answer_at_the_fourth_time
         return "nothing new"
 
     again = calls(("look", ""))
-    for ending, text in [(words("so be it"), "so be it"), (again, NO_CONCLUSION)]:
+    for ending, text in [(words("so be it"), "so be it"), (again, EN.no_conclusion)]:
         with ScriptedModel(again, again, again, again, ending) as model:
             outcome = await to_the_end(engine(model, look, max_steps=9).run(run(), RunState()))
         assert (outcome.stop, outcome.text, outcome.limit) == (Stop.ANSWERED, text, False)

@@ -23,7 +23,7 @@ from bot.domain.run import Outcome, Stop
 from bot.engine.engine import RunState
 from bot.engine.transcripts import close_suspended
 from bot.memory.history import History
-from bot.policy.apologies import TOO_LONG, UNANSWERED
+from bot.policy.apologies import TOO_LONG, UNANSWERED, in_language
 from bot.policy.refusals import is_too_long
 from bot.prompt import notes
 from bot.prompt.language import wording_of
@@ -65,7 +65,8 @@ class Closing:
                 return ""
             case Stop.FAILED | Stop.DENIED | Stop.OUT_OF_BUDGET | Stop.INTERRUPTED:
                 # No words of the model's: kept as its own, it says them again.
-                await self._answer(turn, UNANSWERED.format(trace=turn.run.id))
+                words = in_language(UNANSWERED, turn.message).format(trace=turn.run.id)
+                await self._answer(turn, words)
                 return ""
 
     async def _answer(self, turn: Turn, words: str) -> str:
@@ -76,7 +77,8 @@ class Closing:
         if any(
             isinstance(one.receipt, Refused) and is_too_long(one.receipt.reason) for one in said
         ):
-            await self._delivery.answer(turn.message, TOO_LONG, turn_id=turn.run.id)
+            shorter = in_language(TOO_LONG, turn.message)
+            await self._delivery.answer(turn.message, shorter, turn_id=turn.run.id)
         turn.speaker.note(one.receipt for one in said)
         return self._kept_back(turn) or note_on(said, turn.words)
 

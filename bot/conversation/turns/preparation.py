@@ -237,6 +237,7 @@ class Preparation:
             temperature=who.temperature,
             terms=self._terms(where, who),
             leaner=self._thrift.leaner,
+            notices=words.notices,
         )
         before = 1 + len(who.examples)
         return Turn(question, user, run, speaker, view, wake, recalled, sees=sees, before=before)

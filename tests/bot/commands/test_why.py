@@ -47,6 +47,7 @@ async def test_of_a_silence_is_told_what_stood_against_it() -> None:
     assert await lines(why) == ["没有回答：我在这里被禁言了"]
     assert await lines(why, chinese=False) == ["not answered: I am muted here"]
     assert (await lines(why, quoted="6"))[0].startswith("这条消息我没有记录")
+    assert (await lines(why_command(PaperBooks())))[0].startswith("这里我还没答过什么")
     overheard = why_command(PaperBooks(("7", Story(asker=0, taken=NOW))))
     assert (await lines(overheard, quoted="7"))[0].startswith("没有回答：没有人叫我")
     assert await lines(why_command(PaperBooks(away=True))) == [AWAY[0]]

@@ -22,9 +22,10 @@ from bot.domain.hooks import Hooks, RequestEvent, Reshape
 from bot.domain.run import RunFinished, Spent, StepFinished, Stop, SuspendedRun, Terms
 from bot.domain.suspension import Suspend
 from bot.domain.tool import tool
-from bot.engine.engine import EMPTY_ANSWER, LAST_STEP, SPOILT_ANSWER, Run, RunState
-from bot.policy.apologies import NO_CONCLUSION, UNANSWERED
+from bot.engine.engine import Run, RunState
+from bot.policy.apologies import UNANSWERED
 from bot.policy.budget import Budget, Limits
+from bot.policy.notices import EN
 
 # Runs that wait for somebody's word: tests/e2e/test_suspended_runs.py
 from tests.bot.runs import QUESTION, assert_valid, echo, engine, run, to_the_end
@@ -104,16 +105,16 @@ async def test_at_the_step_limit_one_request_without_tools_asks_for_words() -> N
     with ScriptedModel(again, again, words("enough")) as model:
         outcome = await to_the_end(engine(model, max_steps=2).run(run(), RunState()))
     assert model.requests[-1].tools == ()
-    assert model.requests[-1].messages[-1] == UserMessage(LAST_STEP)
+    assert model.requests[-1].messages[-1] == UserMessage(EN.last_step)
     assert (outcome.stop, outcome.text, outcome.limit) == (Stop.ANSWERED, "enough", True)
-    assert UserMessage(LAST_STEP) not in outcome.messages
+    assert UserMessage(EN.last_step) not in outcome.messages
 
 
 async def test_a_model_that_never_stops_calling_tools_is_cut_off_with_fixed_words() -> None:
     again = calls(("echo", '{"text": "x"}'))
     with ScriptedModel(again, again, again) as model:
         outcome = await to_the_end(engine(model, max_steps=2).run(run(), RunState()))
-    assert (outcome.stop, outcome.text, outcome.limit) == (Stop.ANSWERED, NO_CONCLUSION, True)
+    assert (outcome.stop, outcome.text, outcome.limit) == (Stop.ANSWERED, EN.no_conclusion, True)
     assert_valid(outcome.messages)
     assert isinstance(outcome.messages[-1], ToolMessage)  # our words are none of the model's
 
@@ -139,7 +140,7 @@ async def test_a_refusal_is_shown_as_words() -> None:
 async def test_an_empty_answer_is_asked_for_again_then_without_tools_then_fails() -> None:
     with ScriptedModel(words(""), words(" \n"), words("")) as model:
         outcome = await to_the_end(engine(model).run(run(), RunState()))
-    assert model.requests[1].messages == (QUESTION[0], UserMessage(f"hi\n\n{EMPTY_ANSWER}"))
+    assert model.requests[1].messages == (QUESTION[0], UserMessage(f"hi\n\n{EN.empty}"))
     assert model.requests[1].tools != ()
     assert model.requests[2].tools == ()
     assert outcome.stop is Stop.FAILED
@@ -169,7 +170,7 @@ async def test_spoilt_words_that_nobody_waits_for_are_asked_for_once_more_and_th
     "notice",
     [
         "No name, number or heading in front, and no lines of others.",
-        SPOILT_ANSWER.replace("Your last", "You last"),
+        EN.spoilt.replace("Your last", "You last"),
         UNANSWERED.format(trace="3xn6kykx"),
     ],
 )

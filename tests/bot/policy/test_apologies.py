@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from bot.domain.actions import SendMessage
 from bot.domain.segments import Quote, Text
-from bot.policy.apologies import LOST, SORRY, apology, is_apology
+from bot.policy.apologies import ENGLISH, LOST, OURS, SORRY, UNANSWERED, apology, in_language, is_apology, is_ours
 from tests.fakes import GROUP, PRIVATE, said
 
 
@@ -18,3 +18,18 @@ def test_the_lines_that_ask_to_ask_again_are_known_again() -> None:
     assert is_apology(apology(question, SORRY))
     assert is_apology(apology(question, LOST))
     assert not is_apology(SendMessage(GROUP, (Text("an answer"),)))
+
+
+def test_a_line_is_in_the_language_of_the_question_or_of_who_asked() -> None:
+    def told(text: str, name: str) -> str:
+        return in_language(SORRY, said(text, name=name))
+
+    assert told("What is the weather like?", "小明") == ENGLISH[SORRY]
+    assert told("今天天气怎么样", "Ann") == SORRY
+    assert (told("ok?", "Ann"), told("ok?", "小明")) == (ENGLISH[SORRY], SORRY)
+    assert is_apology(apology(said("What is the weather like?"), LOST))
+
+
+def test_our_lines_are_known_in_both_languages_whatever_run_they_name() -> None:
+    assert all(is_ours(line.format(trace="cwr74ez5")) for line in OURS)
+    assert not is_ours(f"{UNANSWERED.format(trace='cwr74ez5')} Sunny.")

@@ -50,7 +50,7 @@ async def test_commands_are_answered_without_a_model_and_no_prompt_tells_of_them
         sent = await simulator.wait_sent(6)
         assert len(model.requests) == 1  # what is no command is words
         texts = "\n".join(message.text for message in sent)
-        for begin in ("/help", "This chat took:", "persona and rules:", "Nothing is known", "I have no facts"):
+        for begin in ("/help", "This chat took:", "persona and rules:", "I have answered nothing", "I have no facts"):
             assert begin in texts
         await simulator.say("@bot hello")
         await simulator.wait_sent(7)
