@@ -14,10 +14,11 @@ from prometheus_client.registry import Collector
 class Today:
     """What everybody took since midnight, in US dollars and tokens; so much of the tokens is
     `reserved` for requests under way. `rung` is how much of what people may take is left out, as in
-    docs/limits.md; `used` is the share of the limit of all, None where there is none.
+    docs/limits.md; `used` is the share of the limit of all, None where there is none, as `cost` is
+    where no price is known.
     """
 
-    cost: float
+    cost: float | None
     tokens: float
     reserved: float
     rung: int
@@ -27,8 +28,9 @@ class Today:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vitals:
     """How the bot is now. `duplicates`, `overflow`, `reconnects` and `withheld` are since the
-    start; `waiting` is how much of each kind waits for an owner's word; `today` is None until what
-    an earlier process took is known.
+    start; `waiting` is how much of each kind waits for an owner's word. Since the start, `ended`
+    counts calls that did by outcome, `commands` those that were taken by name. `today` is None
+    until what an earlier process took is known.
     """
 
     lanes: int
@@ -40,6 +42,8 @@ class Vitals:
     reconnects: int
     withheld: int
     waiting: Mapping[str, int]
+    ended: Mapping[str, int]
+    commands: Mapping[str, int]
     today: Today | None
 
 
@@ -92,12 +96,20 @@ class VitalsCollector(Collector):
         for kind, number in vitals.waiting.items():
             waiting.add_metric([kind], number)
         yield waiting
+        for name, what, label, counts in (
+            ("approvals", "Calls that waited for an owner's word.", "outcome", vitals.ended),
+            ("commands", "Commands that were taken.", "command", vitals.commands),
+        ):
+            family = CounterMetricFamily(f"frostagent_{name}", what, labels=[label])
+            for key, count in counts.items():
+                family.add_metric([key], count)
+            yield family
         if vitals.today is not None:
             yield from _figures_of(vitals.today)
 
 
 def _figures_of(today: Today) -> Iterator[Metric]:
-    """No share where there is no limit: nothing is used of it."""
+    """None is not shown: no share where there is no limit, no cost where no price is known."""
     for name, what, value in (
         ("cost", "US dollars since midnight, where the price is known.", today.cost),
         ("tokens", "Tokens since midnight, what is reserved among them.", today.tokens),

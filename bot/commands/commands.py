@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 
@@ -38,7 +39,8 @@ logger = logging.getLogger(__name__)
 class Commands:
     """Answers the commands it is given, each by its names, to those whom the bot `hears`; where it
     `commanders` are few only theirs. What is for
-    everybody is answered as often as it `lets` its sender ask.
+    everybody is answered as often as it `lets` its sender ask. `taken` counts them by their first
+    name since the start.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class Commands:
         self._clock = clock
         self._group: asyncio.TaskGroup | None = None
         self._places = asyncio.Semaphore(AT_ONCE)
+        self.taken = Counter({one.names[0]: 0 for one in self._by_name.values()})
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -83,6 +86,7 @@ class Commands:
         found = self._read(message)
         if found is None or self._group is None:
             return False
+        self.taken[found[0].names[0]] += 1
         if found[0].audience is not Audience.EVERYONE or self._lets(message):
             self._group.create_task(self._answer(message, *found))
         return True

@@ -20,6 +20,12 @@ class Amount(Struct, frozen=True):
         """Both together."""
         return Amount(self.tokens + other.tokens, self.cost + other.cost)
 
+    @property
+    def known_cost(self) -> float | None:
+        """The cost; None where there are tokens and no cost: nobody may know their price."""
+        cost = max(0.0, round(self.cost, 9))  # what was taken back leaves a trace of rounding
+        return cost if cost or not self.tokens else None
+
 
 NOTHING = Amount()
 

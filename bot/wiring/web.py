@@ -82,6 +82,8 @@ def vitals_of(rooms: Rooms, spending: Spending, peers: Peers) -> Vitals:
         reconnects=peers.reconnects,
         withheld=screen.withheld if isinstance(screen, Screen) else 0,
         waiting=waiting_of(rooms.on, rooms.answering, rooms.stages.petitions),
+        ended=rooms.answering.requests.ended,
+        commands=rooms.commands.taken,
         today=today_of(spending),
     )
 
@@ -93,7 +95,7 @@ def today_of(spending: Spending) -> Today | None:
     taken, cap = spending.taken(ALL), spending.cap(ALL)
     used = cap.used(taken)
     return Today(
-        cost=taken.cost,
+        cost=taken.known_cost,
         tokens=taken.tokens,
         reserved=spending.reserved.tokens,
         rung=rung_of(used, is_owner=False),

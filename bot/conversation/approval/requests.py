@@ -6,6 +6,7 @@ written down before anybody is asked, so that they mean the same after a restart
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -18,7 +19,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
 from bot.domain.run import PendingCall, SuspendedRun
 from bot.domain.suspension import Decision
-from bot.policy.approval import MAX_OPEN, behind, in_full, what, who
+from bot.policy.approval import ALLOWED, EXPIRED, MAX_OPEN, WITHDRAWN, behind, in_full, what, who
 from bot.prompt.frame import label
 from bot.prompt.render import MAX_NAME, excerpt
 from bot.prompt.view import View
@@ -71,7 +72,7 @@ class EndedRequest:
 
 
 class Requests:
-    """All of them, `open` and `past`, by number."""
+    """All of them, `open` and `past`, by number; `ended` counts by outcome since the start."""
 
     def __init__(self, *, runs: Runs, clock: Clock) -> None:
         self._runs = runs
@@ -79,6 +80,7 @@ class Requests:
         self._open: dict[int, Request] = {}
         self._past: LRUCache[int, EndedRequest] = LRUCache(MAX_PAST)
         self._last = 0
+        self.ended = Counter({"allowed": 0, "denied": 0, "expired": 0, "withdrawn": 0})
 
     @property
     def open(self) -> Mapping[int, Request]:
@@ -165,6 +167,8 @@ class Requests:
     def end(self, request: Request, words: str, **more: str) -> None:
         """It waits no more; `words` are a template for what is said about it from now on."""
         del self._open[request.number]
+        decided = "allowed" if more.get("word") == ALLOWED else "denied"
+        self.ended[{EXPIRED: "expired", WITHDRAWN: "withdrawn"}.get(words, decided)] += 1
         self._past[request.number] = EndedRequest(
             request.where, words.format(number=request.number, **more)
         )

@@ -267,6 +267,8 @@ def test_every_figure_of_the_dashboard_is_one_of_ours() -> None:
         reconnects=0,
         withheld=0,
         waiting={"call": 0},
+        ended={"expired": 0},
+        commands={"usage": 0},
         today=Today(cost=0, tokens=0, reserved=0, rung=0, used=0),
     )
     shown = (*desk.metrics.registry.collect(), *VitalsCollector(vitals).collect())

@@ -16,6 +16,8 @@ def test_the_vitals_are_shown_each_under_its_name() -> None:
         reconnects=3,
         withheld=4,
         waiting={"friend": 6},
+        ended={"expired": 8},
+        commands={"usage": 9},
         today=Today(cost=0.5, tokens=900.0, reserved=80.0, rung=70, used=0.75),
     )
     shown = VitalsCollector(vitals).render().decode().splitlines()
@@ -29,6 +31,8 @@ def test_the_vitals_are_shown_each_under_its_name() -> None:
         "frostagent_reconnects_total 3.0",
         "frostagent_withheld_total 4.0",
         'frostagent_waiting{kind="friend"} 6.0',
+        'frostagent_approvals_total{outcome="expired"} 8.0',
+        'frostagent_commands_total{command="usage"} 9.0',
         "frostagent_day_cost 0.5",
         "frostagent_day_tokens 900.0",
         "frostagent_day_reserved_tokens 80.0",
@@ -36,6 +40,9 @@ def test_the_vitals_are_shown_each_under_its_name() -> None:
         "frostagent_day_used_ratio 0.75",
     ):
         assert line in shown
-    unlimited = replace(vitals, today=Today(cost=0, tokens=0, reserved=0, rung=0))
-    assert b"used_ratio" not in VitalsCollector(unlimited).render()
+    unlimited = replace(vitals, today=Today(cost=None, tokens=0, reserved=0, rung=0))
+    shown_then = VitalsCollector(unlimited).render()
+    assert b"frostagent_day_tokens 0.0" in shown_then
+    assert b"used_ratio" not in shown_then
+    assert b"day_cost" not in shown_then
     assert b"frostagent_day" not in VitalsCollector(replace(vitals, today=None)).render()

@@ -166,6 +166,7 @@ async def test_a_command_that_breaks_is_one_polite_line_and_the_next_one_is_answ
         assert desk.commands.take(said("/crash"))
         assert desk.commands.take(said("/echo a"))
     assert sorted(desk.sent()) == sorted([SORRY[0], "听到 a"])
+    assert +desk.commands.taken == {"echo": 1, "crash": 1}
 
 
 async def test_while_nobody_is_at_work_nothing_is_a_command() -> None:

@@ -33,3 +33,9 @@ def test_the_share_is_the_larger_of_money_and_tokens_and_nothing_where_there_is_
     assert amount.plus(amount).plus(Amount(-2 * amount.tokens, -2 * amount.cost)) == NOTHING
     assert DayLimits().are_off
     assert not DayLimits(all=Cap(tokens=1)).are_off
+
+
+def test_the_cost_of_tokens_whose_price_nobody_knows_is_unknown() -> None:
+    trace = Amount(0, 0.1).plus(Amount(0, 0.2)).plus(Amount(0, -0.3))
+    told = [amount.known_cost for amount in (NOTHING, Amount(5), Amount(5, 0.2), trace, trace.plus(Amount(5)))]
+    assert told == [0, None, 0.2, 0, None]

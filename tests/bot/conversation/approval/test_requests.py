@@ -41,3 +41,16 @@ async def test_a_stored_number_that_was_given_away_meanwhile_becomes_another_one
         assert pending.number == 2
         assert at.owner_says("同意 A2")
         assert at.resumed == [("t0", {"c0": Allow()})]
+
+
+async def test_requests_that_ended_count_by_how() -> None:
+    async with desk() as at:
+        at.wait(waiting("a", "b", "c"))
+        assert at.owner_says("同意 A1")
+        assert at.owner_says("拒绝 A2 不行")
+        at.approvals.close("t1")
+        assert at.requests.ended == {"allowed": 1, "denied": 1, "withdrawn": 1, "expired": 0}
+        at.wait(waiting("d", run_id="t2"))
+        at.clock.time += 1e6
+        at.approvals.expire("t2")
+        assert at.requests.ended["expired"] == 1
