@@ -1,7 +1,8 @@
 """Who is logged in: one token, links that let in once, and the logins they opened.
 
-Nothing that lets anybody in is kept: of links and logins their hashes are, in memory, so that a
-restart ends them all. The token is in the settings alone, never in a cookie or a log.
+Nothing that lets anybody in is kept: of links their hashes are, in memory, of logins theirs with
+the token, which outlive a restart, and end with that token. It is in the settings alone, never in a
+cookie or a log.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from collections.abc import Callable
 from typing import TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from adapters.console.totp import Totp
@@ -23,6 +26,7 @@ BURST, EVERY = 5, 10.0  # tries at once, and seconds for each further one
 BYTES = 32
 MOST = 100  # logins and links at a time, the oldest goes
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 
@@ -62,12 +66,24 @@ class Tries:
 class Logins:
     """Lets in whoever has the token, or a link that was made here."""
 
-    def __init__(self, token: str, *, totp: str = "", clock: Clock) -> None:
-        """`totp` is the secret of an authenticator app; without one no codes are asked for."""
+    def __init__(
+        self,
+        token: str,
+        *,
+        totp: str = "",
+        clock: Clock,
+        kept: str = "",
+        keep: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """`totp` is the secret of an authenticator app; without one no codes are asked for. `keep`
+        gets all logins in words whenever they change, `kept` are those of before the start.
+        """
         self._token = _hash(token)
+        self._seal = _hash(f"{token} {totp}")
+        self._keep = keep
         self._clock = clock
         self._links: dict[bytes, float] = {}
-        self._open: dict[bytes, Login] = {}
+        self._open = _read(kept)
         self.tries = Tries(clock)
         self.totp = Totp(totp, clock=clock)
 
@@ -97,12 +113,14 @@ class Logins:
 
     def find(self, cookie: str) -> Login | None:
         """The login of this cookie, used now; None where there is none, or it has ended."""
-        key, now = _hash(cookie), self._clock.now()
+        key, now = self._key(cookie), self._clock.now()
         login = self._open.get(key)
         if login is None or login.is_over(now):
             self._open.pop(key, None)
             return None
-        login.used = now
+        used, login.used = login.used, now
+        if now // HOUR != used // HOUR:
+            self._write()
         return login
 
     def doubt(self, code: str) -> str:
@@ -117,20 +135,31 @@ class Logins:
 
     def end(self, cookie: str) -> None:
         """Log out."""
-        self._open.pop(_hash(cookie), None)
+        self._open.pop(self._key(cookie), None)
+        self._write()
 
     def end_all(self) -> int:
         """Log everybody out, and let no link in that was made before; how many there were."""
         count = len(self.open)
         self._open.clear()
         self._links.clear()
+        self._write()
         return count
 
     def _enter(self, address: str, way: str) -> str:
         cookie, now = secrets.token_urlsafe(BYTES), self._clock.now()
-        key = _hash(cookie)
-        _keep(self._open, key, Login(key.hex()[:8], address, way, now, now))
+        key = self._key(cookie)
+        _keep(self._open, key, Login(key[:8], address, way, now, now))
+        self._write()
         return cookie
+
+    def _key(self, cookie: str) -> str:
+        return hmac.digest(self._seal, cookie.encode("utf-8", "surrogateescape"), "sha256").hex()
+
+    def _write(self) -> None:
+        now = self._clock.now()
+        going = {key: login for key, login in self._open.items() if not login.is_over(now)}
+        self._keep(msgspec.json.encode(going).decode())
 
 
 def form_token(cookie: str) -> str:
@@ -147,7 +176,15 @@ def _hash(secret: str) -> bytes:
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest()
 
 
-def _keep(kept: dict[bytes, T], key: bytes, value: T) -> None:
+def _read(kept: str) -> dict[str, Login]:
+    """The logins that were kept; none where the words are not ours."""
+    try:
+        return msgspec.json.decode(kept, type=dict[str, Login]) if kept else {}
+    except msgspec.DecodeError:
+        return {}
+
+
+def _keep(kept: dict[K, T], key: K, value: T) -> None:
     kept[key] = value
     while len(kept) > MOST:
         del kept[next(iter(kept))]

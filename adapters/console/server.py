@@ -21,7 +21,6 @@ from adapters.console.logins import Logins
 from adapters.console.origins import Origins
 from adapters.console.routes import Routes
 from bot.domain.errors import ConfigError, Problem
-from bot.domain.ports import Clock
 
 logger = logging.getLogger(__name__)
 
@@ -44,22 +43,18 @@ class Console:
         *,
         host: str,
         port: int,
-        token: str,
-        totp: str = "",
         origin: str,
+        logins: Logins,
         mask: Callable[[str], str],
-        clock: Clock,
         load: Callable[[Logins, Origins], Routes],
     ) -> None:
-        """`origin` is where browsers find it, empty for this machine alone; `token` lets in, with
-        a code by `totp` where that is set.
-        """
+        """`origin` is where browsers find it, empty for this machine alone."""
         self._host = host
         self._port = port
         self._origin = origin
         self._mask = mask
         self._load = load
-        self.logins = Logins(token, totp=totp, clock=clock)
+        self.logins = logins
         self._guard: Guard | None = None
         self._runner: web.ServerRunner | None = None
 

@@ -17,6 +17,7 @@ from bot.conversation.approval.register import DAYS
 from bot.domain.chat import ToolMessage
 from bot.domain.drafts import draft_id
 from bot.domain.events import Conversation
+from bot.domain.journal import PlaceSet
 from bot.domain.masking import Mask
 from bot.domain.plain import plain_words
 from bot.domain.ports import Clock
@@ -35,6 +36,7 @@ from bot.domain.shown import (
 from bot.domain.suspension import Settled
 from bot.memory.drafts import LASTS, Waiting
 from bot.memory.newest import Newest
+from bot.memory.own_limits import NOWHERE
 from bot.memory.personas import Personas
 from bot.memory.wishes import Wish
 from bot.policy.approval import MAX_REASON, Answer
@@ -60,6 +62,7 @@ Link = Callable[[], str]
 """Makes an address that lets in once."""
 
 DRAFTS = 20  # that are shown on a page
+LOGINS = "console"  # what they are kept under
 BY = "控制台"  # who decided, as others read it
 
 CLOSED = (
@@ -96,6 +99,7 @@ async def open_console(settings: Settings, seen: Seen, *, mask: Mask) -> AsyncIt
         yield None
         return
 
+    from adapters.console.logins import Logins
     from adapters.console.server import Console
 
     def load(logins: Logins, _origins: Origins) -> Routes:
@@ -103,14 +107,23 @@ async def open_console(settings: Settings, seen: Seen, *, mask: Mask) -> AsyncIt
 
         return routes_of(logins, sources_of(seen, mask))
 
+    def keep(logins: str) -> None:
+        seen.rooms.on.store.put(PlaceSet(NOWHERE, LOGINS, logins))
+
+    kept = await seen.journal.books.settings(LOGINS) or {}
+    logins = Logins(
+        token,
+        totp=settings.console_totp.get_secret_value(),
+        clock=seen.clock,
+        kept=kept.get(NOWHERE, ""),
+        keep=keep,
+    )
     async with Console(
         host=settings.console_host,
         port=port,
-        token=token,
-        totp=settings.console_totp.get_secret_value(),
         origin=settings.console_origin,
+        logins=logins,
         mask=mask,
-        clock=seen.clock,
         load=load,
     ) as console:
         yield console.link

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import json
+
 from adapters.console.logins import IDLE, LONGEST, MOST, Logins
 from tests.fakes import ManualClock
 
+SECRET = "JBSWY3DPEHPK3PXP"
 TOKEN = "0123456789abcdef0123456789abcdef"
 
 
@@ -30,6 +33,30 @@ def test_nothing_that_lets_in_is_kept() -> None:
     kept = repr(vars(logins))
     assert cookie
     assert not [secret for secret in (TOKEN, cookie, code) if secret in kept]
+
+
+def test_logins_outlive_a_restart_but_no_other_token_and_what_is_kept_lets_nobody_in() -> None:
+    clock, kept = ManualClock(), [""]
+    logins = Logins(TOKEN, clock=clock, keep=kept.append)
+    first, second, left = (logins.by_token(TOKEN, "here") or "" for _ in range(3))
+    logins.end(left)
+    clock.time += IDLE - 1
+    assert logins.find(first)  # which is written down, as hours have passed
+    again = Logins(TOKEN, clock=clock, kept=kept[-1], keep=kept.append)
+    clock.time += 2
+    assert again.find(first)
+    assert not again.find(second)
+    assert not again.find(left)
+    assert not [secret for secret in (TOKEN, next(iter(json.loads(kept[-1])))) if again.find(secret)]
+    assert not [secret for secret in (TOKEN, first, second) if secret in "".join(kept)]
+    for other in (
+        Logins(TOKEN + "0", clock=clock, kept=kept[-1]),
+        Logins(TOKEN, totp=SECRET, clock=clock, kept=kept[-1]),
+    ):
+        assert not other.find(first)
+    again.end_all()
+    assert not Logins(TOKEN, clock=clock, kept=kept[-1]).open
+    assert not Logins(TOKEN, clock=clock, kept="what is not ours").open
 
 
 def test_links_that_nobody_uses_do_not_pile_up() -> None:

@@ -210,16 +210,8 @@ async def visiting(
         ours = routes_of(logins, place.sources())
         return Routes((*ours.all, *more), refuse=ours.refuse)
 
-    console = Console(
-        host="127.0.0.1",
-        port=port,
-        token=TOKEN,
-        totp=totp,
-        origin=origin,
-        mask=Mask([SECRET, SHORT]),
-        clock=clock,
-        load=load,
-    )
+    logins = Logins(TOKEN, totp=totp, clock=clock)
+    console = Console(host="127.0.0.1", port=port, origin=origin, logins=logins, mask=Mask([SECRET]), load=load)
     jar = aiohttp.CookieJar(unsafe=True)
     async with console, aiohttp.ClientSession(cookie_jar=jar) as session:
         assert not loads  # nothing is loaded before somebody asks

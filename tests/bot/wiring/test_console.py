@@ -57,6 +57,10 @@ async def test_with_one_a_link_lets_into_what_is_loaded_when_somebody_asks(
         lines = await running.journal.books.audit(latest=5)
         assert lines is not None
         assert [(line.action, line.outcome) for line in lines] == [("forget", "ok"), ("login", "ok")]
+    async with open_service(given), aiohttp.ClientSession() as session:
+        cookies = {name: one.value for name, one in answer.cookies.items()}
+        async with session.get(f"{root}/access", cookies=cookies, allow_redirects=False) as shown:
+            assert shown.status == 200  # logged in still
     assert "adapters.console.site" in sys.modules
     assert TOKEN not in caplog.text
     assert code not in caplog.text
