@@ -35,7 +35,7 @@ def routes_of(logins: Logins, sources: Sources) -> Routes:
             *ChatPages(pages, logins, sources).routes,
             *CostPages(pages, sources).routes,
             *ToolPages(pages, sources).routes,
-            *PersonaPages(pages, sources).routes,
+            *PersonaPages(pages, logins, sources).routes,
             *HealthPages(pages, sources).routes,
             *LivePages(logins, sources).routes,
             *(TryPages(pages, sources, trying).routes if trying else ()),

@@ -58,7 +58,9 @@ class Sources:
     records, and raises BotError. `note` writes into the journal, `tell` reaches the owners on QQ.
     `pause` gives False where it cannot be written down now. `mask` is for a text that is cut:
     half a secret is not found any more. `estimate` is the tokens of a text, `rendered` what stands
-    before a conversation in its prompt. `waiting` is how much waits for an owner's word.
+    before a conversation in its prompt. `retell` changes what the persona of a key is told,
+    `untell` goes back to what it was told before; both give False where that cannot be done.
+    `waiting` is how much waits for an owner's word.
     """
 
     showing: Showing
@@ -69,6 +71,8 @@ class Sources:
     tools: Callable[[], Sequence[ToolState]]
     personas: Callable[[], Sequence[PersonaState]]
     rendered: Callable[[Conversation], Sequence[str]]
+    retell: Callable[[str, str], Awaitable[bool]]
+    untell: Callable[[str], Awaitable[bool]]
     pause: Pause
     forget: Callable[[Conversation], Awaitable[int]]
     settle: Settling

@@ -64,7 +64,7 @@ def persona_command(personas: Personas) -> Command:
             case [word] if key := offered(asked).get(word):
                 return await choose(asked, key)
             case [word, name] if word in SHOW and (key := offered(asked).get(name)):
-                prompt = personas.cast.others[key].prompt
+                prompt = personas.text(key)
                 return prompt if len(prompt) <= SHOWN else f"{prompt[:SHOWN]}…"
             case [_] | [_, _]:
                 return asked.either(*NOBODY)

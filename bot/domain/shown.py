@@ -179,13 +179,14 @@ class ToolUse(Struct, frozen=True):
 
 class PersonaState(Struct, frozen=True, kw_only=True):
     """A persona, its text, and the chats where it is now by choice or by the files; the usual one
-    has no `key`.
+    has no `key`. `filed` is what its file says, where that was changed on a page.
     """
 
     key: str
     name: str
     text: str
     chats: tuple[str, ...] = ()
+    filed: str | None = None
 
 
 class CostSum(Struct, frozen=True):

@@ -15,6 +15,7 @@ from bot.domain.events import Conversation
 from bot.domain.journal import PersonaChosen
 from bot.domain.ports import ChatModel, Clock, Store
 from bot.domain.traits import Audience
+from bot.memory.persona_texts import PersonaTexts
 from bot.policy.quiet import Hours, Quiet
 from bot.policy.wake import Rules
 
@@ -101,6 +102,7 @@ class Personas:
         self._store = store
         self._choices = choices
         self._clock = clock
+        self._texts = PersonaTexts(store=store, choices=choices)
         self._chosen: dict[Conversation, str] = {}
         self._is_read = False
         self._rules: dict[tuple[str, int], Rules] = {}
@@ -123,7 +125,11 @@ class Personas:
         self._look_anew()
 
     async def start(self) -> bool:
-        """Read what was chosen before; False where it cannot be read: `run` goes on trying."""
+        """Read what was chosen and changed before; False where it cannot be read: `run` goes on
+        trying.
+        """
+        if not await self._texts.start():
+            return False
         if (chosen := await self._choices.choices()) is None:
             return False
         self._chosen = {**chosen, **self._chosen}
@@ -146,6 +152,32 @@ class Personas:
         self._chosen[where] = key
         self._look_anew()
         return True
+
+    def text(self, key: str) -> str:
+        """What the persona of this key is told to be now; of one there is not, the usual's."""
+        filed = self._cast.others.get(key, self._cast.usual).prompt
+        return self._texts.latest.get(key, filed)
+
+    def is_changed(self, key: str) -> bool:
+        """Whether it is told something else than its file says."""
+        return key in self._texts.latest
+
+    async def change(self, key: str, text: str) -> bool:
+        """Tell a persona to be this, whatever its file says, over restarts. False where that cannot
+        be written down now, and for a key there is not.
+        """
+        is_one = not key or key in self._cast.others
+        is_changed = is_one and await self._texts.change(key, text)
+        self._look_anew()
+        return is_changed
+
+    async def go_back(self, key: str) -> bool:
+        """Tell it what it was told before, in the end what its file says. False as for `change`,
+        and where nothing was changed.
+        """
+        is_changed = await self._texts.go_back(key)
+        self._look_anew()
+        return is_changed
 
     def key(self, where: Conversation) -> str:
         """The key of the persona there, empty for the usual one; one that is gone is passed by."""
@@ -182,7 +214,10 @@ class Personas:
             self._cast.claimed.get(group, ""),
         )
         key = next((key for key in keys if key in self._cast.others), "")
-        who = told = self._cast.others.get(key, self._cast.usual)
+        who = self._cast.others.get(key, self._cast.usual)
+        if (text := self._texts.latest.get(key)) is not None:
+            who = dataclasses.replace(who, prompt=text)
+        told = who
         if house is not None and house.rules:
             prompt = f"{who.prompt.strip()}\n\n{house.rules.strip()}"
             told = dataclasses.replace(who, prompt=prompt)

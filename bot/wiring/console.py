@@ -148,6 +148,8 @@ def sources_of(seen: Seen, mask: Mask) -> Sources:
         tools=partial(tools_of, seen),
         personas=partial(personas_of, rooms.keeping.personas),
         rendered=partial(rendered, rooms),
+        retell=rooms.keeping.personas.change,
+        untell=rooms.keeping.personas.go_back,
         pause=pause,
         forget=forgetting_of(rooms.keeping, seen.journal, rooms.on).chat,
         settle=partial(settle, rooms),
@@ -269,7 +271,13 @@ def personas_of(personas: Personas) -> tuple[PersonaState, ...]:
     for group, key in sorted((dict(cast.claimed) | by_file).items()):
         at.setdefault(key, []).append(str(group))
     return tuple(
-        PersonaState(key=key, name=one.name, text=one.prompt, chats=tuple(at.get(key, ())))
+        PersonaState(
+            key=key,
+            name=one.name,
+            text=personas.text(key),
+            chats=tuple(at.get(key, ())),
+            filed=one.prompt if personas.is_changed(key) else None,
+        )
         for key, one in (("", cast.usual), *sorted(cast.others.items()))
     )
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import aiohttp
+from msgspec.structs import replace
 from yarl import URL
 
 from adapters.console.guard import cookie_name
@@ -133,6 +134,8 @@ class Place:
             tools=lambda: self.tools,
             personas=lambda: self.personas,
             rendered=lambda where: [f"rendered for {where}", *(one.text for one in self.personas)],
+            retell=self.retell,
+            untell=self.untell,
             pause=self.pause,
             forget=self.forget,
             settle=self.settle,
@@ -146,6 +149,16 @@ class Place:
             clock=self.clock,
             trying=self.trying,
         )
+
+    async def retell(self, key: str, text: str) -> bool:
+        self.personas = [replace(one, text=text, filed=one.text) if one.key == key else one for one in self.personas]
+        return not self.is_stuck
+
+    async def untell(self, key: str) -> bool:
+        self.personas = [
+            replace(one, text=one.filed or one.text, filed=None) if one.key == key else one for one in self.personas
+        ]
+        return not self.is_stuck
 
     def routes(self) -> tuple[Route, ...]:
         """All there are, once somebody asked."""

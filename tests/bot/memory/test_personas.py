@@ -69,3 +69,21 @@ def test_it_wakes_by_the_names_and_the_chance_of_the_place() -> None:
     assert who.rules(OTHER, rules) == Rules(names=("夜",), chance=0.5)
     who.become(replace(CAST, houses={4343: House("owl", chance=0.2)}))
     assert who.rules(OTHER, rules) == Rules(names=("夜",), chance=0.2)
+
+
+async def test_a_changed_text_counts_from_the_next_look_on_whatever_the_files_say() -> None:
+    store = RecordingStore()
+    who = personas(replace(CAST, houses={4242: House("fox", rules="不剧透。")}), store)
+    await who.start()
+    assert who.of(OTHER).prompt == "usual"
+    assert await who.change("", "be silly")
+    assert await who.change("fox", "red fox")
+    assert not await who.change("gone", "x")
+    assert (who.of(OTHER).prompt, who.of(GROUP).prompt) == ("be silly", "red fox\n\n不剧透。")
+    who.become(replace(CAST, usual=replace(USUAL, prompt="from the file")))
+    assert (who.of(OTHER).prompt, who.text(""), who.is_changed("")) == ("be silly", "be silly", True)
+    assert await who.go_back("")
+    assert (who.of(OTHER).prompt, who.is_changed("")) == ("from the file", False)
+    again = personas(store=store)
+    await again.start()
+    assert again.of(GROUP).prompt == "red fox"
