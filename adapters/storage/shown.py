@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from typing import Any, TypeVar
 
@@ -21,7 +21,9 @@ from adapters.storage.failures import words
 from adapters.storage.reads import readable
 from adapters.storage.tables import (
     day_usage,
+    messages,
     runs,
+    speakers,
     turns,
     usage,
 )
@@ -147,8 +149,22 @@ def costs(connection: Connection, since: float, by: str) -> tuple[CostSum, ...]:
     whole: dict[str, UsageSum] = {}
     for one in found:
         whole[one.name] = _plus(whole.get(one.name, UsageSum()), one.usage)
-    told = [CostSum(name, used) for name, used in whole.items()]
-    return tuple(sorted(told, key=lambda one: (-one.usage.cost, -one.usage.requests))[:COSTS])
+    dearest = sorted(whole.items(), key=lambda one: (-one[1].cost, -one[1].requests))[:COSTS]
+    called = _called(connection, by, [name for name, _ in dearest])
+    return tuple(CostSum(name, used, called.get(name, "")) for name, used in dearest)
+
+
+def _called(connection: Connection, by: str, names: Sequence[str]) -> dict[str, str]:
+    """How people call these groups or persons."""
+    if by == "asker":
+        who = speakers.c.user_id
+        known = select(who, func.max(speakers.c.name)).where(who.in_([*map(int, names)]), who != 0)
+        return {str(row[0]): row[1] for row in connection.execute(known.group_by(who))}
+    if by != "conversation":
+        return {}
+    said = select(messages.c.group_name).order_by(messages.c.id.desc()).limit(1)
+    there = {name: said.where(messages.c.conversation == name) for name in names}
+    return {name: connection.scalar(query) or "" for name, query in there.items()}
 
 
 def _open_days(connection: Connection, begin: float) -> list[CostSum]:

@@ -191,11 +191,12 @@ class PersonaState(Struct, frozen=True, kw_only=True):
 
 class CostSum(Struct, frozen=True):
     """What something took: a day (its midnight, in seconds since 1970), a model, a conversation or
-    a person, by its name.
+    a person, by its name, and as people call it.
     """
 
     name: str
     usage: UsageSum
+    called: str = ""
 
 
 class AccountState(Struct, frozen=True):

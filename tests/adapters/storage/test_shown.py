@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import event
 
 from adapters.storage import shown
@@ -15,7 +16,7 @@ from adapters.storage.database import Database
 from adapters.storage.shown import SqlShown, costs
 from adapters.storage.turn_rows import rows
 from bot.domain.chat import Usage
-from bot.domain.journal import UsageAdded
+from bot.domain.journal import MemberNumbered, MessageObserved, UsageAdded
 from bot.domain.shown import CostSum, TurnQuery
 from tests.adapters.storage.entries import NOW, opening, read
 from tests.adapters.storage.test_books import ELSEWHERE, whole, write
@@ -60,6 +61,11 @@ def test_costs_of_closed_days_and_of_today_are_one_sum(batches: EntryBatches, da
         )
     ]
     write(batches, opening("a"), opening("b", said("?", where=ELSEWHERE, user=888)), *taken)
+
+    named = MemberNumbered(conversation=ELSEWHERE, number=1, user_id=888, name="小红")
+    write(batches, named, MessageObserved(replace(said("!", where=ELSEWHERE), group_name="学习群"), overheard=True))
+    for by, called in (("conversation", ["学习群", ""]), ("asker", ["小红", ""]), ("model", ["", ""])):
+        assert [one.called for one in read(database, costs, yesterday, by)] == called
 
     def told(by: str) -> list[tuple[str, int, float]]:
         found: tuple[CostSum, ...] = read(database, costs, yesterday, by)

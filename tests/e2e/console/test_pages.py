@@ -87,5 +87,10 @@ async def test_every_page_fits_runs_nothing_foreign_and_is_for_everybody(
             wrong.append((path, "broke out"))
         await page.evaluate(axe)
         wrong += [(path, *one) for one in await page.evaluate(AXE)]
+    await context.clear_cookies()
+    for path in ("/login", "/none"):
+        await page.goto(f"http://{place.host}{path}")
+        await page.evaluate(axe)
+        wrong += [(path, *one) for one in await page.evaluate(AXE)]
     await context.close()
     assert not wrong, "\n".join(map(str, wrong))
