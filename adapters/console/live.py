@@ -21,6 +21,7 @@ from adapters.console.sources import Sources
 
 BEAT = 10.0  # seconds between two signs of life
 LOOK = 0.5  # seconds that a page which was left, or a login that ended, still counts
+GATHER = 0.3  # seconds that news are gathered for: a busy bot is not written about at each message
 RETRY = 3000  # milliseconds until a browser tries again
 MOST = 50  # streams at a time
 OF_ONE = 4
@@ -77,7 +78,9 @@ class LivePages:
             ]
             async with asyncio.timeout(listener.WRITE):
                 await answer.write("".join(lines or [": \n\n"]).encode())
-            number = news[-1].number if news else number
+            if news:
+                number = news[-1].number
+                await self._sources.clock.sleep(GATHER)
 
 
 def _number(visit: Visit, latest: int) -> int:

@@ -39,6 +39,7 @@ async def test_what_is_new_is_told_and_goes_on_behind_what_a_browser_had() -> No
         b, c = ["id: 2", 'data: {"name": "b"}'], ["id: 3", 'data: {"name": "c"}']
         assert await events(place, 2, params={"after": "1"}) == [*b, *c]
         assert await events(place, 1, headers={"Last-Event-ID": "2"}, params={"after": "0"}) == c
+        await until(lambda: live.GATHER in place.clock.slept)  # before the next are told
 
 
 async def test_whoever_leaves_is_dropped_and_so_is_an_ended_login() -> None:
