@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -22,17 +22,24 @@ LONGEST = 900  # characters of a digest
 MODELS = REASONS_TOLD = 5
 NAME = 10  # characters of a nickname
 GIB = 2**30
+WAITS = {
+    "call": ("调用", "calls"),
+    "friend": ("好友申请", "friend requests"),
+    "invite": ("群邀请", "invites"),
+    "group": ("新群", "new groups"),
+    "draft": ("草稿", "drafts"),
+}
 
 Either: TypeAlias = Callable[[str, str], str]
 """Chooses between Chinese and English."""
 
 
 class Standing(Struct, frozen=True):
-    """How things stand: how much waits for an owner's word, and the bytes that are free on the
-    journal's disk, None where nobody knows.
+    """How things stand: how much of each kind waits for an owner's word, and the bytes that are
+    free on the journal's disk, None where nobody knows.
     """
 
-    waiting: int = 0
+    waiting: Mapping[str, int] = {}
     free: int | None = None
 
 
@@ -131,10 +138,10 @@ def _models(day: DaySum, before: DaySum, that: str, either: Either) -> Iterator[
 def _stands(standing: Standing | None, either: Either) -> Iterator[str]:
     if standing is None:
         return
-    if standing.waiting:
-        yield either(
-            f"等主人发话的：{standing.waiting} 件", f"Waits for an owner: {standing.waiting}"
-        )
+    waits = [f"{either(*WAITS[kind])} {count}" for kind, count in standing.waiting.items() if count]
+    if waits:
+        told = ", ".join(waits)
+        yield either(f"等主人发话的：{told}", f"Waits for an owner: {told}")
     if standing.free is not None:
         free = f"{standing.free / GIB:.1f} GB"
         yield either(f"磁盘还剩 {free}", f"Disk: {free} free")

@@ -64,6 +64,10 @@ UNANSWERED = (
     "D{number} 发出去没有，QQ 没有回答；请在群里看一下，不会再发。",
     "QQ did not answer whether D{number} was published; look in the group, it is not sent again.",
 )
+IN_PART = (
+    "D{number} 只发出去一部分，后面的 QQ 不收：{what}。不会再发。",
+    "D{number} is published in part: QQ refused the rest: {what}. It is not sent again.",
+)
 BUSY = (
     "现在记不下来，D{number} 还在等，请过一会儿再回复一次。",
     "That cannot be written down now, D{number} still waits: answer again in a while.",

@@ -30,8 +30,7 @@ async def standing_of(
     folder: Path, on: Ground, answering: Answering, petitions: Petitions
 ) -> Standing:
     """How things stand, the disk being that of the folder."""
-    waiting = sum(waiting_of(on, answering, petitions).values())
-    return Standing(waiting, await free_at(folder))
+    return Standing(waiting_of(on, answering, petitions), await free_at(folder))
 
 
 def data_folder(settings: Settings) -> Path:

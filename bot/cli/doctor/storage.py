@@ -19,6 +19,7 @@ from adapters.storage.failures import words
 from adapters.storage.tables import REVISIONS, versions
 from adapters.storage.url import file_of, read_url
 from bot.cli.doctor.checks import Check, warn, well, wrong, wrong_settings
+from bot.conversation.approval.register import SETTING as PETITION
 from bot.domain.errors import ConfigError
 from bot.memory.modes import SETTING
 from bot.policy.new_groups import Mode
@@ -116,13 +117,23 @@ def _unheard(connection: Connection) -> list[Check]:
 
 
 def _unread(connection: Connection, settings: Settings) -> list[Check]:
-    """What to do where drafts have nobody to read them; nothing where they have, or are none."""
+    """What to do where drafts and requests have nobody to read them; nothing where they have, or
+    are none.
+    """
+    if settings.bot_owners:
+        return []
     modes = place_settings(connection, SETTING)
     groups = sorted(where.session_id for where, mode in modes.items() if mode == Mode.SHADOW)
-    if settings.bot_owners or not groups:
-        return []
-    said = f"no owner can read the drafts of the groups in a shadow: {groups[:10]}"
-    return [warn("drafts", said, "Set BOT_OWNERS to your own QQ number")]
+    waiting = sum(map(bool, place_settings(connection, PETITION).values()))
+    mend = "Set BOT_OWNERS to your own QQ number"
+    told = []
+    if groups:
+        said = f"no owner can read the drafts of the groups in a shadow: {groups[:10]}"
+        told.append(warn("drafts", said, mend))
+    if waiting:
+        said = f"no owner can answer the friend requests and invites that wait: {waiting}"
+        told.append(warn("requests", said, mend))
+    return told
 
 
 def _revision(connection: Connection) -> str | None:

@@ -42,6 +42,7 @@ from bot.policy.drafts import (
     EXPIRED,
     FRESH,
     GONE,
+    IN_PART,
     LEFT,
     NO_MEDIA,
     NO_WORDS,
@@ -183,6 +184,9 @@ class Publishing:
             case Refused(reason=reason) if len(receipts) == 1:
                 self._take_back(number)
                 return self._told("refused", REFUSED, number, in_one_line(reason, 80))
+            case Refused(reason=reason):
+                self._store.put(self._drafts.end(number, BY[self._way].format(by=by)))
+                return self._told("refused", IN_PART, number, in_one_line(reason, 80))
             case Confirmed():
                 logger.info("D%d: published by %s", number, by)
                 self._store.put(self._drafts.end(number, BY[self._way].format(by=by)))

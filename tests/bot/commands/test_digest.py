@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.commands.digest import LONGEST, NO_NUMBER, YESTERDAY, Standing, digest_command, told_of
+from bot.commands.digest import LONGEST, NO_NUMBER, WAITS, YESTERDAY, Standing, digest_command, told_of
 from bot.commands.phrases import AWAY
 from bot.domain.books import DaySum, Taker, UsageSum
 from bot.policy.days import midnight
@@ -25,14 +25,14 @@ BEFORE = DaySum(answered=9, models=(("demo", UsageSum(1, 10, 0, 1, 0.25)),))
 
 
 async def stands() -> Standing:
-    return Standing(waiting=2, free=3 * 2**29)
+    return Standing(waiting={"call": 0, "friend": 1, "draft": 2}, free=3 * 2**29)
 
 
 async def test_a_day_is_told_beside_the_one_before() -> None:
     books = PaperBooks(days=(TODAY, BEFORE))
     assert await lines(digest_command(books, stands), where=PRIVATE) == [
         "今天：3 个问题，答了 2 个（昨天 9），沉默 1 次",
-        "等主人发话的：2 件",
+        "等主人发话的：好友申请 1, 草稿 2",
         "磁盘还剩 1.5 GB",
         "demo：1.2k token（缓存 50%），$0.5000（昨天 $0.2500）",
         "没有答：rate 4, 轮到它时已经太久了 1",
@@ -77,6 +77,6 @@ def test_a_digest_is_short_whatever_people_and_models_are_called(day: DaySum, be
     def either(chinese: str, english: str) -> str:
         return chinese if is_chinese else english
 
-    told = told_of(day, before, YESTERDAY, either, Standing(day.questions, day.answered))
+    told = told_of(day, before, YESTERDAY, either, Standing(dict.fromkeys(WAITS, day.questions), day.answered))
     assert len(told) < LONGEST
     assert told.startswith(("昨天：", "Yesterday: "))

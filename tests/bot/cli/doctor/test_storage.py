@@ -47,14 +47,21 @@ def test_a_new_group_of_which_no_owner_has_heard_is_told(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("owners", "mode", "is_told"), [("", "shadow", True), ("", "live", False), ("999", "shadow", False)]
+    ("owners", "mode", "petition", "expected"),
+    [
+        ("", "shadow", "{}", ["drafts", "requests"]),
+        ("", "live", "", []),
+        ("999", "shadow", "{}", []),
+    ],
 )
-def test_drafts_that_no_owner_can_read_are_told(tmp_path: Path, owners: str, mode: str, is_told: bool) -> None:
+def test_drafts_and_requests_that_no_owner_can_read_are_told(
+    tmp_path: Path, owners: str, mode: str, petition: str, expected: list[str]
+) -> None:
     with closing(sqlite3.connect(make_journal(tmp_path))) as journal, journal:
-        row = "1:group:4242", mode
-        journal.execute("INSERT INTO place_settings (conversation, name, value) VALUES (?, 'mode', ?)", row)
+        rows = [("1:group:4242", "mode", mode), ("1:private:7", "petition", petition)]
+        journal.executemany("INSERT INTO place_settings (conversation, name, value) VALUES (?, ?, ?)", rows)
     _, *told = check_store(settings(tmp_path, BOT_OWNERS=owners))
-    assert [check.check for check in told] == (["drafts"] if is_told else [])
+    assert [check.check for check in told] == expected
 
 
 def test_folders_that_can_be_written_or_made_are_well_and_nothing_is_left_there(tmp_path: Path) -> None:

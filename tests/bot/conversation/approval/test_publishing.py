@@ -95,6 +95,29 @@ async def test_a_draft_that_qq_refuses_waits_on_and_is_not_told_as_said() -> Non
         assert made.told == ["周六"]
 
 
+class PickyServer(RecordingTransport):
+    """Refuses what is about Sunday."""
+
+    async def send(self, action: SendMessage) -> str:
+        if action.conversation == GROUP and action.words == "周日":
+            raise ActionRefused("send_msg", retcode=1200, wording="risk")
+        return await super().send(action)
+
+
+async def test_a_draft_of_which_qq_refuses_a_later_message_is_told_as_published_in_part() -> None:
+    made = Studio(transport=PickyServer())
+    async with asyncio.timeout(5), made.outbox.open(), background(made.publishing.run()):
+        both = [SendMessage(GROUP, (Text(words),)) for words in ("周六", "周日")]
+        await made.outbox.send_all(both, turn_id="t1", final=True)
+        await made.outbox.wait_idle()
+        settled = await made.says("发 D1")
+        assert (settled.kind, settled.words) == (
+            "refused",
+            "D1 只发出去一部分，后面的 QQ 不收：risk。不会再发。",
+        )
+        assert (await made.says("发 D1")).kind == "over"
+
+
 async def test_a_draft_whose_fate_nobody_knows_is_not_said_again() -> None:
     async with studio() as made:
         await made.would_say(Text("周六"))
