@@ -41,13 +41,15 @@ class _Book:
             self.names[user_id] = name
 
     def is_anothers(self, name: str, user_id: int, number: int) -> bool:
+        own = _key(self.names.get(user_id, ""))
+        if own and _squeezed(name.casefold()).strip(AROUND) == own:
+            return False  # just as prompts write him, whatever others call themselves
         whole = _squeezed(f"{name}#{number}")
         if any(whole == _squeezed(known) for one, known in self.names.items() if one != user_id):
             return True  # who calls himself Ann##2 is not Ann, who is #2
         key = _key(name)
         if not key:
             return bool(name.strip(AROUND))
-        own = _key(self.names.get(user_id, ""))
         return key != own and any(key == _key(known) for known in self.names.values())
 
 

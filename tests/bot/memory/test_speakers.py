@@ -76,6 +76,7 @@ NAMES = st.lists(
 
 @given(st.lists(NAMES.map("".join), min_size=1, max_size=4))
 @example(["", "AnnAnn", "AnnAnn##2"])
+@example(["", "Ann", "Ann#2"])
 def test_whatever_people_call_themselves_nobody_is_taken_for_another(names: list[str]) -> None:
     speakers, _ = known()
     view = View(number=partial(speakers.number, GROUP))
