@@ -12,7 +12,7 @@ function go(step) {
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || help.open) return;
   if (event.target.closest("input, select, textarea")) return;
-  if (event.key === "?") help.showModal();
+  if ("?？".includes(event.key)) help.showModal();
   else if (off.checked) return;
   else if (event.key === "j") go(1);
   else if (event.key === "k") go(-1);
