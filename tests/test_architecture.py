@@ -77,6 +77,8 @@ LAZY_IMPORTERS = {
     "bot/wiring/console.py",
     "bot/wiring/fetching.py",
     "bot/wiring/web.py",
+    "tools/get_game_version/names.py",
+    "tools/get_weather/gazetteer.py",
 }
 
 # Written in two halves, so that this file does not accuse itself.

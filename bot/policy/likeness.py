@@ -19,6 +19,6 @@ def is_like(text: str, *others: str, least: float) -> bool:
 
 
 def _is_like(text: str, others: Iterable[str], least: float) -> bool:
-    from rapidfuzz import fuzz  # 4 MiB, which most processes never need
+    from rapidfuzz import fuzz  # 4 MiB: most processes never need it
 
     return any(fuzz.ratio(text, one) >= least for one in others)

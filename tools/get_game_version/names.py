@@ -6,9 +6,6 @@ import re
 import unicodedata
 from typing import Literal, TypeAlias
 
-from rapidfuzz import fuzz
-from rapidfuzz.distance import OSA
-
 Language: TypeAlias = Literal["zh", "en"]
 
 CLOSE = 86.0  # of 100: one slip in seven Chinese characters is the same word
@@ -85,7 +82,7 @@ def same_numbers(one: str, other: str) -> bool:
 def closeness(one: str, other: str) -> float:
     """How alike two folded names are, of 100; one that begins with the other is at least `ALIKE`,
     and so is one of two Chinese characters that has one wrong (圆神)."""
-    ratio = fuzz.ratio(one, other)
+    ratio = _ratio(one, other)
     begun = min(len(one), len(other)) >= 2 and (one.startswith(other) or other.startswith(one))
     half = (
         len(one) == len(other) == 2
@@ -110,7 +107,7 @@ def resembles(title: str, names: frozenset[str]) -> bool:
     return any(
         name in beginnings
         or whole.startswith(name)
-        or (fuzz.ratio(name, whole) >= ALIKE and same_numbers(name, whole))
+        or (_ratio(name, whole) >= ALIKE and same_numbers(name, whole))
         for name in names
     )
 
@@ -133,7 +130,15 @@ def _is_slip(wanted: str, known: str) -> bool:
     if not same_numbers(wanted, known) or wanted[0] != known[0]:
         return False
     if HAN.search(known):
-        return fuzz.ratio(wanted, known) >= CLOSE
+        return _ratio(wanted, known) >= CLOSE
     if re.search(r"\d", known) or wanted in {f"{known}s", known.removesuffix("s")}:
         return False
+    from rapidfuzz.distance import OSA
+
     return OSA.distance(wanted, known) <= (2 if min(len(wanted), len(known)) >= LONG else 1)
+
+
+def _ratio(one: str, other: str) -> float:
+    from rapidfuzz import fuzz  # 4 MiB: most processes never need it
+
+    return fuzz.ratio(one, other)

@@ -19,8 +19,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, TypeAlias
 
-from rapidfuzz import fuzz, process
-
 from tools.get_weather.places import (
     BESIDE,
     LISTED,
@@ -169,6 +167,8 @@ class Gazetteer:
 
     def suggest(self, query: Query) -> tuple[WeatherPlace, ...]:
         """Places whose names resemble one that nobody knows, never more than a question back."""
+        from rapidfuzz import fuzz, process  # 4 MiB: most processes never need it
+
         wanted = query.name if query.language == "zh" else plain(query.name)
         found = process.extract(
             wanted, self._index.keys(), scorer=fuzz.ratio, score_cutoff=SIMILAR, limit=LISTED
