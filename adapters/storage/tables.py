@@ -24,11 +24,10 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    text,
 )
 
 from adapters.storage import schema
-from adapters.storage.schema import flag, json, moment, number, table, words
+from adapters.storage.schema import flag, json, moment, number, part_of, table, words
 
 REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010")
 """Every revision of the schema, oldest first; the last is the one this code needs
@@ -105,15 +104,8 @@ turns = table(
     flag("uncalled"),
     Index("turns_by_conversation", "conversation", "id"),
     Index("turns_by_turn_id", "turn_id", "id"),
-    Index(
-        "turns_kept", "conversation", "closed", sqlite_where=text(KEPT), postgresql_where=text(KEPT)
-    ),
-    Index(
-        "turns_left_open",
-        "id",
-        sqlite_where=text("closed IS NULL"),
-        postgresql_where=text("closed IS NULL"),
-    ),
+    part_of("turns_kept", "conversation", "closed", where=KEPT),
+    part_of("turns_left_open", "id", where="closed IS NULL"),
     marked=True,
 )
 
@@ -132,18 +124,8 @@ runs = table(
     Column("state", Text),  # of a suspended run: all it needs to go on
     moment("expires", nullable=True),
     Index("runs_by_turn_id", "turn_id"),
-    Index(
-        "runs_in_error",
-        "id",
-        sqlite_where=text("error <> ''"),
-        postgresql_where=text("error <> ''"),
-    ),
-    Index(
-        "runs_suspended",
-        "id",
-        sqlite_where=text("state IS NOT NULL"),
-        postgresql_where=text("state IS NOT NULL"),
-    ),
+    part_of("runs_in_error", "id", where="error <> ''"),
+    part_of("runs_suspended", "id", where="state IS NOT NULL"),
 )
 
 steps = table(
@@ -199,12 +181,7 @@ sends = table(
     Index("sends_by_send_id", "send_id", "id"),
     Index("sends_by_turn_id", "turn_id"),
     Index("sends_by_message_id", "conversation", "message_id", "id"),
-    Index(
-        "sends_unfinished",
-        "id",
-        sqlite_where=text(UNFINISHED),
-        postgresql_where=text(UNFINISHED),
-    ),
+    part_of("sends_unfinished", "id", where=UNFINISHED),
 )
 """The outbox."""
 
