@@ -19,7 +19,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.plain import plain_words
 from bot.domain.shown import ROWS, UNANSWERED, TurnQuery, TurnRow, TurnRows
 
-WALK = 20_000  # turns that are looked at for a page: what is rare is further down
+WALK = 10_000  # turns that are looked at for a page: what is rare is further down
 TOKENS = "prompt", "cached", "completion"
 SAID = "segments", "erased", "group_name", "card", "nickname"
 
