@@ -1,8 +1,10 @@
-"""Hours of the day, as people write them: 23:30-07:30."""
+"""Hours of the day, as people write them, 23:30-07:30, and the time zone they are of."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from config.values import SEPARATORS, Wrong, shown
 
@@ -11,6 +13,7 @@ SPAN = re.compile(r"([0-9]{1,2})[:：]([0-5][0-9])-([0-9]{1,2})[:：]([0-5][0-9]
 AROUND_DASH = re.compile(r"\s*[-–—~～至到]\s*")  # as people type it
 TIME = re.compile(r"([01]?[0-9]|2[0-3])[:：]([0-5][0-9])", re.ASCII)
 MEND = "Write it as 23:30-07:30"
+RULE = re.compile(r"(<[^>]+>|[A-Za-z]{3,})[+-]?[0-9].*")  # CST-8: needs no table of zones
 
 
 def hours(value: object) -> tuple[tuple[int, int], ...]:
@@ -45,3 +48,16 @@ def time_of_day(value: object) -> float | None:
     if not (found := TIME.fullmatch(text)):
         raise Wrong(f"{shown(text)} is no time of day", "Write it as 09:00, or nothing for never")
     return 3600.0 * int(found[1]) + 60.0 * int(found[2])
+
+
+def zone(value: str) -> str:
+    """A time zone as TZ names it. The C library would take any other text for UTC, silently."""
+    text = value.strip()
+    name = text.removeprefix(":")
+    if not name or name == "UTC" or RULE.fullmatch(name) or Path(name).is_file():
+        return text
+    try:
+        ZoneInfo(name)
+    except (LookupError, ValueError, OSError):
+        raise Wrong(f"{shown(text)} is no time zone", "Write it as Asia/Shanghai") from None
+    return text

@@ -17,7 +17,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from bot.domain.errors import ConfigError, Problem
 from config import tokens, values
 from config.endpoints import Endpoint, fallbacks, in_order
-from config.hours import hours, time_of_day
+from config.hours import hours, time_of_day, zone
 from config.owners import Owners, owners
 from config.persona_files import PersonaFile, PersonaHead, read_persona_file
 
@@ -181,6 +181,8 @@ class Settings(BaseSettings):
     log_format: Annotated[LogFormat, BeforeValidator(values.one_of("console", "json"))] = "console"
     log_content: Annotated[bool, BeforeValidator(values.switch)] = False
     log_runs: FilePath | None = None
+
+    tz: Annotated[str, AfterValidator(zone)] = ""
 
     @classmethod
     def settings_customise_sources(

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
@@ -52,6 +53,9 @@ def configure(*, service: bool) -> Settings:
         settings, warnings = load_settings(environ=os.environ, env_file=ENV_FILE, service=service)
     except ConfigError as error:
         end_with(error)
+    if settings.tz and hasattr(time, "tzset"):  # .env alone may say it
+        os.environ["TZ"] = settings.tz
+        time.tzset()
     for library in LOUD:
         logging.getLogger(library).setLevel(logging.WARNING)
     from adapters.logs.output import set_up_logs

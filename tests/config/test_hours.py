@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from config.hours import hours, time_of_day
+from config.hours import hours, time_of_day, zone
 from config.values import Wrong
 
 
@@ -23,3 +23,11 @@ def test_a_time_of_day_is_in_seconds_after_midnight_and_nothing_is_never() -> No
     for wrong in ("24:00", "9", "nine", "09:60", "09:00:00", True):
         with pytest.raises(Wrong):
             time_of_day(wrong)
+
+
+def test_a_time_zone_is_a_name_a_rule_or_a_file_and_nothing_else_is_taken_for_utc_in_silence() -> None:
+    for text in ("", "UTC", "Asia/Shanghai", ":Asia/Shanghai", "CST-8", "<+08>-8", f":{__file__}"):
+        assert zone(text) == text
+    for wrong in ("Asia/Shangai", "Asia", "CST", "-7?x", "../x", "+8"):
+        with pytest.raises(Wrong, match="Asia/Shanghai"):
+            zone(wrong)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from tests.bot.cli.commands import PATIENCE, command, run, serving
 
 
-def test_with_nothing_configured_it_is_a_chat_that_ends_with_its_input(tmp_path: Path) -> None:
+def test_with_nothing_but_a_time_zone_it_is_a_chat_in_that_zone_that_ends_with_its_input(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("TZ=<+14>-14\n")
     typed = "@bot hello\nuser2: @bot 北京天气\n@bot send me a message with a picture\nuser3: nothing for you\n"
     mirrors = '{"api.open-meteo.com": "http://127.0.0.1:9", "wttr.in": "http://127.0.0.1:9"}'
     done = run(tmp_path, typed=typed, TOOLS_MIRRORS=mirrors)
@@ -19,6 +22,8 @@ def test_with_nothing_configured_it_is_a_chat_that_ends_with_its_input(tmp_path:
     assert all(line.startswith(("bot: ", "  ")) for line in lines)
     assert any("北京" in line for line in lines)
     assert "demo model" in done.stderr
+    assert (logged := re.search(r"^20\d\d-\S+ \S+", done.stderr, re.MULTILINE))
+    assert datetime.fromisoformat(logged[0] + "Z") - datetime.now(UTC) > timedelta(hours=13)
 
 
 def test_a_reader_who_leaves_does_not_break_the_chat(tmp_path: Path) -> None:
