@@ -106,6 +106,7 @@ TYPED: dict[str, tuple[str, object]] = {
     "LOG_LEVEL": ("warn", "WARNING"),
     "LOG_FORMAT": ("JSON", "json"),
     "LOG_CONTENT": ("on", True),
+    "TZ": (" :Asia/Shanghai", ":Asia/Shanghai"),
 }
 """What a person types for each variable, and what it is; those that name files are in the test."""
 
