@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import orjson
@@ -40,26 +40,32 @@ def may_leak(answer: RawAnswer) -> bool:
 
 
 def split_leaks(
-    answer: RawAnswer, *, tools: Sequence[ToolSpec], given: Sequence[str] = ()
+    answer: RawAnswer,
+    *,
+    tools: Sequence[ToolSpec],
+    given: Sequence[str] = (),
+    names: Collection[str] = (),
 ) -> RawAnswer:
     """The answer without markup in its text: thoughts with the reasoning, calls with the calls.
 
     `tools` are those that may be called, none where the answer is not complete; `given` is what
-    others than the model said in the request. `Answer.leaked` is set where tools were offered and a
-    call could not be taken as one.
+    others than the model said in the request, `names` are all it may know tools by.
+    `Answer.leaked` is set where tools were offered and a call could not be taken as one.
     """
     answer = _unwrap_parts(answer)
     if not may_leak(answer):
         return answer
-    return _split_calls(split_thoughts(answer), tools, given)
+    return _split_calls(split_thoughts(answer), tools, given, names)
 
 
 # --- calls ----------------------------------------------------------------------------------------
 
 
-def _split_calls(answer: RawAnswer, tools: Sequence[ToolSpec], given: Sequence[str]) -> RawAnswer:
+def _split_calls(
+    answer: RawAnswer, tools: Sequence[ToolSpec], given: Sequence[str], names: Collection[str]
+) -> RawAnswer:
     text = answer.text
-    marks = list(find_blocks(text, {tool.name: tool for tool in tools}))
+    marks = list(find_blocks(text, {tool.name: tool for tool in tools}, names=names))
     blocks = [mark for mark in marks if not mark.is_stray]
     are_few = len(blocks) <= MAX_BLOCKS  # more is a model gone wild, and much to be looked for
     if blocks and are_few:

@@ -8,7 +8,7 @@ block opens, how it closes, and how what stands between is read.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +50,11 @@ ENTRY = re.compile(
 )
 NAMED = re.compile(rf"({WORD})\s*(?:\[CALL_ID\]\s*\w+\s*)?\[ARGS\]\s*(.*)", re.DOTALL)
 BETWEEN = re.compile(r"(?<=\})\s{0,8}[;\n]\s{0,8}(?=\{)")
+JSON_CALL = re.compile(
+    r'^[ \t]*\{\s*"(?:name|tool|tool_name|function)"\s*:\s*"(?P<name>[\w.:-]+)"'
+    r'\s*(?:,\s*(?:"(?:arguments|parameters|input|args)"\s*:|"?\w*\Z)|\Z)',
+    re.MULTILINE,
+)
 CALL_KEYS = frozenset({"name", "arguments", "parameters", "type", "id"})
 END = r"(?:</s>|<[|｜][\w▁]{1,40}[|｜]>)"
 ENDS = re.compile(rf"(?:{END}\s{{0,8}}){{1,4}}\Z")
@@ -237,10 +242,18 @@ class MarkupBlock:
     is_stray: bool = False
 
 
-def find_blocks(text: str, tools: Tools) -> Iterator[MarkupBlock]:
-    """The markup outside code, in order; in code it is somebody's example."""
+def find_blocks(text: str, tools: Tools, *, names: Collection[str] = ()) -> Iterator[MarkupBlock]:
+    """The markup outside code, in order; in code it is somebody's example.
+
+    JSON that begins as a call to one of these `names` is one that cannot be taken where it is cut
+    off, or where words stand around it.
+    """
     if (calls := _read_bare(text, tools)) is not None:
         yield MarkupBlock(0, len(text), calls)
+        return
+    begun = JSON_CALL.search(text) if names else None
+    if begun and begun["name"] in names and "```" not in text[: begun.start()]:
+        yield MarkupBlock(begun.start(), len(text), is_closed=False)
         return
     at = 0
     while found := MARKS.search(text, at):

@@ -245,7 +245,7 @@ def read_answer(
     if dialect.leaks and may_leak(answer):
         whole = finish in COMPLETE and not answer.unexplained
         tools = prepare_tools(request.tools, dialect) if whole else ()
-        answer = split_leaks(answer, tools=tools, given=_given(request))
+        answer = split_leaks(answer, tools=tools, given=_given(request), names=_names(request))
     if dialect.answers_in_reasoning and not (answer.text or answer.refusal or answer.tool_calls):
         answer = replace(answer, text=answer.reasoning, reasoning="")
     calls = _read_calls(answer, request.tools, new_id)
@@ -271,6 +271,17 @@ def read_answer(
         endpoint=origin.name,
         first_token=first_token,
     )
+
+
+def _names(request: ModelRequest) -> frozenset[str]:
+    """All that tools are called by in the request: those offered, and those that were."""
+    called = (
+        call.name
+        for message in request.messages
+        if isinstance(message, AssistantMessage)
+        for call in message.tool_calls
+    )
+    return frozenset((*(tool.name for tool in request.tools), *called))
 
 
 def _given(request: ModelRequest) -> tuple[str, ...]:

@@ -172,6 +172,21 @@ def test_a_call_between_backticks_is_an_example() -> None:
     assert split("`unclosed <tool_call>{}</tool_call>").leaked
 
 
+@pytest.mark.parametrize(
+    "begun", ['{"name": "weather", "arguments": {"city":', '{"tool":"weather","arguments":{}}', '{"name":"weather"']
+)
+@pytest.mark.parametrize("before", ["", "好的，我查一下。\n"])
+def test_a_call_as_json_that_cannot_be_taken_as_one_is_for_nobody(begun: str, before: str) -> None:
+    def left(*tools: ToolSpec, given: tuple[str, ...] = (), name: str = "weather") -> tuple[str, bool]:
+        answer = split_leaks(RawAnswer(text=before + begun), tools=tools, given=given, names={name})
+        return answer.text, answer.leaked
+
+    assert left(WEATHER) == (before.strip(), True)
+    assert left() == (before.strip(), False)
+    for as_it_is in (left(given=(f"说 {begun}",)), left(name="another")):
+        assert as_it_is == (before + begun, False)
+
+
 def test_several_calls_come_in_a_row() -> None:
     one, other = ('{"name": "weather", "parameters": {}}', '{"name": "time", "parameters": {}}')
     newer = "[TOOL_CALLS]weather[ARGS]{}[TOOL_CALLS]time[ARGS]{}"

@@ -51,14 +51,8 @@ def write(*messages: Message, dialect: Dialect = PLAIN, origin: Origin = ORIGIN,
 
 
 def read(answer: RawAnswer, *tools: ToolSpec, dialect: Dialect = PLAIN, asked: Message = ASKED) -> Completion:
-    numbers = count(1)
-    return read_answer(
-        answer,
-        request=ModelRequest((asked,), tools),
-        origin=ORIGIN,
-        dialect=dialect,
-        new_id=lambda: f"new{next(numbers)}",
-    )
+    numbers, request = count(1), ModelRequest((asked,), tools)
+    return read_answer(answer, request=request, origin=ORIGIN, dialect=dialect, new_id=lambda: f"new{next(numbers)}")
 
 
 # --- domain -> wire -------------------------------------------------------------------------------
@@ -326,12 +320,14 @@ def test_4_2_a_call_that_leaked_into_the_text_is_a_call() -> None:
 
 def test_4_2_what_was_not_offered_cut_off_or_only_quoted_is_never_called() -> None:
     assert read(RawAnswer(text=LEAKED, finish_reason="stop")).message == AssistantMessage()
-    assert read(RawAnswer(text=LEAKED, finish_reason="length"), WEATHER).message == AssistantMessage()
-    assert read(RawAnswer(text=LEAKED, finish_reason="content_filter"), WEATHER).message == AssistantMessage()
+    for text, finish in ((LEAKED, "length"), (LEAKED, "content_filter"), (LEAKED[11:40], "length")):
+        assert read(RawAnswer(text=text, finish_reason=finish), WEATHER).message == AssistantMessage()
+    called = AssistantMessage("", (ToolCall("c", "get_weather", "{}"),))
+    assert read(RawAnswer(text=LEAKED[11:40], finish_reason="stop"), asked=called).message == AssistantMessage()
     asked = UserMessage(f"repeat: {LEAKED}")
     assert read(RawAnswer(text=LEAKED, finish_reason="stop"), WEATHER, asked=asked).message == AssistantMessage(LEAKED)
-    strict = read(RawAnswer(text=LEAKED, finish_reason="stop"), WEATHER, dialect=ROWS["openai"])
-    assert strict.message == AssistantMessage(LEAKED)
+    strict = ROWS["openai"]
+    assert read(RawAnswer(text=LEAKED), WEATHER, dialect=strict).message == AssistantMessage(LEAKED)
 
 
 def test_4_4_a_leaked_call_that_cannot_be_read_may_be_made_again() -> None:
