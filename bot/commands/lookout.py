@@ -1,44 +1,66 @@
-"""Alarms that nobody's message sets off: a disk that fills up, a model that became dearer."""
+"""Alarms that nobody's message sets off: a disk that fills up, a model that became dearer, a lane
+that is stuck.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 
 from bot.commands.digest import Stands
 from bot.domain.books import Books, UsageSum
+from bot.domain.events import Conversation
 from bot.domain.ports import Clock
 from bot.policy.days import midnight
 
-LOOK = 600.0  # seconds between two looks
+LOOK = 600.0  # seconds between two looks: longer than any turn lasts
 LITTLE = 2**30  # bytes
 DEARER = 3.0
-ENOUGH = 20  # requests of a day, to tell from them what a token costs
+ENOUGH = 20  # requests of a day, to tell from them what it costs
 
 DISK = "磁盘只剩 {free:.0f} MB，写满以后什么都记不住，也就不再回答。"
-PRICE = "{model} 今天每个 token 的花费是昨天的 {times:.1f} 倍，请看看价格或缓存。"
+PRICE = "{model} 今天{of}的花费是昨天的 {times:.1f} 倍，请看看价格、缓存和问题的长短。"
+STUCK = (
+    "{where} 有一轮对话十多分钟还没有结束，后面的都在等它。在那里发 /stop all 试试，不行就重启。"
+)
 
 
 class Lookout:
     """Tells each once: of the disk again after there was room, of a model again the next day.
-    `tell` takes the kind of an alarm, and the line.
+    `busy` is what is in progress now, and where; `tell` takes the kind of an alarm, and the line.
     """
 
     def __init__(
-        self, *, stands: Stands, books: Books, tell: Callable[[str, str], None], clock: Clock
+        self,
+        *,
+        stands: Stands,
+        busy: Callable[[], Mapping[object, Conversation]],
+        books: Books,
+        tell: Callable[[str, str], None],
+        clock: Clock,
     ) -> None:
         self._stands = stands
+        self._busy = busy
         self._books = books
         self._tell = tell
         self._clock = clock
         self._had_room = True
+        self._seen: dict[object, int] = {}  # what is in progress, and in how many looks it was
         self._dear: set[tuple[float, str]] = set()  # the day, and the model that was told
 
     async def run(self) -> None:
         """Look now and then, until cancelled."""
         while True:
             await self._clock.sleep(LOOK)
+            self._look_at_lanes()
             await self._look_at_disk()
             await self._look_at_prices()
+
+    def _look_at_lanes(self) -> None:
+        busy = self._busy()
+        self._seen = {one: self._seen.get(one, 0) + 1 for one in busy}
+        for one, looks in self._seen.items():
+            if looks == 2:
+                self._tell(f"stuck in {busy[one]}", STUCK.format(where=busy[one]))
 
     async def _look_at_disk(self) -> None:
         free = (await self._stands()).free
@@ -58,19 +80,18 @@ class Lookout:
         was = dict(before.models)
         self._dear = {told for told in self._dear if told[0] == today}
         for model, used in day.models:
-            times = _dearer(used, was.get(model, UsageSum()))
+            times, of = max(_dearer(used, was.get(model, UsageSum())))
             if times >= DEARER and (today, model) not in self._dear:
                 self._dear.add((today, model))
-                self._tell(f"price of {model}", PRICE.format(model=model, times=times))
+                self._tell(f"price of {model}", PRICE.format(model=model, of=of, times=times))
 
 
-def _dearer(used: UsageSum, before: UsageSum) -> float:
-    """How many times as much a token costs; 0 where too few requests tell it."""
-    now, then = _cost_of_a_token(used), _cost_of_a_token(before)
-    return now / then if then else 0.0
-
-
-def _cost_of_a_token(used: UsageSum) -> float:
-    tokens = used.prompt + used.completion
-    is_known = used.requests >= ENOUGH and not used.unpriced and tokens
-    return used.cost / tokens if is_known else 0.0
+def _dearer(used: UsageSum, before: UsageSum) -> Iterator[tuple[float, str]]:
+    """How many times as much each of these costs; 0 where too few requests tell it."""
+    is_known = all(one.requests >= ENOUGH and not one.unpriced for one in (used, before))
+    for of, now, then in (
+        ("每个 token ", used.prompt + used.completion, before.prompt + before.completion),
+        ("每次请求", used.requests, before.requests),
+    ):
+        is_told = is_known and now and then and before.cost
+        yield (used.cost / now) / (before.cost / then) if is_told else 0.0, of

@@ -19,12 +19,14 @@ def telling_daily(
     settings: Settings, rooms: Rooms, journal: SqlStore, store: Store, clock: Clock
 ) -> AbstractAsyncContextManager[None]:
     """While it is open, the owners are told once a day how the one before went, and of a disk that
-    fills up or a model that became dearer when that is seen.
+    fills up, a model that became dearer or a lane that is stuck when that is seen.
     """
     on, answering, petitions = rooms.on, rooms.answering, rooms.stages.petitions
     stands = partial(standing_of, data_folder(settings), on, answering, petitions)
     tell = rooms.owner.tell
-    lookout = Lookout(stands=stands, books=journal.books, tell=tell, clock=clock)
+    lookout = Lookout(
+        stands=stands, busy=on.lanes.in_progress, books=journal.books, tell=tell, clock=clock
+    )
     daily = Daily(
         at=settings.bot_digest,
         is_chinese=settings.bot_language != "en",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Generic
@@ -160,9 +160,7 @@ class Lanes(Generic[Item]):
     def at(self, key: Conversation) -> tuple[Item, ...]:
         """All that waits there or is in progress."""
         lane = self._lanes.get(key)
-        if lane is None:
-            return ()
-        return (*lane.tasks.values(), *lane.waiting)
+        return (*lane.tasks.values(), *lane.waiting) if lane else ()
 
     def has(self, key: Conversation) -> bool:
         """Whether there is something to do."""
@@ -172,6 +170,10 @@ class Lanes(Generic[Item]):
     def waiting(self) -> int:
         """How many items wait or are in progress, over all lanes."""
         return sum(len(lane.waiting) + len(lane.tasks) for lane in self._lanes.values())
+
+    def in_progress(self) -> Mapping[object, Conversation]:
+        """Where something is in progress, by what does it: the same as long as it lasts."""
+        return {task: key for key, lane in self._lanes.items() for task in lane.tasks}
 
     @property
     def active(self) -> int:

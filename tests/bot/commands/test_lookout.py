@@ -7,18 +7,20 @@ from bot.commands.lookout import ENOUGH, LITTLE, LOOK, Lookout
 from bot.domain.books import DaySum, UsageSum
 from bot.wiring.background import background
 from tests.bot.commands.books import PaperBooks
-from tests.fakes import SteppedClock
+from tests.fakes import GROUP, SteppedClock
 
 
 class Tower:
-    """What is seen: the room on the disk, look after look, and two days at each."""
+    """What is seen: the room on the disk, look after look, and two days at each; what is in progress, a letter each."""
 
-    def __init__(self, *frees: int | None, days: tuple[DaySum, ...] = ()) -> None:
+    def __init__(self, *frees: int | None, days: tuple[DaySum, ...] = (), busy: tuple[str, ...] = ()) -> None:
         self.frees = list(frees)
+        self.busy = list(busy)
         self.told: list[str] = []
         self.clock = SteppedClock()
         self.lookout = Lookout(
             stands=self.stands,
+            busy=lambda: dict.fromkeys(self.busy.pop(0) if self.busy else "", GROUP),
             books=PaperBooks(days=days),
             tell=lambda kind, line: self.told.append(f"{kind}: {line}"),
             clock=self.clock,
@@ -49,9 +51,20 @@ async def test_a_disk_that_is_nearly_full_is_told_once_and_again_after_there_was
 async def test_a_model_three_times_as_dear_for_a_token_as_yesterday_is_told_once_a_day() -> None:
     was = UsageSum(ENOUGH, 900, 0, 100, 1.0)
     more = UsageSum(10 * ENOUGH, 9000, 0, 1000, 29.9)
-    dear = UsageSum(ENOUGH, 1800, 0, 200, 6.0)
+    dear = UsageSum(3 * ENOUGH, 1800, 0, 200, 6.0)
+    long = UsageSum(ENOUGH, 9000, 0, 1000, 4.0)
     few, unpriced = UsageSum(ENOUGH - 1, 900, 0, 100, 9.0), UsageSum(ENOUGH, 900, 0, 100, 9.0, 1)
-    before = day(a=was, b=was, c=was, d=was, e=few)
-    today = day(a=dear, b=more, c=few, d=unpriced, e=dear, f=dear)
+    before = day(a=was, b=was, c=was, d=was, e=few, g=was)
+    today = day(a=dear, b=more, c=few, d=unpriced, e=dear, f=dear, g=long)
     told = await Tower(days=(today, before, today, before)).look(3)
-    assert [line.partition("，")[0] for line in told] == ["price of a: a 今天每个 token 的花费是昨天的 3.0 倍"]
+    assert [line.partition("，")[0] for line in told] == [
+        "price of a: a 今天每个 token 的花费是昨天的 3.0 倍",
+        "price of g: g 今天每次请求的花费是昨天的 4.0 倍",
+    ]
+
+
+async def test_what_is_in_progress_at_two_looks_in_a_row_is_told_once() -> None:
+    tower = Tower(busy=("ab", "b", "b", "a", "c", "ac"))
+    told = [line.partition(" 有")[0] for line in await tower.look(5)]
+    assert told == [f"stuck in {GROUP}: {GROUP}"]
+    assert len(await tower.look(1)) == 2

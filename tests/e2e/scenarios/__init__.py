@@ -15,6 +15,7 @@ measured. `python -m tests.e2e.scenarios 17` plays one and shows it as a chat.
       - {say: 好, wait: 3}            # 3 s late; `hang: true` never; `fail: overloaded` an error
       - {say: 好, when: 几点}         # only for a request with that in its last message
       - {say: 好, always: true}       # whenever no other fits, any number of times
+      - {say: 好, read: 400}          # the tokens of its request, 100 where nothing is said
     script:
       - 小明: "@bot 什么时候去"       # a line; @name mentions, @all mentions everybody
       - after: 5                      # 5 s pass (`at: 12`: until 12 s since the beginning), then
@@ -45,7 +46,8 @@ second, so often), `restart: true` (a proper end and a new start; `restart: seco
 true` and `back: true` (the connection), `fault: "timeout 2 times"` (as `!` lines in the simulator's chat),
 `server: Lagrange`, `report: true` (own messages are reported), `rename: {小明: 主人}` (the card in the group),
 `promote: {bot: admin}` (a role in the group), `befriend: {老张: words}` (asks to be a friend), `invite: {小明: 6262}`
-(the bot, into that group), `lapse: true` (QQ forgets both).
+(the bot, into that group), `lapse: true` (QQ forgets both),
+`stand_still: seconds` (the process hears nobody meanwhile).
 
 What is looked at: `sent` (a text, or a mapping of `say`, `has` (contains), `quotes: label`, `mentions:
 [names]`, `to: name` (of a person or group), `forward: [texts of nodes]`, `id` (labels it)), `count` (how

@@ -147,6 +147,10 @@ async def invite(stage: Stage, told: Mapping[str, int]) -> None:
         await stage.simulator.incidents.invite(stage.group.members[stage.number(name)], group_id)
 
 
+async def stand_still(stage: Stage, seconds: Any) -> None:
+    stage.loop.stand_still(seconds)
+
+
 async def lapse(stage: Stage, _: Any) -> None:
     petitions.lapse(stage.world)
 
@@ -181,5 +185,6 @@ DOINGS: Mapping[str, Doing] = {
     "befriend": befriend,
     "invite": invite,
     "lapse": lapse,
+    "stand_still": stand_still,
 }
 """The verbs of a script, each with what it does."""

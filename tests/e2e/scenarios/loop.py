@@ -47,6 +47,11 @@ class ScriptedLoop(asyncio.SelectorEventLoop):
         """From now on time passes only in `pass_time`."""
         self._until = self._passed
 
+    def stand_still(self, seconds: float) -> None:
+        """That much time is gone in which nothing could happen."""
+        self._passed += seconds
+        self._until += seconds
+
     def release(self) -> None:
         """From now on time passes whenever there is nothing to do."""
         self._until = math.inf

@@ -25,7 +25,7 @@ FAILURES = {
     "rejected": ModelRejected,
     "unreachable": ModelTransport,
 }
-USAGE = Usage(100, 10)
+READ, SAID = 100, 10  # tokens of a request and of its answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,8 @@ class Answer:
     """One answer of the script, for the next request that has `when` in its last message.
 
     It comes `wait` seconds late, or never (`hang`); `fail` names an error in place of an answer;
-    one that is `always` there is used where no other fits, again and again.
+    one that is `always` there is used where no other fits, again and again. It is said to have
+    `read` so many tokens.
     """
 
     say: str = ""
@@ -43,6 +44,7 @@ class Answer:
     fail: str = ""
     when: str = ""
     always: bool = False
+    read: int = READ
 
 
 def read_answer(written: str | dict[str, Any]) -> Answer:
@@ -105,7 +107,7 @@ class StageModel:
     def _completed(self, answer: Answer) -> Completion:
         calls = tuple(ToolCall(f"c{next(self._ids)}", *call) for call in answer.call)
         finish = FinishReason.TOOL_CALLS if calls else FinishReason.STOP
-        return Completion(AssistantMessage(answer.say, calls), finish, USAGE)
+        return Completion(AssistantMessage(answer.say, calls), finish, Usage(answer.read, SAID))
 
 
 def as_text(messages: Iterable[Message]) -> str:

@@ -49,6 +49,7 @@ async def test_lanes_do_not_wait_for_each_other() -> None:
         await asyncio.sleep(0)
         assert lanes.waiting >= 1
         assert lanes.active >= 1
+        assert [*lanes.in_progress().values()] == [A]
         gate.set()
         await lanes.wait_idle()
         assert lanes.active == 0
