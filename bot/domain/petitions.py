@@ -43,3 +43,11 @@ class Admitting(Protocol):
     async def admit(self, petition: Petition, *, granted: bool, reason: str = "") -> None:
         """Grant it or refuse it. Raises NotConnected, ActionRefused, ActionUnanswered."""
         ...
+
+
+class Waiting(Protocol):
+    """Those that wait for an owner's word."""
+
+    def forget(self, *, user: int = 0, group: int = 0) -> None:
+        """Those of this person, or into this group, wait no more."""
+        ...

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from bot.domain.books import Eraser
 from bot.domain.events import Conversation
+from bot.domain.petitions import Waiting
 from bot.memory.history import History
 
 
@@ -13,31 +15,39 @@ class Forgetting:
     """Of whoever is to be forgotten nothing stays. `then` lets go of what else is in memory."""
 
     def __init__(
-        self, eraser: Eraser, history: History, *, then: Sequence[Callable[[], None]] = ()
+        self,
+        eraser: Eraser,
+        history: History,
+        waiting: Waiting,
+        *,
+        then: Sequence[Callable[[], None]] = (),
     ) -> None:
         self._eraser = eraser
         self._history = history
+        self._waiting = waiting
         self._then = then
 
     async def person(self, user: int) -> int:
         """Of a person, everywhere; how many records there were. Raises BotError."""
-        await self._let_go()  # else what is just being made of it would come behind its end
+        let_go = partial(self._waiting.forget, user=user)
+        await self._let_go(let_go)  # else what is just being made of it would come behind its end
         rows = await self._eraser.forget_user(user)
-        await self._let_go()
+        await self._let_go(let_go)
         return rows
 
     async def group(self, group: int) -> int:
         """Of a group; how many records there were. Raises BotError."""
-        await self._let_go()
+        let_go = partial(self._waiting.forget, group=group)
+        await self._let_go(let_go)
         rows = await self._eraser.forget_group(group)
-        await self._let_go()
+        await self._let_go(let_go)
         return rows
 
     async def chat(self, where: Conversation) -> int:
         """Of a group, or of whom a private chat is with. Raises BotError."""
         return await (self.group if where.is_group else self.person)(where.session_id)
 
-    async def _let_go(self) -> None:
-        for let_it_go in self._then:
+    async def _let_go(self, first: Callable[[], None]) -> None:
+        for let_it_go in (first, *self._then):
             let_it_go()
         await self._history.reread()

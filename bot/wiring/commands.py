@@ -91,7 +91,8 @@ def build_commands(
 def forgetting_of(keeping: Keeping, journal: SqlStore, on: Ground) -> Forgetting:
     """What erases a person or a group, by a command and on a page."""
     facts = () if keeping.extraction is None else (keeping.extraction.forget,)
-    return Forgetting(journal.erasing, keeping.history, then=(*facts, on.shadow.forget))
+    then = (*facts, on.shadow.forget)
+    return Forgetting(journal.erasing, keeping.history, on.register, then=then)
 
 
 async def measure(keeping: Keeping, where: Conversation) -> ContextSize:

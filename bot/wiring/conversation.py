@@ -13,6 +13,7 @@ from bot.conversation.approval.drafts import DraftDesk
 from bot.conversation.approval.group_words import GroupWords
 from bot.conversation.approval.owners_word import OwnersWord
 from bot.conversation.approval.publishing import Publishing
+from bot.conversation.approval.register import Register
 from bot.conversation.approval.requests import Requests
 from bot.conversation.context.perception import Perception
 from bot.conversation.context.telling import Telling
@@ -68,6 +69,7 @@ class Ground:
     live: LiveTurns
     telling: Telling
     wishes: Wishes
+    register: Register
     modes: Modes
     shadow: Shadow
     clock: Clock

@@ -147,22 +147,20 @@ def build_rooms(
         paced=settings.bot_pace,
         chinese=settings.bot_language != "en",
     )
-    petitions = build_petitions(settings, on, journal, transport)
+    petitions = build_petitions(settings, on, transport)
     stands = partial(standing_of, data_folder(settings), on, answering, petitions)
     typed = partial(build_commands, settings, keeping, journal, failures, means, spending, stands)
     built = on, mouth.owner, keeping, answering, petitions, settings
     return connect(*built, failures, commands=typed, toolset=toolset, transport=transport, ids=ids)
 
 
-def build_petitions(
-    settings: Settings, on: Ground, journal: SqlStore, admitting: Admitting
-) -> Petitions:
+def build_petitions(settings: Settings, on: Ground, admitting: Admitting) -> Petitions:
     """Who hears of friend requests and invites."""
     return Petitions(
         accept=settings.bot_accept,
         owners=settings.bot_owners,
         admitting=admitting,
-        register=Register(store=on.store, choices=journal.books, clock=on.clock),
+        register=on.register,
         postbox=on.postbox,
         history=on.history,
         ages=on.ages,
@@ -197,6 +195,7 @@ def build_ground(
         live=mouth.live,
         telling=telling,
         wishes=wishes,
+        register=Register(store=store, choices=journal.books, clock=clock),
         modes=mouth.modes,
         shadow=mouth.shadow,
         clock=clock,

@@ -80,7 +80,7 @@ class Register:
 
     async def wait(self, petition: Petition) -> None:
         """No answer went out: it waits on."""
-        if petition.number:
+        if petition.number in self.open:  # else its person was forgotten meanwhile
             await self._write(petition, codec.write(petition))
 
     async def end(self, petition: Petition) -> None:
@@ -88,6 +88,12 @@ class Register:
         self.open.pop(petition.number, None)
         self._past[petition.account, petition.flag] = None
         await self._write(petition, "")
+
+    def forget(self, *, user: int = 0, group: int = 0) -> None:
+        """Fits `Waiting`."""
+        for one in tuple(self.open.values()):
+            if one.user_id == user or 0 != one.group_id == group:
+                del self.open[one.number]
 
     def is_over(self, petition: Petition) -> bool:
         """Whether it has waited too long."""

@@ -36,6 +36,16 @@ class Shredder:
         return 12
 
 
+class Nobody:
+    """Fits `Waiting`; of whom nobody waits any more."""
+
+    def __init__(self) -> None:
+        self.gone: list[tuple[int, int]] = []
+
+    def forget(self, *, user: int = 0, group: int = 0) -> None:
+        self.gone.append((user, group))
+
+
 class Room:
     def __init__(self) -> None:
         self.eraser, store = Shredder(self._note), RecordingStore()
@@ -46,7 +56,8 @@ class Room:
         self.history = History(store=store)
         self.history.know(said("我的秘密", message_id="5"))
         self.let_go = self.let_go_before = 0
-        self.command: Command = forget_command(Forgetting(self.eraser, self.history, then=(self._let_go,)), speakers)
+        forgetting = Forgetting(self.eraser, self.history, Nobody(), then=(self._let_go,))
+        self.command: Command = forget_command(forgetting, speakers)
 
     def _let_go(self) -> None:
         self.let_go += 1

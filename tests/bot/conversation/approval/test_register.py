@@ -62,3 +62,18 @@ async def test_what_waits_cannot_be_known_while_the_journal_cannot_be_read() -> 
     store = RecordingStore()
     store.trouble = True
     assert await register(store).restore() is None
+
+
+async def test_who_is_forgotten_waits_no_more_and_is_not_written_down_again() -> None:
+    store = RecordingStore()
+    kept = register(store)
+    friend, theirs = await kept.add(FRIEND), await kept.add(invite(5, 77))
+    other, there = await kept.add(invite(6, 78)), await kept.add(replace(FRIEND, user_id=7))
+    kept.forget(user=5)
+    assert list(kept.open.values()) == [other, there]
+    kept.forget(group=78)
+    assert list(kept.open.values()) == [there]
+    before = len(store.entries)
+    await kept.wait(theirs)  # QQ was away, when an owner's word for it was just on its way
+    assert len(store.entries) == before
+    assert not kept.is_known(friend)

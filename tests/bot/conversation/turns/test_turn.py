@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from bot.conversation.approval.deciders import Deciders
+from bot.conversation.approval.register import Register
 from bot.conversation.context.perception import Perception, Senses
 from bot.conversation.context.telling import Telling
 from bot.conversation.intake.ages import Ages
@@ -112,6 +113,7 @@ class House:
             live=LiveTurns(store=self.store, clock=clock),
             telling=Telling(history=self.history, speakers=self.history.speakers),
             wishes=Wishes(store=self.store, choices=self.store, clock=clock),
+            register=Register(store=self.store, choices=self.store, clock=clock),
             modes=Modes(store=self.store, choices=self.store, clock=clock),
             shadow=build_shadow(self.store, queues, clock),
             clock=clock,
