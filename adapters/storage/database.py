@@ -277,6 +277,9 @@ def _engine(url: URL, *, begin: str, pool_size: int) -> Engine:
     if url.drivername != SQLITE:
         # A pooled connection may have died with the server: it is tried before a read relies on it.
         return create_engine(url, connect_args=POSTGRES_OPTIONS, pool_pre_ping=True, **common)
+    # sqlite3 looks for a way to store each of these first, which is most of what it takes to bind.
+    sqlite3.register_adapter(type(None), {None: None}.get)
+    sqlite3.register_adapter(bool, int)
     engine = create_engine(url, connect_args={"timeout": BUSY}, **common)
 
     @event.listens_for(engine, "connect")
