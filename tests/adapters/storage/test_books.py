@@ -65,7 +65,8 @@ def test_a_question_and_its_answer_tell_the_same_story(batches: EntryBatches, da
 
 def test_a_message_that_was_only_overheard_has_no_turn(batches: EntryBatches, database: Database) -> None:
     write(batches, heard("chatter", message_id="4"), *whole())
-    assert not read(database, story, GROUP, "4").is_known
+    told = read(database, story, GROUP, "4")
+    assert (told.is_known, told.wakes, told.turn_id) == (True, None, "")
     write(batches, Judged(conversation=GROUP, message_id="4", sender=888, wakes=False, reason="muted"))
     told = read(database, story, GROUP, "4")
     assert told is not None
