@@ -206,7 +206,7 @@ async def open_service(
         working = at_work(settings, rooms, line, spending, metrics=metrics, ids=ids)
         port = await stack.enter_async_context(working)
         await stack.enter_async_context(telling_daily(settings, rooms, journal, store, clock))
-        seen = Seen(rooms, journal, line.peers, means, newest, clock, trying)
+        seen = Seen(rooms, journal, line.peers, means, newest, clock, spending.own, trying)
         link = await stack.enter_async_context(open_console(settings, seen, mask=mask))
         await stack.enter_async_context(finishing(rooms, troubles, grace=grace))
         again = reloads(settings, rooms.keeping.personas, means)

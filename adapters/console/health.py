@@ -32,4 +32,5 @@ class HealthPages:
             (one, explain.reason(one.reason, chinese=chinese), explain.setting(one.reason))
             for one in reversed(state.ignored[-SHOWN:])
         ]
-        return self._pages.show(visit, "health", state=state, ignored=ignored)
+        limits = self._sources.limits()
+        return self._pages.show(visit, "health", state=state, limits=limits, ignored=ignored)

@@ -14,6 +14,7 @@ from bot.domain.ports import Clock
 from bot.domain.shown import (
     Explaining,
     Feed,
+    LimitState,
     PersonaState,
     Showing,
     State,
@@ -68,6 +69,7 @@ class Sources:
     explain: Explaining
     feed: Feed
     state: Callable[[], State]
+    limits: Callable[[], Sequence[LimitState]]
     tools: Callable[[], Sequence[ToolState]]
     personas: Callable[[], Sequence[PersonaState]]
     rendered: Callable[[Conversation], Sequence[str]]

@@ -261,6 +261,16 @@ class Failure(Struct, frozen=True):
     error: str
 
 
+class LimitState(Struct, frozen=True):
+    """A limit: the setting (or command) that sets it, for whom where that is one person or group,
+    and what it is; empty where there is none.
+    """
+
+    setting: str
+    value: str
+    whose: str = ""
+
+
 class State(Struct, frozen=True, kw_only=True):
     """How the bot is at this moment. `place` is where the journal is, `unwritten` how many of its
     entries wait in memory where it is `in_trouble`.

