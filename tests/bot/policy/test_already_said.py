@@ -72,6 +72,10 @@ def test_several_messages_said_again_in_one_are_not_new() -> None:
         ("你应该马上去医院看一下医生", ["我不认为你应该马上去医院看一下医生"]),
         ("版本可以放心升级，数据也会保留下来", ["我不认为 1.5 版本可以放心升级，数据也会保留下来"]),
         ("You should call the doctor", ["I do not think that you should call the doctor"]),
+        (
+            "其实总的来说也就是说具体来说简单来说明天上海有雨，记得带伞",
+            ["明天上海有雨，记得带伞"],
+        ),  # mostly other words
     ],
 )
 def test_what_is_new_is_said(text: str, said: list[str]) -> None:

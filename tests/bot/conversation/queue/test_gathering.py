@@ -130,9 +130,9 @@ async def test_nobody_waits_longer_than_five_seconds_or_for_more_than_ten_lines(
             house.says("那个", at=False)
         assert [len(lines) for lines in await house.asked(0.7)] == [5]
         house.says("嗯")
-        for _ in range(MOST - 1):
+        for _ in range(9):
             house.says("那个", at=False)
-        assert len((await house.asked())[1]) == MOST
+        assert len((await house.asked())[1]) == 10
 
 
 async def test_after_a_picture_he_has_more_time() -> None:
@@ -188,6 +188,15 @@ async def test_his_last_lines_before_belong_to_a_question_and_nobody_else_reads_
         assert await house.asked() == [["一", "二", "[图片]", "这两个是什么？"]]
         assert [one.message for one in house.store.entries if isinstance(one, MessageTakenUp)][1:] == [early, picture]
         assert house.overheard() == ["太早", "别人的", "[图片]"]
+
+
+async def test_three_lines_before_a_question_belong_to_it_at_most() -> None:
+    async with porch() as house:
+        for words in ("一", "二", "三", "四"):
+            house.says(words, at=False)
+        house.says("这些是什么？")
+        assert await house.asked() == [["二", "三", "四", "这些是什么？"]]
+        assert house.overheard() == ["一"]
 
 
 async def test_questions_of_one_person_that_wait_become_one_and_others_keep_theirs() -> None:
