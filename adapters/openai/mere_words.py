@@ -1,7 +1,8 @@
 """Histories of words and nothing else, as most are: they are written as they stand.
 
-Their JSON is made anew in each request: to remember that of each message takes as long where it is
-found, and fifteen times as long where it is not.
+Their JSON is made anew in each request. To remember that of each message is two to three times as
+fast where it is found, and two to ten times as slow where it is not: with many groups that is the
+rule (measured with 200 of 60 rounds: 29 % of a message's time went there).
 """
 
 from __future__ import annotations
