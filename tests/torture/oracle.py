@@ -19,7 +19,7 @@ from bot.domain.journal import (
     SendState,
 )
 from bot.domain.segments import Text
-from bot.policy.apologies import LOST, SORRY, UNANSWERED
+from bot.policy.apologies import ASK_AGAIN, ENGLISH, UNANSWERED
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
 from tests.torture.evidence import Evidence, Verdict
@@ -29,7 +29,7 @@ from tests.torture.moments import Kind
 from tests.torture.stage import ACCOUNT, Question
 
 TROUBLES = frozenset(kind for kind in Kind if kind.comes_back or kind.is_lost)
-POLITE = (SORRY, LOST, UNANSWERED.partition("{")[0])
+POLITE = (*ASK_AGAIN, *(one.partition("{")[0] for one in (UNANSWERED, ENGLISH[UNANSWERED])))
 
 
 NOTES = tuple(words.heading(words.notes) for words in (ZH, EN))

@@ -26,7 +26,7 @@ from bot.domain.chat import (
     UserMessage,
 )
 from bot.domain.redaction import RECALLED
-from bot.policy.apologies import LOST, SORRY
+from bot.policy.apologies import ASK_AGAIN
 from tests.e2e.scenarios.doings import do, say
 from tests.e2e.scenarios.parts import quoted_in
 from tests.e2e.scenarios.stage import Stage
@@ -210,7 +210,7 @@ class Talk:
         texts = [message.text for message in self.stage.simulator.delivered]
         told = Counter(number for text in texts for number in set(ANSWERED.findall(text)))
         yield from (f"Q{number} was answered {times} times" for number, times in told.items() if times > 1)
-        apologies = {quoted_in(message) for message in self.stage.simulator.delivered if message.text in (SORRY, LOST)}
+        apologies = {quoted_in(message) for message in self.stage.simulator.delivered if message.text in ASK_AGAIN}
         told_to_ask_again = [self._with(number) for number in self.asked if self._label(number) in apologies]
         for number in self.asked.keys() - told.keys() - self.excused.union(*told_to_ask_again):
             yield f"Q{number} was not answered"
