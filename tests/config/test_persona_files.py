@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bot.domain.errors import ConfigError
-from config.persona_files import BUILT_IN, PersonaExample, by_group, read_persona_file, read_personas
+from config.persona_files import BUILT_IN, MAX_PROMPT, PersonaExample, by_group, read_persona_file, read_personas
 
 FOX = """\
 +++
@@ -47,7 +47,7 @@ def test_a_file_says_who_the_bot_is_and_where(tmp_path: Path) -> None:
 
 
 def test_a_file_without_front_matter_is_a_prompt(tmp_path: Path) -> None:
-    plain = read_persona_file(write(tmp_path, "plain", "You are a fox.\n\n+++ is no fence here\n"))
+    plain = read_persona_file(write(tmp_path, "plain", "\ufeffYou are a fox.\n\n+++ is no fence here\n"))
     assert plain.prompt == "You are a fox.\n\n+++ is no fence here"
     assert plain.head.name == ""
 
@@ -60,6 +60,11 @@ def test_a_file_without_front_matter_is_a_prompt(tmp_path: Path) -> None:
         ("+++\nname = 'x'\n", ["line 1: the front matter has no end: a second line of +++"]),
         ("---\nname: x\n---\nhi\n", ["line 1: the front matter is TOML between two lines of +++, not YAML"]),
         ("+++\nname = 'x'\nmodel = \n+++\nhi\n", ["line 3: the front matter is not TOML: Invalid value"]),
+        (
+            "+++\nname = '''x\n+++\nhi\n",
+            ["line 2: the front matter is not TOML: Expected \"'''\" (at end of document)"],
+        ),
+        ("x" * (MAX_PROMPT + 1), [f"line 1: the prompt has more than {MAX_PROMPT} characters"]),
         (
             "+++\nname = 'x'\ntemperature = 3.0\n+++\nhi",
             ["line 3: temperature: Input should be less than or equal to 2"],
@@ -85,13 +90,15 @@ def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
 def test_a_broken_file_costs_nobody_else_his_persona_and_ones_own_come_first(tmp_path: Path) -> None:
     write(tmp_path, "fox", FOX)
     write(tmp_path, "broken", "+++\n")
+    write(tmp_path, "empty", "")
     write(tmp_path, "default", "我是另一个。")
     personas, problems = read_personas(tmp_path)
     assert personas["fox"].head.name == "小霜"
     assert personas["default"].prompt == "我是另一个。"
     assert "broken" not in personas
     assert [problem.what for problem in problems] == [
-        f"{tmp_path / 'broken.md'} line 1: the front matter has no end: a second line of +++"
+        f"{tmp_path / 'broken.md'} line 1: the front matter has no end: a second line of +++",
+        f"{tmp_path / 'empty.md'} line 1: the prompt is empty",
     ]
 
 
@@ -104,8 +111,9 @@ def test_a_group_that_two_claim_is_nobodys(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
-    personas, problems = read_personas(tmp_path / "gone")
-    assert set(personas) >= {"default"}
+    before = {"fox": read_persona_file(write(tmp_path, "fox", FOX))}
+    personas, problems = read_personas(tmp_path / "gone", before=before)
+    assert set(personas) >= {"default", "fox"}
     assert [problem.what for problem in problems] == [f"{tmp_path / 'gone'} is no folder"]
 
 

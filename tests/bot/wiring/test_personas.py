@@ -34,7 +34,13 @@ GROUPS = (
 def files_in(folder: Path, model: ChatModel) -> PersonaFiles:
     (folder / "fox.md").write_text(FOX, "utf-8")
     (folder / "groups.toml").write_text(GROUPS, "utf-8")
-    settings = Settings(bot_name="霜", bot_aliases=("阿霜",), personas_dir=folder, groups_file=folder / "groups.toml")
+    settings = Settings(
+        bot_name="霜",
+        bot_aliases=("阿霜",),
+        personas_dir=folder,
+        groups_file=folder / "groups.toml",
+        tools_audience={"look": "everyone"},
+    )
     return PersonaFiles(settings, {"other": model}.__getitem__)
 
 
@@ -62,8 +68,14 @@ def test_a_persona_is_its_file_and_the_settings_where_that_says_nothing(tmp_path
 def test_the_usual_persona_may_have_a_front_matter_too(tmp_path: Path) -> None:
     (tmp_path / "fox.md").write_text('+++\nname = "小霜"\n+++\n你是狐狸。', "utf-8")
     with ScriptedModel() as model:
-        cast = PersonaFiles(Settings(bot_persona=tmp_path / "fox.md"), lambda _: model).cast()
-    assert cast.usual == Persona("你是狐狸。", "小霜")
+        files = PersonaFiles(Settings(bot_persona=tmp_path / "fox.md"), lambda _: model)
+    store = RecordingStore()
+    personas = Personas(files.cast(), store=store, choices=store, clock=ManualClock())
+    assert personas.cast.usual == Persona("你是狐狸。", "小霜")
+    (tmp_path / "fox.md").write_text("", "utf-8")
+    (problem,) = files.reloads(personas)["the persona"]()
+    assert "fox.md is empty" in str(problem)
+    assert personas.cast.usual == Persona("你是狐狸。", "小霜")
 
 
 def test_a_broken_file_is_told_and_the_last_good_one_stays_while_others_are_read(tmp_path: Path) -> None:
@@ -74,11 +86,12 @@ def test_a_broken_file_is_told_and_the_last_good_one_stays_while_others_are_read
         reloads = files.reloads(personas)
         assert set(reloads) == {"the folder of personas", "the file of groups"}
         (tmp_path / "fox.md").write_text("+++\nname = \n+++\nbroken", "utf-8")
-        (tmp_path / "owl.md").write_text("你是猫头鹰。", "utf-8")
+        (tmp_path / "owl.md").write_text("+++\ngroups = [4300]\n+++\n你是猫头鹰。", "utf-8")
         (problem,) = reloads["the folder of personas"]()
         assert "fox.md line 2: the front matter is not TOML" in str(problem)
         assert personas.cast.others["fox"].prompt == "你是狐狸。"
         assert personas.cast.others["owl"].prompt == "你是猫头鹰。"
+        assert personas.cast.claimed == {4242: "fox", 4300: "owl"}
         with pytest.raises(ConfigError, match="line 2"):
             files.cast()
         (tmp_path / "fox.md").unlink()
@@ -87,6 +100,8 @@ def test_a_broken_file_is_told_and_the_last_good_one_stays_while_others_are_read
         (problem,) = reloads["the file of groups"]()
         assert "row 1: persona: there are only" in str(problem)
         assert personas.cast.houses[4343].rules == "不剧透。"
-        (tmp_path / "groups.toml").write_text("[[group]]\nnumber = 1\nchance = 0.0\n")
+        with pytest.raises(ConfigError, match="row 1: persona"):
+            files.cast()
+        (tmp_path / "groups.toml").write_text("[[group]]\nnumber = 1\npersona = 'owl'\nchance = 0.0\n")
         assert reloads["the file of groups"]() == ()
-        assert personas.cast.houses == {1: House(chance=0.0)}
+        assert personas.cast.houses == {1: House("owl", chance=0.0, audiences={"look": Audience.EVERYONE})}
