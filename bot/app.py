@@ -132,6 +132,7 @@ class Service:
         summarised.
         """
         await self.lanes.wait_idle()
+        await self.rooms.commands.wait_idle()
         await self.outbox.wait_idle()
         await self.summaries.wait_idle()
 

@@ -66,6 +66,7 @@ class Commands:
         self._lets = lets
         self._clock = clock
         self._group: asyncio.TaskGroup | None = None
+        self._answering: set[asyncio.Task[None]] = set()
         self._places = asyncio.Semaphore(AT_ONCE)
         self.taken = Counter({one.names[0]: 0 for one in self._by_name.values()})
 
@@ -88,8 +89,15 @@ class Commands:
             return False
         self.taken[found[0].names[0]] += 1
         if found[0].audience is not Audience.EVERYONE or self._lets(message):
-            self._group.create_task(self._answer(message, *found))
+            task = self._group.create_task(self._answer(message, *found))
+            self._answering.add(task)
+            task.add_done_callback(self._answering.discard)
         return True
+
+    async def wait_idle(self) -> None:
+        """Return once none is being answered."""
+        while self._answering:
+            await asyncio.wait(self._answering)
 
     def _read(self, message: MessageReceived) -> tuple[Command, Asked] | None:
         if not _may_be_typed(message):
