@@ -27,7 +27,9 @@ class GroupRow(BaseModel):
     and how (minutes of the day, as `hours` reads them); None is as everywhere.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, strict=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", hide_input_in_errors=True, strict=True, defer_build=True
+    )
 
     number: Annotated[int, Field(ge=1)]
     persona: Annotated[str, Field(max_length=64)] = ""

@@ -7,13 +7,9 @@ The library's own take a lock and check their labels at each event: 75 calls for
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Generic, TypeVar
-
-from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
-from prometheus_client.registry import Collector
-from prometheus_client.utils import floatToGoString
 
 
 class Count:
@@ -44,21 +40,23 @@ class Times:
         self._counts[bisect_left(self._bounds, seconds)] += 1
         self.sum += seconds
 
-    def buckets(self) -> list[tuple[str, float]]:
-        """How many took at most so long, for each bound as it is written."""
-        bounds = map(floatToGoString, (*self._bounds, float("inf")))
-        return list(zip(bounds, map(float, accumulate(self._counts)), strict=True))
+    def buckets(self) -> list[tuple[float, int]]:
+        """How many took at most so long, for each bound; the last one is infinite."""
+        return list(zip((*self._bounds, float("inf")), accumulate(self._counts), strict=True))
 
 
 Instrument = TypeVar("Instrument", Count, Times)
 
 
 class Family(Generic[Instrument]):
-    """Instruments of one name, by their labels' values; one there is from the first time it is
-    asked for.
+    """Instruments of one `name`, by their labels' values; one there is from the first time it is
+    asked for. `what` says what they count.
     """
 
-    def __init__(self, make: Callable[[], Instrument]) -> None:
+    def __init__(
+        self, name: str, what: str, names: Sequence[str], make: Callable[[], Instrument]
+    ) -> None:
+        self.name, self.what, self.names = name, what, names
         self._make: Callable[[], Instrument] = make
         self.members: dict[tuple[str, ...], Instrument] = {}
 
@@ -68,35 +66,3 @@ class Family(Generic[Instrument]):
         if member is None:
             member = self.members[values] = self._make()
         return member
-
-
-class CountsCollector(Collector):
-    """Shows a family of counts at each scrape."""
-
-    def __init__(self, name: str, what: str, labels: Sequence[str], family: Family[Count]) -> None:
-        self._shown = name, what, labels
-        self._family = family
-
-    def collect(self) -> Iterator[Metric]:
-        """All its counts."""
-        name, what, labels = self._shown
-        shown = CounterMetricFamily(name, what, labels=labels)
-        for values, count in self._family.members.items():
-            shown.add_metric(values, count.value)
-        yield shown
-
-
-class TimesCollector(Collector):
-    """Shows a family of times at each scrape."""
-
-    def __init__(self, name: str, what: str, labels: Sequence[str], family: Family[Times]) -> None:
-        self._shown = name, what, labels
-        self._family = family
-
-    def collect(self) -> Iterator[Metric]:
-        """All its histograms."""
-        name, what, labels = self._shown
-        shown = HistogramMetricFamily(name, what, labels=labels)
-        for values, times in self._family.members.items():
-            shown.add_metric(values, times.buckets(), times.sum)
-        yield shown

@@ -1,4 +1,4 @@
-"""The instruments, in a registry of their own, and what each fact adds to them.
+"""The instruments, and what each fact adds to them.
 
 Every label has few values, known beforehand: names of tools, outcomes, kinds of events. A name that
 a model made up counts as `unknown`.
@@ -9,15 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final, TypeVar, assert_never, get_args
 
-from prometheus_client import (
-    CollectorRegistry,
-    GCCollector,
-    PlatformCollector,
-    ProcessCollector,
-    generate_latest,
-)
-
-from adapters.metrics.instruments import Count, CountsCollector, Family, Times, TimesCollector
+from adapters.metrics.instruments import Count, Family, Times
 from bot.domain.chat import Attempt
 from bot.domain.events import Event, Identity
 from bot.domain.journal import (
@@ -103,11 +95,9 @@ class Metrics:
         self._taken: dict[Identity, float] = {}
         self._on_wire: dict[str, float] = {}
         self.stalls = 0  # since the start
-        self.registry = CollectorRegistry()
-        for collector in (ProcessCollector, PlatformCollector, GCCollector):
-            collector(registry=self.registry)
-        counts = {name: self._count(name, *row) for name, row in COUNTS.items()}
-        times = {name: self._time(name, *row) for name, row in TIMES.items()}
+        counts = {name: counts_of(name, *row) for name, row in COUNTS.items()}
+        times = {name: times_of(name, *row) for name, row in TIMES.items()}
+        self.counts, self.times = tuple(counts.values()), tuple(times.values())
         self._runs = counts["runs"]
         self._steps = counts["steps"].labels()
         self._tool_calls = counts["tool_calls"]
@@ -138,20 +128,6 @@ class Metrics:
         }
         self._by_token = {kind: self._tokens.labels(kind) for kind in TOKENS}
         self._by_outcome = {stop: self._runs.labels(stop) for stop in Stop}
-
-    def render(self) -> bytes:
-        """Everything, in Prometheus' text format (0.0.4)."""
-        return generate_latest(self.registry)
-
-    def _count(self, name: str, what: str, *labels: str) -> Family[Count]:
-        family = Family(Count)
-        self.registry.register(CountsCollector(f"frostagent_{name}", what, labels, family))
-        return family
-
-    def _time(self, name: str, bounds: tuple[float, ...], what: str, *labels: str) -> Family[Times]:
-        family = Family(lambda: Times(bounds))
-        self.registry.register(TimesCollector(f"frostagent_{name}_seconds", what, labels, family))
-        return family
 
     # --- facts ------------------------------------------------------------------------------------
 
@@ -245,6 +221,16 @@ class Metrics:
         started = since.pop(key, None)
         if started is not None:
             into.observe(self._clock.monotonic() - started)
+
+
+def counts_of(name: str, what: str, *labels: str) -> Family[Count]:
+    """The counts of a row of `COUNTS`."""
+    return Family(f"frostagent_{name}", what, labels, Count)
+
+
+def times_of(name: str, bounds: tuple[float, ...], what: str, *labels: str) -> Family[Times]:
+    """The times of a row of `TIMES`."""
+    return Family(f"frostagent_{name}_seconds", what, labels, lambda: Times(bounds))
 
 
 def kinds_of(union: object) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from adapters.metrics.metrics import Metrics
-from adapters.metrics.vitals import Today, Vitals, VitalsCollector
+from adapters.metrics.vitals import Today, Vitals
 from adapters.onebot.peers import Peers
 from bot.conversation.intake import hush, restraint
 from bot.conversation.queue import questions, turnstile
@@ -41,7 +41,9 @@ async def open_web(
     """Show whether the bot lives, can answer, and what it counts; not with WEB_PORT=0."""
 
     def show() -> bytes:
-        return metrics.render() + VitalsCollector(vitals_of(rooms, spending, peers)).render()
+        from adapters.metrics.exposition import render
+
+        return render(metrics, vitals_of(rooms, spending, peers))
 
     match settings.web_port:
         case 0:

@@ -11,8 +11,10 @@ from typing import Any
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from prometheus_client import generate_latest
 
 import tools
+from adapters.metrics.exposition import registry_of
 from adapters.metrics.metrics import Metrics
 from adapters.traces.runs import RunLog
 from adapters.traces.spans import SpanObserver
@@ -168,7 +170,7 @@ async def test_latency_and_tool_error_are_metrics() -> None:
     metrics = Metrics(tools=["work", "crash"], clock=clock)
     with ScriptedModel([call("work"), call("work"), call("crash")], "done") as model:
         await Agent(model=model, tools=[work, crash], observer=metrics, clock=clock).chat("go")
-    text = metrics.render().decode()
+    text = generate_latest(registry_of(metrics)).decode()
     told = {line for line in text.splitlines() if "tool" in line and "_bucket" not in line and not line.startswith("#")}
     assert told == {
         'frostagent_tool_calls_total{outcome="ok",tool="work"} 2.0',

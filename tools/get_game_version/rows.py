@@ -50,7 +50,7 @@ Match = Annotated[str, AfterValidator(_check_match)]
 Name = Annotated[str, Field(min_length=1, max_length=80), AfterValidator(_check_name)]
 Words = Annotated[str, Field(max_length=80)]
 AppId = Annotated[int, Field(gt=0)]
-STRICT: ConfigDict = ConfigDict(extra="forbid")  # a misspelt field is an error
+STRICT: ConfigDict = ConfigDict(extra="forbid", defer_build=True)  # a misspelt field is an error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,7 +36,7 @@ REST = {400: 0.0, 404: 0.0, 401: A_DAY, 403: A_DAY}
 class Wire(BaseModel):
     """The part of a vendor's body that we read."""
 
-    model_config = ConfigDict(allow_inf_nan=False)
+    model_config = ConfigDict(allow_inf_nan=False, defer_build=True)
 
 
 W = TypeVar("W", bound=Wire)

@@ -39,7 +39,7 @@ REFUSED = frozenset({401, 402, 403})  # also as the `code` of a 200: older answe
 
 
 class _Wire(Wire):
-    model_config = ConfigDict(alias_generator=to_camel, allow_inf_nan=False)
+    model_config = ConfigDict(alias_generator=to_camel)
 
 
 class _Number(_Wire):

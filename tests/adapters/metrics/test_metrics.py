@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from prometheus_client import generate_latest
 
 from adapters.metrics import metrics as module
+from adapters.metrics.exposition import VitalsCollector, registry_of
 from adapters.metrics.metrics import Metrics, kinds_of
-from adapters.metrics.vitals import Today, Vitals, VitalsCollector
+from adapters.metrics.vitals import Today, Vitals
 from bot.domain.actions import SendMessage
 from bot.domain.chat import Attempt, ToolCall, ToolMessage, Usage, UserMessage
 from bot.domain.events import Event, MessageReceived
@@ -40,7 +42,10 @@ class Desk:
         self.metrics = Metrics(tools=["get_weather"], reasons={"too often": "rate"}, clock=self.clock)
 
     def value(self, name: str, **labels: str) -> float | None:
-        return self.metrics.registry.get_sample_value(f"frostagent_{name}", labels)
+        return registry_of(self.metrics).get_sample_value(f"frostagent_{name}", labels)
+
+    def shown(self) -> bytes:
+        return generate_latest(registry_of(self.metrics))
 
     def answered(self, usage: Usage | None) -> None:
         answer = replace(words("hello"), usage=usage)
@@ -107,7 +112,7 @@ def test_names_that_a_model_made_up_do_not_become_labels() -> None:
     for index in range(100):
         desk.call(f"made_up_{index}", "TOOL_NOT_FOUND")
     assert desk.value("tool_calls_total", tool="unknown", outcome="not_found") == 100
-    assert b"made_up" not in desk.metrics.render()
+    assert b"made_up" not in desk.shown()
 
 
 # --- the journal ----------------------------------------------------------------------------------
@@ -148,9 +153,9 @@ def test_sends_count_by_state_and_are_timed_from_their_turn_to_their_end() -> No
 
 def test_other_entries_are_nothing_to_count() -> None:
     desk = Desk()
-    before = re.sub(rb"(?m)^(process|python)_.*$", b"", desk.metrics.render())
+    before = re.sub(rb"(?m)^(process|python)_.*$", b"", desk.shown())
     desk.metrics.see(RunResumed("t1"))
-    assert re.sub(rb"(?m)^(process|python)_.*$", b"", desk.metrics.render()) == before
+    assert re.sub(rb"(?m)^(process|python)_.*$", b"", desk.shown()) == before
 
 
 def test_what_never_ends_does_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,7 +232,7 @@ def test_the_dashboard_shows_an_unknown_cost_as_unknown() -> None:
 
 
 def test_the_process_is_measured_too_and_nothing_says_since_when() -> None:
-    shown = Desk().metrics.render()
+    shown = Desk().shown()
     assert b"\nprocess_resident_memory_bytes " in shown
     assert b"\npython_info{" in shown
     assert b"_created" not in shown
@@ -271,7 +276,7 @@ def test_every_figure_of_the_dashboard_is_one_of_ours() -> None:
         commands={"usage": 0},
         today=Today(cost=0, tokens=0, reserved=0, rung=0, used=0),
     )
-    shown = (*desk.metrics.registry.collect(), *VitalsCollector(vitals).collect())
+    shown = (*registry_of(desk.metrics).collect(), *VitalsCollector(vitals).collect())
     ours = {sample.name: set(sample.labels) for metric in shown for sample in metric.samples}
     dashboard = json.loads(DASHBOARD.read_text("utf-8"))
     expressions = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ())]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from adapters.metrics.exposition import registry_of
 from adapters.metrics.metrics import Metrics
 from adapters.metrics.ports import CountedSink
 from bot.domain.events import Heartbeat
@@ -12,7 +13,7 @@ class Desk:
         self.metrics = Metrics(tools=(), clock=self.clock)
 
     def value(self, name: str, **labels: str) -> float | None:
-        return self.metrics.registry.get_sample_value(f"frostagent_{name}", labels)
+        return registry_of(self.metrics).get_sample_value(f"frostagent_{name}", labels)
 
 
 async def test_events_count_by_kind_and_reach_the_sink() -> None:

@@ -2,7 +2,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adapters.metrics.vitals import Today, Vitals, VitalsCollector
+from adapters.metrics.exposition import render
+from adapters.metrics.metrics import Metrics
+from adapters.metrics.vitals import Today, Vitals
+from tests.fakes import ManualClock
+
+METRICS = Metrics(tools=(), clock=ManualClock())
 
 
 def test_the_vitals_are_shown_each_under_its_name() -> None:
@@ -20,7 +25,7 @@ def test_the_vitals_are_shown_each_under_its_name() -> None:
         commands={"usage": 9},
         today=Today(cost=0.5, tokens=900.0, reserved=80.0, rung=70, used=0.75),
     )
-    shown = VitalsCollector(vitals).render().decode().splitlines()
+    shown = render(METRICS, vitals).decode().splitlines()
     for line in (
         "frostagent_lanes 2.0",
         "frostagent_queued 1.0",
@@ -41,8 +46,8 @@ def test_the_vitals_are_shown_each_under_its_name() -> None:
     ):
         assert line in shown
     unlimited = replace(vitals, today=Today(cost=None, tokens=0, reserved=0, rung=0))
-    shown_then = VitalsCollector(unlimited).render()
+    shown_then = render(METRICS, unlimited)
     assert b"frostagent_day_tokens 0.0" in shown_then
     assert b"used_ratio" not in shown_then
     assert b"day_cost" not in shown_then
-    assert b"frostagent_day" not in VitalsCollector(replace(vitals, today=None)).render()
+    assert b"frostagent_day" not in render(METRICS, replace(vitals, today=None))

@@ -14,10 +14,11 @@ from config.settings import Settings
 from tests.documents import ROOT
 
 
-def test_a_service_that_fetches_nothing_loads_neither_httpx_nor_rich() -> None:
+def test_a_service_loads_no_httpx_before_a_fetch_no_metrics_library_before_a_scrape_and_never_rich() -> None:
     script = (
         "import sys, bot.cli.cli, bot.app, adapters.logs.output\n"
-        "print({'httpx', 'httpcore', 'rich', 'pygments', 'bot.wiring.fetching'} & set(sys.modules))"
+        "late = {'httpx', 'httpcore', 'prometheus_client', 'rich', 'pygments'}\n"
+        "print((late | {'bot.wiring.fetching'}) & set(sys.modules))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=50, check=False

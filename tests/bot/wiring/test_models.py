@@ -13,6 +13,7 @@ import pytest
 from aiohttp import web
 from prometheus_client import generate_latest
 
+from adapters.metrics.exposition import registry_of
 from adapters.metrics.metrics import Metrics
 from adapters.openai.client import make_session
 from adapters.openai.deadlines import Timeouts
@@ -321,7 +322,7 @@ async def test_the_cost_is_in_the_answer_and_in_the_metrics(tmp_path: Path) -> N
         usage = (await house.models.main.complete(REQUEST)).usage
         assert usage is not None
         assert usage.cost == 3.0
-        assert b'frostagent_cost_total{currency="usd"} 3.0' in generate_latest(house.metrics.registry)
+        assert b'frostagent_cost_total{currency="usd"} 3.0' in generate_latest(registry_of(house.metrics))
         assert house.models.main.first(REQUEST).window == 4096
         assert house.models.coder.first(REQUEST).window == 4096
 
@@ -357,7 +358,7 @@ async def test_a_table_of_prices_with_a_mistake_is_a_problem_at_start(tmp_path: 
 async def test_every_attempt_is_counted_under_whom_it_went_to() -> None:
     async with open_house((refusal(401),), (hello,)) as house:
         await house.ask()
-        text = generate_latest(house.metrics.registry).decode()
+        text = generate_latest(registry_of(house.metrics)).decode()
         first, second = (vendor.url.split("/")[2] for vendor in house.vendors)
         assert f'frostagent_model_requests_total{{endpoint="m@{first}",outcome="auth"}} 1.0' in text
         assert f'frostagent_model_requests_total{{endpoint="n@{second}",outcome="ok"}} 1.0' in text

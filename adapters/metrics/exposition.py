@@ -1,0 +1,146 @@
+"""The text that Prometheus reads. Its library comes with the first who asks: most processes never
+need its two megabytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client import (
+    CollectorRegistry,
+    GCCollector,
+    PlatformCollector,
+    ProcessCollector,
+    generate_latest,
+)
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
+
+from adapters.metrics.instruments import Count, Family, Times
+from adapters.metrics.metrics import Metrics
+from adapters.metrics.vitals import Today, Vitals
+
+
+def render(metrics: Metrics, vitals: Vitals) -> bytes:
+    """Everything, in Prometheus' text format (0.0.4)."""
+    registry = registry_of(metrics)
+    registry.register(VitalsCollector(vitals))
+    return generate_latest(registry)
+
+
+def registry_of(metrics: Metrics) -> CollectorRegistry:
+    """All that is counted, and what the library measures of the process."""
+    registry = CollectorRegistry()
+    for collector in (ProcessCollector, PlatformCollector, GCCollector):
+        collector(registry=registry)
+    for counts in metrics.counts:
+        registry.register(CountsCollector(counts))
+    for times in metrics.times:
+        registry.register(TimesCollector(times))
+    return registry
+
+
+class CountsCollector(Collector):
+    """A family of counts."""
+
+    def __init__(self, family: Family[Count]) -> None:
+        self._family = family
+
+    def collect(self) -> Iterator[Metric]:
+        """All its counts."""
+        family = self._family
+        shown = CounterMetricFamily(family.name, family.what, labels=family.names)
+        for values, count in family.members.items():
+            shown.add_metric(values, count.value)
+        yield shown
+
+
+class TimesCollector(Collector):
+    """A family of times."""
+
+    def __init__(self, family: Family[Times]) -> None:
+        self._family = family
+
+    def collect(self) -> Iterator[Metric]:
+        """All its histograms."""
+        family = self._family
+        shown = HistogramMetricFamily(family.name, family.what, labels=family.names)
+        for values, times in family.members.items():
+            bounds, counts = zip(*times.buckets(), strict=True)
+            written = zip(map(floatToGoString, bounds), counts, strict=True)
+            shown.add_metric(values, list(written), times.sum)
+        yield shown
+
+
+class VitalsCollector(Collector):
+    """The vitals."""
+
+    def __init__(self, vitals: Vitals) -> None:
+        self._vitals = vitals
+
+    def collect(self) -> Iterator[Metric]:
+        """Each with its value."""
+        vitals = self._vitals
+        yield GaugeMetricFamily(
+            "frostagent_lanes", "Conversations with something to do.", vitals.lanes
+        )
+        yield GaugeMetricFamily(
+            "frostagent_queued", "Questions that wait for the one before.", vitals.queued
+        )
+        accounts = GaugeMetricFamily(
+            "frostagent_accounts", "Connected accounts.", labels=["online"]
+        )
+        accounts.add_metric(["true"], vitals.online)
+        accounts.add_metric(["false"], vitals.offline)
+        yield accounts
+        yield CounterMetricFamily(
+            "frostagent_duplicates", "Messages that came again.", vitals.duplicates
+        )
+        yield CounterMetricFamily(
+            "frostagent_overflow",
+            "Questions not answered, because too many were waiting.",
+            vitals.overflow,
+        )
+        yield CounterMetricFamily(
+            "frostagent_reconnects", "Connections after an account's first.", vitals.reconnects
+        )
+        yield CounterMetricFamily(
+            "frostagent_withheld",
+            "Answers of which the word list withheld something.",
+            vitals.withheld,
+        )
+        waiting = GaugeMetricFamily(
+            "frostagent_waiting", "What waits for an owner's word.", labels=["kind"]
+        )
+        for kind, number in vitals.waiting.items():
+            waiting.add_metric([kind], number)
+        yield waiting
+        for name, what, label, counts in (
+            ("approvals", "Calls that waited for an owner's word.", "outcome", vitals.ended),
+            ("commands", "Commands that were taken.", "command", vitals.commands),
+        ):
+            family = CounterMetricFamily(f"frostagent_{name}", what, labels=[label])
+            for key, count in counts.items():
+                family.add_metric([key], count)
+            yield family
+        if vitals.today is not None:
+            yield from _figures_of(vitals.today)
+
+
+def _figures_of(today: Today) -> Iterator[Metric]:
+    """None is not shown: no share where there is no limit, no cost where no price is known."""
+    for name, what, value in (
+        ("cost", "US dollars since midnight, where the price is known.", today.cost),
+        ("tokens", "Tokens since midnight, what is reserved among them.", today.tokens),
+        ("reserved_tokens", "Tokens reserved for requests under way.", today.reserved),
+        ("rung", "How much is left out because of the limit of all, 0 to 100.", today.rung),
+        ("used_ratio", "How much of the limit of all is used.", today.used),
+    ):
+        if value is not None:
+            yield GaugeMetricFamily(f"frostagent_day_{name}", what, value)

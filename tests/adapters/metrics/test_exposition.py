@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry
+
+from adapters.metrics.exposition import CountsCollector, TimesCollector
+from adapters.metrics.instruments import Count, Family, Times
+
+
+def test_times_show_as_a_histogram_with_its_bounds_as_they_are_written() -> None:
+    registry, family = CollectorRegistry(), Family("wait_seconds", "Waits.", ("tool",), lambda: Times((0.5, 1)))
+    registry.register(TimesCollector(family))
+    for seconds in (0.5, 0.75, 1.0, 7.0):
+        family.labels("a").observe(seconds)
+    within = [
+        registry.get_sample_value("wait_seconds_bucket", {"tool": "a", "le": le}) for le in ("0.5", "1.0", "+Inf")
+    ]
+    assert within == [1, 3, 4]
+    assert registry.get_sample_value("wait_seconds_count", {"tool": "a"}) == 4
+    assert registry.get_sample_value("wait_seconds_sum", {"tool": "a"}) == 9.25
+
+
+def test_a_count_shows_from_the_first_time_it_is_asked_for() -> None:
+    registry, family = CollectorRegistry(), Family("calls", "Calls.", ("tool",), Count)
+    registry.register(CountsCollector(family))
+    assert registry.get_sample_value("calls_total", {"tool": "a"}) is None
+    family.labels("a")
+    assert registry.get_sample_value("calls_total", {"tool": "a"}) == 0
+    family.labels("a").inc(3)
+    assert registry.get_sample_value("calls_total", {"tool": "a"}) == 3
