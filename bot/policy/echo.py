@@ -14,7 +14,9 @@ ECHO = 90.0  # percent
 ALIKE = 60.0  # percent: below, marks and blanks alone cannot keep two texts from being the same
 FEW_WORDS = 3  # a name or a number alone is said back by who answers with it
 LONG_ENOUGH = 8  # letters and digits: people greet in fewer, and are greeted back in the same words
+LETTERS = 3  # that say as much as a Chinese character: "Delivered." is an answer, and in our lines
 
+CJK = re.compile(r"[\u3400-\u9fff]")
 WORDS = re.compile(r"[A-Za-z]{2,}|[\u3400-\u9fff]")
 ASKING = re.compile(
     r"[吗吧谁哪几]|什么|怎么|怎样|多少|为何|为什么|是不是|有没有|能不能|会不会|要不要|可不可以|是否|能否"
@@ -54,10 +56,9 @@ def is_said_back(text: str, told: Collection[str]) -> bool:
     are `bare`, or nearly all of one; or a call's error.
     """
     words = bare(text)
-    return OUR_ERROR.fullmatch(text) is not None or (
-        len(words) >= LONG_ENOUGH
-        and (words in "\n".join(told) or is_like(words, *told, least=ECHO))
-    )
+    if words in "\n".join(told) or is_like(words, *told, least=ECHO):  # as hardly any is
+        return len(words) + (LETTERS - 1) * len(CJK.findall(words)) >= LETTERS * LONG_ENOUGH
+    return OUR_ERROR.fullmatch(text) is not None
 
 
 def is_echo(text: str, question: str) -> bool:

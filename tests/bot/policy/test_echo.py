@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from bot.policy.already_said import bare
+from bot.policy.apologies import OURS
 from bot.policy.echo import is_echo, is_said_back
 
 
@@ -53,5 +54,9 @@ def test_a_part_of_what_we_told_it_is_said_back_and_few_letters_are_not() -> Non
     assert is_said_back("14:02, 2026-11-22 14:02 or 2026-11-22.", notices)
     assert not is_said_back("14:02", notices)
     assert not is_said_back("at 14:02, 2026-11-22, I think", notices)
+    ours = tuple(map(bare, OURS))
+    assert not any(is_said_back(word, ours) for word in ("Delivered.", "I was restarted.", "请稍后再试。"))
+    assert is_said_back("My last answer could not be delivered.", ours)
+    assert is_said_back("这次没能回答上来", ours)
     assert is_said_back(f"error: {told} [TOOL_INVALID_ARGUMENTS]", ())
     assert not is_said_back("error: unexpected token [1, 2]", ())
