@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import ndiff
+from difflib import SequenceMatcher
 from typing import Final
 
 from aiohttp import web
 
+from adapters.console.guard import Refused
 from adapters.console.logins import Logins
 from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Route, Visit
@@ -16,8 +17,8 @@ from bot.domain.events import Conversation, NotAConversation
 from bot.domain.shown import PersonaState
 
 ANYWHERE = Conversation(0, "private", 0)  # where nothing was chosen
+ACTIONS: Final = frozenset({"look", "apply", "back"})
 LONGEST: Final = 6000  # characters of a text that is changed here: a form has at most 64 KiB
-SIGNS: Final = {"+ ": "new", "- ": "old", "  ": "same"}
 
 
 class PersonaPages:
@@ -68,7 +69,8 @@ class PersonaPages:
         one = self._find(visit.fields.get("key", ""))
         if one is None:
             return self._missing(visit)
-        action = visit.fields.get("do", "look")
+        if (action := visit.fields.get("do", "look")) not in ACTIONS:
+            raise Refused(400, "nothing of that kind is done here")
         text = visit.fields.get("text", "").replace("\r\n", "\n").strip()
         if action != "back" and (wrong := _wrong_with(text)):
             return self._show(visit, one, text, key=f"persona.{wrong}", status=400)
@@ -118,7 +120,13 @@ def _wrong_with(text: str) -> str:
 
 
 def _changes(before: str, after: str) -> Iterator[tuple[str, str]]:
-    """The lines of both, each with what became of it."""
-    for line in ndiff(before.splitlines(), after.splitlines()):
-        if line[:2] in SIGNS:  # the others only point at letters
-            yield SIGNS[line[:2]], line[2:]
+    """The lines of both, each with what became of it. Lines are compared as wholes: `ndiff` looks
+    for like ones, and 200 of them held the bot up for 13 seconds.
+    """
+    old, new = before.splitlines(), after.splitlines()
+    for what, start, end, begin, stop in SequenceMatcher(None, old, new).get_opcodes():
+        if what == "equal":
+            yield from (("same", line) for line in old[start:end])
+        else:
+            yield from (("old", line) for line in old[start:end])
+            yield from (("new", line) for line in new[begin:stop])

@@ -17,7 +17,6 @@ from bot.domain.ports import Store
 SETTING: Final = "persona_texts"
 NOWHERE: Final = Conversation(0, "private", 0)
 KEPT: Final = 10  # texts of a persona
-LONGEST: Final = 6000  # characters
 
 
 class PersonaTexts:

@@ -70,6 +70,18 @@ async def test_what_cannot_be_used_is_told_and_what_was_typed_is_not_lost() -> N
         for path, status in (("/persona/text?key=gone", 404), ("/persona/text", 200)):
             assert (await place.ask("GET", path))[0] == status
         assert (await said(place, key="gone", text="x"))[0] == 404
+        place.is_stuck = False
+        assert (await said(place, text="be loud", do="shout"))[0] == 400
+        assert place.personas[0].text != "be loud"
+
+
+async def test_hundreds_of_lines_that_are_nearly_the_same_hold_nobody_up() -> None:
+    """Looking for like lines takes minutes for as many: this test would run out of time."""
+    async with visiting() as place:
+        await place.log_in()
+        place.personas = [PersonaState(key="", name="Frost", text="\n".join(f"be {n:07d}" for n in range(540)))]
+        _, text = await said(place, text="\n".join(f"be {n + 540:07d}" for n in range(540)), do="look")
+        assert (text.count('<li class="old">'), text.count('<li class="new">')) == (540, 540)
 
 
 async def test_with_a_code_set_nothing_is_used_without_it() -> None:
