@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TypeAlias
+
 from bot.commands.phrases import NOT_NOW
 from bot.domain.command import Asked, Command, command
 from bot.domain.events import Conversation
@@ -19,23 +23,29 @@ DONE = {
     Mode.OFF: ("好，群 {group} 里我只看不说。", "Fine, in group {group} I only read."),
 }
 
+Lift: TypeAlias = Callable[[], None]
+"""Gives up the drafts that wait where there is no shadow any more."""
+Change: TypeAlias = Callable[[Asked, Mode], Awaitable[str]]
+"""Sets how the bot is in the group that is meant; the answer."""
 
-def mode_commands(modes: Modes) -> tuple[Command, ...]:
+
+def mode_commands(modes: Modes, lift: Lift) -> tuple[Command, ...]:
     """All three."""
-    return live_command(modes), shadow_command(modes), off_command(modes)
+    change = partial(_set, modes, lift)
+    return live_command(change), shadow_command(change), off_command(change)
 
 
-def live_command(modes: Modes) -> Command:
+def live_command(change: Change) -> Command:
     """For owners, in the group or by its number."""
 
     @command("live", "上线", about=("让我在群里回答", "answer in a group"), audience=Audience.OWNER)
     async def live(asked: Asked) -> str:
-        return await _set(modes, asked, Mode.LIVE)
+        return await change(asked, Mode.LIVE)
 
     return live
 
 
-def shadow_command(modes: Modes) -> Command:
+def shadow_command(change: Change) -> Command:
     """The same, for drafts: what it would say goes to the owners first."""
 
     @command(
@@ -45,24 +55,24 @@ def shadow_command(modes: Modes) -> Command:
         audience=Audience.OWNER,
     )
     async def shadow(asked: Asked) -> str:
-        return await _set(modes, asked, Mode.SHADOW)
+        return await change(asked, Mode.SHADOW)
 
     return shadow
 
 
-def off_command(modes: Modes) -> Command:
+def off_command(change: Change) -> Command:
     """The same, for silence: it reads on."""
 
     @command(
         "off", "忽略", about=("让我在群里只看不说", "only read in a group"), audience=Audience.OWNER
     )
     async def off(asked: Asked) -> str:
-        return await _set(modes, asked, Mode.OFF)
+        return await change(asked, Mode.OFF)
 
     return off
 
 
-async def _set(modes: Modes, asked: Asked, mode: Mode) -> str:
+async def _set(modes: Modes, lift: Lift, asked: Asked, mode: Mode) -> str:
     where, words = asked.where, asked.words
     if len(words) == 1 and words[0].isascii() and words[0].isdecimal():
         where = Conversation(where.platform_id, "group", int(words[0][:19]))
@@ -70,4 +80,5 @@ async def _set(modes: Modes, asked: Asked, mode: Mode) -> str:
         return asked.either(*WHICH).format(name=mode.value)
     if not await modes.keep(where, mode):
         return asked.either(*NOT_NOW)
+    lift()
     return asked.either(*DONE[mode]).format(group=where.session_id)

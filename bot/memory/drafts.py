@@ -111,6 +111,14 @@ class Drafts:
         self._past[number] = what
         return self._entry(where)
 
+    def give_up(self, where: Conversation, what: str) -> tuple[int, PlaceSet]:
+        """Nothing there waits any more, but for what is on its way; how many did, and the entry."""
+        here = self._waiting[where]
+        given_up = [one.number for one in here.values() if not one.published]
+        for number in given_up:
+            self.end(number, what)
+        return len(given_up), self._entry(where)
+
     def hold(self, number: int, actions: tuple[SendMessage, ...]) -> None:
         """Have its media at hand, which may be too large for the journal."""
         if 0 < _size(actions) <= MEDIA:

@@ -37,6 +37,11 @@ class Kept(Generic[V]):
         self._values: dict[Conversation, V] = {}
         self._is_read = False
 
+    @property
+    def is_read(self) -> bool:
+        """Whether all that was set before is known."""
+        return self._is_read
+
     async def start(self) -> bool:
         """Read what was set before; False where it cannot be read: `run` goes on trying."""
         if (stored := await self._choices.settings(self._name)) is None:

@@ -34,6 +34,10 @@ SAID = ("发了", "it was published")
 UNSURE = ("可能发了，QQ 没有回答", "it may have been published, QQ did not answer")
 LEFT = ("没有发", "it was left")
 DROPPED = ("D{number} 不发了。", "D{number} is left.")
+GIVEN_UP = (
+    "群 {group} 不再是影子，还在等的 {count} 条草稿不发了。",
+    "Group {group} is no shadow any more: {count} drafts that waited are given up.",
+)
 UNDER_WAY = ("正在发", "it is on its way")
 OFFLINE = (
     "现在没有连上 QQ；两分钟内连上就发，连不上 D{number} 就还在等。",

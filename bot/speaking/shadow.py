@@ -20,7 +20,7 @@ from bot.domain.ports import Clock
 from bot.domain.segments import Text
 from bot.memory.drafts import Drafts
 from bot.memory.modes import Modes
-from bot.policy.drafts import UNSHOWN, only_told, shown
+from bot.policy.drafts import GIVEN_UP, LEFT, UNSHOWN, only_told, shown
 from bot.policy.new_groups import Mode
 from bot.prompt.render import plain
 from bot.prompt.view import View
@@ -92,6 +92,20 @@ class Shadow:
         for send in sends:
             send.settle(Drafted(waiting.number))
         return sends
+
+    def lift(self) -> None:
+        """Give up what waits where the shadow falls no more; the owners are told how much."""
+        if not self._modes.is_read:
+            return
+        way = 0 if self._chinese else 1
+        waiting = (where for where, one in self.drafts.open.values() if not one.published)
+        for where in dict.fromkeys(waiting):
+            if self.falls_on(where):
+                continue
+            count, entry = self.drafts.give_up(where, LEFT[way])
+            logger.info("%d drafts of %s are given up: it is no shadow", count, where)
+            line = GIVEN_UP[way].format(group=where.session_id, count=count)
+            self._tell_owners(where.platform_id, line, entry)
 
     def note(self, turn_id: str, call: str) -> None:
         """A call of a turn was not run: the next draft of the turn tells it."""
@@ -171,8 +185,11 @@ class Shadow:
         return len(self._shown) == MOST and self._clock.monotonic() - self._shown[0] < HOUR
 
     async def run(self) -> None:
-        """Tell how many drafts were not shown, once others may be shown again."""
+        """Tell how many drafts were not shown, once others may be shown again; and give up what an
+        earlier process, or other settings, left where there is no shadow.
+        """
         while True:
+            self.lift()
             await self._clock.sleep(HOUR / 60)
             if self._unshown and not self._is_much():
                 self._tell_unshown()
@@ -182,7 +199,16 @@ class Shadow:
         self._unshown = 0
         self._tell_owners(self._account, line)
 
-    def _tell_owners(self, account: int, line: str, *, turn_id: str = "") -> None:
-        for owner in self._owners:
-            action = SendMessage(Conversation(account, "private", owner), (Text(line),))
-            self._queues.append((self._rows.new(action, turn_id=turn_id, tell=self._tell),))
+    def _tell_owners(self, account: int, line: str, *entries: Entry, turn_id: str = "") -> None:
+        """Say it to every owner, once: written down together with the entries."""
+        sends = [
+            self._rows.new(
+                SendMessage(Conversation(account, "private", owner), (Text(line),)),
+                turn_id=turn_id,
+                tell=self._tell,
+            )
+            for owner in self._owners
+        ]
+        self._rows.queued_all(sends, *entries)
+        for send in sends:
+            self._queues.append((send,), most=None)

@@ -67,7 +67,7 @@ def build_commands(
         unmute_command(on.wishes, hush.is_hour),
         model_command(models.upstreams, on.clock.monotonic),
         groups_command(books, on.modes),
-        *mode_commands(on.modes),
+        *mode_commands(on.modes, on.shadow.lift),
         digest_command(books, stands),
         errors_command(failures),
     )

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from bot.domain.actions import Attachment, Drafted, Merged, Refused, SendMessage
 from bot.domain.journal import PlaceSet, SendQueued, SendState
 from bot.domain.segments import Mention, Quote, Text
+from bot.memory.modes import Modes
+from bot.policy.new_groups import Mode
 from bot.speaking.shadow import HOUR, KEPT_BACK, MOST
 from bot.wiring.background import background
-from tests.bot.studio import OWNER, studio
+from tests.bot.studio import OWNER, Studio, studio
 from tests.fakes import GROUP, until
 
 CAT = Attachment("image", "base64://Y2F0", "cat.png")
@@ -95,3 +99,57 @@ async def test_nothing_is_kept_back_elsewhere(where: object) -> None:
     async with studio() as made:
         await made.outbox.send(SendMessage(OWNER, (Text("hi"),)), turn_id="t9")
         assert made.shown == ["hi"]
+
+
+async def test_what_waits_in_a_group_that_is_no_shadow_any_more_is_given_up_and_told_once_as_a_number() -> None:
+    async with studio() as made:
+        await made.shadow._modes.start()
+        await made.would_say(Text("周六"))
+        await made.would_say(Text("周日"))
+        made.shadow.lift()  # it is a shadow still
+        assert set(made.shadow.drafts.open) == {1, 2}
+        await made.outbox.wait_idle()
+        made.shadow._modes.put(GROUP, Mode.LIVE)
+        before = len(made.store.entries)
+        made.shadow.lift()
+        assert [one.type for one in made.store.entries[before : before + 2]] == ["place_set", "send_queued"]
+        made.shadow.lift()
+        await made.outbox.wait_idle()
+        assert made.shown[2:] == ["群 4242 不再是影子，还在等的 2 条草稿不发了。"]
+        assert (await made.says("发 D1")).words == "D1 已经处理过了：没有发。"
+        assert made.heard == []
+
+
+async def test_a_draft_that_is_on_its_way_is_not_given_up() -> None:
+    async with studio() as made:
+        await made.would_say(Text("周六"))
+        await made.would_say(Text("周日"))
+        await made.shadow._modes.start()
+        made.store.put(made.shadow.drafts.publish(1))
+        made.shadow._modes.put(GROUP, Mode.OFF)
+        made.shadow.lift()
+        assert set(made.shadow.drafts.open) == {1}
+        made.shadow.lift()
+        await made.outbox.wait_idle()
+        assert len(made.shown) == 3
+
+
+async def test_a_life_later_drafts_of_a_former_shadow_are_given_up_once_its_modes_are_known() -> None:
+    async with studio() as first:
+        await first.would_say(Text("周六"))
+        await first.outbox.wait_idle()
+    second = Studio(first.store)
+    first.store.put(PlaceSet(GROUP, "mode", "live"))  # and the process ended before the rest
+    second.shadow._modes = Modes(store=first.store, choices=first.store, clock=second.clock)
+    async with asyncio.timeout(5), second.outbox.open():
+        await second.shadow.drafts.start()
+        second.shadow.lift()
+        assert set(second.shadow.drafts.open) == {1}
+        await second.shadow._modes.start()
+        async with background(second.shadow.run()):
+            await until(lambda: bool(second.shown))
+        await second.outbox.wait_idle()
+        assert second.shown == ["群 4242 不再是影子，还在等的 1 条草稿不发了。"]
+    third = Studio(first.store)
+    await third.shadow.drafts.start()
+    assert not third.shadow.drafts.open
