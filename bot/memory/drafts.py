@@ -28,13 +28,15 @@ MEDIA = 32 * 1024 * 1024  # characters of media that are in memory: the journal 
 
 class Waiting(Struct, frozen=True):
     """A draft of a turn, since then (by our clock, in seconds since 1970). From the time on when it
-    was `published`, 0 for never, nobody knows yet whether QQ has it.
+    was `published`, 0 for never, nobody knows yet whether QQ has it. `asked` is the id of its
+    question, empty where nobody knows one.
     """
 
     number: int
     turn_id: str
     at: float
     published: float = 0.0
+    asked: str = ""
 
 
 class _Row(Struct, frozen=True):
@@ -80,10 +82,14 @@ class Drafts:
         """What became of one; empty where nobody knows."""
         return self._past.get(number, "")
 
-    def add(self, where: Conversation, turn_id: str) -> tuple[Waiting, PlaceSet]:
-        """One more waits; with the entry that says so, for whoever writes down its words."""
+    def add(
+        self, where: Conversation, turn_id: str, *, asked: str = ""
+    ) -> tuple[Waiting, PlaceSet]:
+        """One more waits, to the question of that id; with the entry that says so, for whoever
+        writes down its words.
+        """
         self._last += 1
-        one = Waiting(self._last, turn_id, self._clock.now())
+        one = Waiting(self._last, turn_id, self._clock.now(), asked=asked)
         here = self._waiting.setdefault(where, {})
         here[one.number] = one
         old = [each.number for each in here.values() if self.is_over(each)]

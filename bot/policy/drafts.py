@@ -32,6 +32,11 @@ OVER = ("D{number} 已经处理过了：{what}。", "D{number} is settled alread
 BY = ("{by} 发了", "{by} published it")
 SAID = ("发了", "it was published")
 UNSURE = ("可能发了，QQ 没有回答", "it may have been published, QQ did not answer")
+TAKEN_BACK = ("提问撤回了，没有发", "its question was recalled, it was left")
+RECALLED = (
+    "D{number} 不用管了：提问撤回了，没有发。",
+    "D{number} needs no word any more: its question was recalled. It is not published.",
+)
 LEFT = ("没有发", "it was left")
 DROPPED = ("D{number} 不发了。", "D{number} is left.")
 GIVEN_UP = (

@@ -121,14 +121,20 @@ class Outbox:
         sends = self._enqueue((action,), turn_id=turn_id, final=final, openly=openly)
         return sends[0].receipt if sends else None
 
-    def post_with(self, *entries: Entry, action: SendMessage, turn_id: str = "") -> None:
-        """Say it, as an answer, and write that down with these entries: both are known of, or
-        neither, whenever the process ends. It is on the wire only after all of that is durable,
-        wherever the store can promise it.
+    def post_with(
+        self,
+        *entries: Entry,
+        action: SendMessage,
+        turn_id: str = "",
+        question: MessageReceived | None = None,
+    ) -> None:
+        """Say it, as an answer (to the `question` of a turn that does not go on), and write that
+        down with these entries: both are known of, or neither, whenever the process ends. It is on
+        the wire only after all of that is durable, wherever the store can promise it.
         """
         shown = self.screened((action,))
         if self._shadow is not None and self._shadow.falls_on(action.conversation):
-            self._shadow.keep(shown, *entries, turn_id=turn_id, final=True)
+            self._shadow.keep(shown, *entries, turn_id=turn_id, final=True, question=question)
             return
         self._queue_with(*entries, actions=shown, turn_id=turn_id)
 

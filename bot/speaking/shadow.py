@@ -18,9 +18,9 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Entry, SendState
 from bot.domain.ports import Clock
 from bot.domain.segments import Text
-from bot.memory.drafts import Drafts
+from bot.memory.drafts import Drafts, Waiting
 from bot.memory.modes import Modes
-from bot.policy.drafts import GIVEN_UP, LEFT, UNSHOWN, only_told, shown
+from bot.policy.drafts import GIVEN_UP, LEFT, RECALLED, TAKEN_BACK, UNSHOWN, only_told, shown
 from bot.policy.new_groups import Mode
 from bot.prompt.render import plain
 from bot.prompt.view import View
@@ -73,19 +73,28 @@ class Shadow:
         return self._modes.of(where) is Mode.SHADOW
 
     def keep(
-        self, actions: Sequence[SendMessage], *entries: Entry, turn_id: str, final: bool
+        self,
+        actions: Sequence[SendMessage],
+        *entries: Entry,
+        turn_id: str,
+        final: bool,
+        question: MessageReceived | None = None,
     ) -> list[Send]:
-        """Keep these as a draft, written down with the entries; sends with their receipts."""
+        """Keep these as a draft, written down with the entries; sends with their receipts. The
+        `question` is named where its turn does not go on.
+        """
         if not turn_id:
             return [self._refused(action) for action in actions]
         where = actions[0].conversation
-        waiting, entry = self.drafts.add(where, turn_id)
+        question = question or self._asked(where, turn_id)
+        asked = question.message_id if question is not None and question.has_identity else ""
+        waiting, entry = self.drafts.add(where, turn_id, asked=asked)
         self.drafts.hold(waiting.number, tuple(actions))
         name = draft_id(waiting.number)
         sends = [self._rows.new(one, turn_id=turn_id, final=final, name=name) for one in actions]
         for send in sends:
             send.state = SendState.DRAFT
-        lines = self._lines(waiting.number, where, turn_id, actions)
+        lines = self._lines(waiting, question, actions)
         self._rows.queued_all((*sends, *lines), *entries, entry)
         for line in lines:
             self._queues.append((line,), most=None)
@@ -107,6 +116,16 @@ class Shadow:
             line = GIVEN_UP[way].format(group=where.session_id, count=count)
             self._tell_owners(where.platform_id, line, entry)
 
+    def recall(self, where: Conversation, message_id: str) -> None:
+        """A question was recalled: its drafts wait no more, and the owners are told."""
+        way = 0 if self._chinese else 1
+        for number, (there, one) in self.drafts.open.items():
+            if one.published or not one.asked or (there, one.asked) != (where, message_id):
+                continue
+            logger.info("D%d ends: its question was recalled", number)
+            entry = self.drafts.end(number, TAKEN_BACK[way])
+            self._tell_owners(where.platform_id, RECALLED[way].format(number=number), entry)
+
     def note(self, turn_id: str, call: str) -> None:
         """A call of a turn was not run: the next draft of the turn tells it."""
         calls = self._calls.setdefault(turn_id, [])
@@ -117,7 +136,8 @@ class Shadow:
         """A turn ends: what it would have done is told, if no draft has."""
         if not (calls := self._calls.pop(turn_id, None)):
             return
-        line = only_told(self._group(where, turn_id), tuple(calls), chinese=self._chinese)
+        group = _group(where, self._asked(where, turn_id))
+        line = only_told(group, tuple(calls), chinese=self._chinese)
         self._tell_owners(where.platform_id, line, turn_id=turn_id)
 
     def forget(self) -> None:
@@ -134,16 +154,17 @@ class Shadow:
     # --- what owners are shown --------------------------------------------------------------------
 
     def _lines(
-        self, number: int, where: Conversation, turn_id: str, actions: Sequence[SendMessage]
+        self, draft: Waiting, question: MessageReceived | None, actions: Sequence[SendMessage]
     ) -> list[Send]:
+        where, turn_id = actions[0].conversation, draft.turn_id
         calls = tuple(self._calls.pop(turn_id, ()))
-        logger.info("draft D%d of %s waits for an owner", number, where)
+        logger.info("draft D%d of %s waits for an owner", draft.number, where)
         if self._is_much():
             self._unshown += 1
             self._account = where.platform_id
             return []
         self._shown.append(self._clock.monotonic())
-        messages = list(self._messages(number, where, turn_id, actions, calls))
+        messages = list(self._messages(draft.number, question, actions, calls))
         return [
             self._rows.new(
                 SendMessage(Conversation(where.platform_id, "private", owner), segments),
@@ -157,13 +178,11 @@ class Shadow:
     def _messages(
         self,
         number: int,
-        where: Conversation,
-        turn_id: str,
+        question: MessageReceived | None,
         actions: Sequence[SendMessage],
         calls: tuple[str, ...],
     ) -> Iterable[tuple[SentSegment, ...]]:
-        question = self._asked(where, turn_id)
-        group, said = self._group(where, turn_id), ""
+        group, said = _group(actions[0].conversation, question), ""
         if question is not None:
             words = plain(question.segments, View(), self_id=question.self_id)
             said = f"{question.sender.name}：{words}"
@@ -176,10 +195,6 @@ class Shadow:
         yield (Text(first), *pictures)
         yield from ((Text(piece),) for piece in rest)
         yield from ((part,) for part in media if part.kind != "image")
-
-    def _group(self, where: Conversation, turn_id: str) -> str:
-        question = self._asked(where, turn_id)
-        return (question and question.group_name) or str(where.session_id)
 
     def _is_much(self) -> bool:
         return len(self._shown) == MOST and self._clock.monotonic() - self._shown[0] < HOUR
@@ -212,3 +227,7 @@ class Shadow:
         self._rows.queued_all(sends, *entries)
         for send in sends:
             self._queues.append((send,), most=None)
+
+
+def _group(where: Conversation, question: MessageReceived | None) -> str:
+    return (question and question.group_name) or str(where.session_id)

@@ -183,11 +183,14 @@ def build_dispatcher(
 def build_recalls(on: Ground, asking: Asking, answering: Answering) -> Recalls:
     """Who takes messages back."""
     return Recalls(
-        seen=asking.seen,
-        hearing=asking.hearing,
-        put_off=asking.put_off,
+        let_go=(
+            asking.hearing.forget,
+            asking.seen.forget,
+            answering.suspensions.abandon,
+            asking.put_off.drop,
+            on.shadow.recall,
+        ),
         questions=asking.questions,
-        suspensions=answering.suspensions,
         turns=answering.turns,
         live=on.live,
         lanes=on.lanes,

@@ -114,6 +114,8 @@ class Publishing:
             return self._told("busy", BUSY, number)
         if (spoken := await self._store.spoken(waiting.turn_id)) is None:
             return self._told("refused", GONE, number)
+        if number not in self._drafts.open:  # recalled, or given up, meanwhile
+            return self._told("over", OVER, number, self._drafts.past(number))
         if not (actions := self._actions(said, where, spoken)):
             return self._told("refused", NO_MEDIA, number)
         try:

@@ -3,41 +3,36 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
-from bot.conversation.intake.hearing import Hearing
-from bot.conversation.intake.seen import SeenMessages
 from bot.conversation.queue.lanes import Lanes
-from bot.conversation.queue.put_off import PutOff
 from bot.conversation.queue.questions import Questions
 from bot.conversation.tasks import Task, Work
 from bot.conversation.turns.live import LiveTurns
-from bot.conversation.turns.suspensions import Suspensions
 from bot.conversation.turns.turn import Turns
-from bot.domain.events import MessageRecalled
+from bot.domain.events import Conversation, MessageRecalled
 
 logger = logging.getLogger(__name__)
 
+LetGo: TypeAlias = Callable[[Conversation, str], None]
+"""Lets go of the message of this id."""
+
 
 class Recalls:
-    """Takes a message back wherever it is by now."""
+    """Takes a message back wherever it is by now; first those `let_go` of it."""
 
     def __init__(
         self,
         *,
-        seen: SeenMessages,
-        hearing: Hearing,
-        put_off: PutOff,
+        let_go: Sequence[LetGo],
         questions: Questions,
-        suspensions: Suspensions,
         turns: Turns,
         live: LiveTurns,
         lanes: Lanes[Work],
     ) -> None:
-        self._seen = seen
-        self._hearing = hearing
-        self._put_off = put_off
+        self._let_go = let_go
         self._questions = questions
-        self._suspensions = suspensions
         self._turns = turns
         self._live = live
         self._lanes = lanes
@@ -45,10 +40,8 @@ class Recalls:
     def take(self, event: MessageRecalled) -> None:
         """Forget it; its turn, if there is one, leaves nothing behind."""
         where, message_id = event.conversation, event.message_id
-        self._hearing.forget(where, message_id)
-        self._seen.forget(where, message_id)
-        self._suspensions.abandon(where, message_id)
-        self._put_off.drop(where, message_id)
+        for let_go in self._let_go:
+            let_go(where, message_id)
 
         def left_of(work: Work) -> Work | None:
             if isinstance(work, Task):

@@ -116,7 +116,7 @@ class Doubts:
             "the answer of run %s was never delivered: its asker is asked to ask again",
             lost[0].turn_id,
         )
-        action = apology(spoken.question, LOST)
-        self._outbox.post_with(
-            *self._unconfirmed.lost(lost), action=action, turn_id=lost[0].turn_id
-        )
+        question, turn_id = spoken.question, lost[0].turn_id
+        action = apology(question, LOST)
+        entries = self._unconfirmed.lost(lost)
+        self._outbox.post_with(*entries, action=action, turn_id=turn_id, question=question)

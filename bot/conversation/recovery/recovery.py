@@ -200,8 +200,9 @@ class Recoverer:
         logger.info(
             "run %s was interrupted in the middle of its work: telling the asker", turn.turn_id
         )
-        action = apology(turn.question, SORRY)
-        self._outbox.post_with(*map(self._close, turns), action=action, turn_id=turn.turn_id)
+        question, closed = turn.question, map(self._close, turns)
+        action = apology(question, SORRY)
+        self._outbox.post_with(*closed, action=action, turn_id=turn.turn_id, question=question)
 
     def _is_young(self, time: float) -> bool:
         return self._clock.now() - time < YOUNG

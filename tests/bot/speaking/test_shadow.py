@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 from bot.domain.actions import Attachment, Drafted, Merged, Refused, SendMessage
 from bot.domain.journal import PlaceSet, SendQueued, SendState
@@ -11,7 +12,7 @@ from bot.memory.modes import Modes
 from bot.policy.new_groups import Mode
 from bot.speaking.shadow import HOUR, KEPT_BACK, MOST
 from bot.wiring.background import background
-from tests.bot.studio import OWNER, Studio, studio
+from tests.bot.studio import OWNER, QUESTION, Studio, studio
 from tests.fakes import GROUP, until
 
 CAT = Attachment("image", "base64://Y2F0", "cat.png")
@@ -153,3 +154,46 @@ async def test_a_life_later_drafts_of_a_former_shadow_are_given_up_once_its_mode
     third = Studio(first.store)
     await third.shadow.drafts.start()
     assert not third.shadow.drafts.open
+
+
+async def test_a_recalled_question_ends_its_drafts_and_each_is_told() -> None:
+    async with studio() as made:
+        await made.would_say(Text("周六"))
+        await made.would_say(Text("周日"))
+        await made.outbox.wait_idle()
+        made.store.put(made.shadow.drafts.publish(2))  # on its way: what becomes of it is seen there
+        before = len(made.store.entries)
+        made.shadow.recall(GROUP, "q2")
+        made.shadow.recall(OWNER, "q1")
+        assert len(made.store.entries) == before
+        made.shadow.recall(GROUP, "q1")
+        assert [one.type for one in made.store.entries[before : before + 2]] == ["place_set", "send_queued"]
+        await made.outbox.wait_idle()
+        assert made.shown[2:] == ["D1 不用管了：提问撤回了，没有发。"]
+        assert set(made.shadow.drafts.open) == {2}
+        assert (await made.says("发 D1")).words == "D1 已经处理过了：提问撤回了，没有发。"
+
+
+async def test_a_life_later_a_recall_still_ends_the_draft_of_its_question() -> None:
+    async with studio() as first:
+        await first.would_say(Text("周六"))
+    second = Studio(first.store)
+    async with asyncio.timeout(5), second.outbox.open():
+        await second.shadow.drafts.start()
+        second.shadow.recall(GROUP, "q1")
+        await second.outbox.wait_idle()
+        assert second.shown == ["D1 不用管了：提问撤回了，没有发。"]
+
+
+async def test_a_draft_of_a_turn_that_does_not_go_on_is_told_with_its_question_and_ends_with_it() -> None:
+    async with studio() as made:
+        made.shadow._asked = lambda _where, _turn: None
+        sorry, question = SendMessage(GROUP, (Text("抱歉"),)), replace(QUESTION, group_name="摸鱼群")
+        made.outbox.post_with(action=sorry, turn_id="t1", question=question)
+        made.outbox.post_with(action=sorry, turn_id="t2")
+        await made.outbox.wait_idle()
+        assert made.shown[0].startswith("[草稿 D1 摸鱼群]\n小明：什么时候去？\n  抱歉\n")
+        assert made.shown[1].startswith("[草稿 D2 4242]\n  抱歉\n")
+        made.shadow.recall(GROUP, "")
+        made.shadow.recall(GROUP, "q1")
+        assert set(made.shadow.drafts.open) == {2}

@@ -6,7 +6,7 @@ import pytest
 
 from bot.domain.actions import Attachment, Merged, SendMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered
-from bot.domain.journal import MessageErased, SendChanged, SendQueued, SendState
+from bot.domain.journal import MessageErased, SendChanged, SendQueued, SendState, Spoken
 from bot.domain.segments import Quote, Text
 from bot.memory.drafts import LASTS
 from bot.policy.drafts import FRESH
@@ -125,6 +125,24 @@ async def test_a_draft_whose_fate_nobody_knows_is_not_said_again() -> None:
         made.transport.failures.append(ActionUnanswered("send_msg"))
         assert (await made.says("发 D1")).kind == "unanswered"
         assert (await made.says("发 D1")).kind == "over"
+
+
+async def test_a_draft_whose_question_is_recalled_while_an_owner_publishes_it_is_not_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with studio() as made:
+        await made.would_say(Text("周六"))
+        await made.outbox.wait_idle()
+        spoken = made.store.spoken
+
+        async def recalled_meanwhile(turn_id: str) -> Spoken | None:
+            found = await spoken(turn_id)
+            made.shadow.recall(GROUP, "q1")
+            return found
+
+        monkeypatch.setattr(made.store, "spoken", recalled_meanwhile)
+        assert (await made.says("发 D1")).words == "D1 已经处理过了：提问撤回了，没有发。"
+        assert made.heard == []
 
 
 async def test_a_draft_is_left_when_its_day_is_over_or_somebody_says_so() -> None:
