@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from adapters.media.texts import MAX_BYTES, MAX_TEXT, TextReader, as_text
+from adapters.media.texts import TextReader, as_text
 from bot.domain.errors import ActionRefused, Lack, MediaError, TransportError
 from bot.domain.events import Conversation
 from bot.domain.ports import KeptFile
@@ -36,14 +36,14 @@ async def test_a_text_is_read_in_the_encodings_text_comes_in(encoding: str) -> N
 
 async def test_of_a_long_text_the_beginning_is_read_and_its_length_told() -> None:
     text = await reader(holding(b"x" * 9000)).read(GROUP, FILE)
-    assert text == "x" * MAX_TEXT + "…(共 9000 字)"
+    assert text == "x" * 8000 + "…(共 9000 字)"
 
 
 @pytest.mark.parametrize(
     ("file", "kept", "lack"),
     [
         (File("a.zip", "f1", size=5 * 2**20), holding(b"x"), Lack.TOO_LARGE),
-        (File("a.txt", "f1"), holding(b"x" * (MAX_BYTES + 1)), Lack.TOO_LARGE),
+        (File("a.txt", "f1"), holding(b"x" * (200 * 1024 + 1)), Lack.TOO_LARGE),
         (FILE, holding(b"PK\x03\x04\0\0"), Lack.NO_TEXT),
         (FILE, holding(b"\xff\xfe\x00"), Lack.NO_TEXT),
         (FILE, ActionRefused("get_group_file_url", retcode=1200, wording="文件不存在"), Lack.EXPIRED),

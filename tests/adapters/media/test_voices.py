@@ -6,7 +6,7 @@ import wave
 
 import pytest
 
-from adapters.media.voices import MAX_BYTES, MAX_TEXT, VoiceEar
+from adapters.media.voices import MAX_TEXT, VoiceEar
 from bot.domain.errors import ActionRefused, Lack, MediaError, TransportError
 from bot.domain.ports import KeptFile
 from bot.domain.segments import Record
@@ -52,7 +52,7 @@ async def test_a_voice_is_the_words_in_it_in_one_line() -> None:
     [
         (Record("a.amr", seconds=61), wav(1), Lack.TOO_LARGE),
         (Record("a.amr"), wav(61), Lack.TOO_LARGE),
-        (Record("a.amr"), wav(1) + bytes(MAX_BYTES), Lack.TOO_LARGE),
+        (Record("a.amr"), wav(1) + bytes(5 * 2**20), Lack.TOO_LARGE),
         (Record("a.amr"), b"\x02#!SILK_V3", Lack.UNREADABLE),
         (Record("a.amr"), ActionRefused("get_record", retcode=1200, wording="no"), Lack.EXPIRED),
     ],

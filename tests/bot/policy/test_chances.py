@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from bot.policy.chances import A_DAY, COOLDOWN, DAY, Chances
+from bot.policy.chances import Chances
+
+COOLDOWN, A_DAY, DAY = 120.0, 20, 86_400.0
 
 
 def test_a_chance_is_taken_by_the_draw() -> None:

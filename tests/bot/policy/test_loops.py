@@ -4,9 +4,10 @@ import math
 
 import pytest
 
-from bot.policy.loops import FAST, HELD, WITHIN, Loop, Waker
+from bot.policy.loops import Loop, Waker
 
-WAKES = 6
+WAKES, WITHIN = 6, 180.0
+FAST, HELD = 4.0, 600.0
 
 
 def meet(waker: Waker, *, times: int, reply: float = 1.0, gap: float = 2.0, start: float = 0.0) -> list[Loop]:
@@ -35,6 +36,10 @@ def test_the_same_again_and_again_is_a_loop_however_slow() -> None:
 @pytest.mark.parametrize(("reply", "gap"), [(FAST + 1, 2.0), (1.0, WITHIN / (WAKES - 1))])
 def test_people_take_their_time_and_are_no_loop(reply: float, gap: float) -> None:
     assert set(meet(Waker(), times=20, reply=reply, gap=gap)) == {Loop.NONE}
+
+
+def test_the_slowest_of_loops_is_six_wakes_four_seconds_behind_ours_in_three_minutes() -> None:
+    assert meet(Waker(), times=WAKES, reply=FAST, gap=WITHIN / (WAKES - 1) - FAST)[-1] is Loop.BEGINS
 
 
 def test_who_once_takes_his_time_is_counted_anew() -> None:

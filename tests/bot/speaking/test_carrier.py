@@ -6,7 +6,6 @@ from bot.domain.actions import Attachment, Confirmed, Queued, Refused, SendMessa
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, NotConnected
 from bot.domain.segments import Picture, Text
 from bot.speaking.carrier import MAX_AGE
-from bot.speaking.pacing import APART
 from tests.bot.speaking.post import hello, office, own
 from tests.fakes import BOT, GROUP, RecordingTransport, said, until
 
@@ -116,7 +115,7 @@ async def test_the_pace_is_kept_after_a_burst() -> None:
 async def test_equal_words_come_apart_where_a_pace_is_kept() -> None:
     async with office(rate=1.0) as post:
         await post.outbox.send_all([hello("a"), hello("b"), hello("a")])
-        assert [wait for wait in post.clock.slept if wait] == [APART]
+        assert [wait for wait in post.clock.slept if wait] == [5.0]
     async with office() as post:
         await post.outbox.send_all([hello("a"), hello("a")])
         assert not post.clock.slept

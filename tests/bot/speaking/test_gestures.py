@@ -11,10 +11,12 @@ import pytest
 from bot.domain.actions import Gesture, React, ShowTyping
 from bot.domain.errors import ActionUnsupported, NotConnected
 from bot.domain.events import Conversation
-from bot.speaking.gestures import LONG, NOT_NOW, WORKING, Gestures
+from bot.speaking.gestures import NOT_NOW, WORKING, Gestures
 from tests.fakes import BOT, GROUP, PRIVATE, RecordingTransport, SteppedClock, said, until
 
 QUESTION = said("how is the weather?", message_id="7")
+
+LONG = 3.0  # seconds
 
 
 class Server(RecordingTransport):

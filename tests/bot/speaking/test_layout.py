@@ -7,19 +7,15 @@ import pytest
 from bot.domain.actions import Attachment, Merged, SendSegment
 from bot.domain.segments import Mention, Quote, Text
 from bot.speaking.layout import (
-    AT_ONCE,
     CUT_SHORT,
-    LEAST,
     MAX_MESSAGES,
-    MAX_NODES,
-    MOST,
-    NODE,
     in_turns,
     merged,
     messages_of,
     pauses,
 )
 
+AT_ONCE, LEAST, MOST, NODE, MAX_NODES = 3, 0.6, 3.0, 2000, 50
 PICTURE = Attachment("image", "base64://aaaa", "a.png")
 VOICE = Attachment("record", "base64://bbbb", "b.amr")
 
@@ -113,6 +109,11 @@ def test_what_is_long_is_a_merged_forward_of_nodes_that_qq_takes() -> None:
     assert "".join(found.nodes).replace("\n", "") == text.replace("*", "").replace("\n", "")
 
 
+def test_one_character_more_than_a_message_takes_is_a_forward() -> None:
+    assert long((Text("字" * 1501),)) == Merged(("字" * 1501,), "小霜")
+    assert in_turns((Text("一" * 149 + "\n\n" + "二" * 150),)) != []
+
+
 def test_a_forward_that_would_have_too_many_nodes_says_that_it_was_cut() -> None:
     found = long((Text("字" * NODE * 60),))
     assert found is not None
@@ -123,6 +124,7 @@ def test_a_forward_that_would_have_too_many_nodes_says_that_it_was_cut() -> None
     "segments",
     [
         (Text("字" * 1500),),
+        (Text("字" * 700 + "\n\n" + "字" * 798),),
         (Text("字" * 1600), PICTURE),
         (Text("字" * 1600), Mention(5)),
         tuple([VOICE] * (AT_ONCE + 1)),

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.speaking.splitting import LIMIT, split_text
+from bot.speaking.splitting import split_text
 
+LIMIT = 1500
 FENCES = ("```", "````", "~~~")
 
 

@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.conversation.context.forwards import MAX_FETCHES, MAX_MESSAGES, MAX_TOKENS, Forwards
+from bot.conversation.context.forwards import Forwards
 from bot.domain.events import MessageReceived
 from bot.domain.segments import Forward, Segment, Text
 from bot.policy.lighten import lighten
+from bot.policy.tokens import estimate_text
 from bot.prompt.compose import MAX_ASIDE, Forwarded, Passed
 from tests.fakes import BOT, RecordingTransport, inside, said
+
+MAX_MESSAGES, MAX_TOKENS, MAX_FETCHES = 60, 3000.0, 8
 
 
 def saying(*segments: Segment) -> MessageReceived:
@@ -85,3 +88,12 @@ async def test_what_came_before_the_time_was_over_is_kept() -> None:
     transport.forwards["f2"] = (saying(Text("in time")),)
     opened = await Forwards(transport, patience=0.05).open(BOT, Forward("f1"))
     assert [passed.depth for passed in opened.lines] == [1, 2, 1]
+
+
+async def test_three_thousand_tokens_are_told_of_it_and_not_one_line_more() -> None:
+    transport = RecordingTransport()
+    line = saying(Text("长" * 200))
+    transport.forwards["f1"] = (line,) * 60
+    opened = await Forwards(transport).open(BOT, Forward("f1"))
+    tokens = estimate_text(f"{line.sender.name}: {'长' * 200}")
+    assert len(opened.lines) * tokens <= MAX_TOKENS < (len(opened.lines) + 1) * tokens

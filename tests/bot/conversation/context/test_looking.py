@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from bot.conversation.context.forwards import Forwards
-from bot.conversation.context.looking import MAX_LOOKS, Looks
+from bot.conversation.context.looking import Looks
 from bot.conversation.context.perception import NO_SENSES, Senses
 from bot.conversation.context.telling import Telling
 from bot.domain.errors import InvalidArguments, Lack, MediaError, ToolDenied
@@ -121,7 +121,7 @@ async def test_of_another_conversation_nothing_is_opened() -> None:
 
 async def test_a_run_looks_at_six_things_and_the_next_run_may_again() -> None:
     house = House(Picture("dot"))
-    for _ in range(MAX_LOOKS):
+    for _ in range(6):
         await house.looks.look(GROUP, "i1", run_id="r1")
     with pytest.raises(ToolDenied, match="looked at 6 things"):
         await house.looks.look(GROUP, "i1", run_id="r1")

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from msgspec import structs
 
-from bot.conversation.context.perception import MAX_PICTURES, Perception, Senses
+from bot.conversation.context.perception import Perception, Senses
 from bot.domain.errors import ActionUnanswered, Lack, MediaError, NotConnected
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Seen
@@ -230,7 +230,7 @@ async def test_of_too_many_pictures_the_questions_own_are_seen_first() -> None:
     forwarded = inside(*(showing("f") for _ in range(30)))
     question = Question(showing("a", "b"), quoted=showing("c", user=5), forwarded=forwarded)
     assert [picture.url for picture in await eyes.look(question)] == ["data:f", "data:c", "data:a", "data:b"]
-    assert len(asked.seen) == MAX_PICTURES
+    assert len(asked.seen) == 4
 
 
 async def test_a_picture_that_cannot_be_had_in_time_does_not_cost_the_others() -> None:

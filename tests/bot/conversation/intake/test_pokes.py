@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from bot.conversation.intake.pokes import APART, HERE, HERE_IN_PRIVATE
+from bot.conversation.intake.pokes import HERE, HERE_IN_PRIVATE
 from bot.domain.events import Conversation, Poked
 from bot.policy.wake import Rules
 from tests.bot.hall import Hall, hall, muted
 from tests.fakes import BOT, GROUP, PRIVATE
+
+APART = 60.0
 
 
 def poked(where: Conversation = GROUP, *, by: int = 777, target: int = BOT) -> Poked:

@@ -11,7 +11,6 @@ from bot.conversation.intake.restraint import LOOP, MUTED, STALE
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.segments import Quote, Text
 from bot.memory.wishes import Wish
-from bot.policy.loops import HELD
 from bot.policy.wake import Rules
 from tests.bot.hall import Hall, hall, muted
 from tests.fakes import BOT, GROUP, Step, said, until, words
@@ -100,7 +99,7 @@ async def test_two_bots_that_answer_each_other_are_cut_off_and_the_owner_is_told
         told = [text for text in house.transport.texts if "霜狐(5)" in text]
         assert (len(asked), len(told), caplog.text.count("for the owner")) == (6, 1, 1)
         assert verdicts(house)[-1] == (False, LOOP)
-        house.clock.time += HELD
+        house.clock.time += 600
         await house.take(said("still there?", user=5))
         assert house.transport.texts[-1] == "again"
 

@@ -7,7 +7,6 @@ from msgspec import structs
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.errors import ModelBilling
 from bot.domain.segments import Mention, Quote, Text
-from bot.policy.chances import COOLDOWN
 from bot.policy.wake import Rules
 from tests.bot.hall import hall, muted
 from tests.fakes import BOT, GROUP, said, words
@@ -66,7 +65,7 @@ async def test_now_and_then_the_bot_joins_in_and_nobody_hears_of_its_failures() 
     async with hall(words("me too"), ModelBilling("no money"), rules=Rules(chance=1.0)) as house:
         await house.take(said("I like tea", at=False), said("so do I", at=False))
         assert house.transport.texts == ["me too"]
-        house.clock.time += COOLDOWN
+        house.clock.time += 120
         await house.take(said((Mention(5), Text("and you?")), at=False), muted(60), said("bread", at=False))
         await house.take(muted(0), said("and coffee", at=False))
         assert house.transport.texts == ["me too"]

@@ -11,7 +11,7 @@ from bot.conversation.intake.ages import Ages
 from bot.conversation.intake.hearing import Hearing, judged
 from bot.conversation.intake.places import Places
 from bot.conversation.intake.seen import SeenMessages
-from bot.conversation.queue.gathering import BACK, BARE, BEHIND, MOST, Gathering
+from bot.conversation.queue.gathering import Gathering
 from bot.conversation.queue.lane import Order
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.queue.questions import Questions
@@ -29,6 +29,8 @@ from bot.speaking.gestures import Gestures
 from bot.speaking.postbox import Postbox
 from tests.bot.speaking.post import build_outbox
 from tests.fakes import GROUP, RecordingStore, RecordingTransport, SteppedClock, said
+
+BACK, BARE, BEHIND, MOST = 20.0, 30.0, 8.0, 10
 
 PICTURE = (Picture(url="https://x.test/1"),)
 BUSY = Resume("t1", {}, None)
