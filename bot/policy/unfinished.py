@@ -87,10 +87,16 @@ def calls(message: MessageReceived) -> bool:
     )
 
 
-def is_for_others(message: MessageReceived) -> bool:
-    """Whether it mentions or quotes somebody: it may be for him, and goes on with nothing."""
+def is_for_others(message: MessageReceived, quoted: MessageReceived | None = None) -> bool:
+    """Whether it mentions or quotes somebody else: it may be for him, and goes on with nothing.
+
+    What it quotes is somebody else's unless `quoted`, where that is known, is its author's own.
+    """
+    author = message.sender.user_id
+    is_own = quoted is not None and quoted.sender.user_id == author
     return any(
-        isinstance(segment, Quote | MentionAll)
-        or (isinstance(segment, Mention) and segment.user_id != message.self_id)
+        isinstance(segment, MentionAll)
+        or (isinstance(segment, Quote) and not is_own)
+        or (isinstance(segment, Mention) and segment.user_id not in (message.self_id, author))
         for segment in message.segments
     )

@@ -21,6 +21,7 @@ from bot.domain.journal import (
 )
 from bot.domain.ports import Store
 from bot.memory.history import History
+from bot.policy.approval import quote_in
 from bot.policy.wake import Ignore, NeedsQuoted, Observe, Verdict, Wake
 
 IGNORED = 200  # messages that are told, the last ones
@@ -74,6 +75,11 @@ class Hearing:
         """Keep another verdict on a message."""
         if entry := judged(message, verdict):
             self._store.put(entry)
+
+    def quoted_by(self, message: MessageReceived) -> MessageReceived | None:
+        """What it quotes, where that is at hand."""
+        quote = quote_in(message)
+        return self._history.known(message.conversation, quote) if quote else None
 
     def take_up(
         self, where: Conversation, wanted: Callable[[MessageReceived], bool], *, most: int

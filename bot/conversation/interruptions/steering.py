@@ -16,11 +16,10 @@ from bot.conversation.queue.gathering import Gathering
 from bot.conversation.tasks import Task
 from bot.conversation.turns.live import Line, LiveTurns
 from bot.domain.events import MessageReceived
-from bot.domain.segments import Mention, MentionAll, Quote
 from bot.domain.traits import Audience
 from bot.memory.history import History
-from bot.policy.approval import quote_in
 from bot.policy.authority import asker_of
+from bot.policy.unfinished import is_for_others
 from bot.policy.wake import Observe, Verdict, Wake
 from bot.prompt.render import plain
 from bot.prompt.view import View
@@ -64,17 +63,16 @@ class Steering:
             return False
         if not plain(message.segments, View(), self_id=message.self_id):
             return False
+        quoted = self._hearing.quoted_by(message)
         task, heard = None, verdict
         if isinstance(verdict, Wake) and not verdict.is_uncalled:
             task = self._gathering.questions.task(message, verdict)
             if task.lost or task.told:
                 return False
-        elif is_talk(verdict) and belongs(message, live.latest):
+        elif is_talk(verdict) and belongs(message, live.latest, quoted):
             heard = Observe()
         else:
             return False
-        quote = quote_in(message)
-        quoted = self._history.known(message.conversation, quote) if quote else None
         if self._lessens(message, quoted) or self._stops(message):
             return False
         self._hearing.take_in(message, heard)
@@ -112,8 +110,9 @@ def is_talk(verdict: Verdict) -> bool:
     return isinstance(verdict, Wake) and verdict.is_uncalled
 
 
-def belongs(message: MessageReceived, latest: MessageReceived) -> bool:
+def belongs(
+    message: MessageReceived, latest: MessageReceived, quoted: MessageReceived | None = None
+) -> bool:
     """Whether a line that calls nobody comes close behind this one, and is for nobody else."""
-    return 0 <= message.time - latest.time <= CLOSE and not any(
-        isinstance(segment, Mention | MentionAll | Quote) for segment in message.segments
-    )
+    is_close = 0 <= message.time - latest.time <= CLOSE
+    return is_close and not is_for_others(message, quoted)

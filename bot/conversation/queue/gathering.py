@@ -84,7 +84,7 @@ class Gathering:
         """Whether this message, which called nobody, belongs to a question that waits; then it
         waits with it.
         """
-        return not is_for_others(message) and self._lanes.join(
+        return not self._is_for_others(message) and self._lanes.join(
             message.conversation, partial(self._joined, message)
         )
 
@@ -95,12 +95,15 @@ class Gathering:
         self._hearing.belong(message)
         return True
 
+    def _is_for_others(self, line: MessageReceived) -> bool:
+        return is_for_others(line) and is_for_others(line, self._hearing.quoted_by(line))
+
     def _looking_back(self, task: Task) -> Task:
         message = task.message
 
         def belongs(line: MessageReceived) -> bool:
             # One that called the bot was a question of its own: it was answered, stopped, let be.
-            is_talk = not is_for_others(line) and not calls(line)
+            is_talk = not self._is_for_others(line) and not calls(line)
             is_his = line.sender.user_id == message.sender.user_id
             return is_his and is_talk and message.time - line.time <= BACK
 

@@ -86,6 +86,14 @@ def test_a_line_that_mentions_or_quotes_somebody_is_for_others() -> None:
     assert not is_for_others(alone(Mention(BOT), Text("hi")))
 
 
+def test_a_quote_or_a_mention_of_oneself_is_for_nobody_else() -> None:
+    mine, his = said("周六去", user=5, at=False), said("周日去", user=6, at=False)
+    quoting = said((Quote("7"), Text("八点")), user=5, at=False)
+    assert [is_for_others(quoting, quoted) for quoted in (mine, his, None)] == [False, True, True]
+    assert not is_for_others(said((Quote("7"), Mention(5), Text("八点")), user=5, at=False), mine)
+    assert is_for_others(said((Quote("7"), Mention(6), Text("八点")), user=5, at=False), mine)
+
+
 def test_in_private_all_is_said_to_the_bot_and_in_a_group_what_mentions_it() -> None:
     assert calls(said("在吗", where=PRIVATE))
     assert calls(said("在吗"))

@@ -200,6 +200,15 @@ async def test_a_quote_of_somebody_else_is_no_part_of_it() -> None:
         assert house.store.of("turn_steered") == []
 
 
+async def test_a_quote_of_ones_own_words_is_part_of_it() -> None:
+    thought = Thought(words("北京晴"))
+    async with hall(thought, words("上海雨"), steers=True) as house:
+        asked = said((Quote("q1"), Text("说错了，上海")), at=False, message_id="2")
+        await ask_while(house, thought, asked)
+        assert house.transport.texts == ["上海雨"]
+        assert "[引用 小明#1 的「北京明天天气」] 说错了，上海" in last(house)
+
+
 async def test_lines_follow_each_other_each_close_behind_the_last() -> None:
     thought = Thought(words("no"))
     async with hall(thought, words("yes"), steers=True) as house:

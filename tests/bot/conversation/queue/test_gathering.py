@@ -21,7 +21,7 @@ from bot.conversation.turns.ledger import Ledger
 from bot.conversation.turns.thrift import NO_LIMIT
 from bot.domain.events import MessageReceived
 from bot.domain.journal import MessageObserved, MessageOverheard, MessageTakenUp
-from bot.domain.segments import Mention, Picture, Quote, Segment
+from bot.domain.segments import Mention, Picture, Quote, Segment, Text
 from bot.memory.history import History
 from bot.policy.unfinished import shows_something, words_of
 from bot.policy.wake import NeedsQuoted, Observe, Rules, Wake
@@ -169,6 +169,16 @@ async def test_a_call_without_words_behind_what_it_is_about_waits_all_the_same()
         assert len(await house.asked(5)) == 1
         house.says("几点集合？", at=False)
         assert (await house.asked())[1] == ["周六去香山", "", "几点集合？"]
+
+
+async def test_a_line_that_quotes_his_own_words_goes_on_with_them_and_one_that_quotes_anothers_does_not() -> None:
+    async with porch() as house:
+        theirs = replace(said("别人的", user=5, at=False), message_id="8")
+        house.history.know(theirs)
+        mine = house.says("帮我看看")
+        house.says((Quote(mine.message_id), Text("北京")), at=False)
+        house.says((Quote("8"), Text("是啊")), at=False)
+        assert await house.asked(5) == [["帮我看看", "北京"]]
 
 
 async def test_a_call_that_quotes_is_a_question() -> None:
