@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from json import JSONDecoder
 from typing import Any
 
 import orjson
@@ -50,10 +51,10 @@ ENTRY = re.compile(
 )
 NAMED = re.compile(rf"({WORD})\s*(?:\[CALL_ID\]\s*\w+\s*)?\[ARGS\]\s*(.*)", re.DOTALL)
 BETWEEN = re.compile(r"(?<=\})\s{0,8}[;\n]\s{0,8}(?=\{)")
-JSON_CALL = re.compile(
-    r'^[ \t]*\{\s*"(?:name|tool|tool_name|function)"\s*:\s*"(?P<name>[\w.:-]+)"'
-    r'\s*(?:,\s*(?:"(?:arguments|parameters|input|args)"\s*:|"?\w*\Z)|\Z)',
-    re.MULTILINE,
+JSON_CALL = (
+    r'(?:\[\s*)?\{\s*(?:"type"\s*:\s*"function"\s*,\s*)?"(?:name|tool|tool_name|function)"\s*:'
+    r'\s*"(?P<name>[\w.:-]+)(?:(?P<cut>\Z)|"\s*(?:'
+    r',\s*(?:"(?:arguments|parameters|input|args)"\s*:|"?\w*\Z)|\}|\Z))'
 )
 CALL_KEYS = frozenset({"name", "arguments", "parameters", "type", "id"})
 END = r"(?:</s>|<[|｜][\w▁]{1,40}[|｜]>)"
@@ -219,12 +220,13 @@ STRAY = (
 
 # The beginning of code or of a block, or an end that has none.
 MARKS = re.compile(
-    f"{BEGINNING}|"
+    f"{BEGINNING}|(?P<json>{JSON_CALL})|"
     + "|".join(f"(?P<family{index}>{family.opens})" for index, family in enumerate(FAMILIES))
     + f"|(?P<stray>{STRAY})",
     re.MULTILINE,
 )
 CLOSES = tuple(re.compile(family.closes) for family in FAMILIES)
+JSON = JSONDecoder()
 MAX_BLOCK = 2**16  # characters; what is longer is not read, which might take quadratic time
 
 
@@ -246,14 +248,10 @@ def find_blocks(text: str, tools: Tools, *, names: Collection[str] = ()) -> Iter
     """The markup outside code, in order; in code it is somebody's example.
 
     JSON that begins as a call to one of these `names` is one that cannot be taken where it is cut
-    off, or where words stand around it.
+    off, or where words stand around it: those are told.
     """
     if (calls := _read_bare(text, tools)) is not None:
         yield MarkupBlock(0, len(text), calls)
-        return
-    begun = JSON_CALL.search(text) if names else None
-    if begun and begun["name"] in names and "```" not in text[: begun.start()]:
-        yield MarkupBlock(begun.start(), len(text), is_closed=False)
         return
     at = 0
     while found := MARKS.search(text, at):
@@ -263,10 +261,28 @@ def find_blocks(text: str, tools: Tools, *, names: Collection[str] = ()) -> Iter
             at = end_of_code(text, found)
         elif kind == "stray":
             yield MarkupBlock(found.start(), at, is_stray=True)
+        elif kind == "json":
+            if _is_one_of(names, found):
+                at = _end_of_json(text, found.start())
+                yield MarkupBlock(found.start(), at, is_closed=False)
         else:
             block = _read_block(text, found, int(kind.removeprefix("family")), tools)
             at = block.end
             yield block
+
+
+def _is_one_of(names: Collection[str], found: re.Match[str]) -> bool:
+    if found["cut"] is not None:
+        return any(name.startswith(found["name"]) for name in names)
+    return found["name"] in names
+
+
+def _end_of_json(text: str, start: int) -> int:
+    """Where this JSON ends; the end of the text where it is none, or cut off."""
+    try:
+        return JSON.raw_decode(text, start)[1]
+    except (ValueError, RecursionError):
+        return len(text)
 
 
 def _read_block(text: str, found: re.Match[str], index: int, tools: Tools) -> MarkupBlock:
