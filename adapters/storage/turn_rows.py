@@ -5,6 +5,9 @@ counted. Blocks.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import merge
+from itertools import islice, takewhile
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, func, select
@@ -26,26 +29,31 @@ SAID = "segments", "erased", "group_name", "card", "nickname"
 
 def rows(connection: Connection, query: TurnQuery) -> TurnRows:
     """The latest turns and unanswered messages; a page may be short where more are further down."""
-    told: list[tuple[float, int, int, Row[Any]]] = []
     low = _low(connection, query)
+    asked: Sequence[Row[Any]] = ()
     if query.outcome != UNANSWERED:
-        found = connection.execute(_turns(connection, query).where(turns.c.id >= low)).all()
-        told += [(row.opened, row.id, 0, row) for row in found]
-        low = low if len(found) <= ROWS else 0
-    if query.outcome in {"", UNANSWERED} and not (query.tool or query.model or query.cost):
-        found = connection.execute(_verdicts(connection, query)).all()
-        told += [(row.at, 0, row.id, row) for row in found]
-    told.sort(key=lambda one: -one[0])
+        asked = connection.execute(_turns(connection, query).where(turns.c.id >= low)).all()
+        low = low if len(asked) <= ROWS else 0
     horizon = _horizon(connection, low)
-    shown = [one for one in told if one[0] >= horizon][:ROWS]
-    sums = sums_of(connection, [row.turn_id for _, turn, _, row in shown if turn])
-    read = tuple(readable(lambda one: turn_row(one[3], sums) if one[1] else _silent(one[3]), shown))
-    if len(told) == len(shown) and not low:
+    silent: Sequence[Row[Any]] = ()
+    if query.outcome in {"", UNANSWERED} and not (query.tool or query.model or query.cost):
+        silent = connection.execute(_verdicts(connection, query, horizon)).all()
+    # Each in the order of its ids, whatever the times are: the next page begins behind both.
+    recent = list(takewhile(lambda row: row.at >= horizon, silent))
+    told = merge(
+        ((-row.opened, True, row) for row in asked),
+        ((-row.at, False, row) for row in recent),
+        key=itemgetter(0),
+    )
+    shown = [(is_turn, row) for _, is_turn, row in islice(told, ROWS)]
+    taken = [row for is_turn, row in shown if is_turn]
+    sums = sums_of(connection, [row.turn_id for row in taken])
+    read = tuple(readable(lambda one: turn_row(one[1], sums) if one[0] else _silent(one[1]), shown))
+    if len(shown) == len(asked) + len(silent) and not low:
         return TurnRows(read, None)
-    turn = min((turn for _, turn, _, _ in shown if turn), default=query.turn)
-    verdict = min((verdict for _, _, verdict, _ in shown if verdict), default=query.verdict)
-    is_told = all(one in shown for one in told if one[1])
-    return TurnRows(read, (low if low and is_told else turn, verdict))
+    turn = min((row.id for row in taken), default=query.turn)
+    verdict = min((row.id for is_turn, row in shown if not is_turn), default=query.verdict)
+    return TurnRows(read, (low if low and len(taken) == len(asked) else turn, verdict))
 
 
 def _low(connection: Connection, query: TurnQuery) -> int:
@@ -97,8 +105,10 @@ def _turns(connection: Connection, query: TurnQuery) -> Select[Any]:
     return found.order_by(turns.c.id.desc()).limit(ROWS + 1)
 
 
-def _verdicts(connection: Connection, query: TurnQuery) -> Select[Any]:
-    """Verdicts that nobody was answered by, and the message, where it is kept."""
+def _verdicts(connection: Connection, query: TurnQuery, horizon: float) -> Select[Any]:
+    """Verdicts that nobody was answered by, and the message, where it is kept; not many that are
+    older than the horizon.
+    """
     later = verdicts.alias("later")
     same = (
         later.c.conversation == verdicts.c.conversation,
@@ -122,6 +132,8 @@ def _verdicts(connection: Connection, query: TurnQuery) -> Select[Any]:
         .where(~verdicts.c.wakes, ~select(later.c.id).where(*same).exists())
     )
     found = found.where(*between(connection, verdicts.c.at, query.since, query.until))
+    if horizon:
+        found = found.where(verdicts.c.id >= id_at(connection, verdicts.c.at, horizon - SLACK))
     if query.where:
         found = found.where(verdicts.c.conversation == query.where)
     if query.asker:

@@ -101,6 +101,28 @@ def test_what_is_rare_is_looked_for_page_by_page_in_its_order(
     assert told == [["s22", "t20"], [], ["s3", "t1"]]
 
 
+@pytest.mark.parametrize("query", [TurnQuery(), TurnQuery(asker=5)])
+@pytest.mark.parametrize("step_back", [30, 3000])
+def test_pages_end_and_tell_each_row_once_though_the_clock_was_put_back(
+    batches: EntryBatches, database: Database, monkeypatch: pytest.MonkeyPatch, query: TurnQuery, step_back: int
+) -> None:
+    monkeypatch.setattr(turn_rows, "WALK", 6)
+    monkeypatch.setattr(turn_rows, "ROWS", 3)
+    known = set()
+    for number in range(40):
+        at = NOW + number - (step_back if number % 15 > 9 else 0)
+        kind, user = "st"[number % 3 > 0], 5 if number % 7 in {1, 2, 4} else 6
+        entries = silent(f"s{number}", user=user) if kind == "s" else asked(f"t{number}", at, user=user)
+        batches.write(put(*entries, at=at))
+        known |= {f"{kind}{number}"} if user == 5 or not query.asker else set()
+    told, page = list[str](), read(database, rows, query)
+    while page.next and len(told) <= len(known):
+        told += [one.turn_id or one.message_id for one in page.rows]
+        page = read(database, rows, replace(query, turn=page.next[0], verdict=page.next[1]))
+    told += [one.turn_id or one.message_id for one in page.rows]
+    assert sorted(told) == sorted(known)
+
+
 def test_a_message_that_is_gone_leaves_its_verdict(batches: EntryBatches, database: Database) -> None:
     write(batches, Judged(conversation=GROUP, message_id="x", sender=5, wakes=False, reason="r"), heard(), began("t1"))
     (row,) = read(database, rows, TurnQuery()).rows
