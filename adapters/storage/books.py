@@ -193,7 +193,9 @@ def story(connection: Connection, where: Conversation, message_id: str) -> Story
     asked = message_id if turn is None else turn.message_id
     message = _latest(connection, messages, here, asked)
     verdict = _latest(connection, verdicts, here, asked)
-    told = Story(asker=0, taken=0.0 if message is None else message.taken)
+    told = Story(asker=0)
+    if message is not None:
+        told = replace(told, taken=message.taken, is_gone=message.erased)
     if verdict is not None:
         told = replace(
             told,

@@ -87,12 +87,12 @@ STOPS = {
 NOWHERE = Conversation(0, "private", 0)
 UNKNOWN = (
     (
-        "这条消息我没有记录：可能是我来之前说的、不理会的人发的（BOT_BLOCK、BOT_USERS、BOT_ROBOTS），"
-        "或者已经清掉了。"
+        "这条消息我没有记录：可能是命令的回复、我来之前说的、不理会的人发的（BOT_BLOCK、BOT_USERS、"
+        "BOT_ROBOTS），或者已经清掉了。"
     ),
     (
-        "I have no record of that message: said before I came, or by somebody I do not listen to "
-        "(BOT_BLOCK, BOT_USERS, BOT_ROBOTS), or cleared since."
+        "I have no record of that message: the answer to a command, said before I came, or by "
+        "somebody I do not listen to (BOT_BLOCK, BOT_USERS, BOT_ROBOTS), or cleared since."
     ),
 )
 NOTHING = (
@@ -102,6 +102,10 @@ NOTHING = (
 OVERHEARD = (
     "没有回答：没有人叫我（没有 @、引用我、叫我的名字，也没用前缀）",
     "not answered: nobody called me (no mention, no quote of mine, not my name, no prefix)",
+)
+GONE = (
+    "没有交给模型：是命令、对申请的答复，或者已经撤回",
+    "not for a model: a command, a word on a request, or recalled since",
 )
 SHOWN = 5  # calls of one answer
 
@@ -190,7 +194,7 @@ def tell(asked: Asked, story: Story) -> list[str]:
 def _verdict(asked: Asked, story: Story) -> str:
     reason = asked.either(*REASONS.get(story.reason, (story.reason, story.reason)))
     if story.wakes is None and not story.turn_id:
-        return asked.either(*OVERHEARD)
+        return asked.either(*(GONE if story.is_gone else OVERHEARD))
     if story.wakes is None:
         return asked.either("没有记下为什么被唤醒", "what woke me was not written down")
     if story.wakes:

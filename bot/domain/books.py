@@ -39,10 +39,12 @@ class Story(Struct, frozen=True, kw_only=True):
     Times are in seconds since 1970, 0 where they are not known: when it was said and taken, when
     its turn opened and closed. `stop` is how its run ended, empty while it goes on. `sends` counts
     the messages that were sent, `failed` those that were not; `drafts` are the numbers of what
-    was kept for the owners.
+    was kept for the owners. What `is_gone` was recalled, or was never for a model: a command, a
+    word on a request.
     """
 
     asker: int
+    is_gone: bool = False
     wakes: bool | None = None
     weak: bool = False
     reason: str = ""

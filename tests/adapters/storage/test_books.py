@@ -13,6 +13,7 @@ from bot.domain.journal import (
     Entry,
     Judged,
     MemberNumbered,
+    MessageErased,
     MessageObserved,
     PersonaChosen,
     PlaceSet,
@@ -66,7 +67,9 @@ def test_a_question_and_its_answer_tell_the_same_story(batches: EntryBatches, da
 def test_a_message_that_was_only_overheard_has_no_turn(batches: EntryBatches, database: Database) -> None:
     write(batches, heard("chatter", message_id="4"), *whole())
     told = read(database, story, GROUP, "4")
-    assert (told.is_known, told.wakes, told.turn_id) == (True, None, "")
+    assert (told.is_known, told.is_gone, told.wakes, told.turn_id) == (True, False, None, "")
+    write(batches, heard("/help", message_id="3"), MessageErased(GROUP, "3"))
+    assert read(database, story, GROUP, "3").is_gone
     write(batches, Judged(conversation=GROUP, message_id="4", sender=888, wakes=False, reason="muted"))
     told = read(database, story, GROUP, "4")
     assert told is not None

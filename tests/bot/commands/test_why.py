@@ -50,6 +50,8 @@ async def test_of_a_silence_is_told_what_stood_against_it() -> None:
     assert (await lines(why_command(PaperBooks())))[0].startswith("这里我还没答过什么")
     overheard = why_command(PaperBooks(("7", Story(asker=0, taken=NOW))))
     assert (await lines(overheard, quoted="7"))[0].startswith("没有回答：没有人叫我")
+    gone = why_command(PaperBooks(("8", Story(asker=0, taken=NOW, is_gone=True))))
+    assert (await lines(gone, quoted="8"))[0].startswith("没有交给模型：是命令")
     assert await lines(why_command(PaperBooks(away=True))) == [AWAY[0]]
 
 
