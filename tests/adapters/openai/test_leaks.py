@@ -172,44 +172,6 @@ def test_a_call_between_backticks_is_an_example() -> None:
     assert split("`unclosed <tool_call>{}</tool_call>").leaked
 
 
-@pytest.mark.parametrize(
-    "begun",
-    [
-        '{"name": "weather", "arguments": {"city":',
-        '{"tool":"weather","arguments":{}}',
-        '{"name":"weather"',
-        '{"name":"weather"}',
-        '{"name": "wea',
-        '{"type": "function", "name": "weather", "arguments": {',
-        '[{"name": "weather", "arguments": {}}, {"name":',
-        '{"name": "weather", "arguments": {}}\n{"name": "weather", "arguments": {"city":',
-    ],
-)
-@pytest.mark.parametrize(
-    "before", ["", "好的，我查一下。\n", "好的 ", "```py\nprint(1)\n```\n", '{"name": "x", "args": 1}\n']
-)
-def test_a_call_as_json_that_cannot_be_taken_as_one_is_for_nobody(begun: str, before: str) -> None:
-    def left(*tools: ToolSpec, given: tuple[str, ...] = (), name: str = "weather") -> tuple[str, bool]:
-        answer = split_leaks(RawAnswer(text=before + begun), tools=tools, given=given, names={name})
-        return answer.text, answer.leaked
-
-    assert left(WEATHER) == (before.strip(), True)
-    assert left() == (before.strip(), False)
-    for as_it_is in (left(given=(f"说 {begun}",)), left(name="another")):
-        assert as_it_is == (before + begun, False)
-
-
-def test_words_around_a_call_as_json_are_told_and_what_somebody_sent_may_be_talked_about() -> None:
-    call = '{"name": "weather", "arguments": {"city": "北京"}}'
-    text, names = f"好的。\n{call}\n北京晴。\n{call}\n记得带伞。", {"weather"}
-    told = split_leaks(RawAnswer(text=text), tools=(), names=names)
-    assert [line for line in told.text.split("\n") if line] == ["好的。", "北京晴。", "记得带伞。"]
-    about = RawAnswer(text=f"你发的是：\n{call}\n这是一个工具调用。")
-    assert split_leaks(about, tools=(WEATHER,), given=(f"这是什么 {call}",), names=names) == about
-    example = RawAnswer(text=f"这样写：\n```json\n{call}\n```\n就行。")
-    assert split_leaks(example, tools=(WEATHER,), names=names) == example
-
-
 def test_several_calls_come_in_a_row() -> None:
     one, other = ('{"name": "weather", "parameters": {}}', '{"name": "time", "parameters": {}}')
     newer = "[TOOL_CALLS]weather[ARGS]{}[TOOL_CALLS]time[ARGS]{}"
