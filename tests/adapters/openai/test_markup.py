@@ -11,7 +11,7 @@ from adapters.openai.call_drafts import RawCall
 from adapters.openai.leaks import MAX_BLOCKS, split_leaks
 from adapters.openai.markup import MAX_BLOCK, MarkupBlock, find_blocks
 from bot.domain.chat import ToolSpec
-from tests.adapters.openai.test_leaks import FORMS, WEATHER, split
+from tests.adapters.openai.test_leaks import FORMS, split
 
 TOOL = ToolSpec("f", "d", {"type": "object", "properties": {"a": {"type": "string"}}})
 TOOLS = {"f": TOOL}
