@@ -162,7 +162,12 @@ class Metrics:
                     case SendState.CONFIRMED | SendState.REFUSED | SendState.UNKNOWN:
                         self._stop(self._on_wire, send_id, self._send)
                     case (
-                        SendState.QUEUED | SendState.WITHDRAWN | SendState.DROPPED | SendState.DRAFT
+                        SendState.QUEUED
+                        | SendState.WITHDRAWN
+                        | SendState.DROPPED
+                        | SendState.DRAFT
+                        | SendState.PUBLISHED
+                        | SendState.REWORDED
                     ):
                         self._on_wire.pop(send_id, None)
                     case _:

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 from sqlalchemy import Connection, Row, Table, case, func, select
 
-from adapters.storage.day_sums import day
+from adapters.storage.day_sums import PUBLISHED, day
 from adapters.storage.reads import NOWHERE, Reading
 from adapters.storage.reads import places as names_in
 from adapters.storage.tables import (
@@ -28,9 +28,18 @@ from adapters.storage.tables import (
     verdicts,
 )
 from bot.domain.audit import Audited
-from bot.domain.books import DaySum, PlaceSum, Story, StoryCall, TakenSum, UsageSum
+from bot.domain.books import (
+    DaySum,
+    PlaceSum,
+    Publication,
+    Story,
+    StoryCall,
+    TakenSum,
+    UsageSum,
+)
 from bot.domain.drafts import draft_of
 from bot.domain.events import Conversation
+from bot.domain.journal import SendState
 
 SENT = ("confirmed", "sending", "unknown")
 FAILED = ("refused", "dropped")
@@ -237,13 +246,18 @@ def _with_turn(connection: Connection, told: Story, turn: Row[Any]) -> Story:
         select(tool_calls).where(tool_calls.c.turn_id == turn_id).order_by(tool_calls.c.id)
     ).all()
     rows = connection.execute(
-        select(sends.c.send_id, sends.c.state, sends.c.conversation)
+        select(sends.c.send_id, sends.c.state, sends.c.conversation, sends.c.reason)
         .where(sends.c.turn_id == turn_id)
         .order_by(sends.c.id)
     ).all()
     drafts = tuple(dict.fromkeys(filter(None, (draft_of(row.send_id) for row in rows))))
     # Owners were shown those: that is not what was said.
     said = [row.state for row in rows if not drafts or row.conversation == turn.conversation]
+    published = {
+        number: Publication(number, row.reason, row.state == SendState.REWORDED)
+        for row in rows
+        if (number := draft_of(row.send_id)) and row.state in PUBLISHED
+    }
     used = connection.execute(select(usage).where(usage.c.turn_id == turn_id)).all()
     steps_done = connection.scalar(
         select(func.count()).select_from(steps).where(steps.c.turn_id == turn_id)
@@ -263,6 +277,7 @@ def _with_turn(connection: Connection, told: Story, turn: Row[Any]) -> Story:
         sends=sum(state in SENT for state in said),
         failed=sum(state in FAILED for state in said),
         drafts=drafts,
+        published=tuple(published.values()),
     )
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from adapters.storage.moments import between
-from adapters.storage.tables import runs, speakers, turns, usage, verdicts
+from adapters.storage.tables import runs, sends, speakers, turns, usage, verdicts
 from bot.domain.books import DaySum, Taker, UsageSum
+from bot.domain.drafts import draft_of
 from bot.domain.events import Conversation
+from bot.domain.journal import SendState
 
 FAILURES = 5  # that are told, the last ones
 TOP = 5  # people, and groups
+PUBLISHED = (SendState.PUBLISHED, SendState.REWORDED)
 
 
 def day(connection: Connection, since: float, until: float, where: Conversation | None) -> DaySum:
@@ -49,7 +53,19 @@ def day(connection: Connection, since: float, until: float, where: Conversation 
         models=_models(connection, used),
         people=_people(connection, used),
         groups=_groups(connection, used),
+        published=_published(connection, opened),
     )
+
+
+def _published(connection: Connection, opened: Select[Any]) -> tuple[tuple[str, int], ...]:
+    """By whom drafts of these turns were published; each may be several messages."""
+    rows = connection.execute(
+        select(sends.c.send_id, sends.c.reason)
+        .where(sends.c.turn_id.in_(opened), sends.c.state.in_(PUBLISHED))
+        .order_by(sends.c.id)
+    )
+    by = {draft_of(send_id): who for send_id, who in rows}
+    return tuple(Counter(by.values()).most_common(TOP))
 
 
 def _models(

@@ -123,6 +123,8 @@ def erase_user(connection: Connection, user: int, *, now: float) -> dict[str, in
     gone = _erase(connection, whose, now)
     _erase_member(connection, user)
     _erase_names(connection, user)
+    published = update(sends).where(sends.c.reason.like(named))
+    connection.execute(published.values(reason=""))
     return gone
 
 

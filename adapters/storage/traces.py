@@ -13,6 +13,7 @@ from adapters.storage.tables import requests, sends, steered, steps, tool_calls,
 from bot.domain import codec
 from bot.domain.books import Story, UsageSum
 from bot.domain.chat import AssistantMessage, ToolMessage, UserMessage
+from bot.domain.drafts import draft_of
 from bot.domain.plain import plain_words
 from bot.domain.shown import Span, Trace, TurnRow
 
@@ -120,7 +121,7 @@ def _sends(connection: Connection, turn_id: str) -> Iterator[Span]:
             kind="send",
             name="final" if row.final else "between",
             begin=row.queued,
-            seconds=max(0.0, row.changed - row.queued),
+            seconds=0.0 if draft_of(row.send_id) else max(0.0, row.changed - row.queued),
             outcome=row.state,
             text=plain_words(segments),
             asked=row.reason,

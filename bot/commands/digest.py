@@ -105,6 +105,11 @@ def told_of(
     ]
     lines += _stands(standing, either)
     lines += _models(day, before, that, either)
+    if day.published:
+        told = either("，", ", ").join(
+            f"{by or either('主人', 'an owner')} {count}" for by, count in day.published
+        )
+        lines.append(either(f"草稿发了：{told}", f"Drafts published: {told}"))
     if day.dropped:
         dropped = sorted(day.dropped, key=lambda one: -one[1])[:REASONS_TOLD]
         told = ", ".join(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from bot.commands.money import money, tokens
 from bot.commands.phrases import AWAY
-from bot.domain.books import Books, Story, StoryCall
+from bot.domain.books import Books, Publication, Story, StoryCall
 from bot.domain.command import Asked, Command, command
 from bot.domain.events import Conversation
 from bot.domain.run import Asker
@@ -181,6 +181,8 @@ def tell(asked: Asked, story: Story) -> list[str]:
     if story.drafts:
         kept = ", ".join(f"D{number}" for number in story.drafts)
         lines.append(asked.either(f"影子：留作草稿 {kept}", f"shadow: kept as draft {kept}"))
+    if asked.asker.is_owner:
+        lines += [_published(asked, one) for one in story.published]
     sent = asked.either(f"发出 {story.sends} 条", f"{story.sends} sent")
     failed = asked.either(f"，没发出去 {story.failed} 条", f", {story.failed} not")
     lines.append(
@@ -189,6 +191,15 @@ def tell(asked: Asked, story: Story) -> list[str]:
     if story.error and asked.asker.is_owner:
         lines.append(story.error[:200])
     return lines
+
+
+def _published(asked: Asked, one: Publication) -> str:
+    by = one.by or asked.either("主人", "an owner")
+    if one.changed:
+        return asked.either(
+            f"D{one.number}：{by} 改了再发的", f"D{one.number}: changed and published by {by}"
+        )
+    return asked.either(f"D{one.number}：{by} 发的", f"D{one.number}: published by {by}")
 
 
 def _verdict(asked: Asked, story: Story) -> str:

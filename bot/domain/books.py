@@ -32,6 +32,14 @@ class StoryCall(Struct, frozen=True):
     seconds: float
 
 
+class Publication(Struct, frozen=True):
+    """A draft that was published, by whom, and in other words where he changed it."""
+
+    number: int
+    by: str
+    changed: bool = False
+
+
 class Story(Struct, frozen=True, kw_only=True):
     """How a message to the bot fared. `wakes` and `reason` are its verdict, None where there is
     none; `turn_id` is empty where no model was asked.
@@ -39,8 +47,8 @@ class Story(Struct, frozen=True, kw_only=True):
     Times are in seconds since 1970, 0 where they are not known: when it was said and taken, when
     its turn opened and closed. `stop` is how its run ended, empty while it goes on. `sends` counts
     the messages that were sent, `failed` those that were not; `drafts` are the numbers of what
-    was kept for the owners. What `is_gone` was recalled, or was never for a model: a command, a
-    word on a request.
+    was kept for the owners, `published` those of them that were said after all. What `is_gone` was
+    recalled, or was never for a model: a command, a word on a request.
     """
 
     asker: int
@@ -61,6 +69,7 @@ class Story(Struct, frozen=True, kw_only=True):
     sends: int = 0
     failed: int = 0
     drafts: tuple[int, ...] = ()
+    published: tuple[Publication, ...] = ()
 
     @property
     def is_known(self) -> bool:
@@ -101,7 +110,8 @@ class Taker(Struct, frozen=True):
 class DaySum(Struct, frozen=True, kw_only=True):
     """What happened in some hours: how many questions and answers, how often the bot chose to be
     `silent`, how many messages for it were `dropped` by reason, the kinds and turns of the last
-    that `failed`, what each model took; the people and groups for whom most was taken.
+    that `failed`, what each model took; the people and groups for whom most was taken; how many
+    drafts of its turns were `published`, by whom.
     """
 
     questions: int = 0
@@ -112,6 +122,7 @@ class DaySum(Struct, frozen=True, kw_only=True):
     models: tuple[tuple[str, UsageSum], ...] = ()
     people: tuple[Taker, ...] = ()
     groups: tuple[Taker, ...] = ()
+    published: tuple[tuple[str, int], ...] = ()
 
 
 class TakenSum(Struct, frozen=True):

@@ -25,9 +25,8 @@ from bot.domain.things import PictureDescribed, ThingNamed
 
 class Judged(Struct, frozen=True, kw_only=True, tag="judged"):
     """A message that was for the bot, what became of that and for which `reason`; the last one
-    about a message counts.
-
-    `wakes` is False where it is only heard. `weak` is a wake that may have been none.
+    about a message counts. `wakes` is False where it is only heard; `weak` is a wake that may have
+    been none.
     """
 
     conversation: Conversation
@@ -94,9 +93,8 @@ class TurnOpened(Struct, frozen=True, kw_only=True, tag="turn_opened"):
 
 class TurnSteered(Struct, frozen=True, kw_only=True, tag="turn_steered"):
     """A line of its asker is part of a turn that goes on, as `user`: the model reads it next.
-
-    `step` is the one it was said after; at 0 it stands in the question. Words of that step are not
-    said any more.
+    `step` is the one it was said after (at 0 it stands in the question), whose words are not said
+    any more.
     """
 
     turn_id: str
@@ -184,7 +182,8 @@ class MemberNumbered(Struct, frozen=True, kw_only=True, tag="member_numbered"):
 
 
 class SendState(StrEnum):
-    """The state of a send. QUEUED has never been on the wire, nor has a DRAFT; SENDING may have."""
+    """The state of a send. QUEUED was never on the wire, nor was a DRAFT; SENDING may have been. A
+    draft was PUBLISHED, or REWORDED first, by whom its reason says."""
 
     QUEUED = "queued"
     SENDING = "sending"
@@ -194,11 +193,12 @@ class SendState(StrEnum):
     WITHDRAWN = "withdrawn"
     DROPPED = "dropped"
     DRAFT = "draft"
+    PUBLISHED = "published"
+    REWORDED = "reworded"
 
 
 class SendQueued(Struct, frozen=True, kw_only=True, tag="send_queued"):
     """Something is to be said. `final` is an answer to the question rather than a word in between.
-
     `state` is SENDING where it goes on the wire at once.
     """
 

@@ -29,7 +29,8 @@ MEDIA = 32 * 1024 * 1024  # characters of media that are in memory: the journal 
 class Waiting(Struct, frozen=True):
     """A draft of a turn, since then (by our clock, in seconds since 1970). From the time on when it
     was `published`, 0 for never, nobody knows yet whether QQ has it. `asked` is the id of its
-    question, empty where nobody knows one.
+    question, empty where nobody knows one; `by` is who published it, in other words where he
+    `changes` it.
     """
 
     number: int
@@ -37,6 +38,8 @@ class Waiting(Struct, frozen=True):
     at: float
     published: float = 0.0
     asked: str = ""
+    by: str = ""
+    changes: bool = False
 
 
 class _Row(Struct, frozen=True):
@@ -97,10 +100,12 @@ class Drafts:
             del here[number]
         return one, self._entry(where)
 
-    def publish(self, number: int) -> PlaceSet:
+    def publish(self, number: int, *, by: str = "", changes: bool = False) -> PlaceSet:
         """It is on its way; the entry for whoever writes down what is said."""
         where, one = self.open[number]
-        self._waiting[where][number] = replace(one, published=self._clock.now())
+        self._waiting[where][number] = replace(
+            one, published=self._clock.now(), by=by, changes=changes
+        )
         return self._entry(where)
 
     def keep(self, number: int) -> PlaceSet:

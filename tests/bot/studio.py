@@ -13,7 +13,7 @@ from bot.conversation.intake.ages import Ages
 from bot.domain.actions import Receipt, SendMessage, SentSegment
 from bot.domain.chat import UserMessage
 from bot.domain.events import Conversation
-from bot.domain.journal import TurnOpened
+from bot.domain.journal import SendChanged, TurnOpened
 from bot.domain.segments import Text
 from bot.domain.suspension import Settled
 from bot.memory.history import History
@@ -74,6 +74,12 @@ class Studio:
     def shown(self) -> list[str]:
         """What the owner was told."""
         return [action.words for action in self.transport.sent if action.conversation == OWNER]
+
+    @property
+    def credits(self) -> list[tuple[str, str]]:
+        """What became of drafts, and by whom."""
+        changed = [entry for entry in self.store.entries if isinstance(entry, SendChanged)]
+        return [(str(one.state), one.reason) for one in changed if one.send_id.startswith("draft-")]
 
     @property
     def heard(self) -> list[tuple[SentSegment, ...]]:

@@ -24,7 +24,7 @@ from bot.domain.actions import (
 )
 from bot.domain.drafts import draft_id, published_id
 from bot.domain.events import Conversation, MessageReceived, Sender
-from bot.domain.journal import MessageErased, MessageObserved, SendState, Spoken
+from bot.domain.journal import MessageErased, MessageObserved, SendChanged, SendState, Spoken
 from bot.domain.ports import Clock, Store
 from bot.domain.segments import Quote, Text
 from bot.domain.suspension import Settled, Settlement
@@ -63,7 +63,6 @@ logger = logging.getLogger(__name__)
 LOOK = 2.0  # seconds between two looks at what is not known yet
 
 UNDECIDED = frozenset({SendState.QUEUED, SendState.SENDING})
-GONE_BY = frozenset({SendState.UNKNOWN})
 
 _Words: TypeAlias = tuple[str, str]
 
@@ -119,11 +118,11 @@ class Publishing:
         if not (actions := self._actions(said, where, spoken)):
             return self._told("refused", NO_MEDIA, number)
         try:
-            receipts = await self._publish(waiting, spoken, actions)
+            receipts = await self._publish(said, by, spoken, actions)
         except asyncio.CancelledError:  # who asked waits no longer
             self._unknown.put_nowait(number)
             raise
-        return self._learn(said, receipts, by)
+        return self._learn(said, receipts, spoken)
 
     async def leave(self, number: int, *, by: str) -> Settled:
         """It is not to be published; nobody is told."""
@@ -152,12 +151,13 @@ class Publishing:
         return quoting(actions, question.message_id if is_fresh else "")
 
     async def _publish(
-        self, waiting: Waiting, spoken: Spoken, actions: tuple[SendMessage, ...]
+        self, said: DraftWord, by: str, spoken: Spoken, actions: tuple[SendMessage, ...]
     ) -> tuple[Receipt, ...]:
         """Say it; from then on it is told as said, in these words."""
-        where, number = actions[0].conversation, waiting.number
-        entry = self._drafts.publish(number)
-        line = line_of(self._drafts.open[number][1])
+        where, number = actions[0].conversation, said.number
+        entry = self._drafts.publish(number, by=by, changes=said.changes)
+        waiting = self._drafts.open[number][1]
+        line = line_of(waiting)
         own = MessageReceived(
             self_id=where.platform_id,
             time=self._clock.now(),
@@ -176,7 +176,7 @@ class Publishing:
             name=published_id(number),
         )
 
-    def _learn(self, said: DraftWord, receipts: tuple[Receipt, ...], by: str) -> Settled:
+    def _learn(self, said: DraftWord, receipts: tuple[Receipt, ...], spoken: Spoken) -> Settled:
         """What became of it; what surely never reached QQ still waits."""
         number = said.number
         match receipts[-1]:
@@ -187,15 +187,28 @@ class Publishing:
                 self._take_back(number)
                 return self._told("refused", REFUSED, number, in_one_line(reason, 80))
             case Refused(reason=reason):
-                self._store.put(self._drafts.end(number, BY[self._way].format(by=by)))
+                self._end(number, spoken)
                 return self._told("refused", IN_PART, number, in_one_line(reason, 80))
             case Confirmed():
-                logger.info("D%d: published by %s", number, by)
-                self._store.put(self._drafts.end(number, BY[self._way].format(by=by)))
+                self._end(number, spoken)
                 return self._told("done", CHANGED if said.changes else DONE, number)
             case _:
-                self._store.put(self._drafts.end(number, BY[self._way].format(by=by)))
+                self._end(number, spoken)
                 return self._told("unanswered", UNANSWERED, number)
+
+    def _end(self, number: int, spoken: Spoken, what: str = "") -> None:
+        """It was published, as far as anybody knows: its rows say by whom."""
+        waiting = self._drafts.open[number][1]
+        what = what or BY[self._way].format(by=waiting.by)
+        state = SendState.REWORDED if waiting.changes else SendState.PUBLISHED
+        now, name = self._clock.now(), draft_id(number)
+        logger.info("D%d is %s by %s", number, state, waiting.by)
+        rows = (
+            SendChanged(send_id=one.send_id, state=state, at=now, reason=waiting.by)
+            for one in spoken.sends
+            if one.send_id.startswith(name)
+        )
+        self._store.put(self._drafts.end(number, what), *rows)
 
     def _take_back(self, number: int) -> None:
         where, waiting = self._drafts.open[number]
@@ -218,27 +231,32 @@ class Publishing:
 
     async def _follow(self, number: int) -> None:
         """Look at what was to be published until it is known what became of it."""
-        while (states := await self._states(number)) is None:
+        while (found := self._drafts.open.get(number)) is not None:
+            if await self._store.commit():
+                spoken = await self._store.spoken(found[1].turn_id)
+                if number not in self._drafts.open:
+                    return
+                if self._settled(found[1], spoken):
+                    return
             await self._clock.sleep(LOOK)
-        if number not in self._drafts.open:
-            return
+
+    def _settled(self, waiting: Waiting, spoken: Spoken | None) -> bool:
+        """Whether it is known what became of the sends by which it was published."""
+        number = waiting.number
+        if spoken is None:  # its question was recalled, or is forgotten: it waits for nobody
+            self._store.put(self._drafts.end(number, UNSURE[self._way]))
+            return True
+        name = published_id(number)
+        states = {one.state for one in spoken.sends if one.send_id.startswith(name)}
+        if not states.isdisjoint(UNDECIDED):
+            return False
         if states.issubset(UNREAD):
             self._take_back(number)
         else:
-            what = SAID if SendState.CONFIRMED in states else UNSURE
-            self._store.put(self._drafts.end(number, what[self._way]))
-
-    async def _states(self, number: int) -> frozenset[SendState] | None:
-        """What became of the sends by which it was published; None while nobody knows."""
-        if (found := self._drafts.open.get(number)) is None:
-            return GONE_BY
-        if not await self._store.commit():
-            return None
-        if (spoken := await self._store.spoken(found[1].turn_id)) is None:
-            return GONE_BY  # its question was recalled, or is forgotten: it waits for nobody
-        name = published_id(number)
-        states = frozenset(one.state for one in spoken.sends if one.send_id.startswith(name))
-        return states if states.isdisjoint(UNDECIDED) else None
+            is_said, by = SendState.CONFIRMED in states, waiting.by
+            said = "" if by else SAID[self._way]  # an older version did not write down by whom
+            self._end(number, spoken, said if is_said else UNSURE[self._way])
+        return True
 
 
 def line_of(waiting: Waiting) -> str:

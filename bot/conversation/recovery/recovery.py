@@ -46,7 +46,8 @@ logger = logging.getLogger(__name__)
 
 LOOK = 2.0  # seconds between two looks at a store that could not be read at the start
 ON_WIRE = (SendState.SENDING, SendState.UNKNOWN, SendState.CONFIRMED)
-SETTLED = (*ON_WIRE, SendState.DRAFT)  # what somebody has read or will, an owner at least
+DRAFTED = (SendState.DRAFT, SendState.PUBLISHED, SendState.REWORDED)
+SETTLED = (*ON_WIRE, *DRAFTED)  # what somebody has read or will, an owner at least
 
 
 class Recoverer:
@@ -161,7 +162,7 @@ class Recoverer:
 
     def _close(self, turn: OpenTurn) -> TurnClosed:
         messages = close_interrupted(turn.messages)
-        drafted = any(send.final and send.state is SendState.DRAFT for send in turn.sends)
+        drafted = any(send.final and send.state in DRAFTED for send in turn.sends)
         if drafted and isinstance(last := messages[-1], AssistantMessage) and not last.tool_calls:
             messages = messages[:-1]  # nobody has read it
         if not messages or not isinstance(messages[-1], AssistantMessage):

@@ -6,7 +6,7 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.books import CALLS, audited, choices, groups, places, settings, spent, story
 from adapters.storage.database import Database
 from bot.domain.audit import Audited
-from bot.domain.books import PlaceSum, StoryCall, UsageSum
+from bot.domain.books import PlaceSum, Publication, StoryCall, UsageSum
 from bot.domain.chat import ToolMessage, Usage
 from bot.domain.events import Conversation
 from bot.domain.journal import (
@@ -62,6 +62,26 @@ def test_a_question_and_its_answer_tell_the_same_story(batches: EntryBatches, da
     assert read(database, story, GROUP, "6") == told  # the answer's id
     assert read(database, story, GROUP, "") == told  # the last one there
     assert not read(database, story, ELSEWHERE, "5").is_known
+
+
+def drafted(turn_id: str = "t1") -> list[Entry]:
+    """Three drafts: one published, of two messages, one in other words, one left."""
+    names = ("draft-7-a", "draft-7-b", "draft-8-a", "draft-9-a")
+    published = SendChanged(send_id="draft-7-a", state=SendState.PUBLISHED, at=NOW + 60, reason="主人(999)")
+    return [
+        *(replace(sending(name, turn_id), state=SendState.DRAFT) for name in names),
+        published,
+        replace(published, send_id="draft-7-b"),
+        replace(published, send_id="draft-8-a", state=SendState.REWORDED, reason="控制台"),
+    ]
+
+
+def test_of_drafts_is_told_who_published_them_and_who_changed_them(batches: EntryBatches, database: Database) -> None:
+    write(batches, *whole(), *drafted())
+    told = read(database, story, GROUP, "5")
+    assert told.drafts == (7, 8, 9)
+    assert told.published == (Publication(7, "主人(999)"), Publication(8, "控制台", changed=True))
+    assert (told.sends, told.failed) == (1, 1)
 
 
 def test_a_message_that_was_only_overheard_has_no_turn(batches: EntryBatches, database: Database) -> None:

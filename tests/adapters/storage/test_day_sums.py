@@ -5,9 +5,9 @@ from adapters.storage.books import spent
 from adapters.storage.database import Database
 from adapters.storage.day_sums import day
 from bot.domain.books import DaySum, Taker
-from bot.domain.journal import Judged, MemberNumbered
+from bot.domain.journal import Judged, MemberNumbered, SendChanged, SendState
 from tests.adapters.storage.entries import NOW, read
-from tests.adapters.storage.test_books import ELSEWHERE, whole, write
+from tests.adapters.storage.test_books import ELSEWHERE, drafted, whole, write
 from tests.fakes import GROUP
 
 
@@ -22,3 +22,10 @@ def test_a_day_counts_what_usage_counts_and_nothing_of_elsewhere(batches: EntryB
     assert read(database, day, 0.0, 1e12, None) == told
     assert read(database, day, 0.0, 1e12, ELSEWHERE) == DaySum()
     assert read(database, day, 0.0, NOW - 100, None).models == ()
+
+
+def test_a_day_tells_by_whom_its_drafts_were_published(batches: EntryBatches, database: Database) -> None:
+    changed = SendChanged(send_id="draft-9-a", state=SendState.REWORDED, at=NOW + 60, reason="主人(999)")
+    write(batches, *whole(), *drafted(), changed)
+    assert read(database, day, 0.0, 1e12, GROUP).published == (("主人(999)", 2), ("控制台", 1))
+    assert read(database, day, 0.0, NOW - 100, None).published == ()

@@ -53,6 +53,14 @@ def test_a_turn_in_full_is_all_it_did_in_the_order_it_began(batches: EntryBatche
     assert read(database, _trace, "none") == ()
 
 
+def test_a_draft_takes_no_time_however_late_it_is_published(batches: EntryBatches, database: Database) -> None:
+    published = SendChanged(send_id="draft-1-a", state=SendState.PUBLISHED, at=NOW + 3600, reason="主人(999)")
+    write(batches, *whole(), replace(sending("draft-1-a", "t1"), state=SendState.DRAFT), published)
+    (trace,) = read(database, _trace, "t1")
+    told = [(span.outcome, span.seconds, span.asked) for span in trace.spans if span.kind == "send"]
+    assert told[-1] == ("published", 0.0, "主人(999)")
+
+
 def test_its_story_is_the_one_that_why_tells(batches: EntryBatches, database: Database) -> None:
     write(batches, *whole())
     (trace,) = read(database, _trace, "t1")

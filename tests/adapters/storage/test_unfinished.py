@@ -225,7 +225,7 @@ def test_a_suspended_run_knows_what_its_turn_said_here_and_may_have_been_read(
     suspended = RunSuspended(turn_id="t1", state="{}", expires=NOW + 60)
     batches.write(put(opening("t1"), *states, elsewhere, alone, sending("s3", "t2", "not its own"), suspended))
     (found,) = read(database, unfinished.recover, NOW).suspended
-    assert found.said == ("queued!", "sending!", "confirmed!", "unknown!", "draft!", "")
+    assert found.said == ("queued!", "sending!", "confirmed!", "unknown!", "draft!", "published!", "reworded!", "")
 
 
 def test_conversations_heard_in_the_last_day_are_active(batches: EntryBatches, database: Database) -> None:

@@ -20,6 +20,7 @@ TODAY = DaySum(
     people=(Taker(777, "名字长得一眼看不完的人", 900, 0.25), Taker(888, "", 10, 0.0)),
     groups=(Taker(4242, "", 1100, 0.5),),
     models=(("demo", UsageSum(3, 1000, 500, 200, 0.5)),),
+    published=(("主人(999)", 2), ("", 1)),
 )
 BEFORE = DaySum(answered=9, models=(("demo", UsageSum(1, 10, 0, 1, 0.25)),))
 
@@ -35,6 +36,7 @@ async def test_a_day_is_told_beside_the_one_before() -> None:
         "等主人发话的：好友申请 1, 草稿 2",
         "磁盘还剩 1.5 GB",
         "demo：1.2k token（缓存 50%），$0.5000（昨天 $0.2500）",
+        "草稿发了：主人(999) 2，主人 1",
         "没有答：rate 4, 轮到它时已经太久了 1",
         "出错 auth t7 t5",
         "出错 bug t6",
@@ -69,6 +71,7 @@ days = st.builds(
     models=st.lists(st.tuples(words, sums), max_size=9).map(tuple),
     people=takers,
     groups=takers,
+    published=counted,
 )
 
 

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from bot.commands.phrases import AWAY
 from bot.commands.why import REASONS, SETTINGS, STOPS, Explanations, why_command
 from bot.conversation.intake import restraint, verdicts
 from bot.conversation.interruptions import goings_on, steering, stopping
 from bot.conversation.queue import questions
-from bot.domain.books import Story, StoryCall, UsageSum
+from bot.domain.books import Publication, Story, StoryCall, UsageSum
 from bot.domain.run import Stop
 from bot.policy import wake
 from tests.bot.commands.books import PaperBooks
@@ -40,6 +42,18 @@ async def test_of_an_answer_is_told_what_woke_it_how_long_it_took_and_what_it_co
         "deepseek@x.test · 3.1k token (缓存 2.0k) · $0.0012",
         "发出 1 条 · 编号 t7",
     ]
+
+
+async def test_who_published_a_draft_is_for_owners_alone() -> None:
+    published = (Publication(7, "主人(999)"), Publication(8, "", changed=True))
+    why = why_command(PaperBooks(("", replace(ANSWERED, drafts=(7, 8, 9), published=published))))
+    told = ["影子：留作草稿 D7, D8, D9", "D7：主人(999) 发的", "D8：主人 改了再发的"]
+    assert (await lines(why, user=OWNER))[-4:-1] == told
+    assert (await lines(why, user=OWNER, chinese=False))[-3:-1] == [
+        "D7: published by 主人(999)",
+        "D8: changed and published by an owner",
+    ]
+    assert (await lines(why))[-2:-1] == told[:1]
 
 
 async def test_of_a_silence_is_told_what_stood_against_it() -> None:

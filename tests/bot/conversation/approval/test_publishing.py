@@ -45,6 +45,20 @@ async def test_what_is_published_is_told_as_said_and_written_down_with_its_end()
         assert made.told == ["周日\n十点"]
 
 
+async def test_by_whom_it_was_published_is_written_into_all_its_rows_and_nothing_into_those_that_wait() -> None:
+    async with studio() as made:
+        both = [SendMessage(GROUP, (Text(words),)) for words in ("周六", "九点")]
+        await made.outbox.send_all(both, turn_id="t1", final=True)
+        await made.would_say(Text("周日"))
+        await made.would_say(Text("周一"))
+        await made.says("发 D1")
+        await made.says("改 D2 周二")
+        assert made.credits == [("published", "主人"), ("published", "主人"), ("reworded", "主人")]
+        made.transport.failures.append(ActionRefused("send_msg", retcode=1200, wording="risk"))
+        assert (await made.says("发 D3")).kind == "refused"
+        assert len(made.credits) == 3
+
+
 async def test_two_words_at_once_publish_it_once() -> None:
     async with studio() as made:
         await made.would_say(Text("周六"))
@@ -79,7 +93,7 @@ async def test_what_was_asked_for_by_somebody_who_left_is_followed_to_its_end() 
             asking.cancel()
         server.taking.set()
         await until(lambda: not made.shadow.drafts.open)
-        assert (await made.says("发 D1")).words == "D1 已经处理过了：发了。"
+        assert (await made.says("发 D1")).words == "D1 已经处理过了：主人 发了。"
         assert made.heard == [(Quote("q1"), Text("周六"))]
 
 
@@ -187,7 +201,7 @@ async def test_a_life_later_what_never_left_waits_and_what_may_have_left_does_no
         store = first.store
         action = SendMessage(GROUP, (Text("周六"),))
         row = SendQueued(send_id="published-1-x", turn_id="t1", action=action, final=True, at=0.0)
-        store.put(first.shadow.drafts.publish(1), row)
+        store.put(first.shadow.drafts.publish(1, by="主人(999)", changes=True), row)
     second = Studio(store)
     async with asyncio.timeout(5), second.outbox.open():
         await second.shadow.drafts.start()
@@ -196,4 +210,9 @@ async def test_a_life_later_what_never_left_waits_and_what_may_have_left_does_no
             store.put(SendChanged(send_id=row.send_id, state=state, at=0.0))
             drafts = second.shadow.drafts
             await until(lambda: not any(one.published for _, one in drafts.open.values()))
-        assert (await second.says("发 D1")).kind == ("over" if said else "done")
+        settled = await second.says("发 D1")
+        assert settled.kind == ("over" if said else "done")
+        if said:
+            assert second.credits == [("reworded", "主人(999)")]
+        if state is SendState.CONFIRMED:
+            assert settled.words == "D1 已经处理过了：主人(999) 发了。"
