@@ -7,16 +7,13 @@ rule (measured with 200 of 60 rounds: 29 % of a message's time went there).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from bot.domain.chat import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 
-ROLES: Final[Mapping[type[Message], str]] = {
-    SystemMessage: "system",
-    UserMessage: "user",
-    AssistantMessage: "assistant",
-}
+KINDS: Final = [UserMessage, AssistantMessage]
+ROLES: Final = ["user", "assistant"]
 
 
 def written(messages: Sequence[Message]) -> list[dict[str, str]] | None:
@@ -24,25 +21,27 @@ def written(messages: Sequence[Message]) -> list[dict[str, str]] | None:
     model said in turn, the user first and last. None for any other.
     """
     begin = 1 if messages and isinstance(messages[0], SystemMessage) else 0
-    turns = [UserMessage, AssistantMessage] * ((len(messages) - begin) // 2)
-    if list(map(type, messages[begin:])) != [*turns, UserMessage]:
+    turns = (len(messages) - begin) // 2
+    if list(map(type, messages[begin:])) != [*KINDS * turns, UserMessage]:
         return None
-    if not all(map(is_mere_words, messages)):
+    if not are_mere_words(messages):
         return None
-    said = [message for message in messages if not isinstance(message, ToolMessage)]
-    return [{"role": ROLES[type(message)], "content": message.text} for message in said]
+    roles = [*["system"][:begin], *ROLES * turns, "user"]
+    return [{"role": role, "content": one.text} for role, one in zip(roles, messages, strict=True)]
 
 
-def is_mere_words(message: Message) -> bool:
-    """Whether there is nothing to it but words, and nothing is to be done about those: as of
+def are_mere_words(messages: Iterable[Message]) -> bool:
+    """Whether there is nothing to them but words, and nothing is to be done about those: as of
     most.
     """
-    is_more = False
-    if isinstance(message, UserMessage):
-        is_more = bool(message.images)
-    elif isinstance(message, AssistantMessage):
-        is_more = bool(message.tool_calls or message.reasoning)
-    elif isinstance(message, ToolMessage):
-        return False
-    text = message.text
-    return not is_more and bool(text) and "\0" not in text and not text.isspace()
+    for message in messages:
+        text = message.text
+        if isinstance(message, UserMessage):
+            is_more = bool(message.images)
+        elif isinstance(message, AssistantMessage):
+            is_more = bool(message.tool_calls or message.reasoning)
+        else:
+            is_more = isinstance(message, ToolMessage)
+        if is_more or not text or "\0" in text or text.isspace():
+            return False
+    return True

@@ -11,10 +11,10 @@ def is_like(text: str, *others: str, least: float) -> bool:
 
     What differs too much in length for that is not compared: as nearly always.
     """
-    size = len(text)
-    near = [
-        one for one in others if 100 * abs(len(one) - size) <= (100 - least) * (len(one) + size)
-    ]
+    # Of both together, 2 * shared / (one + other) is the share; shared is at most the shorter.
+    shortest = len(text) * least / (200 - least)
+    longest = len(text) * (200 - least) / least
+    near = [one for one in others if shortest <= len(one) <= longest]
     return bool(near) and _is_like(text, near, least)
 
 
