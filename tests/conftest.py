@@ -15,10 +15,13 @@ import pytest
 from hypothesis import settings
 
 from bot.runtime.collector import relax_collector
+from tests.compiling import share_compiled
 
 # Property tests have no deadline of their own (machines are busy), only pytest's.
 settings.register_profile("default", deadline=None)
 settings.load_profile("default")
+
+share_compiled()
 
 # Under nohup, or in the background of a script, a process ignores these, and so would all that tests start.
 for _name, _usual in (("SIGINT", signal.default_int_handler), ("SIGHUP", signal.SIG_DFL)):

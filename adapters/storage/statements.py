@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -110,6 +111,7 @@ class Prepared:
     values: Callable[[Parameters], Any]
 
 
+@lru_cache(maxsize=4)
 def compiled(dialect: Any) -> dict[Statement, Prepared]:
     """Each statement as the dialect's driver takes it: parameters by name, or by place where the
     dialect has those.
