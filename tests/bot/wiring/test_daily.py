@@ -3,10 +3,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from bot.commands import lookout
 from bot.commands.daily import LOOK
 from bot.wiring.daily import telling_daily
 from config.settings import Settings
-from tests.fakes import RecordingStore, SteppedClock
+from tests.bot.commands.books import PaperBooks
+from tests.fakes import GROUP, RecordingStore, SteppedClock, until
 
 
 async def test_with_no_time_for_it_nothing_is_looked_at() -> None:
@@ -17,3 +19,18 @@ async def test_with_no_time_for_it_nothing_is_looked_at() -> None:
     async with telling_daily(Settings.model_validate({"bot_digest": ""}), nothing, nothing, store, clock):
         await clock.advance(LOOK)
     assert store.entries == []
+
+
+async def test_owners_hear_of_a_turn_that_does_not_end() -> None:
+    told: list[str] = []
+    at: Any = SimpleNamespace(books=PaperBooks(), answering=SimpleNamespace(requests=SimpleNamespace(open={})))
+    at.owner = SimpleNamespace(tell=lambda kind, _line: told.append(kind))
+    at.stages = SimpleNamespace(petitions=SimpleNamespace(open=()))
+    none: Any = SimpleNamespace(open={})
+    lanes = SimpleNamespace(in_progress=lambda: {"a turn": GROUP})
+    at.on = SimpleNamespace(lanes=lanes, modes=none, shadow=SimpleNamespace(drafts=none))
+    clock = SteppedClock()
+    async with telling_daily(Settings.model_validate({"bot_digest": ""}), at, at, RecordingStore(), clock):
+        for _ in range(2):
+            await clock.advance(lookout.LOOK)
+        await until(lambda: f"stuck in {GROUP}" in told)
