@@ -177,7 +177,7 @@ def build_desks(
     """Who takes the owners' words, and publishes drafts."""
     groups, word = build_groups(on, deciders), build_word(on, deciders, requests)
     publishing = build_publishing(on, chinese=chinese)
-    return groups, word, build_desk(on, deciders, publishing), publishing
+    return groups, word, build_desk(on, publishing), publishing
 
 
 def build_publishing(on: Ground, *, chinese: bool) -> Publishing:
@@ -192,14 +192,12 @@ def build_publishing(on: Ground, *, chinese: bool) -> Publishing:
     )
 
 
-def build_desk(on: Ground, deciders: Deciders, publishing: Publishing) -> DraftDesk:
+def build_desk(on: Ground, publishing: Publishing) -> DraftDesk:
     """Who takes the owners' words on drafts."""
     return DraftDesk(
         drafts=on.shadow.drafts,
         publishing=publishing,
-        deciders=deciders,
         postbox=on.postbox,
-        history=on.history,
         ages=on.ages,
     )
 
@@ -210,7 +208,6 @@ def build_groups(on: Ground, deciders: Deciders) -> GroupWords:
         modes=on.modes,
         deciders=deciders,
         postbox=on.postbox,
-        history=on.history,
         ages=on.ages,
         clock=on.clock,
     )
@@ -221,9 +218,7 @@ def build_word(on: Ground, deciders: Deciders, requests: Requests) -> OwnersWord
     return OwnersWord(
         deciders=deciders,
         requests=requests,
-        runs=on.lanes,
         postbox=on.openly,
-        history=on.history,
         ages=on.ages,
         clock=on.clock,
     )

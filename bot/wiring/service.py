@@ -162,7 +162,6 @@ def build_petitions(settings: Settings, on: Ground, admitting: Admitting) -> Pet
         admitting=admitting,
         register=on.register,
         postbox=on.postbox,
-        history=on.history,
         ages=on.ages,
         clock=on.clock,
     )

@@ -63,7 +63,7 @@ def build_stages(
         questions=asking.questions,
         outbox=on.outbox,
     )
-    desks = Desks(petitions, answering.groups, answering.drafts, answering.word)
+    desks = build_desks(on, answering, petitions, owner)
     ways = on, asking, desks, door, goings_on, commands
     way = build_way(*ways, rules=rules, steers=steers)
     dispatcher = build_dispatcher(on, asking, answering, way, petitions, owner=owner)
@@ -87,6 +87,20 @@ def build_stages(
         clock=on.clock,
     )
     return Stages(dispatcher, way, lane, goings_on, door, late, held, expiry, petitions)
+
+
+def build_desks(on: Ground, answering: Answering, petitions: Petitions, owner: Owner) -> Desks:
+    """Where an owner's word may be waited for."""
+    return Desks(
+        petitions,
+        answering.groups,
+        answering.drafts,
+        answering.word,
+        owners=frozenset(owner.owners),
+        history=on.history,
+        ages=on.ages,
+        runs=on.lanes,
+    )
 
 
 def build_way(

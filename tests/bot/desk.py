@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from bot.conversation.approval.approvals import Approvals
 from bot.conversation.approval.deciders import Deciders, Say
+from bot.conversation.approval.desks import Desks
 from bot.conversation.approval.owners_word import OwnersWord
 from bot.conversation.approval.requests import Requests
 from bot.conversation.intake.ages import Ages
@@ -57,12 +58,11 @@ class Desk:
         self.word = OwnersWord(
             deciders=deciders,
             requests=self.requests,
-            runs=self,
             postbox=postbox,
-            history=self.history,
             ages=self.ages,
             clock=self.clock,
         )
+        self.desks = Desks(self.word, owners=self.owners, history=self.history, ages=self.ages, runs=self)
 
     @property
     def finishing(self) -> bool:
@@ -80,7 +80,7 @@ class Desk:
         return run
 
     def owner_says(self, text: str) -> bool:
-        return self.word.take(said(text, user=999, name="主人", where=OWNER))
+        return self.desks.take(said(text, user=999, name="主人", where=OWNER))
 
 
 @asynccontextmanager

@@ -57,7 +57,6 @@ class Hall(House):
             admitting=self.server,
             register=Register(store=self.store, choices=self.store, clock=self.clock),
             postbox=self.ground.postbox,
-            history=self.history,
             ages=self.ages,
             clock=self.clock,
         )

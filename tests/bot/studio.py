@@ -6,10 +6,13 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from bot.conversation.approval.deciders import Deciders
+from bot.conversation.approval.desks import Desks
 from bot.conversation.approval.drafts import DraftDesk
 from bot.conversation.approval.publishing import Publishing
 from bot.conversation.intake.ages import Ages
+from bot.conversation.queue.lane import Order
+from bot.conversation.queue.lanes import Lanes
+from bot.conversation.tasks import Work, due_of, person_of
 from bot.domain.actions import Receipt, SendMessage, SentSegment
 from bot.domain.chat import UserMessage
 from bot.domain.events import Conversation
@@ -50,14 +53,16 @@ class Studio:
             history=self.history,
             clock=self.clock,
         )
+        ages = Ages(self.clock)
         self.desk = DraftDesk(
             drafts=self.shadow.drafts,
             publishing=self.publishing,
-            deciders=Deciders(frozenset({999})),
             postbox=Postbox(outbox=self.outbox, history=self.history, clock=self.clock),
-            history=self.history,
-            ages=Ages(self.clock),
+            ages=ages,
         )
+        runs = Lanes[Work](clock=self.clock, order=Order(person_of, due_of))
+        owners = frozenset({999})
+        self.desks = Desks(self.desk, owners=owners, history=self.history, ages=ages, runs=runs)
         opened = TurnOpened(turn_id="t1", question=QUESTION, user=UserMessage("q"), at=self.clock.now())
         self.store.put(opened)
 

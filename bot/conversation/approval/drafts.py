@@ -8,13 +8,11 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import TypeAlias
 
-from bot.conversation.approval.deciders import Deciders
 from bot.conversation.approval.publishing import Publishing
 from bot.conversation.intake.ages import Ages
 from bot.domain.events import MessageReceived
 from bot.memory.drafts import Drafts
-from bot.memory.history import History
-from bot.policy.approval import quote_in, words_in, words_of
+from bot.policy.approval import words_in, words_of
 from bot.policy.drafts import DraftWord, number_in, read_word
 from bot.prompt.render import account
 from bot.speaking.postbox import Postbox
@@ -35,48 +33,23 @@ class DraftDesk:
         *,
         drafts: Drafts,
         publishing: Publishing,
-        deciders: Deciders,
         postbox: Postbox,
-        history: History,
         ages: Ages,
     ) -> None:
         self._drafts = drafts
         self._publishing = publishing
-        self._deciders = deciders
         self._postbox = postbox
-        self._history = history
         self._ages = ages
         self._work: asyncio.Queue[_Work] = asyncio.Queue(MAX_WORK)
 
-    def take(self, message: MessageReceived) -> bool:
-        """Whether it is an owner's word in private, which names one or quotes what is in memory;
-        then it is done with. One that was missed, and found in a history, decides nothing.
+    def take(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
+        """Fits `Desk`: a word in private, which names a draft or quotes one. One that was missed,
+        and found in a history, decides nothing.
         """
-        if (said := self._read(message)) is None:
+        text = None if message.conversation.is_group else words_in(message)
+        if text is None or self._ages.is_missed(message) or (said := read_word(text)) is None:
             return False
-        quoted = self._history.known(message.conversation, quote_in(message))
-        return self._take(said, message, quoted)
-
-    async def take_later(self, message: MessageReceived) -> bool:
-        """The same, where there is time to look up what it quotes."""
-        if (said := self._read(message)) is None:
-            return False
-        quote = quote_in(message)
-        quoted = await self._history.find(message.conversation, quote) if quote else None
-        return self._take(said, message, quoted)
-
-    def _read(self, message: MessageReceived) -> DraftWord | None:
-        who = message.sender.user_id
-        if who not in self._deciders.owners or message.is_own or message.conversation.is_group:
-            return None
-        text = words_in(message)
-        return None if text is None or self._ages.is_missed(message) else read_word(text)
-
-    def _take(
-        self, said: DraftWord, message: MessageReceived, quoted: MessageReceived | None
-    ) -> bool:
-        shown = number_in(words_of(quoted)) if quoted and quoted.is_own else 0
-        if not (number := said.number or shown):
+        if not (number := said.number or (number_in(words_of(quoted)) if quoted else 0)):
             return False
         found = self._drafts.open.get(number)
         if found is not None and self._ages.is_older(message, found[1].at):

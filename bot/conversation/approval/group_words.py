@@ -16,7 +16,6 @@ from bot.conversation.intake.ages import Ages
 from bot.domain.actions import Receipt, Refused
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
-from bot.memory.history import History
 from bot.memory.modes import OPEN, Modes
 from bot.policy.approval import quote_in, words_in, words_of
 from bot.policy.new_groups import (
@@ -24,7 +23,6 @@ from bot.policy.new_groups import (
     DONE,
     NAMES,
     QUESTION,
-    GroupWord,
     Mode,
     group_in,
     read_word,
@@ -46,14 +44,12 @@ class GroupWords:
         modes: Modes,
         deciders: Deciders,
         postbox: Postbox,
-        history: History,
         ages: Ages,
         clock: Clock,
     ) -> None:
         self._modes = modes
         self._deciders = deciders
         self._postbox = postbox
-        self._history = history
         self._ages = ages
         self._clock = clock
         self._asked: dict[Conversation, float] = {}
@@ -98,36 +94,15 @@ class GroupWords:
     def _unheard(self, where: Conversation) -> None:
         logger.warning("%s waits for an owner's word, but a line to one did not arrive", where)
 
-    def take(self, message: MessageReceived) -> bool:
-        """Whether it is an owner's answer in private; then it is done with. One that was missed,
-        and found in a history, decides nothing.
+    def take(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
+        """Fits `Desk`: an answer in private. One that was missed, and found in a history, decides
+        nothing.
         """
-        if (said := self._read(message)) is None:
+        words = None if message.conversation.is_group else words_in(message)
+        if words is None or self._ages.is_missed(message) or (said := read_word(words)) is None:
             return False
-        return self._take(
-            said, message, self._history.known(message.conversation, quote_in(message))
-        )
-
-    async def take_later(self, message: MessageReceived) -> bool:
-        """The same, where there is time to look up what it quotes."""
-        if (said := self._read(message)) is None:
-            return False
-        quote = quote_in(message)
-        quoted = await self._history.find(message.conversation, quote) if quote else None
-        return self._take(said, message, quoted)
-
-    def _read(self, message: MessageReceived) -> GroupWord | None:
-        who = message.sender.user_id
-        if who not in self._deciders.owners or message.is_own or message.conversation.is_group:
-            return None
-        words = words_in(message)
-        return None if words is None or self._ages.is_missed(message) else read_word(words)
-
-    def _take(
-        self, said: GroupWord, message: MessageReceived, quoted: MessageReceived | None
-    ) -> bool:
         here = message.conversation
-        group = said.group or (group_in(words_of(quoted)) if quoted and quoted.is_own else 0)
+        group = said.group or (group_in(words_of(quoted)) if quoted else 0)
         if not group and not quote_in(message):
             group = self._only_one(here.platform_id)
         where = Conversation(here.platform_id, "group", group)

@@ -13,12 +13,11 @@ from collections.abc import Callable
 from functools import partial
 
 from bot.conversation.approval.deciders import Deciders
-from bot.conversation.approval.requests import Requests, Runs
+from bot.conversation.approval.requests import Requests
 from bot.conversation.intake.ages import Ages
 from bot.domain.events import MessageReceived
 from bot.domain.ports import Clock
 from bot.domain.suspension import Allow, Deny, Settled
-from bot.memory.history import History
 from bot.policy.apologies import is_quoted
 from bot.policy.approval import (
     AGAIN,
@@ -55,48 +54,25 @@ class OwnersWord:
         *,
         deciders: Deciders,
         requests: Requests,
-        runs: Runs,
         postbox: Postbox,
-        history: History,
         ages: Ages,
         clock: Clock,
     ) -> None:
         self._deciders = deciders
         self._requests = requests
-        self._runs = runs
         self._postbox = postbox
-        self._history = history
         self._ages = ages
         self._clock = clock
 
-    def take(self, message: MessageReceived) -> bool:
-        """Whether this is an owner's answer to a request, which he names or quotes; then it is done
-        with.
-
-        A quote of what is not in memory is none here: see `take_later`. While the service stops
-        nothing is taken: the answer is the next one's.
-        """
-        if self._runs.finishing:
+    def take(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
+        """Fits `Desk`: an answer to a request, which it names or quotes."""
+        if (answer := answer_in(message)) is None:
             return False
-        self._ages.hear(message)
-        answer = self._read(message)
-        if answer is None:
-            return False
-        quoted = self._history.known(message.conversation, quote_in(message))
-        return self._take(answer, message, quoted)
-
-    async def take_later(self, message: MessageReceived) -> bool:
-        """The same, where there is time to look up what is quoted."""
-        answer = self._read(message)
-        if answer is None:
-            return False
-        quote = quote_in(message)
-        quoted = (
-            await self._history.find(message.conversation, quote)
-            if quote and not answer.number
-            else None
-        )
-        return self._take(answer, message, quoted)
+        number = answer.number or (self._number_of(quoted) if quoted else self._only_one(message))
+        here = message.conversation
+        quote = message.message_id if is_quoted(message) else ""
+        reply = partial(self._postbox.post, here, quote=quote)
+        return bool(number) and self._decide(answer, number, message=message, reply=reply)
 
     def answer(self, line: str) -> bool:
         """Whether this line of the terminal that is asked is an answer to a request; then it is
@@ -106,20 +82,6 @@ class OwnersWord:
         if self._deciders.terminal is None or answer is None or not answer.number:
             return False
         return self._decide(answer, answer.number, reply=self._deciders.terminal)
-
-    def _read(self, message: MessageReceived) -> Answer | None:
-        if message.sender.user_id not in self._deciders.owners or message.is_own:
-            return None
-        return answer_in(message)
-
-    def _take(
-        self, answer: Answer, message: MessageReceived, quoted: MessageReceived | None
-    ) -> bool:
-        number = answer.number or (self._number_of(quoted) if quoted else self._only_one(message))
-        here = message.conversation
-        quote = message.message_id if is_quoted(message) else ""
-        reply = partial(self._postbox.post, here, quote=quote)
-        return bool(number) and self._decide(answer, number, message=message, reply=reply)
 
     def _only_one(self, message: MessageReceived) -> int:
         """The request that an owner means who names none: the only one that he was asked, or in a
@@ -140,10 +102,8 @@ class OwnersWord:
         return meant[0] if len(meant) == 1 else 0
 
     def _number_of(self, quoted: MessageReceived) -> int:
-        """The request that a message asks about; 0 for one of somebody else, or one that only looks
-        like ours.
-        """
-        text = words_of(quoted) if quoted.is_own else ""
+        """The request that a message of ours asks about; 0 for one that only looks like that."""
+        text = words_of(quoted)
         if number := number_in(text):
             request = self._requests.open.get(number)
             return number if request is None or flat(text).startswith(flat(request.text)) else 0

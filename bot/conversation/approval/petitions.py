@@ -20,10 +20,9 @@ from bot.domain.events import Conversation, MessageReceived, Requested
 from bot.domain.petitions import Accept, Admitting, Petition
 from bot.domain.ports import Clock
 from bot.domain.suspension import Settled
-from bot.memory.history import History
 from bot.policy import petition as words
 from bot.policy.apologies import is_quoted
-from bot.policy.approval import ALLOWED, DENIED, Answer, in_one_line, quote_in, words_of
+from bot.policy.approval import ALLOWED, DENIED, Answer, in_one_line, words_of
 from bot.speaking.postbox import Postbox
 
 logger = logging.getLogger(__name__)
@@ -46,7 +45,6 @@ class Petitions:
         admitting: Admitting,
         register: Register,
         postbox: Postbox,
-        history: History,
         ages: Ages,
         clock: Clock,
     ) -> None:
@@ -55,7 +53,6 @@ class Petitions:
         self._admitting = admitting
         self._register = register
         self._postbox = postbox
-        self._history = history
         self._ages = ages
         self._clock = clock
         self._work: asyncio.Queue[_Work] = asyncio.Queue(MAX_WORK)
@@ -98,34 +95,13 @@ class Petitions:
 
     # --- the owners' word ---------------------------------------------------------------------
 
-    def take(self, message: MessageReceived) -> bool:
-        """Whether it is an owner's answer in private, which names one or quotes what is in memory;
-        then it is done with.
-        """
-        if (answer := self._read(message)) is None:
+    def take(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
+        """Fits `Desk`: an answer in private, which names a request or quotes one."""
+        answer = None if message.conversation.is_group else words.answer_in(message)
+        if answer is None:
             return False
-        quoted = self._history.known(message.conversation, quote_in(message))
-        return self._decide(answer, message, quoted)
-
-    async def take_later(self, message: MessageReceived) -> bool:
-        """The same, where there is time to look up what is quoted."""
-        if (answer := self._read(message)) is None:
-            return False
-        quote = quote_in(message)
-        quoted = await self._history.find(message.conversation, quote) if quote else None
-        return self._decide(answer, message, quoted)
-
-    def _read(self, message: MessageReceived) -> Answer | None:
-        who, where = message.sender.user_id, message.conversation
-        if who not in self._owners or message.is_own or where.is_group:
-            return None
-        return words.answer_in(message)
-
-    def _decide(
-        self, answer: Answer, message: MessageReceived, quoted: MessageReceived | None
-    ) -> bool:
         number = answer.number
-        if not number and quoted is not None and quoted.is_own:
+        if not number and quoted is not None:
             number = words.number_of(self._register.open, words_of(quoted))
         if not number:
             return False

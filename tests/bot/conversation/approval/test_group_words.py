@@ -23,7 +23,6 @@ async def test_a_question_that_reached_no_owner_is_told_and_asked_once_more_late
             modes=modes,
             deciders=Deciders(frozenset({999})),
             postbox=Postbox(outbox=made.outbox, history=made.history, clock=made.clock),
-            history=made.history,
             ages=made.ages,
             clock=made.clock,
         )

@@ -52,8 +52,8 @@ async def test_only_a_message_with_the_words_of_the_request_is_one() -> None:
         at.history.know(said(at.transport.texts[0], user=5, where=OWNER, message_id="not ours"))
         for quoted in ("fake", "not ours", "unknown"):
             answer = said((Quote(quoted), Text("同意")), user=999, where=OWNER)
-            assert not at.word.take(answer)
-            assert not await at.word.take_later(answer)
+            assert not at.desks.take(answer)
+            assert not await at.desks.take_later(answer)
         assert at.resumed == []
 
 
@@ -66,7 +66,7 @@ async def test_a_quote_of_what_only_the_store_knows_is_found_later() -> None:
     async with asyncio.timeout(5), later.outbox.open():
         assert later.approvals.restore(run, QUESTION) == run
         answer = said((Quote("9001"), Text("同意")), user=999, where=OWNER)
-        assert await later.word.take_later(answer)
+        assert await later.desks.take_later(answer)
         assert later.resumed == [("t1", {"c0": Allow()})]
         await later.outbox.wait_idle()
 
@@ -74,12 +74,12 @@ async def test_a_quote_of_what_only_the_store_knows_is_found_later() -> None:
 async def test_an_answer_that_is_older_than_its_request_decides_nothing() -> None:
     async with desk() as at:
         at.clock.time += 300  # ours is ahead of the server's
-        at.word.take(said("hi", user=999, where=OWNER))
+        at.desks.take(said("hi", user=999, where=OWNER))
         at.clock.time += 100.5
         at.wait(waiting("mail"))
         for age, decided in ((100, 0), (1, 0), (0, 1)):  # the server's times are whole seconds
             answer = said("同意 A1", user=999, where=OWNER)
-            assert at.word.take(replace(answer, time=answer.time + 100 - age))
+            assert at.desks.take(replace(answer, time=answer.time + 100 - age))
             assert len(at.resumed) == decided
         await at.outbox.wait_idle()
         assert at.transport.texts[-2:] == [AGAIN.format(number=1), "A1 已同意。"]
@@ -93,7 +93,7 @@ async def test_an_answer_that_was_missed_decides_nothing_whenever_it_was_said(te
         for time in (0.0, at.clock.now() + 60):
             answer = replace(said(text, user=999, where=OWNER), time=time)
             at.ages.miss(answer)
-            assert at.word.take(answer)
+            assert at.desks.take(answer)
         await at.outbox.wait_idle()
         assert at.resumed == []
         assert at.transport.texts[2:] == ([] if "A9" in text else [AGAIN.format(number=1)] * 2)
@@ -105,7 +105,7 @@ async def test_a_missed_quote_of_the_request_decides_nothing_later_either() -> N
         await at.outbox.wait_idle()
         answer = said((Quote("9001"), Text("同意")), user=999, where=OWNER)
         at.ages.miss(answer)
-        assert await at.word.take_later(answer)
+        assert await at.desks.take_later(answer)
         assert at.resumed == []
 
 
@@ -113,21 +113,21 @@ async def test_an_answer_to_an_earlier_process_counts_for_what_that_one_had_aske
     run = Desk().requests.number(waiting("mail", since=ManualClock().now() - 60))
     for ago, decided in ((30, 1), (61, 0)):
         async with desk() as at:
-            at.word.take(said("hi"))
+            at.desks.take(said("hi"))
             assert at.approvals.restore(run, QUESTION) == run
             answer = said("同意 A1", user=999, where=OWNER)
-            assert at.word.take(replace(answer, time=answer.time - ago))
+            assert at.desks.take(replace(answer, time=answer.time - ago))
             assert len(at.resumed) == decided
 
 
 async def test_an_answer_to_an_earlier_process_does_not_count_for_a_number_that_became_anothers() -> None:
     before = Desk().requests.number(waiting("dig", run_id="t0", since=ManualClock().now() - 60))
     async with desk() as at:
-        at.word.take(said("hi"))
+        at.desks.take(said("hi"))
         at.wait(waiting("mail"))
         at.approvals.restore(before, QUESTION)
         answer = said("同意 A2", user=999, where=OWNER)
-        assert at.word.take(replace(answer, time=answer.time - 30))
+        assert at.desks.take(replace(answer, time=answer.time - 30))
         assert at.resumed == []
 
 
@@ -166,7 +166,7 @@ async def test_in_a_group_one_word_is_for_the_owner_whose_own_request_it_is(
 ) -> None:
     async with desk(frozenset({998, 999})) as at:
         at.wait(waiting("mail", asker=asker))
-        assert at.word.take(said("同意", user=user, at=at_bot, where=group)) is taken
+        assert at.desks.take(said("同意", user=user, at=at_bot, where=group)) is taken
         assert len(at.resumed) == taken
 
 
@@ -174,8 +174,8 @@ async def test_one_word_that_quotes_something_else_is_about_that() -> None:
     async with desk() as at:
         at.wait(waiting("mail"))
         answer = said((Quote("5"), Text("同意")), user=999, where=OWNER)
-        assert not at.word.take(answer)
-        assert not await at.word.take_later(answer)
+        assert not at.desks.take(answer)
+        assert not await at.desks.take_later(answer)
 
 
 @pytest.mark.parametrize("line", ["hello", "同意", "user2: 同意 A1"])

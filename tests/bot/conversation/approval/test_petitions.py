@@ -37,7 +37,6 @@ class Porch:
             admitting=self.server,
             register=Register(store=store, choices=store, clock=self.clock),
             postbox=Postbox(outbox=self.outbox, history=history, clock=self.clock),
-            history=history,
             ages=Ages(self.clock),
             clock=self.clock,
         )
@@ -58,7 +57,7 @@ class Porch:
 
     def owner_says(self, words: str, *, ago: float = 0.0) -> bool:
         message = said(words, user=999, where=OWNER)
-        return self.petitions.take(replace(message, time=self.clock.time - ago))
+        return self.petitions.take(replace(message, time=self.clock.time - ago), None)
 
     async def heard(self, *lines: str) -> None:
         """Exactly these lines have been said, each beginning so."""
