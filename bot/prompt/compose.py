@@ -26,6 +26,7 @@ from bot.prompt.wording import Wording
 DATE = re.compile(r"^\[(\d{4}-\d\d-\d\d)(?: [^\]\n]*)?\]$", re.MULTILINE)
 MAX_ASIDE = 800  # characters of a message that is only context: a flood must not fill the window
 MAX_TALK = 1500  # tokens of what was overheard
+MAX_LINES = 60  # of it: where members are answered side by side more may be new to one of them
 NAME_TOKENS = 8.0  # in front of a line
 
 
@@ -179,14 +180,14 @@ class _Writer:
             self.line(message, talk.replies, limit=MAX_ASIDE)
 
     def _room(self, talk: Talk) -> Sequence[MessageReceived]:
-        tokens = 0.0
-        for place in reversed(range(len(talk.messages))):
+        tokens, first = 0.0, max(0, len(talk.messages) - MAX_LINES)
+        for place in reversed(range(first, len(talk.messages))):
             message = talk.messages[place]
             words = plain(message.segments, self._view, self_id=message.self_id)[:MAX_ASIDE]
             tokens += NAME_TOKENS + estimate_text(words)
             if tokens > MAX_TALK and place < len(talk.messages) - 1:
                 return talk.messages[place + 1 :]
-        return talk.messages
+        return talk.messages[first:]
 
     def date(self, message: MessageReceived) -> None:
         """A line with the date, where this was said on another day than what stands before it."""

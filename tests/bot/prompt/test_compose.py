@@ -13,6 +13,7 @@ from bot.domain.chat import AssistantMessage, Message, SystemMessage, UserMessag
 from bot.domain.events import MessageReceived, Sender
 from bot.domain.segments import Mention, Quote, Text
 from bot.prompt import compose
+from bot.policy.tokens import estimate_text
 from bot.prompt.compose import (
     MAX_ASIDE,
     Forwarded,
@@ -122,12 +123,19 @@ def test_of_much_talk_the_newest_is_told_and_the_rest_counted() -> None:
     overheard = [said(f"{number} " + "长" * 200, at=False, message_id=str(number)) for number in range(20)]
     told = user_message(Question(said("hi", message_id="q")), overheard, missed=100)
     shown = len(told.sources) - 1
-    assert 3 < shown < 12
+    assert shown * (8 + estimate_text("19 " + "长" * 200)) <= 1500 < (shown + 1) * (8 + estimate_text("10 " + "长" * 200))
     assert told.sources == (*map(str, range(20 - shown, 20)), "q")
     assert told.text.splitlines()[:2] == ["[群聊记录 22:13]", f"(另有 {120 - shown} 条)"]
     huge = said("长" * 6000, at=False)
     assert len(user_message(Question(said("hi")), [huge]).sources) == 2
     assert "(另有 " not in user_message(Question(said("hi")), [huge]).text
+
+
+def test_sixty_lines_are_told_however_short_and_many_there_are() -> None:
+    overheard = [said("好", at=False, message_id=str(number)) for number in range(75)]
+    told = user_message(Question(said("hi", message_id="q")), overheard, missed=10)
+    assert told.sources == (*map(str, range(15, 75)), "q")
+    assert told.text.splitlines()[1] == "(另有 25 条)"
 
 
 def test_behind_the_question_stands_what_is_so_at_the_moment() -> None:
