@@ -88,4 +88,9 @@ def test_the_defaults_the_example_shows_are_the_real_ones() -> None:
         "LOG_FORMAT",
     )
     assert {name: example()[name] for name in shown} == {name: str(getattr(Settings(), name.lower())) for name in shown}
+    manners = (
+        *("BOT_AT_ALL", "BOT_CHANCE", "BOT_STALE", "BOT_LOOP", "BOT_DEBOUNCE", "BOT_STEER", "BOT_SCOPE", "BOT_LANE"),
+        *("BOT_PACE", "BOT_SEND_RATE", "BOT_SEND_BURST", "BOT_MAX_SENDS", "BOT_USER_RATE", "BOT_GROUP_RATE"),
+    )
+    assert Settings.model_validate({name.lower(): example()[name] for name in manners}) == Settings()
     assert example()["STORE_URL"] == Settings().store_url.get_secret_value()

@@ -1,5 +1,5 @@
-"""The polite lines that stand in place of an answer, in the asker's language, and how they are
-addressed. Pure.
+"""The polite lines that stand in place of an answer, in the asker's language whatever the prompt's
+is (BOT_LANGUAGE), and how they are addressed. Pure.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ LOST: Final = "刚才的回答没能发出来，请再问一次。"
 UNANSWERED: Final = "抱歉，这次没能回答上来，请稍后再试。（编号 {trace}）"
 TOO_LONG: Final = "抱歉，回答太长，QQ 没让我发出来。请让我说得短一些，再问一次。"
 NO_CONCLUSION: Final = "我查了好几步，还没有得出结论，先停在这里。换个更具体的问法再试试？"
+SLOW_DOWN: Final = "问得有点快，我歇一会儿，过一分钟再问我吧。"
+CROWDED: Final = "这会儿群里问我的人太多，过一分钟再问我吧。"
+NO_MORE: Final = "今天的额度用完了，明天再来问我吧。"
 
 ENGLISH: Final = {
     SORRY: "I was restarted just now and did not finish: please ask again.",
@@ -24,6 +27,9 @@ ENGLISH: Final = {
     UNANSWERED: "Sorry, I could not answer that. Please try again later. (run {trace})",
     TOO_LONG: "Sorry, QQ did not take so long an answer. Please ask for a shorter one.",
     NO_CONCLUSION: notices.EN.no_conclusion,
+    SLOW_DOWN: "That was a bit fast for me: please ask again in a minute.",
+    CROWDED: "Too many people are asking me just now: please ask again in a minute.",
+    NO_MORE: "All I may spend today is spent: please ask again tomorrow.",
 }
 OURS: Final = (*ENGLISH, *ENGLISH.values())
 """None of these is a model's: people quote them, and a small model says back what it reads."""

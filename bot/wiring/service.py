@@ -232,7 +232,14 @@ def connect(
     )
     typed = commands(on, asking)
     ways, steers = (on, asking, answering, typed), settings.bot_steer
-    stages = build_stages(*ways, petitions=petitions, rules=rules, owner=owner, steers=steers)
+    stages = build_stages(
+        *ways,
+        petitions=petitions,
+        rules=rules,
+        owner=owner,
+        steers=steers,
+        chinese=settings.bot_language != "en",
+    )
     return Rooms(
         on,
         owner,

@@ -51,6 +51,7 @@ def build_stages(
     rules: Rules,
     owner: Owner,
     steers: bool,
+    chinese: bool = True,
 ) -> Stages:
     """The way from a question to its answer, and who sends messages on it."""
     meet = partial(answering.groups.meet, calls=asking.verdicts.calls)
@@ -66,7 +67,9 @@ def build_stages(
     desks = build_desks(on, answering, petitions, owner)
     ways = on, asking, desks, door, goings_on, commands
     way = build_way(*ways, rules=rules, steers=steers)
-    dispatcher = build_dispatcher(on, asking, answering, way, petitions, owner=owner)
+    dispatcher = build_dispatcher(
+        on, asking, answering, way, petitions, owner=owner, chinese=chinese
+    )
     late = Late(
         seen=asking.seen,
         ages=on.ages,
@@ -172,6 +175,7 @@ def build_dispatcher(
     petitions: Petitions,
     *,
     owner: Owner,
+    chinese: bool,
 ) -> Dispatcher:
     """Who hands every event to whom it concerns."""
     greetings = Greetings(
@@ -188,7 +192,7 @@ def build_dispatcher(
         mutes=asking.mutes,
         places=asking.places,
         greetings=greetings,
-        pokes=Pokes(asking.verdicts, on.postbox, on.clock),
+        pokes=Pokes(asking.verdicts, on.postbox, on.clock, chinese=chinese),
         petitions=petitions,
         own=OwnMessages(on.history, on.outbox),
     )

@@ -17,12 +17,21 @@ MAX_PLACES: Final = 2000
 
 HERE: Final = "在呢，有事 @ 我说就好。"
 HERE_IN_PRIVATE: Final = "在呢，有什么事直接说。"
+ENGLISH: Final = {
+    HERE: "I am here: mention me when you want something.",
+    HERE_IN_PRIVATE: "I am here: just say what you want.",
+}
 
 
 class Pokes:
-    """Answers pokes of the bot, where it may speak and to whom it listens."""
+    """Answers pokes of the bot, where it may speak and to whom it listens. A poke has no words to
+    tell whose language it is: the operator's choice does.
+    """
 
-    def __init__(self, verdicts: Verdicts, postbox: Postbox, clock: Clock) -> None:
+    def __init__(
+        self, verdicts: Verdicts, postbox: Postbox, clock: Clock, *, chinese: bool = True
+    ) -> None:
+        self._chinese = chinese
         self._verdicts = verdicts
         self._postbox = postbox
         self._clock = clock
@@ -36,7 +45,8 @@ class Pokes:
         if now - self._answered.get(where, -APART) < APART:
             return
         self._answered[where] = now
-        self._postbox.remark(where, HERE if where.is_group else HERE_IN_PRIVATE)
+        line = HERE if where.is_group else HERE_IN_PRIVATE
+        self._postbox.remark(where, line if self._chinese else ENGLISH[line])
 
     def _listens_to(self, event: Poked) -> bool:
         """Whether the same person would be answered, had they spoken."""

@@ -17,6 +17,7 @@ from bot.conversation.tasks import Task
 from bot.conversation.turns.thrift import Rungs
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
+from bot.policy.apologies import CROWDED, NO_MORE, SLOW_DOWN, in_language, is_quoted
 from bot.policy.limits import Rung
 from bot.policy.wake import Rules
 from bot.policy.wake_rates import Courtesy, Notice, Recent
@@ -33,9 +34,6 @@ SIGNS: Final = 1  # in an hour, behind the line
 USER: Final = "its sender asks too often"
 GROUP: Final = "too many questions of that group"
 DAY: Final = "what may be spent in a day is spent"
-SLOW_DOWN: Final = "问得有点快，我歇一会儿，过一分钟再问我吧。"
-NO_MORE: Final = "今天的额度用完了，明天再来问我吧。"
-CROWDED: Final = "这会儿群里问我的人太多，过一分钟再问我吧。"
 
 
 class Turnstile:
@@ -139,14 +137,16 @@ class Turnstile:
             self._gestures.react(message, NOT_NOW)
 
     def _say(self, message: MessageReceived, words: str) -> bool:
-        """Whether it is said: what is about a group only now and then, the first of it for all."""
+        """Whether it is said, in its asker's language: what is about a group only now and then, the
+        first of it for all.
+        """
         where, now = message.conversation, self._clock.monotonic()
         if words == CROWDED:
             if now - self._crowded.get(where, -math.inf) < MINUTE:
                 return False
             self._crowded[where] = now
-        quote = message.message_id if message.has_identity and where.is_group else ""
-        return self._postbox.remark(where, words, quote=quote)
+        quote = message.message_id if is_quoted(message) else ""
+        return self._postbox.remark(where, in_language(words, message), quote=quote)
 
 
 def _payer(task: Task) -> int:

@@ -11,7 +11,7 @@ from bot.domain.journal import LogQuery
 from bot.domain.ports import LogPage
 from bot.domain.segments import Card, Text
 from bot.domain.traits import Audience
-from bot.memory.chat_log import MAX_LINES, NOTHING, StoredChatLog
+from bot.memory.chat_log import NOTHING, StoredChatLog
 from tests.fakes import GROUP, ManualClock, RecordingStore, said
 
 NOW = datetime(2026, 11, 22, 14, 10, tzinfo=UTC).timestamp()
@@ -64,7 +64,7 @@ async def test_lines_have_their_time_and_a_date_where_the_day_changes() -> None:
 
 
 async def test_the_latest_forty_are_told_and_how_to_read_on() -> None:
-    lines = [at(f"第{number}句", 22, 13, number) for number in range(MAX_LINES + 5)]
+    lines = [at(f"第{number}句", 22, 13, number) for number in range(40 + 5)]
     page = await Log(*lines).read()
     assert page.text.splitlines()[:3] == [
         '(There is more before these: ask again with until="2026-11-22 13:05".)',

@@ -163,6 +163,7 @@ def test_two_places_are_never_the_same_answer(places: list[str], data: st.DataOb
 def test_what_is_mostly_function_words_is_not_a_part_of_anything() -> None:
     """At least 45 % of its words and pairs of characters must have been said."""
     assert not already_said("那么其实呢就是带伞啦哦呀", ["带伞。路上慢一点走"])
+    assert already_said("总的来说明天上午北京晴天呢", ["明天上午北京晴"])  # half of them
 
 
 def test_of_very_long_texts_only_the_same_is_the_same() -> None:

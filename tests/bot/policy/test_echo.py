@@ -16,6 +16,7 @@ from bot.policy.echo import is_echo, is_said_back
         ("How is the weather in Beijing tomorrow?", "how is the weather in beijing tomorrow", True),
         ("北京明天的天气怎么样？", "北京明天的天气不怎么样，有大雨", False),
         ("你好，北京明天的天气怎么样？", "你好，北京明天的天气怎么样？", True),
+        ("请问一下，北京明天白天和晚上的天气怎么样？", "北京明天白天和晚上的天气怎么样？", False),  # 88 % of it
         ("在吗", "在吗", False),
         ("他是不是明天来北京开会", "他是明天来北京开会", False),
         ("周六的聚会改到晚上七点了吗？", "周六的聚会改到晚上七点了", False),

@@ -12,8 +12,8 @@ from msgspec import structs
 from bot.domain.chat import AssistantMessage, Message, SystemMessage, UserMessage
 from bot.domain.events import MessageReceived, Sender
 from bot.domain.segments import Mention, Quote, Text
-from bot.prompt import compose
 from bot.policy.tokens import estimate_text
+from bot.prompt import compose
 from bot.prompt.compose import (
     MAX_ASIDE,
     Forwarded,
@@ -123,7 +123,9 @@ def test_of_much_talk_the_newest_is_told_and_the_rest_counted() -> None:
     overheard = [said(f"{number} " + "长" * 200, at=False, message_id=str(number)) for number in range(20)]
     told = user_message(Question(said("hi", message_id="q")), overheard, missed=100)
     shown = len(told.sources) - 1
-    assert shown * (8 + estimate_text("19 " + "长" * 200)) <= 1500 < (shown + 1) * (8 + estimate_text("10 " + "长" * 200))
+    assert (
+        shown * (8 + estimate_text("19 " + "长" * 200)) <= 1500 < (shown + 1) * (8 + estimate_text("10 " + "长" * 200))
+    )
     assert told.sources == (*map(str, range(20 - shown, 20)), "q")
     assert told.text.splitlines()[:2] == ["[群聊记录 22:13]", f"(另有 {120 - shown} 条)"]
     huge = said("长" * 6000, at=False)

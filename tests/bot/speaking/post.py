@@ -29,11 +29,17 @@ def nobody(_action: SendMessage, _state: SendState, _reason: str) -> None:
 
 
 def build_outbox(
-    transport: Transport, store: Store, clock: Clock, *, rate: float = 0.0, tell: Tell = nobody
+    transport: Transport,
+    store: Store,
+    clock: Clock,
+    *,
+    rate: float = 0.0,
+    tell: Tell = nobody,
+    jitter: float = 0.5,
 ) -> tuple[Outbox, Queues]:
     """The outbox, and the queues under it."""
     rows = Rows(store=store, clock=clock, ids=CountingIds())
-    carrier = Carrier(transport=transport, rows=rows, clock=clock, ids=CountingIds(), rate=rate)
+    carrier = Carrier(transport=transport, rows=rows, clock=clock, ids=CountingIds(jitter), rate=rate)
     queues = Queues(rows=rows, carrier=carrier)
     return Outbox(rows=rows, carrier=carrier, queues=queues, tell=tell), queues
 

@@ -6,8 +6,8 @@ from bot.domain.actions import Attachment, Confirmed, Queued, Refused, SendMessa
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, NotConnected
 from bot.domain.segments import Picture, Text
 from bot.speaking.carrier import MAX_AGE
-from tests.bot.speaking.post import hello, office, own
-from tests.fakes import BOT, GROUP, RecordingTransport, said, until
+from tests.bot.speaking.post import build_outbox, hello, office, own
+from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, RecordingTransport, said, until
 
 
 async def test_the_row_says_sending_durably_before_the_frame_leaves() -> None:
@@ -119,6 +119,15 @@ async def test_equal_words_come_apart_where_a_pace_is_kept() -> None:
     async with office() as post:
         await post.outbox.send_all([hello("a"), hello("a")])
         assert not post.clock.slept
+
+
+@pytest.mark.parametrize(("jitter", "waited"), [(0.0, 1.4), (0.5, 2.0), (1.0, 2.6)])
+async def test_a_pause_is_up_to_thirty_percent_longer_or_shorter_by_chance(jitter: float, waited: float) -> None:
+    clock = ManualClock()
+    outbox, _ = build_outbox(RecordingTransport(), RecordingStore(), clock, jitter=jitter)
+    async with outbox.open():
+        await outbox.send_all([hello("a"), hello("b")], pauses=[0.0, 2.0])
+    assert clock.slept == [pytest.approx(waited)]
 
 
 async def test_a_failure_of_ours_is_one_unknown_send_and_the_rest_goes_on() -> None:

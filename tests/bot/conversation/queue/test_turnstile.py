@@ -3,12 +3,13 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from bot.conversation.queue.turnstile import CROWDED, GROUP, HOUR, SLOW_DOWN, USER
+from bot.conversation.queue.turnstile import GROUP, HOUR, USER
 from bot.conversation.tasks import Task
 from bot.domain.actions import React
 from bot.domain.chat import Completion, ModelRequest, UserMessage
 from bot.domain.journal import OpenTurn
 from bot.domain.traits import Rate
+from bot.policy.apologies import CROWDED, ENGLISH, SLOW_DOWN
 from bot.policy.wake import Rules, Wake
 from bot.speaking.gestures import NOT_NOW
 from bot.speaking.postbox import MAX_LINES
@@ -28,7 +29,7 @@ async def test_who_asks_too_often_is_overheard_and_told_once_an_hour_then_by_a_s
         for number in range(5):
             await house.take(said(f"question {number}", message_id=str(number)))
         await house.outbox.wait_idle()
-        assert house.transport.texts == ["ok", "ok", SLOW_DOWN]
+        assert house.transport.texts == ["ok", "ok", ENGLISH[SLOW_DOWN]]
         await until(lambda: house.transport.gestures)
         assert house.transport.gestures == [React(HERE, "3", NOT_NOW)]
         assert refusals(house) == [USER] * 3
