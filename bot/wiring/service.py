@@ -250,15 +250,20 @@ def connect(
         recoverer=build_recoverer(on, asking, answering, stages, toolset=toolset),
         catchup=build_catchup(on, stages, arrivals, transport=transport),
         doubts=Doubts(transport=transport, outbox=on.outbox, store=on.store, clock=on.clock),
-        inquiries=Inquiries(
-            transport=transport,
-            mutes=asking.mutes,
-            robots=asking.robots,
-            places=asking.places,
-            clock=on.clock,
-        ),
+        inquiries=build_inquiries(on, asking, transport),
         commands=typed,
         failures=failures,
+    )
+
+
+def build_inquiries(on: Ground, asking: Asking, transport: Server) -> Inquiries:
+    """Who asks the server where it may speak, and who is a robot."""
+    return Inquiries(
+        transport=transport,
+        mutes=asking.mutes,
+        robots=asking.robots,
+        places=asking.places,
+        clock=on.clock,
     )
 
 
