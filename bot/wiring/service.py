@@ -256,7 +256,7 @@ def connect(
     )
 
 
-def build_inquiries(on: Ground, asking: Asking, transport: Server) -> Inquiries:
+def build_inquiries(on: Ground, asking: Asking, transport: Transport) -> Inquiries:
     """Who asks the server where it may speak, and who is a robot."""
     return Inquiries(
         transport=transport,
