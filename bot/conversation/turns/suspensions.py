@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from bot.conversation.approval.approvals import Approvals
@@ -95,10 +95,14 @@ class Suspensions:
 
     def abandon(self, where: Conversation, message_id: str) -> None:
         """Give up the suspended turns of a question that was recalled."""
+        self.give_up(lambda one: (one.conversation, one.message_id) == (where, message_id))
+
+    def give_up(self, is_gone: Callable[[MessageReceived], bool]) -> None:
+        """Give up the suspended turns of these questions."""
         for turn_id, waiting in list(self._waiting.items()):
-            if (waiting.question.conversation, waiting.question.message_id) == (where, message_id):
+            if is_gone(waiting.question):
                 del self._waiting[turn_id]
-                self.supersede(where, turn_id)
+                self.supersede(waiting.question.conversation, turn_id)
                 self._approvals.close(turn_id)
 
     def supersede(self, where: Conversation, turn_id: str) -> None:
