@@ -61,6 +61,11 @@ def test_what_ends_or_asks_or_is_long_is_finished(words: str) -> None:
     assert not looks_unfinished(said(words))
 
 
+def test_eleven_characters_may_go_on_and_twelve_are_a_sentence() -> None:
+    assert looks_unfinished(said("帮我把这个表格排好看点"))
+    assert not looks_unfinished(said("帮我把这个表格排好看一点"))
+
+
 def test_a_picture_alone_is_a_beginning_and_one_with_a_question_is_none() -> None:
     picture = Picture(url="https://x.test/1")
     assert looks_unfinished(alone(picture))

@@ -209,6 +209,20 @@ async def test_a_quote_of_ones_own_words_is_part_of_it() -> None:
         assert "[引用 小明#1 的「北京明天天气」] 说错了，上海" in last(house)
 
 
+async def test_nothing_steers_after_a_stop_and_nothing_is_swallowed() -> None:
+    thought = Thought(words("never"))
+    async with hall(thought, words("短的"), steers=True) as house:
+        await ask_while(
+            house,
+            thought,
+            said("别说了", message_id="s"),
+            said("换一个短的吧。", message_id="n"),
+            said("快点", at=False),
+        )
+        assert house.store.of("turn_steered") == []
+        assert house.transport.texts == ["短的"]
+
+
 async def test_lines_follow_each_other_each_close_behind_the_last() -> None:
     thought = Thought(words("no"))
     async with hall(thought, words("yes"), steers=True) as house:

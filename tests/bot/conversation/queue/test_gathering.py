@@ -202,6 +202,16 @@ async def test_his_last_lines_before_belong_to_a_question_and_nobody_else_reads_
         assert house.overheard() == ["太早", "别人的", "[图片]"]
 
 
+async def test_what_he_said_twenty_seconds_before_belongs_to_it_and_nothing_older() -> None:
+    async with porch() as house:
+        house.says("太早", at=False)
+        await house.clock.advance(0.5)
+        house.says("还行", at=False)
+        await house.clock.advance(BACK)
+        house.says("这个怎么说？")
+        assert await house.asked() == [["还行", "这个怎么说？"]]
+
+
 async def test_three_lines_before_a_question_belong_to_it_at_most() -> None:
     async with porch() as house:
         for words in ("一", "二", "三", "四"):
