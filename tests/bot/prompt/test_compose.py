@@ -120,11 +120,11 @@ def test_quotes_and_mentions_among_others_have_names() -> None:
 
 
 def test_of_much_talk_the_newest_is_told_and_the_rest_counted() -> None:
-    overheard = [said(f"{number} " + "长" * 200, at=False, message_id=str(number)) for number in range(20)]
+    overheard = [said(f"{number} " + "长" * 190, at=False, message_id=str(number)) for number in range(20)]
     told = user_message(Question(said("hi", message_id="q")), overheard, missed=100)
     shown = len(told.sources) - 1
     assert (
-        shown * (8 + estimate_text("19 " + "长" * 200)) <= 1500 < (shown + 1) * (8 + estimate_text("10 " + "长" * 200))
+        shown * (8 + estimate_text("19 " + "长" * 190)) <= 1500 < (shown + 1) * (8 + estimate_text("10 " + "长" * 190))
     )
     assert told.sources == (*map(str, range(20 - shown, 20)), "q")
     assert told.text.splitlines()[:2] == ["[群聊记录 22:13]", f"(另有 {120 - shown} 条)"]
