@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
-from adapters.storage.moments import between
+from adapters.storage.moments import SLACK, id_at
 from adapters.storage.tables import runs, sends, speakers, turns, usage, verdicts
 from bot.domain.books import DaySum, Taker, UsageSum
 from bot.domain.drafts import draft_of
@@ -23,9 +23,8 @@ PUBLISHED = (SendState.PUBLISHED, SendState.REWORDED)
 def day(connection: Connection, since: float, until: float, where: Conversation | None) -> DaySum:
     """What happened from then on, before `until`: there, or in all."""
     heard = select(func.max(verdicts.c.id)).where(verdicts.c.at >= since, verdicts.c.at < until)
-    then = between(connection, turns.c.opened, since, until)
-    opened = select(turns.c.turn_id).where(*then)
     used = [usage.c.at >= since, usage.c.at < until]
+    opened = select(turns.c.turn_id).where(*_then(connection, since, until, used))
     if where is not None:
         heard = heard.where(verdicts.c.conversation == str(where))
         opened = opened.where(turns.c.conversation == str(where))
@@ -54,6 +53,26 @@ def day(connection: Connection, since: float, until: float, where: Conversation 
         people=_people(connection, used),
         groups=_groups(connection, used),
         published=_published(connection, opened),
+    )
+
+
+def _then(
+    connection: Connection, since: float, until: float, used: list[ColumnElement[bool]]
+) -> tuple[ColumnElement[bool], ...]:
+    """That a turn was opened then. Where the clock jumped, the times of turns do not say between
+    which ids they are, but those of requests have an index: no turn that asked a model is missed.
+    """
+    asked = turns.c.turn_id.in_(select(usage.c.turn_id).where(*used))
+    low, high = connection.execute(
+        select(func.min(turns.c.id), func.max(turns.c.id)).where(asked)
+    ).one()
+    first = id_at(connection, turns.c.opened, since - SLACK)
+    last = id_at(connection, turns.c.opened, until + SLACK)
+    return (
+        turns.c.opened >= since,
+        turns.c.opened < until,
+        turns.c.id >= (first if low is None else min(first, low)),
+        turns.c.id < (last if high is None else max(last, high + 1)),
     )
 
 

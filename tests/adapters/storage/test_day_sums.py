@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import pytest
+from msgspec.structs import replace
+
 from adapters.storage.batches import EntryBatches
 from adapters.storage.books import spent
 from adapters.storage.database import Database
 from adapters.storage.day_sums import day
 from bot.domain.books import DaySum, Taker
 from bot.domain.journal import Judged, MemberNumbered, SendChanged, SendState
-from tests.adapters.storage.entries import NOW, read
+from tests.adapters.storage.entries import NOW, closing, opening, put, read, step
 from tests.adapters.storage.test_books import ELSEWHERE, drafted, whole, write
-from tests.fakes import GROUP
+from tests.fakes import GROUP, said
 
 
 def test_a_day_counts_what_usage_counts_and_nothing_of_elsewhere(batches: EntryBatches, database: Database) -> None:
@@ -29,3 +32,17 @@ def test_a_day_tells_by_whom_its_drafts_were_published(batches: EntryBatches, da
     write(batches, *whole(), *drafted(), changed)
     assert read(database, day, 0.0, 1e12, GROUP).published == (("主人(999)", 2), ("控制台", 1))
     assert read(database, day, 0.0, NOW - 100, None).published == ()
+
+
+@pytest.mark.parametrize("jump", [-48 * 3600.0, 48 * 3600.0])
+def test_a_clock_that_was_days_off_for_a_while_hides_no_turn_of_the_day(
+    batches: EntryBatches, database: Database, jump: float
+) -> None:
+    ahead = [0.0] * 4 + [jump] * 9 + [0.0] * 3
+    for number, off in enumerate(ahead):
+        at = NOW + number + off
+        opened = replace(opening(f"t{number}", said("?", message_id=f"m{number}")), at=at)
+        batches.write(put(opened, step(f"t{number}", 1), at=at))
+        batches.write(put(replace(closing(opened), at=at), at=at))
+    assert read(database, day, NOW - 60, NOW + 60, None).answered == 7
+    assert read(database, day, NOW + jump - 60, NOW + jump + 60, None).answered == 9
