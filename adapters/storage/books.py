@@ -14,6 +14,7 @@ from adapters.storage.day_sums import PUBLISHED, day
 from adapters.storage.reads import NOWHERE, Reading
 from adapters.storage.reads import places as names_in
 from adapters.storage.tables import (
+    PAYER,
     audit,
     chosen,
     messages,
@@ -130,7 +131,7 @@ def spent(
         func.coalesce(func.sum(usage.c.completion), 0),
         func.coalesce(func.sum(usage.c.cost), 0.0),
         func.count() - func.count(usage.c.cost),
-    ).where(usage.c.at >= since)
+    ).where(usage.c.at >= since, usage.c.step != PAYER)
     if where is not None:
         query = query.where(usage.c.conversation == str(where))
     if asker is not None:

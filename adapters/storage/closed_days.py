@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, and_, case, func, insert, literal, select
 
-from adapters.storage.tables import day_usage, turns, usage
+from adapters.storage.tables import PAYER, day_usage, turns, usage
 
 LATE = 2 * 3600.0  # seconds after midnight
 
@@ -47,7 +47,7 @@ def _add_up(connection: Connection, day: float, end: float) -> None:
             case((is_theirs, usage.c.asker), else_=0).label("asker"),
             *(usage.c[name] for name in ("model", "prompt", "completion", "cached", "cost")),
         )
-        .where(usage.c.at >= day, usage.c.at < end)
+        .where(usage.c.at >= day, usage.c.at < end, usage.c.step != PAYER)
         .subquery()
     )
     by = theirs.c.conversation, theirs.c.asker, theirs.c.model

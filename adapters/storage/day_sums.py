@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from adapters.storage.moments import SLACK, id_at
-from adapters.storage.tables import runs, sends, speakers, turns, usage, verdicts
+from adapters.storage.tables import PAYER, runs, sends, speakers, turns, usage, verdicts
 from bot.domain.books import DaySum, Taker, UsageSum
 from bot.domain.drafts import draft_of
 from bot.domain.events import Conversation
@@ -23,7 +23,7 @@ PUBLISHED = (SendState.PUBLISHED, SendState.REWORDED)
 def day(connection: Connection, since: float, until: float, where: Conversation | None) -> DaySum:
     """What happened from then on, before `until`: there, or in all."""
     heard = select(func.max(verdicts.c.id)).where(verdicts.c.at >= since, verdicts.c.at < until)
-    used = [usage.c.at >= since, usage.c.at < until]
+    used = [usage.c.at >= since, usage.c.at < until, usage.c.step != PAYER]
     opened = select(turns.c.turn_id).where(*_then(connection, since, until, used))
     if where is not None:
         heard = heard.where(verdicts.c.conversation == str(where))

@@ -26,6 +26,8 @@ from sqlalchemy import (
     case,
     delete,
     func,
+    insert,
+    literal,
     or_,
     select,
     text,
@@ -40,6 +42,7 @@ from adapters.storage.retention import LONGEST_DAY
 from adapters.storage.rows import SEGMENTS
 from adapters.storage.tables import (
     BY_TURN,
+    PAYER,
     audit,
     chosen,
     day_usage,
@@ -108,6 +111,7 @@ def forget_group(
 def erase_user(connection: Connection, user: int, *, now: float) -> dict[str, int]:
     """Delete all rows of a person, in the transaction that is open; how many of each table."""
     named = f"%({user})%"
+    _note_payers(connection, now)
     _claim_turns(connection, user)
     whose = _Whose(
         f"%:private:{user}",
@@ -130,7 +134,21 @@ def erase_user(connection: Connection, user: int, *, now: float) -> dict[str, in
 
 def erase_group(connection: Connection, group: int, *, now: float) -> dict[str, int]:
     """Delete all rows of a group, in the transaction that is open; how many of each table."""
+    _note_payers(connection, now)
     return _erase(connection, _Whose(f"%:group:{group}"), now)
+
+
+def _note_payers(connection: Connection, now: float) -> None:
+    """Whose the turns are that go on: what one that is erased takes from now on is still theirs,
+    until the day has ended.
+    """
+    asker = case((turns.c.uncalled, 0), else_=turns.c.asker)
+    nothing = [literal(0).label(name) for name in ("prompt", "completion", "cached", "reasoning")]
+    of = turns.c.turn_id, literal(PAYER), turns.c.conversation, asker, literal("")
+    payers = select(*of, *nothing, literal(0.0), literal(now)).where(turns.c.closed.is_(None))
+    names = "turn_id", "step", "conversation", "asker", "model"
+    tokens = "prompt", "completion", "cached", "reasoning", "cost", "at"
+    connection.execute(insert(usage).from_select([*names, *tokens], payers))
 
 
 def _blank(connection: Connection, whose: _Whose) -> int:
@@ -219,6 +237,8 @@ def _erase(connection: Connection, whose: _Whose, now: float) -> dict[str, int]:
         table.name: connection.execute(delete(table).where(rows)).rowcount
         for table, rows in conditions.items()
     }
+    there = usage.c.turn_id.in_(every_turn)  # who pays for these, they say themselves
+    connection.execute(delete(usage).where(usage.c.step == PAYER, there))
     gone[messages.name] += blanked
     return gone | drop(connection, rows(memories, *whose.memories))
 

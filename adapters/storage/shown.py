@@ -20,6 +20,7 @@ from adapters.storage.day_sums import day
 from adapters.storage.failures import words
 from adapters.storage.reads import readable
 from adapters.storage.tables import (
+    PAYER,
     day_usage,
     messages,
     runs,
@@ -143,7 +144,9 @@ def costs(connection: Connection, since: float, by: str) -> tuple[CostSum, ...]:
     found += [
         CostSum(str(row[0]), sum_of(row))
         for row in connection.execute(
-            select(usage.c[by], *totals(usage)).where(usage.c.at >= begin).group_by(usage.c[by])
+            select(usage.c[by], *totals(usage))
+            .where(usage.c.at >= begin, usage.c.step != PAYER)
+            .group_by(usage.c[by])
         )
     ]
     whole: dict[str, UsageSum] = {}
@@ -170,9 +173,12 @@ def _called(connection: Connection, by: str, names: Sequence[str]) -> dict[str, 
 def _open_days(connection: Connection, begin: float) -> list[CostSum]:
     """The days since then, one after the other; those without use are not there."""
     told = []
-    while first := connection.scalar(select(func.min(usage.c.at)).where(usage.c.at >= begin)):
+    asked = usage.c.step != PAYER
+    while first := connection.scalar(
+        select(func.min(usage.c.at)).where(usage.c.at >= begin, asked)
+    ):
         day_, begin = midnight(first), midnight(first, later=1)
-        query = select(*totals(usage)).where(usage.c.at >= day_, usage.c.at < begin)
+        query = select(*totals(usage)).where(usage.c.at >= day_, usage.c.at < begin, asked)
         told.append(CostSum(str(day_), sum_of(connection.execute(query).one())))
     return told
 

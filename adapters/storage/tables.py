@@ -201,6 +201,10 @@ usage = table(
     Index("usage_by_turn_id", "turn_id"),
     Index("usage_by_time", "at"),
 )
+PAYER = 1 - 2**31
+"""The step of a row that says only whose a turn was that was erased before it took anything; it is
+no request.
+"""
 
 requests = table(
     "requests",

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import pytest
+from msgspec.structs import replace
 from sqlalchemy import select
 
+from adapters.storage import books
 from adapters.storage.batches import EntryBatches
 from adapters.storage.closed_days import LATE, add_up, midnight
 from adapters.storage.database import Database
-from adapters.storage.erasure import forget_user
-from adapters.storage.tables import day_usage
-from bot.domain.chat import Usage
+from adapters.storage.day_sums import day
+from adapters.storage.erasure import forget_group, forget_user
+from adapters.storage.retention import LONGEST_DAY
+from adapters.storage.shown import costs
+from adapters.storage.tables import PAYER, day_usage, usage
+from bot.domain.books import TakenSum
+from bot.domain.chat import Usage, UserMessage
 from bot.domain.journal import UsageAdded
-from tests.adapters.storage.entries import NOW, opening, put
+from tests.adapters.storage.entries import NOW, closing, opening, put
+from tests.adapters.storage.test_books import ELSEWHERE
 from tests.fakes import GROUP, said
+
+USER = 12345
 
 TODAY = midnight(NOW)
 TUESDAY, MONDAY, SUNDAY = (midnight(NOW, later=-days) for days in (1, 2, 3))
@@ -61,3 +72,38 @@ def test_a_day_is_over_when_what_was_put_late_is_written(batches: EntryBatches, 
     batches.write(put(opening("a"), took("a", TUESDAY)))
     assert close(batches, TODAY + LATE - 1) == 0
     assert close(batches, TODAY + LATE) == 1
+
+
+@pytest.mark.parametrize("forget", [forget_user, forget_group])
+def test_what_a_run_takes_that_was_erased_before_its_first_request_is_still_whoever_asked(
+    batches: EntryBatches, database: Database, forget: Callable[..., dict[str, int]]
+) -> None:
+    """Also where the turn is another's who was told of them, or nobody's; and no row counts as a request."""
+    told = replace(opening("t-told", said("?", user=778)), user=UserMessage(f"[群聊记录]\n某({USER}): x"))
+    uncalled = replace(opening("t-uncalled", said("!", user=USER)), uncalled=True)
+    stays = opening("t-stays", said("?", user=779, where=ELSEWHERE))
+    batches.write(put(opening("t-own", said("?", user=USER)), told, uncalled, stays, took("t-stays", NOW)))
+    with database.reading() as connection:
+        before = set(books.taken(connection, NOW - 1, NOW)), books.spent(connection, NOW - 1, None, None)
+    batches.close()
+    whom = USER if forget is forget_user else GROUP.session_id
+    assert forget(database, whom, now=lambda: NOW)["usage"] == 0
+    with database.reading() as connection:
+        sums = {one for one in books.taken(connection, NOW - 1, NOW) if one.tokens or one.cost}
+        assert (sums, books.spent(connection, NOW - 1, None, None)) == before
+        assert [row.usage.requests for row in costs(connection, NOW - 1, "asker")] == [before[1].requests]
+        assert [row.usage.requests for row in costs(connection, NOW - 1, "day")] == [before[1].requests]
+        assert sum(used.requests for _, used in day(connection, NOW - 1, NOW + 1, None).models) == before[1].requests
+        assert set(connection.scalars(select(usage.c.turn_id).where(usage.c.step == PAYER))) == {
+            "t-own",
+            "t-told",
+            "t-uncalled",
+        }
+    batches.write(put(*(took(one, NOW) for one in ("t-own", "t-told", "t-uncalled", "t-stays")), closing(stays)))
+    with database.reading() as connection:
+        after = {one for one in books.taken(connection, NOW - 1, NOW) if one.tokens or one.cost}
+        own, other, nobody = (TakenSum(GROUP, who, 15, 0.5) for who in (USER, 778, 0))
+        assert {own, other, nobody, TakenSum(ELSEWHERE, 779, 30, 1.0)} <= after
+    assert batches.run(lambda connection: add_up(connection, now=NOW + LONGEST_DAY + 86_400))
+    with database.reading() as connection:
+        assert set(connection.scalars(select(day_usage.c.model))) == {"demo"}
