@@ -1,5 +1,5 @@
-"""The traffic of a group in which the bot is a shadow: drafts, an owner who publishes them, a friend request; and what
-must hold of them in the end.
+"""The traffic of a group in which the bot is a shadow: drafts, an owner who publishes them, a friend request, an
+invite; and what must hold of them in the end.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from tests.torture.evidence import Evidence, Verdict
 from tests.torture.oracle import unsound
 from tests.torture.stage import ONE, PATIENCE, Stage
 
-OWNER, ASKER = 30009, 30010
+OWNER, ASKER, INVITER = 30009, 30010, 30011
+ELSEWHERE = 4545  # the group of the invite
+PETITIONS = ("1", "2")  # their numbers, in the order in which they come
 SETTINGS: dict[str, Any] = {"bot_owners": [OWNER], "bot_new_group": "live", "bot_send_rate": 0.0}
 SHOWN = re.compile(r"\[草稿 D(\d+) .*?\n  A:(q\d+)\n", re.DOTALL)
 SAID = re.compile(r"[AB]:(q\d+)")
@@ -26,7 +28,7 @@ DONE = ("发出去了", "改好发出去了")
 
 
 class Requests(dict[str, Any]):
-    """The friend requests of the server; how often each was answered."""
+    """The friend requests and invites of the server; how often each was answered."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,6 +67,9 @@ class DraftingStage(Stage):
         await self.simulator.incidents.befriend(Person(ASKER, "asker"), "hi")
         await self._wait(lambda texts: any(text.startswith("#R1 ") for text in texts))
         await self._say("同意 R1", "R1 ")
+        await self.simulator.incidents.invite(Person(INVITER, "inviter"), ELSEWHERE)
+        await self._wait(lambda texts: any(text.startswith("#R2 ") for text in texts))
+        await self._say("同意 R2", "R2 ")
         await self._publish(await self._drafted("plain"))
 
     async def while_dead(self) -> None:
@@ -87,8 +92,9 @@ class DraftingStage(Stage):
         await self.lives[-1].settle()
         for token in [token for token in self._shown() if not self._is_said(token)]:
             await self._publish(token, changed=self.wishes.wanted.get(token) == f"B:{token}")
-        if self._told("#R1 ") and not self._told("R1 "):
-            await self._say("同意 R1", "R1 ", "没有编号为 R1")
+        for number in PETITIONS:
+            if self._told(f"#R{number} ") and not self._told(f"R{number} "):
+                await self._say(f"同意 R{number}", f"R{number} ", f"没有编号为 R{number}")
         await self._drafted("last")
 
     async def _drafted(self, kind: str) -> str:
@@ -145,7 +151,8 @@ def judge_drafts(evidence: Evidence, wishes: Wishes) -> Verdict:
         for flag, times in wishes.requests.answered.items()
         if times > 1
     )
-    if any(one.text.startswith("R1 已同意") for one in evidence.delivered) and not wishes.requests.answered:
+    granted = {number for number in PETITIONS for one in evidence.delivered if one.text.startswith(f"R{number} 已同意")}
+    if len(granted) > len(wishes.requests.answered):
         verdict.complaints.append("a request that was granted was never answered")
     return verdict
 

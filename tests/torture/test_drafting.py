@@ -19,9 +19,12 @@ SAID = SentMessage(2, (text("A:q1"),), group_id=ONE)
 DONE = SentMessage(3, (text("D1 发出去了。"),), user_id=OWNER)
 
 
-def complaints(*delivered: SentMessage, wanted: bool = True, prompt: str = "", sends: Any = ()) -> list[str]:
+def complaints(
+    *delivered: SentMessage, wanted: bool = True, prompt: str = "", sends: Any = (), answered: tuple[str, ...] = ()
+) -> list[str]:
     asked = Asked(f"{ACCOUNT}:group:{ONE}", "last", "q2", 0, ({"role": "user", "content": prompt},))
     wishes = Wishes({"q1": "A:q1"} if wanted else {})
+    wishes.requests.answered.update(answered)
     journal = Journal()
     journal.integrity, journal.sends = "ok", list(sends)
     evidence = Evidence(
@@ -58,3 +61,11 @@ def test_what_is_not_published_is_lost_unless_nobody_knows() -> None:
     assert complaints(SHOWN, sends=[row], prompt="A:q1") == []
     assert complaints(SHOWN, wanted=False) == []
     assert len(complaints(SHOWN, wanted=False, prompt="A:q1")) == 1
+
+
+def test_a_request_or_an_invite_is_answered_once_if_it_was_granted() -> None:
+    friend, invite = (SentMessage(4, (text(f"R{number} 已同意。"),), user_id=OWNER) for number in (1, 2))
+    assert complaints(friend, invite, wanted=False, answered=("f", "g")) == []
+    assert complaints(friend, wanted=False, answered=("f", "g")) == []  # the owner had not heard of it yet
+    assert len(complaints(friend, invite, wanted=False, answered=("f",))) == 1
+    assert len(complaints(friend, invite, wanted=False, answered=("f", "g", "g"))) == 1
