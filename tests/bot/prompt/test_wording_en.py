@@ -11,3 +11,4 @@ def test_the_rules_name_every_heading() -> None:
     assert fields == {"name", "own", "earlier", "record", "forwarded", "question", "added", "now", "recalled", "notes"}
     assert WORDS.language == "en"
     assert not is_chinese(WORDS.rules)
+    assert len(WORDS.rules.splitlines()) == 10  # a rule is a line, however it is folded in the file
