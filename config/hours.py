@@ -54,7 +54,7 @@ def zone(value: str) -> str:
     """A time zone as TZ names it. The C library would take any other text for UTC, silently."""
     text = value.strip()
     name = text.removeprefix(":")
-    if not name or name == "UTC" or RULE.fullmatch(name) or Path(name).is_file():
+    if not name or name == "UTC" or RULE.fullmatch(name) or (name[0] == "/" and Path(name).is_file()):
         return text
     try:
         ZoneInfo(name)

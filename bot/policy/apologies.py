@@ -38,6 +38,7 @@ WITHOUT_TRACE: Final = frozenset(TRACE.sub("", line) for line in OURS)
 ASK_AGAIN: Final = frozenset((SORRY, LOST, ENGLISH[SORRY], ENGLISH[LOST]))
 CJK: Final = re.compile(r"[\u3400-\u9fff]")
 LATIN: Final = re.compile(r"[A-Za-z]")
+ADDRESS: Final = re.compile(r"https?://\S+")  # of no language: people send links without a word
 FEW: Final = 8  # letters: "ok?" is said in every language
 
 
@@ -50,7 +51,8 @@ def apology(question: MessageReceived, words: str) -> SendMessage:
 def in_language(words: str, question: MessageReceived) -> str:
     """One of our lines in the language of a question, or of its asker's name and group."""
     asked = "".join(part.text for part in question.segments if isinstance(part, Text))
-    names = "" if len(LATIN.findall(asked)) >= FEW else question.sender.name + question.group_name
+    letters = LATIN.findall(ADDRESS.sub("", asked))
+    names = "" if len(letters) >= FEW else question.sender.name + question.group_name
     return words if CJK.search(asked + names) else ENGLISH[words]
 
 

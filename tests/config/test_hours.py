@@ -28,6 +28,6 @@ def test_a_time_of_day_is_in_seconds_after_midnight_and_nothing_is_never() -> No
 def test_a_time_zone_is_a_name_a_rule_or_a_file_and_nothing_else_is_taken_for_utc_in_silence() -> None:
     for text in ("", "UTC", "Asia/Shanghai", ":Asia/Shanghai", "CST-8", "<+08>-8", f":{__file__}"):
         assert zone(text) == text
-    for wrong in ("Asia/Shangai", "Asia", "CST", "-7?x", "../x", "+8"):
+    for wrong in ("Asia/Shangai", "Asia", "CST", "-7?x", "../x", "+8", "pyproject.toml"):
         with pytest.raises(Wrong, match="Asia/Shanghai"):
             zone(wrong)

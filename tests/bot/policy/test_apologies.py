@@ -27,6 +27,8 @@ def test_a_line_is_in_the_language_of_the_question_or_of_who_asked() -> None:
     assert told("What is the weather like?", "小明") == ENGLISH[SORRY]
     assert told("今天天气怎么样", "Ann") == SORRY
     assert (told("ok?", "Ann"), told("ok?", "小明")) == (ENGLISH[SORRY], SORRY)
+    link = "https://www.example.com/video/BV1xx411"
+    assert (told(link, "小明"), told(link, "Ann")) == (SORRY, ENGLISH[SORRY])
     assert is_apology(apology(said("What is the weather like?"), LOST))
 
 
