@@ -54,7 +54,8 @@ def zone(value: str) -> str:
     """A time zone as TZ names it. The C library would take any other text for UTC, silently."""
     text = value.strip()
     name = text.removeprefix(":")
-    if not name or name == "UTC" or RULE.fullmatch(name) or (name[0] == "/" and Path(name).is_file()):
+    is_file = name.startswith("/") and Path(name).is_file()
+    if not name or name == "UTC" or RULE.fullmatch(name) or is_file:
         return text
     try:
         ZoneInfo(name)
