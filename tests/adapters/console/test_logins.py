@@ -65,3 +65,15 @@ def test_links_that_nobody_uses_do_not_pile_up() -> None:
     last = [logins.invite() for _ in range(MOST)][-1]
     assert logins.by_code(first, "here") is None
     assert logins.by_code(last, "here")
+
+
+def test_whoever_logs_all_out_lets_no_link_in_either_and_a_login_that_is_over_is_kept_no_longer() -> None:
+    clock, kept = ManualClock(), [""]
+    logins = Logins(TOKEN, clock=clock, keep=kept.append)
+    logins.by_token(TOKEN, "here")
+    clock.time += IDLE + 1
+    logins.by_token(TOKEN, "there")
+    assert [one["address"] for one in json.loads(kept[-1]).values()] == ["there"]
+    code = logins.invite()
+    assert logins.end_all() == 1
+    assert logins.by_code(code, "here") is None

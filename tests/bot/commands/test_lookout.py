@@ -54,8 +54,9 @@ async def test_a_model_three_times_as_dear_for_a_token_as_yesterday_is_told_once
     dear = UsageSum(3 * ENOUGH, 1800, 0, 200, 6.0)
     long = UsageSum(ENOUGH, 9000, 0, 1000, 4.0)
     few, unpriced = UsageSum(ENOUGH - 1, 900, 0, 100, 9.0), UsageSum(ENOUGH, 900, 0, 100, 9.0, 1)
-    before = day(a=was, b=was, c=was, d=was, e=few, g=was)
-    today = day(a=dear, b=more, c=few, d=unpriced, e=dear, f=dear, g=long)
+    hardly, free = UsageSum(ENOUGH - 1, 900, 0, 100, 0.1), UsageSum(ENOUGH, 900, 0, 100, 0.0)
+    before = day(a=was, b=was, c=was, d=was, e=hardly, g=was, h=free)
+    today = day(a=dear, b=more, c=few, d=unpriced, e=dear, f=dear, g=long, h=dear)
     told = await Tower(days=(today, before, today, before)).look(3)
     assert [line.partition("，")[0] for line in told] == [
         "price of a: a 今天每个 token 的花费是昨天的 3.0 倍",
