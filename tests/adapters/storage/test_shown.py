@@ -63,7 +63,8 @@ def test_costs_of_closed_days_and_of_today_are_one_sum(batches: EntryBatches, da
     write(batches, opening("a"), opening("b", said("?", where=ELSEWHERE, user=888)), *taken)
 
     named = MemberNumbered(conversation=ELSEWHERE, number=1, user_id=888, name="小红")
-    write(batches, named, MessageObserved(replace(said("!", where=ELSEWHERE), group_name="学习群"), overheard=True))
+    for group in ("旧名", "学习群"):
+        write(batches, named, MessageObserved(replace(said("!", where=ELSEWHERE), group_name=group), overheard=True))
     for by, called in (("conversation", ["学习群", ""]), ("asker", ["小红", ""]), ("model", ["", ""])):
         assert [one.called for one in read(database, costs, yesterday, by)] == called
 

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from adapters.storage import turn_rows
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
+from adapters.storage.moments import SLACK
 from adapters.storage.turn_rows import rows
 from bot.domain.books import UsageSum
 from bot.domain.journal import Entry, Judged, MessageObserved
@@ -99,6 +100,25 @@ def test_what_is_rare_is_looked_for_page_by_page_in_its_order(
         page = read(database, rows, TurnQuery(asker=5, turn=page.next[0], verdict=page.next[1]))
     told.append([one.turn_id or one.message_id for one in page.rows])
     assert told == [["s22", "t20"], [], ["s3", "t1"]]
+
+
+def test_what_is_rare_is_looked_for_in_the_time_that_was_asked_about_alone(
+    batches: EntryBatches, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn_rows, "WALK", 3)
+    late = NOW + 12 * SLACK
+    for number in range(30):
+        at = late - SLACK / 2 if number == 25 else NOW + number * SLACK / 2
+        batches.write(put(*asked(f"t{number}", at, user=5 if number in {2, 20, 25} else 6), at=at))
+    told, pages, query = list[str](), 1, TurnQuery(asker=5, since=NOW + 9 * SLACK, until=late)
+    while True:
+        page = read(database, rows, query)
+        told += [one.turn_id for one in page.rows]
+        if page.next is None:
+            break
+        pages, query = pages + 1, replace(query, turn=page.next[0], verdict=page.next[1])
+    assert told == ["t25", "t20"]
+    assert pages <= 4
 
 
 @pytest.mark.parametrize("query", [TurnQuery(), TurnQuery(asker=5)])
