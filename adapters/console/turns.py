@@ -233,7 +233,7 @@ def _filters(query: TurnQuery) -> dict[str, Any]:
         "model": query.model,
         "since": minute(query.since) if query.since else "",
         "until": minute(query.until) if query.until else "",
-        "cost": query.cost or "",
+        "cost": f"{query.cost:f}".rstrip("0").rstrip(".") if query.cost else "",
     }
 
 

@@ -34,6 +34,8 @@ async def test_rows_say_who_asked_what_how_it_ended_and_lead_to_the_trace() -> N
         query = place.journal.queries[-1]
         assert (query.until - query.since, query.cost) == (9 * 3600 + 55 * 60, 0.05)
         assert "since=2026-11-23T14%3A05&amp;until=2026-11-24T00%3A00&amp;cost=0.05&amp;turn=7" in text
+        for cost in ("0.00005", "100000"):  # as it was typed, on the next page, too
+            assert f"cost={cost}&amp;turn=7" in (await place.ask("GET", f"/turns?cost={cost}"))[1]
         await place.ask("GET", "/turns?since=evil&until=99999-01-01&cost=1e400")
         assert place.journal.queries[-1] == TurnQuery()
         await place.ask("GET", "/turns?outcome=evil&asker=x&turn=-1&verdict=9")
