@@ -47,5 +47,6 @@ async def memory(
             answer = await notebook.listed(context, about=about)
         case _:
             answer = await notebook.forget(context, text)
-    # What it was asked with goes when that is recalled, from the call, too.
-    return ToolResult(answer, sources=context.asked)
+    # What it was asked with goes when that is recalled, from the call, too; and so do facts.
+    sources = tuple(dict.fromkeys((*context.asked, *answer.sources)))
+    return ToolResult(answer.text, sources=sources)

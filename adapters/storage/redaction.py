@@ -57,7 +57,9 @@ def _redact_calls(
     row_id: int,
     ids: frozenset[str],
 ) -> None:
-    """Rewrite the results of a turn's calls that told these, and what the calls were given."""
+    """Rewrite the results of a turn's calls that told these, what the calls were given, and what
+    a subagent's model said for one of them.
+    """
     execute(Statement.FIND_RESULTS, {"id": row_id})
     for result_id, turn_id, step, call_id, text in cursor.fetchall():
         result = _as(ToolMessage, text)
@@ -65,6 +67,8 @@ def _redact_calls(
             continue
         told = codec.write(replace(result, content=RECALLED))
         execute(Statement.REWRITE_RESULT, {"id": result_id, "result": told})
+        run = f"{turn_id}/{step}/{call_id}"  # as a subagent's is called (engine/subagents.py)
+        execute(Statement.FORGET_REQUESTS, {"turn_id": turn_id, "run": run})
         execute(Statement.FIND_STEPS, {"turn_id": turn_id, "step": step})
         for step_id, words in cursor.fetchall():
             if (message := _as(AssistantMessage, words)) is not None:

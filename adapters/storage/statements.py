@@ -91,6 +91,7 @@ class Statement(IntEnum):
     REWRITE_RESULT = 994
     FIND_STEPS = 995
     REWRITE_STEP = 996
+    FORGET_REQUESTS = 997
 
     @property
     def place(self) -> int:
@@ -289,8 +290,9 @@ SQL = {
         SELECT id, turn_id, step, call_id, result FROM tool_calls
         WHERE result IS NOT NULL AND turn_id = (SELECT turn_id FROM turns WHERE id = :id)""",
     Statement.REWRITE_RESULT: "UPDATE tool_calls SET result = :result WHERE id = :id",
-    Statement.FIND_STEPS: """
-        SELECT id, message FROM steps WHERE turn_id = :turn_id AND step = :step""",
+    Statement.FIND_STEPS: "SELECT id, message FROM steps WHERE turn_id = :turn_id AND step = :step",
+    Statement.FORGET_REQUESTS: """
+        UPDATE requests SET message = NULL WHERE turn_id = :turn_id AND run = :run""",
     Statement.REWRITE_STEP: "UPDATE steps SET message = :message WHERE id = :id",
     Statement.REWRITE_TURN: """UPDATE turns SET "user" = :user, round = :round WHERE id = :id""",
     # A summary that a rewritten round went into is given up, and the latest rounds are told again.
@@ -326,8 +328,7 @@ SQL = {
         FROM (SELECT max(id) AS id FROM turns WHERE turn_id = :turn_id) AS newest
         LEFT JOIN turns ON turns.id = newest.id""",
     # What is reserved for a request under way stands at a step below 0.
-    Statement.DROP_RESERVED: """
-        DELETE FROM usage WHERE turn_id = :turn_id AND step = :step""",
+    Statement.DROP_RESERVED: "DELETE FROM usage WHERE turn_id = :turn_id AND step = :step",
     Statement.CLOSE_TURN: """
         UPDATE turns SET round = :round, closed = :at
         WHERE id = (SELECT max(id) FROM turns WHERE turn_id = :turn_id)""",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Protocol
 
+from msgspec import Struct
+
 from bot.domain.events import Conversation
 from bot.domain.memories import Kind, StoredFact, Visibility
 from bot.domain.tool import ToolContext
@@ -34,25 +36,34 @@ class Memories(Protocol):
         ...
 
 
+class Noted(Struct, frozen=True):
+    """An answer of the notebook, for the model, and the ids of the messages of its conversation
+    whose words it tells.
+    """
+
+    text: str
+    sources: tuple[str, ...] = ()
+
+
 class Notebook(Protocol):
     """The facts a run may write, look up and have forgotten, each by its rights; `about` is `me`,
-    `here` or a person's `#n`. All raise InvalidArguments, ToolDenied; they answer for the model.
+    `here` or a person's `#n`. All raise InvalidArguments, ToolDenied.
     """
 
     async def write(
         self, context: ToolContext, text: str, *, about: str, kind: Kind, told: Visibility
-    ) -> str:
+    ) -> Noted:
         """Remember a fact; what is kept, in words."""
         ...
 
-    async def search(self, context: ToolContext, words: str) -> str:
+    async def search(self, context: ToolContext, words: str) -> Noted:
         """The facts that have these words, a line each."""
         ...
 
-    async def listed(self, context: ToolContext, *, about: str) -> str:
+    async def listed(self, context: ToolContext, *, about: str) -> Noted:
         """All facts about a person or this conversation, a line each."""
         ...
 
-    async def forget(self, context: ToolContext, memory_id: str) -> str:
+    async def forget(self, context: ToolContext, memory_id: str) -> Noted:
         """Have a fact forgotten, by the id that the other answers name."""
         ...

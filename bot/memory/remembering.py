@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -25,7 +25,7 @@ from bot.domain.memories import (
     StoredFact,
     Visibility,
 )
-from bot.domain.notebook import Memories
+from bot.domain.notebook import Memories, Noted
 from bot.domain.persons import find_person
 from bot.domain.ports import Clock, Ids, Store
 from bot.domain.suspension import Suspend
@@ -138,7 +138,7 @@ class Remembering:
 
     async def write(
         self, context: ToolContext, text: str, *, about: str, kind: Kind, told: Visibility
-    ) -> str:
+    ) -> Noted:
         """Remember a fact; what is kept, in words.
 
         Raises InvalidArguments, ToolDenied; Suspend for what is to be known everywhere and others'
@@ -170,15 +170,15 @@ class Remembering:
                 sources=context.asked,
             )
         )
-        return f"remembered: {self._line(kept, where)} [{kept.memory_id}]"
+        return Noted(f"remembered: {self._line(kept, where)} [{kept.memory_id}]", kept.sources)
 
-    async def search(self, context: ToolContext, words: str) -> str:
+    async def search(self, context: ToolContext, words: str) -> Noted:
         """The facts that have these words, a line each."""
         where, asker = context.conversation, context.asker.user_id
         found = await self._memories.recall(where, asker, terms(words))
         return self._lines(self._told(found, where, asker), where)
 
-    async def listed(self, context: ToolContext, *, about: str) -> str:
+    async def listed(self, context: ToolContext, *, about: str) -> Noted:
         """All facts about a person or this conversation, a line each. Raises InvalidArguments."""
         where, asker = context.conversation, context.asker.user_id
         subject = self._subject(context, about)
@@ -186,7 +186,7 @@ class Remembering:
         found = await self._memories.listed(scope=scope, subject=subject) or ()
         return self._lines(self._told(found, where, asker), where)
 
-    async def forget(self, context: ToolContext, memory_id: str) -> str:
+    async def forget(self, context: ToolContext, memory_id: str) -> Noted:
         """Have a fact forgotten. Raises InvalidArguments, ToolDenied."""
         where, asker = context.conversation, context.asker
         here = await self._memories.listed(scope=where) or ()
@@ -197,7 +197,7 @@ class Remembering:
         if not may_forget(asker, memory, where=where):
             raise ToolDenied(NOT_FORGOTTEN)
         self._forget(memory.memory_id)
-        return f"forgotten: {self._line(memory, where)}"
+        return Noted(f"forgotten: [{memory.memory_id}]")  # a call keeps what it was answered
 
     def _forget(self, *memory_ids: str) -> None:
         """From this moment on they are not told: the tables may still have them for a while."""
@@ -224,9 +224,10 @@ class Remembering:
             if one.memory_id not in self._forgotten and surfaces(one, where=where, asker=asker)
         ]
 
-    def _lines(self, found: Iterable[StoredFact], where: Conversation) -> str:
+    def _lines(self, found: Sequence[StoredFact], where: Conversation) -> Noted:
         told = [f"[{one.memory_id}] {self._line(one, where)} ({_origin(one)})" for one in found]
-        return "\n".join(told) or NOTHING
+        sources = (source for one in found if one.scope == where for source in one.sources)
+        return Noted("\n".join(told) or NOTHING, tuple(dict.fromkeys(sources)))
 
     def _line(self, memory: StoredFact, where: Conversation) -> str:
         """A fact with whom it is about and, where that is somebody else, who said it, by the names

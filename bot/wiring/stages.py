@@ -204,7 +204,7 @@ def build_recalls(on: Ground, asking: Asking, answering: Answering) -> Recalls:
         let_go=(
             asking.hearing.forget,
             asking.seen.forget,
-            answering.suspensions.abandon,
+            answering.suspensions.recall,
             asking.put_off.drop,
             on.shadow.recall,
         ),

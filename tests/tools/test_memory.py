@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from bot.domain.errors import InvalidArguments
 from bot.domain.memories import Kind, Visibility
-from bot.domain.notebook import Notebook
+from bot.domain.notebook import Notebook, Noted
 from bot.domain.tool import ToolContext
 from tests.fakes import tool_context
 from tools.memory import memory
@@ -14,20 +14,20 @@ from tools.memory import memory
 class Pages:
     """A notebook that says what it was asked."""
 
-    async def write(self, context: ToolContext, text: str, *, about: str, kind: Kind, told: Visibility) -> str:
-        return f"write {text} {about} {kind} {told}"
+    async def write(self, context: ToolContext, text: str, *, about: str, kind: Kind, told: Visibility) -> Noted:
+        return Noted(f"write {text} {about} {kind} {told}", ("8", "9"))
 
-    async def search(self, context: ToolContext, words: str) -> str:
-        return f"search {words}"
+    async def search(self, context: ToolContext, words: str) -> Noted:
+        return Noted(f"search {words}", ("8", "9"))
 
-    async def listed(self, context: ToolContext, *, about: str) -> str:
-        return f"list {about}"
+    async def listed(self, context: ToolContext, *, about: str) -> Noted:
+        return Noted(f"list {about}", ("8", "9"))
 
-    async def forget(self, context: ToolContext, memory_id: str) -> str:
-        return f"forget {memory_id}"
+    async def forget(self, context: ToolContext, memory_id: str) -> Noted:
+        return Noted(f"forget {memory_id}", ("8", "9"))
 
 
-async def test_each_action_is_one_of_the_notebooks_and_goes_with_the_question_it_was_asked_by() -> None:
+async def test_each_action_is_one_of_the_notebooks_and_names_the_question_and_the_lines_it_tells() -> None:
     context = replace(tool_context({Notebook: Pages()}), asked=("7", "8"))
     for said, result in (
         ("write 对花生过敏 me other here", await memory(context, "write", "对花生过敏")),
@@ -39,7 +39,7 @@ async def test_each_action_is_one_of_the_notebooks_and_goes_with_the_question_it
         ("list #2", await memory(context, "list", about="#2")),
         ("forget t1", await memory(context, "forget", "t1")),
     ):
-        assert (result.text, result.sources) == (said, ("7", "8"))
+        assert (result.text, result.sources) == (said, ("7", "8", "9"))
 
 
 @pytest.mark.parametrize("action", ["write", "search", "forget"])

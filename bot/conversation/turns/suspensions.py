@@ -6,14 +6,17 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from msgspec.structs import replace as renewed
+
 from bot.conversation.approval.approvals import Approvals
 from bot.conversation.approval.requests import Requests
 from bot.conversation.turns.ledger import Ledger
 from bot.domain import codec
-from bot.domain.chat import UserMessage
+from bot.domain.chat import AssistantMessage, ToolMessage, UserMessage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import RunResumed, RunSuspended, Suspended
 from bot.domain.ports import Store
+from bot.domain.redaction import lines_of, redacted
 from bot.domain.run import Stop, SuspendedRun
 from bot.engine.engine import RunState
 from bot.prompt import notes
@@ -93,9 +96,18 @@ class Suspensions:
         """The runs that wait for somebody's word, by turn id."""
         return {turn_id: waiting.run for turn_id, waiting in self._waiting.items()}
 
-    def abandon(self, where: Conversation, message_id: str) -> None:
-        """Give up the suspended turns of a question that was recalled."""
+    def recall(self, where: Conversation, message_id: str) -> None:
+        """Give up the suspended turns of a question that was recalled; of a line that others read,
+        they keep nothing.
+        """
         self.give_up(lambda one: (one.conversation, one.message_id) == (where, message_id))
+        for turn_id, waiting in list(self._waiting.items()):
+            if waiting.question.conversation != where:
+                continue
+            after = _without(waiting, message_id)
+            if after != waiting:
+                self._waiting[turn_id] = after
+                self._put_down(turn_id, after.run)
 
     def give_up(self, is_gone: Callable[[MessageReceived], bool]) -> None:
         """Give up the suspended turns of these questions."""
@@ -112,3 +124,20 @@ class Suspensions:
     def _put_down(self, turn_id: str, run: SuspendedRun) -> None:
         state = codec.write(run)
         self._store.put(RunSuspended(turn_id=turn_id, state=state, expires=run.expires))
+
+
+def _without(turn: WaitingTurn, message_id: str) -> WaitingTurn:
+    """The turn without the words of this message; the calls that wait stay as they are asked
+    for.
+    """
+    run, ids, step = turn.run, frozenset((message_id,)), len(turn.run.messages)
+    results = tuple(one for one in run.answers if isinstance(one, ToolMessage))
+    told = (turn.user, *run.messages, run.message, *results)
+    user, *after = redacted(told, ids, lines_of(told, ids))
+    message = after[step]
+    if not isinstance(user, UserMessage) or not isinstance(message, AssistantMessage):
+        return turn  # never: each stays of its kind
+    kept = iter(one for one in after[step + 1 :] if isinstance(one, ToolMessage))
+    answers = tuple(next(kept) if isinstance(one, ToolMessage) else one for one in run.answers)
+    left = renewed(run, messages=tuple(after[:step]), message=message, answers=answers)
+    return replace(turn, user=user, run=left)

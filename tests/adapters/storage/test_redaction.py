@@ -15,6 +15,7 @@ from adapters.storage.tables import metadata
 from bot.domain import codec
 from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from bot.domain.journal import Entry, MessageErased, Remembered, TurnOpened, WindowMoved
+from bot.domain.reserved import RequestMade
 from tests.adapters.storage.entries import NOW, asked, began, closing, ended, fact, heard, opening, put, read, step
 from tests.fakes import GROUP
 
@@ -119,3 +120,29 @@ def test_words_that_were_recalled_are_in_no_table_though_a_tool_kept_them(
     assert left.count("a cat") == 1 + is_closed
     assert left.count("{1}") == 1 + is_closed  # the other call's
     assert left.count("记住了") == is_closed  # the bot's own words stay
+
+
+def test_what_a_subagent_did_for_a_call_that_told_a_recalled_line_is_in_no_table(
+    batches: EntryBatches, database: Database
+) -> None:
+    opened = turn("t1", UserMessage("[提问]\n小明#2: 她说了什么", sources=("8",)))
+    ask, other = (ToolCall(name, "use_subagent", f'{{"request": "{name}"}}') for name in ("planted", "cat"))
+    results = (
+        ToolMessage("planted", "use_subagent", "planted", sources=("7",)),
+        ToolMessage("cat", "use_subagent", "a cat", sources=("5",)),
+    )
+    batches.write(put(heard(message_id="7"), asked(message_id="8"), opened))
+    batches.write(put(step("t1", 1, AssistantMessage("", (ask, other)))))
+    batches.write(put(*(began("t1", 1, one.call_id, "use_subagent") for one in results)))
+    for call_id in ("planted", "cat", "planted/2/c"):  # the last one is nobody's: subagents ask no others
+        said = AssistantMessage(f"of {call_id}")
+        made = RequestMade(
+            turn_id="t1", model="m", outcome="ok", seconds=1, at=NOW, run=f"t1/1/{call_id}", step=1, message=said
+        )
+        batches.write(put(made))
+    batches.write(put(*(ended("t1", one, 1) for one in results), RECALL))
+    with database.reading() as connection:
+        kept = {row.run: row.message for row in connection.execute(text("SELECT run, message FROM requests"))}
+    assert kept["t1/1/planted"] is None
+    assert "of cat" in kept["t1/1/cat"]
+    assert "of planted/2/c" in kept["t1/1/planted/2/c"]

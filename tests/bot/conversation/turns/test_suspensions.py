@@ -3,9 +3,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bot.domain import codec
-from bot.domain.chat import AssistantMessage, UserMessage
+from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from bot.domain.journal import Remembered, Round, RunSuspended, Suspended, TurnClosed
-from bot.domain.run import Stop
+from bot.domain.redaction import RECALLED
+from bot.domain.run import Stop, SuspendedRun
 from bot.domain.suspension import Allow
 from tests.bot.conversation.turns.test_turn import living
 from tests.bot.desk import waiting
@@ -56,3 +57,35 @@ async def test_a_turn_that_goes_on_after_a_restart_reads_what_was_said_before_it
         house.suspensions.restore(Suspended(turn_id, state, expires, question, UserMessage("x")))
         await house.turns.resume(turn_id, {"c0": Allow()})
         assert UserMessage("earlier") in house.model.requests[0].messages
+
+
+async def test_a_line_that_is_recalled_leaves_a_turn_that_waits_here_and_in_the_journal() -> None:
+    """What waits for a word is made as it was asked for; another conversation's lines have other ids."""
+    read = ToolCall("c1", "chat_log", '{"words": "planted"}')
+    told = ToolMessage("c1", "chat_log", "planted", sources=("7",))
+    now = waiting("ask_first", "chat_log", run_id="t9")
+    run = replace(
+        now,
+        messages=(AssistantMessage("", (replace(read, id="c0"),)), replace(told, call_id="c0")),
+        message=AssistantMessage("", (now.message.tool_calls[0], read)),
+        answers=(now.answers[0], told),
+    )
+    user = UserMessage("小红#3: planted\n小明#2: please", sources=("7", "8"))
+    elsewhere = replace(GROUP, session_id=GROUP.session_id + 1)
+    async with living() as house:
+        house.suspensions.restore(Suspended("t9", codec.write(run), 0.0, said("please", message_id="8"), user))
+        before = len(house.store.of("run_suspended"))
+        for where, message_id in ((elsewhere, "7"), (GROUP, "6")):
+            house.suspensions.recall(where, message_id)
+        assert len(house.store.of("run_suspended")) == before
+        house.suspensions.recall(GROUP, "7")
+        put_down = house.store.of("run_suspended")[-1]
+        assert isinstance(put_down, RunSuspended)
+        assert "planted" not in put_down.state
+        left = codec.read(SuspendedRun, put_down.state)
+        assert house.suspensions.waiting()["t9"] == left
+        assert [one.call for one in left.pending] == [one.call for one in now.pending[:1]]
+        assert [one.content for one in left.answers if isinstance(one, ToolMessage)] == [RECALLED]
+        turn = house.suspensions.take("t9")
+        assert turn is not None
+        assert turn.user.text == f"小红#3: {RECALLED}\n小明#2: please"
