@@ -33,6 +33,7 @@ async def test_a_picture_is_described_once_by_the_model_that_sees_and_paid_for()
         again = described(model, store)  # another process
         assert await again.see(1, Picture("cat")) == Seen(words="一只 猫")
     asked = [request.messages[-1] for request in model.requests]
+    assert "in at most 60 words" in " ".join(model.requests[0].messages[0].text.split())
     assert [message.images for message in asked if isinstance(message, UserMessage)] == [("data:cat",), ("data:dog",)]
     assert len(store.of("usage_added")) == 2
 
