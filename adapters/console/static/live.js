@@ -28,15 +28,19 @@ function open() {
   source.addEventListener("news", (event) => {
     last = event.lastEventId;
     names.add(JSON.parse(event.data).name);
-    if (!button) return;
-    button.textContent = sign.dataset.fresh.replace("{count}", names.size);
-    button.hidden = false;
+    count();
   });
   source.addEventListener("error", () => {
     const time = new Date().toTimeString().slice(0, 5);
     say(sign.dataset.stopped.replace("{time}", time), true);
     if (source?.readyState === EventSource.CLOSED) setTimeout(() => document.hidden || open(), 5000);
   });
+}
+
+function count() {
+  if (!button) return;
+  button.textContent = sign.dataset.fresh.replace("{count}", names.size);
+  button.hidden = !names.size;
 }
 
 function row(one) {
@@ -48,9 +52,11 @@ function row(one) {
 }
 
 async function show() {
-  names.clear();
-  button.hidden = true;
-  const answer = await fetch(list.dataset.rows, { redirect: "manual" });
+  const asked = [...names];
+  const answer = await fetch(list.dataset.rows, { redirect: "manual" }).catch(() => null);
+  if (!answer) return; // the connection is lost, as the sign says: the button stays for later
+  asked.forEach((name) => names.delete(name));
+  count();
   if (!answer.ok) return location.reload(); // the page says why
   const { rows, following } = await answer.json();
   list.replaceChildren(...rows.map(row));

@@ -24,6 +24,10 @@ async def test_new_turns_wait_behind_a_button_and_a_lost_connection_is_said(brow
         for name in "aabc":
             place.newest.see(kept_silent(name))
         await page.evaluate("window.stays = true")
+        async with page.expect_event("requestfailed"):
+            await context.route("**/rows?*", lambda one: one.abort())
+            await page.get_by_role("button", name="3 new").click()
+        await context.unroute("**/rows?*")
         await page.get_by_role("button", name="3 new").click()
         await page.locator(".turns .fresh").first.wait_for()
         assert await page.locator(".turns .fresh .said").first.text_content() == WORDS
