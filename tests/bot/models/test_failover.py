@@ -77,6 +77,16 @@ async def test_a_busy_vendor_is_asked_again_after_longer_and_longer_waits(kind: 
     assert bench.requests() == [REQUEST] * 4
 
 
+@pytest.mark.parametrize("kind", BUSY)
+async def test_all_who_ask_the_only_vendor_at_once_are_asked_for_as_often_as_one_alone_though_it_rests(
+    kind: type[ModelError],
+) -> None:
+    asking = 5
+    bench = one(*[kind("busy")] * 3 * asking, *[words("hello")] * asking)
+    assert await asyncio.gather(*(bench.ask() for _ in range(asking))) == ["hello"] * asking
+    assert len(bench.requests()) == 4 * asking
+
+
 async def test_after_the_last_attempt_the_last_error_gets_out() -> None:
     bench = one(*[ModelTransport("cut")] * 3, ModelOverloaded("still busy"))
     assert await bench.ask() == "overloaded: still busy"
