@@ -278,6 +278,7 @@ async def at_work(
             rooms.answering.drafts.run(),
             rooms.answering.publishing.run(),
             rooms.on.shadow.run(),
+            rooms.on.shadow.drafts.run(),
             rooms.recoverer.run(),
             rooms.catchup.run(),
             rooms.doubts.run(),

@@ -18,6 +18,7 @@ from typing import Literal
 from urllib.parse import unquote
 
 from adapters.media.links import check_url, name_in_header, name_in_url
+from adapters.media.shelf import FOLDER
 from adapters.media.sniffing import describe, fits, name_for
 from bot.domain.actions import Attachment, MediaKind
 from bot.domain.errors import MediaError, ToolFailed
@@ -136,8 +137,9 @@ class MediaFolder:
                 f"{path} is outside the media folder; only files inside it can be sent, do not try "
                 "again"
             )
+        first, *_ = *file.relative_to(self._root).parts, ""
         try:
-            found = file.is_file()
+            found = first.casefold() != FOLDER and file.is_file()
         except OSError:  # a name longer than the file system takes
             found = False
         if not found:

@@ -14,7 +14,7 @@ from adapters.storage.columns import Row, plain
 from adapters.storage.memory_rows import memory_rows, unlearned
 from adapters.storage.statements import OVERHEARD, Statement
 from bot.domain import codec
-from bot.domain.actions import Attachment, SentSegment
+from bot.domain.actions import MAX_SOURCE, Attachment, SentSegment
 from bot.domain.audit import Audited
 from bot.domain.chat import Message, Usage
 from bot.domain.events import MessageReceived
@@ -47,7 +47,6 @@ from bot.domain.things import PictureDescribed, ThingNamed
 
 NO_TURN = "-"  # of lines that no run is told
 BESIDE = 0  # the step of what a turn used beside its steps, which count from 1
-MAX_SOURCE = 100_000  # characters of a medium inside a message: larger ones are not kept
 
 AUDITED = "login", "address", "action", "object", "outcome"
 

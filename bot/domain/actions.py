@@ -26,6 +26,10 @@ SENT = "消息已发送"
 MediaKind: TypeAlias = Literal["image", "record", "video", "file"]
 
 
+MAX_SOURCE = 100_000
+"""Characters of a medium inside a message that the journal keeps: larger ones are cut out."""
+
+
 class Attachment(Struct, frozen=True, tag="attachment"):
     """A medium to send. `source` is what goes on the wire: base64://..., file:///..., or an http(s)
     url.

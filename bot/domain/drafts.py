@@ -4,6 +4,7 @@ them, and the port that tells where nothing is done.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Protocol
 
 from bot.domain.events import Conversation
@@ -20,6 +21,24 @@ class Shade(Protocol):
 
     def note(self, turn_id: str, call: str) -> None:
         """A call of a turn was not run: the owners are told."""
+        ...
+
+
+class Shelf(Protocol):
+    """Where media of drafts are kept that are too large for the journal, by names of letters,
+    numbers and `-`. Nothing raises.
+    """
+
+    async def keep(self, name: str, content: bytes) -> None:
+        """Have it there from now on, if there is room."""
+        ...
+
+    async def find(self, name: str) -> bytes:
+        """What is there; empty for nothing."""
+        ...
+
+    async def keep_only(self, names: Collection[str]) -> None:
+        """Nothing else stays."""
         ...
 
 

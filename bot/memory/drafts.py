@@ -6,15 +6,17 @@ with the turn; here is what a number means, in a row for each group.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Iterator, Mapping
 
 from cachetools import LRUCache
 from msgspec import Struct
 from msgspec.structs import replace
 
 from bot.domain import codec
-from bot.domain.actions import Attachment, SendMessage
+from bot.domain.actions import MAX_SOURCE, Attachment, SendMessage
 from bot.domain.books import Choices
+from bot.domain.drafts import Shelf
 from bot.domain.events import Conversation
 from bot.domain.journal import PlaceSet
 from bot.domain.ports import Clock, Store
@@ -23,7 +25,7 @@ SETTING = "drafts"
 LASTS = 86_400.0  # seconds that one waits
 MOST = 50  # of one group that wait: the oldest leave
 MAX_PAST = 200  # ended ones of which it is known how
-MEDIA = 32 * 1024 * 1024  # characters of media that are in memory: the journal keeps small ones
+MEDIA = 32 * 1024 * 1024  # characters of media that are in memory, and of one that is kept at all
 
 
 class Waiting(Struct, frozen=True):
@@ -48,12 +50,21 @@ class _Row(Struct, frozen=True):
 
 
 class Drafts:
-    """All of them, by number; numbers are given once."""
+    """All of them, by number; numbers are given once. On the `shelf` are media that are too large
+    for the journal; `run` puts them there, and away with their drafts.
+    """
 
-    def __init__(self, *, store: Store, choices: Choices, clock: Clock) -> None:
+    def __init__(
+        self, *, store: Store, choices: Choices, clock: Clock, shelf: Shelf | None = None
+    ) -> None:
         self._store = store
         self._choices = choices
         self._clock = clock
+        self._shelf = shelf
+        self._shelved: dict[int, str] = {}  # names there, or soon
+        self._unshelved: set[int] = set()
+        self._news = asyncio.Event()
+        self._is_read = False
         self._waiting: dict[Conversation, dict[int, Waiting]] = {}
         self._last = 0
         self._media: LRUCache[int, tuple[SendMessage, ...]] = LRUCache(MEDIA, getsizeof=_size)
@@ -69,6 +80,9 @@ class Drafts:
             here = self._waiting.setdefault(where, {})
             for one in row.waiting:
                 here.setdefault(one.number, one)
+        self._is_read = True
+        self._shelved |= {number: _name(one) for number, (_, one) in self.open.items()}
+        self._news.set()
         return True
 
     @property
@@ -98,6 +112,7 @@ class Drafts:
         old = [each.number for each in here.values() if self.is_over(each)]
         for number in (*old, *[number for number in here if number not in old][:-MOST]):
             del here[number]
+            self._put_away(number)
         return one, self._entry(where)
 
     def publish(self, number: int, *, by: str = "", changes: bool = False) -> PlaceSet:
@@ -119,6 +134,7 @@ class Drafts:
         where, _ = self.open[number]
         del self._waiting[where][number]
         self._media.pop(number, None)
+        self._put_away(number)
         self._past[number] = what
         return self._entry(where)
 
@@ -130,18 +146,54 @@ class Drafts:
             self.end(number, what)
         return len(given_up), self._entry(where)
 
-    def hold(self, number: int, actions: tuple[SendMessage, ...]) -> None:
+    def hold(self, one: Waiting, actions: tuple[SendMessage, ...]) -> None:
         """Have its media at hand, which may be too large for the journal."""
-        if 0 < _size(actions) <= MEDIA:
-            self._media[number] = actions
+        if not 0 < _size(actions) <= MEDIA:
+            return
+        self._media[one.number] = actions
+        if any(len(part.source) > MAX_SOURCE for part in _media_of(actions)):
+            self._shelved[one.number] = _name(one)
+            self._unshelved.add(one.number)
+            self._news.set()
 
-    def held(self, number: int) -> tuple[SendMessage, ...]:
+    async def held(self, number: int) -> tuple[SendMessage, ...]:
         """The same, with media; empty where there are none at hand."""
-        return self._media.get(number, ())
+        if actions := self._media.get(number, ()):
+            return actions
+        if self._shelf is None or (name := self._shelved.get(number)) is None:
+            return ()
+        if not (content := await self._shelf.find(name)):
+            return ()
+        return _unpacked(content)
 
     def forget(self) -> None:
-        """Somebody is forgotten: nothing that was said is in memory."""
+        """Somebody is forgotten: nothing that was said is in memory, or on the shelf."""
         self._media.clear()
+        self._shelved.clear()
+        self._unshelved.clear()
+        self._news.set()
+
+    async def run(self) -> None:
+        """Put media on the shelf, and away, as there is news."""
+        while self._shelf is not None:
+            await self._news.wait()
+            self._news.clear()
+            while self._unshelved:
+                number = self._unshelved.pop()
+                if (actions := self._media.get(number)) and (name := self._shelved.get(number)):
+                    await self._shelf.keep(name, codec.write(actions).encode())
+            if self._is_read:  # else nobody knows yet what an earlier process left there
+                await self._shelf.keep_only(frozenset(self._shelved.values()))
+
+    def look(self) -> None:
+        """Put away the media of those that have waited too long."""
+        for number, (_, one) in self.open.items():
+            if self.is_over(one):
+                self._put_away(number)
+
+    def _put_away(self, number: int) -> None:
+        if self._shelved.pop(number, None) is not None:
+            self._news.set()
 
     def _entry(self, where: Conversation) -> PlaceSet:
         row = _Row(self._last, tuple(self._waiting[where].values()))
@@ -156,6 +208,23 @@ def _read(value: str) -> _Row:
     return row
 
 
-def _size(actions: tuple[SendMessage, ...]) -> int:
+def _media_of(actions: tuple[SendMessage, ...]) -> Iterator[Attachment]:
     parts = (part for action in actions for part in action.segments)
-    return sum(len(part.source) for part in parts if isinstance(part, Attachment))
+    return (part for part in parts if isinstance(part, Attachment))
+
+
+def _size(actions: tuple[SendMessage, ...]) -> int:
+    return sum(len(part.source) for part in _media_of(actions))
+
+
+def _name(one: Waiting) -> str:
+    """Of its media on the shelf; by the turn, too: another journal gives the numbers anew."""
+    return f"{one.number}-{one.turn_id}"
+
+
+def _unpacked(content: bytes) -> tuple[SendMessage, ...]:
+    try:
+        actions: tuple[SendMessage, ...] = codec.read(tuple[SendMessage, ...], content)
+    except codec.Unreadable:
+        return ()
+    return actions

@@ -89,7 +89,7 @@ class Shadow:
         question = question or self._asked(where, turn_id)
         asked = question.message_id if question is not None and question.has_identity else ""
         waiting, entry = self.drafts.add(where, turn_id, asked=asked)
-        self.drafts.hold(waiting.number, tuple(actions))
+        self.drafts.hold(waiting, tuple(actions))
         name = draft_id(waiting.number)
         sends = [self._rows.new(one, turn_id=turn_id, final=final, name=name) for one in actions]
         for send in sends:
@@ -205,6 +205,7 @@ class Shadow:
         """
         while True:
             self.lift()
+            self.drafts.look()
             await self._clock.sleep(HOUR / 60)
             if self._unshown and not self._is_much():
                 self._tell_unshown()

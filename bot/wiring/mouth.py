@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from adapters.media.shelf import DraftFiles
 from adapters.storage.store import SqlStore
 from bot.conversation.turns.live import LiveTurns
 from bot.domain.events import Conversation, MessageReceived
@@ -64,7 +65,8 @@ def build_mouth(
     if means.words is not None:
         screened = Screen(words=means.words, owner=owner, owners=owners)
     modes = Modes(store=store, choices=journal.books, clock=clock, usual=new_groups(settings))
-    drafts = Drafts(store=store, choices=journal.books, clock=clock)
+    shelf = DraftFiles(settings.media_dir)
+    drafts = Drafts(store=store, choices=journal.books, clock=clock, shelf=shelf)
     live = LiveTurns(store=store, clock=clock)
     shadow = Shadow(
         modes=modes,

@@ -113,9 +113,10 @@ class Publishing:
             return self._told("busy", BUSY, number)
         if (spoken := await self._store.spoken(waiting.turn_id)) is None:
             return self._told("refused", GONE, number)
+        actions = await self._actions(said, where, spoken)
         if number not in self._drafts.open:  # recalled, or given up, meanwhile
             return self._told("over", OVER, number, self._drafts.past(number))
-        if not (actions := self._actions(said, where, spoken)):
+        if not actions:
             return self._told("refused", NO_MEDIA, number)
         try:
             receipts = await self._publish(said, by, spoken, actions)
@@ -134,7 +135,7 @@ class Publishing:
             self._store.put(self._drafts.end(number, LEFT[self._way]))
             return self._told("done", DROPPED, number)
 
-    def _actions(
+    async def _actions(
         self, said: DraftWord, where: Conversation, spoken: Spoken
     ) -> tuple[SendMessage, ...]:
         """What is to be said there now; empty where it was not kept whole."""
@@ -143,9 +144,10 @@ class Publishing:
             actions = (SendMessage(where, (Text(said.words),)),)
         else:
             kept = [one for one in spoken.sends if one.send_id.startswith(draft_id(said.number))]
-            actions = self._drafts.held(said.number)
-            if not actions and all(one.whole for one in kept):
+            if kept and all(one.whole for one in kept):
                 actions = tuple(one.action for one in kept)
+            else:
+                actions = await self._drafts.held(said.number)
         question = spoken.question
         is_fresh = self._clock.now() - question.time < FRESH and is_quoted(question)
         return quoting(actions, question.message_id if is_fresh else "")

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from adapters.storage.ahead import Put
 from adapters.storage.columns import plain
-from adapters.storage.rows import MAX_SOURCE, kept, rows
+from adapters.storage.rows import kept, rows
 from adapters.storage.statements import SQL, Statement, compiled
 from bot.domain import codec
-from bot.domain.actions import Attachment, SendMessage
+from bot.domain.actions import MAX_SOURCE, Attachment, SendMessage
 from bot.domain.audit import Audited
 from bot.domain.chat import AssistantMessage, ToolMessage, Usage
 from bot.domain.events import Conversation, MessageReceived

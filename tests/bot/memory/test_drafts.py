@@ -1,9 +1,13 @@
 from __future__ import annotations
 
-from bot.domain.actions import Attachment, SendMessage
+import asyncio
+from collections.abc import Collection
+
+from bot.domain.actions import MAX_SOURCE, Attachment, SendMessage
 from bot.domain.journal import PlaceSet
 from bot.memory.drafts import LASTS, MEDIA, MOST, SETTING, Drafts
-from tests.fakes import GROUP, ManualClock, RecordingStore
+from bot.wiring.background import background
+from tests.fakes import GROUP, ManualClock, RecordingStore, until
 
 
 def drafts(store: RecordingStore, clock: ManualClock | None = None) -> Drafts:
@@ -44,14 +48,82 @@ def test_the_oldest_leave_where_too_many_wait_or_their_day_is_over() -> None:
     assert list(made.open) == [MOST + 3]
 
 
-def test_media_are_at_hand_within_bounds_until_somebody_is_forgotten() -> None:
+class PaperShelf:
+    """Keeps in memory; `rounds` is how often things were put away."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, bytes] = {}
+        self.rounds = 0
+
+    async def keep(self, name: str, content: bytes) -> None:
+        self.kept[name] = content
+
+    async def find(self, name: str) -> bytes:
+        return self.kept.get(name, b"")
+
+    async def keep_only(self, names: Collection[str]) -> None:
+        self.kept = {name: content for name, content in self.kept.items() if name in names}
+        self.rounds += 1
+
+
+def picture(size: int) -> tuple[SendMessage, ...]:
+    return (SendMessage(GROUP, (Attachment("image", "x" * size, "a.png"),)),)
+
+
+async def test_media_are_at_hand_within_bounds_until_somebody_is_forgotten() -> None:
     made = drafts(RecordingStore())
-    picture = (SendMessage(GROUP, (Attachment("image", "x" * (MEDIA // 2), "a.png"),)),)
-    made.hold(1, picture)
-    made.hold(2, (SendMessage(GROUP, (Attachment("file", "x" * (MEDIA + 1), "a"),)),))
-    assert (made.held(1), made.held(2)) == (picture, ())
-    made.hold(3, picture)
-    made.hold(4, picture)
-    assert made.held(1) == ()
+    ones = [made.add(GROUP, f"t{number}")[0] for number in range(4)]
+    half = picture(MEDIA // 2)
+    made.hold(ones[0], half)
+    made.hold(ones[1], picture(MEDIA + 1))
+    assert (await made.held(1), await made.held(2)) == (half, ())
+    made.hold(ones[2], half)
+    made.hold(ones[3], half)
+    assert await made.held(1) == ()
     made.forget()
-    assert made.held(4) == ()
+    assert await made.held(4) == ()
+    await made.run()  # there is no shelf: at once
+
+
+async def test_large_media_outlive_the_process_and_leave_with_their_drafts() -> None:
+    store, shelf, clock = RecordingStore(), PaperShelf(), ManualClock()
+    first = Drafts(store=store, choices=store, clock=clock, shelf=shelf)
+    await first.start()
+    large = picture(MAX_SOURCE + 1)
+    async with asyncio.timeout(5), background(first.run()):
+        for number in (1, 2, 3, 4):
+            one, entry = first.add(GROUP, f"t{number}")
+            store.put(entry)
+            first.hold(one, picture(MAX_SOURCE) if number == 1 else large)
+        await until(lambda: set(shelf.kept) == {"2-t2", "3-t3", "4-t4"})  # the journal keeps a small one
+        store.put(first.end(3, "left"))
+        await until(lambda: set(shelf.kept) == {"2-t2", "4-t4"})
+    shelf.kept["2-another"] = b"of another journal"
+    clock.time += LASTS - 1
+    second = Drafts(store=store, choices=store, clock=clock, shelf=shelf)
+    unread = Drafts(store=store, choices=store, clock=clock, shelf=shelf)
+    async with asyncio.timeout(5), background(second.run(), unread.run()):
+        unread.forget()  # it knows of nothing, so it puts nothing away
+        await second.start()
+        await until(lambda: set(shelf.kept) == {"2-t2", "4-t4"})
+        assert (await second.held(2), await second.held(1), await second.held(3)) == (large, (), ())
+        shelf.kept["4-t4"] = b"[1]"
+        assert await second.held(4) == ()
+        second.look()
+        assert await second.held(2) == large
+        clock.time += 1
+        second.look()
+        await until(lambda: not shelf.kept)
+        assert (await second.held(2), shelf.rounds) == ((), 4)
+
+
+async def test_nothing_stays_on_the_shelf_once_somebody_is_forgotten() -> None:
+    store, shelf = RecordingStore(), PaperShelf()
+    made = Drafts(store=store, choices=store, clock=ManualClock(), shelf=shelf)
+    await made.start()
+    async with asyncio.timeout(5), background(made.run()):
+        made.hold(made.add(GROUP, "t1")[0], picture(MAX_SOURCE + 1))
+        await until(lambda: bool(shelf.kept))
+        made.forget()
+        await until(lambda: not shelf.kept)
+        assert await made.held(1) == ()

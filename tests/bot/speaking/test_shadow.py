@@ -5,9 +5,10 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.actions import Attachment, Drafted, Merged, Refused, SendMessage
+from bot.domain.actions import MAX_SOURCE, Attachment, Drafted, Merged, Refused, SendMessage
 from bot.domain.journal import PlaceSet, SendQueued, SendState
 from bot.domain.segments import Mention, Quote, Text
+from bot.memory.drafts import LASTS
 from bot.memory.modes import Modes
 from bot.policy.new_groups import Mode
 from bot.speaking.shadow import HOUR, KEPT_BACK, MOST
@@ -197,3 +198,12 @@ async def test_a_draft_of_a_turn_that_does_not_go_on_is_told_with_its_question_a
         made.shadow.recall(GROUP, "")
         made.shadow.recall(GROUP, "q1")
         assert set(made.shadow.drafts.open) == {2}
+
+
+async def test_media_of_a_draft_whose_day_is_over_are_put_away() -> None:
+    async with studio() as made:
+        await made.would_say(Text("看"), Attachment("image", "x" * (MAX_SOURCE + 1), "cat.png"))
+        assert made.shadow.drafts._shelved == {1: "1-t1"}
+        made.clock.time += LASTS
+        async with background(made.shadow.run()):
+            await until(lambda: not made.shadow.drafts._shelved)

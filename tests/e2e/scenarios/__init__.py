@@ -7,7 +7,7 @@ measured. `python -m tests.e2e.scenarios 17` plays one and shows it as a chat.
     title: a sentence that says what is true
     begins: "23:59"                   # the time of day; 14:00 where nothing is said
     settings: {BOT_STEER: 0}          # as in .env; what is not named is as in production
-    files: {fox/fox.md: 你是狐狸。}   # in a folder that settings call $FILES
+    files: {fox/fox.md: 你是狐狸。}   # in a folder that settings call $FILES; [喵, 40000] is that often
     people: {管理: admin}             # besides 主人 (BOT_OWNERS), 小明, 阿澈, 小红
     model:                            # what the model answers, one for each request, in order
       - 周六吧                        # in words

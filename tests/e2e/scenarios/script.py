@@ -33,7 +33,7 @@ class Scenario:
     answers: tuple[Answer, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     people: Mapping[str, Any] = field(default_factory=dict)
-    files: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str | tuple[str, int]] = field(default_factory=dict)
     about: str = ""
     begins: float = AFTERNOON
 

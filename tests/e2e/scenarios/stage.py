@@ -108,7 +108,8 @@ class Stage:
         for name, text in self.scenario.files.items():
             (self.files / name).parent.mkdir(parents=True, exist_ok=True)
             if not (self.files / name).exists():
-                (self.files / name).write_text(text, "utf-8")
+                words, times = (text, 1) if isinstance(text, str) else text
+                (self.files / name).write_text(words * times, "utf-8")
         settings, _ = load_settings(environ=self._environ(), env_file=None)
 
         def wrap(port: T, /) -> T:

@@ -1,0 +1,82 @@
+"""Media of drafts that are too large for the journal: a file each, in a folder of the media folder
+that no model can name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection
+from pathlib import Path
+
+FOLDER = ".drafts"
+MOST = 256 * 1024 * 1024  # bytes of all of them
+OWN_FOLDER, OWN_FILE = 0o700, 0o600
+UNDONE = ".part"
+
+logger = logging.getLogger(__name__)
+
+
+class DraftFiles:
+    """Fits `Shelf`: files below `root`, no more than `most` bytes; what cannot be written is not
+    kept, and the log says so.
+    """
+
+    def __init__(self, root: Path, *, most: int = MOST) -> None:
+        self._folder = root / FOLDER
+        self._most = most
+
+    async def keep(self, name: str, content: bytes) -> None:
+        """Write it."""
+        await asyncio.to_thread(self._keep, name, content)
+
+    async def find(self, name: str) -> bytes:
+        """It; empty where it is not there, or cannot be read."""
+        return await asyncio.to_thread(self._find, name)
+
+    async def keep_only(self, names: Collection[str]) -> None:
+        """Delete all others."""
+        await asyncio.to_thread(self._keep_only, names)
+
+    def _keep(self, name: str, content: bytes) -> None:
+        file, part = self._folder / name, self._folder / f"{name}{UNDONE}"
+        try:
+            if not self._folder.is_dir():
+                self._folder.mkdir(mode=OWN_FOLDER, parents=True)
+            there = sum(one.stat().st_size for one in self._folder.iterdir())
+            if there + len(content) > self._most:
+                logger.warning("the media of draft %s are not kept: there are too many", name)
+                return
+            part.touch(OWN_FILE)
+            part.write_bytes(content)
+            part.replace(file)
+        except OSError as error:
+            logger.warning("the media of draft %s are not kept (%s)", name, error.strerror)
+
+    def _find(self, name: str) -> bytes:
+        try:
+            return (self._folder / name).read_bytes()
+        except FileNotFoundError:
+            return b""
+        except OSError as error:
+            logger.warning("the media of draft %s cannot be read (%s)", name, error.strerror)
+            return b""
+
+    def _keep_only(self, names: Collection[str]) -> None:
+        try:
+            files = list(self._folder.iterdir())
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            logger.warning("media of drafts cannot be deleted (%s)", error.strerror)
+            return
+        for file in files:
+            if file.name not in names:
+                _delete(file)
+
+
+def _delete(file: Path) -> None:
+    try:
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        logger.warning("%s cannot be deleted (%s)", file, error.strerror)
