@@ -78,7 +78,10 @@ class MemoriesUsed(Struct, frozen=True, tag="memories_used"):
 
 
 class MemoriesForgotten(Struct, frozen=True, tag="memories_forgotten"):
-    """These facts are no more."""
+    """These facts are no more; nor is anything picked again from what these people had said there
+    (a conversation and an account) before.
+    """
 
     memory_ids: tuple[str, ...]
+    said: tuple[tuple[Conversation, int], ...] = ()
     type: ClassVar[Literal["memories_forgotten"]] = "memories_forgotten"

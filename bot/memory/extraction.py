@@ -27,7 +27,7 @@ from bot.domain.journal import (
     TurnOpened,
     UsageAdded,
 )
-from bot.domain.memories import StoredFact
+from bot.domain.memories import MemoriesForgotten, StoredFact
 from bot.domain.ports import ChatModel, Clock, Store
 from bot.domain.trace import current_run
 from bot.memory.remembering import Remembering
@@ -90,11 +90,12 @@ class Extraction:
             case MessageObserved(message=message) if not message.is_own:
                 self._talk(message.conversation).lines.append(message)
             case MessageErased(conversation=where, message_id=message_id):
-                lines = self._talk(where).lines
-                kept = [line for line in lines if line.message_id != message_id]
-                lines.clear()
-                lines.extend(kept)
+                self._let_go(where, lambda line: line.message_id == message_id)
                 self._recalled[where, message_id] = None
+            case MemoriesForgotten(said=said):
+                self._times_forgotten += 1
+                for where, user in said:
+                    self._let_go(where, partial(_is_by, user))
             case TurnOpened(turn_id=turn_id, question=question):
                 self._turns[turn_id] = question.conversation
             case TurnClosed(turn_id=turn_id) if turn_id in self._turns:
@@ -112,6 +113,12 @@ class Extraction:
         """
         self._times_forgotten += 1
         self._talks.clear()
+
+    def _let_go(self, where: Conversation, is_gone: Callable[[MessageReceived], bool]) -> None:
+        lines = self._talk(where).lines
+        kept = [line for line in lines if not is_gone(line)]
+        lines.clear()
+        lines.extend(kept)
 
     def _talk(self, where: Conversation) -> _Talk:
         if (talk := self._talks.get(where)) is None:
@@ -185,7 +192,7 @@ class Extraction:
 
         def wanted(fact: Fact) -> bool:
             is_recalled = any((where, source) in self._recalled for source in fact.sources)
-            # Where somebody was forgotten, any of these may be about him.
+            # Where somebody or a fact was forgotten, any of these may be about that.
             return not is_recalled and forgotten == self._times_forgotten
 
         for fact in facts:
@@ -203,3 +210,7 @@ class Extraction:
                 picked=True,
             )
         logger.info("%d facts of %s are remembered", len(facts), where)
+
+
+def _is_by(user: int, line: MessageReceived) -> bool:
+    return line.sender.user_id == user

@@ -196,13 +196,14 @@ class Remembering:
             raise InvalidArguments(NO_SUCH.format(id=memory_id))
         if not may_forget(asker, memory, where=where):
             raise ToolDenied(NOT_FORGOTTEN)
-        self._forget(memory.memory_id)
+        self._forget(memory)
         return Noted(f"forgotten: [{memory.memory_id}]")  # a call keeps what it was answered
 
-    def _forget(self, *memory_ids: str) -> None:
-        """From this moment on they are not told: the tables may still have them for a while."""
-        self._forgotten.update(dict.fromkeys(memory_ids))
-        self._store.put(MemoriesForgotten(memory_ids))
+    def _forget(self, memory: StoredFact) -> None:
+        """From this moment on it is not told: the tables may still have it for a while."""
+        self._forgotten[memory.memory_id] = None
+        said = ((memory.scope, memory.author),)
+        self._store.put(MemoriesForgotten((memory.memory_id,), said))
 
     def _subject(self, context: ToolContext, about: str) -> int:
         named = about.strip().casefold()

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from bot.domain.errors import InvalidArguments, ToolDenied
 from bot.domain.events import Conversation
-from bot.domain.memories import Kind, MemoriesUsed, MemoryKept, StoredFact, Visibility
+from bot.domain.memories import Kind, MemoriesForgotten, MemoriesUsed, MemoryKept, StoredFact, Visibility
 from bot.domain.run import Asker
 from bot.domain.suspension import Suspend
 from bot.domain.tool import ToolContext
@@ -83,6 +83,7 @@ async def test_nobody_has_anything_remembered_about_another_but_an_owner() -> No
     with pytest.raises(ToolDenied, match="only the person it is about"):
         await room.book.forget(asks(MING, role="admin"), fact.memory_id)
     forgotten = await room.book.forget(asks(HONG), fact.memory_id)
+    assert room.store.entries[-1] == MemoriesForgotten((fact.memory_id,), ((GROUP, OWNER),))
     assert (forgotten.text, forgotten.sources) == (f"forgotten: [{fact.memory_id}]", ())  # without its words
     assert await room.facts.listed() == ()
 
