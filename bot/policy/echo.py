@@ -61,6 +61,16 @@ def is_said_back(text: str, told: Collection[str]) -> bool:
     return OUR_ERROR.fullmatch(text) is not None
 
 
+def is_all_of(text: str, told: str) -> bool:
+    """Whether it is nothing but all of what we told, nearly in the same letters; a part of it, as
+    the date alone, is an answer.
+    """
+    if not told or len(text) > 2 * len(told) or len(told) > 2 * len(text):
+        return False  # as nearly all are
+    words = bare(told)
+    return len(words) >= LONG_ENOUGH and is_like(bare(text), words, least=ECHO)
+
+
 def is_echo(text: str, question: str) -> bool:
     """Whether it is nothing but the question, said back; who asks for that, or greets, gets it."""
     if len(text) > 2 * len(question) or len(question) > 2 * len(text):

@@ -288,11 +288,16 @@ def moment(question: MessageReceived, view: View, recalled: Sequence[str] = ()) 
     a line each, under `[记得]`.
     """
     words = view.words
-    now = f"{words.heading(words.now)} {words.comma.join(filter(None, _facts(question, view)))}"
+    now = f"{words.heading(words.now)} {facts(question, view)}"
     if not recalled:
         return now
     lines = [f"  {indented(line)}" for line in recalled]
     return "\n".join([now, words.heading(words.recalled), *lines])
+
+
+def facts(question: MessageReceived, view: View) -> str:
+    """The line of them: the date, where this is, and who asks."""
+    return view.words.comma.join(filter(None, _facts(question, view)))
 
 
 def _facts(question: MessageReceived, view: View) -> tuple[str, ...]:

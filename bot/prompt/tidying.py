@@ -10,18 +10,20 @@ from typing import Any
 from msgspec.structs import replace
 
 from bot.domain.chat import AssistantMessage, ToolCall
-from bot.policy.echo import is_echo
+from bot.policy.echo import is_all_of, is_echo
 from bot.prompt.frames import Frames
 
 SEND = "send_message"  # the tool whose words are ours
 
 
-def tidy(frames: Frames, message: AssistantMessage, *, question: str = "") -> AssistantMessage:
-    """The message without the frame, and without words that only repeat the question; the very
-    same message where there is nothing to cut.
+def tidy(
+    frames: Frames, message: AssistantMessage, *, question: str = "", now: str = ""
+) -> AssistantMessage:
+    """The message without the frame, and without words that only repeat the question, or what was
+    told of the moment (`now`); the very same message where there is nothing to cut.
     """
     text = frames.cut(message.text)
-    if not message.tool_calls and is_echo(text, question):
+    if not message.tool_calls and (is_echo(text, question) or is_all_of(text, now)):
         text = ""
     calls = tuple(_tidy_call(frames, call) for call in message.tool_calls)
     if text == message.text and calls == message.tool_calls:

@@ -31,7 +31,7 @@ from bot.policy.authority import asker_of, highest, least
 from bot.policy.budget import NOTHING_SPENT
 from bot.policy.limits import Rung
 from bot.policy.wake import CALLED, Wake
-from bot.prompt.compose import NO_TALK, Question, moment, showing, system_prompt, transcript
+from bot.prompt.compose import NO_TALK, Question, facts, moment, showing, system_prompt, transcript
 from bot.prompt.frames import Frames
 from bot.prompt.people import People
 from bot.prompt.render import plain
@@ -230,7 +230,7 @@ class Preparation:
             asked=tuple(one.message_id for one in question.said if one.has_identity),
             ports=self._ports_of(message, speaker),
             heard=lambda: bool(speaker.said),
-            tidy=partial(tidy, frames, question=asked),
+            tidy=partial(tidy, frames, question=asked, now=facts(message, view)),
             share=budget.share(),
             may_be_silent=wake.weak,
             model=who.model,

@@ -4,7 +4,7 @@ import pytest
 
 from bot.policy.already_said import bare
 from bot.policy.apologies import OURS
-from bot.policy.echo import is_echo, is_said_back
+from bot.policy.echo import is_all_of, is_echo, is_said_back
 
 
 @pytest.mark.parametrize(
@@ -61,3 +61,23 @@ def test_a_part_of_what_we_told_it_is_said_back_and_few_letters_are_not() -> Non
     assert is_said_back("这次没能回答上来", ours)
     assert is_said_back(f"error: {told} [TOOL_INVALID_ARGUMENTS]", ())
     assert not is_said_back("error: unexpected token [1, 2]", ())
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_all"),
+    [
+        ("[2026-11-22 Sunday, group 「Friends」, a member is asking]", True),
+        ("2026-11-22 Sunday, group Friends, a member is asking.", True),
+        ("2026-11-22 Sunday", False),
+        ("Today is 2026-11-22, a Sunday.", False),
+        ("This is the group Friends, and you are a member of it.", False),
+        ("", False),
+    ],
+)
+def test_all_that_was_told_of_the_moment_is_no_answer_and_a_part_of_it_is_one(answer: str, is_all: bool) -> None:
+    assert is_all_of(answer, "2026-11-22 Sunday, group 「Friends」, a member is asking") is is_all
+
+
+def test_where_nothing_was_told_of_the_moment_every_answer_is_one() -> None:
+    assert not is_all_of("fine", "")
+    assert not is_all_of("11:20", "11:20")  # too short to be more than chance
