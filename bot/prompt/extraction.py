@@ -2,7 +2,9 @@
 its answer. Pure.
 
 A model may lie, do as the lines say, and mix speakers up. So a fact is only taken from the lines it
-names, where these are its own person's, and where its words stand in them.
+names, where these are its own person's, and where its words stand in them. Small models have the
+fact and the person right and miscount the lines: then it is taken from the line of that person that
+says it, which is what is kept as its source.
 """
 
 from __future__ import annotations
@@ -10,17 +12,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from bot.domain.chat import Completion, FinishReason, ModelRequest, SystemMessage, UserMessage
 from bot.domain.memories import Kind
 from bot.domain.readings import loads
 from bot.policy.grounding import is_grounded
+from bot.policy.recall import terms
 from bot.policy.remembering import in_one_line, wrong_with
 from bot.prompt.render import indented
 
 MOST = 8  # facts of one request
 MAX_LINE = 300  # characters of a line
+HERE = "here"  # whom a fact is about that holds for the group
 ROW = re.compile(r"\{[^{}]*\}")
 
 INSTRUCTIONS_ZH = """\
@@ -84,9 +89,42 @@ def read_facts(completion: Completion, lines: Sequence[SaidLine]) -> tuple[Fact,
     """The facts of an answer that hold; none where the answer is no such list."""
     if completion.refusal or completion.finish is FinishReason.CONTENT_FILTER:
         return ()
-    by_place = dict(enumerate(lines, 1))
-    facts = (_fact(row, by_place) for row in _rows(completion.message.text))
+    found = _Lines(lines)
+    facts = (_fact(row, found) for row in _rows(completion.message.text))
     return tuple(dict.fromkeys(fact for fact in facts if fact is not None))[:MOST]
+
+
+class _Lines:
+    """The lines of a request, by place and by what they say."""
+
+    def __init__(self, lines: Sequence[SaidLine]) -> None:
+        self._lines = lines
+
+    @cached_property
+    def _terms(self) -> list[frozenset[str]]:
+        return [frozenset(terms(line.text[:MAX_LINE])) for line in self._lines]
+
+    def at(self, places: Sequence[object]) -> list[SaidLine]:
+        """Those at these places, of which a model may name any."""
+        last = len(self._lines)
+        return [self._lines[at - 1] for at in places if type(at) is int and 1 <= at <= last]
+
+    def nearest(self, text: str, whom: str) -> list[SaidLine]:
+        """The line of this person's that has most of the words, the latest of several; none where
+        no line has any.
+        """
+        words = frozenset(terms(text))
+        shared = [
+            (len(words & own), place)
+            for place, (line, own) in enumerate(zip(self._lines, self._terms, strict=True))
+            if _number(line) == whom
+        ]
+        most, place = max(shared, default=(0, 0))
+        return [self._lines[place]] if most else []
+
+    def others(self, user: int) -> tuple[str, ...]:
+        """The names of whoever else spoke."""
+        return tuple(line.name for line in self._lines if line.user != user)
 
 
 def _rows(text: str) -> list[dict[str, Any]]:
@@ -106,24 +144,35 @@ def _value(text: str) -> Any:
         return None
 
 
-def _fact(row: Mapping[str, Any], lines: Mapping[int, SaidLine]) -> Fact | None:
+def _fact(row: Mapping[str, Any], lines: _Lines) -> Fact | None:
     match row:
         case {"about": str(about), "fact": str(words), "lines": [*places]}:
-            named = [lines[place] for place in places if type(place) is int and place in lines]
+            text, whom, named = in_one_line(words), about.strip(), lines.at(places)
         case _:
             return None
-    text = in_one_line(words)
-    people = {line.user for line in named}
-    if len(people) != 1 or wrong_with(text):
+    if wrong_with(text):
         return None
-    subject = 0 if about.strip() == "here" else named[0].user
-    others = {line.name for line in lines.values() if line.user not in people} if subject else ()
-    if not is_grounded(text, [line.text for line in named], others=others):
-        return None
-    if subject and about.strip() != f"#{named[0].number}":
-        return None
+    if not _say(named, text, whom, lines):
+        named = lines.nearest(text, whom)
+        if not _say(named, text, whom, lines):
+            return None
+    subject = 0 if whom == HERE else named[0].user
     known = next((kind for kind in Kind if kind == row.get("kind")), Kind.OTHER)
     return Fact(subject, named[0].user, text, tuple(_ids(named)), known)
+
+
+def _say(named: Sequence[SaidLine], text: str, whom: str, lines: _Lines) -> bool:
+    """Whether these are one person's, of whom it is told, and say it."""
+    if len({line.user for line in named}) != 1:
+        return False
+    said, first = [line.text for line in named], named[0]
+    if whom == HERE:
+        return is_grounded(text, said)
+    return whom == _number(first) and is_grounded(text, said, others=lines.others(first.user))
+
+
+def _number(line: SaidLine) -> str:
+    return f"#{line.number}"
 
 
 def _ids(lines: Sequence[SaidLine]) -> Iterator[str]:

@@ -70,6 +70,40 @@ def test_a_model_that_lies_or_does_as_it_is_told_is_not_believed(lie: Any) -> No
     assert facts(lie, row("#1", "对花生过敏", 1)) == [(MING, "对花生过敏")]
 
 
+@pytest.mark.parametrize("places", [(3,), (9,), (), (1, 3), (4,)], ids=str)
+def test_a_fact_whose_line_is_miscounted_is_taken_from_the_line_of_its_person_that_says_it(places: tuple[int]) -> None:
+    """As small models do: the fact and the person right, the line not."""
+    answer = words(json.dumps([row("#1", "对花生过敏", *places)], ensure_ascii=False))
+    assert read_facts(answer, LINES) == (Fact(MING, MING, "对花生过敏", ("11",)),)
+
+
+def test_of_several_lines_that_say_it_the_latest_is_its_source() -> None:
+    again = (*LINES, SaidLine(MING, 1, "15", "我对花生过敏"), SaidLine(MING, 1, "16", "花生好吃吗"))
+    answer = words(json.dumps([row("#1", "对花生过敏", 3)], ensure_ascii=False))
+    assert read_facts(answer, again) == (Fact(MING, MING, "对花生过敏", ("15",)),)
+
+
+@pytest.mark.parametrize(
+    ("said", "lie"),
+    [
+        ("我不喜欢猫", row("#3", "喜欢猫", 1)),  # turned round
+        ("小明对花生过敏", row("#3", "对花生过敏", 2)),  # he told it of another
+        ("我对花生过敏", row("#2", "对花生过敏", 2)),  # another's, who is named for it
+        ("我对花生过敏", row("here", "对花生过敏", 2)),  # nobody's line, and not the group's
+        ("我对花生过敏", row("#03", "对花生过敏", 2)),
+        ("闲" * 300 + "，我喜欢猫", row("#3", "喜欢猫", 2)),  # what the model was not shown
+        ("", row("#3", "喜欢猫", 2)),
+    ],
+)
+def test_a_miscounted_line_lets_in_nothing_that_its_person_did_not_say(said: str, lie: dict[str, Any]) -> None:
+    lines = (
+        SaidLine(MING, 1, "11", "早", "小明"),
+        SaidLine(HONG, 2, "12", "花生过敏真麻烦吗", "小红"),
+        SaidLine(999, 3, "13", said, "小刚"),
+    )
+    assert read_facts(words(json.dumps([lie], ensure_ascii=False)), lines) == ()
+
+
 def test_an_answer_that_is_no_list_has_no_facts() -> None:
     for text in ("", "[]", "nothing", "[1, 2", '{"about": "#1"}'):
         assert read_facts(words(text), LINES) == ()
