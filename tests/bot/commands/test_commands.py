@@ -169,5 +169,15 @@ async def test_a_command_that_breaks_is_one_polite_line_and_the_next_one_is_answ
     assert +desk.commands.taken == {"echo": 1, "crash": 1}
 
 
+async def test_a_command_is_waited_for_until_it_is_answered() -> None:
+    desk = Desk()
+    async with desk.open():
+        await desk.commands.wait_idle()  # there is none
+        for text in ("/echo a", "/echo b"):
+            assert desk.commands.take(said(text))
+        await desk.commands.wait_idle()
+        assert len(desk.asked) == 2
+
+
 async def test_while_nobody_is_at_work_nothing_is_a_command() -> None:
     assert not Desk().commands.take(said("/echo a"))

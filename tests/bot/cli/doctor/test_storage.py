@@ -58,10 +58,12 @@ def test_drafts_and_requests_that_no_owner_can_read_are_told(
     tmp_path: Path, owners: str, mode: str, petition: str, expected: list[str]
 ) -> None:
     with closing(sqlite3.connect(make_journal(tmp_path))) as journal, journal:
-        rows = [("1:group:4242", "mode", mode), ("1:private:7", "petition", petition)]
+        rows = [("1:group:4242", "mode", mode)]
+        rows += [(f"1:private:{who}", "petition", petition) for who in (7, 8)]
         journal.executemany("INSERT INTO place_settings (conversation, name, value) VALUES (?, ?, ?)", rows)
     _, *told = check_store(settings(tmp_path, BOT_OWNERS=owners))
     assert [check.check for check in told] == expected
+    assert [check.said[-1] for check in told[1:]] == ["2" for _ in expected[1:]]
 
 
 def test_folders_that_can_be_written_or_made_are_well_and_nothing_is_left_there(tmp_path: Path) -> None:

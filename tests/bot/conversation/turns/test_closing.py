@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.domain.chat import NOTED, AssistantMessage
+from bot.domain.chat import NOTED, AssistantMessage, UserMessage
 from bot.domain.errors import ActionRefused, BotError, ModelBilling, NotConnected
 from bot.domain.journal import TurnClosed
 from bot.domain.suspension import Allow
@@ -34,6 +34,22 @@ async def test_a_failed_run_says_one_polite_line_with_its_trace_id_and_nothing_e
     assert house.transport.texts == ["抱歉，这次没能回答上来，请稍后再试。（编号 t1）"]
     kept = [message.text for message in house.history.messages(GROUP)[1:]]  # no words of the model's
     assert kept == [NOTED, f"[系统记录]\n  {ZH.about.unanswered}"]
+
+
+async def test_the_model_is_told_in_the_language_of_its_prompt_and_whoever_asks_in_his() -> None:
+    async with living(words(""), ModelBilling("no"), ModelBilling("no"), words("晴")) as house:
+        await house.turns.take(said("今天北京天气怎么样？"))
+        told = house.model.requests[1].messages[-1]
+        assert isinstance(told, UserMessage)
+        assert told.text.endswith(ZH.notices.empty)
+        await house.turns.take(said("What is the weather like?", user=888))
+        house.transport.failures.append(ActionRefused("send_group_msg", retcode=1, wording="消息内容过长"))
+        await house.turns.take(said("What will it be like tomorrow?", user=888))
+    assert house.transport.texts == [
+        "抱歉，这次没能回答上来，请稍后再试。（编号 t1）",
+        "Sorry, I could not answer that. Please try again later. (run t2)",
+        "Sorry, QQ did not take so long an answer. Please ask for a shorter one.",
+    ]
 
 
 async def test_an_answer_that_is_being_said_when_its_question_is_recalled_stays_in_the_history() -> None:
