@@ -8,7 +8,7 @@ from bot.commands.digest import YESTERDAY, Stands, told_of
 from bot.domain.books import Books, Choices, DaySum
 from bot.domain.journal import PlaceSet
 from bot.domain.ports import Clock, Store
-from bot.memory.own_limits import NOWHERE
+from bot.memory.row import NOWHERE
 from bot.policy.days import at_time, midnight
 from bot.speaking.owner import Owner
 

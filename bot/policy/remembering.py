@@ -42,12 +42,14 @@ SECRET = re.compile(
     r"|\b(?:passwords?|passwd|pass ?phrase|pin code|api[ _-]?keys?|tokens?|secrets?|private key)\b",
     re.IGNORECASE,
 )
-DIGIT = "[0-9零〇一二三四五六七八九幺]"
+DIGIT = r"[\d零〇一二三四五六七八九幺壹贰叁肆伍陆柒捌玖]"
 NUMBER = re.compile(
-    rf"{DIGIT}(?:[ \-._/]?{DIGIT}){{4,}}|[\w.+-]+@[\w-]+\.\w|(?:微信|qq|手机|帐|账)号",
+    rf"{DIGIT}(?:[ \-._/,、]?{DIGIT}){{4,}}|[\w.+-]+@[\w-]+\.\w|(?:微信|qq|手机|帐|账)号",
     re.IGNORECASE,
 )
-"""Five digits or more, written out or not: accounts, telephones, cards; and accounts of letters."""
+"""Five digits or more, of any script or in words: accounts, telephones, cards; and accounts of
+letters.
+"""
 FRAME = re.compile(r"^\W*[\[【]|#\d+\s*:")
 """A heading or the beginning of a line as prompts have them."""
 YEARS = re.compile(r"(?<!\d)(?:19|20)\d\d[-./年 ]{1,2}\d{1,2}(?:[-./月 ]{1,2}\d{1,2})?(?!\d)")

@@ -36,8 +36,9 @@ from bot.domain.shown import (
 from bot.domain.suspension import Settled
 from bot.memory.drafts import LASTS, Waiting
 from bot.memory.newest import Newest
-from bot.memory.own_limits import NOWHERE, OwnLimits
+from bot.memory.own_limits import OwnLimits
 from bot.memory.personas import Personas
+from bot.memory.row import NOWHERE
 from bot.memory.wishes import Wish
 from bot.policy.approval import MAX_REASON, Answer
 from bot.policy.days import midnight
