@@ -75,13 +75,21 @@ class Frames(Struct, frozen=True):
     def _cut(self, text: str) -> str:
         if text.strip().translate(marks.NARROW) in marks.STAND_INS:
             return ""
-        begun = self._without_beginning(text)
+        if self.people.has_stand_in and marks.IMITATED.fullmatch(text):
+            return ""
+        begun = text
+        for _ in range(MOST_FRAMES):  # before any line: `[heading] name#2: words` is nobody's line
+            begun, before = self._without_beginning(begun), begun
+            if begun == before:
+                break
         kept, whole = [], True
         for line in self._lines(begun):
             if line is None:
                 whole = False
                 break
             kept.append(line)
+        if not whole and all(self._is_said_back(line) for line in kept if line.strip()):
+            return ""  # the log, its first lines without their numbers
         cut = "\n".join(kept)
         if cut == text:
             return text
@@ -175,6 +183,11 @@ class Frames(Struct, frozen=True):
             else self._is_known(match)
         )
 
+    def _is_said_back(self, line: str) -> bool:
+        """Whether a member said just this, under whose name it stands without his number."""
+        match = marks.LABELLED.match(line)
+        return match is not None and self.people.has_said(match["name"], line[match.end() :])
+
     def _is_known(self, match: re.Match[str]) -> bool:
         if match["sign"] in marks.SIGNS:
             name = name_key(match["name"])
@@ -212,7 +225,9 @@ def is_like(name: str, names: Collection[str]) -> bool:
 
 @lru_cache(maxsize=128)  # it is asked before an answer is sent, and when it is kept
 def _is_clean(text: str, names: tuple[str, ...]) -> bool:
-    if any(map(text.__contains__, marks.BRACKETS)) and marks.SUSPECT.search(text):
+    if any(map(text.__contains__, marks.BRACKETS)) and (
+        marks.SUSPECT.search(text) or marks.IMITATED.fullmatch(text)
+    ):
         return False
     return not any(map(text.__contains__, marks.PLAIN)) and not _label_of(names).match(
         text.lstrip()

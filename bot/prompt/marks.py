@@ -28,7 +28,7 @@ NUMBERED = rf"(?P<sign>{HASH}|{OPEN})(?P<number>\d{{1,20}}){CLOSE}?"
 WHO = rf"(?P<name>{NAME})\s?{NUMBERED}"
 REPLY = r"(?:\s?↩[^\n:：「]{0,60}(?:「[^\n]{0,60}?」)?)?"
 LINE = re.compile(rf"\s{{0,2}}{MARK}(?P<at>@?){WHO}{REPLY}{MARK}\s?{COLON}{MARK}[^\S\n]*")
-LABELLED = re.compile(rf"\s*{MARK}[^\s:：]{{1,{render.MAX_NAME}}}{MARK}{COLON}")
+LABELLED = re.compile(rf"\s*{MARK}(?P<name>[^\s:：]{{1,{render.MAX_NAME}}}){MARK}{COLON}")
 FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
 ANNOUNCED = re.compile(
     r"[:：][*_]*\s*$|(?:[如以]下|下面)[。！!～~]?\s*$|^\s*(?:#{1,6}\s|\*\*[^*]+\*\*\s*$)"
@@ -141,4 +141,6 @@ SUSPECT = re.compile(
 )
 """One of these is in every frame of ours, but for our own name in front."""
 NARROW = str.maketrans("（）", "()")
+IMITATED = re.compile(r"\s*[(（\[［]\s*[a-z]+(?: [a-z]+)?\s*[)）\]］]\s*")
+"""What small models make of a stand-in that they read: `(added)`, `[noted]`."""
 STAND_INS = frozenset({*notes.LEGACY, notes.ALL_SAID, NOTED})

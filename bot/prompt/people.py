@@ -8,7 +8,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from bot.domain.chat import Message, UserMessage
+from bot.domain.chat import AssistantMessage, Message, UserMessage
 from bot.prompt import marks
 
 NUMBER = re.compile(rf"{marks.HASH}(\d+)")
@@ -37,9 +37,30 @@ class People(Struct, frozen=True, dict=True):
         """Their accounts, as rounds of older versions name them."""
         return frozenset(account for _, _, account in self._found if account)
 
+    @cached_property
+    def has_stand_in(self) -> bool:
+        """Whether something in the prompt stands for an answer that there is not."""
+        return any(
+            isinstance(one, AssistantMessage) and one.text in marks.STAND_INS
+            for one in self.messages
+        )
+
     def called(self, number: str) -> Collection[str]:
         """The names that somebody of this number has."""
         return self._called.get(number, ())
+
+    def has_said(self, name: str, words: str) -> bool:
+        """Whether a line of the prompt is these words of somebody of that name."""
+        said, key = words.strip(), name_key(name)
+        return any(
+            line.endswith(said)
+            and (match := marks.LINE.match(line)) is not None
+            and name_key(match["name"]) == key
+            and line[match.end() :].strip() == said
+            for one in self.messages
+            if isinstance(one, UserMessage)
+            for line in one.text.splitlines()
+        )
 
     def without_numbers(self, text: str) -> str:
         """The text without the numbers behind their names, but for those it mentions, `@小明#2`,

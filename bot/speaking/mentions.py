@@ -17,7 +17,7 @@ stands before it, if any, is another's.
 """
 
 MOST: Final = 3  # people mentioned in one thing said
-NUMBER: Final = re.compile(r"[#＃](\d{1,7})(?!\d)")
+NUMBER: Final = re.compile(r"[#＃](\d{1,7})(?!\d)(?:[#＃]\1(?!\d))*")  # models say it twice
 LONGEST: Final = 32  # characters of a name, with what stands before it
 CALLED: Final = re.compile(r"(?<![A-Za-z0-9._-])@([^\s@#＃]+)$")
 JOINED: Final = re.compile(r"[a-z0-9._-]$")  # an address, not a mention

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.domain.chat import UserMessage
+from bot.domain.chat import NOTED, AssistantMessage, UserMessage
 from bot.domain.events import Sender
 from bot.prompt.compose import Question, moment, user_message
 from bot.prompt.frames import Frames
@@ -185,3 +185,47 @@ def test_a_model_that_goes_round_in_frames_holds_nobody_up() -> None:
 def test_our_own_name_and_number_in_somebodys_words_take_no_answer_away() -> None:
     people = People.of([UserMessage("小明(2002): 你看 @小霜(10001) 说的")])
     assert replace(FRAMES, people=people).cut("小霜(10001): 我说的是三点开会") == "我说的是三点开会"
+
+
+@pytest.mark.parametrize(
+    "leak",
+    [
+        "[2026-11-24 星期二] [群聊记录 14:02] 阿澈#2: hi\n小红#3: 在吗",
+        "[群聊记录 14:02] [提问 14:10] 小明#1: 你好",
+        "[Chat log 14:02] [Asked 14:10] 小明#1: 你好",
+        "小明: 你好\n阿澈#2: hi",
+        "小明: 你好\n\n**老王**：好\n小红#3 ↩阿澈#2「hi」: 在\n[提问 14:10]\n小明#1: 你好",
+    ],
+)
+def test_the_log_said_back_is_cut_though_its_first_line_is_no_line_as_we_write_it(leak: str) -> None:
+    """As a model of 0.5 B said it in a group: several headings in one line, or a name without its number."""
+    assert BY_NUMBER.cut(leak) == ""
+
+
+@pytest.mark.parametrize(
+    ("answer", "left"),
+    [
+        ("小明: 你好\n老王: 好", "小明: 你好\n老王: 好"),
+        ("地点: 香山\n阿澈#2: hi", "地点: 香山"),
+        ("小明: 你好像不吃辣\n阿澈#2: hi", "小明: 你好像不吃辣"),
+        ("阿澈: 你好\n小红#3: hi", "阿澈: 你好"),
+        ("小明: 你好\n就这些\n阿澈#2: hi", "小明: 你好\n就这些"),
+        ("小明去\n阿澈#2: hi", "小明去"),
+    ],
+)
+def test_words_of_ours_before_anothers_line_stay(answer: str, left: str) -> None:
+    assert BY_NUMBER.cut(answer) == left
+
+
+@pytest.mark.parametrize("answer", ["(added)", "[noted]", "( replied)", "（mentioned）\n", "(not answered)"])
+def test_what_a_model_makes_of_a_stand_in_is_no_answer_where_it_has_read_one(answer: str) -> None:
+    """As a model of 0.5 B said it, for ever, after one question of its group had no answer."""
+    read = replace(FRAMES, people=People.of([TODAY, AssistantMessage(NOTED), TODAY]))
+    assert read.cut(answer) == ""
+    assert BY_NUMBER.cut(answer) is answer
+    assert replace(FRAMES, people=People.of([AssistantMessage("(lol)")])).cut(answer) is answer
+
+
+@pytest.mark.parametrize("answer", ["(笑)", "(added) 好的", "我在 (home)", "(TBD)", "[1]"])
+def test_brackets_of_ones_own_stay_where_it_has_read_a_stand_in(answer: str) -> None:
+    assert replace(FRAMES, people=People.of([AssistantMessage(NOTED)])).cut(answer) is answer
