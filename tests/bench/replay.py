@@ -33,6 +33,7 @@ from bot.domain.chat import AssistantMessage, Message, ModelRequest, SystemMessa
 from bot.policy.tokens import DIGIT, estimate, estimate_messages
 from config.settings import Settings
 from tests.bench.talk import ANSWERS, Line, Talk, make_talk
+from tests.bench.weight import Weight, weigh
 from tests.torture.model import Asked, ScriptedModel
 
 Json: TypeAlias = dict[str, Any]
@@ -114,7 +115,8 @@ class Request:
 class Replay:
     """What came of a log. `since` has, for each question, what was said from the one before on and not taken back;
     `taken_back` are the questions before which something was recalled that a request had told. `heard` are the ids of
-    all messages up to the last question that were not recalled, `told` those that stand in a round.
+    all messages up to the last question that were not recalled, `told` those that stand in a round. `weights` are what
+    the service kept in memory after half of the log, and after all of it.
     """
 
     talk: Talk
@@ -124,6 +126,7 @@ class Replay:
     taken_back: set[int] = field(default_factory=set)
     heard: set[str] = field(default_factory=set)
     told: set[str] = field(default_factory=set)
+    weights: tuple[Weight, ...] = ()
 
     @property
     def asked(self) -> list[Request]:
@@ -208,6 +211,7 @@ class Replay:
     def table(self) -> str:
         """The figures, for people."""
         asked, moves = self.asked, len(self.moves)
+        half, end = self.weights
         return (
             f"{len(self.talk.people)} people, {len(self.talk.lines)} lines, {len(self.answers)} answered\n"
             f"tokens an answered message   {self.tokens:8.0f}   (largest request {self.largest:.0f})\n"
@@ -216,6 +220,8 @@ class Replay:
             f"of a request in the cache    {self.cached:8.1%}\n"
             f"of the talk shown            {self.shown:8.1%}   (neither shown nor counted: {len(self.unaccounted)})\n"
             f"summaries                    {len(self.requests) - len(asked):8}\n"
+            f"kept in memory at half       {half.size / 2**20:8.2f} MiB  ({half.objects} objects)\n"
+            f"and at the end               {end.size / 2**20:8.2f} MiB  ({end.objects} objects)\n"
         )
 
 
@@ -274,15 +280,25 @@ class Replaying:
         self._said: dict[int, str] = {}  # by its place, since the last question
         self.since: list[list[str]] = []
         self.taken_back: set[int] = set()
+        self.weights: list[Weight] = []
 
     async def run(self) -> None:
         """All of it."""
+        half = len(self._talk.lines) // 2
         for place, line in enumerate(self._talk.lines):
+            if place == half:
+                self.weights.append(await self._weigh())
             for gone in self._gone.pop(place, ()):
                 if self._said.pop(gone, None) is None:
                     self.taken_back.add(len(self.since))
                 await self._simulator.push(self._simulator.world.recall(self._ids[gone]))
             await self._say(place, line)
+        self.weights.append(await self._weigh())
+
+    async def _weigh(self) -> Weight:
+        await self._service.wait_settled((self._simulator.world.self_id, "group", GROUP, str(self._ids[-1])))
+        await self._service.wait_idle()
+        return weigh(self._service)
 
     async def _say(self, place: int, line: Line) -> None:
         world = self._simulator.world
@@ -336,7 +352,9 @@ async def replay(talk: Talk, folder: Path, **more: Any) -> Replay:
         requests = [Request.of(body) for body in model.bodies]
         answers = [sent.text for sent in simulator.delivered]
         heard, told = read_ids(folder / "bot.db")
-        return Replay(talk, requests, answers, replaying.since, replaying.taken_back, heard, told)
+        return Replay(
+            talk, requests, answers, replaying.since, replaying.taken_back, heard, told, tuple(replaying.weights)
+        )
 
 
 def read_ids(file: Path) -> tuple[set[str], set[str]]:
