@@ -6,6 +6,7 @@ import logging
 
 from bot.domain.command import Asked, Command, command
 from bot.domain.errors import BotError
+from bot.domain.events import read_id
 from bot.domain.ports import Members
 from bot.memory.forgetting import Forgetting
 
@@ -51,7 +52,7 @@ def forget_command(forgetting: Forgetting, members: Members) -> Command:
             return asked.either(*NOT_YOURS)
         if whom in GROUP:
             return await erase(asked, None) if asked.where.is_group else asked.either(*HOW)
-        number = int(whom[1:]) if whom[1:].isdecimal() else 0
+        number = read_id(whom[1:]) or 0
         user = members.user_id(asked.where, number)
         return asked.either(*NOBODY) if user is None else await erase(asked, user)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bot.commands.money import cap_words, used_words
 from bot.commands.phrases import NOT_NOW
 from bot.domain.command import Asked, Command, command
-from bot.domain.events import Conversation
+from bot.domain.events import Conversation, read_id
 from bot.domain.ports import Members
 from bot.domain.traits import Audience
 from bot.memory.own_limits import Holder
@@ -129,10 +129,10 @@ def _holder(asked: Asked, members: Members) -> tuple[Holder | None, tuple[str, .
         if not _is_account(number):
             return None, ()
         return Conversation(asked.where.platform_id, "group", int(number)), tuple(rest)
-    if first.startswith("#") and first[1:].isdecimal():
-        return members.user_id(asked.where, int(first[1:])), tuple(rest)
-    if first.startswith("@") and first[1:].isdecimal():
-        return int(first[1:]), tuple(rest)
+    if first.startswith("#"):
+        return members.user_id(asked.where, read_id(first[1:]) or 0), tuple(rest)
+    if first.startswith("@"):
+        return read_id(first[1:]), tuple(rest)
     return (int(first) if _is_account(first) else None), tuple(rest)
 
 

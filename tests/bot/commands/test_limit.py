@@ -55,7 +55,10 @@ async def test_a_limit_of_today_is_over_with_the_day_and_the_one_for_good_holds_
 
 async def test_what_means_nobody_or_nothing_is_told_and_an_owner_has_none() -> None:
     till, limit = await desk()
-    assert await lines(limit, "#9", "5") == [NOBODY[0]]
+    for nobody in ("#9", "#0", "#" + "9" * 19, "#" + "9" * 5000):
+        assert await lines(limit, nobody, "5") == [NOBODY[0]]
+    for no_account in ("@0", "@" + "9" * 20, "@" + "9" * 5000):
+        assert await lines(limit, no_account, "5") == HOW[0].splitlines()
     assert await lines(limit, "#1", "5") == [EXEMPT[0]]
     for words in (("5",), ("group", "5"), ("20002", "much"), ("20002", "0"), ("20002", "$5k"), ("20002", "0.5t")):
         assert await lines(limit, *words, where=PRIVATE) == HOW[0].splitlines()
