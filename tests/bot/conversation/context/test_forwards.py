@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from bot.conversation.context.forwards import Forwards
 from bot.domain.events import MessageReceived
 from bot.domain.segments import Forward, Segment, Text
@@ -97,3 +99,24 @@ async def test_three_thousand_tokens_are_told_of_it_and_not_one_line_more() -> N
     opened = await Forwards(transport).open(BOT, Forward("f1"))
     tokens = estimate_text(f"{line.sender.name}: {'长' * 200}")
     assert len(opened.lines) * tokens <= MAX_TOKENS < (len(opened.lines) + 1) * tokens
+
+
+async def test_six_seconds_are_waited_for_one_forward(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Silent(RecordingTransport):
+        async def get_forward(self, account: int, forward: Forward) -> tuple[MessageReceived, ...]:
+            await asyncio.Event().wait()
+            return ()
+
+    loop = asyncio.get_running_loop()
+    now = loop.time()
+    monkeypatch.setattr(loop, "time", lambda: now)
+    opening = asyncio.ensure_future(Forwards(Silent()).open(BOT, Forward("f1")))
+    over = []
+    for seconds in (0.0, 5.9, 6.1):
+        monkeypatch.setattr(loop, "time", lambda passed=seconds: now + passed)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        over.append(opening.done())
+    opening.cancel()
+    assert over == [False, False, True]
+    assert opening.result() == Forwarded()
