@@ -53,8 +53,7 @@ class People(Struct, frozen=True, dict=True):
         """Whether a line of the prompt is these words of somebody of that name."""
         said, key = words.strip(), name_key(name)
         return any(
-            line.endswith(said)
-            and (match := marks.LINE.match(line)) is not None
+            (match := marks.LINE.match(line)) is not None
             and name_key(match["name"]) == key
             and line[match.end() :].strip() == said
             for one in self.messages

@@ -77,6 +77,12 @@ def test_a_fact_whose_line_is_miscounted_is_taken_from_the_line_of_its_person_th
     assert read_facts(answer, LINES) == (Fact(MING, MING, "对花生过敏", ("11",)),)
 
 
+def test_whoever_names_himself_says_it_of_himself() -> None:
+    lines = (SaidLine(999, 3, "13", "小刚不吃辣", "小刚"), SaidLine(HONG, 2, "12", "好", "小红"))
+    answer = words(json.dumps([row("#3", "不吃辣", 1)], ensure_ascii=False))
+    assert read_facts(answer, lines) == (Fact(999, 999, "不吃辣", ("13",)),)
+
+
 def test_of_several_lines_that_say_it_the_latest_is_its_source() -> None:
     again = (*LINES, SaidLine(MING, 1, "15", "我对花生过敏"), SaidLine(MING, 1, "16", "花生好吃吗"))
     answer = words(json.dumps([row("#1", "对花生过敏", 3)], ensure_ascii=False))

@@ -211,6 +211,8 @@ def test_the_log_said_back_is_cut_though_its_first_line_is_no_line_as_we_write_i
         ("阿澈: 你好\n小红#3: hi", "阿澈: 你好"),
         ("小明: 你好\n就这些\n阿澈#2: hi", "小明: 你好\n就这些"),
         ("小明去\n阿澈#2: hi", "小明去"),
+        ("阿澈: 在吗\n小红#3: hi", "阿澈: 在吗"),
+        ("你没有回答上面的提问。\n小明: 你好", "小明: 你好"),
     ],
 )
 def test_words_of_ours_before_anothers_line_stay(answer: str, left: str) -> None:
