@@ -71,7 +71,9 @@ class Extraction:
         store: Store,
         clock: Clock,
         is_spent: Callable[[str], bool] = unlimited,
+        patience: float = DEADLINE,
     ) -> None:
+        self._patience = patience  # seconds of one request
         self._model = model
         self._remembering = remembering
         self._speakers = speakers
@@ -163,7 +165,7 @@ class Extraction:
         if len(lines) < LEAST:
             return
         try:
-            async with asyncio.timeout(DEADLINE):
+            async with asyncio.timeout(self._patience):
                 await self._ask(where, lines, turn_id)
         except (ModelError, TimeoutError) as error:
             logger.warning("no facts of %s: %r", where, error)

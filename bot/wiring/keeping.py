@@ -14,7 +14,7 @@ from bot.domain.events import Conversation
 from bot.domain.notebook import Memories, Notebook
 from bot.domain.ports import Clock, Ids, Members, Store
 from bot.engine.toolset import Toolset
-from bot.memory.extraction import Extraction
+from bot.memory.extraction import DEADLINE, Extraction
 from bot.memory.history import Folding, History
 from bot.memory.personas import Cast, Persona, Personas
 from bot.memory.remembering import Remembering
@@ -29,6 +29,8 @@ from bot.prompt.older_rounds import told_today
 from bot.wiring.means import Means
 from bot.wiring.models import told_of_history
 from config.settings import Settings
+
+LONGEST = 3600.0  # seconds, where a model has no limit: the most that LLM_FIRST_TOKEN takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,13 @@ class Keeping:
                     yield
 
 
+def patience_with(first_token: float) -> float:
+    """Seconds that a quiet request may take where a model may take so many to begin its answer; 0
+    is no limit, which nothing is here.
+    """
+    return DEADLINE + (first_token or LONGEST)
+
+
 def build_keeping(
     settings: Settings,
     personas: Personas,
@@ -85,6 +94,7 @@ def build_keeping(
             store=store,
             clock=clock,
             is_spent=is_spent,
+            patience=patience_with(settings.llm_first_token),
         )
         store = WitnessedStore(store, (extraction,))
     one_by_one = settings.llm_parallel == 1

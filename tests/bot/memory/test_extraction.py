@@ -25,7 +25,7 @@ from bot.domain.notebook import Memories
 from bot.domain.ports import Store
 from bot.domain.run import Stop
 from bot.domain.trace import current_run
-from bot.memory.extraction import LINES, LOOK, QUIET, ROUNDS, Extraction
+from bot.memory.extraction import DEADLINE, LINES, LOOK, QUIET, ROUNDS, Extraction
 from bot.memory.remembering import KEPT, Remembering
 from bot.memory.speakers import Speakers
 from bot.runtime.clock import SystemClock
@@ -40,7 +40,9 @@ NAMES = {MING: "小明", HONG: "小红", BOT: "小霜"}
 class Room:
     """A group in which the bot has had rounds, and a model that is asked for facts."""
 
-    def __init__(self, *answers: Step, store: Store | None = None, facts: Memories | None = None) -> None:
+    def __init__(
+        self, *answers: Step, store: Store | None = None, facts: Memories | None = None, patience: float = DEADLINE
+    ) -> None:
         self.store, self.clock = RecordingStore(), SteppedClock()
         self.spent: set[str] = set()
         self.model = ScriptedModel(*answers)
@@ -61,6 +63,7 @@ class Room:
             store=self.store,
             clock=self.clock,
             is_spent=self.spent.__contains__,
+            patience=patience,
         )
 
     @asynccontextmanager
@@ -198,6 +201,26 @@ async def test_what_is_recalled_before_is_not_shown_and_what_is_recalled_meanwhi
         recalled.set()
         await until(lambda: room.store.entries and isinstance(room.store.entries[-1], MemoryKept))
         assert "喜欢她" not in room.told()
+    assert [one.text for one in await room.facts.listed()] == ["养了一只猫"]
+
+
+async def test_a_request_that_takes_too_long_is_left_and_the_next_talk_is_asked_about(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def hanging(_request: ModelRequest) -> Completion:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    room = Room(hanging, answer(("#1", "养了一只猫", 1)), patience=0.01)
+    async with asyncio.timeout(5), room.open():
+        for text in ("我对花生过敏", "哈哈", "好的"):
+            room.hear(text)
+        room.rounds()
+        await until(lambda: "no facts of 10001:group:4242: TimeoutError()" in caplog.text)
+        for text in ("我养了一只猫", "哈哈", "好的"):
+            room.hear(text)
+        room.rounds()
+        await until(lambda: room.store.entries and isinstance(room.store.entries[-1], MemoryKept))
     assert [one.text for one in await room.facts.listed()] == ["养了一只猫"]
 
 

@@ -5,7 +5,7 @@ from bot.domain.tool import tool
 from bot.engine.toolset import Toolset
 from bot.memory.personas import Persona
 from bot.runtime.clock import SystemClock
-from bot.wiring.keeping import around_of
+from bot.wiring.keeping import around_of, patience_with
 
 
 def test_what_stands_before_every_conversation_is_the_persona_the_longest_rules_and_all_tools() -> None:
@@ -19,3 +19,7 @@ def test_what_stands_before_every_conversation_is_the_persona_the_longest_rules_
     assert isinstance(system, SystemMessage)
     assert system.text.startswith("你是狐狸。\n\n关于这个聊天\n- 你是 QQ 上的 小狐。")
     assert [spec.name for spec in around.tools] == ["look"]
+
+
+def test_a_quiet_request_may_take_as_long_as_the_model_may_to_begin_and_a_minute_more() -> None:
+    assert [patience_with(first_token) for first_token in (60, 900, 0)] == [120, 960, 3660]
