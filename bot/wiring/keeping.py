@@ -97,13 +97,12 @@ def build_keeping(
             patience=patience_with(settings.llm_first_token),
         )
         store = WitnessedStore(store, (extraction,))
-    one_by_one = settings.llm_parallel == 1
     same = settings.cheap_models == settings.main_models
     summaries = Summaries(
         model=cheap,
         store=store,
         clock=clock,
-        one_by_one=one_by_one,
+        one_by_one=settings.llm_parallel == 1,
         continues=same,
         is_spent=is_spent,
     )
