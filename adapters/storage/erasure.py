@@ -54,6 +54,7 @@ from adapters.storage.tables import (
     sends,
     speakers,
     things,
+    tool_calls,
     turns,
     usage,
     verdicts,
@@ -183,6 +184,15 @@ def _claim_turns(connection: Connection, user: int) -> None:
             {"of": turn_id}
             for turn_id, *texts in connection.execute(read)
             if any(text and named.search(text) for text in texts)
+        ]
+        # What a tool found of theirs, too: of a turn that failed or goes on there is no round.
+        told = select(turns.c.id, tool_calls.c.result).where(
+            tool_calls.c.turn_id == turns.c.turn_id,
+            turns.c.conversation == conversation,
+            tool_calls.c.result.like(f"%#{number}%"),
+        )
+        found += [
+            {"of": turn_id} for turn_id, text in connection.execute(told) if named.search(text)
         ]
         if found:
             connection.execute(claim, found)

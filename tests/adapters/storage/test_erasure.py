@@ -255,6 +255,16 @@ def test_who_is_forgotten_is_forgotten_by_number_and_nobody_gets_it(batches: Ent
     assert [round_.turn_id for round_ in remembered.rounds] == ["t-others", "t-another"]
 
 
+def test_what_a_tool_found_of_them_leaves_a_turn_without_a_round(batches: EntryBatches, database: Database) -> None:
+    for turn_id, number in (("t-1", 5), ("t-2", 51)):
+        found = ToolMessage("c1", "memory", f"小明#{number}: {SECRET}-{number}.")
+        batches.write(put(opening(turn_id), ended(turn_id, found)))
+    batches.write(put(MemberNumbered(conversation=GROUP, number=5, user_id=USER, name="小明")))
+    batches.close()
+    forget_user(database, USER)
+    assert [contains(database, f"{SECRET}-{number}.") for number in (5, 51)] == [False, True]
+
+
 def test_a_turn_that_goes_on_while_it_is_erased_leaves_no_words_behind(batches: EntryBatches, filled: Database) -> None:
     before = numbers(filled)
     batches.write(put(opening("t-own", said(SECRET, user=USER))))

@@ -88,6 +88,17 @@ async def test_nobody_has_anything_remembered_about_another_but_an_owner() -> No
     assert await room.facts.listed() == ()
 
 
+async def test_what_was_forgotten_is_told_no_more_though_the_tables_have_it_still() -> None:
+    room = Room()
+    await room.write("对花生过敏")
+    (fact,) = await room.facts.listed()
+    await room.book.forget(asks(MING), fact.memory_id)
+    room.store.entries = [one for one in room.store.entries if not isinstance(one, MemoriesForgotten)]
+    assert await room.facts.listed() == (fact,)
+    assert await room.recalled(GROUP, MING, "花生能吃吗") == ()
+    assert "nothing" in (await room.book.search(asks(MING), "花生")).text
+
+
 async def test_facts_about_the_group_are_anybodys_to_tell_and_its_admins_to_forget() -> None:
     room = Room()
     await room.write("每周六晚上打副本", about="here")
