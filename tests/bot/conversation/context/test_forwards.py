@@ -110,13 +110,14 @@ async def test_six_seconds_are_waited_for_one_forward(monkeypatch: pytest.Monkey
     loop = asyncio.get_running_loop()
     now = loop.time()
     monkeypatch.setattr(loop, "time", lambda: now)
-    opening = asyncio.ensure_future(Forwards(Silent()).open(BOT, Forward("f1")))
     over = []
-    for seconds in (0.0, 5.9, 6.1):
-        monkeypatch.setattr(loop, "time", lambda passed=seconds: now + passed)
-        for _ in range(5):
-            await asyncio.sleep(0)
-        over.append(opening.done())
-    opening.cancel()
+    async with asyncio.TaskGroup() as group:
+        opening = group.create_task(Forwards(Silent()).open(BOT, Forward("f1")))
+        for seconds in (0.0, 5.9, 6.1):
+            monkeypatch.setattr(loop, "time", lambda passed=seconds: now + passed)
+            for _ in range(5):
+                await asyncio.sleep(0)
+            over.append(opening.done())
+        opening.cancel()
     assert over == [False, False, True]
     assert opening.result() == Forwarded()
