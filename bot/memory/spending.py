@@ -27,6 +27,7 @@ from bot.policy.limits import NOTHING, Amount, Cap, DayLimits, Rung, rung_of
 ALL: Final = "all"
 LOOK: Final = 2.0  # seconds between two looks at a journal that could not be read
 TURNS: Final = 5000  # whose payers are known
+SET_BACK: Final = 3600.0  # seconds a clock may go back without a day beginning anew
 TOLD: Final = (0.8, 1.0)  # shares of a limit at which the owner is told
 
 NEAR: Final = "{whose}今天的额度用了 {percent:.0f}%（{amount}）：{then}"
@@ -225,8 +226,8 @@ class Spending:
 
     def _turn_over(self) -> None:
         now = self._clock.now()
-        if self._begin <= now < self._end:
-            return
+        if self._begin - SET_BACK <= now < self._end:
+            return  # a clock that is put right after midnight gives nobody his day once more
         self._begin, self._end = midnight(now), midnight(now, later=1)
         self._sums.clear()
         self._told.clear()

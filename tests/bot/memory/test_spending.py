@@ -140,6 +140,22 @@ async def test_at_midnight_all_begins_anew_and_what_was_reserved_before_is_not_t
     assert till.spending.taken(ALL) == Amount(5)
 
 
+async def test_a_clock_that_goes_back_over_midnight_gives_nobody_the_day_once_more() -> None:
+    till = Till(DayLimits(user=Cap(tokens=100)))
+    await till.spending.start()
+    till.clock.time = midnight(till.clock.time, later=1) + 0.5
+    till.takes(100)
+    for moment in (-0.4, 0.6, -3600.0, 1.0):
+        till.clock.time = till.spending.ends() - 86_400 + moment
+        assert till.rung() is Rung.SPENT
+        assert till.spending.taken(777) == Amount(100)
+    till.clock.time = till.spending.ends()
+    assert till.rung() is Rung.ALL
+    till.takes(100)
+    till.clock.time -= 3700.0  # the clock was wrong altogether: the day it shows now is another one
+    assert till.rung() is Rung.ALL
+
+
 async def test_the_sums_of_before_are_read_once_and_added_and_until_then_only_owners_get_more_than_the_least() -> None:
     till = Till(DayLimits(user=Cap(tokens=100)))
     till.book.away, till.book.rows = True, (TakenSum(GROUP, 777, 40, 0.4),)
