@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from bot.commands.group_modes import DONE, WHICH, mode_commands
 from bot.commands.phrases import NOT_NOW
+from bot.domain.traits import Audience
 from bot.memory.modes import Modes
 from bot.policy.new_groups import Mode
 from tests.bot.commands.typed import NOW, lines
@@ -25,3 +26,9 @@ async def test_an_owner_decides_in_the_group_or_by_its_number_in_private() -> No
     store.trouble = False
     assert await lines(shadow) == [DONE[Mode.SHADOW][0].format(group=4242)]
     assert lifted == [Mode.OFF, Mode.LIVE, Mode.SHADOW]
+
+
+def test_all_three_are_for_owners_alone() -> None:
+    store = RecordingStore()
+    modes = Modes(store=store, choices=store, clock=ManualClock(NOW))
+    assert [each.audience for each in mode_commands(modes, lambda: None)] == [Audience.OWNER] * 3

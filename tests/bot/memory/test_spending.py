@@ -156,6 +156,48 @@ async def test_a_clock_that_goes_back_over_midnight_gives_nobody_the_day_once_mo
     assert till.rung() is Rung.ALL
 
 
+async def test_the_owner_hears_anew_on_another_day_and_not_anew_after_a_restart() -> None:
+    till = Till(DayLimits(all=Cap(tokens=100)))
+    till.book.rows = (TakenSum(GROUP, 777, 85, 0.0),)
+    await till.spending.start()
+    till.takes(5)
+    assert till.told == []
+    till.takes(10)
+    assert len(till.told) == 1
+    till.clock.time = till.spending.ends()
+    till.takes(90)
+    assert len(till.told) == 2
+
+
+async def test_what_was_taken_or_reserved_before_midnight_is_none_of_the_new_days() -> None:
+    till = await till_of(DayLimits(user=Cap(tokens=100)))
+    before = till.clock.now()
+    till.spending.see(UsageReserved(turn_id="t1", number=7, model="m", usage=Usage(20), at=before))
+    till.clock.time = till.spending.ends()
+    till.spending.see(UsageAdded(turn_id="t1", model="m", usage=Usage(30), at=before))
+    assert (till.spending.taken(ALL), till.spending.reserved) == (NOTHING, NOTHING)
+
+
+async def test_sums_that_were_read_while_the_day_ended_are_read_again() -> None:
+    till = Till(DayLimits(user=Cap(tokens=100)))
+    till.book.rows = (TakenSum(GROUP, 777, 100, 0.0),)
+
+    class Slow(Empty):
+        async def payers(self, *, latest: int) -> tuple[tuple[str, Conversation, int], ...] | None:
+            till.clock.time = midnight(till.clock.time, later=1)
+            till.spending.ends()
+            return await till.book.payers(latest=latest)
+
+    own = OwnLimits(store=till.store, choices=till.store, clock=till.clock)
+    slow = Slow()
+    slow.rows = till.book.rows
+    till.spending = Spending(
+        till.spending.limits, own=own, book=slow, owners=frozenset(), clock=till.clock, tell=till.told.append
+    )
+    assert not await till.spending.start()
+    assert till.spending.taken(777) == NOTHING
+
+
 async def test_the_sums_of_before_are_read_once_and_added_and_until_then_only_owners_get_more_than_the_least() -> None:
     till = Till(DayLimits(user=Cap(tokens=100)))
     till.book.away, till.book.rows = True, (TakenSum(GROUP, 777, 40, 0.4),)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.chat import AssistantMessage, Completion, FinishReason, ModelRequest, UserMessage
+from bot.domain.chat import AssistantMessage, Completion, FinishReason, ModelRequest, Usage, UserMessage
 from bot.domain.errors import ModelBilling, ModelError, ModelStalled
 from bot.domain.journal import Entry, UsageAdded
 from bot.domain.reserved import RequestMade, UsageReleased, UsageReserved
@@ -15,7 +15,7 @@ from bot.models.meter import Meter
 from bot.models.upstreams import Upstream
 from bot.policy.budget import Budget, Share
 from bot.policy.prices import Price
-from tests.fakes import CountingIds, ManualClock, RecordingStore, ScriptedModel, Step, words
+from tests.fakes import CountingIds, ManualClock, RecordingStore, ScriptedModel, Step, until, words
 
 REQUEST = ModelRequest((UserMessage("how are you?"),))
 PRICE = Price(prompt=10.0, cached=1.0, completion=100.0)
@@ -98,3 +98,32 @@ async def test_an_answer_that_a_filter_spoilt_is_charged_and_so_is_the_next() ->
     (added,) = store.entries
     assert isinstance(added, UsageAdded)
     assert added.usage == spoilt.usage
+
+
+class SlowStore(RecordingStore):
+    """It commits once it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may = asyncio.Event()
+
+    async def commit(self, *entries: Entry) -> bool:
+        self.put(*entries)
+        await self.may.wait()
+        return True
+
+
+async def test_no_request_is_made_before_its_reservation_is_written_and_one_that_is_broken_off_is_released() -> None:
+    store = SlowStore()
+    meter = Meter(store, clock=ManualClock(), ids=CountingIds(), reserves=lambda: True)
+    first = asyncio.create_task(meter.reserve("m", lambda: Usage(5)))
+    await until(lambda: store.entries)
+    assert not first.done()
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    reserved, released = store.entries
+    assert isinstance(reserved, UsageReserved)
+    assert released == UsageReleased(turn_id=reserved.turn_id, number=reserved.number)
+    store.may.set()
+    assert await meter.reserve("m", lambda: Usage(5)) == reserved.number + 1

@@ -3,10 +3,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from bot.domain.chat import ToolMessage, UserMessage
 from bot.domain.events import Conversation, MessageReceived, Role, Sender
 from bot.domain.segments import Card, File, Link, Markdown, Mention, Segment, Text, Transfer
 from bot.domain.traits import Audience
-from bot.policy.authority import asker_of, authority_of, highest, least, reaches
+from bot.policy.authority import asker_of, authority_of, highest, least, lowered, reaches
 from tests.fakes import BOT, GROUP, PRIVATE, said
 
 OWNERS = frozenset({999})
@@ -142,3 +143,13 @@ def test_the_own_chatter_of_who_asks_takes_nothing_away_from_him() -> None:
     message = by(5, "admin")
     asker = asker_of(message, owners=OWNERS, overheard=(replace(message, message_id="other"),))
     assert asker.overheard is ADMIN
+
+
+def test_results_lower_the_authority_of_what_follows_and_tell_which_tools_brought_words() -> None:
+    asker = asker_of(by(999), owners=OWNERS)
+    told = ToolMessage("c1", "look", "x", authority=EVERYONE)
+    page = ToolMessage("c2", "read_page", "x", tainted=True)
+    assert lowered(asker, (), (UserMessage("x"),)) is asker
+    assert lowered(asker, (), (told,)) == replace(asker, authority=EVERYONE)
+    assert lowered(asker, (page,), ()) == replace(asker, read=("read_page",))
+    assert lowered(asker, (page,), (page, told)) == replace(asker, authority=EVERYONE, read=("read_page",))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.policy.limits import NOTHING, Amount, Cap, DayLimits, Rung, rung_of
+from bot.policy.limits import LIFTED, NOTHING, Amount, Cap, DayLimits, OwnCap, Rung, rung_of
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,9 @@ def test_the_cost_of_tokens_whose_price_nobody_knows_is_unknown() -> None:
     trace = Amount(0, 0.1).plus(Amount(0, 0.2)).plus(Amount(0, -0.3))
     told = [amount.known_cost for amount in (NOTHING, Amount(5), Amount(5, 0.2), trace, trace.plus(Amount(5)))]
     assert told == [0, None, 0.2, 0, None]
+
+
+def test_what_an_owner_set_counts_in_place_of_the_usual_and_nothing_is_no_limit() -> None:
+    usual = Cap(1.0, 100)
+    told = [own.over(usual) for own in (OwnCap(), OwnCap(cost=5.0), OwnCap(tokens=7), LIFTED)]
+    assert told == [usual, Cap(5.0, 100), Cap(1.0, 7), Cap()]

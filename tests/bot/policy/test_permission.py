@@ -116,3 +116,9 @@ def test_the_operators_word_counts_more_than_the_tools_and_deny_more_than_approv
     ]
     assert word.permission("c", Permission.DENY) is Permission.REQUIRE_APPROVAL
     assert word.permission("d", Permission.DENY) is Permission.DENY
+
+
+def test_behind_what_a_tool_brought_only_what_is_for_everybody_and_stays_here_needs_no_word() -> None:
+    asker = structs.replace(OWNER, read=("read_page",))
+    here, beyond = ([must_be_confirmed(asker, each, goes_beyond=far) for each in Audience] for far in (False, True))
+    assert (here, beyond) == ([False, True, True], [True, True, True])

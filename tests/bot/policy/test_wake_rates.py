@@ -24,3 +24,9 @@ def test_a_limit_is_told_by_a_line_then_by_a_sign_then_not_at_all_and_anew_once_
     courtesy = Courtesy(signs=1)
     told = [courtesy.next(now, until=now + 10) for now in (0, 1, 2, 9.9, 10, 11)]
     assert told == [Notice.LINE, Notice.SIGN, Notice.NOTHING, Notice.NOTHING, Notice.LINE, Notice.SIGN]
+
+
+def test_a_wake_that_is_as_old_as_the_window_is_long_counts_no_more() -> None:
+    recent, rate = Recent(), Rate(1, 10)
+    recent.count(5.0)
+    assert [recent.has_room(rate, now) for now in (14.9, 15.0)] == [False, True]

@@ -208,3 +208,14 @@ async def test_a_word_from_a_page_decides_once_and_says_so_to_whoever_is_late() 
         assert at.word.settle(9, Answer(allows=True), by="page").kind == "unknown"
         assert at.resumed == [("t1", {"c0": Deny("the owner said no: no")})]
         await at.outbox.wait_idle()
+
+
+async def test_an_answer_in_a_group_where_nothing_was_asked_is_talk() -> None:
+    async with desk() as at:
+        at.wait(waiting("mail"))
+        elsewhere = said("同意 A1", user=999, where=Conversation(BOT, "group", 5252))
+        assert not at.desks.take(elsewhere)
+        assert not at.desks.take(replace(elsewhere, segments=(Text("拒绝 A9"),)))
+        assert at.resumed == []
+        assert at.desks.take(said("同意 A1", user=999))
+        assert at.resumed == [("t1", {"c0": Allow()})]

@@ -13,6 +13,7 @@ from bot.conversation.intake.ages import Ages
 from bot.domain.errors import ActionUnanswered, BotError, NotConnected
 from bot.domain.events import Requested
 from bot.domain.journal import PlaceSet
+from bot.domain.petitions import Accept
 from bot.memory.history import History
 from bot.policy.approval import Answer
 from bot.speaking.postbox import Postbox
@@ -26,13 +27,15 @@ from tests.fakes import BOT, ManualClock, RecordingStore, RecordingTransport, sa
 class Porch:
     """Petitions of one life, with what they say and do."""
 
-    def __init__(self, store: RecordingStore, *, owners: frozenset[int] = frozenset({999})) -> None:
+    def __init__(
+        self, store: RecordingStore, *, owners: frozenset[int] = frozenset({999}), accept: Accept = "ask"
+    ) -> None:
         self.transport, self.clock, self.store = RecordingTransport(), ManualClock(), store
         self.outbox, _ = build_outbox(self.transport, store, self.clock)
         history = History(store=store)
         self.server = RecordingServer()
         self.petitions = Petitions(
-            accept="ask",
+            accept=accept,
             owners=owners,
             admitting=self.server,
             register=Register(store=store, choices=store, clock=self.clock),
@@ -69,8 +72,10 @@ class Porch:
 
 
 @asynccontextmanager
-async def porch(store: RecordingStore, *, owners: frozenset[int] = frozenset({999})) -> AsyncIterator[Porch]:
-    at = Porch(store, owners=owners)
+async def porch(
+    store: RecordingStore, *, owners: frozenset[int] = frozenset({999}), accept: Accept = "ask"
+) -> AsyncIterator[Porch]:
+    at = Porch(store, owners=owners, accept=accept)
     async with asyncio.timeout(5), at.outbox.open(), background(at.petitions.run()):
         yield at
 
@@ -170,3 +175,24 @@ async def test_a_word_from_a_page_goes_out_once_and_says_what_came_of_it() -> No
         assert settled == ["done", "unknown"]
         assert [(done.flag, granted, reason) for done, granted, reason in at.server.admitted] == [("f", False, "no")]
         assert not at.petitions.open
+
+
+async def test_an_answer_that_cannot_be_written_down_does_not_go_out_and_waits() -> None:
+    store = RecordingStore()
+    async with porch(store) as at:
+        at.ask(5, "f")
+        await at.heard("#R1 ")
+        store.trouble = True
+        settled = await at.petitions.settle(1, Answer(allows=True), by="999")
+        assert (settled.kind, at.server.admitted) == ("busy", [])
+        store.trouble = False
+        settled = await at.petitions.settle(1, Answer(allows=True), by="999")
+        assert (settled.kind, len(at.server.admitted)) == ("done", 1)
+
+
+async def test_friends_are_let_in_where_the_operator_wants_it_and_an_invite_still_waits_for_a_word() -> None:
+    async with porch(RecordingStore(), accept="friends") as at:
+        at.ask(5, "f")
+        at.ask(6, "g", sub_type="invite")
+        await at.heard("#R1 ")
+        assert [(done.flag, granted) for done, granted, _ in at.server.admitted] == [("f", True)]

@@ -10,6 +10,7 @@ from bot.conversation.intake.hush import QUIET, SILENCED, Hush
 from bot.domain.traits import Audience
 from bot.memory.modes import Modes
 from bot.memory.wishes import Wish, Wishes
+from bot.policy.new_groups import Mode
 from bot.policy.quiet import Hours, Quiet
 from bot.policy.wake import Rules, Wake, alike
 from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingStore, said
@@ -78,3 +79,14 @@ async def test_a_wish_for_quiet_is_like_the_hours_and_one_for_silence_holds_for_
     assert [kept.against(said("hi", user=user), STRONG) for user in (777, 5)] == [SILENCED, SILENCED]
     assert (kept.silence(GROUP), kept.silence(PRIVATE)) == (SILENCED, "")
     assert (kept.commanders(GROUP), kept.commanders(PRIVATE)) == (Audience.GROUP_ADMIN, Audience.EVERYONE)
+
+
+def test_in_a_group_that_is_not_live_only_owners_commands_are_answered() -> None:
+    clock, store = at(12, 0), RecordingStore()
+    modes = Modes(store=store, choices=store, clock=clock)
+    wishes = Wishes(store=store, choices=store, clock=clock)
+    kept = Hush(rules=Rules(), local=alike, wishes=wishes, modes=modes, clock=clock)
+    for mode in Mode:
+        modes.put(GROUP, mode)
+        live = Audience.EVERYONE if mode is Mode.LIVE else Audience.OWNER
+        assert (kept.commanders(GROUP), kept.is_held(GROUP)) == (live, mode not in {Mode.LIVE, Mode.SHADOW})
