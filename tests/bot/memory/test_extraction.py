@@ -25,7 +25,7 @@ from bot.domain.notebook import Memories
 from bot.domain.ports import Store
 from bot.domain.run import Stop
 from bot.domain.trace import current_run
-from bot.memory.extraction import DEADLINE, LINES, LOOK, QUIET, ROUNDS, Extraction
+from bot.memory.extraction import DEADLINE, LINES, LOOK, Extraction
 from bot.memory.remembering import KEPT, Remembering
 from bot.memory.speakers import Speakers
 from bot.runtime.clock import SystemClock
@@ -34,6 +34,7 @@ from tests.bot.memory.facts import KeptFacts
 from tests.fakes import BOT, GROUP, CountingIds, RecordingStore, ScriptedModel, Step, SteppedClock, said, until, words
 
 MING, HONG = 777, 888
+ROUNDS, QUIET = 8, 1200.0  # as they are specified: eight rounds, or twenty minutes in seconds
 NAMES = {MING: "小明", HONG: "小红", BOT: "小霜"}
 
 

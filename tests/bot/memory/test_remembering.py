@@ -14,7 +14,7 @@ from bot.domain.run import Asker
 from bot.domain.suspension import Suspend
 from bot.domain.tool import ToolContext
 from bot.domain.traits import Audience
-from bot.memory.remembering import KEPT, Remembering
+from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
 from tests.bot.memory.facts import KeptFacts
 from tests.fakes import BOT, GROUP, PRIVATE, CountingIds, ManualClock, RecordingStore, tool_context
@@ -61,7 +61,7 @@ async def test_what_somebody_tells_of_himself_is_known_when_a_question_is_about_
     assert await room.recalled(GROUP, HONG, "今天吃什么") == ()
     used = room.store.entries[-1]
     assert isinstance(used, MemoriesUsed)
-    assert used.expires == room.clock.now() + KEPT
+    assert used.expires == room.clock.now() + 180 * 86_400
 
 
 async def test_the_same_fact_told_again_is_one_and_newer_words_count() -> None:

@@ -23,7 +23,7 @@ from bot.domain.events import Conversation
 from bot.domain.journal import UsageAdded, WindowMoved
 from bot.domain.trace import current_run
 from bot.memory.history import History
-from bot.memory.summaries import AT_ONCE, PAUSE, Summaries
+from bot.memory.summaries import AT_ONCE, Summaries
 from bot.prompt.summary import Prefix
 from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, ScriptedModel, Step, until, words
 
@@ -141,10 +141,11 @@ async def test_where_requests_are_answered_one_by_one_the_next_turn_ends_the_wor
             await asked(attempt)
             await talk.turns(1)
             if attempt < 3:
-                await talk.turns(8)
-                await talk.summaries.wait_idle()
-                assert len(talk.model.requests) == attempt  # a pause
-                talk.clock.time += PAUSE
+                for seconds in (59, 1):  # a pause
+                    await talk.turns(4)
+                    await talk.summaries.wait_idle()
+                    assert len(talk.model.requests) == attempt
+                    talk.clock.time += seconds
         go_on.set()
         await talk.summaries.wait_idle()
         assert talk.history.summary(GROUP).splitlines()[0] == "小明(777) 问了三次"

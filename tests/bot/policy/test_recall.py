@@ -4,10 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.memories import StoredFact
-from bot.policy.recall import MOST, ROWS, best, characters, terms
+from bot.policy.recall import MOST, best, characters, terms
 from tests.fakes import GROUP
 
 MING, HONG = 777, 888
+ROWS = 5  # as it is specified
 
 
 def fact(text: str, subject: int = 0, used: float = 0.0) -> StoredFact:
