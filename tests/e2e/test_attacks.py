@@ -3,7 +3,7 @@ asked of QQ and done says that nothing came of it.
 
 An attack: who asks (`by`, 小明) what (`say`), lines of a scenario `before` and `then`, `calls` (a step
 each, a list for several at once, `say: words` for words), the last words (`words`), what else may stand
-in the chat (`heard`), `settings`, `files` and `people` of a scenario.
+in the chat (`heard`), `settings`, `files`, `people` and `begins` of a scenario.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from tests.e2e.scenarios.loop import ScriptedLoop
 from tests.e2e.scenarios.model import read_answer
 from tests.e2e.scenarios.parts import text_of
 from tests.e2e.scenarios.play import Play
-from tests.e2e.scenarios.script import CAST, Scenario
+from tests.e2e.scenarios.script import CAST, Scenario, seconds_of
 from tests.e2e.scenarios.stage import GROUP, Stage
 
 ATTACKS: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "attacks.yaml").read_text("utf-8"))
 KEYS = {
     "attack", "by", "say", "before", "calls", "words", "then", "heard", "settings", "files", "people",
+    "begins",
 }  # fmt: skip
 TOOLS = Path(__file__).parent / "attackers"
 LAST = "没办法。"
@@ -53,6 +54,7 @@ def scenario_of(attack: dict[str, Any]) -> Scenario:
     return Scenario(
         name="attack",
         title=attack["attack"],
+        begins=seconds_of(attack.get("begins", "14:00")),
         lines=tuple(lines),
         answers=tuple(map(read_answer, [*answers, words])),
         settings={"TOOLS_DIR": str(TOOLS), **settings},

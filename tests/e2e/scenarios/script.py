@@ -57,7 +57,7 @@ def read_scenario(file: Path, verbs: Collection[str]) -> Scenario:
         name=file.stem,
         title=written["title"],
         about=written.get("about", ""),
-        begins=_seconds_of(written["begins"]) if "begins" in written else AFTERNOON,
+        begins=seconds_of(written["begins"]) if "begins" in written else AFTERNOON,
         lines=lines,
         answers=tuple(map(read_answer, written.get("model", ()))),
         settings={name: str(value) for name, value in written.get("settings", {}).items()},
@@ -66,6 +66,7 @@ def read_scenario(file: Path, verbs: Collection[str]) -> Scenario:
     )
 
 
-def _seconds_of(time_of_day: str) -> float:
+def seconds_of(time_of_day: str) -> float:
+    """Seconds after midnight of `23:59`."""
     hours, minutes = map(int, time_of_day.split(":"))
     return 3600.0 * hours + 60.0 * minutes
