@@ -1,17 +1,80 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 import pytest
 
 from bot.conversation.approval.deciders import Deciders
 from bot.conversation.approval.group_words import AGAIN, GroupWords
 from bot.domain.errors import ActionRefused
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.segments import Quote, Text
 from bot.memory.modes import Modes
 from bot.policy.new_groups import Mode
 from bot.speaking.postbox import Postbox
-from tests.bot.desk import desk
-from tests.fakes import GROUP, said
+from tests.bot.desk import OWNER, Desk, desk
+from tests.fakes import BOT, GROUP, said
+
+
+async def gate(made: Desk) -> tuple[GroupWords, Modes]:
+    """Asks of new groups, once it is read which are known."""
+    modes = Modes(store=made.store, choices=made.store, clock=made.clock, usual=Mode.ASKING)
+    await modes.start()
+    words = GroupWords(
+        modes=modes,
+        deciders=Deciders(made.owners),
+        postbox=Postbox(outbox=made.outbox, history=made.history, clock=made.clock),
+        ages=made.ages,
+        clock=made.clock,
+    )
+    return words, modes
+
+
+def told(calls: bool, _: MessageReceived) -> bool:
+    return calls
+
+
+def word(text: str, *, where: Conversation = OWNER) -> MessageReceived:
+    return said(text, user=999, where=where, at=False)
+
+
+async def test_only_an_owner_who_speaks_to_the_bot_there_makes_a_new_group_live() -> None:
+    async with desk() as made:
+        words, modes = await gate(made)
+        for user, calls, mode in ((777, True, Mode.ASKING), (999, False, Mode.ASKED), (999, True, Mode.LIVE)):
+            words.meet(said("hi", user=user), partial(told, calls))
+            assert modes.of(GROUP) is mode
+            await made.outbox.wait_idle()
+
+
+async def test_a_word_in_a_group_or_one_that_was_missed_or_of_a_group_nobody_knows_decides_nothing() -> None:
+    async with desk() as made:
+        words, modes = await gate(made)
+        words.meet(said("hi"), lambda _: False)
+        await made.outbox.wait_idle()
+        missed = word("上线 4242")
+        made.ages.miss(missed)
+        for message in (word("上线", where=GROUP), word("上线 4242", where=GROUP), missed, word("上线 9999")):
+            assert not words.take(message, None)
+        assert modes.of(GROUP) is Mode.ASKED
+        assert modes.is_new(Conversation(BOT, "group", 9999))
+
+
+async def test_a_word_without_a_number_means_the_only_group_that_waits_but_not_beside_a_quote_of_something_else() -> (
+    None
+):
+    async with desk() as made:
+        words, modes = await gate(made)
+        words.meet(said("hi"), lambda _: False)
+        await made.outbox.wait_idle()
+        assert not words.take(said((Quote("x"), Text("上线")), user=999, where=OWNER, at=False), None)
+        assert words.take(word("影子"), None)
+        assert modes.of(GROUP) is Mode.SHADOW
+        assert words.take(word("上线"), None)  # a second owner was slower
+        assert modes.of(GROUP) is Mode.SHADOW
+        await made.outbox.wait_idle()
+        assert "已经定了" in made.transport.texts[-1]
 
 
 async def test_a_question_that_reached_no_owner_is_told_and_asked_once_more_later(
