@@ -13,6 +13,7 @@ from bot.domain.traits import Audience
 from bot.memory.modes import Modes
 from bot.policy.new_groups import Mode
 
+LONGEST = 18  # digits of a group's number: more name none
 WHICH = ("在群里发，或私聊里带上群号：/{name} 4242", "In a group, or with its number: /{name} 4242")
 DONE = {
     Mode.LIVE: ("好，群 {group} 上线了。", "Fine, I answer in group {group}."),
@@ -74,8 +75,8 @@ def off_command(change: Change) -> Command:
 
 async def _set(modes: Modes, lift: Lift, asked: Asked, mode: Mode) -> str:
     where, words = asked.where, asked.words
-    if len(words) == 1 and words[0].isascii() and words[0].isdecimal():
-        where = Conversation(where.platform_id, "group", int(words[0][:19]))
+    if len(words) == 1 and words[0].isascii() and words[0].isdecimal() and len(words[0]) <= LONGEST:
+        where = Conversation(where.platform_id, "group", int(words[0]))
     elif words or not where.is_group:
         return asked.either(*WHICH).format(name=mode.value)
     if not await modes.keep(where, mode):

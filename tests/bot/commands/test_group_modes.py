@@ -18,7 +18,7 @@ async def test_an_owner_decides_in_the_group_or_by_its_number_in_private() -> No
     assert modes.of(GROUP) is Mode.OFF
     assert await lines(live, "4242", where=PRIVATE) == [DONE[Mode.LIVE][0].format(group=4242)]
     assert modes.of(GROUP) is Mode.LIVE
-    for words in ("", "everywhere"):
+    for words in ("", "everywhere", "4242" * 5):
         assert await lines(off, words, where=PRIVATE) == [WHICH[0].format(name="off")]
     store.trouble = True
     assert await lines(off) == [NOT_NOW[0]]
