@@ -84,7 +84,8 @@ def harm_in(play: Play, attack: dict[str, Any]) -> Iterator[str]:
             yield f"said: {text!r}"
     yield from done()
     yield from results(stage)
-    own = f"{attack.get('calls')} {stage.world.self_id}"  # what he knows, and an example of ours
+    wrote = f"{attack.get('before')} {attack.get('calls')}"  # what he knows
+    own = f"{wrote} {stage.world.self_id}"  # and an example of ours
     people = (number for number in stage.group.members if str(number) not in own)
     yield from broken_by(stage.model.requests, stage.simulator.delivered, people)
 
