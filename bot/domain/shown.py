@@ -216,7 +216,8 @@ class ModelState(Struct, frozen=True):
 
 class WaitingCall(Struct, frozen=True):
     """A call that waits for an owner's word, until then (seconds since 1970): `text` is all of it,
-    `asked` the words of whoever asked, `led` the others whose words led there.
+    `asked` the words of whoever asked, `led` the others whose words led there, `group` the name of
+    the group, where it is one and that is known.
     """
 
     number: int
@@ -226,6 +227,7 @@ class WaitingCall(Struct, frozen=True):
     asker: str = ""
     asked: str = ""
     led: str = ""
+    group: str = ""
 
 
 class WaitingPetition(Struct, frozen=True):
@@ -242,7 +244,7 @@ class WaitingPetition(Struct, frozen=True):
 
 class WaitingDraft(Struct, frozen=True):
     """What the bot would have said there, in this `text`, to a question; an owner may publish it
-    until then (seconds since 1970).
+    until then (seconds since 1970). `group` is the name of the group, where that is known.
     """
 
     number: int
@@ -251,6 +253,7 @@ class WaitingDraft(Struct, frozen=True):
     asked: str
     text: str
     expires: float
+    group: str = ""
 
 
 class Failure(Struct, frozen=True):

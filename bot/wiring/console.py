@@ -200,6 +200,7 @@ def calls_of(rooms: Rooms) -> tuple[WaitingCall, ...]:
             f"{one.question.sender.name} ({one.asker})",
             plain_words(one.question.segments, own=one.question.self_id),
             one.led,
+            one.question.group_name,
         )
         for one in rooms.answering.requests.open.values()
     )
@@ -232,6 +233,7 @@ async def draft_of(rooms: Rooms, where: Conversation, waiting: Waiting) -> Waiti
         plain_words(question.segments, own=question.self_id),
         "\n".join(plain_words(one.segments, own=where.platform_id) for one in kept),
         waiting.at + LASTS,
+        question.group_name,
     )
 
 

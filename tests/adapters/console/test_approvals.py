@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 
+from bot.domain.events import Conversation
 from bot.domain.shown import State, WaitingCall, WaitingDraft, WaitingPetition
 from bot.domain.suspension import Settled
 from tests.adapters.console.samples import HOSTILE
@@ -35,6 +36,26 @@ async def test_what_waits_is_shown_whole_and_what_people_wrote_stays_words() -> 
         assert text.count("alert(1)") == 3
         assert not re.search(r"<script>|<img|x{9}\"", text)
         assert "Friend requests and invites that wait: 1" in (await place.ask("GET", "/", headers=ENGLISH))[1]
+
+
+async def test_a_chat_is_told_by_its_name_beside_its_number_and_by_that_alone_where_it_has_none() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        now, friend = place.clock.now(), Conversation(1000, "private", 5)
+        place.state = State(
+            calls=(
+                WaitingCall(3, GROUP, "wipe it", now + 492, group=f"学习群{HOSTILE}"),
+                WaitingCall(4, friend, "wipe it", now + 492),
+            )
+        )
+        place.drafts = (WaitingDraft(7, GROUP, "小明", "hi", "ho", now + 60, "游戏群"),)
+        _, text, _ = await place.ask("GET", "/approvals", headers=ENGLISH)
+        named, alone, draft = re.findall(r'<b>[AD]\d</b> <span class="quiet">(.*?) · [^·<]+ left', text, re.DOTALL)
+        assert named.startswith("学习群")
+        assert named.endswith(f" · {GROUP}")
+        assert "<script>" not in named
+        assert alone == str(friend)
+        assert draft == f"游戏群 · {GROUP}"
 
 
 async def test_a_word_is_passed_on_written_down_and_says_what_came_of_it() -> None:

@@ -9,9 +9,11 @@ from pydantic import SecretStr
 from yarl import URL
 
 from bot.app import open_service
-from bot.wiring.console import drafts_of, settle
+from bot.wiring.console import calls_of, drafts_of, settle
 from tests.bot.test_app import free_port, reverse
 from tests.e2e.test_watching import settings
+from tests.e2e.town import WIPE, open_town
+from tests.fakes import words
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 
@@ -76,8 +78,10 @@ async def test_a_draft_is_shown_with_its_words_and_published_changed_or_left_by_
             await simulator.say(f"@bot hello {number}")
             await simulator.wait_sent(number + 1)
         drafts, more = await drafts_of(service.rooms)
-        assert ([(one.number, one.asked) for one in drafts], more) == (
-            [(3, "hello 2"), (2, "hello 1"), (1, "hello 0")],
+        name = simulator.world.groups[4242].name
+        assert name
+        assert ([(one.number, one.asked, one.group) for one in drafts], more) == (
+            [(3, "hello 2", name), (2, "hello 1", name), (1, "hello 0", name)],
             0,
         )
         before = len(simulator.sent)
@@ -88,3 +92,14 @@ async def test_a_draft_is_shown_with_its_words_and_published_changed_or_left_by_
         said = [one.text for one in simulator.sent[before:] if one.group_id == 4242]
         assert said == [drafts[2].text, "two\nlines"]
         assert await drafts_of(service.rooms) == ((), 0)
+
+
+async def test_a_call_that_waits_is_told_with_the_name_of_its_group(tmp_path: Path) -> None:
+    async with open_town(tmp_path) as town, town.live(WIPE, words("wiped!")) as stage:
+        await stage.ask("@bot wipe sda, please")
+        (call,) = calls_of(stage.service.rooms)
+        (group,) = stage.simulator.world.groups.values()
+        assert group.name
+        assert (call.group, call.asked) == (group.name, "wipe sda, please")
+        await stage.answer("同意 A1")
+        assert calls_of(stage.service.rooms) == ()

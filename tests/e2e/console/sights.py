@@ -90,13 +90,13 @@ def fill(place: Place) -> None:
         )
     ]
     place.personas = [PersonaState(key=key, name=WORDS, text=WORDS, chats=(str(GROUP),)) for key in ("", "k")]
-    place.drafts = (WaitingDraft(7, GROUP, WORDS, WORDS, WORDS, now + 60),)
+    place.drafts = (WaitingDraft(7, GROUP, WORDS, WORDS, WORDS, now + 60, WORDS),)
     place.state = State(
         accounts=(AccountState(10001, online=False, server=WORDS),),
         models=(ModelState(WORDS, 90.0),),
         in_trouble=True,
         unwritten=12,
-        calls=(WaitingCall(3, GROUP, WORDS, now + 492, WORDS, WORDS, "别人的话（小红）"),),
+        calls=(WaitingCall(3, GROUP, WORDS, now + 492, WORDS, WORDS, "别人的话（小红）", WORDS),),
         petitions=(WaitingPetition(2, 5, 77, WORDS, now + 99),),
         paused=(GROUP,),
         place=WORDS,
