@@ -89,11 +89,23 @@ async def test_every_answer_has_the_headers_and_no_secret() -> None:
             assert (status, SECRET in text) == (expected, False), path
             assert {name: answer.headers.get(name) for name in HEADERS} == HEADERS
         assert (await place.ask("GET", "/shown"))[1] == "<b>***</b>"
-        policy = HEADERS["Content-Security-Policy"]
-        assert "unsafe" not in policy
-        assert "default-src 'none'" in policy
+        sent = dict(answer.headers)
+        policy = dict(part.split(" ", 1) for part in sent["Content-Security-Policy"].split("; "))
+        assert policy == {
+            "default-src": "'none'",
+            **dict.fromkeys(("script-src", "style-src", "img-src", "connect-src", "form-action"), "'self'"),
+            **dict.fromkeys(("base-uri", "frame-ancestors", "trusted-types"), "'none'"),
+            "require-trusted-types-for": "'script'",
+        }
         # Without a referrer a form's Origin is "null", and http that is not loopback has no Sec-Fetch-Site.
-        assert HEADERS["Referrer-Policy"] == "same-origin"
+        assert {name: sent[name] for name in HEADERS if name != "Content-Security-Policy"} == {
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "same-origin",
+            "Cache-Control": "no-store",
+            "Cross-Origin-Opener-Policy": "same-origin",
+            "Cross-Origin-Resource-Policy": "same-origin",
+            "X-Frame-Options": "DENY",
+        }
 
 
 async def test_a_browser_is_refused_by_a_page_in_its_language_and_a_program_by_a_line() -> None:
