@@ -83,3 +83,11 @@ def test_a_digest_is_short_whatever_people_and_models_are_called(day: DaySum, be
     told = told_of(day, before, YESTERDAY, either, Standing(dict.fromkeys(WAITS, day.questions), day.answered))
     assert len(told) < LONGEST
     assert told.startswith(("昨天：", "Yesterday: "))
+
+
+def test_a_digest_of_any_length_stays_under_the_most_and_shows_where_it_was_cut() -> None:
+    for length in range(800, 900):
+        day = DaySum(models=(("m" * length, UsageSum(requests=1, prompt=1)),))
+        told = told_of(day, DaySum(), YESTERDAY, lambda chinese, _: chinese)
+        assert len(told) < LONGEST == 900
+        assert told.endswith(("（前天 $0）", "…"))
