@@ -4,6 +4,7 @@ has each field).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
@@ -19,6 +20,14 @@ MEND = "Correct it as docs/subagents.md says"
 CODER = "Coder"  # the one that is there without a file, with a description and a prompt of its own
 NESTED = "use_subagent"
 TABLE = "subagent"
+NAME = re.compile(r"[\w-]{1,32}")
+
+
+def _check_name(name: str) -> str:
+    # Not by a pattern of the library's: of 32 letters of any alphabet it takes 3.7 MB.
+    if not NAME.fullmatch(name):
+        raise ValueError("must be 1 to 32 letters, digits, - or _, without blanks")
+    return name
 
 
 def _check_tool(name: str) -> str:
@@ -42,17 +51,11 @@ class SubagentRow(BaseModel):
     seconds, less than a run has.
     """
 
-    # Rust's own expressions take 3.7 MB for these 32 letters of any alphabet.
     model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        hide_input_in_errors=True,
-        strict=True,
-        regex_engine="python-re",
-        defer_build=True,
+        frozen=True, extra="forbid", hide_input_in_errors=True, strict=True, defer_build=True
     )
 
-    name: Annotated[str, Field(pattern=r"^[\w-]{1,32}\Z")]
+    name: Annotated[str, AfterValidator(_check_name)]
     description: Annotated[str, Field(max_length=500)] = ""
     prompt: Annotated[str, Field(max_length=50_000)] = ""
     base_url: Annotated[str, AfterValidator(values.base_url)] = ""
@@ -82,7 +85,7 @@ def read_subagents(
     for number, row in enumerate(rows, 1):
         name = row.get("name") if isinstance(row, dict) else None
         place = f"{file.name} row {number}" + (
-            f" ({name[:32]})" if isinstance(name, str) and name else ""
+            f" ({name[:32]})" if isinstance(name, str) and name.isprintable() and name else ""
         )
         try:
             read = SubagentRow.model_validate(row)

@@ -336,10 +336,11 @@ def number(low: float, high: float) -> Callable[[object], float]:
         text = str(value)
         if not re.fullmatch(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", text):
             raise Wrong(
-                f"{shown(text)} is not a number", f"Write a number from {low:g} to {high:g}, as 0.5"
+                f"{shown(text)} is not a number",
+                f"Write a number from {low:.12g} to {high:.12g}, as 0.5",
             )
         if not low <= float(text) <= high:
-            raise Wrong(f"{text} is out of range", f"Write a number from {low:g} to {high:g}")
+            raise Wrong(f"{text} is out of range", f"Write a number from {low:.12g} to {high:.12g}")
         return float(text)
 
     return read

@@ -37,6 +37,7 @@ from tests.config.reading import GOOD, load, problems
         ("BOT_USERS", "[1", "is not good JSON"),
         ("BOT_BLOCK", "1.5", "is not a QQ number"),
         ("BOT_ALIASES", '["a", null]', "neither a text nor a number"),
+        ("BOT_DAY_COST_ALL", "much", "Write a number from 0 to 1000000, as 0.5"),
         ("BOT_MAX_STEPS", "0", "Write a number from 1 to 64"),
         ("BOT_MAX_STEPS", "65", "Write a number from 1 to 64"),
         ("BOT_RUN_REQUESTS", "-1", "Write a number from 0 to 1000"),
