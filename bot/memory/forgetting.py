@@ -12,23 +12,28 @@ from bot.memory.history import History
 
 
 class Forgetting:
-    """Of whoever is to be forgotten nothing stays. `then` lets go of what else is in memory."""
+    """Of whoever is to be forgotten nothing stays. `asked` are questions that wait for an answer,
+    `waiting` what waits for an owner's word; `then` lets go of what else is in memory.
+    """
 
     def __init__(
         self,
         eraser: Eraser,
         history: History,
-        waiting: Waiting,
         *,
+        asked: Waiting,
+        waiting: Waiting,
         then: Sequence[Callable[[], None]] = (),
     ) -> None:
         self._eraser = eraser
         self._history = history
+        self._asked = asked
         self._waiting = waiting
         self._then = then
 
     async def person(self, user: int) -> int:
         """Of a person, everywhere; how many records there were. Raises BotError."""
+        self._asked.forget(user=user)  # what is asked from now on is answered
         let_go = partial(self._waiting.forget, user=user)
         await self._let_go(let_go)  # else what is just being made of it would come behind its end
         rows = await self._eraser.forget_user(user)
@@ -37,6 +42,7 @@ class Forgetting:
 
     async def group(self, group: int) -> int:
         """Of a group; how many records there were. Raises BotError."""
+        self._asked.forget(group=group)
         let_go = partial(self._waiting.forget, group=group)
         await self._let_go(let_go)
         rows = await self._eraser.forget_group(group)

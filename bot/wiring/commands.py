@@ -24,12 +24,13 @@ from bot.commands.reset import reset_command
 from bot.commands.stop import stop_command
 from bot.commands.usage import usage_command
 from bot.commands.why import why_command
+from bot.conversation.interruptions.forgotten import Forgotten
 from bot.domain.chat import UserMessage
 from bot.domain.events import Conversation
 from bot.memory.forgetting import Forgetting
 from bot.memory.spending import Spending
 from bot.policy.tokens import estimate, estimate_messages, estimate_text
-from bot.wiring.conversation import Asking, Ground
+from bot.wiring.conversation import Answering, Asking, Ground
 from bot.wiring.keeping import Keeping
 from bot.wiring.means import Means
 from config.settings import Settings
@@ -47,6 +48,7 @@ def build_commands(
     stands: Stands,
     on: Ground,
     asking: Asking,
+    answering: Answering,
 ) -> Commands:
     """All of them, and an operator's own; what is ours keeps its names."""
     owners = settings.bot_owners
@@ -59,7 +61,7 @@ def build_commands(
         context_command(partial(measure, keeping)),
         why_command(books),
         me_command(journal.memories),
-        forget_command(forgetting_of(keeping, journal, on), history.speakers),
+        forget_command(forgetting_of(keeping, journal, on, asking, answering), history.speakers),
         reset_command(on.store, history),
         persona_command(keeping.personas),
         quiet_command(on.wishes, hush.is_hour),
@@ -88,11 +90,24 @@ def build_commands(
     )
 
 
-def forgetting_of(keeping: Keeping, journal: SqlStore, on: Ground) -> Forgetting:
+def forgetting_of(
+    keeping: Keeping, journal: SqlStore, on: Ground, asking: Asking, answering: Answering
+) -> Forgetting:
     """What erases a person or a group, by a command and on a page."""
     facts = () if keeping.extraction is None else (keeping.extraction.forget,)
-    then = (*facts, on.shadow.forget)
-    return Forgetting(journal.erasing, keeping.history, on.register, then=then)
+    asked = Forgotten(
+        lanes=on.lanes,
+        live=on.live,
+        put_off=asking.put_off,
+        suspensions=answering.suspensions,
+    )
+    return Forgetting(
+        journal.erasing,
+        keeping.history,
+        asked=asked,
+        waiting=on.register,
+        then=(*facts, on.shadow.forget),
+    )
 
 
 async def measure(keeping: Keeping, where: Conversation) -> ContextSize:

@@ -155,7 +155,9 @@ def sources_of(settings: Settings, seen: Seen, mask: Mask) -> Sources:
         retell=rooms.keeping.personas.change,
         untell=rooms.keeping.personas.go_back,
         pause=pause,
-        forget=forgetting_of(rooms.keeping, seen.journal, rooms.on).chat,
+        forget=forgetting_of(
+            rooms.keeping, seen.journal, rooms.on, rooms.asking, rooms.answering
+        ).chat,
         settle=partial(settle, rooms),
         drafts=partial(drafts_of, rooms),
         waiting=partial(waiting_on_page, rooms),

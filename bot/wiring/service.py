@@ -213,7 +213,7 @@ def connect(
     settings: Settings,
     failures: Failures,
     *,
-    commands: Callable[[Ground, Asking], Commands],
+    commands: Callable[[Ground, Asking, Answering], Commands],
     toolset: Toolset,
     transport: Transport,
     ids: Ids,
@@ -230,7 +230,7 @@ def connect(
         ids=ids,
         debounce=settings.bot_debounce,
     )
-    typed = commands(on, asking)
+    typed = commands(on, asking, answering)
     ways, steers = (on, asking, answering, typed), settings.bot_steer
     stages = build_stages(
         *ways,

@@ -80,16 +80,14 @@ class Lanes(Generic[Item]):
         """Put in the place of the first item that waits what `change` makes of it; False where that
         is None for all.
         """
-        lane = self._lanes.get(key)
-        if lane is None or not lane.join(change):
+        if (lane := self._lanes.get(key)) is None or not lane.join(change):
             return False
         self._go_on(key, lane)
         return True
 
     def displace(self, key: Conversation, may_go: Callable[[Item], bool]) -> Item | None:
         """Where the lane is full, the oldest item that may go: it waits no more."""
-        lane = self._lanes.get(key)
-        if lane is None or not lane.is_full(self._max_waiting):
+        if (lane := self._lanes.get(key)) is None or not lane.is_full(self._max_waiting):
             return None
         return lane.take(may_go)
 
@@ -139,8 +137,7 @@ class Lanes(Generic[Item]):
 
     def drop_current(self, key: Conversation, unwanted: Callable[[Item], bool]) -> int:
         """Cancel what is in progress. How many there were."""
-        lane = self._lanes.get(key)
-        return lane.cancel(unwanted) if lane else 0
+        return lane.cancel(unwanted) if (lane := self._lanes.get(key)) else 0
 
     def drop_waiting(self, key: Conversation, unwanted: Callable[[Item], bool]) -> int:
         """Forget items that wait. How many there were."""
@@ -150,8 +147,7 @@ class Lanes(Generic[Item]):
         """Put in the place of each item that waits what `change` makes of it; None is forgotten.
         How many were.
         """
-        lane = self._lanes.get(key)
-        if lane is None:
+        if (lane := self._lanes.get(key)) is None:
             return 0
         forgotten = lane.revise(change)
         self._go_on(key, lane)
@@ -159,12 +155,16 @@ class Lanes(Generic[Item]):
 
     def at(self, key: Conversation) -> tuple[Item, ...]:
         """All that waits there or is in progress."""
-        lane = self._lanes.get(key)
-        return (*lane.tasks.values(), *lane.waiting) if lane else ()
+        return (*lane.tasks.values(), *lane.waiting) if (lane := self._lanes.get(key)) else ()
 
     def has(self, key: Conversation) -> bool:
         """Whether there is something to do."""
         return key in self._lanes
+
+    @property
+    def places(self) -> tuple[Conversation, ...]:
+        """Where there is something to do."""
+        return tuple(self._lanes)
 
     @property
     def waiting(self) -> int:

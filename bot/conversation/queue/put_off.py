@@ -68,6 +68,10 @@ class PutOff:
         left = (self._questions.recalled(task, message_id) for task in here)
         self._tasks += [task for task in left if task is not None]
 
+    def forget(self, is_theirs: Callable[[MessageReceived], bool]) -> None:
+        """Whoever asked these is forgotten: they wait no more."""
+        self._part(is_theirs)
+
     def _part(self, meant: Callable[[MessageReceived], bool]) -> list[Task]:
         taken = [task for task in self._tasks if meant(task.message)]
         self._tasks = [task for task in self._tasks if not meant(task.message)]

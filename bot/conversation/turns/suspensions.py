@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from msgspec.structs import replace as renewed
@@ -100,18 +100,22 @@ class Suspensions:
         """Give up the suspended turns of a question that was recalled; of a line that others read,
         they keep nothing.
         """
+        self.give_up(lambda one: (one.conversation, one.message_id) == (where, message_id))
         for turn_id, waiting in list(self._waiting.items()):
             if waiting.question.conversation != where:
-                continue
-            if waiting.question.message_id == message_id:
-                del self._waiting[turn_id]
-                self.supersede(where, turn_id)
-                self._approvals.close(turn_id)
                 continue
             after = _without(waiting, message_id)
             if after != waiting:
                 self._waiting[turn_id] = after
                 self._put_down(turn_id, after.run)
+
+    def give_up(self, is_gone: Callable[[MessageReceived], bool]) -> None:
+        """Give up the suspended turns of these questions."""
+        for turn_id, waiting in list(self._waiting.items()):
+            if is_gone(waiting.question):
+                del self._waiting[turn_id]
+                self.supersede(waiting.question.conversation, turn_id)
+                self._approvals.close(turn_id)
 
     def supersede(self, where: Conversation, turn_id: str) -> None:
         """Close a suspended turn that does not go on; it leaves nothing behind."""

@@ -56,7 +56,7 @@ class Room:
         self.history = History(store=store)
         self.history.know(said("我的秘密", message_id="5"))
         self.let_go = self.let_go_before = 0
-        forgetting = Forgetting(self.eraser, self.history, Nobody(), then=(self._let_go,))
+        forgetting = Forgetting(self.eraser, self.history, asked=Nobody(), waiting=Nobody(), then=(self._let_go,))
         self.command: Command = forget_command(forgetting, speakers)
 
     def _let_go(self) -> None:

@@ -1,0 +1,57 @@
+"""Somebody, or a group, is forgotten: what was asked there and is not begun waits no more.
+
+Its turn would be opened after all was erased, and keep the words again. A turn that is begun goes
+on: the journal takes nothing more of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bot.conversation.queue.lanes import Lanes
+from bot.conversation.queue.put_off import PutOff
+from bot.conversation.tasks import Task, Work
+from bot.conversation.turns.live import LiveTurns
+from bot.conversation.turns.suspensions import Suspensions
+from bot.domain.events import Conversation, MessageReceived
+
+
+class Forgotten:
+    """Lets go of questions in lanes, of those put off, and of runs that wait for a word."""
+
+    def __init__(
+        self,
+        *,
+        lanes: Lanes[Work],
+        live: LiveTurns,
+        put_off: PutOff,
+        suspensions: Suspensions,
+    ) -> None:
+        self._lanes = lanes
+        self._live = live
+        self._put_off = put_off
+        self._suspensions = suspensions
+
+    def forget(self, *, user: int = 0, group: int = 0) -> None:
+        """Fits `Waiting`."""
+
+        def is_theirs(message: MessageReceived) -> bool:
+            where = message.conversation
+            is_there = where.is_group and where.session_id == group
+            return is_there or 0 != message.sender.user_id == user
+
+        self._suspensions.give_up(is_theirs)
+        self._put_off.forget(is_theirs)
+        for where in self._lanes.places:
+            self._drop(where, is_theirs)
+
+    def _drop(self, where: Conversation, is_theirs: Callable[[MessageReceived], bool]) -> None:
+        begun = [live.message for live in self._live.at(where) if live.turn is not None]
+
+        def is_meant(work: Work) -> bool:
+            if not isinstance(work, Task):
+                return False
+            return is_theirs(work.message) and work.message not in begun
+
+        self._lanes.drop_waiting(where, is_meant)
+        self._lanes.drop_current(where, is_meant)

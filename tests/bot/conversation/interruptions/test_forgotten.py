@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from bot.conversation.interruptions.forgotten import Forgotten
+from bot.conversation.tasks import Task
+from bot.domain.chat import Completion, ModelRequest, UserMessage
+from bot.domain.events import Connected, Conversation
+from bot.domain.segments import Quote, Text
+from bot.policy.wake import Wake
+from tests.bot.hall import Hall, hall
+from tests.e2e.test_suspended_turns import ask_first
+from tests.fakes import BOT, GROUP, calls, said, words
+
+MING, HONG = 777, 888
+ELSEWHERE = Conversation(BOT, "group", 4343)
+
+
+def forgotten(house: Hall) -> Forgotten:
+    return Forgotten(lanes=house.lanes, live=house.live, put_off=house.put_off, suspensions=house.suspensions)
+
+
+@pytest.mark.parametrize(
+    ("whose", "answered"),
+    [
+        ({"user": MING}, ["second", "third"]),
+        ({"group": GROUP.session_id}, ["third"]),
+        ({"user": 5}, ["first", "second", "third"]),
+    ],
+)
+async def test_what_waits_in_a_lane_is_not_asked_where_its_asker_or_its_group_is_forgotten(
+    whose: dict[str, int], answered: list[str]
+) -> None:
+    async def repeat(request: ModelRequest) -> Completion:
+        question = request.messages[-1]
+        assert isinstance(question, UserMessage)
+        return words(question.text.partition("say ")[2].split()[0])
+
+    async with hall(*[repeat] * len(answered)) as house:
+        for where in (GROUP, ELSEWHERE):
+            house.lanes.hold(where)
+        await house.dispatcher.handle(said("say first", user=MING, message_id="1"))
+        await house.dispatcher.handle(said("say second", user=HONG, message_id="2"))
+        await house.dispatcher.handle(said("say third", user=HONG, where=ELSEWHERE, message_id="3"))
+        forgotten(house).forget(**whose)
+        for where in (GROUP, ELSEWHERE):
+            house.lanes.release(where)
+        await house.lanes.wait_idle()
+        assert sorted(house.transport.texts) == sorted(answered)
+
+
+async def test_a_turn_that_is_begun_goes_on_and_one_that_is_not_opens_none() -> None:
+    asked, looked, go_on = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def think(request: ModelRequest) -> Completion:
+        asked.set()
+        await go_on.wait()
+        return words("here")
+
+    async def look(account: int, message_id: str) -> None:
+        looked.set()
+        await go_on.wait()
+
+    async with hall(think) as house:
+        house.transport.get_message = look  # type: ignore[method-assign]  # one call of a fake waits
+        await house.dispatcher.handle(said("go on", user=MING, message_id="1"))
+        await asked.wait()
+        quoting = said((Quote("99"), Text("and this?")), user=MING, where=ELSEWHERE, message_id="2")
+        await house.dispatcher.handle(quoting)
+        await looked.wait()
+        forgotten(house).forget(user=MING)
+        go_on.set()
+        await house.lanes.wait_idle()
+        assert house.transport.texts == ["here"]
+        assert len(house.store.of("turn_opened")) == 1
+
+
+async def test_a_run_that_waits_for_a_word_and_what_is_put_off_wait_no_more() -> None:
+    async with hall(calls(("ask_first", ""))) as house:
+        house.toolset.register(ask_first)
+        await house.take(said("please", user=MING, message_id="61"))
+        later = said("hi", user=MING, message_id="62")
+        house.put_off.add(Task(later, Wake("mention"), house.clock.now()))
+        forgotten(house).forget(user=HONG)
+        assert len(house.suspensions.waiting()) == 1
+        forgotten(house).forget(user=MING)
+        assert house.suspensions.waiting() == {}
+        assert house.asked[-1] == "A1 不用管了：提问已经撤回或结束，没有做。"
+        await house.take(Connected(self_id=BOT, time=0.0))
+        assert len(house.model.requests) == 1
