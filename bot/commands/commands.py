@@ -125,6 +125,7 @@ class Commands:
             quoted=quoted,
             now=self._clock.now(),
             chinese=CJK.search(text) is not None or self._is_chinese(message),
+            said=message.time,
         )
 
     def _is_chinese(self, message: MessageReceived) -> bool:

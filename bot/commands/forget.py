@@ -33,9 +33,9 @@ def forget_command(forgetting: Forgetting, members: Members) -> Command:
     async def erase(asked: Asked, user: int | None) -> str:
         try:
             if user is None:
-                rows = await forgetting.group(asked.where.session_id)
+                rows = await forgetting.group(asked.where.session_id, said=asked.said)
             else:
-                rows = await forgetting.person(user)
+                rows = await forgetting.person(user, said=asked.said)
         except BotError as error:
             logger.warning("nothing could be forgotten: %s", error)
             return asked.either(*FAILED)

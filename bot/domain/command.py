@@ -9,6 +9,7 @@ A file of an operator's own in TOOLS_DIR may hold such a function, as it may hol
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
@@ -24,8 +25,8 @@ LONGEST_NAME = 32
 class Asked(Struct, frozen=True, kw_only=True):
     """A command as it was typed: where, by whom, in which language, and the `words` behind it.
 
-    `quoted` is the id of the message it quotes, empty where it quotes none. `now` is in seconds
-    since 1970.
+    `quoted` is the id of the message it quotes, empty where it quotes none. `now`, and when it was
+    `said` (by the server's clock), are in seconds since 1970.
     """
 
     where: Conversation
@@ -34,6 +35,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     quoted: str
     now: float
     chinese: bool
+    said: float = math.inf
 
     def either(self, zh: str, en: str) -> str:
         """The one in the asker's language."""

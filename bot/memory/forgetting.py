@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Protocol
 
 from bot.domain.books import Eraser
 from bot.domain.events import Conversation
@@ -11,9 +13,20 @@ from bot.domain.petitions import Waiting
 from bot.memory.history import History
 
 
+class Questions(Protocol):
+    """Those that wait for an answer."""
+
+    def forget(self, *, user: int = 0, group: int = 0, said: float) -> None:
+        """Those that this person, or anybody in this group, had asked by then wait no more."""
+        ...
+
+
 class Forgetting:
     """Of whoever is to be forgotten nothing stays. `asked` are questions that wait for an answer,
     `waiting` what waits for an owner's word; `then` lets go of what else is in memory.
+
+    When it was `said` is in seconds since 1970, by the server's clock: what is asked after that is
+    answered, though a restart may have brought it here before.
     """
 
     def __init__(
@@ -21,7 +34,7 @@ class Forgetting:
         eraser: Eraser,
         history: History,
         *,
-        asked: Waiting,
+        asked: Questions,
         waiting: Waiting,
         then: Sequence[Callable[[], None]] = (),
     ) -> None:
@@ -31,18 +44,18 @@ class Forgetting:
         self._waiting = waiting
         self._then = then
 
-    async def person(self, user: int) -> int:
+    async def person(self, user: int, *, said: float = math.inf) -> int:
         """Of a person, everywhere; how many records there were. Raises BotError."""
-        self._asked.forget(user=user)  # what is asked from now on is answered
+        self._asked.forget(user=user, said=said)
         let_go = partial(self._waiting.forget, user=user)
         await self._let_go(let_go)  # else what is just being made of it would come behind its end
         rows = await self._eraser.forget_user(user)
         await self._let_go(let_go)
         return rows
 
-    async def group(self, group: int) -> int:
+    async def group(self, group: int, *, said: float = math.inf) -> int:
         """Of a group; how many records there were. Raises BotError."""
-        self._asked.forget(group=group)
+        self._asked.forget(group=group, said=said)
         let_go = partial(self._waiting.forget, group=group)
         await self._let_go(let_go)
         rows = await self._eraser.forget_group(group)

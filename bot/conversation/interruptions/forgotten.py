@@ -6,6 +6,7 @@ on: the journal takes nothing more of it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from bot.conversation.queue.lanes import Lanes
@@ -32,10 +33,12 @@ class Forgotten:
         self._put_off = put_off
         self._suspensions = suspensions
 
-    def forget(self, *, user: int = 0, group: int = 0) -> None:
-        """Fits `Waiting`."""
+    def forget(self, *, user: int = 0, group: int = 0, said: float = math.inf) -> None:
+        """Fits `Questions`."""
 
         def is_theirs(message: MessageReceived) -> bool:
+            if message.time > said:
+                return False
             where = message.conversation
             is_there = where.is_group and where.session_id == group
             return is_there or 0 != message.sender.user_id == user
@@ -47,11 +50,20 @@ class Forgotten:
 
     def _drop(self, where: Conversation, is_theirs: Callable[[MessageReceived], bool]) -> None:
         begun = [live.message for live in self._live.at(where) if live.turn is not None]
+        rest: list[Task] = []
 
-        def is_meant(work: Work) -> bool:
-            if not isinstance(work, Task):
-                return False
-            return is_theirs(work.message) and work.message not in begun
+        def left_of(work: Work) -> Work | None:
+            if not isinstance(work, Task) or work.message in begun:
+                return work
+            return work.without(is_theirs)
 
-        self._lanes.drop_waiting(where, is_meant)
-        self._lanes.drop_current(where, is_meant)
+        def is_changed(work: Work) -> bool:
+            left = left_of(work)
+            if isinstance(left, Task) and left is not work:
+                rest.append(left)
+            return left is not work
+
+        self._lanes.revise(where, left_of)
+        self._lanes.drop_current(where, is_changed)
+        for task in rest:  # what was said since waits once more
+            self._lanes.put(where, task)

@@ -69,8 +69,9 @@ class PutOff:
         self._tasks += [task for task in left if task is not None]
 
     def forget(self, is_theirs: Callable[[MessageReceived], bool]) -> None:
-        """Whoever asked these is forgotten: they wait no more."""
-        self._part(is_theirs)
+        """Whoever said these is forgotten: they wait no more."""
+        left = (task.without(is_theirs) for task in self._tasks)
+        self._tasks = [task for task in left if task is not None]
 
     def _part(self, meant: Callable[[MessageReceived], bool]) -> list[Task]:
         taken = [task for task in self._tasks if meant(task.message)]

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from msgspec.structs import replace
 
 from bot.commands.commands import SORRY, Commands
 from bot.domain.command import Asked, command
@@ -72,9 +73,11 @@ class Desk:
 async def test_a_command_that_is_said_to_the_bot_is_answered(text: str) -> None:
     desk = Desk()
     async with desk.open():
-        assert desk.commands.take(said(text, message_id="5"))
+        message = said(text, message_id="5")
+        assert desk.commands.take(replace(message, time=message.time - 30))
     (asked,) = desk.asked
     assert (asked.where, asked.asker.user_id, asked.words) == (GROUP, 777, ("a", "b"))
+    assert asked.said == message.time - 30
     assert desk.sent() == ["听到 a b"]
     assert desk.transport.sent[0].segments[0] == Quote("5")
 

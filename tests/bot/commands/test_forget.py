@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -10,7 +11,7 @@ from bot.domain.errors import BotError
 from bot.memory.forgetting import Forgetting
 from bot.memory.history import History
 from bot.memory.speakers import Speakers
-from tests.bot.commands.typed import HONG, MING, OWNER, lines
+from tests.bot.commands.typed import HONG, MING, OWNER, SAID, lines
 from tests.fakes import GROUP, PRIVATE, RecordingStore, said
 
 
@@ -37,13 +38,15 @@ class Shredder:
 
 
 class Nobody:
-    """Fits `Waiting`; of whom nobody waits any more."""
+    """Fits `Waiting` and `Questions`; of whom nobody waits any more."""
 
     def __init__(self) -> None:
         self.gone: list[tuple[int, int]] = []
+        self.said: list[float] = []
 
-    def forget(self, *, user: int = 0, group: int = 0) -> None:
+    def forget(self, *, user: int = 0, group: int = 0, said: float = math.inf) -> None:
         self.gone.append((user, group))
+        self.said.append(said)
 
 
 class Room:
@@ -56,7 +59,8 @@ class Room:
         self.history = History(store=store)
         self.history.know(said("我的秘密", message_id="5"))
         self.let_go = self.let_go_before = 0
-        forgetting = Forgetting(self.eraser, self.history, asked=Nobody(), waiting=Nobody(), then=(self._let_go,))
+        self.asked = Nobody()
+        forgetting = Forgetting(self.eraser, self.history, asked=self.asked, waiting=Nobody(), then=(self._let_go,))
         self.command: Command = forget_command(forgetting, speakers)
 
     def _let_go(self) -> None:
@@ -71,6 +75,7 @@ async def test_everybody_may_have_himself_forgotten_and_memory_lets_go_of_it() -
     assert await lines(room.command, "我") == [DONE[0].format(rows=12)]
     assert room.eraser.gone == [("user", MING)]
     assert room.history.known(GROUP, "5") is None
+    assert (room.asked.gone, room.asked.said) == ([(MING, 0)], [SAID])  # what is asked after that is answered
     assert (room.let_go_before, room.let_go) == (1, 2)  # what was just being made of it, and what was read since
 
 
@@ -82,6 +87,7 @@ async def test_others_and_groups_are_forgotten_by_owners_alone() -> None:
     assert await lines(room.command, "#2", user=OWNER) == [DONE[0].format(rows=12)]
     assert await lines(room.command, "群", user=OWNER) == [DONE[0].format(rows=12)]
     assert room.eraser.gone == [("user", HONG), ("group", GROUP.session_id)]
+    assert (room.asked.gone, room.asked.said) == ([(HONG, 0), (0, GROUP.session_id)], [SAID, SAID])
     for nobody in ("#9", "#0", "#" + "9" * 5000):
         assert await lines(room.command, nobody, user=OWNER) == [NOBODY[0]]
     assert await lines(room.command, "群", user=OWNER, where=PRIVATE) == HOW[0].splitlines()

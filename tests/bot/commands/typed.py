@@ -10,6 +10,7 @@ from bot.domain.run import Asker
 from tests.fakes import GROUP
 
 NOW = 1_700_000_000.0
+SAID = NOW - 5  # by the server's clock
 MING, HONG, OWNER = 777, 888, 999
 
 
@@ -22,7 +23,7 @@ def asked(
     chinese: bool = True,
 ) -> Asked:
     asker = Asker(user, "小明", role, is_owner=user == OWNER)
-    return Asked(where=where, asker=asker, words=words, quoted=quoted, now=NOW, chinese=chinese)
+    return Asked(where=where, asker=asker, words=words, quoted=quoted, now=NOW, chinese=chinese, said=SAID)
 
 
 async def lines(command: Command, *words: str, **more: Any) -> list[str]:

@@ -10,8 +10,8 @@ async def test_a_chat_is_a_group_or_the_person_it_is_with_and_memory_lets_go_bef
     let_go: list[int] = []
     asked, waiting = Nobody(), Nobody()
     shredder = Shredder(lambda: let_go.append(0))
-    kept = {"asked": asked, "waiting": waiting}
-    forgetting = Forgetting(shredder, History(store=RecordingStore()), **kept, then=(lambda: let_go.append(1),))
+    history, then = History(store=RecordingStore()), (lambda: let_go.append(1),)
+    forgetting = Forgetting(shredder, history, asked=asked, waiting=waiting, then=then)
     assert await forgetting.chat(GROUP) == 12
     assert await forgetting.chat(PRIVATE) == 12
     assert shredder.gone == [("group", GROUP.session_id), ("user", PRIVATE.session_id)]

@@ -3,12 +3,13 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 from bot.conversation.interruptions.forgotten import Forgotten
 from bot.conversation.tasks import Task
 from bot.domain.chat import Completion, ModelRequest, UserMessage
 from bot.domain.events import Connected, Conversation
-from bot.domain.segments import Quote, Text
+from bot.domain.segments import Mention, Quote, Text
 from bot.policy.wake import Wake
 from tests.bot.hall import Hall, hall
 from tests.e2e.test_suspended_turns import ask_first
@@ -75,6 +76,53 @@ async def test_a_turn_that_is_begun_goes_on_and_one_that_is_not_opens_none() -> 
         await house.lanes.wait_idle()
         assert house.transport.texts == ["here"]
         assert len(house.store.of("turn_opened")) == 1
+
+
+async def test_what_was_asked_after_that_is_answered_though_it_came_before() -> None:
+    """After a restart, what was said meanwhile is read from a history while somebody goes on talking."""
+    async with hall("here") as house:
+        house.lanes.hold(GROUP)
+        now = house.clock.now()
+        for later, text in ((0, "before"), (1, "in the same second"), (2, "after")):
+            line = said(f"say {text}", user=MING, message_id=str(later))
+            await house.dispatcher.handle(replace(line, time=now + later))
+        forgotten(house).forget(user=MING, said=now + 1)
+        house.lanes.release(GROUP)
+        await house.lanes.wait_idle()
+        (request,) = house.model.requests
+        question = request.messages[-1]
+        assert isinstance(question, UserMessage)
+        assert "say after" in question.text
+        assert "before" not in question.text
+        assert "same second" not in question.text
+
+
+async def test_of_a_turn_that_is_being_prepared_what_was_said_after_that_waits_once_more() -> None:
+    looked, go_on = asyncio.Event(), asyncio.Event()
+
+    async def look(account: int, message_id: str) -> None:
+        looked.set()
+        await go_on.wait()
+
+    async with hall("here") as house:
+        house.transport.get_message = look  # type: ignore[method-assign]  # one call of a fake waits
+        house.lanes.hold(GROUP)
+        now = house.clock.now()
+        before = said("say before", user=MING, message_id="1")
+        after = said((Mention(BOT), Quote("99"), Text("say after")), user=MING, message_id="2")
+        for later, line in enumerate((before, after)):
+            await house.dispatcher.handle(replace(line, time=now + later))
+        house.lanes.release(GROUP)
+        await looked.wait()
+        forgotten(house).forget(user=MING, said=now)
+        go_on.set()
+        await house.lanes.wait_idle()
+        (request,) = house.model.requests
+        question = request.messages[-1]
+        assert isinstance(question, UserMessage)
+        assert "say after" in question.text
+        assert "before" not in question.text
+        assert house.transport.texts == ["here"]
 
 
 async def test_a_run_that_waits_for_a_word_and_what_is_put_off_wait_no_more() -> None:
