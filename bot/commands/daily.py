@@ -50,7 +50,7 @@ class Daily:
         while self._at is not None:
             now = self._clock.now()
             due = at_time(now, self._at)
-            today = time.strftime("%Y-%m-%d", time.localtime(now))
+            today = _date(now)
             if self._done != today and now >= due and await self._tell(now, today):
                 self._done = today
             wait = due - self._clock.now()
@@ -63,8 +63,11 @@ class Daily:
         if not self._owner.is_reachable:
             return False
         told = await self._choices.settings(SETTING)
-        if told is None or told.get(NOWHERE) == today:
-            return told is not None
+        if told is None:
+            return False
+        # A clock that was put back over midnight finds the day after told already.
+        if today <= told.get(NOWHERE, "") <= _date(midnight(now, later=1)):
+            return True
         ends = midnight(now)
         begins, before = midnight(now, later=-1), midnight(now, later=-2)
         day = await self._books.day(since=begins, until=ends)
@@ -81,3 +84,7 @@ class Daily:
 
     def _either(self, chinese: str, english: str) -> str:
         return chinese if self._is_chinese else english
+
+
+def _date(at: float) -> str:
+    return time.strftime("%Y-%m-%d", time.localtime(at))

@@ -7,6 +7,7 @@ with the turn; here is what a number means, in a row for each group.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterator, Mapping
 
 from cachetools import LRUCache
@@ -20,6 +21,8 @@ from bot.domain.drafts import Shelf
 from bot.domain.events import Conversation
 from bot.domain.journal import PlaceSet
 from bot.domain.ports import Clock, Store
+
+logger = logging.getLogger(__name__)
 
 SETTING = "drafts"
 LASTS = 86_400.0  # seconds that one waits
@@ -64,14 +67,19 @@ class Drafts:
         self._shelved: dict[int, str] = {}  # names there, or soon
         self._unshelved: set[int] = set()
         self._news = asyncio.Event()
-        self._is_read = False
+        self._is_doubted = False
+        self.is_read = False  # else nobody knows which numbers are given already
         self._waiting: dict[Conversation, dict[int, Waiting]] = {}
         self._last = 0
         self._media: LRUCache[int, tuple[SendMessage, ...]] = LRUCache(MEDIA, getsizeof=_size)
         self._past: LRUCache[int, str] = LRUCache(MAX_PAST)
 
     async def start(self) -> bool:
-        """Know what waited in an earlier process; False where that cannot be read."""
+        """Know what waited in an earlier process; False where that cannot be read now: to be
+        tried again, and none is to be added before.
+        """
+        if self.is_read:
+            return True
         if (stored := await self._choices.settings(SETTING)) is None:
             return False
         for where, value in stored.items():
@@ -80,7 +88,7 @@ class Drafts:
             here = self._waiting.setdefault(where, {})
             for one in row.waiting:
                 here.setdefault(one.number, one)
-        self._is_read = True
+        self.is_read = True
         self._shelved |= {number: _name(one) for number, (_, one) in self.open.items()}
         self._news.set()
         return True
@@ -167,11 +175,40 @@ class Drafts:
         return _unpacked(content)
 
     def forget(self) -> None:
-        """Somebody is forgotten: nothing that was said is in memory, or on the shelf."""
+        """Somebody is forgotten: nothing that was said is in memory, or on the shelf. Which of
+        those that wait have lost their words, `sift` finds.
+        """
+        self._is_doubted = True
         self._media.clear()
         self._shelved.clear()
         self._unshelved.clear()
         self._news.set()
+
+    async def sift(self, what: str) -> None:
+        """Where somebody was forgotten, those whose words are in the journal no more wait no
+        longer; `what` became of them. What is on its way is followed until its end is known.
+        """
+        if not self._is_doubted or not await self._store.commit():
+            return
+        self._is_doubted = False
+        stored = await self._choices.settings(SETTING)
+        lost = [one for one in self.open.values() if await self._is_lost(one[1])]
+        if stored is None or not await self._store.commit():  # it may be that none could be read
+            self._is_doubted = True
+            return
+        for where, one in lost:
+            if one.number not in self._waiting[where]:
+                continue
+            logger.info("D%d ends: %s", one.number, what)
+            entry = self.end(one.number, what)
+            # Of a group that is forgotten nothing is written again. What the last number was has
+            # to be kept all the same.
+            kept = where if where in stored else next(iter(stored), None)
+            if kept is not None:
+                self._store.put(entry if kept == where else self._entry(kept))
+
+    async def _is_lost(self, one: Waiting) -> bool:
+        return not one.published and await self._store.spoken(one.turn_id) is None
 
     async def run(self) -> None:
         """Put media on the shelf, and away, as there is news."""
@@ -182,7 +219,7 @@ class Drafts:
                 number = self._unshelved.pop()
                 if (actions := self._media.get(number)) and (name := self._shelved.get(number)):
                     await self._shelf.keep(name, codec.write(actions).encode())
-            if self._is_read:  # else nobody knows yet what an earlier process left there
+            if self.is_read:  # else nobody knows yet what an earlier process left there
                 await self._shelf.keep_only(frozenset(self._shelved.values()))
 
     def look(self) -> None:

@@ -37,6 +37,7 @@ RECALLED = (
     "D{number} 不用管了：提问撤回了，没有发。",
     "D{number} needs no word any more: its question was recalled. It is not published.",
 )
+FORGOTTEN = ("记录删掉了，没有发", "its words are forgotten, it was left")
 LEFT = ("没有发", "it was left")
 DROPPED = ("D{number} 不发了。", "D{number} is left.")
 GIVEN_UP = (

@@ -20,7 +20,16 @@ from bot.domain.ports import Clock
 from bot.domain.segments import Text
 from bot.memory.drafts import Drafts, Waiting
 from bot.memory.modes import Modes
-from bot.policy.drafts import GIVEN_UP, LEFT, RECALLED, TAKEN_BACK, UNSHOWN, only_told, shown
+from bot.policy.drafts import (
+    FORGOTTEN,
+    GIVEN_UP,
+    LEFT,
+    RECALLED,
+    TAKEN_BACK,
+    UNSHOWN,
+    only_told,
+    shown,
+)
 from bot.policy.new_groups import Mode
 from bot.prompt.render import plain
 from bot.prompt.view import View
@@ -35,7 +44,9 @@ MOST = 20  # drafts an hour that owners are shown: they are no mailbox
 HOUR = 3600.0
 MAX_TURNS = 200  # whose calls that were not run wait for a draft that tells them
 MAX_CALLS = 5  # of one draft that are told
+SOON = 2.0  # seconds to the next try to read what waits
 KEPT_BACK = "the bot is a shadow there"
+UNREAD = "the bot is a shadow there, and what waits for its owners cannot be read yet"
 
 
 class Shadow:
@@ -83,8 +94,12 @@ class Shadow:
         """Keep these as a draft, written down with the entries; sends with their receipts. The
         `question` is named where its turn does not go on.
         """
-        if not turn_id:
-            return [self._refused(action) for action in actions]
+        if not turn_id or not self.drafts.is_read:
+            if entries:
+                self._rows.queued_all((), *entries)
+            # Before they are read, its number could be another's, its row would replace theirs.
+            why = UNREAD if turn_id else KEPT_BACK
+            return [self._refused(action, why) for action in actions]
         where = actions[0].conversation
         question = question or self._asked(where, turn_id)
         asked = question.message_id if question is not None and question.has_identity else ""
@@ -145,10 +160,10 @@ class Shadow:
         self._calls.clear()
         self.drafts.forget()
 
-    def _refused(self, action: SendMessage) -> Send:
-        logger.info("not said in %s, %s", action.conversation, KEPT_BACK)
+    def _refused(self, action: SendMessage, why: str) -> Send:
+        logger.info("not said in %s, %s", action.conversation, why)
         send = self._rows.new(action)
-        send.settle(Refused(KEPT_BACK))
+        send.settle(Refused(why))
         return send
 
     # --- what owners are shown --------------------------------------------------------------------
@@ -201,12 +216,14 @@ class Shadow:
 
     async def run(self) -> None:
         """Tell how many drafts were not shown, once others may be shown again; and give up what an
-        earlier process, or other settings, left where there is no shadow.
+        earlier process, or other settings, left where there is no shadow, and what is forgotten.
         """
         while True:
+            is_read = await self.drafts.start()
+            await self.drafts.sift(FORGOTTEN[0 if self._chinese else 1])
             self.lift()
             self.drafts.look()
-            await self._clock.sleep(HOUR / 60)
+            await self._clock.sleep(HOUR / 60 if is_read else SOON)
             if self._unshown and not self._is_much():
                 self._tell_unshown()
 

@@ -102,5 +102,6 @@ class Studio:
 async def studio(store: RecordingStore | None = None) -> AsyncIterator[Studio]:
     made = Studio(store)
     async with asyncio.timeout(5), made.outbox.open():
+        await made.shadow.drafts.start()
         yield made
         await made.outbox.wait_idle()

@@ -6,9 +6,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bot.commands.daily import Daily
+from bot.commands.daily import SETTING, Daily
 from bot.commands.digest import Standing
 from bot.domain.books import DaySum
+from bot.domain.journal import PlaceSet
+from bot.memory.row import NOWHERE
 from bot.policy.days import midnight
 from bot.speaking.owner import Owner
 from bot.wiring.background import background
@@ -107,3 +109,20 @@ async def test_a_day_without_anything_is_not_told_and_none_where_nobody_wants_it
         life.owner.connected(BOT)
         assert await life.pass_time(300) == []
         assert store.entries == []
+
+
+async def test_a_clock_put_back_over_midnight_tells_no_day_twice_and_one_that_was_years_ahead_silences_nothing() -> (
+    None
+):
+    store = RecordingStore()
+    async with morning(store, *[BUSY] * 8, begins=0.0, at=0.0) as life:
+        life.owner.connected(BOT)
+        assert len(await life.pass_time(60)) == 2
+    async with morning(store, *[BUSY] * 8, begins=-120.0, at=0.0) as later:
+        later.owner.connected(BOT)
+        assert await later.pass_time(240) == []
+        assert len(await later.pass_time(86_400)) == 2
+    store.put(PlaceSet(NOWHERE, SETTING, "2099-01-01"))
+    async with morning(store, *[BUSY] * 8, begins=0.0, at=0.0) as ahead:
+        ahead.owner.connected(BOT)
+        assert len(await ahead.pass_time(60)) == 2

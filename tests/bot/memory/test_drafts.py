@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+
+import pytest
 
 from bot.domain.actions import MAX_SOURCE, Attachment, SendMessage
-from bot.domain.journal import PlaceSet
+from bot.domain.events import Conversation
+from bot.domain.journal import PlaceSet, Spoken
 from bot.memory.drafts import LASTS, MEDIA, MOST, SETTING, Drafts
 from bot.wiring.background import background
-from tests.fakes import GROUP, ManualClock, RecordingStore, until
+from tests.fakes import GROUP, ManualClock, RecordingStore, said, until
 
 
 def drafts(store: RecordingStore, clock: ManualClock | None = None) -> Drafts:
@@ -127,3 +130,74 @@ async def test_nothing_stays_on_the_shelf_once_somebody_is_forgotten() -> None:
         made.forget()
         await until(lambda: not shelf.kept)
         assert await made.held(1) == ()
+
+
+ELSEWHERE = Conversation(GROUP.platform_id, "group", 77)
+
+
+class Forgetful(RecordingStore):
+    """A journal that has these turns, and these rows of groups; `fails_after` so many of them nothing can be read."""
+
+    turns: frozenset[str] = frozenset()
+    without: frozenset[Conversation] = frozenset()
+    fails_after = -1
+    hides_rows = False
+
+    async def spoken(self, turn_id: str) -> Spoken | None:
+        self.trouble = self.trouble or self.fails_after == 0
+        self.fails_after -= 1
+        words = Spoken(said("?"), (), is_over=False)
+        return words if turn_id in self.turns and not self.trouble else None
+
+    async def settings(self, name: str) -> Mapping[Conversation, str] | None:
+        stored = await super().settings(name)
+        return (
+            None
+            if stored is None or self.hides_rows
+            else {where: value for where, value in stored.items() if where not in self.without}
+        )
+
+
+async def test_those_whose_words_are_forgotten_wait_no_more_and_their_group_is_not_named_again() -> None:
+    store = Forgetful()
+    made = drafts(store)
+    for where, turn in ((GROUP, "t1"), (GROUP, "t2"), (ELSEWHERE, "t3"), (ELSEWHERE, "t4")):
+        store.put(made.add(where, turn)[1])
+    store.put(made.publish(4))
+    store.turns, before = frozenset({"t2"}), len(store.entries)
+    await made.sift("forgotten")  # nobody was
+    assert len(made.open) == 4
+    store.without = frozenset({ELSEWHERE})
+    made.forget()
+    await made.sift("forgotten")
+    assert set(made.open) == {2, 4}
+    assert (made.past(1), made.past(3)) == ("forgotten", "forgotten")
+    written = [one for one in store.entries[before:] if isinstance(one, PlaceSet)]
+    assert [one.conversation for one in written] == [GROUP, GROUP]
+    store.turns = frozenset()  # nobody is forgotten: what cannot be found is another's trouble
+    await made.sift("forgotten")
+    assert set(made.open) == {2, 4}
+    later = drafts(store)
+    await later.start()
+    assert later.add(GROUP, "t5")[0].number == 5
+    later.end(5, "left")  # is not written yet
+    assert await later.start()
+    assert set(later.open) == {2}  # which is read once
+
+
+@pytest.mark.parametrize("fails_after", [0, 1, 2])
+async def test_a_journal_that_fails_meanwhile_ends_no_draft_until_it_can_be_read(fails_after: int) -> None:
+    store = Forgetful()
+    made = drafts(store)
+    for turn in ("t1", "t2"):
+        store.put(made.add(GROUP, turn)[1])
+    made.forget()
+    store.turns, store.hides_rows = frozenset({"t2"}), True
+    await made.sift("forgotten")
+    assert len(made.open) == 2
+    store.hides_rows, store.fails_after = False, fails_after
+    await made.sift("forgotten")
+    assert set(made.open) == ({1, 2} if fails_after < 2 else {2})
+    store.trouble, store.fails_after = False, -1
+    await made.sift("forgotten")
+    assert set(made.open) == {2}

@@ -6,12 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from bot.domain.actions import MAX_SOURCE, Attachment, Drafted, Merged, Refused, SendMessage
-from bot.domain.journal import PlaceSet, SendQueued, SendState
+from bot.domain.journal import PlaceSet, SendQueued, SendState, TurnOpened
 from bot.domain.segments import Mention, Quote, Text
 from bot.memory.drafts import LASTS
 from bot.memory.modes import Modes
 from bot.policy.new_groups import Mode
-from bot.speaking.shadow import HOUR, KEPT_BACK, MOST
+from bot.speaking.shadow import HOUR, KEPT_BACK, MOST, SOON, UNREAD
 from bot.wiring.background import background
 from tests.bot.studio import OWNER, QUESTION, Studio, studio
 from tests.fakes import GROUP, until
@@ -207,3 +207,30 @@ async def test_media_of_a_draft_whose_day_is_over_are_put_away() -> None:
         made.clock.time += LASTS
         async with background(made.shadow.run()):
             await until(lambda: not made.shadow.drafts._shelved)
+
+
+async def test_before_what_waits_is_read_nothing_becomes_a_draft_and_what_was_to_be_written_with_it_is() -> None:
+    async with studio() as first:
+        await first.would_say(Text("周六"))
+    second, entry = Studio(first.store), PlaceSet(GROUP, "x", "y")
+    async with asyncio.timeout(5), second.outbox.open():
+        assert await second.would_say(Text("周日")) == Refused(UNREAD)
+        second.outbox.post_with(entry, action=SendMessage(GROUP, (Text("抱歉"),)), turn_id="t1")
+        second.outbox.post_with(entry, action=SendMessage(GROUP, (Text("抱歉"),)))
+        assert second.store.entries[-2:] == [entry, entry]
+        second.store.trouble = True
+        async with background(second.shadow.run()):
+            await until(lambda: SOON in second.clock.slept)
+            second.store.trouble = False
+            await until(lambda: set(second.shadow.drafts.open) == {1})
+        assert await second.would_say(Text("周日")) == Drafted(2)
+
+
+async def test_drafts_whose_words_are_forgotten_are_told_as_such_to_who_still_answers_them() -> None:
+    async with studio() as made:
+        await made.would_say(Text("周六"))
+        made.store.entries[:] = [one for one in made.store.entries if not isinstance(one, TurnOpened)]
+        made.shadow.forget()
+        async with background(made.shadow.run()):
+            await until(lambda: not made.shadow.drafts.open)
+        assert (await made.says("发 D1")).words == "D1 已经处理过了：记录删掉了，没有发。"

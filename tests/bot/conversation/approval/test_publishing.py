@@ -84,6 +84,7 @@ class SlowServer(RecordingTransport):
 async def test_what_was_asked_for_by_somebody_who_left_is_followed_to_its_end() -> None:
     server = SlowServer()
     made = Studio(transport=server)
+    await made.shadow.drafts.start()
     async with asyncio.timeout(5), made.outbox.open(), background(made.publishing.run()):
         await made.would_say(Text("周六"))
         await made.outbox.wait_idle()
@@ -120,6 +121,7 @@ class PickyServer(RecordingTransport):
 
 async def test_a_draft_of_which_qq_refuses_a_later_message_is_told_as_published_in_part() -> None:
     made = Studio(transport=PickyServer())
+    await made.shadow.drafts.start()
     async with asyncio.timeout(5), made.outbox.open(), background(made.publishing.run()):
         both = [SendMessage(GROUP, (Text(words),)) for words in ("周六", "周日")]
         await made.outbox.send_all(both, turn_id="t1", final=True)
