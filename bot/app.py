@@ -196,7 +196,7 @@ async def open_service(
             journal,
             transport=wrap(line.transport),
             store=store,
-            deciders=Deciders(settings.bot_owners, terminal),
+            deciders=Deciders(settings.bot_owners, terminal, settings.bot_language != "en"),
             observers=[metrics, *stack.enter_context(watched)],
             senses=partial(build_senses, means, line.transport),
             spending=spending,

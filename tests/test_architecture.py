@@ -36,6 +36,7 @@ FREE_TESTS = {
     "tests/test_deploy.py": "tests the Dockerfile and the compose files",
     "tests/test_documents.py": "tests the commands in README, docs and CONTRIBUTING",
     "tests/test_env_example.py": "tests .env.example",
+    "tests/test_owner_lines.py": "tests what is there in two languages",
     "tests/test_rooms.py": "tests who imports whom",
     "tests/test_pages.py": "tests links, both languages and the figures of the pages",
 }

@@ -14,10 +14,10 @@ from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
 from adapters.console.speech import Speech, speech_for
+from bot.domain.run import Led
 from bot.domain.suspension import Settled
 
 NAME = re.compile(r"([ARD])([0-9]{1,9})")
-LED = {"别人的话": "approvals.led.people", "工具带来的内容": "approvals.led.read"}
 PATIENCE = 6.0  # seconds that QQ has to answer; it goes on where it takes longer
 
 
@@ -92,8 +92,16 @@ class ApprovalPages:
         )
 
 
-def _led(speech: Speech, led: str) -> str:
-    """Whose words led to a call, as the journal has it, in the words of the language."""
-    for ours, key in LED.items():
-        led = re.sub(f"(^|；){ours}", rf"\1{speech(key)}", led)
-    return led
+def _led(speech: Speech, led: Led | str) -> str:
+    """Whose words led to a call; older versions wrote that down in words."""
+    if isinstance(led, str):
+        return led
+    parts = [("people", led.names)] if led.people else []
+    if led.read:
+        parts.append(("read", led.read))
+    comma, told = speech("list.comma"), list[str]()
+    for key, names in parts:
+        what = speech(f"approvals.led.{key}")
+        named = speech("approvals.led.named", what=what, names=comma.join(names))
+        told.append(named if names else what)
+    return speech("list.and").join(told)

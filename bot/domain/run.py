@@ -119,6 +119,19 @@ class Spent(Struct, frozen=True):
     sends: int = 0
 
 
+class Led(Struct, frozen=True):
+    """Whose words stand behind a call beside its asker's: other `people`'s, of whom these `names`
+    are known, and what these tools `read`.
+    """
+
+    people: bool = False
+    names: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.people or bool(self.read)
+
+
 class PendingCall(Struct, frozen=True, tag="pending"):
     """A call that waits for somebody's word.
 
@@ -127,8 +140,7 @@ class PendingCall(Struct, frozen=True, tag="pending"):
     `arguments` are those it will be run with, as JSON: prepared, mended, with their defaults, as
     hooks want them; where empty (an older state), the call's own. `number` is what people call it
     by, as in `#A3`; 0 until it has one. `since` is when the call began, in seconds since 1970; 0 in
-    an older state. `led` says, for people, whose words stand behind it beside the asker's; empty
-    for nobody's.
+    an older state. In an older state `led` is words for people.
     """
 
     call: ToolCall
@@ -138,7 +150,7 @@ class PendingCall(Struct, frozen=True, tag="pending"):
     arguments: str = ""
     number: int = 0
     since: float = 0.0
-    led: str = ""
+    led: Led | str = Led()
     type: ClassVar[Literal["pending"]] = "pending"
 
 

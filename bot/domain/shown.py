@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from bot.domain.books import DaySum, Ignored, Story, UsageSum
 from bot.domain.events import Conversation
+from bot.domain.run import Led
 
 UNANSWERED = "unanswered"
 """The outcome of a message for the bot that no model was asked about."""
@@ -226,7 +227,7 @@ class WaitingCall(Struct, frozen=True):
     expires: float
     asker: str = ""
     asked: str = ""
-    led: str = ""
+    led: Led | str = Led()
     group: str = ""
 
 

@@ -49,11 +49,18 @@ def apology(question: MessageReceived, words: str) -> SendMessage:
 
 
 def in_language(words: str, question: MessageReceived) -> str:
-    """One of our lines in the language of a question, or of its asker's name and group."""
+    """One of our lines in the language of a question."""
+    return words if asks_in_chinese(question) else ENGLISH[words]
+
+
+def asks_in_chinese(question: MessageReceived) -> bool:
+    """Whether the language of a question is Chinese; of a short one, that of its asker's name and
+    group.
+    """
     asked = "".join(part.text for part in question.segments if isinstance(part, Text))
     letters = LATIN.findall(ADDRESS.sub("", asked))
     names = "" if len(letters) >= FEW else question.sender.name + question.group_name
-    return words if CJK.search(asked + names) else ENGLISH[words]
+    return CJK.search(asked + names) is not None
 
 
 def is_quoted(question: MessageReceived) -> bool:

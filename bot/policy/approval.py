@@ -1,5 +1,5 @@
 """Somebody's word on a call, as people write it: what they are asked, and how their answer is read.
-Pure.
+Pure. A line is there in Chinese and in English, by its `way`: 0 and 1.
 
 Invariant: only we write at the beginning of a line of a request. What the model or a person wrote
 stands in one line, without anything that cannot be seen.
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.run import Asker, PendingCall
+from bot.domain.run import Asker, Led, PendingCall
 from bot.domain.segments import Mention, Quote, Text
 from bot.domain.traits import Audience
 
@@ -23,18 +23,53 @@ MAX_REASON = 200
 MAX_OPEN = 3  # requests of one asker that wait at a time: an owner is no mailbox
 INNER_QUOTES = str.maketrans("「」", "『』")
 
-NOTICE = "这一步要主人同意才能做，我去问一下，请稍等。（{numbers}）"
-DONE = "A{number} {word}。"
-ALLOWED, DENIED = "已同意", "已拒绝"
-DECIDED = "A{number} 已经处理过了：{by} {word}。"
-EXPIRED = "A{number} 过期了：没有人及时同意，所以没有做。"
-WITHDRAWN = "A{number} 不用管了：提问已经撤回或结束，没有做。"
-UNKNOWN = "没有编号为 A{number} 的请求，可能已经过期或处理过了。"
-AGAIN = (
-    "这条回复比 A{number} 的请求早，或是断线时发的，没有算数；A{number} 还在等，要回复请再发一次。"
+NOTICE = (
+    "这一步要主人同意才能做，我去问一下，请稍等。（{numbers}）",
+    "That needs my owner's yes: I have asked, one moment please. ({numbers})",
 )
-FILE = "完整内容在随后的文件 A{number}.txt 里。"
-BUSY = "现在处理不过来，A{number} 还在等，请过一会儿再回复一次。"
+DONE = ("A{number} {word}。", "A{number} is {word}.")
+ALLOWED, DENIED = ("已同意", "allowed"), ("已拒绝", "denied")
+DECIDED = ("A{number} 已经处理过了：{by} {word}。", "A{number} is settled already: {word} by {by}.")
+EXPIRED = (
+    "A{number} 过期了：没有人及时同意，所以没有做。",
+    "A{number} has expired: nobody allowed it in time, it was not done.",
+)
+WITHDRAWN = (
+    "A{number} 不用管了：提问已经撤回或结束，没有做。",
+    "A{number} needs no word any more: its question was recalled or is over. It was not done.",
+)
+UNKNOWN = (
+    "没有编号为 A{number} 的请求，可能已经过期或处理过了。",
+    "There is no request A{number}; it may have expired or be settled.",
+)
+AGAIN = (
+    "这条回复比 A{number} 的请求早，或是断线时发的，没有算数；A{number} 还在等，要回复请再发一次。",
+    (
+        "That answer is older than the request A{number}, or came while I was away, and is void;"
+        " A{number} still waits: please answer once more."
+    ),
+)
+FILE = (
+    "完整内容在随后的文件 A{number}.txt 里。",
+    "All of it is in the file A{number}.txt that follows.",
+)
+BUSY = (
+    "现在处理不过来，A{number} 还在等，请过一会儿再回复一次。",
+    "I cannot take that now, A{number} still waits: answer again in a while.",
+)
+HOW = (
+    "回复「同意 A{number}」或「拒绝 A{number} 理由」，也可以引用这条回复；{minutes} 分钟内有效。",
+    (
+        'Answer "approve A{number}" or "deny A{number} reason", or quote this, '
+        "within {minutes} minutes."
+    ),
+)
+IN_GROUP, IN_PRIVATE = ("群 {group}", "group {group}"), ("私聊", "in private")
+ASKED = ("{name}({account})，{place}：「{words}」", "{name}({account}), {place}: 「{words}」")
+BEFORE = ("此前读到：{led}", "Read before: {led}")
+OTHERS, TOOLS = ("别人的话", "words of others"), ("工具带来的内容", "what tools brought")
+NAMED = ("{what}（{names}）", "{what} ({names})")
+COMMA, AND = ("、", ", "), ("；", "; ")
 
 TOO_MANY = (
     f"{MAX_OPEN} requests of this asker wait for the owner's word already, this one was not made. "
@@ -121,13 +156,13 @@ def number_in(text: str) -> int:
 
 def in_one_line(text: str, limit: int) -> str:
     """The text as one line of visible characters; of a long one the beginning and the end, and how
-    long it was.
+    many characters it has.
     """
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     if len(line) <= limit:
         return line
     half = limit // 2
-    return f"{line[:half]} …（共 {len(line)} 字）… {line[-half:]}"
+    return f"{line[:half]} …({len(line)})… {line[-half:]}"
 
 
 def what(pending: PendingCall) -> str:
@@ -164,43 +199,48 @@ def _spelt(char: str) -> str:
     return char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1]
 
 
-def who(asker: Asker, where: Conversation, question: str) -> str:
+def who(asker: Asker, where: Conversation, question: str, *, way: int = 0) -> str:
     """The second line: who asked, where, and in which words."""
     name = in_one_line(asker.name, 24).translate(INNER_QUOTES) or "?"
-    place = f"群 {where.session_id}" if where.is_group else "私聊"
+    place = (IN_GROUP if where.is_group else IN_PRIVATE)[way].format(group=where.session_id)
     words = in_one_line(question, MAX_QUESTION).translate(INNER_QUOTES)
-    return f"{name}({asker.user_id})，{place}：「{words}」"
+    return ASKED[way].format(name=name, account=asker.user_id, place=place, words=words)
 
 
-def led_by(asker: Asker) -> str:
-    """Whose words led there, beside his own, for whoever is asked; empty for nobody's."""
-    names = "、".join(in_one_line(name, 40) for name in asker.voices)
-    people = f"（{names}）" if names else ""
-    led = []
-    if asker.authority is not Audience.OWNER or asker.overheard is not Audience.OWNER:
-        led.append(f"别人的话{people}")
-    if asker.read:
-        led.append(f"工具带来的内容（{'、'.join(asker.read)}）")
-    return "；".join(led)
+def led_by(asker: Asker) -> Led:
+    """Whose words led there, beside his own."""
+    people = asker.authority is not Audience.OWNER or asker.overheard is not Audience.OWNER
+    names = tuple(in_one_line(name, 40) for name in asker.voices) if people else ()
+    return Led(people, names, asker.read)
 
 
-def behind(pending: PendingCall) -> str:
-    """The third line, where others' words led there; else empty."""
-    return f"\n此前读到：{pending.led}" if pending.led else ""
-
-
-def how(number: int, seconds: float) -> str:
-    """The last line: what may be answered."""
-    minutes = max(1, round(seconds / 60))
-    return (
-        f"回复「同意 A{number}」或「拒绝 A{number} 理由」，也可以引用这条回复；"
-        f"{minutes} 分钟内有效。"
+def led_in_words(led: Led | str, *, way: int = 0) -> str:
+    """The same for whoever is asked; empty for nobody's. Older versions wrote words down."""
+    if isinstance(led, str):
+        return led
+    parts = [(OTHERS, led.names)] if led.people else []
+    if led.read:
+        parts.append((TOOLS, led.read))
+    return AND[way].join(
+        NAMED[way].format(what=what[way], names=COMMA[way].join(names)) if names else what[way]
+        for what, names in parts
     )
 
 
-def notice(numbers: Iterable[int]) -> str:
+def behind(pending: PendingCall, *, way: int = 0) -> str:
+    """The third line, where others' words led there; else empty."""
+    led = led_in_words(pending.led, way=way)
+    return "\n" + BEFORE[way].format(led=led) if led else ""
+
+
+def how(number: int, seconds: float, *, way: int = 0) -> str:
+    """The last line: what may be answered."""
+    return HOW[way].format(number=number, minutes=max(1, round(seconds / 60)))
+
+
+def notice(numbers: Iterable[int], *, way: int = 0) -> str:
     """The line that tells the asker which requests wait for the owner."""
-    return NOTICE.format(numbers="、".join(f"A{number}" for number in numbers))
+    return NOTICE[way].format(numbers=COMMA[way].join(f"A{number}" for number in numbers))
 
 
 def words_of(message: MessageReceived) -> str:

@@ -40,21 +40,40 @@ WORDS: Final = {
 }
 
 QUESTION = (
-    "新群 {group}：有人说话了。我先只看不说。\n"
-    "要我在那里回答吗？请引用这条回复，或带上群号（如“上线 {group}”）：\n"
-    "上线（live）/ 影子（shadow，回答先给你看）/ 忽略（ignore）"
+    (
+        "新群 {group}：有人说话了。我先只看不说。\n"
+        "要我在那里回答吗？请引用这条回复，或带上群号（如“上线 {group}”）：\n"
+        "上线（live）/ 影子（shadow，回答先给你看）/ 忽略（ignore）"
+    ),
+    (
+        "New group {group}: somebody spoke there. I only read along for now.\n"
+        'Shall I answer there? Quote this, or name the group (as in "live {group}"):\n'
+        "live / shadow (you see my answers first) / ignore"
+    ),
 )
-BEGINS = re.compile(r"新群 ([0-9]{1,19})：")
+BEGINS = re.compile(r"(?:新群 ([0-9]{1,19})：|New group ([0-9]{1,19}): )")
 ANSWER = re.compile(
     r"\s*(?P<word>上线|影子|忽略|live|shadow|ignore)(?:\s*(?P<group>[0-9]{1,19}))?[\s。.!！]*",
     re.IGNORECASE | re.ASCII,
 )
 DONE = {
-    Mode.LIVE: "好，群 {group} 上线了：有人叫我，我就回答。",
-    Mode.SHADOW: "好，群 {group} 先当影子：我的回答作为草稿给你看，你说发才发。",
-    Mode.OFF: "好，群 {group} 忽略：我只看不说。",
+    Mode.LIVE: (
+        "好，群 {group} 上线了：有人叫我，我就回答。",
+        "Fine, group {group} is live: whoever calls me there is answered.",
+    ),
+    Mode.SHADOW: (
+        "好，群 {group} 先当影子：我的回答作为草稿给你看，你说发才发。",
+        "Fine, group {group} is a shadow: you see my answers, and say which are published.",
+    ),
+    Mode.OFF: (
+        "好，群 {group} 忽略：我只看不说。",
+        "Fine, group {group} is ignored: I only read along.",
+    ),
 }
-DECIDED = "群 {group} 已经定了：{mode}。要改就发 /live、/shadow 或 /off {group}。"
+DECIDED = (
+    "群 {group} 已经定了：{mode}。要改就发 /live、/shadow 或 /off {group}。",
+    "Group {group} is decided already: {mode}. To change it: /live, /shadow or /off {group}.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,4 +95,4 @@ def read_word(text: str) -> GroupWord | None:
 def group_in(text: str) -> int:
     """The group that a question of ours is about; 0 for any other text."""
     match = BEGINS.match(text)
-    return int(match[1]) if match else 0
+    return int(match[1] or match[2]) if match else 0

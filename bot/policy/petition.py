@@ -13,18 +13,45 @@ from bot.policy.approval import INNER_QUOTES, Answer, flat, in_one_line, read_an
 
 MAX_COMMENT = 80  # characters
 
-FRIEND = "#R{number} {who} 想加机器人为好友"
-INVITE = "#R{number} {who} 邀请机器人进群 {group}"
-HOW = "回复「同意 R{number}」或「拒绝 R{number} 理由」，也可以引用这条回复；{days} 天内有效。"
-DONE = "R{number} {word}。"
-DECIDED = "R{number} 已经处理过了。"
-EXPIRED = "R{number} 过期了，没有处理。"
-UNKNOWN = "没有编号为 R{number} 的申请，可能已经过期或处理过了。"
-AGAIN = "这条回复比 R{number} 的申请早，没有算数；R{number} 还在等，要回复请再发一次。"
-REFUSED = "R{number} 没有办成，QQ 没有接受：{why}"
-UNANSWERED = "R{number} 办成没有，QQ 没有回答；请在 QQ 里看一下，不会再试。"
-OFFLINE = "机器人现在没有连上 QQ，R{number} 还在等，请过一会儿再回复一次。"
-BUSY = "现在记不下来，R{number} 还在等，请过一会儿再回复一次。"
+FRIEND = ("#R{number} {who} 想加机器人为好友", "#R{number} {who} wants to be the bot's friend")
+INVITE = (
+    "#R{number} {who} 邀请机器人进群 {group}",
+    "#R{number} {who} invites the bot into group {group}",
+)
+SAYING = ("{line}：「{said}」", "{line}: 「{said}」")
+HOW = (
+    "回复「同意 R{number}」或「拒绝 R{number} 理由」，也可以引用这条回复；{days} 天内有效。",
+    'Answer "approve R{number}" or "deny R{number} reason", or quote this, within {days} days.',
+)
+DONE = ("R{number} {word}。", "R{number} is {word}.")
+EXPIRED = ("R{number} 过期了，没有处理。", "R{number} has expired, nothing was done.")
+UNKNOWN = (
+    "没有编号为 R{number} 的申请，可能已经过期或处理过了。",
+    "There is no request R{number}; it may have expired or be settled.",
+)
+AGAIN = (
+    "这条回复比 R{number} 的申请早，没有算数；R{number} 还在等，要回复请再发一次。",
+    (
+        "That answer is older than the request R{number} and is void; R{number} still waits: "
+        "please answer once more."
+    ),
+)
+REFUSED = (
+    "R{number} 没有办成，QQ 没有接受：{why}",
+    "R{number} could not be done, QQ refused it: {why}",
+)
+UNANSWERED = (
+    "R{number} 办成没有，QQ 没有回答；请在 QQ 里看一下，不会再试。",
+    "QQ did not answer whether R{number} was done; look in QQ, it is not tried again.",
+)
+OFFLINE = (
+    "机器人现在没有连上 QQ，R{number} 还在等，请过一会儿再回复一次。",
+    "The bot is not connected to QQ now, R{number} still waits: answer again in a while.",
+)
+BUSY = (
+    "现在记不下来，R{number} 还在等，请过一会儿再回复一次。",
+    "That cannot be written down now, R{number} still waits: answer again in a while.",
+)
 
 ANSWER = re.compile(
     r"\s*(?P<word>同意|拒绝|approve|deny)\s*[#＃]?\s*[rRｒＲ]\s*(?P<number>[0-9０-９]{1,9})(?P<rest>.*)",
@@ -33,17 +60,17 @@ ANSWER = re.compile(
 NUMBERED = re.compile(r"#R([0-9]{1,9}) ")
 
 
-def told(petition: Petition) -> str:
-    """The line an owner is asked by, without how it is answered."""
-    words = FRIEND if petition.kind == "friend" else INVITE
+def told(petition: Petition, *, way: int = 0) -> str:
+    """The line an owner is asked by, without how it is answered; in Chinese, or in English."""
+    words = (FRIEND if petition.kind == "friend" else INVITE)[way]
     line = words.format(number=petition.number, who=petition.user_id, group=petition.group_id)
     said = in_one_line(petition.comment, MAX_COMMENT).translate(INNER_QUOTES)
-    return f"{line}：「{said}」" if said else line
+    return SAYING[way].format(line=line, said=said) if said else line
 
 
-def asked(petition: Petition, *, days: int) -> str:
+def asked(petition: Petition, *, days: int, way: int = 0) -> str:
     """All of what an owner is told."""
-    return f"{told(petition)}\n{HOW.format(number=petition.number, days=days)}"
+    return f"{told(petition, way=way)}\n{HOW[way].format(number=petition.number, days=days)}"
 
 
 def answer_in(message: MessageReceived) -> Answer | None:
@@ -63,6 +90,7 @@ def number_of(petitions: dict[int, Petition], text: str) -> int:
     """The number of the one that a line of ours asks about; 0 for any other."""
     found = NUMBERED.match(text)
     petition = petitions.get(int(found[1])) if found else None
-    if found is None or (petition and not flat(text).startswith(flat(told(petition)))):
+    lines = tuple(flat(told(petition, way=way)) for way in (0, 1)) if petition else ("",)
+    if found is None or not flat(text).startswith(lines):
         return 0
     return int(found[1])

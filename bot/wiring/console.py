@@ -65,7 +65,7 @@ Link = Callable[[], str]
 
 DRAFTS = 20  # that are shown on a page
 LOGINS = "console"  # what they are kept under
-BY = "控制台"  # who decided, as others read it
+BY = ("控制台", "the console")  # who decided, as others read it
 
 CLOSED = (
     "there is no console, though CONSOLE_PORT is set: CONSOLE_TOKEN is not. `frostagent setup` "
@@ -158,7 +158,7 @@ def sources_of(settings: Settings, seen: Seen, mask: Mask) -> Sources:
         forget=forgetting_of(
             rooms.keeping, seen.journal, rooms.on, rooms.asking, rooms.answering
         ).chat,
-        settle=partial(settle, rooms),
+        settle=partial(settle, rooms, BY[0 if settings.bot_language != "en" else 1]),
         drafts=partial(drafts_of, rooms),
         waiting=partial(waiting_on_page, rooms),
         note=rooms.on.store.put,
@@ -172,7 +172,7 @@ def sources_of(settings: Settings, seen: Seen, mask: Mask) -> Sources:
 
 
 async def settle(
-    rooms: Rooms, kind: str, number: int, *, allows: bool, reason: str = ""
+    rooms: Rooms, by: str, kind: str, number: int, *, allows: bool, reason: str = ""
 ) -> Settled:
     """An owner's word that was said on a page, about a call (`A`), a request of people (`R`) or a
     draft (`D`).
@@ -180,13 +180,13 @@ async def settle(
     if kind == "D":
         publishing = rooms.answering.publishing
         if not allows:
-            return await publishing.leave(number, by=BY)
+            return await publishing.leave(number, by=by)
         word = DraftWord(number, changes=bool(reason.strip()), words=reason.strip())
-        return await publishing.settle(word, by=BY)
+        return await publishing.settle(word, by=by)
     answer = Answer(allows, number, "" if allows else " ".join(reason.split())[:MAX_REASON])
     if kind == "A":
-        return rooms.answering.word.settle(number, answer, by=BY)
-    return await rooms.stages.petitions.settle(number, answer, by=BY)
+        return rooms.answering.word.settle(number, answer, by=by)
+    return await rooms.stages.petitions.settle(number, answer, by=by)
 
 
 def calls_of(rooms: Rooms) -> tuple[WaitingCall, ...]:

@@ -131,13 +131,13 @@ def build_answering(
     thrift: Thrift,
     ids: Ids,
     paced: bool = False,
-    chinese: bool = True,
 ) -> Answering:
     """Turns, with approvals on both sides of them; `paced` ones write as people do."""
     history, store, clock, postbox = on.history, on.store, on.clock, on.postbox
     manner = Manner(paced=paced, name=lambda where: personas.of(where).name)
     delivery = Delivery(outbox=on.outbox, history=history, clock=clock, manner=manner)
-    requests, ledger = Requests(runs=on.lanes, clock=clock), Ledger(store, history, clock)
+    requests = Requests(runs=on.lanes, clock=clock, chinese=deciders.chinese)
+    ledger = Ledger(store, history, clock)
     approvals = Approvals(deciders=deciders, requests=requests, postbox=postbox, clock=clock)
     suspensions = Suspensions(store=store, approvals=approvals, requests=requests, ledger=ledger)
     preparation = Preparation(
@@ -167,16 +167,16 @@ def build_answering(
         live=on.live,
         gestures=on.gestures,
     )
-    desks = build_desks(on, deciders, requests, chinese=chinese)
+    desks = build_desks(on, deciders, requests)
     return Answering(turns, preparation, suspensions, ledger, approvals, requests, *desks)
 
 
 def build_desks(
-    on: Ground, deciders: Deciders, requests: Requests, *, chinese: bool
+    on: Ground, deciders: Deciders, requests: Requests
 ) -> tuple[GroupWords, OwnersWord, DraftDesk, Publishing]:
     """Who takes the owners' words, and publishes drafts."""
     groups, word = build_groups(on, deciders), build_word(on, deciders, requests)
-    publishing = build_publishing(on, chinese=chinese)
+    publishing = build_publishing(on, chinese=deciders.chinese)
     return groups, word, build_desk(on, publishing), publishing
 
 

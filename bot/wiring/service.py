@@ -145,7 +145,6 @@ def build_rooms(
         thrift=build_thrift(settings, means, spending),
         ids=ids,
         paced=settings.bot_pace,
-        chinese=settings.bot_language != "en",
     )
     petitions = build_petitions(settings, on, transport)
     stands = partial(standing_of, data_folder(settings), on, answering, petitions)
@@ -164,6 +163,7 @@ def build_petitions(settings: Settings, on: Ground, admitting: Admitting) -> Pet
         postbox=on.postbox,
         ages=on.ages,
         clock=on.clock,
+        chinese=settings.bot_language != "en",
     )
 
 

@@ -16,7 +16,7 @@ from bot.conversation.approval.requests import Requests
 from bot.conversation.intake.ages import Ages
 from bot.conversation.tasks import Resume
 from bot.domain.chat import AssistantMessage, ToolCall, Usage
-from bot.domain.events import Conversation
+from bot.domain.events import Conversation, MessageReceived
 from bot.domain.run import Asker, PendingCall, SuspendedRun
 from bot.domain.suspension import ApprovalRequest, Decision
 from bot.memory.history import History
@@ -45,15 +45,16 @@ class Desk:
     resumed: list[tuple[str, Mapping[str, Decision]]] = field(default_factory=list)
     free: bool = True
     terminal: Say | None = None
+    chinese: bool = True
 
     def __post_init__(self) -> None:
         self.transport, self.clock = RecordingTransport(), ManualClock()
         self.history = History(store=self.store)
         self.outbox, _ = build_outbox(self.transport, self.store, self.clock)
         self.ages = Ages(self.clock)
-        deciders = Deciders(self.owners, self.terminal)
+        deciders = Deciders(self.owners, self.terminal, self.chinese)
         postbox = Postbox(outbox=self.outbox, history=self.history, clock=self.clock)
-        self.requests = Requests(runs=self, clock=self.clock)
+        self.requests = Requests(runs=self, clock=self.clock, chinese=self.chinese)
         self.approvals = Approvals(deciders=deciders, requests=self.requests, postbox=postbox, clock=self.clock)
         self.word = OwnersWord(
             deciders=deciders,
@@ -73,10 +74,10 @@ class Desk:
             self.resumed.append((run.turn_id, run.decisions))
         return self.free
 
-    def wait(self, run: SuspendedRun) -> SuspendedRun:
+    def wait(self, run: SuspendedRun, question: MessageReceived = QUESTION) -> SuspendedRun:
         """The run is suspended."""
         run = self.requests.number(run)
-        self.approvals.ask(run, QUESTION)
+        self.approvals.ask(run, question)
         return run
 
     def owner_says(self, text: str) -> bool:
@@ -84,8 +85,10 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk(owners: frozenset[int] = frozenset({999}), *, terminal: Say | None = None) -> AsyncIterator[Desk]:
-    made = Desk(owners, terminal=terminal)
+async def desk(
+    owners: frozenset[int] = frozenset({999}), *, terminal: Say | None = None, chinese: bool = True
+) -> AsyncIterator[Desk]:
+    made = Desk(owners, terminal=terminal, chinese=chinese)
     async with asyncio.timeout(5), made.outbox.open():
         yield made
         await made.outbox.wait_idle()

@@ -51,7 +51,7 @@ async def test_what_the_owner_allows_is_done_and_the_run_goes_on(town: Town) -> 
         assert first == '#A1 wipe_disk {"disk": "sda"}'
         assert second == "小明(20003)，群 4242：「wipe sda, please」"
         assert "同意 A1" in third
-        assert stage.group() == ["这一步要主人同意才能做，我去问一下，请稍等。（A1）"]
+        assert stage.group() == ["That needs my owner's yes: I have asked, one moment please. (A1)"]
         assert stage.done == []
         await stage.answer("同意\u3000a1")
         assert stage.done == ["sda is wiped"]

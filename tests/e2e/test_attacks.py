@@ -38,7 +38,16 @@ KEYS = {
 }  # fmt: skip
 TOOLS = Path(__file__).parent / "attackers"
 LAST = "没办法。"
-OURS = ("主人同意才能做", "抱歉", "已停止", "没有", "只有", "过期了", "唤醒")  # beginnings of our own lines
+OURS = (
+    "主人同意才能做",
+    "needs my owner's yes",
+    "抱歉",
+    "已停止",
+    "没有",
+    "只有",
+    "过期了",
+    "唤醒",
+)  # beginnings of our own lines
 ASKS = ("get_", "can_", "send_", "set_msg_emoji_like", "set_input_status", "fetch_")
 KEPT = ("remembered:", "forgotten:", "<picture>")
 

@@ -17,13 +17,14 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
 from bot.domain.run import SuspendedRun
 from bot.domain.suspension import Deny
-from bot.policy.apologies import is_quoted
+from bot.policy.apologies import asks_in_chinese, is_quoted
 from bot.policy.approval import EXPIRED, FILE, TOO_LONG, TOO_MANY, WITHDRAWN, how, notice
 from bot.speaking.postbox import Postbox
 
 logger = logging.getLogger(__name__)
 
 MAX_NOTICED = 500  # runs whose askers were told
+TERMINAL = ("同意 A{number} / 拒绝 A{number}", "approve A{number} / deny A{number}")
 UNREACHABLE = "no owner of the bot could be reached"
 
 
@@ -37,6 +38,7 @@ class Approvals:
         self._requests = requests
         self._postbox = postbox
         self._clock = clock
+        self._way = deciders.way
         self._noticed: LRUCache[str, None] = LRUCache(MAX_NOTICED)
 
     def ask(self, run: SuspendedRun, question: MessageReceived) -> None:
@@ -75,16 +77,19 @@ class Approvals:
         return run
 
     def _send(self, requests: Iterable[Request]) -> None:
+        way = self._way
         for request in requests:
             logger.info("run %s waits for the owner: A%d", request.run_id, request.number)
             if self._deciders.terminal is not None:
                 first, _, _ = request.text.partition("\n")
-                self._deciders.terminal(
-                    f"{request.full or first}  同意 A{request.number} / 拒绝 A{request.number}"
-                )
+                words = TERMINAL[way].format(number=request.number)
+                self._deciders.terminal(f"{request.full or first}  {words}")
                 continue
-            said = [request.text, how(request.number, request.expires - self._clock.now())]
-            words = "\n".join([*said, FILE.format(number=request.number)] if request.full else said)
+            left = request.expires - self._clock.now()
+            said = [request.text, how(request.number, left, way=way)]
+            words = "\n".join(
+                [*said, FILE[way].format(number=request.number)] if request.full else said
+            )
             for owner in sorted(self._deciders.owners):
                 where = Conversation(request.where.platform_id, "private", owner)
                 if self._postbox.post(where, words, then=partial(self._learn, request, owner)):
@@ -114,7 +119,7 @@ class Approvals:
             return
         reason = reason or (UNREACHABLE if self._deciders.owners else NOBODY)
         logger.warning("run %s: A%d is denied: %s", request.run_id, request.number, reason)
-        self._requests.decide(request, Deny(reason), WITHDRAWN)
+        self._requests.decide(request, Deny(reason), "withdrawn")
 
     def _notice(self, request: Request) -> None:
         """Tell the asker once that the owner is asked; an owner in private has just been asked
@@ -128,23 +133,24 @@ class Approvals:
             return
         numbers = [other.number for other in self._requests.of(request.run_id)]
         quote = question.message_id if is_quoted(question) else ""
-        self._postbox.post(question.conversation, notice(numbers), quote=quote)
+        words = notice(numbers, way=0 if asks_in_chinese(question) else 1)
+        self._postbox.post(question.conversation, words, quote=quote)
 
     def expire(self, run_id: str) -> None:
         """Tell the owners what nobody answered in time; the run goes on without it."""
         now = self._clock.now()
         for request in self._requests.of(run_id):
             if request.expires <= now:
-                self._requests.end(request, EXPIRED)
-                self._tell(request, EXPIRED.format(number=request.number))
+                self._requests.end(request, "expired")
+                self._tell(request, EXPIRED[self._way].format(number=request.number))
 
     def close(self, run_id: str) -> None:
         """The run is over: what still waited in it, because its question was recalled, waits no
         more.
         """
         for request in self._requests.of(run_id):
-            self._requests.end(request, WITHDRAWN)
-            self._tell(request, WITHDRAWN.format(number=request.number))
+            self._requests.end(request, "withdrawn")
+            self._tell(request, WITHDRAWN[self._way].format(number=request.number))
 
     def _tell(self, request: Request, words: str) -> None:
         if self._deciders.terminal is not None:

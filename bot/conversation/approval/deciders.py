@@ -19,10 +19,18 @@ Say: TypeAlias = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Deciders:
-    """The owners; in the chat of a terminal, whoever reads that stands in for them."""
+    """The owners; in the chat of a terminal, whoever reads that stands in for them. They are told
+    in Chinese, or in English.
+    """
 
     owners: frozenset[int] = frozenset()
     terminal: Say | None = None
+    chinese: bool = True
+
+    @property
+    def way(self) -> int:
+        """Which of two ways of saying something is theirs."""
+        return 0 if self.chinese else 1
 
     @property
     def are_there(self) -> bool:

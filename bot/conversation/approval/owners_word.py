@@ -23,7 +23,6 @@ from bot.policy.approval import (
     AGAIN,
     ALLOWED,
     BUSY,
-    DECIDED,
     DENIED,
     DONE,
     EXPIRED,
@@ -43,6 +42,7 @@ from bot.speaking.postbox import Postbox
 
 logger = logging.getLogger(__name__)
 
+YOU = ("你", "you")
 SAID_NO = "the owner said no"
 
 
@@ -59,6 +59,7 @@ class OwnersWord:
         clock: Clock,
     ) -> None:
         self._deciders = deciders
+        self._way = deciders.way
         self._requests = requests
         self._postbox = postbox
         self._ages = ages
@@ -107,9 +108,9 @@ class OwnersWord:
         if number := number_in(text):
             request = self._requests.open.get(number)
             return number if request is None or flat(text).startswith(flat(request.text)) else 0
-        return next(
-            (number for number in self._requests.open if flat(text) == flat(notice([number]))), 0
-        )
+        said = flat(text)
+        notices = ((notice([one]), notice([one], way=1), one) for one in self._requests.open)
+        return next((one for zh, en, one in notices if said in {flat(zh), flat(en)}), 0)
 
     def _decide(
         self,
@@ -130,11 +131,11 @@ class OwnersWord:
         if here is not None and here.is_group and here != asked_in:
             return False
         if message and request and self._ages.is_older(message, request.since):
-            reply(AGAIN.format(number=number))
+            reply(AGAIN[self._way].format(number=number))
         elif message and request is None and self._ages.is_missed(message):
             logger.info("A%d: an answer that was missed decides nothing", number)
         else:
-            by = account(message.sender) if message else "你"
+            by = account(message.sender) if message else YOU[self._way]
             reply(self.settle(number, answer, by=by).words)
         return True
 
@@ -142,15 +143,17 @@ class OwnersWord:
         """Let the first word decide, whoever brings it; `by` is who, as others read it."""
         request, past = self._requests.open.get(number), self._requests.past.get(number)
         if request is None:
-            unknown = Settled("unknown", UNKNOWN.format(number=number))
+            unknown = Settled("unknown", UNKNOWN[self._way].format(number=number))
             return Settled("over", past.words) if past else unknown
         if self._clock.now() >= request.expires:
-            self._requests.end(request, EXPIRED)
-            return Settled("late", EXPIRED.format(number=number))
-        word = ALLOWED if answer.allows else DENIED
+            self._requests.end(request, "expired")
+            return Settled("late", EXPIRED[self._way].format(number=number))
+        word = (ALLOWED if answer.allows else DENIED)[self._way]
         reason = f"{SAID_NO}: {answer.reason}" if answer.reason else SAID_NO
         decision = Allow() if answer.allows else Deny(reason)
-        if not self._requests.decide(request, decision, DECIDED, by=by, word=word):
-            return Settled("busy", BUSY.format(number=number))
+        if not self._requests.decide(
+            request, decision, "allowed" if answer.allows else "denied", by=by
+        ):
+            return Settled("busy", BUSY[self._way].format(number=number))
         logger.info("A%d of run %s: %s by %s", number, request.run_id, decision.type, by)
-        return Settled("done", DONE.format(number=number, word=word))
+        return Settled("done", DONE[self._way].format(number=number, word=word))

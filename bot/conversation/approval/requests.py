@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Literal, Protocol, TypeAlias
 
 from cachetools import LRUCache
 from msgspec.structs import replace
@@ -17,13 +17,34 @@ from msgspec.structs import replace
 from bot.conversation.tasks import Resume
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
-from bot.domain.run import PendingCall, SuspendedRun
+from bot.domain.run import Led, PendingCall, SuspendedRun
 from bot.domain.suspension import Decision
-from bot.policy.approval import ALLOWED, EXPIRED, MAX_OPEN, WITHDRAWN, behind, in_full, what, who
+from bot.policy.approval import (
+    ALLOWED,
+    DECIDED,
+    DENIED,
+    EXPIRED,
+    MAX_OPEN,
+    WITHDRAWN,
+    behind,
+    in_full,
+    what,
+    who,
+)
 from bot.prompt.frame import label
 from bot.prompt.render import MAX_NAME, excerpt
 from bot.prompt.view import View
 
+Ending: TypeAlias = Literal["allowed", "denied", "expired", "withdrawn"]
+
+ENDINGS: Final[Mapping[Ending, tuple[str, str]]] = {
+    "allowed": DECIDED,
+    "denied": DECIDED,
+    "expired": EXPIRED,
+    "withdrawn": WITHDRAWN,
+}
+NOBODYS: Final = Led()
+WORDS: Final[Mapping[Ending, tuple[str, str]]] = {"allowed": ALLOWED, "denied": DENIED}
 MAX_PAST = 500  # requests that are over, and still known by their number
 
 
@@ -59,7 +80,7 @@ class Request:
     asker: int
     since: float
     full: str = ""
-    led: str = ""
+    led: Led | str = NOBODYS
     asked: set[int] = field(default_factory=set)
 
 
@@ -74,13 +95,14 @@ class EndedRequest:
 class Requests:
     """All of them, `open` and `past`, by number; `ended` counts by outcome since the start."""
 
-    def __init__(self, *, runs: Runs, clock: Clock) -> None:
+    def __init__(self, *, runs: Runs, clock: Clock, chinese: bool = True) -> None:
         self._runs = runs
         self._clock = clock
+        self._way = 0 if chinese else 1
         self._open: dict[int, Request] = {}
         self._past: LRUCache[int, EndedRequest] = LRUCache(MAX_PAST)
         self._last = 0
-        self.ended = Counter({"allowed": 0, "denied": 0, "expired": 0, "withdrawn": 0})
+        self.ended: Counter[str] = Counter(dict.fromkeys(ENDINGS, 0))
 
     @property
     def open(self) -> Mapping[int, Request]:
@@ -120,7 +142,7 @@ class Requests:
         there is room for.
         """
         asker = replace(run.asker, name=label(run.asker.name, MAX_NAME))
-        asked_by = who(asker, run.conversation, excerpt(question, View()))
+        asked_by = who(asker, run.conversation, excerpt(question, View()), way=self._way)
         room = MAX_OPEN - sum(request.asker == asker.user_id for request in self._open.values())
         new = [
             Request(
@@ -130,7 +152,7 @@ class Requests:
                 where=run.conversation,
                 question=question,
                 expires=pending.expires,
-                text=f"{what(pending)}\n{asked_by}{behind(pending)}",
+                text=f"{what(pending)}\n{asked_by}{behind(pending, way=self._way)}",
                 asker=asker.user_id,
                 since=pending.since if pending.number in asked_before else self._clock.now(),
                 full=in_full(pending),
@@ -150,12 +172,12 @@ class Requests:
         """Whether it is this one that waits by its number."""
         return self._open.get(request.number) is request
 
-    def decide(self, request: Request, decision: Decision, words: str, **more: str) -> bool:
+    def decide(self, request: Request, decision: Decision, ending: Ending, *, by: str = "") -> bool:
         """Let its run go on with this, and end it; False where the run cannot go on now."""
         work = Resume(request.run_id, {request.call_id: decision}, request.question)
         if not self._runs.put(request.where, work):
             return False
-        self.end(request, words, **more)
+        self.end(request, ending, by=by)
         return True
 
     def refuse(
@@ -164,11 +186,10 @@ class Requests:
         """Let a run go on with what is decided about calls that are no requests."""
         self._runs.put(run.conversation, Resume(run.run_id, denied, question))
 
-    def end(self, request: Request, words: str, **more: str) -> None:
-        """It waits no more; `words` are a template for what is said about it from now on."""
+    def end(self, request: Request, ending: Ending, *, by: str = "") -> None:
+        """It waits no more; `by` is who decided."""
         del self._open[request.number]
-        decided = "allowed" if more.get("word") == ALLOWED else "denied"
-        self.ended[{EXPIRED: "expired", WITHDRAWN: "withdrawn"}.get(words, decided)] += 1
-        self._past[request.number] = EndedRequest(
-            request.where, words.format(number=request.number, **more)
-        )
+        self.ended[ending] += 1
+        word = WORDS.get(ending, ("", ""))[self._way]
+        words = ENDINGS[ending][self._way].format(number=request.number, by=by, word=word)
+        self._past[request.number] = EndedRequest(request.where, words)

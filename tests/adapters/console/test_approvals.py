@@ -3,13 +3,15 @@ from __future__ import annotations
 import re
 
 from bot.domain.events import Conversation
+from bot.domain.run import Led
 from bot.domain.shown import State, WaitingCall, WaitingDraft, WaitingPetition
 from bot.domain.suspension import Settled
 from tests.adapters.console.samples import HOSTILE
 from tests.adapters.console.visiting import SAME, Place, visiting
 from tests.fakes import GROUP
 
-LED = "别人的话（别人的话）；工具带来的内容（web）"
+LED = Led(people=True, names=("<b>小明#2",), read=("web", "look"))
+OLD = "别人的话（小明）"
 ENGLISH = {"Accept-Language": "en"}
 
 
@@ -25,14 +27,19 @@ async def test_what_waits_is_shown_whole_and_what_people_wrote_stays_words() -> 
         assert "Nothing waits." in (await place.ask("GET", "/approvals", headers=ENGLISH))[1]
         now = place.clock.now()
         place.state = State(
-            calls=(WaitingCall(3, GROUP, HOSTILE + "x" * 5000 + "END", now + 492, "小明 (5)", HOSTILE, LED),),
+            calls=(
+                WaitingCall(3, GROUP, HOSTILE + "x" * 5000 + "END", now + 492, "小明 (5)", HOSTILE, LED),
+                WaitingCall(4, GROUP, "wipe it", now + 492, led=OLD),
+                WaitingCall(5, GROUP, "wipe it", now + 492),
+            ),
             petitions=(WaitingPetition(2, 5, 77, HOSTILE, now + 604_800),),
         )
         _, text, _ = await place.ask("GET", "/approvals", headers=ENGLISH)
         for words in ("A3", "8 min left", "END", "R2", "5 invites the bot into the group 77", "7 d left"):
             assert words in text, words
-        assert "Read before: others&#39; words（别人的话）；what tools brought（web）" in text
-        assert '<b class="badge">1</b>' in text  # on every page
+        assert "Read before: others&#39; words (&lt;b&gt;小明#2); what tools brought (web, look)" in text
+        assert (text.count("Read before: "), f"Read before: {OLD}" in text) == (2, True)
+        assert '<b class="badge">3</b>' in text  # on every page
         assert text.count("alert(1)") == 3
         assert not re.search(r"<script>|<img|x{9}\"", text)
         assert "Friend requests and invites that wait: 1" in (await place.ask("GET", "/", headers=ENGLISH))[1]

@@ -16,7 +16,7 @@ from bot.domain.errors import ToolFailed, ToolUnavailable
 from bot.domain.hooks import Hooks, StopRun
 from bot.domain.ports import Approver
 from bot.domain.result import ToolResult
-from bot.domain.run import Asker, Outcome, Stop, SuspendedRun, Terms, ToolFinished, code_of
+from bot.domain.run import Asker, Led, Outcome, Stop, SuspendedRun, Terms, ToolFinished, code_of
 from bot.domain.suspension import ApprovalRequest, Pending
 from bot.domain.tool import tool
 from bot.domain.traits import Audience
@@ -133,7 +133,7 @@ async def first_of(*steps: Completion, earlier: tuple[Message, ...] = (), wary: 
 async def test_what_a_tool_brought_from_outside_makes_effects_beyond_wait_whoever_asked() -> None:
     waits = await first_of(calls(("read_page", "")), calls(("note", "")), calls(("post", "")))
     assert isinstance(waits, SuspendedRun)
-    assert [one.led for one in waits.pending] == ["工具带来的内容（read_page、note）"]
+    assert [one.led for one in waits.pending] == [Led(read=("read_page", "note"))]
     stored = codec.read(SuspendedRun, codec.write(waits))  # over a restart
     assert [one.tainted for one in stored.messages if isinstance(one, ToolMessage)] == [True, True]
 

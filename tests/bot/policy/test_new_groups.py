@@ -21,6 +21,7 @@ def test_a_word_on_a_group_is_nothing_else_than_that(text: str, word: GroupWord 
     assert read_word(text) == word
 
 
-def test_a_question_names_its_group_at_its_beginning() -> None:
-    question = QUESTION.format(group=4242)
+@pytest.mark.parametrize("words", QUESTION)
+def test_a_question_names_its_group_at_its_beginning(words: str) -> None:
+    question = words.format(group=4242)
     assert (group_in(question), group_in(f"他说 {question}")) == (4242, 0)

@@ -85,10 +85,10 @@ async def test_a_draft_is_shown_with_its_words_and_published_changed_or_left_by_
             0,
         )
         before = len(simulator.sent)
-        assert (await settle(service.rooms, "D", 1, allows=True)).kind == "done"
-        assert (await settle(service.rooms, "D", 2, allows=True, reason=" two\nlines ")).kind == "done"
-        assert (await settle(service.rooms, "D", 3, allows=False)).kind == "done"
-        assert (await settle(service.rooms, "D", 3, allows=True)).kind == "over"
+        assert (await settle(service.rooms, "控制台", "D", 1, allows=True)).kind == "done"
+        assert (await settle(service.rooms, "控制台", "D", 2, allows=True, reason=" two\nlines ")).kind == "done"
+        assert (await settle(service.rooms, "控制台", "D", 3, allows=False)).kind == "done"
+        assert (await settle(service.rooms, "控制台", "D", 3, allows=True)).kind == "over"
         said = [one.text for one in simulator.sent[before:] if one.group_id == 4242]
         assert said == [drafts[2].text, "two\nlines"]
         assert await drafts_of(service.rooms) == ((), 0)

@@ -9,13 +9,11 @@ from bot.conversation.approval.deciders import NOBODY
 from bot.domain.actions import Attachment
 from bot.domain.errors import ActionRefused, ActionUnanswered
 from bot.domain.run import Asker
-from bot.domain.segments import Quote
+from bot.domain.segments import Quote, Text
 from bot.domain.suspension import Allow, Deny
 from bot.policy.approval import TOO_LONG
 from tests.bot.desk import OWNER, QUESTION, Desk, desk, waiting
-from tests.fakes import (
-    until,
-)
+from tests.fakes import BOT, GROUP, said, until
 
 
 async def test_what_was_asked_or_answered_is_not_asked_again_when_the_run_waits_further() -> None:
@@ -69,12 +67,56 @@ async def test_long_arguments_are_shown_whole() -> None:
         at.wait(waiting("mail", text="长" * 500))
         await at.outbox.wait_idle()
         request, file, _notice = at.transport.sent
-        assert "…（共 " in at.transport.texts[0]
+        assert "…(51" in at.transport.texts[0]
         assert at.transport.texts[0].endswith("\n完整内容在随后的文件 A1.txt 里。")
         (sent,) = file.segments
         assert isinstance(sent, Attachment)
         assert "长" * 500 in base64.b64decode(sent.source.removeprefix("base64://")).decode()
         assert request.conversation == file.conversation == OWNER
+
+
+async def test_owners_are_asked_in_their_language_and_the_asker_is_told_in_his() -> None:
+    async with desk(chinese=False) as at:
+        at.wait(waiting("mail", "dig", "sing"))
+        at.wait(waiting("wash", run_id="t2", asker=5), said("please wash all of it now", user=5, message_id="q2"))
+        await at.outbox.wait_idle()
+        first, *_ = at.transport.texts
+        assert first.endswith('Answer "approve A1" or "deny A1 reason", or quote this, within 10 minutes.')
+        await until(lambda: len([one for one in at.transport.sent if one.conversation == GROUP]) == 2)
+        assert [one.words for one in at.transport.sent if one.conversation == GROUP] == [
+            "这一步要主人同意才能做，我去问一下，请稍等。（A1、A2、A3）",
+            "That needs my owner's yes: I have asked, one moment please. (A4)",
+        ]
+        before = len(at.transport.texts)
+        assert at.owner_says("approve A1")
+        assert at.owner_says("deny A2 no")
+        assert at.owner_says("approve A2")
+        assert at.owner_says("approve A9")
+        at.approvals.close("t1")
+        await at.outbox.wait_idle()
+        at.clock.time += 600  # what waits to be said is too old by then
+        at.approvals.expire("t2")
+        await until(lambda: len(at.transport.texts) == before + 6)
+        assert sorted(at.transport.texts[before:]) == [
+            "A1 is allowed.",
+            "A2 is denied.",
+            "A2 is settled already: denied by 主人(999).",
+            "A3 needs no word any more: its question was recalled or is over. It was not done.",
+            "A4 has expired: nobody allowed it in time, it was not done.",
+            "There is no request A9; it may have expired or be settled.",
+        ]
+
+
+async def test_an_answer_that_quotes_the_notice_in_either_language_means_its_request() -> None:
+    for chinese, words in ((True, "把它删掉吧"), (False, "please wipe all of it now")):
+        async with desk(chinese=chinese) as at:
+            at.wait(waiting("mail"), said(words, user=5, message_id="q2"))
+            await at.outbox.wait_idle()
+            notice = said(at.transport.texts[-1], user=BOT, message_id="n1", at=False)
+            at.history.overhear(notice)
+            yes = said((Quote("n1"), Text("approve")), user=999, at=False)
+            assert at.word.take(yes, notice)
+            assert at.resumed == [("t1", {"c0": Allow()})]
 
 
 async def test_what_cannot_be_shown_whole_is_not_done() -> None:

@@ -1,0 +1,62 @@
+"""What is there in Chinese and in English says the same, with the same values in it."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator, Mapping
+from string import Formatter
+
+import pytest
+
+import bot
+
+CJK = re.compile(r"[\u3400-\u9fff]")
+QUOTED = re.compile(r"「.*?」")  # what somebody is to type, or has said
+
+
+def pairs(value: object) -> Iterator[tuple[str, str]]:
+    """The pairs of lines in it: the first Chinese, so that it is no other pair of words."""
+    match value:
+        case (str() as zh, str() as en) if CJK.search(zh):
+            yield zh, en
+        case tuple() | list():
+            for each in value:
+                yield from pairs(each)
+        case Mapping():
+            for each in value.values():
+                yield from pairs(each)
+        case _:
+            pass
+
+
+def either() -> Iterator[tuple[str, str, str]]:
+    """All of `bot`, by module and name."""
+    for found in pkgutil.walk_packages(bot.__path__, "bot."):
+        if found.name.rpartition(".")[2] == "__main__":
+            continue
+        module = importlib.import_module(found.name)
+        for name, value in vars(module).items():
+            if name.isupper():
+                yield from ((f"{found.name}.{name}", zh, en) for zh, en in pairs(value))
+
+
+ALL = sorted({(zh, en): (name, zh, en) for name, zh, en in either()}.values())
+
+
+def values(line: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(line) if name}
+
+
+@pytest.mark.parametrize(("name", "zh", "en"), ALL)
+def test_a_line_in_two_languages_has_the_same_values_and_its_english_no_chinese(name: str, zh: str, en: str) -> None:
+    assert values(zh) == values(en)
+    assert not CJK.search(QUOTED.sub("", en))
+
+
+def test_they_are_found() -> None:
+    assert len(ALL) > 140
+    assert {"bot.policy.approval.HOW", "bot.policy.petition.HOW", "bot.policy.new_groups.DONE"} <= {
+        name for name, _, _ in ALL
+    }
