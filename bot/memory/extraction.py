@@ -43,7 +43,7 @@ LOOK = 60.0  # seconds between two looks for talks that have ended
 LINES = 120  # of one talk, the latest
 LEAST = 3  # lines: in fewer is nothing
 PLACES = 500  # talks that are kept in mind
-DEADLINE = 60.0  # seconds of one request
+PICKED_WITHIN = 60.0  # seconds of one request
 CJK = re.compile(r"[\u3400-\u9fff]")
 
 logger = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ class Extraction:
         store: Store,
         clock: Clock,
         is_spent: Callable[[str], bool] = unlimited,
-        patience: float = DEADLINE,
+        patience: float = PICKED_WITHIN,
     ) -> None:
         self._patience = patience  # seconds of one request
         self._model = model

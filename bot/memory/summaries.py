@@ -27,7 +27,7 @@ from bot.prompt.summary import Prefix, read_summary, summary_of_prefix, summary_
 
 logger = logging.getLogger(__name__)
 
-DEADLINE = 90.0  # seconds
+SUMMED_UP_WITHIN = 90.0  # seconds of one request
 AT_ONCE = 2  # over all conversations
 PAUSE = 60.0  # seconds after one that was given up
 GIVEN_UP = 2  # so many; the next is let through
@@ -49,7 +49,9 @@ class Summaries:
         one_by_one: bool = False,
         continues: bool = False,
         is_spent: Callable[[str], bool] = unlimited,
+        patience: float = SUMMED_UP_WITHIN,
     ) -> None:
+        self._patience = patience  # seconds of one request
         self._is_spent = is_spent
         self._model = model
         self._store = store
@@ -106,7 +108,7 @@ class Summaries:
         self, conversation: Conversation, history: History, prefix: Prefix | None
     ) -> None:
         try:
-            async with self._places, asyncio.timeout(DEADLINE):
+            async with self._places, asyncio.timeout(self._patience):
                 fold = history.fold(conversation)
                 if fold is not None and not self._is_spent(fold.turn_id):
                     current_run.set(fold.turn_id)  # in this task: what is reserved is that turn's
@@ -115,7 +117,9 @@ class Summaries:
         except ModelError as error:
             logger.warning("no summary of %s: %s (%s)", conversation, error.kind, error)
         except TimeoutError:
-            logger.warning("no summary of %s: it took longer than %g s", conversation, DEADLINE)
+            logger.warning(
+                "no summary of %s: it took longer than %g s", conversation, self._patience
+            )
         except Exception:
             logger.exception("no summary of %s", conversation)
 

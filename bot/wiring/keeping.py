@@ -14,12 +14,12 @@ from bot.domain.events import Conversation
 from bot.domain.notebook import Memories, Notebook
 from bot.domain.ports import Clock, Ids, Members, Store
 from bot.engine.toolset import Toolset
-from bot.memory.extraction import DEADLINE, Extraction
+from bot.memory.extraction import PICKED_WITHIN, Extraction
 from bot.memory.history import Folding, History
 from bot.memory.personas import Cast, Persona, Personas
 from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
-from bot.memory.summaries import Summaries
+from bot.memory.summaries import SUMMED_UP_WITHIN, Summaries
 from bot.memory.things import Things
 from bot.memory.witnesses import WitnessedStore
 from bot.policy.tokens import estimate, estimate_text
@@ -60,11 +60,11 @@ class Keeping:
                     yield
 
 
-def patience_with(first_token: float) -> float:
-    """Seconds that a quiet request may take where a model may take so many to begin its answer; 0
-    is no limit, which nothing is here.
+def patience_with(first_token: float, *, writing: float) -> float:
+    """Seconds that a quiet request may take, so many for `writing` its answer, where a model may
+    take so many to begin it; 0 is no limit, which nothing is here.
     """
-    return DEADLINE + (first_token or LONGEST)
+    return writing + (first_token or LONGEST)
 
 
 def build_keeping(
@@ -94,7 +94,7 @@ def build_keeping(
             store=store,
             clock=clock,
             is_spent=is_spent,
-            patience=patience_with(settings.llm_first_token),
+            patience=patience_with(settings.llm_first_token, writing=PICKED_WITHIN),
         )
         store = WitnessedStore(store, (extraction,))
     same = settings.cheap_models == settings.main_models
@@ -105,6 +105,7 @@ def build_keeping(
         one_by_one=settings.llm_parallel == 1,
         continues=same,
         is_spent=is_spent,
+        patience=patience_with(settings.llm_first_token, writing=SUMMED_UP_WITHIN),
     )
     toolset = means.staff.toolset
     most = most_around(personas.cast, toolset)

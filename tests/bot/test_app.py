@@ -325,3 +325,12 @@ async def test_what_is_lost_at_the_very_end_is_in_the_log(tmp_path: Path, caplog
         await simulator.say("@bot hello")
         await simulator.wait_sent(1)
     assert "The journal could not be written before the end" in caplog.text
+
+
+async def test_facts_and_summaries_wait_as_long_for_a_slow_model_as_questions_do() -> None:
+    async with OfflineModel() as model:
+        slow = settings(model.base_url, bot_memory=True, llm_first_token=900.0)
+        async with open_service(slow) as service:
+            keeping = service.rooms.keeping
+            assert keeping.extraction is not None
+            assert (keeping.extraction._patience, keeping.summaries._patience) == (960.0, 990.0)

@@ -25,7 +25,7 @@ from bot.domain.notebook import Memories
 from bot.domain.ports import Store
 from bot.domain.run import Stop
 from bot.domain.trace import current_run
-from bot.memory.extraction import DEADLINE, LINES, LOOK, Extraction
+from bot.memory.extraction import LINES, LOOK, PICKED_WITHIN, Extraction
 from bot.memory.remembering import KEPT, Remembering
 from bot.memory.speakers import Speakers
 from bot.runtime.clock import SystemClock
@@ -42,7 +42,7 @@ class Room:
     """A group in which the bot has had rounds, and a model that is asked for facts."""
 
     def __init__(
-        self, *answers: Step, store: Store | None = None, facts: Memories | None = None, patience: float = DEADLINE
+        self, *answers: Step, store: Store | None = None, facts: Memories | None = None, patience: float = PICKED_WITHIN
     ) -> None:
         self.store, self.clock = RecordingStore(), SteppedClock()
         self.spent: set[str] = set()

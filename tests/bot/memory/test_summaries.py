@@ -33,7 +33,7 @@ GIVEN = replace(words("小明(777) 问了三次"), usage=Usage(900, 30, cost=0.0
 class Talk:
     """A history with room for three rounds, and what summarises it."""
 
-    def __init__(self, *steps: Step, one_by_one: bool = False, continues: bool = False) -> None:
+    def __init__(self, *steps: Step, one_by_one: bool = False, continues: bool = False, patience: float = 5.0) -> None:
         self.clock = ManualClock()
         self.store = RecordingStore()
         self.spent: set[str] = set()
@@ -45,6 +45,7 @@ class Talk:
             one_by_one=one_by_one,
             continues=continues,
             is_spent=self.spent.__contains__,
+            patience=patience,
         )
         self.history = History(store=self.store, room=lambda: 1000.0, folding=self.summaries)
 
@@ -192,9 +193,8 @@ async def test_what_breaks_is_told_to_the_log_and_breaks_nothing_else(caplog: py
     assert talk.history.summary(GROUP) == "小明(777) 问了三次"
 
 
-async def test_a_model_that_never_answers_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.memory.summaries.DEADLINE", 0.01)
-    talk = Talk(waiting(asyncio.Event()))
+async def test_a_model_that_never_answers_is_not_waited_for() -> None:
+    talk = Talk(waiting(asyncio.Event()), patience=0.01)
     async with talk.open():
         await talk.turns(4)
         await talk.summaries.wait_idle()

@@ -21,5 +21,5 @@ def test_what_stands_before_every_conversation_is_the_persona_the_longest_rules_
     assert [spec.name for spec in around.tools] == ["look"]
 
 
-def test_a_quiet_request_may_take_as_long_as_the_model_may_to_begin_and_a_minute_more() -> None:
-    assert [patience_with(first_token) for first_token in (60, 900, 0)] == [120, 960, 3660]
+def test_a_quiet_request_may_take_as_long_as_the_model_may_to_begin_and_what_it_needs_to_write() -> None:
+    assert [patience_with(first_token, writing=60) for first_token in (60, 900, 0)] == [120, 960, 3660]
