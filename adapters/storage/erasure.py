@@ -51,8 +51,12 @@ from adapters.storage.tables import (
     metadata,
     pictures,
     place_settings,
+    requests,
+    runs,
     sends,
     speakers,
+    steered,
+    steps,
     things,
     tool_calls,
     turns,
@@ -67,6 +71,14 @@ from bot.domain.segments import Mention, Segment
 # To empty the write-ahead log while somebody reads; each waits for as long as SQLite waits for a
 # lock.
 TRIES = 10
+WITHOUT_ROUND = (
+    tool_calls.c.result,
+    steps.c.message,
+    requests.c.message,
+    steered.c.user,
+    runs.c.state,
+)
+"""Words of a turn that are in no round of it, or not yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,15 +197,17 @@ def _claim_turns(connection: Connection, user: int) -> None:
             for turn_id, *texts in connection.execute(read)
             if any(text and named.search(text) for text in texts)
         ]
-        # What a tool found of theirs, too: of a turn that failed or goes on there is no round.
-        told = select(turns.c.id, tool_calls.c.result).where(
-            tool_calls.c.turn_id == turns.c.turn_id,
-            turns.c.conversation == conversation,
-            tool_calls.c.result.like(f"%#{number}%"),
-        )
-        found += [
-            {"of": turn_id} for turn_id, text in connection.execute(told) if named.search(text)
-        ]
+        # What was found, said or asked of them there, too: of a turn that failed or goes on there
+        # is no round.
+        for column in WITHOUT_ROUND:
+            told = select(turns.c.id, column).where(
+                column.table.c.turn_id == turns.c.turn_id,
+                turns.c.conversation == conversation,
+                column.like(f"%#{number}%"),
+            )
+            found += [
+                {"of": turn_id} for turn_id, text in connection.execute(told) if named.search(text)
+            ]
         if found:
             connection.execute(claim, found)
 
