@@ -28,6 +28,7 @@ Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 FREE_TESTS = {
     "tests/adapters/storage/test_outages.py": "tests the store as a whole while its database is away",
+    "tests/adapters/storage/test_others_turns.py": "tests erasing a person in each kind of row of others' turns",
     "tests/bot/conversation/recovery/test_missed_questions.py": "tests catching up and the dispatcher with histories",
     "tests/bot/conversation/recovery/test_taken_twice.py": "tests a start and turns with rows of one question",
     "tests/test_architecture.py": "tests the tree itself",

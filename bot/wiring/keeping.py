@@ -97,13 +97,12 @@ def build_keeping(
             patience=patience_with(settings.llm_first_token, writing=PICKED_WITHIN),
         )
         store = WitnessedStore(store, (extraction,))
-    same = settings.cheap_models == settings.main_models
     summaries = Summaries(
         model=cheap,
         store=store,
         clock=clock,
         one_by_one=settings.llm_parallel == 1,
-        continues=same,
+        continues=settings.cheap_models == settings.main_models,
         is_spent=is_spent,
         patience=patience_with(settings.llm_first_token, writing=SUMMED_UP_WITHIN),
     )

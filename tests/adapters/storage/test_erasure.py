@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -254,40 +253,6 @@ def test_who_is_forgotten_is_forgotten_by_number_and_nobody_gets_it(batches: Ent
     assert remembered.members == (numbered(1, 99, "other"), numbered(2, 0, ""))
     assert [(one.sender.user_id, one.segment is None) for one in remembered.things] == [(777, False), (0, True)]
     assert [round_.turn_id for round_ in remembered.rounds] == ["t-others", "t-another"]
-
-
-def found(turn_id: str, words: str) -> Entry:
-    return ended(turn_id, ToolMessage("c1", "memory", words))
-
-
-def answered(turn_id: str, words: str) -> Entry:
-    return step(turn_id, 1, AssistantMessage(words))
-
-
-def asked_beside(turn_id: str, words: str) -> Entry:
-    return beside(turn_id, AssistantMessage("", (ToolCall("c", "look", json.dumps({"q": words}, ensure_ascii=False)),)))
-
-
-def taken_in(turn_id: str, words: str) -> Entry:
-    return steering(turn_id, said(words))
-
-
-def suspended(turn_id: str, words: str) -> Entry:
-    return RunSuspended(turn_id=turn_id, state=words, expires=NOW)
-
-
-@pytest.mark.parametrize("kept", [found, answered, asked_beside, taken_in, suspended])
-def test_what_was_found_said_or_asked_of_them_leaves_a_turn_without_a_round(
-    batches: EntryBatches, database: Database, kept: Callable[[str, str], Entry]
-) -> None:
-    for turn_id, number in (("t-1", 5), ("t-2", 51)):
-        batches.write(put(opening(turn_id), kept(turn_id, f"小明#{number}: {SECRET}-{number}.")))
-    elsewhere = opening("t-3", said("hm", where=ELSEWHERE))
-    batches.write(put(elsewhere, kept("t-3", f"小红#5: {SECRET}-3.")))
-    batches.write(put(MemberNumbered(conversation=GROUP, number=5, user_id=USER, name="小明")))
-    batches.close()
-    forget_user(database, USER)
-    assert [contains(database, f"{SECRET}-{number}.") for number in (5, 51, 3)] == [False, True, True]
 
 
 def test_a_turn_that_goes_on_while_it_is_erased_leaves_no_words_behind(batches: EntryBatches, filled: Database) -> None:
