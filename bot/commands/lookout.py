@@ -17,11 +17,25 @@ LITTLE = 2**30  # bytes
 DEARER = 3.0
 ENOUGH = 20  # requests of a day, to tell from them what it costs
 
-DISK = "磁盘只剩 {free:.0f} MB，写满以后什么都记不住，也就不再回答。"
-PRICE = "{model} 今天{of}的花费是昨天的 {times:.1f} 倍，请看看价格、缓存和问题的长短。"
-STUCK = (
-    "{where} 有一轮对话十多分钟还没有结束，后面的都在等它。在那里发 /stop all 试试，不行就重启。"
+DISK = (
+    "磁盘只剩 {free:.0f} MB，写满以后什么都记不住，也就不再回答。",
+    "The disk has {free:.0f} MB left: once it is full nothing is kept, and nobody answered.",
 )
+PRICE = (
+    "{model} 今天{of}的花费是昨天的 {times:.1f} 倍，请看看价格、缓存和问题的长短。",
+    (
+        "{model} costs {times:.1f} times as much {of} today as yesterday: look at its price, cache "
+        "and how long the questions are."
+    ),
+)
+STUCK = (
+    "{where} 有一轮对话十多分钟还没有结束，后面的都在等它。在那里发 /stop all 试试，不行就重启。",
+    (
+        "A turn in {where} has gone on for more than ten minutes, and all after it wait. Try /stop "
+        "all there, or else a restart."
+    ),
+)
+A_TOKEN, A_REQUEST = ("每个 token ", "a token"), ("每次请求", "a request")
 
 
 class Lookout:
@@ -37,7 +51,9 @@ class Lookout:
         books: Books,
         tell: Callable[[str, str], None],
         clock: Clock,
+        way: int = 0,
     ) -> None:
+        self._way = way  # 0 in Chinese, 1 in English
         self._stands = stands
         self._busy = busy
         self._books = books
@@ -60,14 +76,14 @@ class Lookout:
         self._seen = {one: self._seen.get(one, 0) + 1 for one in busy}
         for one, looks in self._seen.items():
             if looks == 2:
-                self._tell(f"stuck in {busy[one]}", STUCK.format(where=busy[one]))
+                self._tell(f"stuck in {busy[one]}", STUCK[self._way].format(where=busy[one]))
 
     async def _look_at_disk(self) -> None:
         free = (await self._stands()).free
         if free is None:
             return
         if free < LITTLE and self._had_room:
-            self._tell("disk", DISK.format(free=free / 2**20))
+            self._tell("disk", DISK[self._way].format(free=free / 2**20))
         self._had_room = free >= LITTLE
 
     async def _look_at_prices(self) -> None:
@@ -83,15 +99,16 @@ class Lookout:
             times, of = max(_dearer(used, was.get(model, UsageSum())))
             if times >= DEARER and (today, model) not in self._dear:
                 self._dear.add((today, model))
-                self._tell(f"price of {model}", PRICE.format(model=model, of=of, times=times))
+                line = PRICE[self._way].format(model=model, of=of[self._way], times=times)
+                self._tell(f"price of {model}", line)
 
 
-def _dearer(used: UsageSum, before: UsageSum) -> Iterator[tuple[float, str]]:
+def _dearer(used: UsageSum, before: UsageSum) -> Iterator[tuple[float, tuple[str, str]]]:
     """How many times as much each of these costs; 0 where too few requests tell it."""
     is_known = all(one.requests >= ENOUGH and not one.unpriced for one in (used, before))
     for of, now, then in (
-        ("每个 token ", used.prompt + used.completion, before.prompt + before.completion),
-        ("每次请求", used.requests, before.requests),
+        (A_TOKEN, used.prompt + used.completion, before.prompt + before.completion),
+        (A_REQUEST, used.requests, before.requests),
     ):
         is_told = is_known and now and then and before.cost
         yield (used.cost / now) / (before.cost / then) if is_told else 0.0, of

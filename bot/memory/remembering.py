@@ -46,6 +46,7 @@ from bot.policy.remembering import (
 from bot.prompt.render import speaker
 from bot.prompt.view import View
 
+EVERYWHERE = ("到处都记住：{line}", "Remember everywhere: {line}")
 MAX_FORGOTTEN = 10_000
 KEPT = 180 * 86_400.0  # seconds since a fact was told last
 NOT_THEIRS = "only that person, or an owner of the bot, may have something remembered about them"
@@ -85,8 +86,16 @@ class Remembering:
     """Fits `Notebook`, and tells a prompt what it is to know."""
 
     def __init__(
-        self, *, memories: Memories, speakers: Speakers, store: Store, clock: Clock, ids: Ids
+        self,
+        *,
+        memories: Memories,
+        speakers: Speakers,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        chinese: bool = True,
     ) -> None:
+        self._way = 0 if chinese else 1  # owners are asked in it
         self._memories = memories
         self._speakers = speakers
         self._store = store
@@ -157,7 +166,7 @@ class Remembering:
         if wrong := wrong_with(line):
             raise InvalidArguments(f"text: {wrong}")
         if everywhere and led_by(asker) and not context.allowed:
-            raise Suspend(f"到处都记住：{line}", seconds=WAIT)
+            raise Suspend(EVERYWHERE[self._way].format(line=line), seconds=WAIT)
         kept = await self.keep(
             StoredFact(
                 memory_id="",

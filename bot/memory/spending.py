@@ -30,9 +30,17 @@ TURNS: Final = 5000  # whose payers are known
 SET_BACK: Final = 3600.0  # seconds a clock may go back without a day beginning anew
 TOLD: Final = (0.8, 1.0)  # shares of a limit at which the owner is told
 
-NEAR: Final = "{whose}今天的额度用了 {percent:.0f}%（{amount}）：{then}"
-THEN: Final = "用满就不再回答，到零点重新算起。"
-OVER: Final = "今天不再回答，到零点重新算起。"
+NEAR: Final = (
+    "{whose}今天的额度用了 {percent:.0f}%（{amount}）：{then}",
+    "{whose}: {percent:.0f} % of what may be spent today is spent ({amount}). {then}",
+)
+THEN: Final = (
+    "用满就不再回答，到零点重新算起。",
+    "Once all is, nobody there is answered until midnight.",
+)
+OVER: Final = ("今天不再回答，到零点重新算起。", "Nobody there is answered until midnight.")
+GROUP: Final = ("群 {group} ", "Group {group}")
+EVERYWHERE: Final = ("所有会话", "All conversations")
 
 
 COUNTED: Final = frozenset({TurnOpened, StepFinished, UsageAdded, UsageReserved, UsageReleased})
@@ -76,7 +84,9 @@ class Spending:
         owners: frozenset[int],
         clock: Clock,
         tell: Callable[[str], None],
+        chinese: bool = True,
     ) -> None:
+        self._way = 0 if chinese else 1
         self.limits = limits
         self._is_limited = not limits.are_off
         self.own = own
@@ -239,10 +249,17 @@ class Spending:
             self._told[key] = share
             if isinstance(key, int) or not any(told < mark <= share for mark in TOLD):
                 continue
-            whose = f"群 {key.session_id} " if isinstance(key, Conversation) else "所有会话"
-            then = OVER if share >= 1 else THEN
-            amount = told_amount(self._sums[key])
-            self._tell(NEAR.format(whose=whose, percent=100 * share, amount=amount, then=then))
+            way = self._way
+            whose = EVERYWHERE[way]
+            if isinstance(key, Conversation):
+                whose = GROUP[way].format(group=key.session_id)
+            line = NEAR[way].format(
+                whose=whose,
+                percent=100 * share,
+                amount=told_amount(self._sums[key]),
+                then=(OVER if share >= 1 else THEN)[way],
+            )
+            self._tell(line)
 
 
 def unlimited(_turn_id: str) -> bool:

@@ -19,7 +19,17 @@ from bot.policy.permission import may_mention_all, may_write_to
 
 WAIT = 600.0  # seconds an owner has to answer
 
-MEDIA = {"image": "图片", "record": "语音", "video": "视频", "file": "文件"}
+MEDIA = {
+    "image": ("图片", "picture"),
+    "record": ("语音", "voice"),
+    "video": ("视频", "video"),
+    "file": ("文件", "file"),
+}
+TO_GROUP = ("发到群 {place}：{said}", "Say in group {place}: {said}")
+TO_PERSON = ("发到私聊 {place}：{said}", "Say to {place} in private: {said}")
+TO_ALL = ("@全体成员 ", "@all ")
+QUOTING = ("[引用 {id}]", "[quote {id}]")
+FACE = ("[表情 {id}]", "[face {id}]")
 NOT_THERE = (
     "only the bot's owner may have messages sent to other chats, and only in his own words alone; "
     "leave session out to speak here"
@@ -37,8 +47,10 @@ def permit(
     active: Conversation,
     target: Conversation,
     allowed: bool,
+    way: int = 0,
 ) -> None:
     """Let it be said there, or not: by the run of `asker` in `active`, which may be `allowed` to.
+    Whoever is asked about it reads Chinese, or English.
 
     Raises InvalidArguments for a place that is none, ToolDenied, and Suspend where somebody must
     allow it first.
@@ -52,29 +64,31 @@ def permit(
     if to_all and not may_mention_all(asker, where=target):
         raise ToolDenied(NOT_ALL)
     if (to_all or target != active) and not allowed:
-        raise Suspend(asks(said, target), seconds=WAIT)
+        raise Suspend(asks(said, target, way=way), seconds=WAIT)
 
 
-def asks(segments: Iterable[SendSegment], target: Conversation) -> str:
+def asks(segments: Iterable[SendSegment], target: Conversation, *, way: int = 0) -> str:
     """The text that shows people what is to be said where: `发到群 4242：words [图片 cat.png]`."""
-    place = "群" if target.is_group else "私聊"
-    return f"发到{place} {target.session_id}：{''.join(map(_shown, segments))}"
+    line = (TO_GROUP if target.is_group else TO_PERSON)[way]
+    return line.format(
+        place=target.session_id, said="".join(_shown(segment, way) for segment in segments)
+    )
 
 
-def _shown(segment: SendSegment) -> str:
+def _shown(segment: SendSegment, way: int) -> str:
     match segment:
         case Text(text=text):
             return text
         case Mention(user_id=user_id):
             return f"@{user_id} "
         case MentionAll():
-            return "@全体成员 "
+            return TO_ALL[way]
         case Quote(message_id=message_id):
-            return f"[引用 {message_id}]"
+            return QUOTING[way].format(id=message_id)
         case Face(id=number):
-            return f"[表情 {number}]"
+            return FACE[way].format(id=number)
         case Attachment(kind=kind, source=source, name=name):
             shown = source if source.startswith(("http://", "https://")) else name
-            return f"[{MEDIA[kind]} {shown}]"
+            return f"[{MEDIA[kind][way]} {shown}]"
         case _:
             assert_never(segment)

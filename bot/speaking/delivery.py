@@ -46,11 +46,13 @@ def nameless(_where: Conversation) -> str:
 @dataclass(frozen=True, slots=True)
 class Manner:
     """How answers are said: `paced`, message by message as people write; what is long as a merged
-    forward in which the bot speaks by its `name` there, in pieces where it is empty.
+    forward in which the bot speaks by its `name` there, in pieces where it is empty. Owners who
+    are asked first read Chinese, or English.
     """
 
     paced: bool = False
     name: Callable[[Conversation], str] = nameless
+    chinese: bool = True
 
 
 PLAIN: Final = Manner()
@@ -89,6 +91,11 @@ class Delivery:
         self._clock = clock
         self._manner = manner
         self._limit = limit
+
+    @property
+    def way(self) -> int:
+        """Which of two ways of saying something is the owners'."""
+        return 0 if self._manner.chinese else 1
 
     def count(self, where: Conversation, segments: Parts) -> int:
         """How many QQ messages they would be there."""

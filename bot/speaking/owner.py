@@ -22,8 +22,14 @@ from bot.speaking.queues import Queues
 logger = logging.getLogger(__name__)
 
 QUIET = 600.0  # seconds between two lines of one kind
-UNKNOWN = "发到 {where} 的一条消息没有得到 QQ 的确认，可能已送达，不会重发。"
-LOST = "发到 {where} 的一条消息没有送出：{reason}"
+UNKNOWN = (
+    "发到 {where} 的一条消息没有得到 QQ 的确认，可能已送达，不会重发。",
+    "QQ did not confirm a message to {where}: it may have arrived, and is not sent again.",
+)
+LOST = (
+    "发到 {where} 的一条消息没有送出：{reason}",
+    "A message to {where} was not sent: {reason}",
+)
 
 _Line: TypeAlias = tuple[int, str]  # owner and kind
 
@@ -32,7 +38,8 @@ class Owner:
     """Writes to every owner from the account that connected last; what does not reach QQ waits for
     the next connection. The `quiet` ones get no alarms.
 
-    Without owners the log has to do. `mask` takes secrets out of what is told.
+    Without owners the log has to do. `mask` takes secrets out of what is told. Of lines that are
+    there in Chinese and in English, 0 and 1, they read those of their `way`.
     """
 
     def __init__(
@@ -43,7 +50,9 @@ class Owner:
         clock: Clock,
         mask: Callable[[str], str] = str,
         quiet: Collection[int] = (),
+        chinese: bool = True,
     ) -> None:
+        self.way = 0 if chinese else 1
         self.owners = sorted(owners)
         self._alarmed = [owner for owner in self.owners if owner not in quiet]
         self._queues = queues
@@ -91,9 +100,10 @@ class Owner:
     def tell_of_send(self, action: SendMessage, state: SendState, reason: str) -> None:
         """Say that a message may be lost (UNKNOWN), or is."""
         if state is SendState.UNKNOWN:
-            self.tell("unknown send", UNKNOWN.format(where=action.conversation))
+            self.tell("unknown send", UNKNOWN[self.way].format(where=action.conversation))
         else:
-            self.tell("lost send", LOST.format(where=action.conversation, reason=reason))
+            line = LOST[self.way].format(where=action.conversation, reason=reason)
+            self.tell("lost send", line)
 
     def _say_untold(self) -> None:
         if not self._account:

@@ -18,7 +18,10 @@ logger = logging.getLogger(__name__)
 Screened: TypeAlias = Callable[[Sequence[SendMessage]], tuple[SendMessage, ...]]
 """The messages as they may leave: as many, in the same order."""
 
-TOLD = "发到 {where} 的话里有词表（WORDS_FILE 第 {line} 行）不让说的，那一句没有发。"
+TOLD = (
+    "发到 {where} 的话里有词表（WORDS_FILE 第 {line} 行）不让说的，那一句没有发。",
+    "A sentence to {where} had words of line {line} of WORDS_FILE in it: it was not said.",
+)
 
 
 class Screen:
@@ -45,7 +48,8 @@ class Screen:
             self.withheld += 1
             where = before[0].conversation
             logger.warning("withheld from %s: line %d of the word list", where, self._line)
-            self._owner.tell(f"words in {where}", TOLD.format(where=where, line=self._line))
+            line = TOLD[self._owner.way].format(where=where, line=self._line)
+            self._owner.tell(f"words in {where}", line)
         return after
 
     def _withholds(self, text: str) -> bool:

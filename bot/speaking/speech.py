@@ -90,7 +90,14 @@ class TurnSpeaker(msgspec.Struct):
             target == self.conversation and heard_before(text, media, self.said)
         ):
             raise AlreadySaid(REPEATED)
-        permit(self.asker, segments, active=self.conversation, target=target, allowed=allowed)
+        permit(
+            self.asker,
+            segments,
+            active=self.conversation,
+            target=target,
+            allowed=allowed,
+            way=self.delivery.way,
+        )
         self._count(number)
         # From now on: who says the same beside this one says it twice.
         new = media - heard.media

@@ -134,7 +134,7 @@ def build_answering(
 ) -> Answering:
     """Turns, with approvals on both sides of them; `paced` ones write as people do."""
     history, store, clock, postbox = on.history, on.store, on.clock, on.postbox
-    manner = Manner(paced=paced, name=lambda where: personas.of(where).name)
+    manner = Manner(paced, lambda where: personas.of(where).name, deciders.chinese)
     delivery = Delivery(outbox=on.outbox, history=history, clock=clock, manner=manner)
     requests = Requests(runs=on.lanes, clock=clock, chinese=deciders.chinese)
     ledger = Ledger(store, history, clock)

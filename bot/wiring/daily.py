@@ -25,7 +25,12 @@ def telling_daily(
     stands = partial(standing_of, data_folder(settings), on, answering, petitions)
     tell = rooms.owner.tell
     lookout = Lookout(
-        stands=stands, busy=on.lanes.in_progress, books=journal.books, tell=tell, clock=clock
+        stands=stands,
+        busy=on.lanes.in_progress,
+        books=journal.books,
+        tell=tell,
+        clock=clock,
+        way=rooms.owner.way,
     )
     daily = Daily(
         at=settings.bot_digest,

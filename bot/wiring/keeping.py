@@ -84,8 +84,8 @@ def build_keeping(
     remembering = extraction = None
     ports: dict[type, object] = {Members: speakers}
     if settings.bot_memory:
-        remembering = ports[Notebook] = Remembering(
-            memories=facts, speakers=speakers, store=store, clock=clock, ids=ids
+        remembering = ports[Notebook] = build_remembering(
+            settings, facts, speakers, store, clock=clock, ids=ids
         )
         extraction = Extraction(
             model=cheap,
@@ -120,6 +120,20 @@ def build_keeping(
 
     kept = personas, store, history, telling, summaries
     return Keeping(*kept, around, room, extraction, ports)
+
+
+def build_remembering(
+    settings: Settings, facts: Memories, speakers: Speakers, store: Store, *, clock: Clock, ids: Ids
+) -> Remembering:
+    """Who keeps the facts; owners are asked in their language."""
+    return Remembering(
+        memories=facts,
+        speakers=speakers,
+        store=store,
+        clock=clock,
+        ids=ids,
+        chinese=settings.bot_language != "en",
+    )
 
 
 def around_of(who: Persona, toolset: Toolset) -> ModelRequest:

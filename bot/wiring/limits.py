@@ -28,7 +28,15 @@ def build_spending(
         Cap(settings.bot_day_cost_all, settings.bot_day_tokens_all),
     )
     owners = settings.bot_owners
-    return Spending(limits, own=own, book=books, owners=owners, clock=clock, tell=tell)
+    return Spending(
+        limits,
+        own=own,
+        book=books,
+        owners=owners,
+        clock=clock,
+        tell=tell,
+        chinese=settings.bot_language != "en",
+    )
 
 
 def build_meter(

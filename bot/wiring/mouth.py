@@ -59,11 +59,10 @@ def build_mouth(
         burst=settings.bot_send_burst,
     )
     queues = Queues(rows=rows, carrier=carrier)
-    owners = settings.bot_owners
-    owner = Owner(owners=owners, queues=queues, clock=clock, mask=mask, quiet=owners.quiet)
+    owner = build_owner(settings, queues, mask=mask, clock=clock)
     screened: Screened = as_they_are
     if means.words is not None:
-        screened = Screen(words=means.words, owner=owner, owners=owners)
+        screened = Screen(words=means.words, owner=owner, owners=settings.bot_owners)
     modes = Modes(store=store, choices=journal.books, clock=clock, usual=new_groups(settings))
     shelf = DraftFiles(settings.media_dir)
     drafts = Drafts(store=store, choices=journal.books, clock=clock, shelf=shelf)
@@ -97,3 +96,15 @@ def question_in(live: LiveTurns) -> Callable[[Conversation, str], MessageReceive
         return next((one.message for one in turns), None)
 
     return asked
+
+
+def build_owner(settings: Settings, queues: Queues, *, mask: Mask, clock: Clock) -> Owner:
+    """Who writes to the owners, in their language."""
+    return Owner(
+        owners=settings.bot_owners,
+        queues=queues,
+        clock=clock,
+        mask=mask,
+        quiet=settings.bot_owners.quiet,
+        chinese=settings.bot_language != "en",
+    )

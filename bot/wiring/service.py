@@ -341,7 +341,12 @@ def ports_of_chat(
     telling, members = keeping.telling, keeping.history.speakers
     chair: dict[type, object] = {}
     if settings.tools_group:
-        chair[Chair] = Chairing(transport, name=members.name, screened=mouth.outbox.screened)
+        chair[Chair] = Chairing(
+            transport,
+            name=members.name,
+            screened=mouth.outbox.screened,
+            chinese=settings.bot_language != "en",
+        )
     return {
         **chair,
         Shade: mouth.shadow,

@@ -334,3 +334,21 @@ async def test_facts_and_summaries_wait_as_long_for_a_slow_model_as_questions_do
             keeping = service.rooms.keeping
             assert keeping.extraction is not None
             assert (keeping.extraction._patience, keeping.summaries._patience) == (960.0, 990.0)
+
+
+async def test_whoever_asks_or_alarms_the_owners_does_so_in_the_language_that_is_set() -> None:
+    async with OfflineModel() as model:
+        for chosen, way in (("en", 1), ("zh", 0), ("", 0)):
+            given = settings(model.base_url, bot_memory=True, bot_language=chosen, tools_group=True)
+            async with open_service(given) as service:
+                rooms = service.rooms
+                ways = {
+                    rooms.owner.way,
+                    rooms.answering.requests._way,
+                    rooms.answering.approvals._way,
+                    rooms.answering.word._way,
+                    rooms.answering.publishing._way,
+                    rooms.stages.petitions._way,
+                    rooms.answering.preparation._delivery.way,
+                }
+                assert ways == {way}, chosen

@@ -223,7 +223,7 @@ async def test_an_answer_that_cannot_be_found_is_not_repeated_and_the_owner_and_
         it.simulator.faults.arm(fault)
         await it.ask("hello")
         assert it.heard == []
-        assert it.owner_heard == [UNKNOWN.format(where=HERE)]
+        assert it.owner_heard == [UNKNOWN[0].format(where=HERE)]
         assert [message.text for message in it.simulator.sent if message.group_id] == [ANSWER]
         shown = await it.ask_again()
         assert noted(shown, "没有得到 QQ 的确认，可能已送达，不要重复\n", answer=ANSWER)

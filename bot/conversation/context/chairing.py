@@ -19,6 +19,14 @@ from bot.policy.group_rights import Roles, against
 from bot.speaking.screening import Screened, as_they_are
 
 MAX_SHOWN = 200  # characters of a message that whoever is asked reads
+THERE = ("群 {group}：{act}", "Group {group}: {act}")
+NO_WORDS = ("（不是文字）", "(no words)")
+MUTE = ("禁言 {who} {seconds} 秒", "mute {who} for {seconds} s")
+UNMUTE = ("解除 {who} 的禁言", "unmute {who}")
+CARD = ("把 {who} 的群名片改成「{card}」", "change the card of {who} to 「{card}」")
+NO_CARD = ("清除 {who} 的群名片", "remove the card of {who}")
+RECALL = ("撤回 {who} 的消息「{said}」", "recall {who}'s message 「{said}」")
+PIN = ("把 {who} 的消息设为精华「{said}」", "pin {who}'s message 「{said}」")
 UNKNOWN = "that message is not one of this group, or QQ does not know it any more"
 UNANSWERED = "QQ did not answer: it may have been done. Do not repeat it, and say so."
 WITHHELD = "the operator does not want these words to be shown"
@@ -36,7 +44,9 @@ class Chairing:
         *,
         name: Callable[[Conversation, int], str],
         screened: Screened = as_they_are,
+        chinese: bool = True,
     ) -> None:
+        self._way = 0 if chinese else 1  # owners are asked in it
         self._transport = transport
         self._name = name
         self._screened = screened
@@ -60,7 +70,8 @@ class Chairing:
             if self._screened(said) != said:
                 raise ToolDenied(WITHHELD)
         who = f"{in_one_line(self._name(where, whose), 24) or '?'}({whose})"
-        return f"群 {where.session_id}：{told(act, who, words)}"
+        act_told = told(act, who, words, way=self._way)
+        return THERE[self._way].format(group=where.session_id, act=act_told)
 
     async def act(self, context: ToolContext, act: GroupAct) -> None:
         """Do it. Raises ToolFailed."""
@@ -96,21 +107,21 @@ class Chairing:
         )
 
 
-def told(act: GroupAct, who: str, words: str) -> str:
+def told(act: GroupAct, who: str, words: str, *, way: int = 0) -> str:
     """The act in words; `who` is whom it is done to, `words` those of his message."""
-    said = in_one_line(words, MAX_SHOWN) or "（不是文字）"
+    said = in_one_line(words, MAX_SHOWN) or NO_WORDS[way]
     match act:
         case Mute(seconds=0):
-            return f"解除 {who} 的禁言"
+            return UNMUTE[way].format(who=who)
         case Mute(seconds=seconds):
-            return f"禁言 {who} {seconds} 秒"
+            return MUTE[way].format(who=who, seconds=seconds)
         case SetCard(card=""):
-            return f"清除 {who} 的群名片"
+            return NO_CARD[way].format(who=who)
         case SetCard(card=card):
-            return f"把 {who} 的群名片改成「{card}」"
+            return CARD[way].format(who=who, card=card)
         case Recall():
-            return f"撤回 {who} 的消息「{said}」"
+            return RECALL[way].format(who=who, said=said)
         case Pin():
-            return f"把 {who} 的消息设为精华「{said}」"
+            return PIN[way].format(who=who, said=said)
         case _:
             assert_never(act)

@@ -32,8 +32,14 @@ LOOP = "the bot and the sender answer each other for ever"
 WORDS = "its words are on the operator's list"
 STALE = "nobody came to it in time"
 TOLD = (
-    "{who} 在 {where} 和我一直互相回复，可能也是机器人：10 分钟内不再回应 TA。"
-    "如果 TA 是机器人，可以把这个号码写进 BOT_ROBOTS。"
+    (
+        "{who} 在 {where} 和我一直互相回复，可能也是机器人：10 分钟内不再回应 TA。"
+        "如果 TA 是机器人，可以把这个号码写进 BOT_ROBOTS。"
+    ),
+    (
+        "{who} and I answer each other for ever in {where}; it may be a bot, too: I let it be for "
+        "ten minutes. If it is one, its number belongs into BOT_ROBOTS."
+    ),
 )
 
 
@@ -113,5 +119,6 @@ class Restraint:
         loop = waker.take(text, self._rules.loop, spoke=self._outbox.spoke(where), now=now)
         if loop is Loop.BEGINS:
             who = f"{sender.name}({sender.user_id})"
-            self._owner.tell(f"loop in {where}", TOLD.format(who=who, where=where))
+            line = TOLD[self._owner.way].format(who=who, where=where)
+            self._owner.tell(f"loop in {where}", line)
         return loop is not Loop.NONE

@@ -13,7 +13,9 @@ from tests.fakes import GROUP, SteppedClock
 class Tower:
     """What is seen: the room on the disk, look after look, and two days at each; what is in progress, a letter each."""
 
-    def __init__(self, *frees: int | None, days: tuple[DaySum, ...] = (), busy: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, *frees: int | None, days: tuple[DaySum, ...] = (), busy: tuple[str, ...] = (), way: int = 0
+    ) -> None:
         self.frees = list(frees)
         self.busy = list(busy)
         self.told: list[str] = []
@@ -24,6 +26,7 @@ class Tower:
             books=PaperBooks(days=days),
             tell=lambda kind, line: self.told.append(f"{kind}: {line}"),
             clock=self.clock,
+            way=way,
         )
 
     async def stands(self) -> Standing:
@@ -69,3 +72,19 @@ async def test_what_is_in_progress_at_two_looks_in_a_row_is_told_once() -> None:
     told = [line.partition(" 有")[0] for line in await tower.look(5)]
     assert told == [f"stuck in {GROUP}: {GROUP}"]
     assert len(await tower.look(1)) == 2
+
+
+async def test_all_of_it_is_told_in_english_where_the_owners_read_that() -> None:
+    was, dear = UsageSum(ENOUGH, 900, 0, 100, 1.0), UsageSum(ENOUGH, 900, 0, 100, 3.0)
+    tower = Tower(LITTLE - 1, LITTLE, days=(day(a=dear), day(a=was)), busy=("b", "b"), way=1)
+    assert [line.partition(": ")[2] for line in await tower.look(2)] == [
+        "The disk has 1024 MB left: once it is full nothing is kept, and nobody answered.",
+        (
+            "a costs 3.0 times as much a token today as yesterday: look at its price, cache and how long the "
+            "questions are."
+        ),
+        (
+            f"A turn in {GROUP} has gone on for more than ten minutes, and all after it wait. Try /stop all "
+            "there, or else a restart."
+        ),
+    ]

@@ -42,13 +42,19 @@ class Empty:
 class Till:
     """A day's sums between fakes; `told` is what the owner heard."""
 
-    def __init__(self, limits: DayLimits) -> None:
+    def __init__(self, limits: DayLimits, *, chinese: bool = True) -> None:
         self.clock, self.told, self.book = ManualClock(), list[str](), Empty()
         self.clock.time = midnight(1_700_000_000.0) + 3600
         self.store = RecordingStore()
         own = OwnLimits(store=self.store, choices=self.store, clock=self.clock)
         self.spending = Spending(
-            limits, own=own, book=self.book, owners=frozenset({999}), clock=self.clock, tell=self.told.append
+            limits,
+            own=own,
+            book=self.book,
+            owners=frozenset({999}),
+            clock=self.clock,
+            tell=self.told.append,
+            chinese=chinese,
         )
         self.spending.see(opened("t1", GROUP, 777))
         self.spending.see(opened("p1", PRIVATE, 777))
@@ -91,6 +97,19 @@ async def test_what_nobody_called_for_is_its_groups_alone_an_owners_words_too() 
     assert [till.spending.taken(key) for key in (777, 999, GROUP)] == [NOTHING, NOTHING, Amount(100)]
     rungs = [till.spending.rung_of(turn_id) for turn_id in ("c2", "p1", "unknown")]
     assert [*rungs, till.rung(who=0)] == [Rung.SPENT, Rung.ALL, Rung.ALL, Rung.SPENT]
+
+
+async def test_the_owner_hears_of_a_day_that_is_spent_in_his_language() -> None:
+    till = Till(DayLimits(group=Cap(cost=1.0), all=Cap(cost=1.0)), chinese=False)
+    assert await till.spending.start()
+    till.takes(10, cost=0.9)
+    till.takes(10, cost=0.1)
+    near = "90 % of what may be spent today is spent ($0.9000, 10 token). Once all is,"
+    over = "100 % of what may be spent"
+    assert [line.startswith(("All conversations: ", "Group 4242: ")) for line in till.told] == [True] * 4
+    assert [near in line for line in till.told] == [True, True, False, False]
+    assert [over in line for line in till.told] == [False, False, True, True]
+    assert till.told[2].endswith(". Nobody there is answered until midnight.")
 
 
 async def test_a_group_and_all_have_their_own_sums_and_the_owner_hears_of_each_at_80_and_100_once() -> None:

@@ -6,9 +6,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from bot.domain.actions import SendMessage
 from bot.domain.chat import Usage
+from bot.domain.journal import SendState
 from bot.domain.masking import MASK, Mask
 from bot.domain.run import Asker, Outcome, RunFinished, RunStarted, Stop
+from bot.domain.segments import Text
 from bot.speaking.alarm import LONG, MAX_REASON, Alarm, of_stalls
 from bot.speaking.owner import QUIET, Owner
 from tests.bot.speaking.post import build_outbox
@@ -18,10 +21,10 @@ SECRET = "sk-1234567890"
 
 
 class Desk:
-    def __init__(self) -> None:
+    def __init__(self, *, chinese: bool = True) -> None:
         self.transport, self.clock = RecordingTransport(), ManualClock()
         self.outbox, queues = build_outbox(self.transport, RecordingStore(), self.clock)
-        self.owner = Owner(owners=frozenset({8}), queues=queues, clock=self.clock)
+        self.owner = Owner(owners=frozenset({8}), queues=queues, clock=self.clock, chinese=chinese)
         self.alarm = Alarm(self.owner, mask=Mask([SECRET]))
 
     def fail(self, error: str, *, run: str = "t1", stop: Stop = Stop.FAILED) -> None:
@@ -34,8 +37,8 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk() -> AsyncIterator[Desk]:
-    there = Desk()
+async def desk(*, chinese: bool = True) -> AsyncIterator[Desk]:
+    there = Desk(chinese=chinese)
     async with asyncio.timeout(5), there.outbox.open():
         there.owner.connected(BOT)
         yield there
@@ -58,6 +61,26 @@ async def test_a_long_stall_is_told_and_each_is_counted() -> None:
         lines = await there.received(2)
     assert (lines[0].partition("，")[0], lines[1][:2]) == ("程序卡住了 30 秒", "运行")
     assert counted == [LONG - 1, LONG]
+
+
+async def test_alarms_are_in_the_language_of_the_owners() -> None:
+    async with desk(chinese=False) as there:
+        there.fail("auth: 401 invalid key", run="abcd2345")
+        there.fail("odd", run="t2")
+        of_stalls(there.owner, lambda _: None)(31.4)
+        action = SendMessage(GROUP, (Text("hi"),))
+        there.owner.tell_of_send(action, SendState.UNKNOWN, "")
+        there.owner.tell_of_send(action, SendState.DROPPED, "too late")
+        assert await there.received(5) == [
+            (
+                "Run abcd2345 failed (auth): 401 invalid key\n"
+                "Check the key (LLM_API_KEY): is it right, and allowed to use the model?"
+            ),
+            "Run t2 failed (odd): nobody knows why, look into the log",
+            "The bot stood still for 31 s and heard nobody; where, the log says.",
+            f"QQ did not confirm a message to {GROUP}: it may have arrived, and is not sent again.",
+            f"A message to {GROUP} was not sent: too late",
+        ]
 
 
 async def test_a_class_of_errors_is_told_once_in_ten_minutes() -> None:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from bot.domain.actions import SendMessage
 from bot.domain.events import Conversation
 from bot.domain.segments import Text
@@ -27,10 +29,11 @@ def says(where: Conversation, text: str) -> SendMessage:
     return SendMessage(where, (Text(text),))
 
 
-async def test_whatever_is_said_is_looked_at_but_for_what_owners_read_and_they_hear() -> None:
+@pytest.mark.parametrize("chinese", [True, False])
+async def test_whatever_is_said_is_looked_at_but_for_what_owners_read_and_they_hear(chinese: bool) -> None:
     clock, transport = ManualClock(), RecordingTransport()
     outbox, queues = build_outbox(transport, RecordingStore(), clock)
-    owner = Owner(owners=frozenset({OWNER}), queues=queues, clock=clock)
+    owner = Owner(owners=frozenset({OWNER}), queues=queues, clock=clock, chinese=chinese)
     owner.connected(BOT)
     outbox.screened = screen = Screen(words=List(), owner=owner, owners={OWNER})
     async with asyncio.timeout(5), outbox.open():
@@ -42,5 +45,7 @@ async def test_whatever_is_said_is_looked_at_but_for_what_owners_read_and_they_h
         await until(lambda: len(transport.sent) == 5)
     told = dict.fromkeys(transport.texts)
     line = f"发到 {GROUP} 的话里有词表（WORDS_FILE 第 3 行）不让说的，那一句没有发。"
+    if not chinese:
+        line = f"A sentence to {GROUP} had words of line 3 of WORDS_FILE in it: it was not said."
     assert told == dict.fromkeys([f"{POLITE}好的", POLITE, "A1：坏", line])
     assert screen.withheld == 3

@@ -13,7 +13,7 @@ from tests.fakes import GROUP, RecordingStore, SteppedClock
 
 
 async def test_with_no_time_for_it_nothing_is_looked_at() -> None:
-    nothing: Any = SimpleNamespace(books=None, answering=None, owner=SimpleNamespace(tell=None))
+    nothing: Any = SimpleNamespace(books=None, answering=None, owner=SimpleNamespace(way=0, tell=None))
     nothing.stages = SimpleNamespace(petitions=None)
     clock, store = SteppedClock(), RecordingStore()
     nothing.on = SimpleNamespace(lanes=SimpleNamespace(in_progress=dict))
@@ -25,7 +25,7 @@ async def test_with_no_time_for_it_nothing_is_looked_at() -> None:
 async def test_owners_hear_of_a_turn_that_does_not_end() -> None:
     told: list[str] = []
     at: Any = SimpleNamespace(books=PaperBooks(), answering=SimpleNamespace(requests=SimpleNamespace(open={})))
-    at.owner = SimpleNamespace(tell=lambda kind, _line: told.append(kind))
+    at.owner = SimpleNamespace(way=0, tell=lambda kind, _line: told.append(kind))
     at.stages = SimpleNamespace(petitions=SimpleNamespace(open=()))
     none: Any = SimpleNamespace(open={})
     lanes = SimpleNamespace(in_progress=lambda: {"a turn": GROUP})

@@ -22,27 +22,30 @@ from tests.fakes import BOT, GROUP, RecordingTransport, said, tool_context
 ADMIN, MING = 7, 8
 
 
-def chair(*known: str) -> tuple[Chairing, RecordingTransport, ToolContext]:
+def chair(*known: str, chinese: bool = True) -> tuple[Chairing, RecordingTransport, ToolContext]:
     messages = [replace(said(text, user=MING), message_id=text) for text in known]
     transport = RecordingTransport(messages)
     roles = {BOT: Member("admin"), ADMIN: Member("admin"), MING: Member("member")}
     transport.members = {(GROUP, user_id): member for user_id, member in roles.items()}
     context = replace(tool_context(), conversation=GROUP, asker=Asker(ADMIN))
-    return Chairing(transport, name=lambda _, user_id: f"名\n{user_id}"), transport, context
+    chairing = Chairing(transport, name=lambda _, user_id: f"名\n{user_id}", chinese=chinese)
+    return chairing, transport, context
 
 
 @pytest.mark.parametrize(
-    ("act", "words"),
+    ("act", "words", "english"),
     [
-        (Mute(MING, 60), "禁言 名 8(8) 60 秒"),
-        (Mute(MING, 0), "解除 名 8(8) 的禁言"),
-        (SetCard(MING, "静"), "把 名 8(8) 的群名片改成「静」"),
-        (SetCard(MING, ""), "清除 名 8(8) 的群名片"),
-        (Recall("早"), "撤回 名 8(8) 的消息「早」"),
-        (Pin("早"), "把 名 8(8) 的消息设为精华「早」"),
+        (Mute(MING, 60), "禁言 名 8(8) 60 秒", "mute 名 8(8) for 60 s"),
+        (Mute(MING, 0), "解除 名 8(8) 的禁言", "unmute 名 8(8)"),
+        (SetCard(MING, "静"), "把 名 8(8) 的群名片改成「静」", "change the card of 名 8(8) to 「静」"),
+        (SetCard(MING, ""), "清除 名 8(8) 的群名片", "remove the card of 名 8(8)"),
+        (Recall("早"), "撤回 名 8(8) 的消息「早」", "recall 名 8(8)'s message 「早」"),
+        (Pin("早"), "把 名 8(8) 的消息设为精华「早」", "pin 名 8(8)'s message 「早」"),
     ],
 )
-async def test_whoever_is_asked_reads_what_is_done_to_whom_and_where(act: GroupAct, words: str) -> None:
+async def test_whoever_is_asked_reads_what_is_done_to_whom_and_where(act: GroupAct, words: str, english: str) -> None:
+    abroad, _, here = chair("早", chinese=False)
+    assert await abroad.permit(here, act) == f"Group {GROUP.session_id}: {english}"
     chairing, transport, context = chair("早")
     assert await chairing.permit(context, act) == f"群 {GROUP.session_id}：{words}"
     assert transport.acts == []
