@@ -5,18 +5,19 @@ import json
 import pytest
 
 from bot.domain.chat import AssistantMessage, ToolCall
+from bot.prompt.said_back import Shown
 from bot.prompt.tidying import tidy
 from tests.bot.prompt.test_frames import FRAMES
 
 
 def test_a_question_said_back_is_no_answer() -> None:
     message = AssistantMessage("北京明天的天气怎么样")
-    assert tidy(FRAMES, message, question="北京明天的天气怎么样？").text == ""
+    assert tidy(FRAMES, message, shown=Shown(question="北京明天的天气怎么样？")).text == ""
 
 
 def test_words_beside_a_call_may_be_the_question() -> None:
     message = AssistantMessage("北京明天的天气怎么样？", (ToolCall("1", "get_weather", "{}"),))
-    assert tidy(FRAMES, message, question=message.text) is message
+    assert tidy(FRAMES, message, shown=Shown(question=message.text)) is message
 
 
 def sending(messages: object, **more: object) -> AssistantMessage:
