@@ -9,7 +9,7 @@ from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources
 from adapters.console.speech import speech_for
 
-SHOWN = 30  # messages that nobody heard, the last ones
+SHOWN = 30  # messages that nobody heard, the last ones; chats to which something waits
 
 
 class HealthPages:
@@ -33,4 +33,6 @@ class HealthPages:
             for one in reversed(state.ignored[-SHOWN:])
         ]
         limits = self._sources.limits()
-        return self._pages.show(visit, "health", state=state, limits=limits, ignored=ignored)
+        return self._pages.show(
+            visit, "health", state=state, limits=limits, ignored=ignored, most=SHOWN
+        )

@@ -10,10 +10,10 @@ from adapters.console.routes import Visit
 from bot.domain.audit import Audited
 from bot.domain.books import AuditBook
 from bot.domain.events import Conversation
+from bot.domain.feed import Feed
 from bot.domain.ports import Clock
 from bot.domain.shown import (
     Explaining,
-    Feed,
     LimitState,
     PersonaState,
     Showing,

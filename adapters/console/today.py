@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+
 from aiohttp import web
 
 from adapters.console.guard import Refused
@@ -11,7 +13,7 @@ from adapters.console.sources import Sources, note
 from adapters.console.turns import told
 from bot.domain.books import DaySum, UsageSum
 from bot.domain.events import Conversation, NotAConversation
-from bot.domain.shown import TurnQuery
+from bot.domain.shown import TurnQuery, TurnRow
 
 NEWEST = 12  # turns
 
@@ -38,11 +40,13 @@ class TodayPages:
         day = await sources.showing.day(since=today, until=now + 1)
         rows = await sources.showing.rows(TurnQuery())
         week = await sources.showing.costs(since=sources.midnight(now, later=-7), by="day")
+        state, newest_rows = sources.state(), () if rows is None else rows.rows
         before = [one.usage.cost for one in week or () if float(one.name) < today]
         return self._pages.show(
             visit,
             "today",
-            state=sources.state(),
+            state=state,
+            chats=_chats(newest_rows, paused=state.paused),
             day=day,
             used=_used(day),
             usual=sum(before) / len(before) if before else None,
@@ -63,6 +67,21 @@ class TodayPages:
         action = "pause" if silent else "go on"
         note(self._sources, visit, action, what=str(where), outcome="ok" if done else "not now")
         return go(visit, "/")
+
+
+def _chats(
+    rows: Iterable[TurnRow], *, paused: Collection[Conversation]
+) -> list[tuple[Conversation, str]]:
+    """Where something was asked lately, that may be paused, and what it is called."""
+    named: dict[Conversation, str] = {}
+    for row in rows:
+        name = row.group if row.where.is_group else row.name
+        named.setdefault(row.where, name)
+    return [
+        (where, f"{name} · {where}" if name else str(where))
+        for where, name in named.items()
+        if where not in paused
+    ]
 
 
 def _used(day: DaySum | None) -> UsageSum:

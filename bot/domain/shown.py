@@ -275,6 +275,17 @@ class LimitState(Struct, frozen=True):
     whose: str = ""
 
 
+class OutboxState(Struct, frozen=True):
+    """Messages to a chat of which nobody knows yet that QQ has them: how many wait or are on the
+    wire, of how many QQ said nothing, and since when the oldest is there (seconds since 1970).
+    """
+
+    where: Conversation
+    waiting: int
+    unsure: int
+    since: float
+
+
 class State(Struct, frozen=True, kw_only=True):
     """How the bot is at this moment. `place` is where the journal is, `unwritten` how many of its
     entries wait in memory where it is `in_trouble`.
@@ -291,27 +302,8 @@ class State(Struct, frozen=True, kw_only=True):
     petitions: tuple[WaitingPetition, ...] = ()
     failures: tuple[Failure, ...] = ()
     paused: tuple[Conversation, ...] = ()
+    outbox: tuple[OutboxState, ...] = ()
     ignored: tuple[Ignored, ...] = ()
-
-
-class News(Struct, frozen=True):
-    """Something happened to the turn or message of that name; numbers rise."""
-
-    number: int
-    name: str
-
-
-class Feed(Protocol):
-    """Tells what is new, as it happens."""
-
-    @property
-    def number(self) -> int:
-        """That of the latest."""
-        ...
-
-    async def after(self, number: int, *, within: float) -> tuple[News, ...]:
-        """What is newer than that, waited for so many seconds; nothing where nothing came."""
-        ...
 
 
 class TriedLine(Struct, frozen=True):

@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
+from bot.domain.feed import News
 from bot.domain.journal import Entry, Judged, MessageObserved, TurnClosed, TurnOpened
-from bot.domain.shown import News
 
 KEPT = 200  # for who comes back after a while
 

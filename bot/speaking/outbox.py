@@ -157,6 +157,11 @@ class Outbox:
         self._queues.append(sends, most=None)
         return sends
 
+    @property
+    def open_sends(self) -> list[Send]:
+        """What waits, is on the wire, or may have been: no receipt tells."""
+        return [*self._queues.sends, *self.unconfirmed.sends]
+
     def lines(self, where: Conversation) -> int:
         """How many messages of no turn wait there."""
         return sum(not send.turn_id for send in self._queues.unsent(where))

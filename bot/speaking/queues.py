@@ -58,7 +58,7 @@ class Queues:
         in the store.
         """
         self._carrier.close()
-        sends = [send for queue in self._queues.values() for send in queue.sends]
+        sends = self.sends
         for send in sends:
             self._rows.queued(send)
         if unanswered := [
@@ -95,6 +95,11 @@ class Queues:
                 self._rows.queued(send)
             queue.sends.append(send)
         return True
+
+    @property
+    def sends(self) -> list[Send]:
+        """All that wait, or are on the wire."""
+        return [send for queue in self._queues.values() for send in queue.sends]
 
     def on_wire(self, where: Conversation) -> list[Send]:
         """The sends there that may have been delivered and have no receipt yet."""

@@ -53,6 +53,11 @@ class Unconfirmed:
         places = (send.action.conversation for send in self._sends)
         return tuple(dict.fromkeys(where for where in places if where.platform_id == account))
 
+    @property
+    def sends(self) -> list[Send]:
+        """All of them, the oldest first."""
+        return list(self._sends)
+
     def at(self, where: Conversation) -> list[Send]:
         """The sends in doubt there."""
         return [send for send in self._sends if send.action.conversation == where]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +17,7 @@ from bot.conversation.approval.register import DAYS
 from bot.domain.chat import ToolMessage
 from bot.domain.drafts import draft_id
 from bot.domain.events import Conversation
-from bot.domain.journal import PlaceSet
+from bot.domain.journal import PlaceSet, SendState
 from bot.domain.masking import Mask
 from bot.domain.plain import plain_words
 from bot.domain.ports import Clock
@@ -25,6 +25,7 @@ from bot.domain.shown import (
     AccountState,
     Failure,
     ModelState,
+    OutboxState,
     PersonaState,
     State,
     ToolState,
@@ -44,6 +45,7 @@ from bot.policy.approval import MAX_REASON, Answer
 from bot.policy.days import midnight
 from bot.policy.drafts import DraftWord
 from bot.policy.tokens import estimate_text
+from bot.speaking.sends import Send
 from bot.wiring.commands import forgetting_of
 from bot.wiring.limits_shown import limits_shown
 from bot.wiring.means import Means
@@ -298,6 +300,23 @@ def rendered(rooms: Rooms, where: Conversation) -> tuple[str, ...]:
     )
 
 
+def outbox_of(sends: Iterable[Send]) -> tuple[OutboxState, ...]:
+    """What is not delivered yet, or may not be, by chat; the oldest first."""
+    by_chat: dict[Conversation, list[Send]] = {}
+    for send in sends:
+        by_chat.setdefault(send.action.conversation, []).append(send)
+    states = (
+        OutboxState(
+            where,
+            waiting=sum(one.state is not SendState.UNKNOWN for one in there),
+            unsure=sum(one.state is SendState.UNKNOWN for one in there),
+            since=min(one.at for one in there),
+        )
+        for where, there in by_chat.items()
+    )
+    return tuple(sorted(states, key=lambda one: one.since))
+
+
 def state_of(seen: Seen) -> State:
     """How everything is now."""
     rooms, now = seen.rooms, seen.clock.monotonic()
@@ -318,5 +337,6 @@ def state_of(seen: Seen) -> State:
         petitions=petitions_of(rooms),
         failures=tuple(Failure(*one) for one in reversed(rooms.failures.last)),
         paused=rooms.on.wishes.muted,
+        outbox=outbox_of(rooms.on.outbox.open_sends),
         ignored=tuple(rooms.asking.hearing.ignored),
     )

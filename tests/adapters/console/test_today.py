@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+import re
+
+from msgspec.structs import replace
+
 from bot.domain.books import UsageSum
+from bot.domain.events import Conversation
 from bot.domain.shown import AccountState, CostSum, ModelState, State, WaitingCall
 from bot.policy.days import midnight
-from tests.adapters.console.samples import trace
+from tests.adapters.console.samples import HOSTILE, trace
 from tests.adapters.console.visiting import SAME, visiting
 from tests.fakes import GROUP
 
@@ -48,6 +53,26 @@ async def test_a_chat_can_be_paused_and_that_is_written_down() -> None:
             ("pause", str(GROUP)),
             ("go on", str(GROUP)),
         ]
+
+
+async def test_of_the_chats_where_something_was_asked_lately_one_can_be_chosen_to_be_paused() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        assert 'id="pause"' not in (await place.ask("GET", "/", headers=ENGLISH))[1]
+        friend, paused = Conversation(1000, "private", 5), Conversation(1000, "group", 7)
+        row = replace(trace().row, where=GROUP, group=f"学习群{HOSTILE}")
+        rows = (row, replace(row, group="old name"), replace(row, where=friend, name=""), replace(row, where=paused))
+        place.journal.traces += [replace(trace(), row=one) for one in rows]
+        place.state = State(paused=(paused,))
+        _, text, _ = await place.ask("GET", "/", headers=ENGLISH)
+        offered = re.findall(r'<option value="([^"]+)">([^<]*)</option>', text)
+        assert [where for where, _ in offered] == [str(GROUP), str(friend)]
+        assert offered[0][1].startswith("学习群")
+        assert offered[0][1].endswith(f" · {GROUP}")
+        assert offered[1][1] == str(friend)
+        data = {"form": await place.form(), "where": str(friend), "silent": "1"}
+        assert (await place.ask("POST", "/pause", data=data, headers=SAME))[0] == 303
+        assert place.paused == [(friend, True)]
 
 
 async def test_nobody_connected_and_nothing_asked_are_said() -> None:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import asyncio
 
+from bot.domain.feed import News
 from bot.domain.journal import Judged, MessageObserved
-from bot.domain.shown import News
 from bot.memory.newest import KEPT, Newest
 from tests.adapters.storage.entries import closing, heard, opening, step
 from tests.fakes import GROUP, said

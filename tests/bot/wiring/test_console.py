@@ -9,11 +9,17 @@ from pydantic import SecretStr
 from yarl import URL
 
 from bot.app import open_service
-from bot.wiring.console import calls_of, drafts_of, settle
+from bot.domain.actions import SendMessage
+from bot.domain.events import Conversation
+from bot.domain.journal import SendState
+from bot.domain.segments import Text
+from bot.domain.shown import OutboxState
+from bot.speaking.sends import Send
+from bot.wiring.console import calls_of, drafts_of, outbox_of, settle
 from tests.bot.test_app import free_port, reverse
 from tests.e2e.test_watching import settings
 from tests.e2e.town import WIPE, open_town
-from tests.fakes import words
+from tests.fakes import GROUP, words
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 
@@ -103,3 +109,17 @@ async def test_a_call_that_waits_is_told_with_the_name_of_its_group(tmp_path: Pa
         assert (call.group, call.asked) == (group.name, "wipe sda, please")
         await stage.answer("同意 A1")
         assert calls_of(stage.service.rooms) == ()
+
+
+async def test_what_is_not_delivered_is_counted_by_chat_the_oldest_first() -> None:
+    def send(where: Conversation, state: SendState, at: float) -> Send:
+        return Send(f"s{at}", "", SendMessage(where, (Text("hi"),)), final=False, at=at, state=state)
+
+    friend = Conversation(1000, "private", 5)
+    sends = [
+        send(friend, SendState.QUEUED, 9.0),
+        send(GROUP, SendState.SENDING, 8.0),
+        send(GROUP, SendState.UNKNOWN, 3.0),
+        send(GROUP, SendState.QUEUED, 5.0),
+    ]
+    assert outbox_of(sends) == (OutboxState(GROUP, 2, 1, 3.0), OutboxState(friend, 1, 0, 9.0))

@@ -8,6 +8,7 @@ from adapters.console.guard import cookie_name
 from adapters.console.origins import Origin
 from bot.cli.playing import Play
 from bot.domain.books import UsageSum
+from bot.domain.events import Conversation
 from bot.domain.shown import (
     AccountState,
     Chat,
@@ -15,6 +16,7 @@ from bot.domain.shown import (
     CostSum,
     Fact,
     ModelState,
+    OutboxState,
     PersonaState,
     State,
     ToolState,
@@ -98,7 +100,8 @@ def fill(place: Place) -> None:
         unwritten=12,
         calls=(WaitingCall(3, GROUP, WORDS, now + 492, WORDS, WORDS, "别人的话（小红）", WORDS),),
         petitions=(WaitingPetition(2, 5, 77, WORDS, now + 99),),
-        paused=(GROUP,),
+        paused=(Conversation(10001, "group", 7),),
+        outbox=(OutboxState(GROUP, 2, 1, now - 60),),
         place=WORDS,
     )
 
