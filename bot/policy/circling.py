@@ -85,7 +85,7 @@ def _without_rounds(text: str) -> str:
 def _again(keys: list[str], period: int) -> int:
     """How many clauses at the end are what stands so many before them; the last may be cut off."""
     last = len(keys) - 1
-    if not keys[last - period].startswith(keys[last].rstrip("…")):
+    if not keys[last - period].startswith(keys[last]):
         return 0
     again = 1
     while last - again >= period and keys[last - again] == keys[last - again - period]:

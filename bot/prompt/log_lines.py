@@ -18,6 +18,7 @@ from bot.prompt.people import People, name_key
 
 LONG_ENOUGH = 8 * LETTERS  # of lines without names
 FEW_LINES = 3
+NOBODY = "\n"  # who says a line of the log that has lost its name
 NEXT = re.compile(rf"[，,、;；。\s]+(?=[^\s:：，,、;；。]{{1,24}}{marks.COLON})")
 """Between two lines of the log that stand on one."""
 ASKS_WHAT_WAS_SAID = re.compile(
@@ -64,7 +65,7 @@ def without_log(text: str, people: People, *, question: str, asked: str) -> str:
     if ASKS_WHAT_WAS_SAID.search(asked) or any(one.name in asked.casefold() for one in theirs):
         return text
     said = [one for one in theirs if people.has_shown(one.words)]
-    if not said or 2 * len(said) < len(theirs):
+    if 2 * len(said) < len(theirs):
         return text
     if len(theirs) == len(told):
         return ""
@@ -94,9 +95,13 @@ def _spoken(line: str, people: People) -> Iterator[Spoken]:
     """The line; where several stand on it, under names of the log, each of them."""
     parts = NEXT.split(line)
     found = [_one(part, people) for part in parts]
-    if len(parts) > 1 and not all(one.name for one in found):
-        found = [_one(line, people)]
-    yield from found
+    is_log = any(one.name for one in found) and all(
+        one.name or people.has_shown(one.words) for one in found
+    )
+    if len(parts) > 1 and is_log:
+        yield from (Spoken(one.name or NOBODY, one.words) for one in found)
+    else:
+        yield _one(line, people)
 
 
 def _one(line: str, people: People) -> Spoken:

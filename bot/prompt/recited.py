@@ -90,7 +90,6 @@ def _told(words: Wording) -> frozenset[str]:
         words.summary.request,
         words.summary.instructions,
         notices.last_step,
-        notices.empty,
         notices.spoilt,
         *astuple(about),
     )

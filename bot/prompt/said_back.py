@@ -77,7 +77,7 @@ class Shown(Struct, frozen=True):
             kept = [line for line in lines if not is_template(line, self.asked)]
             left = left if len(kept) == len(lines) else "\n".join(kept)
         left = without_ours(left, self.words, self.asked)
-        left = without_stand_in(left, wanted)
+        left = without_stand_in(left, wanted, has_read=self.people.has_stand_in)
         return without_circles(left, self.asked)
 
     def _is_nothing_new(self, text: str) -> bool:

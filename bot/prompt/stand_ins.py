@@ -19,6 +19,16 @@ _about = (
 )
 ON_ANSWERING = re.compile(rf"\s*{OPEN}{_beside}*{_about}(?:{_beside}|{_about})*{CLOSE}[。.!！]?")
 """Brackets with nothing in them but words on answering."""
+NUMBERED = re.compile(rf"\s*{OPEN}[^\n()（）\[\]]{{1,24}}{marks.HASH}\d+{CLOSE}\s*")
+MADE_UP = re.compile(rf"\s*{OPEN}[\u3400-\u9fff\s]{{1,8}}{CLOSE}[。.!！]?\s*")
+NUMBER = re.compile(r"\s*[(（]\s*\d{1,3}\s*[)）][。.]?\s*")
+ASKS_NUMBER = re.compile(
+    r"[几哪选第]|多少|等于|[+*/=×÷]|\b(?:how|which|numbers?|choose|pick)\b", re.IGNORECASE
+)
+SAYS_SOMETHING = re.compile(
+    r"[笑哭泪叹摊捂挥点摇鼓抱歪眨瞪吐愣脸手头眼嘴肩汗喵汪狗猫萌晕怒羞睡]|沉默|无语|[一二两三四五六七八九十百千半零]"
+)
+"""What people do in brackets, and numbers."""
 DONE = re.compile(rf"\s*{OPEN}(?:已|未|没)(?:{_beside}|{_about})*{CLOSE}[。.!！]?\s*(?=\S)")
 HEADING = re.compile(
     r"\s*[\[［【]\s*(?:问题?|提问|回答|答案?|回复|答复|question|asked|answer(?:ed)?|reply)\s*[\]］】][:：]?\s*",
@@ -31,12 +41,16 @@ CALLS = re.compile(
 )
 
 
-def without_stand_in(text: str, asked: str) -> str:
+def without_stand_in(text: str, asked: str, *, has_read: bool = False) -> str:
     """The text without such words, in its place or in front of it; the very same text where it has
-    none.
+    none. Who `has_read` one of ours makes up others.
     """
     if text.lstrip()[:1] in ("(", "（", "[", "［", "【"):
-        if ON_ANSWERING.fullmatch(text.rstrip()):
+        if ON_ANSWERING.fullmatch(text.rstrip()) or NUMBERED.fullmatch(text):
+            return ""
+        if has_read and MADE_UP.fullmatch(text) and not SAYS_SOMETHING.search(text):
+            return ""
+        if has_read and NUMBER.fullmatch(text) and not ASKS_NUMBER.search(asked):
             return ""
         if (match := DONE.match(text)) and len(DONE.findall(text)) == 1:
             text = text[match.end() :]

@@ -33,6 +33,7 @@ def left(text: str, asked: str = "怎么做？") -> str:
         "- Ann: 我去\n- 小红: 要加班",
         "(2) 小红: 要加班\n\n3. Ann: 我去",
         "3#3: 要加班",
+        "周六爬山去吗, Ann: 我去",
         "你#1: 怎么做？\n4#2: 好",
         "【小红：随便什么】",
         "小明: 怎么做？\nAnn: 随便什么",
@@ -59,6 +60,8 @@ def test_lines_of_the_log_are_no_answer(log: str) -> None:
         "1. 先放油\n2. 再放盐\n3. 出锅",
         "Issue#9: 要加班",
         "小明: 怎么",
+        "我不清楚，Ann: 我去",
+        "Ann: 我去，你问问老李: 他知道",
     ],
 )
 def test_what_looks_like_it_is_an_answer(honest: str) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import astuple
 
 import pytest
 
@@ -13,7 +14,8 @@ from bot.prompt.wording_zh import ZH
 
 @pytest.mark.parametrize("words", WORDINGS)
 def test_every_sentence_of_our_rules_and_notices_is_cut(words: Wording) -> None:
-    for text in (words.rules, words.notices.spoilt, words.notices.last_step, words.summary.request):
+    told = (words.rules, words.blind, *astuple(words.notices)[:3], words.summary.request, words.summary.instructions)
+    for text in (*told, *astuple(words.about)):
         for sentence in re.split(r"(?<=[。.])\s*", text.replace("\n", " ")):
             if "{" not in sentence and len(sentence) > (20 if words is ZH else 45):
                 assert without_ours(f"好。{sentence}", words, "") == "好。", sentence
@@ -38,6 +40,8 @@ def test_each_is_known_in_its_language_only_and_to_who_wrote_it_himself_it_may_b
             "大家好呀今天天气真不错我们出去玩吧名字谁都能改成一样的",
         ),
         ("大家好呀今天天气真不错我们出去玩吧，名字谁都能改成一样的号码不会", ""),
+        ("只写名字谁都能改成一样的", ""),
+        ("我只写名字谁都能改成一样的", "我只写名字谁都能改成一样的"),
         ("版本 3.14 发布了。", "版本 3.14 发布了。"),
     ],
 )
