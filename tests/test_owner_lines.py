@@ -10,6 +10,7 @@ from string import Formatter
 
 import pytest
 
+import adapters.console
 import bot
 
 CJK = re.compile(r"[\u3400-\u9fff]")
@@ -32,8 +33,11 @@ def pairs(value: object) -> Iterator[tuple[str, str]]:
 
 
 def either() -> Iterator[tuple[str, str, str]]:
-    """All of `bot`, by module and name."""
-    for found in pkgutil.walk_packages(bot.__path__, "bot."):
+    """All of `bot`, and of what the console tells owners, by module and name."""
+    for found in (
+        *pkgutil.walk_packages(bot.__path__, "bot."),
+        *pkgutil.walk_packages(adapters.console.__path__, "adapters.console."),
+    ):
         if found.name.rpartition(".")[2] == "__main__":
             continue
         module = importlib.import_module(found.name)
@@ -57,6 +61,6 @@ def test_a_line_in_two_languages_has_the_same_values_and_its_english_no_chinese(
 
 def test_they_are_found() -> None:
     assert len(ALL) > 140
-    assert {"bot.policy.approval.HOW", "bot.policy.petition.HOW", "bot.policy.new_groups.DONE"} <= {
+    assert {"bot.policy.approval.HOW", "bot.policy.petition.HOW", "adapters.console.access.TOLD"} <= {
         name for name, _, _ in ALL
     }

@@ -18,7 +18,13 @@ OWN_PATH = re.compile(r"/(?![/\\])[!-~]*")
 """Browsers take tabs out of an address: `/\t/evil.example` is `//evil.example`."""
 
 YEAR = 365 * 86_400
-TOLD = "有人登录了控制台（来自 {address}）。不是你的话，请换掉 CONSOLE_TOKEN 并重启。"
+TOLD = (
+    "有人登录了控制台（来自 {address}）。不是你的话，请换掉 CONSOLE_TOKEN 并重启。",
+    (
+        "Somebody logged in to the console (from {address}). If it was not you: change "
+        "CONSOLE_TOKEN, and restart."
+    ),
+)
 
 
 class AccessPages:
@@ -69,7 +75,8 @@ class AccessPages:
             return self._pages.show(visit, "login", status=403, trouble=trouble, asks=asks)
         login = self._logins.find(cookie)
         name = login.name if login else ""
-        self._sources.tell(f"console {name}", TOLD.format(address=visit.address))
+        line = TOLD[self._sources.way].format(address=visit.address)
+        self._sources.tell(f"console {name}", line)
         self.audit(visit, "login", login=name)
         return logged_in(go(visit, "/"), visit.origin, cookie, LONGEST)
 

@@ -56,9 +56,10 @@ class Midnight(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
     """`forget` erases all of a group, or of the person of a private chat, gives the number of
-    records, and raises BotError. `note` writes into the journal, `tell` reaches the owners on QQ.
-    `pause` gives False where it cannot be written down now. `mask` is for a text that is cut:
-    half a secret is not found any more. `estimate` is the tokens of a text, `rendered` what stands
+    records, and raises BotError. `note` writes into the journal, `tell` reaches the owners on QQ;
+    of lines in Chinese and English they read those of their `way`, 0 or 1. `pause` gives False
+    where it cannot be written down now. `mask` is for a text that is cut: half a secret is not
+    found any more. `estimate` is the tokens of a text, `rendered` what stands
     before a conversation in its prompt. `retell` changes what the persona of a key is told,
     `untell` goes back to what it was told before; both give False where that cannot be done.
     `waiting` is how much waits for an owner's word.
@@ -82,6 +83,7 @@ class Sources:
     waiting: Callable[[], int]
     note: Callable[[Audited], None]
     tell: Callable[[str, str], None]
+    way: int
     mask: Callable[[str], str]
     estimate: Callable[[str], float]
     midnight: Midnight

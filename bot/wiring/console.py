@@ -165,6 +165,7 @@ def sources_of(settings: Settings, seen: Seen, mask: Mask) -> Sources:
         waiting=partial(waiting_on_page, rooms),
         note=rooms.on.store.put,
         tell=rooms.owner.tell,
+        way=rooms.owner.way,
         mask=mask,
         estimate=estimate_text,
         midnight=midnight,

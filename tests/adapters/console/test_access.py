@@ -27,6 +27,14 @@ async def test_a_login_is_written_down_and_told_to_the_owners() -> None:
         assert place.cookie() not in text
 
 
+async def test_owners_hear_of_a_login_in_their_language() -> None:
+    async with visiting() as place:
+        place.way = 1
+        assert await place.log_in() == 303
+        (line,) = place.told
+        assert line.startswith("Somebody logged in to the console (from 127.0.0.1). ")
+
+
 async def test_too_many_tries_lock_out_everybody_but_those_who_are_in() -> None:
     async with visiting() as place:
         assert await place.log_in() == 303

@@ -109,6 +109,7 @@ class Place:
     clock: ManualClock
     journal: Journal = field(default_factory=Journal)
     told: list[str] = field(default_factory=list)
+    way: int = 0
     words: list[tuple[str, int, bool, str]] = field(default_factory=list)
     settled: Settled = field(default_factory=lambda: Settled("done", ""))
     tools: list[ToolState] = field(default_factory=list)
@@ -146,6 +147,7 @@ class Place:
             waiting=lambda: len(self.state.calls) + len(self.drafts),
             note=lines.append,
             tell=lambda _kind, text: self.told.append(text),
+            way=self.way,
             mask=Mask([SECRET, SHORT]),
             estimate=len,
             midnight=midnight,
