@@ -21,7 +21,6 @@ ROUNDS = 3  # of several clauses
 ALIKE = 5  # clauses, one as the other: people say three things thrice
 SHORTEST = 4 * LETTERS  # what is gone round in
 SENTENCE = 10 * LETTERS
-ANSWER = 8 * LETTERS
 FEW_MARKS = 8
 QUESTION = 4 * LETTERS  # a shorter one says nothing of what it is about: where?
 
@@ -113,14 +112,11 @@ def is_same(text: str, answer: str) -> bool:
     )
 
 
-def is_given_again(
-    text: str, asked: str, given: Iterable[str], *, is_a_members: bool = False
-) -> bool:
-    """Whether what answered the questions `given` just now has nothing to do with the one that is
-    asked; a refusal may be said again. What is only a member's own line may be shorter.
+def is_given_again(text: str, asked: str, given: Iterable[str]) -> bool:
+    """Whether a member's line, which answered the questions `given` just now, has nothing to do
+    with the one that is asked; a refusal may be said again.
     """
-    least = SHORTEST if is_a_members else ANSWER
-    if weight(bare(text)) < least or REFUSES.search(text) or ASKS_AGAIN.search(asked):
+    if weight(bare(text)) < SHORTEST or REFUSES.search(text) or ASKS_AGAIN.search(asked):
         return False
     about = _topics(text).union(*map(_topics, given))
     return weight(bare(asked)) >= QUESTION and _topics(asked).isdisjoint(about)

@@ -83,10 +83,12 @@ class Shown(Struct, frozen=True):
     def _is_nothing_new(self, text: str) -> bool:
         if is_date_alone(text, self.asked):
             return True
+        # Who is greeted or thanked twice says the same twice: only what was somebody else's line
+        # is no answer of its own.
+        if not self.people.has_shown(text):
+            return False
         given = [question for question, answer in self._given() if is_same(text, answer)]
-        return bool(given) and is_given_again(
-            text, self.wanted, given, is_a_members=self.people.has_shown(text)
-        )
+        return bool(given) and is_given_again(text, self.wanted, given)
 
     def _given(self) -> Iterator[tuple[str, str]]:
         """The latest answers, each with its question."""

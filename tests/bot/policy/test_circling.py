@@ -72,20 +72,14 @@ def test_the_same_answer_is_the_same_but_for_marks() -> None:
         (LONG, "一周有几个工作日？", [], False),
         ("抱歉，这个我没法帮你做到。", "一周有几个工作日？", ["晚上吃点啥？"], False),
         ("不能吃这么多东西的呀。", "一周有几个工作日？", ["晚上吃点啥？"], False),
-        ("楼下新开火锅店", "一周有几个工作日？", ["晚上吃点啥？"], False),
-        ("楼下新开的火锅店", "一周有几个工作日？", ["晚上吃点啥？"], True),
+        ("火锅店", "一周有几个工作日？", ["晚上吃点啥？"], False),
+        ("去火锅店", "一周有几个工作日？", ["晚上吃点啥？"], True),
         ("The capital of France is Paris.", "how many players are there?", ["what is the capital of France?"], True),
         ("The capital of France is Paris.", "and its capital, again?", ["what is the capital of France?"], False),
         ("The capital of France is Paris.", "what about France?", ["and?"], False),
     ],
 )
-def test_an_answer_is_given_again_where_it_has_nothing_to_do_with_the_question(
+def test_a_members_line_is_given_again_where_it_has_nothing_to_do_with_the_question(
     text: str, asked: str, given: list[str], is_again: bool
 ) -> None:
     assert (bool(given) and is_given_again(text, asked, given)) is is_again
-
-
-def test_a_members_own_line_may_be_shorter() -> None:
-    assert is_given_again("我要加班", "一周有几个工作日？", ["晚上吃点啥？"], is_a_members=True)
-    assert not is_given_again("我加班", "一周有几个工作日？", ["晚上吃点啥？"], is_a_members=True)
-    assert not is_given_again("我要加班", "一周有几个工作日？", ["晚上吃点啥？"])

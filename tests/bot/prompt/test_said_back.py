@@ -116,3 +116,21 @@ def test_a_model_that_goes_round_holds_nobody_up() -> None:
         "a: " * 50_000,
     ):
         assert len(shown.without(endless)) <= len(endless)
+
+
+@pytest.mark.parametrize(
+    ("before", "question", "answer"),
+    [
+        ("你好", "早上好呀朋友", "你好！我是霜霜，有什么可以帮你的吗？"),
+        ("叫什么名字", "你是谁呀介绍一下自己", "我叫霜，是群里的小助手，很高兴认识大家。"),
+        ("谢谢", "懂了懂了 感谢大佬", "不客气！还有什么问题随时问我。"),
+        ("谢谢啦", "thanks a lot mate", "You're welcome! Let me know whenever you need anything."),
+        ("明天要带伞吗", "下周二还开会吗？", "这个得看老师的安排，群公告里会通知的。"),
+    ],
+)
+def test_who_is_greeted_thanked_or_asked_otherwise_again_is_answered_in_the_same_words(
+    before: str, question: str, answer: str
+) -> None:
+    rounds = UserMessage(f"[提问 14:02]\n小明#1: {before}"), AssistantMessage(answer)
+    people = People.of((*rounds, UserMessage(f"[提问 14:10]\n小红#2: {question}")))
+    assert Shown(people, question=question, asked=question).without(answer) is answer
