@@ -22,7 +22,7 @@ NOBODY = "\n"  # who says a line of the log that has lost its name
 NEXT = re.compile(rf"[，,、;；。\s]+(?=[^\s:：，,、;；。]{{1,24}}{marks.COLON})")
 """Between two lines of the log that stand on one."""
 ASKS_WHAT_WAS_SAID = re.compile(
-    r"谁|说|讲了|聊|记录|原话|引用|大家|他们|她们|每人|每个人|各位|各自|分别|总结|概括|汇总|统计|整理|列|名单|报名|投票"
+    r"谁|(?<![我你])说|说[了过的]?(?:什么|啥|哪)|讲了|聊|记录|原话|引用|大家|他们|她们|每人|每个人|各位|各自|分别|总结|概括|汇总|统计|整理|列|名单|报名|投票"
     r"|接龙|对话|剧本|台词|角色|模仿|复述|重复|抄|念|翻译|上面|前面|刚才|之前|群里|错过|发生|意见|回顾|消息"
     r"|\b(?:who|whose|sa(?:y|ys|id)|t(?:ell|old)|talk\w*|chat\w*|logs?|quotes?|summar\w+|lists?|recap"
     r"|every(?:one|body)|they|each|votes?|sign\w*|dialog\w*|scripts?|translate|repeat|miss(?:ed)?"

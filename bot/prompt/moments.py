@@ -82,7 +82,7 @@ def without_moment(text: str, group: str, asked: str) -> str:
     for the date is left that; a sentence with words on both sides of it goes as a whole.
     """
     text = _unframed(text, group, asked) if "「" in text else text
-    if not (DATE.search(text) or ROLE.search(text) or WHO_ASKS.search(text)):
+    if not (DATE.search(text) or WHO_ASKS.search(text)):
         return text
     sentences = [
         _of_sentence(one, group, asked) if one.strip() else one for one in SENTENCE.findall(text)

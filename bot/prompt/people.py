@@ -12,8 +12,8 @@ from bot.domain.chat import AssistantMessage, Message, UserMessage
 from bot.policy.circling import letters_of
 from bot.prompt import marks
 
-NUMBER = re.compile(rf"{marks.HASH}(\d+)(?P<more>{marks.HASH}\d*)?")
-"""A model that has learnt the sign writes it behind the number, too: `小明#1#你好`."""
+NUMBER = re.compile(rf"{marks.HASH}(\d+)(?P<more>{marks.HASH}\d+)?")
+"""A model that has learnt the sign writes it behind the number, too: `@小明#1#1`."""
 WORD = re.compile(r"\w+")
 ADDRESS = re.compile(r"://[^\s()（）「」，。]*$")
 
@@ -89,7 +89,7 @@ class People(Struct, frozen=True, dict=True):
                     continue
                 if not before.removesuffix(name).endswith("@"):
                     return ""
-                return f"{found[0].removesuffix(found['more'])} " if found["more"] else found[0]
+                return found[0].removesuffix(found["more"] or "")
             return found[0]
 
         return NUMBER.sub(number_of, text) if any(map(text.__contains__, marks.SIGNS)) else text

@@ -73,6 +73,12 @@ def test_who_asks_what_was_said_or_about_one_of_them_is_told(asked: str) -> None
     assert left("Ann: 我去\n小红: 要加班", asked) == "Ann: 我去\n小红: 要加班"
 
 
+def test_who_asks_what_was_said_is_told_without_names_too() -> None:
+    assert left("周六爬山去吗\n我去\n要加班", "大家怎么说") == "周六爬山去吗\n我去\n要加班"
+    assert left("(2) 小红: 要加班", "我说的那家要多少钱？") == ""
+    assert left("小红: 要加班", "你说了什么？") == "小红: 要加班"
+
+
 def test_what_stands_beside_the_log_stays() -> None:
     assert left("小明: 怎么做？\n先放油。") == "先放油。"
     assert left("先放油。\n\nAnn: 我去\n小红: 要加班") == "先放油。"

@@ -79,6 +79,7 @@ def test_without_a_group_there_is_the_private_chat() -> None:
         ("11:02", DO, False),
         ("(11:02)", "几点了？", False),
         ("(11:02)", "什么时候？", False),
+        ("(11:02)", "明天集合吗", False),
         ("(11:02)", "", False),
         ("2026-11-24 Tuesday", "which one?", True),
         ("2026-11-24 星期二", "", False),

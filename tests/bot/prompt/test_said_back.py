@@ -93,6 +93,16 @@ def test_code_is_not_touched_and_what_stands_beside_it_is() -> None:
     assert own_words("怎么写？", f"{code}\n你没有回答上面的提问。") == code
 
 
+def test_an_example_of_the_persona_may_be_followed_and_the_last_words_of_a_round_may_not() -> None:
+    example = (UserMessage("[提问]\n小北#9: 感冒了喝什么？"), AssistantMessage("多喝温水，姜茶也行，发烧就去看医生。"))
+    latest = (AssistantMessage("我先去查一查这件事情。"), AssistantMessage("明天有雨，出门记得带伞。"))
+    people = People.of((CHINESE[0], *example, UserMessage("[提问]\n小北#9: 天气如何"), *latest, CHINESE[-1]))
+    shown = Shown(people, question="七乘八是多少？", asked="七乘八是多少？", before=3)
+    assert shown.without("多喝温水，姜茶也行，发烧就去看医生。") != ""
+    assert shown.without("我先去查一查这件事情。") != ""
+    assert shown.without("明天有雨，出门记得带伞。") == ""
+
+
 def test_where_nothing_is_known_of_the_prompt_nothing_is_cut() -> None:
     assert NOTHING_SHOWN.without(answer := "你没有回答上面的提问。") is answer
 

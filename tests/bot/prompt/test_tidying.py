@@ -43,6 +43,13 @@ def test_what_a_model_sends_is_cut_before_it_is_kept_in_every_form_the_tool_take
     assert json.loads(tidied.tool_calls[0].arguments) == {"messages": left, "session": "x"}
 
 
+def test_what_a_model_sends_does_not_say_its_prompt_back_either() -> None:
+    rules = sending([{"type": "plain", "text": "好的。前面不写名字、号码和标题，也不写别人的话。"}])
+    tidied = tidy(FRAMES, rules, shown=Shown(question="怎么做？", asked="怎么做？"))
+    assert json.loads(tidied.tool_calls[0].arguments) == {"messages": [{"type": "plain", "text": "好的。"}]}
+    assert tidy(FRAMES, rules) is rules
+
+
 @pytest.mark.parametrize(
     "arguments", ["", "{", "[]", "null", "{}", '{"messages": 3}', '{"messages": "hi"}', '{"messages": [3]}', "[" * 9999]
 )
