@@ -64,9 +64,9 @@ class People(Struct, frozen=True, dict=True):
             for line in one.text.splitlines()
         )
 
-    def is_shown(self, name: str) -> bool:
+    def is_shown(self, name: str, number: str = "") -> bool:
         """Whether somebody of that name, folded, speaks in the prompt; cheaper than `names`."""
-        return bool(name) and any(f"{name}#" in told for told in self._folded)
+        return bool(name) and any(f"{name}#{number}" in told for told in self._folded)
 
     def has_shown(self, words: str) -> bool:
         """Whether a line of the prompt is these words, whoever said them."""

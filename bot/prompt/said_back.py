@@ -20,12 +20,13 @@ from bot.prompt.log_lines import without_log
 from bot.prompt.moments import is_date_alone, without_moment
 from bot.prompt.people import People
 from bot.prompt.recited import is_template, without_ours
-from bot.prompt.stand_ins import without_stand_in
+from bot.prompt.stand_ins import asks_for_somebody, without_stand_in
 from bot.prompt.wording import Wording
 from bot.prompt.wording_zh import ZH
 
 RECENT = 4  # rounds
 LETTER = re.compile(r"\w")
+SPEAKER = re.compile(r"\s*(?P<name>[^\s@#:：]{1,24})#(?P<number>\d+)\s*[:：.。]?\s*")
 ASKING = re.compile(r"[?？吗呢]|[谁哪几啥]|什么|怎|多少|为何")
 CODE = re.compile(
     r"(^\s{0,3}(?:```|~~~).*?(?:^\s{0,3}(?:```|~~~)[^\n]*$|\Z))", re.DOTALL | re.MULTILINE
@@ -45,6 +46,13 @@ class Shown(Struct, frozen=True):
     asked: str = ""
     group: str = ""
     before: int = 0
+
+    def is_speaker(self, text: str) -> bool:
+        """Whether it is a name and its number alone, as they stand before a line."""
+        if "#" not in text or not (match := SPEAKER.fullmatch(text)) or not self.question:
+            return False
+        known = self.people.is_shown(match["name"].casefold(), match["number"])
+        return known and not asks_for_somebody(self.wanted)
 
     def without(self, text: str) -> str:
         """The text without what only says the prompt back; the same text where nothing does."""

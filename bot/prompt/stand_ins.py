@@ -36,9 +36,14 @@ HEADING = re.compile(
 )
 MENTIONS = re.compile(rf"\s*(?:@[^\s@#＃，,。！!]{{1,24}}(?:{marks.HASH}\d+)?[\s，,。.！!]*)+")
 CALLS = re.compile(
-    r"谁|叫|喊|艾特|@|圈|找|提醒|通知|人|\b(?:who|call|ping|mention|tag|remind|notify|anybody|anyone)\b",
+    r"谁|哪|叫|喊|艾特|@|圈|找|提醒|通知|人|\b(?:who|whose|which|name|call|ping|mention|tag|remind|notify|anybody|anyone)\b",
     re.IGNORECASE,
 )
+
+
+def asks_for_somebody(asked: str) -> bool:
+    """Whether a name is an answer."""
+    return CALLS.search(asked) is not None
 
 
 def without_stand_in(text: str, asked: str, *, has_read: bool = False) -> str:
@@ -56,6 +61,6 @@ def without_stand_in(text: str, asked: str, *, has_read: bool = False) -> str:
             text = text[match.end() :]
         if (match := HEADING.match(text)) and not marks.LABEL.search(text[match.end() :]):
             text = text[match.end() :]
-    if text.lstrip()[:1] == "@" and MENTIONS.fullmatch(text) and not CALLS.search(asked):
+    if text.lstrip()[:1] == "@" and MENTIONS.fullmatch(text) and not asks_for_somebody(asked):
         return ""
     return text

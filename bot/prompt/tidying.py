@@ -27,6 +27,8 @@ def tidy(
     """
 
     def own(text: str) -> str:
+        if shown.is_speaker(text):
+            return ""
         cut = frames.cut(text)
         left = shown.without(cut)
         return cut if left is cut else frames.cut(left)

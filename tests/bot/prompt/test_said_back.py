@@ -103,6 +103,23 @@ def test_an_example_of_the_persona_may_be_followed_and_the_last_words_of_a_round
     assert shown.without("明天有雨，出门记得带伞。") == ""
 
 
+@pytest.mark.parametrize(
+    ("question", "answer", "left"),
+    [
+        ("哪位会？", "小明#1", "小明"),
+        ("who did it?", "Tom#2", "Tom"),
+        ("怎么做？", "小明#1", ""),
+        ("怎么做？", "小明", "小明"),
+        ("用什么语言好？", "C#12", "C#12"),
+        ("what is new?", "Tom#12", "Tom#12"),
+    ],
+)
+def test_a_name_with_its_number_and_no_words_is_no_answer_unless_somebody_is_asked_for(
+    question: str, answer: str, left: str
+) -> None:
+    assert own_words(question, answer) == left
+
+
 def test_where_nothing_is_known_of_the_prompt_nothing_is_cut() -> None:
     assert NOTHING_SHOWN.without(answer := "你没有回答上面的提问。") is answer
 
