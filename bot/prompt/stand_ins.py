@@ -29,7 +29,10 @@ SAYS_SOMETHING = re.compile(
     r"[笑哭泪叹摊捂挥点摇鼓抱歪眨瞪吐愣脸手头眼嘴肩汗喵汪狗猫萌晕怒羞睡]|沉默|无语|[一二两三四五六七八九十百千半零]"
 )
 """What people do in brackets, and numbers."""
-DONE = re.compile(rf"\s*{OPEN}(?:已|未|没)(?:{_beside}|{_about})*{CLOSE}[。.!！]?\s*(?=\S)")
+DONE = re.compile(
+    rf"\s*{OPEN}(?:(?:已|未|没)(?:{_beside}|{_about})*{CLOSE}[。.!！]?\s*"
+    rf"|{_beside}*{_about}(?:{_beside}|{_about})*{CLOSE}\s+)(?=\S)"
+)
 HEADING = re.compile(
     r"\s*[\[［【]\s*(?:问题?|提问|回答|答案?|回复|答复|question|asked|answer(?:ed)?|reply)\s*[\]］】][:：]?\s*",
     re.IGNORECASE,

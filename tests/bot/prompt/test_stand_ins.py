@@ -33,6 +33,7 @@ def test_what_stands_in_place_of_an_answer_is_none(answer: str) -> None:
         ("(已回答) 三点", "三点"),
         ("（未回复）\n三点", "三点"),
         ("[回答] 三点", "三点"),
+        ("(回复) 三点", "三点"),
         ("【Answer】: three", "three"),
     ],
 )
