@@ -31,7 +31,7 @@ SAYS_SOMETHING = re.compile(
 """What people do in brackets, and numbers."""
 DONE = re.compile(
     rf"\s*{OPEN}(?:(?:已|未|没)(?:{_beside}|{_about})*{CLOSE}[。.!！]?\s*"
-    rf"|{_beside}*{_about}(?:{_beside}|{_about})*{CLOSE}\s+)(?=\S)"
+    rf"|{_beside}*{_about}(?:{_beside}|{_about})*(?<=\w)\s*[)）]\s+)(?=\S)"
 )
 HEADING = re.compile(
     r"\s*[\[［【]\s*(?:问题?|提问|回答|答案?|回复|答复|question|asked|answer(?:ed)?|reply)\s*[\]］】][:：]?\s*",

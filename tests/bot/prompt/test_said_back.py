@@ -94,13 +94,13 @@ def test_code_is_not_touched_and_what_stands_beside_it_is() -> None:
 
 
 def test_an_example_of_the_persona_may_be_followed_and_the_last_words_of_a_round_may_not() -> None:
-    example = (UserMessage("[提问]\n小北#9: 感冒了喝什么？"), AssistantMessage("多喝温水，姜茶也行，发烧就去看医生。"))
-    latest = (AssistantMessage("我先去查一查这件事情。"), AssistantMessage("明天有雨，出门记得带伞。"))
+    example = (UserMessage("[提问]\n小北#9: 感冒了喝什么？"), AssistantMessage("我要加班"))
+    latest = (AssistantMessage("我要加班呢"), AssistantMessage("三点在东门集合"))
     people = People.of((CHINESE[0], *example, UserMessage("[提问]\n小北#9: 天气如何"), *latest, CHINESE[-1]))
     shown = Shown(people, question="七乘八是多少？", asked="七乘八是多少？", before=3)
-    assert shown.without("多喝温水，姜茶也行，发烧就去看医生。") != ""
-    assert shown.without("我先去查一查这件事情。") != ""
-    assert shown.without("明天有雨，出门记得带伞。") == ""
+    assert shown.without("我要加班") != ""
+    assert shown.without("我要加班呢") != ""
+    assert shown.without("三点在东门集合") == ""
 
 
 @pytest.mark.parametrize(
