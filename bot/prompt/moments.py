@@ -29,6 +29,7 @@ ASKS_TODAY = re.compile(
 CLOCK = re.compile(
     r"\s*[(（\[［【]\s*\d{1,2}[:：]\d\d(?:\s*-\s*\d{1,2}[:：]\d\d)?\s*[)）\]］】]\s*"
 )
+IN_BRACKETS = re.compile(r"\s*[(（\[［【][^()（）\n]*[)）\]］】][。.]?\s*")
 ASKS_CLOCK = re.compile(r"[几哪]点|时候|时间|现在|\b(?:clock|now)\b", re.IGNORECASE)
 ASKS_WHERE = re.compile(r"群|\b(?:group|chat)\b", re.IGNORECASE)
 ASKS_WHOSE = re.compile(
@@ -126,8 +127,10 @@ def _unframed(text: str, group: str, asked: str) -> str:
 
 
 def is_date_alone(text: str, asked: str) -> bool:
-    """Whether it is nothing but a date, or a time in brackets, and nobody asked for any."""
+    """Whether it is nothing but a date, or brackets with a time or date, and nobody asked for any."""
     if CLOCK.fullmatch(text):
         return bool(asked) and not ASKS_CLOCK.search(asked) and not ASKS_WHEN.search(asked)
-    is_date = DATE.fullmatch(text.strip(" \n。.()（）[]【】")) is not None
+    is_date = DATE.fullmatch(text.strip(" \n。.()（）[]【】")) is not None or (
+        DATE.search(text) is not None and IN_BRACKETS.fullmatch(text) is not None
+    )
     return is_date and bool(asked) and ASKS_WHEN.search(asked) is None
