@@ -127,7 +127,7 @@ def _unframed(text: str, group: str, asked: str) -> str:
 
 
 def is_date_alone(text: str, asked: str) -> bool:
-    """Whether it is nothing but a date, or brackets with a time or date, and nobody asked for any."""
+    """Whether it is nothing but a date, or brackets with one, and nobody asked for any."""
     if CLOCK.fullmatch(text):
         return bool(asked) and not ASKS_CLOCK.search(asked) and not ASKS_WHEN.search(asked)
     is_date = DATE.fullmatch(text.strip(" \n。.()（）[]【】")) is not None or (
