@@ -79,3 +79,30 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     rows, (problem,) = read_groups(tmp_path / "groups.toml", PERSONAS)
     assert rows == {}
     assert problem.what == f"{tmp_path / 'groups.toml'} cannot be read (No such file or directory)"
+
+
+@pytest.mark.parametrize(
+    ("most", "more"),
+    [
+        ("number = 1", "number = 0"),
+        (f'number = 1\nrules = "{"r" * 500}"', f'number = 1\nrules = "{"r" * 501}"'),
+        ("number = 1\nchance = 1.0", "number = 1\nchance = 1.1"),
+        ("number = 1\nchance = 0.0", "number = 1\nchance = -0.1"),
+        ('number = 1\nquiet_mode = "weak"', 'number = 1\nquiet_mode = "some"'),
+        ('number = 1\ntools_audience = {look = "owner"}', 'number = 1\ntools_audience = {look = "nobody"}'),
+        ('number = 1\nquiet = "22:00-8:00"', 'number = 1\nquiet = "22:00"'),
+    ],
+)
+def test_each_field_of_a_row_has_its_bounds(tmp_path: Path, most: str, more: str) -> None:
+    rows, problems = read(tmp_path, f"[[group]]\n{most}")
+    assert (set(rows), problems) == ({1}, [])
+    rows, problems = read(tmp_path, f"[[group]]\n{more}")
+    assert (rows, len(problems)) == ({}, 1)
+
+
+def test_a_persona_of_the_longest_name_may_be_a_groups(tmp_path: Path) -> None:
+    file = tmp_path / "groups.toml"
+    for length, count in ((64, 1), (65, 0)):
+        file.write_text(f'[[group]]\nnumber = 1\npersona = "{"p" * length}"', "utf-8")
+        rows, _ = read_groups(file, {"p" * length: None})
+        assert len(dict(rows)) == count

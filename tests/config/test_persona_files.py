@@ -127,3 +127,53 @@ def test_the_built_in_personas_are_whole_and_each_manner_speaks_both_languages()
         assert len(persona.prompt) < 2000, key
         assert persona.head.groups == []
     assert sorted(path.stem for path in BUILT_IN.glob("*.md")) == sorted(personas)
+
+
+def example(user: str, bot: str = "b") -> str:
+    return f'[[examples]]\nuser = "{user}"\nbot = "{bot}"\n'
+
+
+@pytest.mark.parametrize(
+    ("most", "more"),
+    [
+        (f'name = "{"n" * 24}"', f'name = "{"n" * 25}"'),
+        ("aliases = [" + '"a", ' * 20 + "]", "aliases = [" + '"a", ' * 21 + "]"),
+        (f'aliases = ["{"a" * 24}"]', f'aliases = ["{"a" * 25}"]'),
+        ('aliases = ["a"]', 'aliases = [""]'),
+        ("groups = [1]", "groups = [0]"),
+        (f'model = "{"m" * 200}"', f'model = "{"m" * 201}"'),
+        ("temperature = 2.0", "temperature = 2.1"),
+        ("temperature = 0.0", "temperature = -0.1"),
+        (f'tools_deny = ["{"t" * 24}"]', f'tools_deny = ["{"t" * 25}"]'),
+        (example("q") * 20, example("q") * 21),
+        (example("q" * 2000, "b" * 2000), example("q" * 2001)),
+        (example("q"), example("")),
+        (example("q"), example("q", "b" * 2001)),
+        ('model = "m"', "model = 3\n"),
+        ('model = "m"', 'modell = "m"'),
+    ],
+)
+def test_each_field_has_its_bounds_and_what_is_beyond_is_told_on_its_line(tmp_path: Path, most: str, more: str) -> None:
+    assert read_persona_file(write(tmp_path, "most", f"+++\n{most}\n+++\nYou are a fox.")).prompt
+    (complaint, *_) = complaints(write(tmp_path, "more", f"+++\n# a fox\n{more}\n+++\nYou are a fox."))
+    assert complaint.startswith("line ")
+    assert int(complaint.split()[1].removesuffix(":")) >= 3
+
+
+def test_of_several_examples_the_one_that_is_wrong_is_told_by_its_line(tmp_path: Path) -> None:
+    head = example("q") + example("q") + example("")
+    (complaint,) = complaints(write(tmp_path, "fox", f"+++\n{head}+++\nYou are a fox."))
+    assert complaint.startswith("line 8: examples.2.user: ")
+
+
+def test_a_prompt_may_be_as_long_as_it_says(tmp_path: Path) -> None:
+    assert MAX_PROMPT == 50_000
+    assert len(read_persona_file(write(tmp_path, "long", "x" * MAX_PROMPT)).prompt) == MAX_PROMPT
+    assert complaints(write(tmp_path, "longer", "x" * (MAX_PROMPT + 1))) == [
+        "line 1: the prompt has more than 50000 characters"
+    ]
+
+
+def test_front_matter_that_ends_in_the_middle_of_a_value_is_told(tmp_path: Path) -> None:
+    (complaint,) = complaints(write(tmp_path, "fox", '+++\nname = "x\n+++\nYou are a fox.'))
+    assert complaint.startswith("line 2: the front matter is not TOML: ")
