@@ -30,7 +30,7 @@ CLOCK = re.compile(
     r"\s*[(（\[［【]\s*\d{1,2}[:：]\d\d(?:\s*-\s*\d{1,2}[:：]\d\d)?\s*[)）\]］】]\s*"
 )
 IN_BRACKETS = re.compile(r"\s*[(（\[［【][^()（）\n]*[)）\]］】][。.]?\s*")
-ASKS_CLOCK = re.compile(r"[几哪]点|时候|时间|现在|\b(?:clock|now)\b", re.IGNORECASE)
+ASKS_CLOCK = re.compile(r"[几哪]点|时间|现在|\b(?:clock|now)\b", re.IGNORECASE)
 ASKS_WHERE = re.compile(r"群|\b(?:group|chat)\b", re.IGNORECASE)
 ASKS_WHOSE = re.compile(
     r"谁|身份|群主|管理|成员|权限|提问|角色|\b(?:who|roles?|owners?|admins?|members?|asking)\b",

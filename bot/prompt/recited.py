@@ -27,9 +27,7 @@ TEMPLATE = re.compile(r"name\s?#\s?number|名字\s?#\s?号码", re.IGNORECASE)
 """What stands in our rules for everybody's name and number."""
 LAST_ANSWER = re.compile(r"[你我]上一次的回答|\b(?:your|my) last answer\b", re.IGNORECASE)
 """What our notices speak of, and nobody else."""
-ASKS_OF_ANSWERS = re.compile(
-    r"[回作]?答|上[一]?次|刚才|\b(?:last|answer|earlier|before)", re.IGNORECASE
-)
+ASKS_OF_ANSWERS = re.compile(r"[回作]?答|上[一]?次|\b(?:last|answer)", re.IGNORECASE)
 PLACEHOLDER = re.compile(r"\{\w*\}")
 
 

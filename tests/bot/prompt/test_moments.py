@@ -81,6 +81,7 @@ def test_without_a_group_there_is_the_private_chat() -> None:
         ("[11:02-11:05]", DO, True),
         ("11:02", DO, False),
         ("(11:02)", "几点了？", False),
+        ("(11:02)", "我不在的时候他们聊了什么？", True),
         ("(11:02)", "什么时候？", False),
         ("(11:02)", "明天集合吗", False),
         ("(11:02)", "", False),

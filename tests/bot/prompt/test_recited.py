@@ -52,6 +52,7 @@ def test_a_few_words_of_ours_are_anybodys(text: str, left: str) -> None:
 
 def test_only_our_notices_speak_of_the_last_answer_unless_somebody_asks_about_it() -> None:
     assert without_ours("请告诉我你上一次的回答是什么。好。", ZH, "番茄炒蛋怎么做") == "好。"
+    assert without_ours("请告诉我你上一次的回答是什么。", ZH, "总结一下我们刚才定了什么") == ""
     assert without_ours("Sorry about my last answer.", EN, "what is a list") == ""
     for asked in ("上次说的对吗", "你刚才的回答呢", "was your last answer right"):
         assert without_ours("我上一次的回答错了。", ZH, asked) == "我上一次的回答错了。"
