@@ -65,6 +65,7 @@ class CostPages:
             forecast=self._forecast(days or (), now),
             unpriced=[one.name for one in await self._read("model") or () if one.usage.unpriced],
             days=DAYS,
+            ends=await self._sources.showing.ends(since=self._since()),
         )
 
     async def table(self, visit: Visit) -> web.Response:
@@ -90,8 +91,10 @@ class CostPages:
         return by if by in KINDS else "chat"
 
     async def _read(self, by: str) -> tuple[CostSum, ...] | None:
-        since = self._sources.midnight(self._sources.clock.now(), later=1 - DAYS)
-        return await self._sources.showing.costs(since=since, by=KINDS[by])
+        return await self._sources.showing.costs(since=self._since(), by=KINDS[by])
+
+    def _since(self) -> float:
+        return self._sources.midnight(self._sources.clock.now(), later=1 - DAYS)
 
     def _columns(self, days: Sequence[CostSum], now: float) -> list[Column]:
         used = {float(one.name): one.usage for one in days}

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, func, or_, select
 
 from adapters.storage.moments import SLACK, id_at
-from adapters.storage.reads import readable
+from adapters.storage.reads import readable, rounds_of
 from adapters.storage.rows import SEGMENTS, SEND_SEGMENTS
 from adapters.storage.tables import memories, messages, sends, turns, verdicts, windows
 from bot.domain import codec
@@ -17,6 +17,7 @@ from bot.domain.plain import plain_words
 from bot.domain.shown import ROWS, Chat, ChatLine, ChatRow, ChatRows, Fact
 
 SENDS = 200  # shown among the messages of one page
+ROUNDS = 1000  # that are counted: no prompt has as many
 FACTS = 50  # of one conversation, those told last
 
 
@@ -69,6 +70,7 @@ def chat(connection: Connection, where: Conversation, before: int) -> Chat:
         where=where,
         group=next((row.group_name for row in reversed(rows) if row.group_name), ""),
         lines=tuple(lines),
+        rounds=_rounds(connection, name, 0 if window is None else window.first_turn),
         summary="" if window is None else window.summary,
         facts=_facts(connection, name),
         next=rows[0].id if len(found) > ROWS else None,
@@ -95,6 +97,13 @@ def _words(row: Row[Any], where: Conversation) -> str:
 def _first(connection: Connection, turn: int) -> str | None:
     """The question that the prompt begins with; None where nobody knows."""
     return connection.scalar(select(turns.c.message_id).where(turns.c.id == turn))
+
+
+def _rounds(connection: Connection, conversation: str, first_turn: int) -> int:
+    """How many rounds the prompt repeats."""
+    told = rounds_of(connection, conversation, first_turn).with_only_columns(turns.c.id)
+    few = told.order_by(None).limit(ROUNDS).subquery("few")
+    return connection.scalar(select(func.count()).select_from(few)) or 0
 
 
 def _judged(

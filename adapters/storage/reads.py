@@ -61,7 +61,7 @@ def remember(connection: Connection, conversation: Conversation) -> Remembered:
         ).where(windows.c.conversation == here)
     ).one_or_none()
     first_turn, read_to, light_to, summary = window or (0, 0, 0, "")
-    rounds = connection.execute(_rounds(connection, here, first_turn)).all()
+    rounds = connection.execute(rounds_of(connection, here, first_turn)).all()
     unread = (
         messages.c.conversation == here,
         messages.c.id > read_to,
@@ -129,8 +129,10 @@ def _members(connection: Connection, conversation: Conversation) -> tuple[Member
     )
 
 
-def _rounds(connection: Connection, here: str, first_turn: int) -> Select[Any]:
-    """A turn that waited for somebody's word ends after others that were opened later; so do their
+def rounds_of(connection: Connection, here: str, first_turn: int) -> Select[Any]:
+    """The rounds of a conversation from that turn on (0: all), in the order in which they ended.
+
+    A turn that waited for somebody's word ends after others that were opened later; so do their
     rounds follow.
     """
     ended = turns.c.closed

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, select, text
 
 from adapters.storage.books import story
 from adapters.storage.chats import chat, chats
@@ -18,8 +18,10 @@ from adapters.storage.closed_days import midnight
 from adapters.storage.database import Database
 from adapters.storage.day_sums import day
 from adapters.storage.failures import words
+from adapters.storage.moments import id_at
 from adapters.storage.reads import readable
 from adapters.storage.tables import (
+    IN_ERROR,
     PAYER,
     day_usage,
     messages,
@@ -86,6 +88,10 @@ class SqlShown:
         """What happened from then on, before `until`."""
         return await self._read(lambda connection: day(connection, since, until, None))
 
+    async def ends(self, *, since: float) -> tuple[int, int] | None:
+        """How many runs ended, and how many of them failed."""
+        return await self._read(lambda connection: ends(connection, since))
+
     async def costs(self, *, since: float, by: str) -> tuple[CostSum, ...] | None:
         """What was taken since then."""
         return await self._read(lambda connection: costs(connection, since, by))
@@ -125,6 +131,20 @@ def _trace(connection: Connection, turn_id: str) -> tuple[Trace, ...]:
     return tuple(
         trace(connection, one, row, story(connection, where, row.message_id)) for one in told
     )
+
+
+def ends(connection: Connection, since: float) -> tuple[int, int]:
+    """How many runs of the turns since then ended, and how many of them failed. Runs have no time;
+    their ids rise with those of their turns, nearly.
+    """
+    asked = turns.c.id >= id_at(connection, turns.c.opened, since)
+    query = select(runs.c.id).join_from(turns, runs, runs.c.turn_id == turns.c.turn_id)
+    first = connection.scalar(query.where(asked).order_by(turns.c.id).limit(1))
+    if first is None:
+        return 0, 0
+    ended = select(func.count()).where(runs.c.id >= first, runs.c.stop != "")
+    failed = ended.where(runs.c.stop == "failed", text(IN_ERROR))
+    return connection.scalar(ended) or 0, connection.scalar(failed) or 0
 
 
 def costs(connection: Connection, since: float, by: str) -> tuple[CostSum, ...]:

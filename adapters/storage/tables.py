@@ -50,6 +50,9 @@ their index.
 KEPT = "round IS NOT NULL"
 """The turns whose rounds the history keeps."""
 
+IN_ERROR = "error <> ''"
+"""The runs that have an error to tell."""
+
 metadata = schema.metadata
 
 messages = table(
@@ -124,7 +127,7 @@ runs = table(
     Column("state", Text),  # of a suspended run: all it needs to go on
     moment("expires", nullable=True),
     Index("runs_by_turn_id", "turn_id"),
-    part_of("runs_in_error", "id", where="error <> ''"),
+    part_of("runs_in_error", "id", where=IN_ERROR),
     part_of("runs_suspended", "id", where="state IS NOT NULL"),
 )
 

@@ -141,13 +141,14 @@ class Fact(Struct, frozen=True):
 
 
 class Chat(Struct, frozen=True, kw_only=True):
-    """A conversation: messages, oldest first, older ones from `next` on; what stands for those that
-    are told no more, and what is remembered.
+    """A conversation: messages, oldest first, older ones from `next` on; how many `rounds` its
+    prompt repeats, what stands for those that are told no more, and what is remembered.
     """
 
     where: Conversation
     group: str
     lines: tuple[ChatLine, ...]
+    rounds: int = 0
     summary: str = ""
     facts: tuple[Fact, ...] = ()
     next: int | None = None
@@ -155,7 +156,8 @@ class Chat(Struct, frozen=True, kw_only=True):
 
 class ToolState(Struct, frozen=True, kw_only=True):
     """A tool now: the `reason` it cannot be used for (empty where it can), whether its calls run,
-    for whom it is, and for whom in the groups where that is another.
+    for whom it is, and for whom in the groups where that is another; at most how many calls in how
+    many seconds, where there is such a quota.
     """
 
     name: str
@@ -164,6 +166,7 @@ class ToolState(Struct, frozen=True, kw_only=True):
     permission: str
     audience: str
     elsewhere: tuple[tuple[int, str], ...] = ()
+    quota: tuple[int, float] | None = None
 
 
 class ToolUse(Struct, frozen=True):
@@ -378,6 +381,10 @@ class Showing(Protocol):
 
     async def day(self, *, since: float, until: float) -> DaySum | None:
         """What happened from then on, before `until`."""
+        ...
+
+    async def ends(self, *, since: float) -> tuple[int, int] | None:
+        """How many runs ended of the turns since then, and how many of them failed."""
         ...
 
     async def costs(self, *, since: float, by: str) -> tuple[CostSum, ...] | None:

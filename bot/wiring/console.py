@@ -268,6 +268,7 @@ def tools_of(seen: Seen) -> tuple[ToolState, ...]:
                 permission=str(toolset.permission_of(tool)),
                 audience=str(audience),
                 elsewhere=tuple((at, str(who)) for at, who in theirs.items() if who != audience),
+                quota=(tool.rate.calls, tool.rate.seconds) if tool.rate else None,
             )
         )
     return tuple(told)

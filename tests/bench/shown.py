@@ -21,7 +21,7 @@ from adapters.storage.closed_days import add_up, midnight
 from adapters.storage.database import Database
 from adapters.storage.day_sums import day
 from adapters.storage.migrate import migrate
-from adapters.storage.shown import _trace, costs
+from adapters.storage.shown import _trace, costs, ends
 from adapters.storage.tables import messages, requests, runs, sends, steps, tool_calls, turns, usage, verdicts
 from adapters.storage.tool_uses import tools
 from adapters.storage.turn_rows import rows
@@ -113,6 +113,7 @@ def readings(middle: int) -> dict[str, Callable[[Connection], object]]:
         "chats": partial(chats, before=0),
         "today": partial(day, since=today, until=END + 1, where=None),
         **{f"cost by {by}": partial(costs, since=month, by=by) for by in ("day", "conversation", "asker", "model")},
+        "runs that failed": partial(ends, since=month),
         "tools": tools,
     }
 

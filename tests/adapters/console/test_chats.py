@@ -18,19 +18,21 @@ async def test_a_chat_is_read_as_in_qq_and_its_words_stay_words() -> None:
     async with visiting() as place:
         await place.log_in()
         assert "Nobody has said anything yet" in (await place.ask("GET", "/chats", headers=ENGLISH))[1]
-        assert "Nothing of this chat is kept" in (await place.ask("GET", AT, headers=ENGLISH))[1]
+        text = (await place.ask("GET", AT, headers=ENGLISH))[1]
+        assert "Nothing of this chat is kept" in text
+        assert "No round is repeated" in text
         line = ChatLine(
             message_id="5", at=NOW, sender=7, name=HOSTILE, text=HOSTILE, begins=True, reason="mention", wakes=True
         )
         facts = (Fact(7, HOSTILE, "here", NOW), Fact(0, "x", "strange", NOW))
         place.journal.talks.append(
-            Chat(where=GROUP, group=HOSTILE, lines=(line,), summary=HOSTILE, facts=facts, next=9)
+            Chat(where=GROUP, group=HOSTILE, lines=(line,), summary=HOSTILE, facts=facts, next=9, rounds=7)
         )
         _, rows, _ = await place.ask("GET", "/chats", headers=ENGLISH)
         assert f'href="{AT}"' in rows
         assert "/chats?before=1" in rows
         _, text, _ = await place.ask("GET", AT, headers=ENGLISH)
-        for words in ("The prompt begins here", f"{AT}?before=9", "told here", "strange"):
+        for words in ("The prompt begins here", f"{AT}?before=9", "told here", "strange", "answer each: 7."):
             assert words in text, words
         assert text.count("alert(1)") == 6
         assert not re.search(r"<script>|<img|x{9}", rows + text)

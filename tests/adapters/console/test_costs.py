@@ -26,10 +26,18 @@ async def test_costs_are_told_by_day_and_by_what_somebody_asks_for() -> None:
         assert "71%" in text
         assert "free" in text
         assert "(nobody" in text
+        assert "of 0 runs failed: 0" in text
+        place.journal.ended = (200, 6)
+        text = (await place.ask("GET", "/cost", headers=ENGLISH))[1]
+        assert "<b>3%</b>" in text
+        assert "of 200 runs failed: 6" in text
+        assert place.journal.since[-1] == midnight(now, later=-29)
         status, text, answer = await place.ask("GET", "/cost/csv?by=chat")
         assert (status, answer.content_type) == (200, "text/csv")
         assert text.splitlines()[1].startswith("'=1+1,1,")
         assert "x,1" in (await place.ask("GET", "/cost/csv?by=model"))[1]
         place.journal.lines = None
-        assert (await place.ask("GET", "/cost"))[0] == 200
+        status, text, _ = await place.ask("GET", "/cost", headers=ENGLISH)
+        assert status == 200
+        assert "runs failed" not in text
         assert (await place.ask("GET", "/cost/csv"))[0] == 503

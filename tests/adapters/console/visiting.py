@@ -64,6 +64,8 @@ class Journal:
     silent: list[TurnRow] = field(default_factory=list)
     queries: list[TurnQuery] = field(default_factory=list)
     following: tuple[int, int] | None = None
+    ended: tuple[int, int] = (0, 0)
+    since: list[float] = field(default_factory=list)
     sums: dict[str, tuple[CostSum, ...]] = field(default_factory=dict)
 
     async def audit(self, *, latest: int) -> tuple[Audited, ...] | None:
@@ -97,6 +99,10 @@ class Journal:
 
     async def day(self, *, since: float, until: float) -> DaySum | None:
         return None if self.lines is None else DaySum(questions=3, answered=2, dropped=(("rate", 4),))
+
+    async def ends(self, *, since: float) -> tuple[int, int] | None:
+        self.since.append(since)
+        return None if self.lines is None else self.ended
 
     async def costs(self, *, since: float, by: str) -> tuple[CostSum, ...] | None:
         return None if self.lines is None else self.sums.get(by, ())

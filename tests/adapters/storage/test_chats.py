@@ -7,9 +7,9 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.chats import chat, chats
 from adapters.storage.database import Database
 from bot.domain.journal import MessageObserved, WindowMoved
-from tests.adapters.storage.entries import NOW, put, read
+from tests.adapters.storage.entries import NOW, closing, opening, put, read
 from tests.adapters.storage.test_books import ELSEWHERE, whole, write
-from tests.adapters.storage.test_turn_rows import silent
+from tests.adapters.storage.test_turn_rows import asked, silent
 from tests.fakes import BOT, GROUP, said
 
 
@@ -48,3 +48,23 @@ def test_a_conversation_has_what_both_sides_said_with_verdicts_and_where_the_pro
     latest = read(database, chat, GROUP, 0)
     assert latest.next is not None
     assert "s1" not in {line.message_id for line in read(database, chat, GROUP, latest.next).lines}
+
+
+def test_rounds_are_those_that_the_prompt_repeats_and_no_more_than_some_are_counted(
+    batches: EntryBatches, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rounds() -> int:
+        found: int = read(database, chat, GROUP, 0).rounds
+        return found
+
+    write(batches, opening("open"))
+    assert rounds() == 0
+    for number, turn_id in enumerate("abcd"):
+        write(batches, *asked(turn_id, NOW + number))
+    unkept = opening("e", said("not kept", message_id="e"), at=NOW + 5)
+    write(batches, unkept, closing(unkept, keep=False), *asked("f", NOW, where=ELSEWHERE))
+    assert rounds() == 4
+    monkeypatch.setattr(module, "ROUNDS", 3)
+    assert rounds() == 3
+    write(batches, WindowMoved(GROUP, first_turn="c", summary="before"))
+    assert rounds() == 2

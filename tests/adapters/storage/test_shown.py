@@ -11,15 +11,18 @@ from sqlalchemy import event
 
 from adapters.storage import shown
 from adapters.storage.batches import EntryBatches
+from adapters.storage.chats import chat
 from adapters.storage.closed_days import LATE, add_up, midnight
 from adapters.storage.database import Database
-from adapters.storage.shown import SqlShown, costs
+from adapters.storage.shown import SqlShown, costs, ends
 from adapters.storage.turn_rows import rows
 from bot.domain.chat import Usage
 from bot.domain.journal import MemberNumbered, MessageObserved, UsageAdded
+from bot.domain.run import Stop
 from bot.domain.shown import CostSum, TurnQuery
 from tests.adapters.storage.entries import NOW, opening, read
 from tests.adapters.storage.test_books import ELSEWHERE, whole, write
+from tests.adapters.storage.test_turn_rows import asked
 from tests.fakes import GROUP, said
 
 
@@ -35,6 +38,8 @@ def test_no_page_walks_over_all_rows(batches: EntryBatches, database: Database) 
         for query in (TurnQuery(), TurnQuery(where=str(GROUP), turn=9, verdict=9), TurnQuery(outcome="failed")):
             rows(connection, query)
         shown._trace(connection, "t1")
+        shown.ends(connection, NOW)
+        chat(connection, GROUP, 0)
         plans = [
             (sql, str(step[3]))
             for sql, values in list(statements)
@@ -42,7 +47,7 @@ def test_no_page_walks_over_all_rows(batches: EntryBatches, database: Database) 
         ]
     # The latest turns and verdicts are read backwards until there are enough; runs in error are few.
     walks = {step for _, step in plans if step.startswith("SCAN")}
-    walks -= {"SCAN turns", "SCAN verdicts", "SCAN CONSTANT ROW", "SCAN runs USING INDEX runs_in_error"}
+    walks -= {"SCAN turns", "SCAN verdicts", "SCAN CONSTANT ROW", "SCAN few", "SCAN runs USING INDEX runs_in_error"}
     walks = {step for step in walks if "subquery" not in step}
     assert not walks
     first = [sql for sql, _ in statements[:2]]  # any turn, any verdict
@@ -82,6 +87,20 @@ def test_costs_of_closed_days_and_of_today_are_one_sum(batches: EntryBatches, da
     while batches.run(lambda connection: add_up(connection, now=today + LATE)):
         pass
     assert {by: told(by) for by in expected} == expected
+
+
+def test_runs_that_failed_are_counted_among_those_that_ended_of_the_turns_since_then(
+    batches: EntryBatches, database: Database
+) -> None:
+    day = 86_400
+    write(batches, opening("first", at=NOW - 20 * day))
+    assert read(database, ends, 0.0) == (0, 0)
+    write(batches, *asked("old", NOW - 9 * day, stop=Stop.FAILED, error="auth: no"), *asked("b", NOW))
+    write(batches, *asked("c", NOW + 1, stop=Stop.FAILED, error="auth: no"), opening("open", at=NOW + 2))
+    write(batches, *asked("d", NOW + 3, stop=Stop.STOPPED, error="who asked stopped it"))
+    assert read(database, ends, NOW - day) == (3, 1)
+    assert read(database, ends, NOW - 10 * day) == (4, 2)
+    assert read(database, ends, NOW + day) == (0, 0)
 
 
 async def test_a_reading_that_takes_too_long_is_broken_off(

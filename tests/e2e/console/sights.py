@@ -88,7 +88,13 @@ def fill(place: Place) -> None:
     journal.sums["day"] = tuple(CostSum(str(midnight(now, later=-n)), cost) for n in range(9))
     place.tools = [
         ToolState(
-            name="weather", about=WORDS, reason=WORDS, permission="allow", audience="owner", elsewhere=((7, "owner"),)
+            name="weather",
+            about=WORDS,
+            reason=WORDS,
+            permission="allow",
+            audience="owner",
+            elsewhere=((7, "owner"),),
+            quota=(5, 60.0),
         )
     ]
     place.personas = [PersonaState(key=key, name=WORDS, text=WORDS, chats=(str(GROUP),)) for key in ("", "k")]

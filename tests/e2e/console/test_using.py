@@ -10,7 +10,7 @@ import pytest
 from adapters.console import live
 from tests.adapters.console.visiting import Place
 from tests.bot.memory.test_newest import kept_silent
-from tests.e2e.console.sights import WORDS, logged_in, pages
+from tests.e2e.console.sights import SILENT, WORDS, logged_in, pages
 from tests.fakes import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -96,6 +96,27 @@ async def test_keys_go_through_the_rows_open_one_and_go_to_the_filter(browser: A
         await page.goto(f"http://{place.host}/turns")
         await page.keyboard.press("j")
         assert await page.evaluate("document.activeElement.tagName") == "BODY"
+
+
+async def test_the_link_of_a_row_is_copied_that_of_a_new_one_too(browser: Any, place: Place) -> None:
+    async with await logged_in(
+        browser, place, locale="en", permissions=["clipboard-read", "clipboard-write"]
+    ) as context:
+        page = await context.new_page()
+        await page.goto(f"http://{place.host}/turns")
+        copy = page.get_by_role("button", name="Copy the link of this turn")
+        await page.locator(".live:not(.off)").wait_for()
+        await copy.first.click()
+        await page.locator(".turns .copied").wait_for()
+        assert page.url.endswith("/turns")
+        assert await page.evaluate("navigator.clipboard.readText()") == f"http://{place.host}/turns/t1"
+        place.newest.see(kept_silent("copied"))
+        await page.get_by_role("button", name="1 new").click()
+        await page.locator(".turns .fresh").first.wait_for()
+        await page.evaluate("navigator.clipboard.writeText('')")
+        await copy.last.click()
+        await page.locator(".turns .copied").wait_for()
+        assert await page.evaluate("navigator.clipboard.readText()") == f"http://{place.host}{SILENT}"
 
 
 async def test_every_page_is_reached_on_a_phone_without_script(browser: Any, place: Place) -> None:
