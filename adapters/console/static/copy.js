@@ -18,9 +18,9 @@ if (navigator.clipboard) {
     }
     const words = button.textContent;
     button.classList.add("copied");
-    button.textContent = button.dataset.copy;
+    if (button.dataset.copy) button.textContent = button.dataset.copy; // that of a row has a sign
     setTimeout(() => {
-      button.textContent = words;
+      if (button.dataset.copy) button.textContent = words;
       button.classList.remove("copied");
     }, DONE);
   });

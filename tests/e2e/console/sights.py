@@ -37,6 +37,15 @@ WORDS = (
 )
 AT = "10001%3Agroup%3A4242"
 FILLED = {"id": "t1", "where": AT, "name": "console.css"}
+TOOL = ToolState(
+    name="weather",
+    about=WORDS,
+    reason=WORDS,
+    permission="allow",
+    audience="owner",
+    elsewhere=((7, "owner"),),
+    quota=(5, 60.0),
+)
 SILENT = "/silent/10001%3Agroup%3A77/-9"
 
 
@@ -86,17 +95,7 @@ def fill(place: Place) -> None:
     journal.sums |= {by: (CostSum(WORDS, cost), CostSum("x", UsageSum(1, unpriced=1))) for by in ("model", "asker")}
     journal.sums["conversation"] = (CostSum(str(GROUP), cost, WORDS),)
     journal.sums["day"] = tuple(CostSum(str(midnight(now, later=-n)), cost) for n in range(9))
-    place.tools = [
-        ToolState(
-            name="weather",
-            about=WORDS,
-            reason=WORDS,
-            permission="allow",
-            audience="owner",
-            elsewhere=((7, "owner"),),
-            quota=(5, 60.0),
-        )
-    ]
+    place.tools = [TOOL]
     place.personas = [PersonaState(key=key, name=WORDS, text=WORDS, chats=(str(GROUP),)) for key in ("", "k")]
     place.drafts = (WaitingDraft(7, GROUP, WORDS, WORDS, WORDS, now + 60, WORDS),)
     place.state = State(
