@@ -304,12 +304,12 @@ def _facts(question: MessageReceived, view: View) -> tuple[str, ...]:
     words, date = view.words, view.date(question.time)
     if not question.conversation.is_group:
         return date, words.private
-    name = place(question.group_name)
+    name = _place(question.group_name)
     here = words.here.format(name=name) if name else ""
     return date, here, words.roles.get(question.sender.role, "")
 
 
 @lru_cache(maxsize=1024)
-def place(name: str) -> str:
+def _place(name: str) -> str:
     """A group's name, the same in each of its questions."""
     return label(name, MAX_NAME)

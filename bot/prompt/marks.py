@@ -27,8 +27,7 @@ NAME = rf"[^\n()（）#＃:：\[\]【】]{{1,{render.MAX_NAME}}}?"
 NUMBERED = rf"(?P<sign>{HASH}|{OPEN})(?P<number>\d{{1,20}}){CLOSE}?"
 WHO = rf"(?P<name>{NAME})\s?{NUMBERED}"
 REPLY = r"(?:\s?↩[^\n:：「]{0,60}(?:「[^\n]{0,60}?」)?)?"
-_colon = rf"(?:{COLON}|(?<=\d){HASH}(?!\d))"  # who has learnt the sign writes it there, too
-LINE = re.compile(rf"\s{{0,2}}{MARK}(?P<at>@?){WHO}{REPLY}{MARK}\s?{_colon}{MARK}[^\S\n]*")
+LINE = re.compile(rf"\s{{0,2}}{MARK}(?P<at>@?){WHO}{REPLY}{MARK}\s?{COLON}{MARK}[^\S\n]*")
 LABELLED = re.compile(rf"\s*{MARK}(?P<name>[^\s:：]{{1,{render.MAX_NAME}}}){MARK}{COLON}")
 FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
 ANNOUNCED = re.compile(
@@ -74,7 +73,7 @@ _days = any_of(day for words in WORDINGS for day in words.weekdays)
 ROLES = tuple(role for words in WORDINGS for role in words.roles.values())
 BESIDE = re.compile(
     rf"(?:{_beside})[^\n]*|\[\d{{4}}-\d\d-\d\d (?:{_days})\]"
-    rf"|\d{{4}}-\d\d-\d\d (?:{_days})[^\n]*(?:{any_of(ROLES)})[\s，,。.)）\]】]{{0,2}}"
+    rf"|\d{{4}}-\d\d-\d\d (?:{_days})[^\n]*(?:{any_of(ROLES)})[^\n]{{0,2}}"
 )
 """Lines that are ours to their end: pictures, the moment (its heading may be gone), a date."""
 
@@ -142,6 +141,6 @@ SUSPECT = re.compile(
 )
 """One of these is in every frame of ours, but for our own name in front."""
 NARROW = str.maketrans("（）", "()")
-IMITATED = re.compile(r"\s*[(（\[［]\s*[A-Z]?[a-z]+(?: [a-z]+)?\s*[)）\]］]\s*")
+IMITATED = re.compile(r"\s*[(（\[［]\s*[a-z]+(?: [a-z]+)?\s*[)）\]］]\s*")
 """What small models make of a stand-in that they read: `(added)`, `[noted]`."""
 STAND_INS = frozenset({*notes.LEGACY, notes.ALL_SAID, NOTED})

@@ -9,12 +9,9 @@ from functools import cached_property
 from msgspec import Struct
 
 from bot.domain.chat import AssistantMessage, Message, UserMessage
-from bot.policy.circling import letters_of
 from bot.prompt import marks
 
-NUMBER = re.compile(rf"{marks.HASH}(\d+)(?P<more>{marks.HASH}\d+)?")
-"""A model that has learnt the sign writes it behind the number, too: `@小明#1#1`."""
-WORD = re.compile(r"\w+")
+NUMBER = re.compile(rf"{marks.HASH}(\d+)")
 ADDRESS = re.compile(r"://[^\s()（）「」，。]*$")
 
 
@@ -64,17 +61,6 @@ class People(Struct, frozen=True, dict=True):
             for line in one.text.splitlines()
         )
 
-    def is_shown(self, name: str, number: str = "") -> bool:
-        """Whether somebody of that name, folded, speaks in the prompt; cheaper than `names`."""
-        return bool(name) and any(f"{name}#{number}" in told for told in self._folded)
-
-    def has_shown(self, words: str) -> bool:
-        """Whether a line of the prompt is these words, whoever said them."""
-        longest = max(WORD.findall(words), key=len, default="").casefold()
-        if not longest or not any(longest in told for told in self._folded):
-            return False  # as nearly always: the lines need not be told apart
-        return letters_of(words) in self._lines
-
     def without_numbers(self, text: str) -> str:
         """The text without the numbers behind their names, but for those it mentions, `@小明#2`,
         and those in an address.
@@ -85,29 +71,11 @@ class People(Struct, frozen=True, dict=True):
             if ADDRESS.search(before):
                 return found[0]
             for name in self.called(found[1]):
-                if not before.endswith(name):
-                    continue
-                if not before.removesuffix(name).endswith("@"):
+                if before.endswith(name) and not before.removesuffix(name).endswith("@"):
                     return ""
-                return found[0].removesuffix(found["more"] or "")
             return found[0]
 
         return NUMBER.sub(number_of, text) if any(map(text.__contains__, marks.SIGNS)) else text
-
-    @cached_property
-    def _folded(self) -> tuple[str, ...]:
-        return tuple(one.text.casefold() for one in self.messages if isinstance(one, UserMessage))
-
-    @cached_property
-    def _lines(self) -> frozenset[str]:
-        return frozenset(
-            words
-            for one in self.messages
-            if isinstance(one, UserMessage)
-            for line in one.text.splitlines()
-            if (match := marks.LINE.match(line))
-            and (words := letters_of(marks.OUR_QUOTE.sub("", line[match.end() :], count=1)))
-        )
 
     @cached_property
     def _called(self) -> dict[str, set[str]]:

@@ -31,20 +31,10 @@ from bot.policy.authority import asker_of, highest, least
 from bot.policy.budget import NOTHING_SPENT
 from bot.policy.limits import Rung
 from bot.policy.wake import CALLED, Wake
-from bot.prompt.compose import (
-    NO_TALK,
-    Question,
-    facts,
-    moment,
-    place,
-    showing,
-    system_prompt,
-    transcript,
-)
+from bot.prompt.compose import NO_TALK, Question, facts, moment, showing, system_prompt, transcript
 from bot.prompt.frames import Frames
 from bot.prompt.people import People
 from bot.prompt.render import plain
-from bot.prompt.said_back import Shown
 from bot.prompt.summary import brought_in
 from bot.prompt.tidying import tidy
 from bot.prompt.view import View
@@ -227,10 +217,8 @@ class Preparation:
         summary = self._telling.summary(where)
         asker = replace(asker, read=brought_in(summary)) if summary else asker
         read = transcript(system, rounds, user, words=words, summary=summary, examples=who.examples)
-        before = 1 + len(who.examples)
-        people = People.of(read)
-        frames = Frames(who.names, number=where.platform_id, people=people)
-        shown = shown_to(question, people, view, before=before)
+        asked = plain(message.segments, view, self_id=message.self_id)
+        frames = Frames(who.names, number=where.platform_id, people=People.of(read))
         budget = self._thrift.budget(run_id, spent)
         speaker = TurnSpeaker(self._delivery, run_id, asker, where, frames, budget)
         speaker.question = message.message_id if message.has_identity else ""
@@ -242,7 +230,7 @@ class Preparation:
             asked=tuple(one.message_id for one in question.said if one.has_identity),
             ports=self._ports_of(message, speaker),
             heard=lambda: bool(speaker.said),
-            tidy=partial(tidy, frames, shown=shown, now=facts(message, view)),
+            tidy=partial(tidy, frames, question=asked, now=facts(message, view)),
             share=budget.share(),
             may_be_silent=wake.weak,
             model=who.model,
@@ -251,6 +239,7 @@ class Preparation:
             leaner=self._thrift.leaner,
             notices=words.notices,
         )
+        before = 1 + len(who.examples)
         return Turn(question, user, run, speaker, view, wake, recalled, sees=sees, before=before)
 
 
@@ -258,20 +247,6 @@ def is_alone(message: MessageReceived, user: UserMessage) -> bool:
     """Whether what was rendered has nobody's words but those of this question."""
     passes_on = any(isinstance(segment, Quote | Forward) for segment in message.segments)
     return user.sources == (message.message_id,) and not passes_on
-
-
-def shown_to(question: Question, people: People, view: View, *, before: int) -> Shown:
-    """What the prompt of a question shows, which is not to be said back."""
-    message = question.message
-    asked = [plain(one.segments, view, self_id=one.self_id) for one in question.said]
-    return Shown(
-        people,
-        view.words,
-        question=asked[-1],
-        asked="\n".join(asked),
-        group=place(message.group_name) if message.conversation.is_group else "",
-        before=before,
-    )
 
 
 def spent_by(waiting: WaitingTurn) -> Spent:

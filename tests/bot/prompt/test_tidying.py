@@ -5,19 +5,18 @@ import json
 import pytest
 
 from bot.domain.chat import AssistantMessage, ToolCall
-from bot.prompt.said_back import Shown
 from bot.prompt.tidying import tidy
 from tests.bot.prompt.test_frames import FRAMES
 
 
 def test_a_question_said_back_is_no_answer() -> None:
     message = AssistantMessage("北京明天的天气怎么样")
-    assert tidy(FRAMES, message, shown=Shown(question="北京明天的天气怎么样？")).text == ""
+    assert tidy(FRAMES, message, question="北京明天的天气怎么样？").text == ""
 
 
 def test_words_beside_a_call_may_be_the_question() -> None:
     message = AssistantMessage("北京明天的天气怎么样？", (ToolCall("1", "get_weather", "{}"),))
-    assert tidy(FRAMES, message, shown=Shown(question=message.text)) is message
+    assert tidy(FRAMES, message, question=message.text) is message
 
 
 def sending(messages: object, **more: object) -> AssistantMessage:
@@ -41,13 +40,6 @@ LEAK, CLEAN = {"type": "plain", "text": "小霜(10001): 好"}, {"text": "好", "
 def test_what_a_model_sends_is_cut_before_it_is_kept_in_every_form_the_tool_takes(given: object, left: object) -> None:
     tidied = tidy(FRAMES, sending(given, session="x"))
     assert json.loads(tidied.tool_calls[0].arguments) == {"messages": left, "session": "x"}
-
-
-def test_what_a_model_sends_does_not_say_its_prompt_back_either() -> None:
-    rules = sending([{"type": "plain", "text": "好的。前面不写名字、号码和标题，也不写别人的话。"}])
-    tidied = tidy(FRAMES, rules, shown=Shown(question="怎么做？", asked="怎么做？"))
-    assert json.loads(tidied.tool_calls[0].arguments) == {"messages": [{"type": "plain", "text": "好的。"}]}
-    assert tidy(FRAMES, rules) is rules
 
 
 @pytest.mark.parametrize(
