@@ -179,15 +179,16 @@ def _blank(connection: Connection, whose: _Whose) -> int:
 
 
 def _claim_turns(connection: Connection, user: int) -> None:
-    """Make the turns with `#2` in them, and not `#21`, theirs: by their number in each
-    conversation.
+    """Make the turns with `name#2` in them, and not `name#21`, theirs: by their number in each
+    conversation. An issue-#2 is nobody.
     """
     theirs = connection.execute(
         select(speakers.c.conversation, speakers.c.number).where(speakers.c.user_id == user)
     ).all()
+    name = _name_of(connection, user)
     claim = update(turns).where(turns.c.id == bindparam("of")).values(asker=user)
     for conversation, number in theirs:
-        named = re.compile(rf"#{number}(?!\d)")
+        named = re.compile(rf"(?:{name})#{number}(?!\d)")
         read = select(turns.c.id, turns.c.user, turns.c.round).where(
             turns.c.conversation == conversation,
             or_(turns.c.user.like(f"%#{number}%"), turns.c.round.like(f"%#{number}%")),
@@ -210,6 +211,18 @@ def _claim_turns(connection: Connection, user: int) -> None:
             ]
         if found:
             connection.execute(claim, found)
+
+
+def _name_of(connection: Connection, user: int) -> str:
+    """An expression for what stands before their number: a letter of whatever they were called
+    once, or the end of a name that is known.
+    """
+    called = select(messages.c.nickname, messages.c.card).where(messages.c.sender == user)
+    names = {name for row in connection.execute(called.distinct()) for name in row}
+    names.update(connection.scalars(select(speakers.c.name).where(speakers.c.user_id == user)))
+    stripped = (name.rstrip() for name in names if name.strip())
+    ends = {name[-2:] if name.endswith("-") else name[-1] for name in stripped}  # issue-#2
+    return "|".join([r"\w", *map(re.escape, sorted(ends))])
 
 
 def _erase_member(connection: Connection, user: int) -> None:

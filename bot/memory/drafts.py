@@ -175,14 +175,10 @@ class Drafts:
         return _unpacked(content)
 
     def forget(self) -> None:
-        """Somebody is forgotten: nothing that was said is in memory, or on the shelf. Which of
-        those that wait have lost their words, `sift` finds.
+        """Somebody is forgotten. Which of those that wait have lost their words, `sift` finds, and
+        puts their media away: others' drafts stay whole.
         """
         self._is_doubted = True
-        self._media.clear()
-        self._shelved.clear()
-        self._unshelved.clear()
-        self._news.set()
 
     async def sift(self, what: str) -> None:
         """Where somebody was forgotten, those whose words are in the journal no more wait no

@@ -49,3 +49,26 @@ def test_what_was_found_said_or_asked_of_them_leaves_a_turn_without_a_round(
     batches.close()
     forget_user(database, USER)
     assert [contains(database, f"{SECRET}-{number}.") for number in (5, 51, 3)] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "stays"),
+    [
+        ("小明", "小明#5: hi", False),
+        ("小明", "他以前叫大明#5 的", False),
+        ("~小明~", "~小明~#5: hi", False),
+        ("小明🐱", "↩小明🐱#5「hi」", False),
+        ("小明", "issue-#5 is closed", True),
+        ("小明", "see #5, or the colour #555", True),
+        ("a-", "a-#5: hi", False),
+        ("a-", "issue-#5 is closed", True),
+    ],
+)
+def test_a_number_without_a_name_before_it_is_nobodys(
+    batches: EntryBatches, database: Database, name: str, words: str, stays: bool
+) -> None:
+    batches.write(put(opening("t-1"), answered("t-1", f"{words} {SECRET}")))
+    batches.write(put(MemberNumbered(conversation=GROUP, number=5, user_id=USER, name=name)))
+    batches.close()
+    forget_user(database, USER)
+    assert contains(database, SECRET) is stays

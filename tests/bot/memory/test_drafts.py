@@ -83,7 +83,10 @@ async def test_media_are_at_hand_within_bounds_until_somebody_is_forgotten() -> 
     made.hold(ones[2], half)
     made.hold(ones[3], half)
     assert await made.held(1) == ()
+    await made.sift("forgotten")  # nobody was
+    assert await made.held(4) != ()
     made.forget()
+    await made.sift("forgotten")  # of none of them there is a turn
     assert await made.held(4) == ()
     await made.run()  # there is no shelf: at once
 
@@ -120,18 +123,6 @@ async def test_large_media_outlive_the_process_and_leave_with_their_drafts() -> 
         assert (await second.held(2), shelf.rounds) == ((), 4)
 
 
-async def test_nothing_stays_on_the_shelf_once_somebody_is_forgotten() -> None:
-    store, shelf = RecordingStore(), PaperShelf()
-    made = Drafts(store=store, choices=store, clock=ManualClock(), shelf=shelf)
-    await made.start()
-    async with asyncio.timeout(5), background(made.run()):
-        made.hold(made.add(GROUP, "t1")[0], picture(MAX_SOURCE + 1))
-        await until(lambda: bool(shelf.kept))
-        made.forget()
-        await until(lambda: not shelf.kept)
-        assert await made.held(1) == ()
-
-
 ELSEWHERE = Conversation(GROUP.platform_id, "group", 77)
 
 
@@ -156,6 +147,23 @@ class Forgetful(RecordingStore):
             if stored is None or self.hides_rows
             else {where: value for where, value in stored.items() if where not in self.without}
         )
+
+
+async def test_of_those_on_the_shelf_only_those_whose_words_are_forgotten_leave_it() -> None:
+    store, shelf, large = Forgetful(), PaperShelf(), picture(MAX_SOURCE + 1)
+    made = Drafts(store=store, choices=store, clock=ManualClock(), shelf=shelf)
+    await made.start()
+    async with asyncio.timeout(5), background(made.run()):
+        for turn in ("t1", "t2"):
+            one, entry = made.add(GROUP, turn)
+            store.put(entry)
+            made.hold(one, large)
+        await until(lambda: set(shelf.kept) == {"1-t1", "2-t2"})
+        store.turns = frozenset({"t2"})
+        made.forget()
+        await made.sift("forgotten")
+        await until(lambda: set(shelf.kept) == {"2-t2"})
+        assert (await made.held(1), await made.held(2)) == ((), large)
 
 
 async def test_those_whose_words_are_forgotten_wait_no_more_and_their_group_is_not_named_again() -> None:
