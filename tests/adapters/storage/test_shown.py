@@ -17,7 +17,7 @@ from adapters.storage.database import Database
 from adapters.storage.shown import SqlShown, costs, ends
 from adapters.storage.turn_rows import rows
 from bot.domain.chat import Usage
-from bot.domain.journal import MemberNumbered, MessageObserved, UsageAdded
+from bot.domain.journal import MemberNumbered, MessageObserved, RunSuspended, UsageAdded
 from bot.domain.run import Stop
 from bot.domain.shown import CostSum, TurnQuery
 from tests.adapters.storage.entries import NOW, opening, read
@@ -98,6 +98,7 @@ def test_runs_that_failed_are_counted_among_those_that_ended_of_the_turns_since_
     write(batches, *asked("old", NOW - 9 * day, stop=Stop.FAILED, error="auth: no"), *asked("b", NOW))
     write(batches, *asked("c", NOW + 1, stop=Stop.FAILED, error="auth: no"), opening("open", at=NOW + 2))
     write(batches, *asked("d", NOW + 3, stop=Stop.STOPPED, error="who asked stopped it"))
+    write(batches, opening("waits", at=NOW + 4), RunSuspended(turn_id="waits", state="{}", expires=NOW + 99))
     assert read(database, ends, NOW - day) == (3, 1)
     assert read(database, ends, NOW - 10 * day) == (4, 2)
     assert read(database, ends, NOW + day) == (0, 0)

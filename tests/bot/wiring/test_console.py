@@ -22,6 +22,14 @@ from tests.e2e.town import WIPE, open_town
 from tests.fakes import GROUP, words
 
 TOKEN = "0123456789abcdef0123456789abcdef"
+ROLL = """from bot.domain.tool import tool
+
+
+@tool(rate="5/60")
+def roll() -> str:
+    \"\"\"Roll a die.\"\"\"
+    return "4"
+"""
 
 
 async def test_without_a_token_nobody_listens_and_the_log_says_so(
@@ -39,8 +47,15 @@ async def test_with_one_a_link_lets_into_what_is_loaded_when_somebody_asks(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delitem(sys.modules, "adapters.console.site", raising=False)
+    (tools := tmp_path / "tools").mkdir()
+    (tools / "roll.py").write_text(ROLL)
     given = settings(
-        "http://127.0.0.1:9/v1", tmp_path, console_port=free_port(), console_token=SecretStr(TOKEN), log_level="DEBUG"
+        "http://127.0.0.1:9/v1",
+        tmp_path,
+        console_port=free_port(),
+        console_token=SecretStr(TOKEN),
+        log_level="DEBUG",
+        tools_dir=tools,
     )
     async with (
         open_service(given) as running,
@@ -54,7 +69,13 @@ async def test_with_one_a_link_lets_into_what_is_loaded_when_somebody_asks(
         assert answer.status == 303
         root = page.removesuffix("/login")
         session.cookie_jar.update_cookies({name: one.value for name, one in answer.cookies.items()}, URL(root))
-        for path, words in (("persona", "Frost"), ("tools", "get_weather"), ("chats", "<h1>"), ("approvals", "<h1>")):
+        for path, words in (
+            ("persona", "Frost"),
+            ("tools", "get_weather"),
+            ("tools", "at most 5 calls in 60 s"),
+            ("chats", "<h1>"),
+            ("approvals", "<h1>"),
+        ):
             async with session.get(f"{root}/{path}", headers={"Accept-Language": "en"}) as shown:
                 assert words in await shown.text(), path
         async with session.get(f"{root}/chats/10001:group:4242") as shown:
