@@ -100,6 +100,8 @@ def forgetting_of(
         live=on.live,
         put_off=asking.put_off,
         suspensions=answering.suspensions,
+        speakers=keeping.history.speakers,
+        postbox=on.postbox,
     )
     return Forgetting(
         journal.erasing,

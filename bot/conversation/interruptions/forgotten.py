@@ -1,7 +1,8 @@
 """Somebody, or a group, is forgotten: what was asked there and is not begun waits no more.
 
 Its turn would be opened after all was erased, and keep the words again. A turn that is begun goes
-on: the journal takes nothing more of it.
+on: the journal takes nothing more of it. One that waits for an owner's word and has read what they
+said would show it to the model again: it ends, and who asked is told to ask again.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from bot.conversation.tasks import Task, Work
 from bot.conversation.turns.live import LiveTurns
 from bot.conversation.turns.suspensions import Suspensions
 from bot.domain.events import Conversation, MessageReceived
+from bot.memory.speakers import Speakers
+from bot.policy.apologies import LOST, in_language, is_quoted
+from bot.speaking.postbox import Postbox
 
 
 class Forgotten:
@@ -27,7 +31,11 @@ class Forgotten:
         live: LiveTurns,
         put_off: PutOff,
         suspensions: Suspensions,
+        speakers: Speakers,
+        postbox: Postbox,
     ) -> None:
+        self._speakers = speakers
+        self._postbox = postbox
         self._lanes = lanes
         self._live = live
         self._put_off = put_off
@@ -44,9 +52,18 @@ class Forgotten:
             return is_there or 0 != message.sender.user_id == user
 
         self._suspensions.give_up(is_theirs)
+        if user:
+            self._give_up_readers(user)
         self._put_off.forget(is_theirs)
         for where in self._lanes.places:
             self._drop(where, is_theirs)
+
+    def _give_up_readers(self, user: int) -> None:
+        for question in self._suspensions.give_up_readers(
+            lambda where: self._speakers.known(where, user)
+        ):
+            quote = question.message_id if is_quoted(question) else ""
+            self._postbox.post(question.conversation, in_language(LOST, question), quote=quote)
 
     def _drop(self, where: Conversation, is_theirs: Callable[[MessageReceived], bool]) -> None:
         begun = [live.message for live in self._live.at(where) if live.turn is not None]

@@ -11,6 +11,7 @@ from bot.domain.chat import Completion, ModelRequest, UserMessage
 from bot.domain.events import Connected, Conversation
 from bot.domain.segments import Mention, Quote, Text
 from bot.policy.wake import Wake
+from bot.speaking.postbox import Postbox
 from tests.bot.hall import Hall, hall
 from tests.e2e.test_suspended_turns import ask_first
 from tests.fakes import BOT, GROUP, calls, said, words
@@ -20,7 +21,14 @@ ELSEWHERE = Conversation(BOT, "group", 4343)
 
 
 def forgotten(house: Hall) -> Forgotten:
-    return Forgotten(lanes=house.lanes, live=house.live, put_off=house.put_off, suspensions=house.suspensions)
+    return Forgotten(
+        lanes=house.lanes,
+        live=house.live,
+        put_off=house.put_off,
+        suspensions=house.suspensions,
+        speakers=house.history.speakers,
+        postbox=Postbox(outbox=house.outbox, history=house.history, clock=house.clock),
+    )
 
 
 @pytest.mark.parametrize(
