@@ -102,6 +102,7 @@ def forgetting_of(
         suspensions=answering.suspensions,
         speakers=keeping.history.speakers,
         postbox=on.postbox,
+        put_back=asking.questions.put_back,
     )
     return Forgetting(
         journal.erasing,

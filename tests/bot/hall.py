@@ -63,7 +63,7 @@ class Hall(House):
         ways = self.ground, asking, self.answering, self.commands
         stages = build_stages(*ways, petitions=petitions, rules=rules, owner=self.owner, steers=steers)
         self.seen, self.places, self.turnstile = asking.seen, asking.places, asking.turnstile
-        self.robots, self.put_off = asking.robots, asking.put_off
+        self.robots, self.put_off, self.questions = asking.robots, asking.put_off, asking.questions
         self.hearing = asking.hearing
         self.dispatcher, self.way, self.door = stages.dispatcher, stages.way, stages.door
         self.lane, self.live, self.goings_on = stages.lane, self.ground.live, stages.goings_on

@@ -33,7 +33,9 @@ class Forgotten:
         suspensions: Suspensions,
         speakers: Speakers,
         postbox: Postbox,
+        put_back: Callable[[Task], None],
     ) -> None:
+        self._put_back = put_back
         self._speakers = speakers
         self._postbox = postbox
         self._lanes = lanes
@@ -83,4 +85,4 @@ class Forgotten:
         self._lanes.revise(where, left_of)
         self._lanes.drop_current(where, is_changed)
         for task in rest:  # what was said since waits once more
-            self._lanes.put(where, task)
+            self._put_back(task)

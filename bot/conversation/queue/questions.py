@@ -84,6 +84,15 @@ class Questions:
         self.let_be(task, FULL)
         self._tell_of(task)
 
+    def put_back(self, task: Task) -> None:
+        """Its lane again, for one that had a place there: the oldest makes room, and is told."""
+        if self._lanes.finishing:
+            return
+        self._make_room(task.message.conversation)
+        if not self._lanes.put(task.message.conversation, task):
+            self.let_be(task, FULL)
+            self._tell_of(task)
+
     def _make_room(self, where: Conversation) -> None:
         """In a full lane the newest questions count: nobody waits any more for the oldest."""
         oldest = self._lanes.displace(where, lambda work: isinstance(work, Task))

@@ -28,6 +28,7 @@ def forgotten(house: Hall) -> Forgotten:
         suspensions=house.suspensions,
         speakers=house.history.speakers,
         postbox=Postbox(outbox=house.outbox, history=house.history, clock=house.clock),
+        put_back=house.questions.put_back,
     )
 
 
@@ -146,3 +147,36 @@ async def test_a_run_that_waits_for_a_word_and_what_is_put_off_wait_no_more() ->
         assert house.asked[-1] == "A1 不用管了：提问已经撤回或结束，没有做。"
         await house.take(Connected(self_id=BOT, time=0.0))
         assert len(house.model.requests) == 1
+
+
+@pytest.mark.parametrize("finishing", [False, True])
+async def test_what_waits_once_more_finds_a_place_in_a_full_lane_and_the_oldest_hears_of_it(finishing: bool) -> None:
+    looked, go_on = asyncio.Event(), asyncio.Event()
+
+    async def look(account: int, message_id: str) -> None:
+        looked.set()
+        await go_on.wait()
+
+    async with hall("here", "here") as house:
+        house.transport.get_message = look  # type: ignore[method-assign]  # one call of a fake waits
+        house.lanes.hold(GROUP)
+        now = house.clock.now()
+        before = said("say before", user=MING, message_id="1")
+        after = said((Mention(BOT), Quote("99"), Text("say after")), user=MING, message_id="2")
+        for later, line in enumerate((before, after)):
+            await house.dispatcher.handle(replace(line, time=now + later))
+        house.lanes.release(GROUP)
+        await looked.wait()
+        house.lanes._max_waiting = 2
+        for user in (11, 12):
+            await house.dispatcher.handle(said(f"say {user}", user=user, message_id=str(user)))
+        house.lanes.finishing = finishing
+        forgotten(house).forget(user=MING, said=now)
+        waiting = house.lanes._lanes[GROUP].waiting
+        assert [work.message.message_id for work in waiting if isinstance(work, Task)] == (
+            ["11", "12"] if finishing else ["12", "2"]
+        )
+        house.lanes.finishing = False
+        go_on.set()
+        await house.lanes.wait_idle()
+        assert house.transport.texts.count("here") == 2
