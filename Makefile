@@ -53,7 +53,7 @@ bench-compare: $(VENV)/.dev ## the same for the bot as it is here beside that of
 
 PIN := CUSTOM_COMPILE_COMMAND="make lock" $(PY) -m piptools compile --quiet --strip-extras --generate-hashes \
 	--allow-unsafe --no-emit-index-url --no-emit-trusted-host --no-emit-find-links
-EXTRAS := postgres otel
+EXTRAS := postgres broker otel
 
 lock: $(VENV)/.dev ## pin the versions of everything once more (ARGS=--upgrade for newer ones)
 	@$(PIN) $(ARGS) --output-file requirements.txt pyproject.toml >&2

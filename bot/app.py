@@ -21,8 +21,9 @@ from sqlalchemy import Connection
 
 from adapters.metrics.metrics import Metrics
 from adapters.metrics.ports import CountedSink
-from adapters.onebot.peers import Peers
-from adapters.onebot.transport import OneBotTransport
+from adapters.onebot.transport import AnyTransport
+from adapters.storage.claim import Taken
+from adapters.storage.lease import Lease
 from adapters.storage.store import SqlStore, open_store
 from bot.conversation.approval.deciders import Deciders, Say
 from bot.conversation.intake.gate import Gate
@@ -51,14 +52,14 @@ from bot.wiring.console import Link, Seen, open_console
 from bot.wiring.daily import telling_daily
 from bot.wiring.discovery import Discovered
 from bot.wiring.limits import build_meter, build_spending
+from bot.wiring.line import Connections, Durable, Line, build_line
 from bot.wiring.means import Means, open_means
-from bot.wiring.onebot import OneBotLine, build_line, open_onebot
 from bot.wiring.personas import PersonaFiles
 from bot.wiring.senses import build_senses
 from bot.wiring.service import Rooms, build_rooms
 from bot.wiring.tools import find_tools, following
 from bot.wiring.troubles import Troubles
-from bot.wiring.web import REASONS, open_web
+from bot.wiring.web import REASONS, open_standby_web, open_web
 from config.secrets import secrets_of
 from config.settings import Settings
 
@@ -66,6 +67,7 @@ T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
+STANDING_BY = 0.5  # seconds between two looks whether the journal is free
 LAST_ANSWERS = 1.0  # seconds that sends on the wire have for their answers, once no run goes on
 
 
@@ -89,8 +91,8 @@ class Service:
     """
 
     rooms: Rooms
-    transport: OneBotTransport
-    peers: Peers
+    transport: AnyTransport
+    peers: Connections
     journal: SqlStore
     metrics: Metrics
     port: int
@@ -177,19 +179,19 @@ async def open_service(
     mask = mask or Mask(secrets_of(settings))
     async with AsyncExitStack() as stack:
         stack.enter_context(troubles.logged_at_the_end())
+        found, lease = find_tools(settings), Lease() if settings.has_broker else None
         journal = await stack.enter_async_context(
-            open_journal(settings, clock=clock, trouble=troubles.tell, ousted=ousted)
+            open_journal(settings, lease, clock=clock, trouble=troubles.tell, ousted=ousted)
         )
-        found = find_tools(settings)
         metrics = Metrics(tools=found.names, reasons=REASONS, clock=clock)
         kept, books, newest = wrap(journal), journal.books, Newest()
         news = [newest] if settings.console_port or trying else []
         spending = build_spending(settings, kept, books, clock=clock, tell=troubles.tell)
         store = WitnessedStore(kept, [*witnesses(settings, metrics), *news, spending])
         meter = build_meter(store, spending, clock=clock, ids=ids, count=metrics.asked)
-        opening = means_of(settings, found, wrap, meter, clock, ids, troubles)
-        means = await stack.enter_async_context(opening)
-        line, watched = build_line(settings, ids=ids), following(settings, mask=mask, clock=clock)
+        opening_means = means_of(settings, found, wrap, meter, clock, ids, troubles)
+        means = await stack.enter_async_context(opening_means)
+        line = build_line(settings, lease, clock=clock, ids=ids, trouble=troubles.tell)
         rooms = build_rooms(
             settings,
             means,
@@ -197,14 +199,14 @@ async def open_service(
             transport=wrap(line.transport),
             store=store,
             deciders=Deciders(settings.bot_owners, terminal, settings.bot_language != "en"),
-            observers=[metrics, *stack.enter_context(watched)],
+            observers=[metrics, *stack.enter_context(following(settings, mask=mask, clock=clock))],
             senses=partial(build_senses, means, line.transport),
             spending=spending,
             mask=mask,
             clock=clock,
             ids=ids,
         )
-        working = at_work(settings, rooms, line, spending, metrics=metrics, ids=ids)
+        working = at_work(settings, rooms, line, spending, metrics=metrics, durable=store.commit)
         port = await stack.enter_async_context(working)
         await stack.enter_async_context(telling_daily(settings, rooms, journal, store, clock))
         seen = Seen(rooms, journal, line.peers, means, newest, clock, spending.own, trying)
@@ -240,11 +242,11 @@ def means_of(
 async def at_work(
     settings: Settings,
     rooms: Rooms,
-    line: OneBotLine,
+    line: Line,
     spending: Spending,
     *,
     metrics: Metrics,
-    ids: Ids,
+    durable: Durable,
 ) -> AsyncIterator[int]:
     """Everything at work while the block runs; the port listened on, 0 in forward mode.
 
@@ -261,7 +263,7 @@ async def at_work(
         rooms.commands.open(),
         rooms.on.lanes.open(rooms.stages.lane.do),
         open_web(settings, metrics=metrics, rooms=rooms, spending=spending, peers=line.peers),
-        open_onebot(settings, line, sink=sink, clock=clock, ids=ids) as port,
+        line.open(sink, durable) as port,
     ):
         await spending.start()
         await rooms.keeping.personas.start()
@@ -307,15 +309,20 @@ async def finishing(rooms: Rooms, troubles: Troubles, *, grace: float) -> AsyncI
             await rooms.on.outbox.finish(within=LAST_ANSWERS)
 
 
-def open_journal(
+@asynccontextmanager
+async def open_journal(
     settings: Settings,
+    lease: Lease | None,
     *,
     clock: Clock,
     trouble: Callable[[str], None],
     ousted: Callable[[ConfigError], None],
-) -> AbstractAsyncContextManager[SqlStore]:
-    """The journal that the settings name."""
-    return open_store(
+) -> AsyncIterator[SqlStore]:
+    """The journal that the settings name; with a `lease`, as soon as no other worker has it: until
+    then this one stands by. Raises ConfigError.
+    """
+    opening = partial(
+        open_store,
         settings.store_url.get_secret_value(),
         keep_days=settings.store_keep_days,
         keep_messages=settings.store_keep_messages,
@@ -323,7 +330,29 @@ def open_journal(
         trouble=trouble,
         migrate=migrate,
         ousted=ousted,
+        lease=lease,
     )
+    async with AsyncExitStack() as stack:
+        try:
+            journal = await stack.enter_async_context(opening())
+        except Taken as error:
+            if lease is None:
+                raise
+            async with open_standby_web(settings):
+                logger.info("standing by: %s", error.problems[0].what)
+                while (free := await _opened(stack, opening())) is None:
+                    await clock.sleep(STANDING_BY)
+            journal = free
+        yield journal
+
+
+async def _opened(
+    stack: AsyncExitStack, opening: AbstractAsyncContextManager[SqlStore]
+) -> SqlStore | None:
+    try:
+        return await stack.enter_async_context(opening)
+    except Taken:
+        return None
 
 
 def migrate(connection: Connection) -> None:

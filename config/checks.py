@@ -6,6 +6,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import assert_never
 from urllib.parse import urlsplit
@@ -46,9 +47,12 @@ def cross_check(
     already.
     """
     yield from _check_placeholders(given)
-    yield from _check_model(settings, service=service)
+    yield from _check_model(settings, service=service and not _is_gateway(settings))
+    if service and wrong.isdisjoint({"BOT_ROLE", "BROKER_URL", "STORE_URL"}):
+        yield from _check_cluster(settings)
     yield from _check_fallbacks(settings)
-    if service and wrong.isdisjoint({"ONEBOT_MODE", "ONEBOT_HOST"}):
+    has_sockets = not settings.has_broker or settings.bot_role != "worker"
+    if service and has_sockets and wrong.isdisjoint({"ONEBOT_MODE", "ONEBOT_HOST"}):
         yield from _check_onebot(settings)
     if service and wrong.isdisjoint({"BOT_OWNERS", "BOT_NEW_GROUP"}):
         yield from _check_owners(settings)
@@ -103,6 +107,30 @@ def _check_model(settings: Settings, *, service: bool) -> Iterator[Problem]:
     if (begun or settings.llm_base_url) and not settings.llm_model:
         yield Problem(
             "LLM_MODEL", "is not set", "Set the name of the model as its service spells it"
+        )
+
+
+def _is_gateway(settings: Settings) -> bool:
+    return settings.has_broker and settings.bot_role == "gateway"
+
+
+def _check_cluster(settings: Settings) -> Iterator[Problem]:
+    if not settings.has_broker:
+        if settings.bot_role != "all":
+            what = f"is not set, but BOT_ROLE={settings.bot_role} is a part of a cluster"
+            yield Problem("BROKER_URL", what, "Set the url of a RabbitMQ, or leave BOT_ROLE out")
+        return
+    if find_spec("aio_pika") is None:
+        what = "needs a library that is not installed"
+        yield Problem(
+            "BROKER_URL", what, "Install it: .venv/bin/pip install -r requirements-broker.txt"
+        )
+    store = settings.store_url.get_secret_value()
+    if not _is_gateway(settings) and not store.startswith("postgres"):
+        yield Problem(
+            "STORE_URL",
+            "is a file, but with BROKER_URL another worker has to be able to take over",
+            "Name a PostgreSQL database, as postgresql://user:password@host/database",
         )
 
 

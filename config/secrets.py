@@ -17,7 +17,13 @@ from config.sources import ALIASES
 PASSWORD = re.compile(r"://[^:/@]*:(?P<up_to_the_first>[^@]*)@(?:(?P<rest>.*)@)?")
 OWNED = re.compile(r"([1-9][0-9]{0,17}):(.+)")
 NEIGHBOURS = frozenset(
-    {"NAPCAT_WEBUI_TOKEN", "LLBOT_WEBUI_TOKEN", "LLBOT_AUTH_TOKEN", "GRAFANA_PASSWORD"}
+    {
+        "NAPCAT_WEBUI_TOKEN",
+        "LLBOT_WEBUI_TOKEN",
+        "LLBOT_AUTH_TOKEN",
+        "GRAFANA_PASSWORD",
+        "CLUSTER_PASSWORD",
+    }
 )
 """Secrets of the containers beside ours, which stand in the same .env."""
 

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, Sec
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from bot.domain.errors import ConfigError, Problem
-from config import tokens, values
+from config import broker, tokens, values
 from config.endpoints import Endpoint, fallbacks, in_order
 from config.hours import hours, time_of_day, zone
 from config.owners import Owners, owners
@@ -51,6 +51,14 @@ MediaSend = Literal["base64", "file"]
 MediaUrls = Literal["fetch", "pass"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 LogFormat = Literal["console", "json"]
+BotRole = Literal["all", "gateway", "worker"]
+Level = Annotated[
+    LogLevel, BeforeValidator(values.one_of("DEBUG", "INFO", "WARNING", "ERROR", warn="WARNING"))
+]
+ByTool = Annotated[dict[str, str], BeforeValidator(values.audiences)]
+Mirrors = Annotated[dict[str, str], BeforeValidator(values.mirrors)]
+SigningKey = Annotated[SecretStr, AfterValidator(values.ed25519_key)]
+History = Annotated[int, BeforeValidator(values.whole(500, values.MAX_CONTEXT))]
 
 
 class Settings(BaseSettings):
@@ -116,9 +124,7 @@ class Settings(BaseSettings):
     bot_day_tokens_user: Tokens = 0
     bot_day_tokens_group: Tokens = 0
     bot_day_tokens_all: Tokens = 0
-    bot_history_tokens: Annotated[int, BeforeValidator(values.whole(500, values.MAX_CONTEXT))] = (
-        12_000
-    )
+    bot_history_tokens: History = 12_000
     bot_send_rate: Annotated[float, BeforeValidator(values.number(0, 1000))] = 1.0
     bot_send_burst: Annotated[int, BeforeValidator(values.whole(0, 1000))] = 3
     bot_pace: Annotated[bool, BeforeValidator(values.switch)] = True
@@ -135,6 +141,10 @@ class Settings(BaseSettings):
     store_keep_days: Annotated[int, BeforeValidator(values.whole(0, 36_500))] = 90
     store_keep_messages: Annotated[int, BeforeValidator(values.whole(0, 10**12))] = 1_000_000
 
+    bot_role: Annotated[BotRole, BeforeValidator(values.one_of(*get_args(BotRole)))] = "all"
+    broker_url: Annotated[SecretStr, AfterValidator(broker.url)] = SecretStr("")
+    broker_partitions: Annotated[int, BeforeValidator(values.whole(1, 1024))] = 64
+
     web_host: Host = "127.0.0.1"
     web_port: Annotated[int, BeforeValidator(values.whole(0, 65535))] = 8080
 
@@ -146,15 +156,11 @@ class Settings(BaseSettings):
 
     tools_deny: Names = ()
     tools_approve: Names = ()
-    tools_audience: Annotated[dict[str, str], BeforeValidator(values.audiences)] = Field(
-        default_factory=dict
-    )
+    tools_audience: ByTool = Field(default_factory=dict)
     tools_group: Annotated[bool, BeforeValidator(values.switch)] = False
     tools_max_calls: Annotated[int, BeforeValidator(values.whole(1, 1000))] = 16
     tools_dir: FilePath | None = None
-    tools_mirrors: Annotated[dict[str, str], BeforeValidator(values.mirrors)] = Field(
-        default_factory=dict
-    )
+    tools_mirrors: Mirrors = Field(default_factory=dict)
 
     games_file: FilePath | None = None
     subagents_file: FilePath | None = None
@@ -165,19 +171,14 @@ class Settings(BaseSettings):
     qweather_key: Secret = SecretStr("")
     qweather_jwt_project: str = ""
     qweather_jwt_key_id: str = ""
-    qweather_jwt_private_key: Annotated[SecretStr, AfterValidator(values.ed25519_key)] = SecretStr(
-        ""
-    )
+    qweather_jwt_private_key: SigningKey = SecretStr("")
     amap_key: Secret = SecretStr("")
 
     media_dir: FilePath = Path("data/media")
     media_send: Annotated[MediaSend, BeforeValidator(values.one_of("base64", "file"))] = "base64"
     media_urls: Annotated[MediaUrls, BeforeValidator(values.one_of("fetch", "pass"))] = "fetch"
 
-    log_level: Annotated[
-        LogLevel,
-        BeforeValidator(values.one_of("DEBUG", "INFO", "WARNING", "ERROR", warn="WARNING")),
-    ] = "INFO"
+    log_level: Level = "INFO"
     log_format: Annotated[LogFormat, BeforeValidator(values.one_of("console", "json"))] = "console"
     log_content: Annotated[bool, BeforeValidator(values.switch)] = False
     log_runs: FilePath | None = None
@@ -197,6 +198,11 @@ class Settings(BaseSettings):
     def access_tokens(self) -> tokens.AccessTokens:
         """The tokens by which OneBot servers and the bot know each other."""
         return tokens.read_tokens(self.onebot_access_token.get_secret_value())
+
+    @property
+    def has_broker(self) -> bool:
+        """Whether sockets and journal may be in different processes."""
+        return bool(self.broker_url.get_secret_value())
 
     @property
     def main_model(self) -> Endpoint:

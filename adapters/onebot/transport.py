@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from adapters.onebot.acts import write_act, write_admission
-from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.fields import load
 from adapters.onebot.groups import read_groups, read_member
-from adapters.onebot.peers import Account, Peers
+from adapters.onebot.peers import Account
 from adapters.onebot.protocol import (
     NO_SUCH_ACTION,
+    ActionReply,
     read_answered_message,
     read_forward,
     read_history,
@@ -37,10 +37,39 @@ UNCHECKED = (
 )
 
 
-class OneBotTransport:
-    """Carries actions over the newest connection of the account they are for."""
+Callee = TypeVar("Callee")
+Callee_contra = TypeVar("Callee_contra", contravariant=True)
+Callee_co = TypeVar("Callee_co", covariant=True)
 
-    def __init__(self, *, peers: Peers, calls: OneBotCalls, pass_urls: bool = False) -> None:
+
+class Directory(Protocol[Callee_co]):
+    """Knows by which connection an account is called, here or at another process's."""
+
+    def caller(self, account: int) -> Callee_co:
+        """Whom to call. Raises NotConnected."""
+        ...
+
+    def server(self, account: int) -> str: ...
+
+    def accounts(self) -> tuple[Account, ...]: ...
+
+
+class Calls(Protocol[Callee_contra]):
+    """Puts calls, and waits for their answers."""
+
+    async def make(
+        self, callee: Callee_contra, action: str, params: Mapping[str, object], /
+    ) -> ActionReply:
+        """The server's answer. Raises NotConnected, ActionRefused, ActionUnanswered."""
+        ...
+
+
+class OneBotTransport(Generic[Callee]):
+    """Carries actions to the server of the account they are for."""
+
+    def __init__(
+        self, *, peers: Directory[Callee], calls: Calls[Callee], pass_urls: bool = False
+    ) -> None:
         """With `pass_urls` the servers may be given urls to fetch; they look at no address before
         they do.
         """
@@ -183,3 +212,7 @@ class OneBotTransport:
     def accounts(self) -> tuple[Account, ...]:
         """The accounts that can be asked to do something now, and whether they are online."""
         return self._peers.accounts()
+
+
+AnyTransport: TypeAlias = OneBotTransport[Any]
+"""Over connections of this process or of others."""

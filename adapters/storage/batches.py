@@ -118,14 +118,17 @@ class EntryBatches:
             self._connected()
             return
         driver = self._connected().connection
-        driver.cursor().execute("SELECT 1")
-        driver.rollback()
+        cursor = driver.cursor()
+        cursor.execute("SELECT 1")
+        self._database.fence(cursor)
+        driver.commit()
 
     def run(self, job: Callable[[Connection], T]) -> T:
         """Do something else in a transaction. Raises what the job or the database raises."""
         try:
             with self._connected().begin():
                 done = job(self._connected())
+                self._database.fence(self._connected().connection.cursor())
             self._database.note()
         except Exception as error:
             if fault(error) is not Blame.ENTRY:

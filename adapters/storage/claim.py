@@ -45,12 +45,12 @@ MEND = (
 )
 
 CLAIM = 0x46726F73  # "Fros": the class of our advisory locks; the schema is the object
-OBJECT = "hashtext(coalesce(current_schema(), ''))"
-TRY_LOCK = f"SELECT pg_try_advisory_lock(:claim, {OBJECT})"
+LOCK_OBJECT = "hashtext(coalesce(current_schema(), ''))"
+TRY_LOCK = f"SELECT pg_try_advisory_lock(:claim, {LOCK_OBJECT})"
 WHO_HAS_IT = f"""
     SELECT a.application_name FROM pg_locks l JOIN pg_stat_activity a USING (pid)
     WHERE l.locktype = 'advisory' AND l.granted AND l.classid = :claim
-    AND l.objid = {OBJECT}::oid AND l.objsubid = 2
+    AND l.objid = {LOCK_OBJECT}::oid AND l.objsubid = 2
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """  # noqa: S608  # no value of anybody's in it
 # The server asks whether we are still there, too: the lock of a machine that is gone is free within

@@ -11,15 +11,17 @@ import logging
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, select, text
+from sqlalchemy.exc import SQLAlchemyError
 
 from adapters.storage import claim, private
 from adapters.storage.ahead import SUFFIX
 from adapters.storage.damage import WHAT_TO_DO, look_at, missing
+from adapters.storage.lease import Lease
 from adapters.storage.tables import REVISIONS, metadata, versions
 from adapters.storage.url import SQLITE, VARIABLE, file_of, place_of, read_url
 from bot.domain.errors import ConfigError, Problem
@@ -55,8 +57,8 @@ class Database:
     """The database behind a STORE_URL. Raises ConfigError for one that cannot be used.
 
     `migrate` brings an older schema up to date, inside the connection's transaction. Who is the
-    `owner` of the journal claims it before anything else; `tell` gets what an owner is to know of a
-    journal whose last one was killed.
+    `owner` of the journal claims it before anything else, by a `lease` where there is one
+    (PostgreSQL); `tell` gets what an owner is to know of a journal whose last one was killed.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class Database:
         *,
         migrate: Migrate,
         owner: bool = False,
+        lease: Lease | None = None,
         tell: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.url = read_url(url)
@@ -75,6 +78,7 @@ class Database:
         self._migrate = migrate
         self._tell = tell
         self._is_owner = owner
+        self._lease = None if self.file is not None else lease
         self._claim = claim.FileClaim(self.file) if owner and self.file is not None else None
         self.was_killed = False  # whether the owner before this one did not end properly
         self._writing = _engine(self.url, begin="BEGIN IMMEDIATE", pool_size=1)
@@ -133,6 +137,15 @@ class Database:
         """Give the journal back, after a proper end: all of it is written, or told to be lost."""
         if self._claim is not None:
             self._claim.release(whole=self.ready)
+        if self._lease is not None and self.ready:
+            with suppress(SQLAlchemyError), self._writing.connect() as connection:
+                self._lease.give_back(connection)
+            self._writing.dispose()
+
+    def fence(self, cursor: Any) -> None:
+        """In a transaction, before its commit: raise Taken where another process has taken over."""
+        if self._lease is not None:
+            self._lease.renew(cursor, self.place)
 
     def note(self) -> None:
         """Something was written: note how far, for whoever comes after us if we are killed."""
@@ -215,7 +228,9 @@ class Database:
         with self.reading() as connection:
             current = _revision(connection) == REVISIONS[-1]
         with self._writing.connect() as connection, _waiting_for_long(connection):
-            if self._is_owner and not self.is_sqlite:
+            if self._lease is not None:
+                self._lease.take(connection, self.place)
+            elif self._is_owner and not self.is_sqlite:
                 claim.take_session(connection, self.place)
             if not current:
                 with connection.begin():
@@ -223,34 +238,35 @@ class Database:
                         connection.execute(
                             text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK}
                         )
-                    self._bring_up_to_date(connection)
+                    _bring_up_to_date(connection, self.file, self._migrate)
             if self.is_sqlite:
                 _write_ahead(connection.connection.driver_connection)
 
-    def _bring_up_to_date(self, connection: Connection) -> None:
-        # Once more: the other process may have done it while we waited.
-        match _revision(connection):
-            case None:
-                _refuse_a_stranger(connection)
-                metadata.create_all(connection)
-                versions.create(connection)
-                connection.execute(versions.insert(), {"version_num": REVISIONS[-1]})
-            case revision if revision == REVISIONS[-1]:
-                pass
-            case revision if revision in REVISIONS:
-                if self.file is not None:  # PostgreSQL has tools of its own for that
-                    _back_up(self.file, revision)
-                self._migrate(connection)
-            case revision:
-                what = (
-                    "is a database of a newer version of the bot"
-                    f" (its schema is {revision}, ours {REVISIONS[-1]})"
-                )
-                mend = (
-                    "Start that version, or name another database;"
-                    " before it migrated it made a copy named .bak-"
-                )
-                raise ConfigError(Problem(VARIABLE, what, mend))
+
+def _bring_up_to_date(connection: Connection, file: Path | None, migrate: Migrate) -> None:
+    # Once more: the other process may have done it while we waited.
+    match _revision(connection):
+        case None:
+            _refuse_a_stranger(connection)
+            metadata.create_all(connection)
+            versions.create(connection)
+            connection.execute(versions.insert(), {"version_num": REVISIONS[-1]})
+        case revision if revision == REVISIONS[-1]:
+            pass
+        case revision if revision in REVISIONS:
+            if file is not None:  # PostgreSQL has tools of its own for that
+                _back_up(file, revision)
+            migrate(connection)
+        case revision:
+            what = (
+                "is a database of a newer version of the bot"
+                f" (its schema is {revision}, ours {REVISIONS[-1]})"
+            )
+            mend = (
+                "Start that version, or name another database;"
+                " before it migrated it made a copy named .bak-"
+            )
+            raise ConfigError(Problem(VARIABLE, what, mend))
 
 
 def _back_up(file: Path, revision: str) -> None:

@@ -27,6 +27,7 @@ from adapters.storage.damage import WHAT_TO_DO, SelfCheck
 from adapters.storage.database import READERS, Database, Migrate
 from adapters.storage.erasing import SqlErasing
 from adapters.storage.failures import Blame, fault, words
+from adapters.storage.lease import RENEWALS, Lease
 from adapters.storage.memories import SqlMemories
 from adapters.storage.retention import Retention
 from adapters.storage.shown import SqlShown
@@ -219,12 +220,12 @@ class SqlStore:
                 logger.info("old rows could not be deleted this time: %s", words(error))
                 logger.debug("deleting failed", exc_info=True)
 
-    async def watch(self) -> None:
+    async def watch(self, every: float) -> None:
         """See now and then that the journal can be used and is still ours, also where nobody says
         anything.
         """
         while True:
-            await self._clock.sleep(WATCH)
+            await self._clock.sleep(every)
             self._writer.retry()
 
     async def _read(self, query: Callable[[Connection], T], nothing: T) -> T:
@@ -263,21 +264,23 @@ async def open_store(
     trouble: Callable[[str], None],
     migrate: Migrate,
     ousted: Callable[[Taken], None] = lambda _: None,
+    lease: Lease | None = None,
 ) -> AsyncIterator[SqlStore]:
     """The store behind a STORE_URL, while the block runs; at its end all that was put is written.
 
     A database that cannot be used just now is told to `trouble`, and the store works from memory
     until it can. Raises ConfigError for one that never can: a url that is none, a missing driver, a
     schema of a newer version, a journal that another process has (`Taken`; if that shows later,
-    `ousted` is called before it is raised). `migrate` is `adapters.storage.migrate.migrate`,
-    imported when it is called: Alembic is large and rarely needed.
+    `ousted` is called before it is raised). With a `lease` it is one of several that could have it
+    (PostgreSQL), and has it for as long as it renews that. `migrate` is that of
+    `adapters.storage.migrate`, imported when it is called: Alembic is large and rarely needed.
     """
     loop = asyncio.get_running_loop()
 
     def tell(text: str) -> None:  # called in a thread
         loop.call_soon_threadsafe(trouble, text)
 
-    database = Database(url, migrate=migrate, owner=True, tell=tell)
+    database = Database(url, migrate=migrate, owner=True, lease=lease, tell=tell)
     ahead = ahead_of(database.file)
     stamp = partial(_stamp, clock)
     batches = EntryBatches(database, stamp=stamp, ahead=ahead)
@@ -302,7 +305,7 @@ async def open_store(
                 await _begin_in_trouble(writer, reason, database)
             beside = (
                 store.tidy(Retention(keep_days, keep_messages)),
-                store.watch(),
+                store.watch(WATCH if lease is None else RENEWALS),
                 _check_itself(database, trouble, clock),
             )
             async with _at_work(writer, *beside):

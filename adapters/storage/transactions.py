@@ -70,6 +70,7 @@ class Transactions:
                     cursor, prepared.sql, [prepared.values(parameters) for _, parameters in group]
                 )
             if not self._database.is_sqlite:
+                self._database.fence(cursor)
                 cursor.execute("SELECT pg_current_xact_id()::text")
                 self._doubt = Doubt(cursor.fetchone()[0], len(batch))
             if held:

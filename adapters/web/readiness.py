@@ -83,11 +83,15 @@ class Attendance:
         *,
         stopping: Callable[[], bool] = lambda: False,
         refused: Callable[[], str] = str,
+        cut_off: Callable[[], str] = str,
     ) -> None:
-        """`refused` says who was refused last, and why; empty where nobody was."""
+        """`refused` says who was refused last, and why; empty where nobody was. So does `cut_off`
+        of what lies behind the sockets.
+        """
         self._accounts = accounts
         self._stopping = stopping
         self._refused = refused
+        self._cut_off = cut_off
         self._seen: dict[int, None] = {}
 
     def __call__(self) -> Readiness:
@@ -102,6 +106,8 @@ class Attendance:
         )
         if self._stopping():
             return Readiness(ready=False, reason=STOPPING, accounts=accounts)
+        if why := self._cut_off():
+            return Readiness(ready=False, reason=why, accounts=accounts)
         offline = [account for account, seen in there.items() if seen.state == "offline"]
         return Readiness(bool(there) and not offline, self._reason(offline, there), accounts)
 

@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -36,12 +36,15 @@ LINGER = 3.0
 """Seconds the end waits for threads; one that hangs, as in a look-up of a name, cannot be
 stopped.
 """
-LOUD = (
-    "websockets",
-    "httpx",
-    "httpcore",
-    "alembic",
-)  # log every connection, urls with their queries, every step
+LOUD = {
+    "websockets": logging.WARNING,
+    "httpx": logging.WARNING,
+    "httpcore": logging.WARNING,
+    "alembic": logging.WARNING,
+    "aiormq": logging.CRITICAL,
+    "aio_pika": logging.CRITICAL,
+}
+"""They log every connection, urls with their queries, every step, every error twice."""
 
 
 def configure(*, service: bool) -> Settings:
@@ -56,8 +59,8 @@ def configure(*, service: bool) -> Settings:
     if settings.tz and hasattr(time, "tzset"):  # .env alone may say it
         os.environ["TZ"] = settings.tz
         time.tzset()
-    for library in LOUD:
-        logging.getLogger(library).setLevel(logging.WARNING)
+    for library, level in LOUD.items():
+        logging.getLogger(library).setLevel(level)
     from adapters.logs.output import set_up_logs
 
     set_up_logs(
@@ -99,6 +102,9 @@ async def serve(settings: Settings, *, grace: float = GRACE) -> None:
     """The service, until it is asked to stop; SIGHUP lets it read its files and its journal once
     more.
     """
+    if settings.has_broker and settings.bot_role == "gateway":
+        await serve_gateway(settings)
+        return
     reload = asyncio.Event()
     if hasattr(signal, "SIGHUP"):
         on_signal(signal.SIGHUP, reload.set)
@@ -113,6 +119,7 @@ async def serve(settings: Settings, *, grace: float = GRACE) -> None:
     async with (
         exporting_spans(),
         control.open(),  # to its very end: whoever asked it to stop waits for that
+        gateway_beside(settings),
         open_service(settings, grace=grace, mask=mask_of(settings)) as service,
     ):
         desk = Desk(
@@ -124,16 +131,38 @@ async def serve(settings: Settings, *, grace: float = GRACE) -> None:
             stop=end_as_asked,
         )
         await control.listen(desk.commands)
-        where = (
-            f"listening on {settings.onebot_host}:{service.port}"
-            if service.port
-            else f"dialling {settings.onebot_url}"
-        )
+        where = "over the broker" if settings.has_broker else where_of(settings, service.port)
         relax_collector()
         logger.info("ready: %s, model %s", where, settings.llm_model)
         while await reload.wait():
             reload.clear()
             await service.reload()
+
+
+async def serve_gateway(settings: Settings) -> None:
+    """A gateway, until it is asked to stop."""
+    async with gateway_beside(settings):
+        await asyncio.Event().wait()
+
+
+@contextlib.asynccontextmanager
+async def gateway_beside(settings: Settings) -> AsyncIterator[None]:
+    """A gateway while the block runs, where this process is to be one; nothing else loads it."""
+    if not settings.has_broker or settings.bot_role == "worker":
+        yield
+        return
+    from bot.gateway import open_gateway
+
+    async with open_gateway(settings) as port:
+        logging.getLogger("bot").info("gateway: %s", where_of(settings, port))
+        yield
+
+
+def where_of(settings: Settings, port: int) -> str:
+    """Where OneBot servers come in, or which one is dialled; in forward mode there is no port."""
+    return (
+        f"listening on {settings.onebot_host}:{port}" if port else f"dialling {settings.onebot_url}"
+    )
 
 
 def end_as_asked() -> None:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from adapters.onebot.peers import Peers
 from adapters.storage.store import SqlStore
 from bot.commands.why import Explanations
 from bot.conversation.approval.register import DAYS
@@ -48,6 +47,7 @@ from bot.policy.tokens import estimate_text
 from bot.speaking.sends import Send
 from bot.wiring.commands import forgetting_of
 from bot.wiring.limits_shown import limits_shown
+from bot.wiring.line import Connections
 from bot.wiring.means import Means
 from bot.wiring.service import Rooms
 from bot.wiring.standing import waiting_of
@@ -81,7 +81,7 @@ class Seen:
 
     rooms: Rooms
     journal: SqlStore
-    peers: Peers
+    peers: Connections
     means: Means
     newest: Newest
     clock: Clock

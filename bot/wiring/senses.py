@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from adapters.media.texts import TextReader
 from adapters.media.voices import VoiceEar
-from adapters.onebot.transport import OneBotTransport
+from adapters.onebot.transport import AnyTransport
 from bot.conversation.context.describing import DescribedSight
 from bot.conversation.context.perception import LOOKING, Senses
 from bot.domain.ports import Clock, Ear, Sight, Store
@@ -18,7 +18,7 @@ DESCRIBING = 25.0  # seconds until all pictures of a question are described
 SensesOf: TypeAlias = Callable[[Store, Clock], Senses]
 
 
-def build_senses(means: Means, transport: OneBotTransport, store: Store, clock: Clock) -> Senses:
+def build_senses(means: Means, transport: AnyTransport, store: Store, clock: Clock) -> Senses:
     """The senses. Pictures go to the main model if it is known to see, else LLM_VISION_MODEL
     describes them, else nobody looks.
     """

@@ -8,12 +8,12 @@ from typing import Final
 
 from adapters.metrics.metrics import Metrics
 from adapters.metrics.vitals import Today, Vitals
-from adapters.onebot.peers import Peers
 from bot.conversation.intake import hush, restraint
 from bot.conversation.queue import questions, turnstile
 from bot.memory.spending import ALL, Spending
 from bot.policy.limits import NO_CAP, rung_of
 from bot.speaking.screening import Screen
+from bot.wiring.line import Connections
 from bot.wiring.service import Rooms
 from bot.wiring.standing import waiting_of
 from config.settings import Settings
@@ -34,9 +34,12 @@ REASONS: Final[Mapping[str, str]] = {
 """In a word, why a message is not answered."""
 
 
+STANDING_BY: Final = "standing by: another worker is at work"
+
+
 @asynccontextmanager
 async def open_web(
-    settings: Settings, *, metrics: Metrics, rooms: Rooms, spending: Spending, peers: Peers
+    settings: Settings, *, metrics: Metrics, rooms: Rooms, spending: Spending, peers: Connections
 ) -> AsyncIterator[None]:
     """Show whether the bot lives, can answer, and what it counts; not with WEB_PORT=0."""
 
@@ -70,7 +73,26 @@ async def open_web(
                 yield
 
 
-def vitals_of(rooms: Rooms, spending: Spending, peers: Peers) -> Vitals:
+@asynccontextmanager
+async def open_standby_web(settings: Settings) -> AsyncIterator[None]:
+    """The same for a worker that stands by: it lives, and is not ready."""
+    from adapters.web.readiness import Readiness
+    from adapters.web.server import WebServer
+
+    if not settings.web_port:
+        yield
+        return
+    async with WebServer(
+        host=settings.web_host,
+        port=settings.web_port,
+        ready=lambda: Readiness(ready=False, reason=STANDING_BY, accounts=()),
+        metrics=bytes,
+        required="web_port" in settings.model_fields_set,
+    ):
+        yield
+
+
+def vitals_of(rooms: Rooms, spending: Spending, peers: Connections) -> Vitals:
     """The figures of now."""
     online = [account.online is not False for account in peers.accounts()]
     lanes, screen = rooms.on.lanes, rooms.on.outbox.screened

@@ -23,6 +23,7 @@ def test_every_secret_of_the_settings_is_found() -> None:
         for name, field in Settings.model_fields.items()
         if field.annotation is SecretStr and name not in ("store_url", "qweather_jwt_private_key")
     }
+    planted["broker_url"] = SecretStr("amqp://planted:here@as")
     planted["console_totp"] = SecretStr("PLANTEDHERE" * 2 + "AAAA")
     planted["qweather_jwt_private_key"] = SecretStr(SIGNING_KEY)
     assert planted
@@ -94,10 +95,11 @@ def test_no_secret_is_ever_shown() -> None:
     fields = [name for name, field in Settings.model_fields.items() if field.annotation is SecretStr]
     assert fields == [
         *("llm_api_key", "onebot_access_token", "coder_api_key", "stt_api_key", "store_url"),
-        *("console_token", "console_totp"),
+        *("broker_url", "console_token", "console_totp"),
         *("qweather_key", "qweather_jwt_private_key", "amap_key"),
     ]
     given = dict.fromkeys(fields, TOKEN) | {"store_url": f"postgresql://bot:{TOKEN}@db/frost"}
+    given["broker_url"] = f"amqp://bot:{TOKEN}@queue/"
     given["console_totp"] = "A" * 32
     given["qweather_jwt_private_key"] = SIGNING_KEY
     settings = Settings.model_validate(given)

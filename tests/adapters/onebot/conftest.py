@@ -16,7 +16,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.peers import Peers
 from adapters.onebot.reverse_ws import ReverseServer
-from adapters.onebot.transport import OneBotTransport
+from adapters.onebot.transport import AnyTransport, OneBotTransport
 from bot.domain.events import Connected, Event
 
 PATIENCE = 5.0  # seconds any test waits for what must happen
@@ -106,7 +106,7 @@ class House:
     calls: OneBotCalls = field(default_factory=lambda: OneBotCalls(boot="boot"))
 
     @property
-    def transport(self) -> OneBotTransport:
+    def transport(self) -> AnyTransport:
         return OneBotTransport(peers=self.peers, calls=self.calls)
 
     def server(

@@ -202,7 +202,7 @@ async def test_a_connection_that_was_lost_is_had_again_with_the_lock_though_nobo
         assert await at.store.commit(heard(message_id="1"))
         with at.database.reading() as connection:
             who = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objid = :o"
-            mine = connection.scalar(text(f"SELECT {claim.OBJECT}::oid"))
+            mine = connection.scalar(text(f"SELECT {claim.LOCK_OBJECT}::oid"))
             connection.execute(text(who), {"o": mine}).all()
         await at.wait_told(2)
         assert at.told[1].startswith("The journal is written again")

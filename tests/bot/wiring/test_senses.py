@@ -13,7 +13,7 @@ from bot.models.meter import Meter
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.wiring.discovery import Discovered
 from bot.wiring.means import open_means
-from bot.wiring.onebot import build_line
+from bot.wiring.onebot import build_sockets
 from bot.wiring.senses import DESCRIBING, build_senses
 from config.settings import Settings
 from tests.fakes import RecordingStore
@@ -45,7 +45,7 @@ async def test_who_looks_and_who_listens_is_as_the_settings_have_it(
         ids=ids,
         tell=lambda _: None,
     ) as means:
-        line = build_line(settings, ids=ids)
+        line = build_sockets(settings, clock=clock, ids=ids)
         senses = build_senses(means, line.transport, RecordingStore(), clock)
     assert senses.looking == (DESCRIBING if sight is DescribedSight else LOOKING)
     assert (type(senses.sight), type(senses.ear), type(senses.reader)) == (sight, ear, TextReader)

@@ -1,0 +1,193 @@
+"""The gateways' side: events out, calls in, and which accounts are here."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable
+from typing import Final, NoReturn
+
+from aio_pika import DeliveryMode, Message
+from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage
+from msgspec.structs import replace
+
+from adapters.broker.link import Link, watch
+from adapters.broker.payloads import (
+    HEADER_VERSION,
+    VERSION,
+    Answer,
+    Call,
+    Presence,
+    pack,
+    unpack,
+)
+from adapters.broker.topology import Topology, declare, partition_of, queue_of
+from bot.domain import codec
+from bot.domain.events import Connected, Event, Heartbeat
+from bot.domain.ports import Clock
+
+BACKLOG: Final = 20_000  # events that wait here for a broker that is away
+BATCH: Final = 100  # events on their way at once
+CONFIRMED_WITHIN: Final = 10.0  # seconds
+PRESENCE_EVERY: Final = 1.0  # seconds, also where nothing changed
+LOOK: Final = 0.2  # seconds between two looks at the accounts
+
+logger = logging.getLogger(__name__)
+
+
+class Gateway:
+    """An `EventSink` that publishes, in order, and a desk that answers calls.
+
+    `calls` puts a call to an account's server, and raises nothing; `accounts` says who is here.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        link: Link,
+        partitions: int,
+        calls: Callable[[Call], Awaitable[Answer]],
+        accounts: Callable[[], Presence],
+        clock: Clock,
+    ) -> None:
+        self._name = name
+        self._link = link
+        self._partitions = partitions
+        self._calls = calls
+        self._accounts = accounts
+        self._clock = clock
+        self._waiting: deque[Event] = deque()
+        self._due, self._empty = asyncio.Event(), asyncio.Event()
+        self._empty.set()
+        self._epoch = 0
+        self._times: Counter[int] = Counter()
+        self.published = self.lost = 0
+
+    @property
+    def waiting(self) -> int:
+        """Events that the broker has not confirmed yet."""
+        return len(self._waiting)
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the broker takes what comes."""
+        return self._link.is_up
+
+    async def handle(self, event: Event) -> None:
+        """Take an event; one that finds 20,000 waiting is lost, and said so."""
+        if isinstance(event, Heartbeat):  # part of what is told of the account
+            return
+        if isinstance(event, Connected):  # so is this, also to workers that come later
+            self._times[event.self_id] += 1
+            return
+        if len(self._waiting) >= BACKLOG:
+            self.lost += 1
+            if self.lost == 1 or self.lost % 1000 == 0:
+                logger.error("%d events are lost: the broker takes none", self.lost)
+            return
+        self._waiting.append(event)
+        self._empty.clear()
+        self._due.set()
+
+    async def wait_published(self) -> None:
+        """Return once the broker has confirmed all that came."""
+        await self._empty.wait()
+
+    async def run(self) -> NoReturn:
+        """Work for ever. Raises ConfigError for a broker of another cluster."""
+        await self._link.keep(self._session)
+
+    async def _session(self, connection: AbstractConnection) -> None:
+        out = await connection.channel(on_return_raises=True)
+        back = await connection.channel()
+        topology = await declare(out, self._partitions)
+        desk = await back.declare_queue(self._name, exclusive=True, auto_delete=True)
+        async with asyncio.TaskGroup() as group:
+
+            async def called(message: AbstractIncomingMessage) -> None:
+                group.create_task(self._answer(back, message))
+
+            await desk.consume(called, no_ack=True)
+            group.create_task(watch(out))
+            group.create_task(watch(back))
+            group.create_task(self._tell_accounts(topology))
+            self._link.is_up = True
+            await self._publish_all(topology)
+
+    # --- events -----------------------------------------------------------------------------------
+
+    async def _publish_all(self, topology: Topology) -> NoReturn:
+        """Publish what waits, in order; what was not confirmed is published again on the next
+        connection: workers know an event that comes twice.
+        """
+        while True:
+            while not self._waiting:
+                self._empty.set()
+                self._due.clear()
+                await self._due.wait()
+            batch = [self._waiting[place] for place in range(min(BATCH, len(self._waiting)))]
+            async with asyncio.timeout(CONFIRMED_WITHIN), asyncio.TaskGroup() as group:
+                for event in batch:
+                    group.create_task(self._publish(topology, event))
+            for _ in batch:
+                self._waiting.popleft()
+            self.published += len(batch)
+
+    async def _publish(self, topology: Topology, event: Event) -> None:
+        message = self._message(pack(event), persistent=True)
+        queue = queue_of(partition_of(event, self._partitions))
+        await topology.events.publish(message, queue)
+
+    # --- accounts ---------------------------------------------------------------------------------
+
+    async def _tell_accounts(self, topology: Topology) -> NoReturn:
+        told, due = None, 0.0
+        while True:
+            now = self._clock.monotonic()
+            here = self._here()
+            if here != told or now >= due:
+                message = self._message(pack(here))
+                await topology.presence.publish(message, "", mandatory=False)
+                told, due = here, now + PRESENCE_EVERY
+            await self._clock.sleep(LOOK)
+
+    def _here(self) -> Presence:
+        here = self._accounts()
+        counted = tuple(replace(one, times=self._times[one.self_id]) for one in here.accounts)
+        return replace(here, gateway=self._name, accounts=counted)
+
+    # --- calls ------------------------------------------------------------------------------------
+
+    async def _answer(self, channel: AbstractChannel, message: AbstractIncomingMessage) -> None:
+        answer = await self._done(message)
+        if message.reply_to:
+            reply = self._message(pack(answer), correlation=message.correlation_id)
+            await channel.default_exchange.publish(reply, message.reply_to, mandatory=False)
+
+    async def _done(self, message: AbstractIncomingMessage) -> Answer:
+        try:
+            call: Call = unpack(Call, message.body, message.headers.get(HEADER_VERSION))
+        except codec.Unreadable as error:
+            logger.exception("a call cannot be read")
+            return Answer("not_connected", wording=str(error))
+        if call.epoch < self._epoch:
+            # Whoever took over has settled what this worker still believes to be its own.
+            logger.error("%s of an ousted worker is refused", call.action)
+            return Answer("not_connected", wording="another worker has taken over")
+        self._epoch = call.epoch
+        return await self._calls(call)
+
+    @staticmethod
+    def _message(
+        body: bytes, *, persistent: bool = False, correlation: str | None = None
+    ) -> Message:
+        mode = DeliveryMode.PERSISTENT if persistent else DeliveryMode.NOT_PERSISTENT
+        return Message(
+            body,
+            headers={HEADER_VERSION: VERSION},
+            content_type="application/json",
+            delivery_mode=mode,
+            correlation_id=correlation,
+        )

@@ -1,0 +1,94 @@
+"""A connection to the broker that is made again whenever it is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final, NoReturn
+
+import aio_pika
+from aio_pika.abc import AbstractChannel, AbstractConnection
+from aio_pika.exceptions import AMQPError
+
+from bot.domain.errors import BotError, ConfigError
+from bot.domain.ports import Clock
+
+CONNECT_WITHIN: Final = 5.0  # seconds
+HEARTBEAT: Final = 5  # seconds; a broker gives up on who misses two
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0  # seconds
+
+logger = logging.getLogger(__name__)
+
+Session = Callable[[AbstractConnection], Awaitable[None]]
+
+
+class Lost(BotError):
+    """The connection, or a channel on it, is closed."""
+
+
+class Link:
+    """Runs a session on each connection, one after the other. `url` is never shown."""
+
+    def __init__(self, url: str, *, clock: Clock, trouble: Callable[[str], None]) -> None:
+        """`trouble` is told when the broker cannot be reached, and when it can be again."""
+        self._url = url
+        self._clock = clock
+        self._trouble = trouble
+        self.is_up = False
+
+    async def keep(self, session: Session) -> NoReturn:
+        """For ever: connect, and run the session until the connection ends. Raises ConfigError."""
+        pause, told = FIRST_PAUSE, False
+        while True:
+            why = ""
+            try:
+                async with await aio_pika.connect(
+                    self._url, timeout=CONNECT_WITHIN, heartbeat=HEARTBEAT
+                ) as connection:
+                    if told:
+                        self._trouble("The broker can be reached again.")
+                    pause, told = FIRST_PAUSE, False
+                    await self._run(session, connection)
+            except* ConfigError as group:
+                raise _first(group) from None
+            except* (AMQPError, Lost, OSError, TimeoutError, asyncio.InvalidStateError) as group:
+                why = str(_first(group)) or type(_first(group)).__name__
+            finally:
+                self.is_up = False
+            _end_if_cancelled()
+            logger.warning("no connection with the broker: %s", why)
+            if not told:
+                told = True
+                self._trouble("The broker cannot be reached; what is to be sent over it waits.")
+            await self._clock.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _run(self, session: Session, connection: AbstractConnection) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_until_closed(connection, "the connection"))
+            await session(connection)
+
+
+def _end_if_cancelled() -> None:
+    """The library may tell a cancelled connecting as one that failed."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
+async def _until_closed(what: AbstractConnection | AbstractChannel, name: str) -> NoReturn:
+    await what.closed()
+    raise Lost(f"{name} was closed")
+
+
+async def watch(channel: AbstractChannel) -> NoReturn:
+    """Raise Lost once the broker has closed the channel."""
+    await _until_closed(channel, "a channel")
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    first: BaseException = group
+    while isinstance(first, BaseExceptionGroup):
+        first = first.exceptions[0]
+    return first

@@ -1,0 +1,79 @@
+"""The messages between gateways and workers: JSON, as `domain/codec` writes it, with a version.
+
+A field that is added has a default, so that both versions of a rolling upgrade read each other; a
+change that older readers would misunderstand raises VERSION, and they refuse it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from msgspec import Struct, field
+
+from bot.domain import codec
+from bot.domain.events import Event
+
+VERSION: Final = 1
+
+HEADER_VERSION: Final = "version"
+
+Outcome = Literal["answered", "not_connected", "refused", "unanswered"]
+
+
+class Call(Struct, frozen=True):
+    """An action of OneBot's for the server of this account; `epoch` is the lease of who asks."""
+
+    account: int
+    action: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    epoch: int = 0
+
+
+class Answer(Struct, frozen=True):
+    """The end of a call: what the server said, or that nothing was written (not_connected), that it
+    was refused before that, or that it was written and nobody answered; `wording` says why.
+    """
+
+    outcome: Outcome
+    ok: bool = False
+    retcode: int = 0
+    data: Any = None
+    wording: str = ""
+
+
+class There(Struct, frozen=True):
+    """An account that is connected to a gateway; `online` is None where its server never said.
+
+    `times` is how often it has come to this gateway: one that comes again has missed something.
+    """
+
+    self_id: int
+    online: bool | None = None
+    server: str = ""
+    times: int = 0
+
+
+class Presence(Struct, frozen=True):
+    """All accounts of a gateway, in order of arrival; who was `refused` last, how many came
+    again.
+    """
+
+    gateway: str
+    accounts: tuple[There, ...] = ()
+    refused: str = ""
+    reconnects: int = 0
+
+
+def pack(value: Event | Call | Answer | Presence) -> bytes:
+    """The body of a message."""
+    return codec.write(value).encode()
+
+
+def unpack(kind: Any, body: bytes, version: object) -> Any:
+    """The value in a body; `kind` is its type. Raises codec.Unreadable, also for one of a version
+    that only newer readers know.
+    """
+    if not isinstance(version, int) or not 1 <= version <= VERSION:
+        raise codec.Unreadable(f"it is of version {version!r}, this program reads up to {VERSION}")
+    return codec.read(kind, body)

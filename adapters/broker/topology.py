@@ -1,0 +1,85 @@
+"""The exchanges and queues there are, and which partition an event belongs to.
+
+An order that matters is one within a conversation: all of one is in one partition, a queue with one
+active consumer. Their number is fixed for a broker's life, else a conversation would be in two.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Final
+
+from aio_pika import ExchangeType
+from aio_pika.abc import AbstractChannel, AbstractExchange, AbstractQueue
+from aio_pika.exceptions import ChannelPreconditionFailed
+from msgspec import Struct
+from pamqp.common import FieldValue
+
+from bot.domain.errors import ConfigError, Problem
+from bot.domain.events import Event
+
+EVENTS: Final = "frost.events"
+PRESENCE: Final = "frost.presence"
+DEAD: Final = "frost.dead"
+NUMBER: Final = "frost.partitions"
+VARIABLE: Final = "BROKER_PARTITIONS"
+
+
+class Topology(Struct, frozen=True):
+    """The exchange of events, that of the gateways' accounts, and the queues of all partitions."""
+
+    events: AbstractExchange
+    presence: AbstractExchange
+    partitions: tuple[AbstractQueue, ...]
+
+
+def partition_of(event: Event, partitions: int) -> int:
+    """The partition of an event: that of its conversation, or of its account where it has none.
+
+    The same in every process and version: CRC-32 of `platform_id:message_type:session_id`.
+    """
+    place = getattr(event, "conversation", None) or event.self_id
+    return zlib.crc32(str(place).encode()) % partitions
+
+
+def queue_of(partition: int) -> str:
+    """The name of a partition's queue, which is its routing key as well."""
+    return f"{EVENTS}.{partition}"
+
+
+async def declare(channel: AbstractChannel, partitions: int) -> Topology:
+    """Make what is not there yet. Raises ConfigError where the broker has another number of
+    partitions, and aio-pika's errors.
+    """
+    await _agree(channel, partitions)
+    events = await channel.declare_exchange(EVENTS, ExchangeType.DIRECT, durable=True)
+    presence = await channel.declare_exchange(PRESENCE, ExchangeType.FANOUT, durable=True)
+    await channel.declare_queue(DEAD, durable=True, arguments={"x-queue-type": "quorum"})
+    arguments: dict[str, FieldValue] = {
+        "x-queue-type": "quorum",
+        "x-single-active-consumer": True,
+        "x-dead-letter-exchange": "",
+        "x-dead-letter-routing-key": DEAD,
+    }
+    queues = []
+    for number in range(partitions):
+        name = queue_of(number)
+        queue = await channel.declare_queue(name, durable=True, arguments=arguments)
+        await queue.bind(events, name)
+        queues.append(queue)
+    return Topology(events, presence, tuple(queues))
+
+
+async def _agree(channel: AbstractChannel, partitions: int) -> None:
+    """A queue that never holds anything has the number as its length: a broker declares no queue
+    anew with another one.
+    """
+    try:
+        await channel.declare_queue(NUMBER, durable=True, arguments={"x-max-length": partitions})
+    except ChannelPreconditionFailed:
+        what = f"is {partitions}, but the broker's events are in another number of partitions"
+        mend = (
+            "Set what it was; to change it, stop every gateway, let the workers empty the queues,"
+            f" stop them, and delete all queues named frost.* ({NUMBER} too)"
+        )
+        raise ConfigError(Problem(VARIABLE, what, mend)) from None

@@ -1,0 +1,92 @@
+"""Which gateway has which account, as far as a worker was told."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from adapters.broker.payloads import Presence, There
+from bot.domain.errors import NotConnected
+from bot.domain.ports import Clock
+
+GONE_AFTER: Final = 3.5  # seconds without a word: three were missed
+
+
+class Whereabouts:
+    """The accounts of all gateways; one that two of them name is where it came last."""
+
+    def __init__(self, *, clock: Clock) -> None:
+        self._clock = clock
+        self._told: dict[str, Presence] = {}
+        self._heard: dict[str, float] = {}
+        self._at: dict[int, str] = {}
+
+    def hear(self, presence: Presence) -> tuple[int, ...]:
+        """A gateway says who is there; the accounts that have come, or have come again."""
+        name = presence.gateway
+        before = {one.self_id: one.times for one in self._of(name)}
+        self._told[name], self._heard[name] = presence, self._clock.monotonic()
+        came = []
+        for there in presence.accounts:
+            account = there.self_id
+            if before.get(account) != there.times or account not in self._at:
+                self._at[account] = name
+                came.append(account)
+        for account in before.keys() - {there.self_id for there in presence.accounts}:
+            if self._at.get(account) == name:
+                self._move(account)
+        return tuple(came)
+
+    def gateway(self, account: int) -> str:
+        """Where to call this account. Raises NotConnected."""
+        self._tidy()
+        name = self._at.get(account)
+        if name is None:
+            raise NotConnected(f"no gateway has a connection of account {account}")
+        return name
+
+    def accounts(self) -> tuple[There, ...]:
+        """All that can be asked to do something now."""
+        self._tidy()
+        return tuple(
+            there
+            for name, presence in self._told.items()
+            for there in presence.accounts
+            if self._at.get(there.self_id) == name
+        )
+
+    def server(self, account: int) -> str:
+        """The name and version of its server, empty where it has not said them."""
+        return next((one.server for one in self.accounts() if one.self_id == account), "")
+
+    def forget(self, gateway: str) -> None:
+        """It is gone."""
+        self._told.pop(gateway, None)
+        self._heard.pop(gateway, None)
+        for account in [one for one, name in self._at.items() if name == gateway]:
+            self._move(account)
+
+    @property
+    def refused(self) -> str:
+        """Who was refused last at a gateway, and why."""
+        return next((told.refused for told in self._told.values() if told.refused), "")
+
+    @property
+    def reconnects(self) -> int:
+        """Connections of accounts that had one before, at the gateways there are."""
+        return sum(told.reconnects for told in self._told.values())
+
+    def _of(self, gateway: str) -> tuple[There, ...]:
+        told = self._told.get(gateway)
+        return told.accounts if told else ()
+
+    def _move(self, account: int) -> None:
+        """To another gateway that names it, if there is one."""
+        del self._at[account]
+        for name in self._told:
+            if any(there.self_id == account for there in self._of(name)):
+                self._at[account] = name
+
+    def _tidy(self) -> None:
+        late = self._clock.monotonic() - GONE_AFTER
+        for name in [name for name, heard in self._heard.items() if heard < late]:
+            self.forget(name)

@@ -1,0 +1,98 @@
+"""The other composition root: a gateway holds sockets and nothing else (BOT_ROLE=gateway).
+
+adapters/onebot --events--> adapters/broker -> RabbitMQ -> a worker (bot/app.py)
+                <--actions-                <-
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from adapters.broker.gateway import Gateway
+from adapters.onebot.peers import Peers
+from adapters.web.readiness import Attendance
+from adapters.web.server import WebServer
+from bot.domain.masking import for_the_log
+from bot.runtime.clock import RandomIds, SystemClock
+from bot.wiring.background import background
+from bot.wiring.broker import build_gateway
+from bot.wiring.onebot import build_sockets
+from config.settings import Settings
+
+LAST_EVENTS: Final = 5.0  # seconds at the end for what the broker has not confirmed
+
+logger = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def open_gateway(settings: Settings) -> AsyncIterator[int]:
+    """Hold sockets while the block runs; the port listened on, 0 in forward mode.
+
+    At the end the sockets close first, then what came over them is published, within 5 s. Raises
+    ConfigError, inside a group, for a port that is taken and for a broker of another cluster.
+    """
+    clock, ids = SystemClock(), RandomIds()
+    sockets = build_sockets(settings, clock=clock, ids=ids)
+    gateway = build_gateway(settings, sockets, clock=clock, ids=ids, trouble=_log)
+    async with background(gateway.run()):
+        try:
+            async with sockets.open(gateway) as port, _open_web(settings, gateway, sockets.peers):
+                yield port
+        finally:
+            await _publish_the_last(gateway)
+
+
+def _log(text: str) -> None:
+    logger.warning(for_the_log(text))
+
+
+async def _publish_the_last(gateway: Gateway) -> None:
+    try:
+        async with asyncio.timeout(LAST_EVENTS):
+            await gateway.wait_published()
+    except TimeoutError:
+        _log(f"{gateway.waiting} events are lost: the broker did not take them")
+
+
+@asynccontextmanager
+async def _open_web(settings: Settings, gateway: Gateway, peers: Peers) -> AsyncIterator[None]:
+    """/healthz, /readyz and /metrics of a gateway; those of a process that is a worker as well are
+    the worker's.
+    """
+    if settings.bot_role != "gateway" or not settings.web_port:
+        yield
+        return
+
+    def show() -> bytes:
+        from adapters.metrics.gateways import GatewayVitals, render_gateway
+
+        accounts = peers.accounts()
+        online = sum(account.online is not False for account in accounts)
+        vitals = GatewayVitals(
+            online=online,
+            offline=len(accounts) - online,
+            reconnects=peers.reconnects,
+            published=gateway.published,
+            waiting=gateway.waiting,
+            lost=gateway.lost,
+            is_up=gateway.is_up,
+        )
+        return render_gateway(vitals)
+
+    ready = Attendance(
+        peers.accounts,
+        refused=lambda: peers.refused,
+        cut_off=lambda: "" if gateway.is_up else "the broker cannot be reached",
+    )
+    async with WebServer(
+        host=settings.web_host,
+        port=settings.web_port,
+        ready=ready,
+        metrics=show,
+        required="web_port" in settings.model_fields_set,
+    ):
+        yield

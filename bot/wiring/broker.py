@@ -1,0 +1,143 @@
+"""The same line over a broker: what gateways do with their sockets, what workers do without."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from adapters.broker.gateway import Gateway
+from adapters.broker.link import Link
+from adapters.broker.payloads import Answer, Call, Presence, There
+from adapters.broker.whereabouts import Whereabouts
+from adapters.broker.worker import Worker
+from adapters.onebot.peers import Account
+from adapters.onebot.protocol import ActionReply
+from adapters.onebot.transport import OneBotTransport
+from adapters.storage.lease import Lease
+from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.domain.ports import Clock, EventSink, Ids
+from bot.wiring.background import background
+from bot.wiring.line import Durable
+from bot.wiring.onebot import Sockets
+from config.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class RemotePeers:
+    """The accounts of all gateways. Each is called by its number."""
+
+    where: Whereabouts
+
+    @property
+    def reconnects(self) -> int:
+        """Connections of accounts that had one before."""
+        return self.where.reconnects
+
+    @property
+    def refused(self) -> str:
+        """Who was refused last, and why."""
+        return self.where.refused
+
+    def caller(self, account: int) -> int:
+        """The account itself. Raises NotConnected where no gateway has it."""
+        self.where.gateway(account)
+        return account
+
+    def server(self, account: int) -> str:
+        """The name and version of its server."""
+        return self.where.server(account)
+
+    def accounts(self) -> tuple[Account, ...]:
+        """All that can be asked to do something now."""
+        return tuple(Account(one.self_id, one.online, one.server) for one in self.where.accounts())
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteCalls:
+    """Calls that a gateway makes for us."""
+
+    worker: Worker
+
+    async def make(self, account: int, action: str, params: Mapping[str, object], /) -> ActionReply:
+        """The server's answer. Raises NotConnected, ActionRefused, ActionUnanswered."""
+        answer = await self.worker.call(account, action, params)
+        match answer.outcome:
+            case "answered":
+                return ActionReply("", answer.ok, answer.retcode, answer.data, answer.wording)
+            case "not_connected":
+                raise NotConnected(answer.wording)
+            case "refused":
+                raise ActionRefused(action, retcode=answer.retcode, wording=answer.wording)
+            case "unanswered":
+                raise ActionUnanswered(answer.wording)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerLine:
+    """A `Line` without sockets."""
+
+    peers: RemotePeers
+    transport: OneBotTransport[int]
+    worker: Worker
+
+    @asynccontextmanager
+    async def open(self, sink: EventSink, durable: Durable) -> AsyncIterator[int]:
+        """Take events from the broker while the block runs; nothing is listened on."""
+        async with background(self.worker.run(sink, durable)):
+            yield 0
+
+
+def build_broker_line(
+    settings: Settings,
+    lease: Lease,
+    *,
+    clock: Clock,
+    ids: Ids,
+    trouble: Callable[[str], None],
+) -> BrokerLine:
+    """A worker's line, not open yet."""
+    where = Whereabouts(clock=clock)
+    worker = Worker(
+        link=Link(settings.broker_url.get_secret_value(), clock=clock, trouble=trouble),
+        partitions=settings.broker_partitions,
+        where=where,
+        epoch=lambda: lease.epoch,
+        clock=clock,
+        ids=ids,
+        trouble=trouble,
+    )
+    peers, pass_urls = RemotePeers(where), settings.media_urls == "pass"
+    transport = OneBotTransport(peers=peers, calls=RemoteCalls(worker), pass_urls=pass_urls)
+    return BrokerLine(peers, transport, worker)
+
+
+def build_gateway(
+    settings: Settings, sockets: Sockets, *, clock: Clock, ids: Ids, trouble: Callable[[str], None]
+) -> Gateway:
+    """What stands behind the sockets of a gateway."""
+
+    async def put(call: Call) -> Answer:
+        try:
+            peer = sockets.peers.caller(call.account)
+            reply = await sockets.calls.make(peer, call.action, call.params)
+        except NotConnected as error:
+            return Answer("not_connected", wording=str(error))
+        except ActionRefused as error:
+            return Answer("refused", retcode=error.retcode, wording=error.wording)
+        except ActionUnanswered as error:
+            return Answer("unanswered", wording=str(error))
+        return Answer("answered", reply.ok, reply.retcode, reply.data, reply.wording)
+
+    def accounts() -> Presence:
+        here = tuple(There(one.self_id, one.online, one.server) for one in sockets.peers.accounts())
+        return Presence("", here, sockets.peers.refused, sockets.peers.reconnects)
+
+    return Gateway(
+        f"frost.gateway.{ids.trace()}",
+        link=Link(settings.broker_url.get_secret_value(), clock=clock, trouble=trouble),
+        partitions=settings.broker_partitions,
+        calls=put,
+        accounts=accounts,
+        clock=clock,
+    )

@@ -1,0 +1,62 @@
+"""The line to QQ, whoever holds its sockets."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol, TypeAlias
+
+from adapters.onebot.peers import Account
+from adapters.onebot.transport import AnyTransport
+from adapters.storage.lease import Lease
+from bot.domain.ports import Clock, EventSink, Ids
+from bot.wiring.onebot import build_sockets
+from config.settings import Settings
+
+Durable: TypeAlias = Callable[[], Awaitable[bool]]
+"""Waits until all that was put into the journal is durable; False where nobody can promise it."""
+
+
+class Connections(Protocol):
+    """Who is connected, as the pages and commands show it."""
+
+    @property
+    def reconnects(self) -> int: ...
+
+    @property
+    def refused(self) -> str: ...
+
+    def accounts(self) -> tuple[Account, ...]: ...
+
+
+class Line(Protocol):
+    """The connections there are, and what goes over them."""
+
+    @property
+    def peers(self) -> Connections: ...
+
+    @property
+    def transport(self) -> AnyTransport: ...
+
+    def open(self, sink: EventSink, durable: Durable) -> AbstractAsyncContextManager[int]:
+        """Take events while the block runs; the port that is listened on, 0 where none is."""
+        ...
+
+
+def build_line(
+    settings: Settings,
+    lease: Lease | None,
+    *,
+    clock: Clock,
+    ids: Ids,
+    trouble: Callable[[str], None],
+) -> Line:
+    """A line that is not open yet: sockets of our own, or those of gateways behind a broker.
+
+    Gateways know the worker of now by the `lease` it has on the journal.
+    """
+    if lease is None:
+        return build_sockets(settings, clock=clock, ids=ids)
+    from bot.wiring.broker import build_broker_line  # an extra's library: not for everybody
+
+    return build_broker_line(settings, lease, clock=clock, ids=ids, trouble=trouble)

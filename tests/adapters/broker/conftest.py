@@ -1,0 +1,40 @@
+"""One real RabbitMQ for these tests, empty before each of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterator
+
+import aio_pika
+import pytest
+
+from adapters.broker.topology import DEAD, EVENTS, NUMBER, PRESENCE, queue_of
+from tests.rabbit import running, why_not
+
+PARTITIONS = 3
+
+
+@pytest.fixture(scope="session")
+def rabbit_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    if reason := why_not():
+        pytest.skip(reason)
+    if there := os.environ.get("FROST_TEST_BROKER"):
+        yield there
+        return
+    with running(tmp_path_factory.mktemp("rabbit") / "node") as rabbit:
+        yield rabbit.url
+
+
+@pytest.fixture
+async def broker(rabbit_url: str) -> AsyncIterator[str]:
+    await clear(rabbit_url)
+    yield rabbit_url
+    await clear(rabbit_url)
+
+
+async def clear(url: str) -> None:
+    async with await aio_pika.connect(url) as connection, connection.channel() as channel:
+        for queue in (NUMBER, DEAD, *map(queue_of, range(64))):
+            await channel.queue_delete(queue)
+        for exchange in (EVENTS, PRESENCE):
+            await channel.exchange_delete(exchange)

@@ -1,0 +1,111 @@
+"""A gateway and a worker over a real broker, and a ledger of what reached whom."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from adapters.broker.gateway import Gateway
+from adapters.broker.link import Link
+from adapters.broker.payloads import Answer, Call, Presence, There
+from adapters.broker.whereabouts import Whereabouts
+from adapters.broker.worker import Worker
+from bot.domain.events import Connected, Conversation, Event, MessageReceived, Sender
+from bot.domain.segments import Text
+from bot.runtime.clock import RandomIds, SystemClock
+from tests.adapters.broker.conftest import PARTITIONS
+from tests.fakes import until
+
+ACCOUNT = 10001
+PATIENCE = 20.0  # seconds
+
+
+def said(number: int, group: int = 4242) -> MessageReceived:
+    return MessageReceived(
+        self_id=ACCOUNT,
+        time=1.0,
+        conversation=Conversation(ACCOUNT, "group", group),
+        message_id=str(number),
+        sender=Sender(20001, "小明"),
+        segments=(Text(f"第{number}句"),),
+    )
+
+
+@dataclass
+class Sockets:
+    """The other end of a gateway: answers calls as it is told, and keeps them."""
+
+    here: Presence = field(default_factory=lambda: Presence("", (There(ACCOUNT, True, "NapCat"),)))
+    calls: list[Call] = field(default_factory=list)
+    answer: Answer = field(default_factory=lambda: Answer("answered", True, 0, {"message_id": 7}))
+    hold: asyncio.Event | None = None
+
+    async def put(self, call: Call) -> Answer:
+        self.calls.append(call)
+        if self.hold is not None:
+            await self.hold.wait()
+        return self.answer
+
+
+@dataclass
+class Desk:
+    """What a worker's events come to; `is_durable` is what its journal promises."""
+
+    events: list[Event] = field(default_factory=list)
+    is_durable: bool = True
+    promises: int = 0
+
+    async def handle(self, event: Event) -> None:
+        self.events.append(event)
+
+    async def durable(self) -> bool:
+        self.promises += 1
+        return self.is_durable
+
+    @property
+    def numbers(self) -> list[int]:
+        return [int(event.message_id) for event in self.events if isinstance(event, MessageReceived)]
+
+    @property
+    def came(self) -> list[int]:
+        return [event.self_id for event in self.events if isinstance(event, Connected)]
+
+
+@asynccontextmanager
+async def gateway_of(url: str, sockets: Sockets, name: str = "frost.gateway.a") -> AsyncIterator[Gateway]:
+    clock = SystemClock()
+    gateway = Gateway(
+        name,
+        link=Link(url, clock=clock, trouble=lambda _: None),
+        partitions=PARTITIONS,
+        calls=sockets.put,
+        accounts=lambda: sockets.here,
+        clock=clock,
+    )
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(gateway.run())
+        yield gateway
+        running.cancel()
+
+
+@asynccontextmanager
+async def worker_of(url: str, desk: Desk, *, epoch: int = 1, **more: Any) -> AsyncIterator[Worker]:
+    clock, told = SystemClock(), more.get("told", [])
+    where = Whereabouts(clock=clock)
+    worker = Worker(
+        link=Link(url, clock=clock, trouble=lambda _: None),
+        partitions=PARTITIONS,
+        where=where,
+        epoch=lambda: epoch,
+        clock=clock,
+        ids=RandomIds(),
+        trouble=told.append,
+    )
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(worker.run(desk, desk.durable))
+        await until(lambda: worker.is_up, seconds=PATIENCE)
+        yield worker
+        running.cancel()

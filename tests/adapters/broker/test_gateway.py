@@ -1,0 +1,89 @@
+"""A gateway publishes what it hears, in order, keeps it while the broker is away, and obeys one worker."""
+
+from __future__ import annotations
+
+import asyncio
+
+import aio_pika
+import pytest
+
+from adapters.broker import gateway as module
+from adapters.broker.payloads import Presence, There
+from adapters.broker.topology import queue_of
+from bot.domain.errors import NotConnected
+from bot.domain.events import Connected, Heartbeat
+from tests.adapters.broker.conftest import PARTITIONS
+from tests.adapters.broker.street import ACCOUNT, PATIENCE, Desk, Sockets, gateway_of, said, worker_of
+from tests.fakes import until
+
+
+async def waiting_in(url: str) -> int:
+    async with await aio_pika.connect(url) as connection:
+        channel = await connection.channel()
+        queues = [await channel.declare_queue(queue_of(number), passive=True) for number in range(PARTITIONS)]
+        return sum(queue.declaration_result.message_count or 0 for queue in queues)
+
+
+async def test_events_wait_in_the_broker_until_a_worker_comes_and_then_come_in_order(broker: str) -> None:
+    desk = Desk()
+    async with gateway_of(broker, Sockets()) as gateway:
+        for number in range(300):
+            await gateway.handle(said(number, group=number % 3))
+        async with asyncio.timeout(PATIENCE):
+            await gateway.wait_published()
+        assert (gateway.waiting, gateway.published, gateway.lost) == (0, 300, 0)
+    async with worker_of(broker, desk):
+        await until(lambda: len(desk.numbers) == 300, seconds=PATIENCE)
+    for group in range(3):
+        assert [number for number in desk.numbers if number % 3 == group] == list(range(group, 300, 3))
+
+
+async def test_what_an_account_does_is_told_of_it_and_no_event(broker: str) -> None:
+    desk, sockets = Desk(), Sockets()
+    async with gateway_of(broker, sockets) as gateway, worker_of(broker, desk):
+        await gateway.handle(Connected(self_id=ACCOUNT, time=1.0))
+        await gateway.handle(Heartbeat(self_id=ACCOUNT, time=1.0, online=True, interval=30.0))
+        await gateway.handle(said(1))
+        await until(lambda: desk.numbers == [1] and desk.came, seconds=PATIENCE)
+        assert gateway.published == 1
+        again = len(desk.came) + 1
+        await gateway.handle(Connected(self_id=ACCOUNT, time=2.0))
+        await until(lambda: len(desk.came) == again, seconds=PATIENCE)
+
+
+async def test_without_a_broker_events_wait_and_beyond_all_room_they_are_lost_and_counted(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "BACKLOG", 5)
+    async with gateway_of("amqp://127.0.0.1:1/", Sockets()) as gateway:
+        for number in range(8):
+            await gateway.handle(said(number))
+        assert (gateway.waiting, gateway.lost, gateway.is_up) == (5, 3, False)
+    assert "1 events are lost: the broker takes none" in caplog.text
+
+
+async def test_a_worker_that_was_replaced_is_obeyed_no_more(broker: str) -> None:
+    sockets = Sockets()
+    async with (
+        gateway_of(broker, sockets),
+        worker_of(broker, Desk(), epoch=1) as older,
+        worker_of(broker, Desk(), epoch=2) as newer,
+    ):
+        await until(lambda: older.knows(ACCOUNT) and newer.knows(ACCOUNT), seconds=PATIENCE)
+        assert (await older.call(ACCOUNT, "first", {})).outcome == "answered"
+        assert (await newer.call(ACCOUNT, "second", {})).outcome == "answered"
+        refused = await older.call(ACCOUNT, "third", {})
+        assert (refused.outcome, refused.wording) == ("not_connected", "another worker has taken over")
+        assert (await newer.call(ACCOUNT, "fourth", {})).ok
+    assert [call.action for call in sockets.calls] == ["first", "second", "fourth"]
+
+
+async def test_an_account_that_leaves_is_called_no_more(broker: str) -> None:
+    sockets = Sockets()
+    async with gateway_of(broker, sockets), worker_of(broker, Desk()) as worker:
+        await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
+        sockets.here = Presence("", (There(10002),))
+        await until(lambda: worker.knows(10002), seconds=PATIENCE)
+        with pytest.raises(NotConnected):
+            await worker.call(ACCOUNT, "send_msg", {})
+    assert sockets.calls == []

@@ -1,0 +1,64 @@
+"""A connection is made again whenever it is lost, and the operator hears of it once."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from aio_pika.abc import AbstractConnection
+
+from adapters.broker.link import Link
+from bot.domain.errors import ConfigError, Problem
+from bot.runtime.clock import SystemClock
+from tests.fakes import until
+from tests.rabbit import free_ports
+
+
+async def test_a_session_that_lost_its_connection_is_followed_by_another(broker: str) -> None:
+    told: list[str] = []
+    connections: list[AbstractConnection] = []
+
+    async def session(connection: AbstractConnection) -> None:
+        connections.append(connection)
+        await asyncio.Event().wait()
+
+    async with asyncio.TaskGroup() as group:
+        keeping = group.create_task(Link(broker, clock=SystemClock(), trouble=told.append).keep(session))
+        await until(lambda: len(connections) == 1)
+        await connections[0].close()
+        await until(lambda: len(connections) == 2)
+        keeping.cancel()
+    assert told == [
+        "The broker cannot be reached; what is to be sent over it waits.",
+        "The broker can be reached again.",
+    ]
+
+
+async def test_a_broker_that_is_not_there_is_told_once() -> None:
+    told: list[str] = []
+    tries: list[float] = []
+
+    class Clock(SystemClock):
+        async def sleep(self, seconds: float) -> None:
+            tries.append(seconds)
+            await super().sleep(0)
+
+    async def session(_: AbstractConnection) -> None:
+        raise AssertionError("nobody is there")
+
+    link = Link(f"amqp://127.0.0.1:{free_ports(1)[0]}/", clock=Clock(), trouble=told.append)
+    async with asyncio.TaskGroup() as group:
+        keeping = group.create_task(link.keep(session))
+        await until(lambda: len(tries) >= 7)
+        keeping.cancel()
+    assert told == ["The broker cannot be reached; what is to be sent over it waits."]
+    assert tries[:7] == [0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0]
+    assert not link.is_up
+
+
+async def test_a_problem_of_the_configuration_ends_it(broker: str) -> None:
+    async def session(_: AbstractConnection) -> None:
+        raise ConfigError(Problem("BROKER_PARTITIONS", "is wrong", "Mend it"))
+
+    with pytest.raises(ConfigError, match="Mend it"):
+        await Link(broker, clock=SystemClock(), trouble=lambda _: None).keep(session)

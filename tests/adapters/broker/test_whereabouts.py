@@ -1,0 +1,93 @@
+"""An account is called at the gateway where it came last."""
+
+from __future__ import annotations
+
+import pytest
+
+from adapters.broker.payloads import Presence, There
+from adapters.broker.whereabouts import GONE_AFTER, Whereabouts
+from bot.domain.errors import NotConnected
+from tests.fakes import ManualClock
+
+ONE, TWO = 10001, 10002
+
+
+def told(gateway: str, *accounts: int, times: int = 1) -> Presence:
+    return Presence(gateway, tuple(There(account, True, f"server of {gateway}", times) for account in accounts))
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def where(clock: ManualClock) -> Whereabouts:
+    return Whereabouts(clock=clock)
+
+
+def test_an_account_that_nobody_named_is_not_connected(where: Whereabouts) -> None:
+    with pytest.raises(NotConnected, match="10001"):
+        where.gateway(ONE)
+    assert where.accounts() == ()
+    assert not where.server(ONE)
+
+
+def test_an_account_comes_once_and_again_when_it_has_reconnected(where: Whereabouts) -> None:
+    assert where.hear(told("a", ONE)) == (ONE,)
+    assert where.hear(told("a", ONE)) == ()
+    assert where.hear(told("a", ONE, times=2)) == (ONE,)
+    assert where.hear(told("a", ONE, TWO, times=2)) == (TWO,)
+    assert (where.gateway(ONE), where.gateway(TWO)) == ("a", "a")
+
+
+def test_an_account_moves_and_the_gateway_it_left_has_it_no_more(where: Whereabouts) -> None:
+    where.hear(told("a", ONE))
+    assert where.hear(told("b", ONE)) == (ONE,)
+    assert where.hear(told("a", ONE)) == ()
+    assert where.gateway(ONE) == "b"
+    assert [one.server for one in where.accounts()] == ["server of b"]
+    assert where.server(ONE) == "server of b"
+    where.hear(told("a"))
+    assert where.gateway(ONE) == "b"
+
+
+def test_an_account_that_leaves_is_where_another_gateway_still_has_it(where: Whereabouts) -> None:
+    where.hear(told("a", ONE))
+    where.hear(told("b", ONE, TWO))
+    where.hear(told("b", TWO))
+    assert where.gateway(ONE) == "a"
+    where.hear(told("a"))
+    with pytest.raises(NotConnected):
+        where.gateway(ONE)
+    assert where.gateway(TWO) == "b"
+
+
+def test_a_gateway_that_says_nothing_any_more_is_gone(where: Whereabouts, clock: ManualClock) -> None:
+    where.hear(told("a", ONE))
+    clock.time += GONE_AFTER - 0.1
+    where.hear(told("b", TWO))
+    assert where.gateway(ONE) == "a"
+    clock.time += 0.2
+    with pytest.raises(NotConnected):
+        where.gateway(ONE)
+    assert [one.self_id for one in where.accounts()] == [TWO]
+    assert where.hear(told("a", ONE)) == (ONE,)
+
+
+def test_a_gateway_that_took_no_call_is_forgotten_at_once(where: Whereabouts) -> None:
+    where.hear(told("a", ONE))
+    where.hear(told("b", ONE))
+    where.forget("b")
+    assert where.gateway(ONE) == "a"
+    where.forget("never heard of")
+    where.forget("a")
+    with pytest.raises(NotConnected):
+        where.gateway(ONE)
+
+
+def test_what_all_gateways_say_is_put_together(where: Whereabouts) -> None:
+    assert (where.refused, where.reconnects) == ("", 0)
+    where.hear(Presence("a", reconnects=2))
+    where.hear(Presence("b", refused="10003: a wrong token", reconnects=3))
+    assert (where.refused, where.reconnects) == ("10003: a wrong token", 5)

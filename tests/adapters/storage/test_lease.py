@@ -1,0 +1,111 @@
+"""Of several that could write a journal one does; whoever was replaced writes nothing any more."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Connection, Engine, create_engine, text
+
+from adapters.storage import store as module
+from adapters.storage.claim import Taken
+from adapters.storage.lease import Lease
+from adapters.storage.url import read_url
+from tests.adapters.storage.conftest import opened
+from tests.adapters.storage.entries import heard
+from tests.fakes import until
+
+PLACE = "the journal"
+
+
+@pytest.fixture
+def engine(postgres: str) -> Iterator[Engine]:
+    engine = create_engine(read_url(postgres))
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def connection(engine: Engine) -> Iterator[Connection]:
+    with engine.connect() as connection:
+        yield connection
+
+
+def run_out(connection: Connection) -> None:
+    """The time of a lease passes."""
+    with connection.begin():
+        connection.execute(text("UPDATE leases SET until = clock_timestamp() - interval '1 second'"))
+
+
+def test_one_has_it_until_it_runs_out(engine: Engine, connection: Connection) -> None:
+    first, second = Lease(holder="1@a"), Lease(holder="2@b")
+    first.take(connection, PLACE)
+    first.take(connection, PLACE)  # still
+    with engine.connect() as other:
+        with pytest.raises(Taken, match=r"in use \(the journal\) by another process \(1@a\)"):
+            second.take(other, PLACE)
+        run_out(other)
+        first.take(connection, PLACE)  # nobody has taken it meanwhile
+        run_out(other)
+        second.take(other, PLACE)
+        assert (first.epoch, second.epoch) == (1, 2)
+        with pytest.raises(Taken, match="another process that took over"):
+            first.take(connection, PLACE)
+
+
+def test_it_is_given_back_at_once_and_only_by_who_has_it(engine: Engine, connection: Connection) -> None:
+    first, second, third = Lease(), Lease(), Lease()
+    third.give_back(connection)  # never had it: there is not even a table
+    first.take(connection, PLACE)
+    with engine.connect() as other:
+        first.give_back(connection)
+        second.take(other, PLACE)
+        first.give_back(connection)
+        with pytest.raises(Taken):
+            third.take(connection, PLACE)
+
+
+def test_a_bot_that_is_one_process_and_a_cluster_do_not_share_a_journal(engine: Engine, connection: Connection) -> None:
+    from adapters.storage.claim import take_session
+
+    Lease().take(connection, PLACE)
+    with engine.connect() as other, pytest.raises(Taken):
+        take_session(other, PLACE)
+
+
+async def test_a_store_whose_lease_was_taken_writes_nothing_and_says_so(postgres: str) -> None:
+    ousted: list[Taken] = []
+    with pytest.raises(BaseExceptionGroup) as ended:  # noqa: PT012  # the store ends with its block
+        async with opened(postgres, lease=Lease(), ousted=ousted.append) as at:
+            assert await at.store.commit(heard(message_id="1"))
+            with at.database.reading() as connection:
+                connection.execute(text("UPDATE leases SET epoch = epoch + 1"))
+                connection.commit()
+            assert not await at.store.commit(heard(message_id="2"))
+    assert [problem.name for problem in ousted[0].problems] == ["STORE_URL"]
+    assert isinstance(ended.value.exceptions[0], Taken)
+    engine = create_engine(read_url(postgres))
+    with engine.connect() as connection:
+        assert connection.scalars(text("SELECT message_id FROM messages")).all() == ["1"]
+    engine.dispose()
+
+
+async def test_a_store_renews_its_lease_where_nothing_is_written_and_leaves_it_at_its_end(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "RENEWALS", 0.01)
+    engine = create_engine(read_url(postgres), isolation_level="AUTOCOMMIT")
+    lasts = text("SELECT until > clock_timestamp() FROM leases")
+    with engine.connect() as connection:
+        async with opened(postgres, lease=Lease()):
+            run_out_now = text("UPDATE leases SET until = clock_timestamp() - interval '1 second'")
+            connection.execute(run_out_now)
+            await until(lambda: connection.scalar(lasts), seconds=10)
+            with pytest.raises(Taken):
+                async with opened(postgres, lease=Lease()):
+                    raise AssertionError("nobody else has it")
+        assert not connection.scalar(lasts)
+        async with opened(postgres, lease=Lease()) as next_one:
+            assert await asyncio.wait_for(next_one.store.commit(heard(message_id="3")), 10)
+    engine.dispose()

@@ -1,0 +1,94 @@
+"""A call of a worker ends at its own end as it ended at the gateway's."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+from pydantic import SecretStr
+
+from adapters.broker.payloads import Answer, Call, Presence, There
+from adapters.broker.whereabouts import Whereabouts
+from adapters.broker.worker import Worker as RealWorker
+from adapters.onebot.peers import Account
+from adapters.onebot.protocol import ActionReply
+from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.wiring.broker import RemoteCalls, RemotePeers, build_gateway
+from bot.wiring.onebot import build_sockets
+from config.settings import Settings
+from tests.fakes import CountingIds, ManualClock
+
+
+class Worker:
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+        self.calls: list[tuple[int, str, object]] = []
+
+    async def call(self, account: int, action: str, params: object) -> Answer:
+        self.calls.append((account, action, params))
+        return self.answer
+
+
+async def made(answer: Answer) -> ActionReply:
+    worker = Worker(answer)
+    calls = RemoteCalls(cast("RealWorker", worker))
+    reply = await calls.make(10001, "send_msg", {"a": 1})
+    assert worker.calls == [(10001, "send_msg", {"a": 1})]
+    return reply
+
+
+async def test_an_answer_is_the_server_s_own() -> None:
+    assert await made(Answer("answered", True, 0, {"message_id": 5})) == ActionReply("", True, 0, {"message_id": 5})
+    assert await made(Answer("answered", False, 1200, wording="被禁言")) == ActionReply("", False, 1200, None, "被禁言")
+
+
+async def test_every_other_end_is_the_error_that_it_was() -> None:
+    with pytest.raises(NotConnected, match="gone"):
+        await made(Answer("not_connected", wording="gone"))
+    with pytest.raises(ActionUnanswered, match="too slow"):
+        await made(Answer("unanswered", wording="too slow"))
+    with pytest.raises(ActionRefused, match="too large") as refused:
+        await made(Answer("refused", retcode=413, wording="too large"))
+    assert refused.value.retcode == 413
+
+
+def test_the_accounts_of_gateways_are_shown_as_our_own_would_be() -> None:
+    where = Whereabouts(clock=ManualClock())
+    where.hear(Presence("a", (There(10001, True, "NapCat", 2),), "10009: a wrong token", 4))
+    peers = RemotePeers(where)
+    assert peers.accounts() == (Account(10001, True, "NapCat"),)
+    assert (peers.caller(10001), peers.server(10001)) == (10001, "NapCat")
+    assert (peers.refused, peers.reconnects) == ("10009: a wrong token", 4)
+    with pytest.raises(NotConnected):
+        peers.caller(10002)
+
+
+@pytest.mark.parametrize(
+    ("raised", "answer"),
+    [
+        (None, Answer("answered", True, 0, {"message_id": 5}, "fine")),
+        (NotConnected("gone"), Answer("not_connected", wording="gone")),
+        (ActionUnanswered("too slow"), Answer("unanswered", wording="too slow")),
+        (ActionRefused("x", retcode=413, wording="large"), Answer("refused", retcode=413, wording="large")),
+    ],
+)
+async def test_a_gateway_tells_how_a_call_ended(
+    raised: Exception | None, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, ids = ManualClock(), CountingIds()
+    settings = Settings(broker_url=SecretStr("amqp://queue/"))
+    sockets = build_sockets(settings, clock=clock, ids=ids)
+    put = []
+
+    async def make(peer: object, action: str, params: object) -> ActionReply:
+        put.append((peer, action, params))
+        if raised is not None:
+            raise raised
+        return ActionReply("echo", True, 0, {"message_id": 5}, "fine")
+
+    monkeypatch.setattr(sockets.peers, "caller", lambda account: f"peer of {account}")
+    monkeypatch.setattr(sockets.calls, "make", make)
+    gateway = build_gateway(settings, sockets, clock=clock, ids=ids, trouble=lambda _: None)
+    assert await gateway._calls(Call(10001, "send_msg", {"a": 1})) == answer
+    assert put == [("peer of 10001", "send_msg", {"a": 1})]
+    assert gateway._here() == Presence(gateway._name)

@@ -1,0 +1,34 @@
+"""The line is sockets of our own, or those of gateways; who has no broker loads nothing of one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from pydantic import SecretStr
+
+from adapters.storage.lease import Lease
+from bot.wiring.broker import BrokerLine
+from bot.wiring.line import build_line
+from bot.wiring.onebot import Sockets
+from config.settings import Settings
+from tests.fakes import CountingIds, ManualClock
+
+
+def test_the_line_follows_the_lease() -> None:
+    told: list[str] = []
+    clock, ids = ManualClock(), CountingIds()
+    alone = build_line(Settings(), None, clock=clock, ids=ids, trouble=told.append)
+    assert isinstance(alone, Sockets)
+    settings = Settings(broker_url=SecretStr("amqp://queue/"))
+    many = build_line(settings, Lease(), clock=clock, ids=ids, trouble=told.append)
+    assert isinstance(many, BrokerLine)
+    assert (alone.peers.accounts(), many.peers.accounts()) == ((), ())
+    assert (many.peers.refused, many.peers.reconnects, many.peers.server(10001)) == ("", 0, "")
+    assert told == []
+
+
+def test_the_service_alone_loads_nothing_of_a_broker() -> None:
+    program = "import sys, bot.app, bot.cli.process; print([m for m in sys.modules if 'pika' in m or 'aiormq' in m])"
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=50)
+    assert told.stdout.strip() == "[]"

@@ -1,0 +1,243 @@
+"""A cluster of processes on a real RabbitMQ and a real PostgreSQL: who is killed, frozen or replaced answers nothing
+twice, and nothing is lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import create_engine, make_url, text
+
+from adapters.simulator.server import Simulator
+from adapters.storage.url import read_url
+from tests.e2e.test_signals import PATIENCE, ROOT, TOKEN, TWO, Bot, Gate, free_port, make_world, quoted
+from tests.rabbit import Rabbit, running, why_not
+from tests.torture.model import ScriptedModel
+
+POSTGRES = os.environ.get("FROST_TEST_POSTGRES", "")
+
+
+@pytest.fixture(scope="module")
+def rabbit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rabbit]:
+    if reason := why_not():
+        pytest.skip(reason)
+    with running(tmp_path_factory.mktemp("rabbit") / "node") as rabbit:
+        yield rabbit
+
+
+@pytest.fixture
+def store_url() -> Iterator[str]:
+    if not POSTGRES:
+        pytest.skip("FROST_TEST_POSTGRES names no server")
+    engine = create_engine(read_url(POSTGRES), isolation_level="AUTOCOMMIT")
+    name = f"cluster_{uuid4().hex[:12]}"
+    with engine.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    yield make_url(POSTGRES).set(database=name).render_as_string(hide_password=False)
+    with engine.connect() as connection:
+        connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+    engine.dispose()
+
+
+@dataclass
+class Cluster:
+    """Everything beside the bot's own processes, and how to start those."""
+
+    folder: Path
+    gate: Gate
+    model: ScriptedModel
+    simulator: Simulator
+    rabbit: Rabbit
+    store_url: str
+    onebot_port: int
+
+    @asynccontextmanager
+    async def part(self, role: str, **more: str) -> AsyncIterator[Bot]:
+        """A process of this role; it is killed at the end, if it lives."""
+        web = free_port()
+        environment = {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(ROOT),
+            "PYTHONUTF8": "1",
+            "BROKER_URL": self.rabbit.url,
+            "BROKER_PARTITIONS": "3",
+            "BOT_ROLE": role,
+            "ONEBOT_HOST": "127.0.0.1",
+            "ONEBOT_PORT": str(self.onebot_port),
+            "ONEBOT_ACCESS_TOKEN": TOKEN,
+            "WEB_PORT": str(web),
+        }
+        if role != "gateway":
+            environment |= {
+                "LLM_BASE_URL": self.model.base_url,
+                "LLM_MODEL": "scripted",
+                "STORE_URL": self.store_url,
+                "BOT_STEER": "0",
+                "BOT_DEBOUNCE": "0",
+                "BOT_PACE": "0",
+            }
+        folder = self.folder / uuid4().hex
+        folder.mkdir()
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "bot", "run"),
+            cwd=folder,
+            env=environment | more,
+            stdin=asyncio.subprocess.DEVNULL,
+            stderr=PIPE,
+        )
+        try:
+            yield Bot(process, web)
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.communicate()
+
+    @asynccontextmanager
+    async def gateway(self) -> AsyncIterator[Bot]:
+        async with self.part("gateway") as bot:
+            await bot.until("gateway: listening")
+            await self.simulator.wait_connected(timeout=PATIENCE)
+            yield bot
+
+    @asynccontextmanager
+    async def worker(self) -> AsyncIterator[Bot]:
+        async with self.part("worker") as bot:
+            await bot.until("ready: over the broker")
+            await bot.until_figure('frostagent_accounts{online="true"}', 1)
+            yield bot
+
+    def answers(self) -> list[tuple[str, str]]:
+        return sorted((message.text, quoted(message)) for message in self.simulator.delivered)
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path, rabbit: Rabbit, store_url: str) -> AsyncIterator[Cluster]:
+    gate, port = Gate(), free_port()
+    async with ScriptedModel(gate.hold) as model, Simulator(make_world(), reconnect=0.05) as simulator:
+        simulator.dial(f"ws://127.0.0.1:{port}/", token=TOKEN)
+        yield Cluster(tmp_path, gate, model, simulator, rabbit, store_url, port)
+
+
+async def test_a_question_goes_by_a_gateway_to_a_worker_and_its_answer_back(cluster: Cluster) -> None:
+    simulator = cluster.simulator
+    cluster.gate.opened.set()
+    async with cluster.gateway() as gateway, cluster.worker() as worker:
+        first = await simulator.say("@bot plain#q1")
+        second = await simulator.say("@bot tool#q2", group_id=TWO)
+        await simulator.wait_delivered(3, timeout=PATIENCE)
+        assert (await gateway.get("/readyz"))[0] == 200
+        await gateway.until_figure("frostagent_gateway_waiting", 0)
+        await gateway.until_figure("frostagent_broker_up", 1)
+        for part in (worker, gateway):
+            part.send(signal.SIGTERM)
+            assert await part.end() == 0
+    assert cluster.answers() == [("A:q1", str(first)), ("F:q2", str(second)), ("S:q2", "")]
+    assert not cluster.model.invalid
+
+
+async def test_one_process_may_be_gateway_and_worker(cluster: Cluster) -> None:
+    cluster.gate.opened.set()
+    async with cluster.part("all") as bot:
+        await bot.until("ready: over the broker")
+        await bot.until_figure('frostagent_accounts{online="true"}', 1)
+        asked = await cluster.simulator.say("@bot plain#q1")
+        await cluster.simulator.wait_delivered(1, timeout=PATIENCE)
+        bot.send(signal.SIGTERM)
+        assert await bot.end() == 0
+    assert cluster.answers() == [("A:q1", str(asked))]
+
+
+async def test_a_worker_that_is_killed_is_replaced_and_its_question_answered_once(cluster: Cluster) -> None:
+    simulator, gate = cluster.simulator, cluster.gate
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(cluster.gateway())
+        working = await stack.enter_async_context(cluster.worker())
+        waiting = await stack.enter_async_context(cluster.part("worker"))
+        await waiting.until("standing by: the journal is in use")
+        assert (await waiting.get("/healthz"))[0] == 200
+        status, why = await waiting.get("/readyz")
+        assert (status, "standing by: another worker is at work" in why) == (503, True)
+        first = await simulator.say("@bot plain#q1")
+        await gate.began.wait()
+        working.process.kill()
+        second = await simulator.say("@bot plain#q2", group_id=TWO)
+        gate.opened.set()
+        await waiting.until("ready: over the broker")
+        await simulator.wait_delivered(2, timeout=PATIENCE)
+        waiting.send(signal.SIGTERM)
+        assert await waiting.end() == 0
+    assert cluster.answers() == [("A:q1", str(first)), ("A:q2", str(second))]
+
+
+async def test_a_worker_that_was_frozen_past_its_lease_says_nothing_any_more(cluster: Cluster) -> None:
+    simulator, gate = cluster.simulator, cluster.gate
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(cluster.gateway())
+        frozen = await stack.enter_async_context(cluster.worker())
+        waiting = await stack.enter_async_context(cluster.part("worker"))
+        await waiting.until("standing by: ")
+        asked = await simulator.say("@bot plain#q1")
+        await gate.began.wait()
+        frozen.send(signal.SIGSTOP)
+        await waiting.until("ready: over the broker")
+        gate.opened.set()
+        await simulator.wait_delivered(1, timeout=PATIENCE)
+        frozen.send(signal.SIGCONT)
+        await frozen.until("this process ends at once: STORE_URL: the journal is in use")
+        assert await frozen.end() == 2
+        later = await simulator.say("@bot plain#q2")
+        await simulator.wait_delivered(2, timeout=PATIENCE)
+        waiting.send(signal.SIGTERM)
+        assert await waiting.end() == 0
+    assert cluster.answers() == [("A:q1", str(asked)), ("A:q2", str(later))]
+
+
+async def test_events_that_come_while_no_worker_is_there_wait_in_the_broker(cluster: Cluster) -> None:
+    simulator = cluster.simulator
+    cluster.gate.opened.set()
+    async with cluster.gateway() as gateway:
+        first = await simulator.say("@bot plain#q1", group_id=TWO)
+        second = await simulator.say("@bot plain#q2")
+        await gateway.until_figure("frostagent_gateway_waiting", 0)
+        gateway.process.kill()
+        await gateway.process.wait()
+        async with cluster.gateway(), cluster.worker():
+            await simulator.wait_delivered(2, timeout=PATIENCE)
+            late = await simulator.say("@bot plain#q3")
+            await simulator.wait_delivered(3, timeout=PATIENCE)
+    assert cluster.answers() == [("A:q1", str(first)), ("A:q2", str(second)), ("A:q3", str(late))]
+
+
+async def test_a_broker_that_is_killed_loses_nothing(cluster: Cluster) -> None:
+    simulator = cluster.simulator
+    cluster.gate.opened.set()
+    async with cluster.gateway() as gateway, cluster.worker() as worker:
+        first = await simulator.say("@bot plain#q1")
+        await simulator.wait_delivered(1, timeout=PATIENCE)
+        cluster.rabbit.kill()
+        await gateway.until("The broker cannot be reached")
+        assert (await gateway.get("/readyz"))[0] == 503
+        second = await simulator.say("@bot plain#q2")
+        await gateway.until_figure("frostagent_gateway_waiting", 1)
+        await asyncio.to_thread(cluster.rabbit.start)
+        await simulator.wait_delivered(2, timeout=PATIENCE)
+        for part in (worker, gateway):
+            part.send(signal.SIGTERM)
+            assert await part.end() == 0
+    assert cluster.answers() == [("A:q1", str(first)), ("A:q2", str(second))]
+
+
+async def test_another_number_of_partitions_is_refused(cluster: Cluster) -> None:
+    async with cluster.gateway(), cluster.part("worker", BROKER_PARTITIONS="4") as bot:
+        assert await bot.end() == 2
+        assert "BROKER_PARTITIONS: is 4, but the broker's events are in another number" in bot.told
