@@ -28,6 +28,7 @@ from adapters.storage.tables import (
     usage,
     verdicts,
 )
+from bot.domain import codec
 from bot.domain.audit import Audited
 from bot.domain.books import (
     DaySum,
@@ -38,9 +39,11 @@ from bot.domain.books import (
     TakenSum,
     UsageSum,
 )
+from bot.domain.chat import AssistantMessage
 from bot.domain.drafts import draft_of
 from bot.domain.events import Conversation
 from bot.domain.journal import SendState
+from bot.domain.run import Stop
 
 SENT = ("confirmed", "sending", "unknown")
 FAILED = ("refused", "dropped")
@@ -214,7 +217,10 @@ def story(connection: Connection, where: Conversation, message_id: str) -> Story
             weak=verdict.weak,
             reason=verdict.reason,
         )
-    return told if turn is None else _with_turn(connection, told, turn)
+    if turn is not None:
+        return _with_turn(connection, told, turn)
+    is_open = message is not None and not (message.overheard or message.erased)
+    return replace(told, waits=is_open and told.wakes is True)
 
 
 def _latest(connection: Connection, table: Table, here: str, message_id: str) -> Row[Any] | None:
@@ -247,7 +253,7 @@ def _with_turn(connection: Connection, told: Story, turn: Row[Any]) -> Story:
         select(tool_calls).where(tool_calls.c.turn_id == turn_id).order_by(tool_calls.c.id)
     ).all()
     rows = connection.execute(
-        select(sends.c.send_id, sends.c.state, sends.c.conversation, sends.c.reason)
+        select(sends.c.send_id, sends.c.state, sends.c.conversation, sends.c.reason, sends.c.final)
         .where(sends.c.turn_id == turn_id)
         .order_by(sends.c.id)
     ).all()
@@ -260,9 +266,10 @@ def _with_turn(connection: Connection, told: Story, turn: Row[Any]) -> Story:
         if (number := draft_of(row.send_id)) and row.state in PUBLISHED
     }
     used = connection.execute(select(usage).where(usage.c.turn_id == turn_id)).all()
-    steps_done = connection.scalar(
-        select(func.count()).select_from(steps).where(steps.c.turn_id == turn_id)
-    )
+    done = connection.execute(
+        select(steps.c.message).where(steps.c.turn_id == turn_id).order_by(steps.c.id)
+    ).all()
+    has_said = run is None or run.stop != Stop.ANSWERED or any(row.final for row in rows)
     return replace(
         told,
         asker=turn.asker,
@@ -270,16 +277,27 @@ def _with_turn(connection: Connection, told: Story, turn: Row[Any]) -> Story:
         opened=turn.opened,
         closed=turn.closed or 0.0,
         stop="" if run is None else run.stop,
+        expires=0.0 if run is None or run.state is None else run.expires or 0.0,
         error="" if run is None else run.error,
-        steps=steps_done or 0,
+        steps=len(done),
         calls=tuple(StoryCall(row.name, row.code, row.seconds or 0.0) for row in calls[:CALLS]),
         models=tuple(dict.fromkeys(row.model for row in used if row.model)),
         usage=_sum(used),
         sends=sum(state in SENT for state in said),
         failed=sum(state in FAILED for state in said),
+        unsaid=not has_said and bool(done) and _is_answer(done[-1].message),
         drafts=drafts,
         published=tuple(published.values()),
     )
+
+
+def _is_answer(message: str | None) -> bool:
+    """Whether a step ended with words alone."""
+    try:
+        answer = codec.read(AssistantMessage, message) if message else AssistantMessage()
+    except codec.Unreadable:
+        return False
+    return bool(answer.text.strip()) and not answer.tool_calls
 
 
 def _sum(used: Sequence[Row[Any]]) -> UsageSum:

@@ -84,6 +84,18 @@ STOPS = {
     "interrupted": ("被重启打断", "was interrupted by a restart"),
     "": ("还在进行", "goes on"),
 }
+WAITS = (
+    "还没轮到，已经等了 {seconds:.0f} 秒",
+    "its turn has not come, it waits for {seconds:.0f} s",
+)
+ASKS = (
+    "在等主人答复，最多再等 {seconds:.0f} 秒",
+    "waits for an owner's word, {seconds:.0f} s at most",
+)
+UNSAID = (
+    "最后的话没有发：前面已经说过，或者用了词表里的词",
+    "its last words were not sent: said before, or on a list",
+)
 NOWHERE = Conversation(0, "private", 0)
 UNKNOWN = (
     (
@@ -157,11 +169,15 @@ class Explanations:
 def tell(asked: Asked, story: Story) -> list[str]:
     """The story in a few lines; failures of services only to owners."""
     lines = [_verdict(asked, story)]
+    if story.waits:
+        lines.append(asked.either(*WAITS).format(seconds=max(0.0, asked.now - story.taken)))
     if not story.turn_id:
         return lines
     waited = max(0.0, story.opened - story.taken) if story.taken else 0.0
     took = max(0.0, (story.closed or asked.now) - story.opened)
     ended = asked.either(*STOPS.get(story.stop, (story.stop, story.stop)))
+    if story.expires:
+        ended = asked.either(*ASKS).format(seconds=max(0.0, story.expires - asked.now))
     lines.append(
         asked.either(
             f"等了 {waited:.1f} 秒，用了 {took:.1f} 秒，{story.steps} 步，{ended}",
@@ -178,6 +194,8 @@ def tell(asked: Asked, story: Story) -> list[str]:
             f"{', '.join(story.models)} · {tokens(used)} token "
             f"({asked.either('缓存', 'cached')} {tokens(cached)}) · {money(story.usage)}"
         )
+    if story.unsaid:
+        lines.append(asked.either(*UNSAID))
     if story.drafts:
         kept = ", ".join(f"D{number}" for number in story.drafts)
         lines.append(asked.either(f"影子：留作草稿 {kept}", f"shadow: kept as draft {kept}"))
@@ -204,7 +222,7 @@ def _published(asked: Asked, one: Publication) -> str:
 
 def _verdict(asked: Asked, story: Story) -> str:
     reason = asked.either(*REASONS.get(story.reason, (story.reason, story.reason)))
-    if story.wakes is None and not story.turn_id:
+    if not story.turn_id and (story.wakes is None or (story.wakes and story.is_gone)):
         return asked.either(*(GONE if story.is_gone else OVERHEARD))
     if story.wakes is None:
         return asked.either("没有记下为什么被唤醒", "what woke me was not written down")

@@ -48,11 +48,14 @@ class Story(Struct, frozen=True, kw_only=True):
     its turn opened and closed. `stop` is how its run ended, empty while it goes on. `sends` counts
     the messages that were sent, `failed` those that were not; `drafts` are the numbers of what
     was kept for the owners, `published` those of them that were said after all. What `is_gone` was
-    recalled, or was never for a model: a command, a word on a request.
+    recalled, or was never for a model: a command, a word on a request. What `waits` is a question
+    whose turn has not come; a run that waits for an owner's word does so until it `expires`. Where
+    it is `unsaid`, the last words of an answer were not sent.
     """
 
     asker: int
     is_gone: bool = False
+    waits: bool = False
     wakes: bool | None = None
     weak: bool = False
     reason: str = ""
@@ -61,6 +64,7 @@ class Story(Struct, frozen=True, kw_only=True):
     opened: float = 0.0
     closed: float = 0.0
     stop: str = ""
+    expires: float = 0.0
     error: str = ""
     steps: int = 0
     calls: tuple[StoryCall, ...] = ()
@@ -68,6 +72,7 @@ class Story(Struct, frozen=True, kw_only=True):
     usage: UsageSum = UsageSum()
     sends: int = 0
     failed: int = 0
+    unsaid: bool = False
     drafts: tuple[int, ...] = ()
     published: tuple[Publication, ...] = ()
 

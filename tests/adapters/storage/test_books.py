@@ -7,7 +7,7 @@ from adapters.storage.books import CALLS, audited, choices, groups, places, sett
 from adapters.storage.database import Database
 from bot.domain.audit import Audited
 from bot.domain.books import PlaceSum, Publication, StoryCall, UsageSum
-from bot.domain.chat import ToolMessage, Usage
+from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage
 from bot.domain.events import Conversation
 from bot.domain.journal import (
     Entry,
@@ -17,10 +17,13 @@ from bot.domain.journal import (
     MessageObserved,
     PersonaChosen,
     PlaceSet,
+    RunResumed,
+    RunSuspended,
     SendChanged,
     SendState,
     UsageAdded,
 )
+from bot.domain.run import Stop
 from tests.adapters.storage.entries import NOW, began, closing, ended, heard, opening, put, read, sending, step, verdict
 from tests.fakes import BOT, GROUP, PRIVATE, said
 
@@ -102,6 +105,56 @@ def test_a_turn_that_goes_on_has_no_end_and_many_calls_are_cut(batches: EntryBat
     told = read(database, story, GROUP, "5")
     assert told is not None
     assert (told.stop, told.closed, len(told.calls), told.calls[0].code) == ("", 0.0, CALLS, "")
+
+
+def test_a_question_waits_until_its_turn_comes_and_a_recalled_one_does_not(
+    batches: EntryBatches, database: Database
+) -> None:
+    write(batches, MessageObserved(QUESTION, overheard=False, judged=verdict()))
+    told = read(database, story, GROUP, "5")
+    assert (told.waits, told.is_gone, told.taken) == (True, False, NOW)
+    write(batches, opening("t1", QUESTION))
+    assert not read(database, story, GROUP, "5").waits
+    other = said("上海天气", message_id="7")
+    write(
+        batches,
+        MessageObserved(other, overheard=False, judged=replace(verdict(), message_id="7")),
+        MessageErased(GROUP, "7"),
+    )
+    told = read(database, story, GROUP, "7")
+    assert (told.waits, told.is_gone, told.wakes) == (False, True, True)
+    write(batches, heard("chatter", message_id="4"))
+    assert not read(database, story, GROUP, "4").waits
+
+
+def test_a_run_that_waits_for_a_word_does_so_until_it_expires(batches: EntryBatches, database: Database) -> None:
+    opened = opening("t1", QUESTION)
+    write(batches, MessageObserved(QUESTION, overheard=False, judged=verdict()), opened)
+    write(batches, RunSuspended(turn_id="t1", state="{}", expires=NOW + 600))
+    assert read(database, story, GROUP, "5").expires == NOW + 600
+    write(batches, RunResumed(turn_id="t1"))
+    assert read(database, story, GROUP, "5").expires == 0
+
+
+def test_last_words_that_nothing_was_sent_of_are_told_of_an_answer_alone(
+    batches: EntryBatches, database: Database
+) -> None:
+    for number, (stop, sends, message, unsaid) in enumerate(
+        [
+            (Stop.ANSWERED, [], AssistantMessage("明天"), True),
+            (Stop.ANSWERED, [replace(sending("between", "t1"), final=False)], AssistantMessage("明天"), True),
+            (Stop.ANSWERED, [sending("final", "t2")], AssistantMessage("明天"), False),
+            (Stop.ANSWERED, [], AssistantMessage(" "), False),
+            (Stop.ANSWERED, [], AssistantMessage("明天", (ToolCall("c1", "stay_silent", "{}"),)), False),
+            (Stop.OUT_OF_BUDGET, [], AssistantMessage("明天"), False),
+        ]
+    ):
+        turn, question = f"t{number}", said("什么时候", message_id=f"{50 + number}")
+        opened = opening(turn, question)
+        mine = [replace(send, turn_id=turn) for send in sends]
+        heard_it = MessageObserved(question, overheard=False)
+        write(batches, heard_it, opened, step(turn, 1, message), *mine, closing(opened, stop=stop))
+        assert read(database, story, GROUP, f"{50 + number}").unsaid is unsaid, number
 
 
 def test_sums_are_of_a_time_a_place_and_a_person(batches: EntryBatches, database: Database) -> None:

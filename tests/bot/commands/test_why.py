@@ -69,6 +69,27 @@ async def test_of_a_silence_is_told_what_stood_against_it() -> None:
     assert await lines(why_command(PaperBooks(away=True))) == [AWAY[0]]
 
 
+async def test_of_what_waits_is_told_for_what_and_how_long() -> None:
+    why = why_command(PaperBooks(("5", Story(asker=MING, wakes=True, reason="mention", taken=NOW - 12, waits=True))))
+    assert await lines(why, quoted="5") == ["唤醒：被 @", "还没轮到，已经等了 12 秒"]
+    assert (await lines(why, quoted="5", chinese=False))[1] == "its turn has not come, it waits for 12 s"
+    suspended = replace(ANSWERED, closed=0.0, stop="", expires=NOW + 90)
+    why = why_command(PaperBooks(("5", suspended)))
+    assert (await lines(why, quoted="5"))[1] == "等了 0.8 秒，用了 9.2 秒，2 步，在等主人答复，最多再等 90 秒"
+    assert (await lines(why, quoted="5", chinese=False))[1].endswith("waits for an owner's word, 90 s at most")
+
+
+async def test_of_a_question_that_was_recalled_in_time_is_told_that_it_is_gone() -> None:
+    recalled = Story(asker=MING, wakes=True, reason="mention", taken=NOW - 12, is_gone=True)
+    assert (await lines(why_command(PaperBooks(("5", recalled))), quoted="5"))[0].startswith("没有交给模型：")
+
+
+async def test_last_words_that_were_not_sent_are_told() -> None:
+    why = why_command(PaperBooks(("5", replace(ANSWERED, unsaid=True))))
+    assert "最后的话没有发：前面已经说过，或者用了词表里的词" in await lines(why, quoted="5")
+    assert "its last words were not sent: said before, or on a list" in await lines(why, quoted="5", chinese=False)
+
+
 async def test_the_error_of_a_service_is_for_owners_alone() -> None:
     why = why_command(PaperBooks(("", FAILED)))
     assert (await lines(why))[0] == "唤醒：叫了我的名字（不确定是在叫我）"
