@@ -15,7 +15,7 @@ from bot.domain.errors import BotError, ConfigError
 from bot.domain.ports import Clock
 
 CONNECT_WITHIN: Final = 5.0  # seconds
-HEARTBEAT: Final = 5  # seconds; a broker gives up on who misses two
+HEARTBEAT: Final = 2  # seconds; a broker gives up on who misses two
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0  # seconds
 
 logger = logging.getLogger(__name__)

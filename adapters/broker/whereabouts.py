@@ -65,6 +65,11 @@ class Whereabouts:
         for account in [one for one, name in self._at.items() if name == gateway]:
             self._move(account)
 
+    def forget_all(self) -> None:
+        """Nobody says anything any more, for now."""
+        for gateway in tuple(self._told):
+            self.forget(gateway)
+
     @property
     def refused(self) -> str:
         """Who was refused last at a gateway, and why."""

@@ -227,8 +227,11 @@ class Worker:
             answer.set_exception(ActionUnanswered(f"an answer cannot be read: {error}"))
 
     def _hang_up(self) -> None:
-        """The connection is gone: no answer comes any more."""
+        """The connection is gone: no answer comes any more, and whoever is there comes anew: what
+        waits for an account is sent when it comes.
+        """
         self._calling = None
+        self._where.forget_all()
         for answer in self._answers.values():
             if not answer.done():
                 answer.set_exception(ActionUnanswered("the broker was lost before an answer came"))

@@ -237,6 +237,22 @@ async def test_a_broker_that_is_killed_loses_nothing(cluster: Cluster) -> None:
     assert cluster.answers() == [("A:q1", str(first)), ("A:q2", str(second))]
 
 
+async def test_an_answer_that_was_ready_while_the_broker_was_away_is_sent_once_it_is_back(cluster: Cluster) -> None:
+    simulator = cluster.simulator
+    async with cluster.gateway(), cluster.worker() as worker:
+        asked = await simulator.say("@bot plain#q1")
+        await cluster.gate.began.wait()
+        cluster.rabbit.kill()
+        await worker.until("The broker cannot be reached")
+        cluster.gate.opened.set()
+        await worker.until("cannot send to 10001:group:4242 yet")
+        await asyncio.to_thread(cluster.rabbit.start)
+        await simulator.wait_delivered(1, timeout=PATIENCE)
+        worker.send(signal.SIGTERM)
+        assert await worker.end() == 0
+    assert cluster.answers() == [("A:q1", str(asked))]
+
+
 async def test_another_number_of_partitions_is_refused(cluster: Cluster) -> None:
     async with cluster.gateway(), cluster.part("worker", BROKER_PARTITIONS="4") as bot:
         assert await bot.end() == 2

@@ -86,6 +86,14 @@ def test_a_gateway_that_took_no_call_is_forgotten_at_once(where: Whereabouts) ->
         where.gateway(ONE)
 
 
+def test_once_all_are_forgotten_every_account_comes_anew(where: Whereabouts) -> None:
+    where.hear(told("a", ONE))
+    where.hear(told("b", TWO))
+    where.forget_all()
+    assert where.accounts() == ()
+    assert where.hear(told("a", ONE)) == (ONE,)
+
+
 def test_what_all_gateways_say_is_put_together(where: Whereabouts) -> None:
     assert (where.refused, where.reconnects) == ("", 0)
     where.hear(Presence("a", reconnects=2))

@@ -76,6 +76,17 @@ async def test_a_call_brings_back_the_answer_that_belongs_to_it(broker: str) -> 
     assert {call.epoch for call in sockets.calls} == {1}
 
 
+async def test_accounts_come_anew_when_the_broker_is_back(broker: str) -> None:
+    desk = Desk()
+    async with gateway_of(broker, Sockets()), worker_of(broker, desk) as worker:
+        await until(lambda: desk.came == [ACCOUNT], seconds=PATIENCE)
+        channel = worker._calling
+        assert channel is not None
+        await channel.close()
+        await until(lambda: desk.came == [ACCOUNT, ACCOUNT], seconds=PATIENCE)
+        assert (await worker.call(ACCOUNT, "send_msg", {})).ok
+
+
 async def test_a_call_to_nobody_did_nothing(broker: str) -> None:
     async with worker_of(broker, Desk()) as worker:
         with pytest.raises(NotConnected):
@@ -114,7 +125,7 @@ async def test_a_call_under_way_when_the_broker_is_lost_may_have_been_done(broke
             group.create_task(call())
             await until(lambda: sockets.calls, seconds=PATIENCE)
             worker._hang_up()
-        with pytest.raises(NotConnected, match="the broker cannot be reached"):
+        with pytest.raises(NotConnected, match="no gateway"):
             await worker.call(ACCOUNT, "send_msg", {})
 
 
