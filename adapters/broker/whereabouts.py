@@ -44,6 +44,11 @@ class Whereabouts:
             raise NotConnected(f"no gateway has a connection of account {account}")
         return name
 
+    def has(self, gateway: str) -> bool:
+        """Whether it has said something lately."""
+        self._tidy()
+        return gateway in self._told
+
     def accounts(self) -> tuple[There, ...]:
         """All that can be asked to do something now."""
         self._tidy()

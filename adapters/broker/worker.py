@@ -35,6 +35,7 @@ TOO_LARGE: Final = 413
 DEADLINE: Final = 36.0  # seconds; the gateway itself waits 30, and 5 once a socket is gone
 SLOWEST: Final = 128_000  # bytes a second, added for large calls
 WRITTEN_WITHIN: Final = 5.0  # seconds a call waits for the broker, or for its gateway to take it
+LOOK: Final = 1.0  # seconds between two looks whether a gateway that is to answer is there
 AGAIN: Final = 0.5  # seconds until a journal in trouble is asked once more
 
 logger = logging.getLogger(__name__)
@@ -188,7 +189,10 @@ class Worker:
         try:
             await self._publish(gateway, body, number)
             async with asyncio.timeout(DEADLINE + len(body) / SLOWEST):
-                return await answer
+                while not (await asyncio.wait({answer}, timeout=LOOK))[0]:
+                    if not self._where.has(gateway):
+                        raise ActionUnanswered(f"{action}: its gateway is gone")
+            return answer.result()
         except TimeoutError:
             raise ActionUnanswered(f"{action}: its gateway did not answer") from None
         finally:

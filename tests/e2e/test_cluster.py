@@ -10,7 +10,7 @@ import signal
 import sys
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -39,6 +39,13 @@ def rabbit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rabbit]:
 def store_url() -> Iterator[str]:
     if not POSTGRES:
         pytest.skip("FROST_TEST_POSTGRES names no server")
+    with fresh_database() as url:
+        yield url
+
+
+@contextmanager
+def fresh_database() -> Iterator[str]:
+    """A database of its own on the server that FROST_TEST_POSTGRES names, dropped at the end."""
     engine = create_engine(read_url(POSTGRES), isolation_level="AUTOCOMMIT")
     name = f"cluster_{uuid4().hex[:12]}"
     with engine.connect() as connection:

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests.torture.cluster import torture_cluster
 from tests.torture.crossings import Death
 from tests.torture.moments import Kind, Moment
 from tests.torture.processes import Nursery
@@ -78,8 +79,12 @@ def main() -> int:
     parser.add_argument("--early", action="store_true", help="with --at: the journal comes back in the same life")
     parser.add_argument("--times", type=int, default=1, help="try the one moment so often")
     parser.add_argument("--jobs", type=int, default=2, help="so many at a time")
+    parser.add_argument("--cluster", action="store_true", help="kill parts of a cluster instead")
     parser.add_argument("--verbose", action="store_true", help="tell of moments that went well, too")
-    return asyncio.run(torture(parser.parse_args()))
+    options = parser.parse_args()
+    if options.cluster:
+        return asyncio.run(torture_cluster(seed=options.seed, moments=options.moments, say=say))
+    return asyncio.run(torture(options))
 
 
 if __name__ == "__main__":

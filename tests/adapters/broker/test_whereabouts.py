@@ -68,7 +68,9 @@ def test_a_gateway_that_says_nothing_any_more_is_gone(where: Whereabouts, clock:
     clock.time += GONE_AFTER - 0.1
     where.hear(told("b", TWO))
     assert where.gateway(ONE) == "a"
+    assert where.has("a")
     clock.time += 0.2
+    assert (where.has("a"), where.has("b")) == (False, True)
     with pytest.raises(NotConnected):
         where.gateway(ONE)
     assert [one.self_id for one in where.accounts()] == [TWO]

@@ -8,6 +8,7 @@ import aio_pika
 import pytest
 from aio_pika import Message
 
+from adapters.broker import whereabouts
 from adapters.broker import worker as module
 from adapters.broker.payloads import Answer
 from adapters.broker.topology import DEAD, EVENTS, queue_of
@@ -110,6 +111,21 @@ async def test_a_call_that_nobody_answers_may_have_been_done(broker: str, monkey
         with pytest.raises(ActionUnanswered, match="did not answer"):
             await worker.call(ACCOUNT, "send_msg", {})
     assert [call.action for call in sockets.calls] == ["send_msg"]
+
+
+async def test_a_call_whose_gateway_dies_is_not_waited_for(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sockets = Sockets(hold=asyncio.Event())
+    monkeypatch.setattr(whereabouts, "GONE_AFTER", 1.5)
+    monkeypatch.setattr(module, "LOOK", 0.05)
+
+    async def call() -> None:
+        with pytest.raises(ActionUnanswered, match="its gateway is gone"):
+            await worker.call(ACCOUNT, "send_msg", {})
+
+    async with worker_of(broker, Desk()) as worker, asyncio.TaskGroup() as group, gateway_of(broker, sockets):
+        await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
+        group.create_task(call())
+        await until(lambda: sockets.calls, seconds=PATIENCE)
 
 
 async def test_a_call_under_way_when_the_broker_is_lost_may_have_been_done(broker: str) -> None:
