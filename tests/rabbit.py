@@ -100,9 +100,14 @@ class Rabbit:
 def running(folder: Path) -> Iterator[Rabbit]:
     """A broker while the block runs; nothing is left of it."""
     rabbit = Rabbit(folder)
-    rabbit.start()
+    # Erlang's registry of names: the broker would start one that outlives it.
+    names = {"ERL_EPMD_PORT": str(rabbit.ports[2]), "ERL_EPMD_ADDRESS": "127.0.0.1"}
+    mapper = subprocess.Popen(["epmd"], env={"PATH": os.environ["PATH"]} | names)
     try:
+        rabbit.start()
         yield rabbit
     finally:
         rabbit.kill()
+        mapper.kill()
+        mapper.wait()
         shutil.rmtree(folder, ignore_errors=True)
