@@ -31,7 +31,7 @@ from adapters.storage.lease import RENEWALS, Lease
 from adapters.storage.memories import SqlMemories
 from adapters.storage.retention import Retention
 from adapters.storage.shown import SqlShown
-from adapters.storage.writer import Writer
+from adapters.storage.writer import FROM_MEMORY, Writer
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
     Entry,
@@ -46,10 +46,12 @@ from bot.domain.journal import (
 from bot.domain.memories import MemoryKept
 from bot.domain.ports import Clock
 
+SILENCE = "Nothing is said until it can be: another worker may take over meanwhile."
 READING, IN_TROUBLE = 10.0, 1.0  # seconds a read may take; while the database cannot be written
 WATCH = 5.0  # seconds between two looks whether the journal is there and ours
 SELF_CHECK = 2.0  # seconds after the start
 FIRST_SWEEP, SWEEPS = 60.0, 3600.0  # seconds: after the start, between two
+AGAIN = 0.2  # seconds between two looks whether an outage is over
 BETWEEN = 0.05  # seconds between two batches of a sweep
 
 NOTED = frozenset({MessageObserved, MessageOverheard, MemoryKept, MessageErased})
@@ -72,13 +74,18 @@ class SqlStore:
         *,
         writing: Executor,
         clock: Clock,
+        waits: bool = False,
     ) -> None:
+        """One that `waits` does so until it can promise: others could take over what it only
+        remembers.
+        """
         self._database = database
         self._writer = writer
         self._batches = batches
         self._threads = threads
         self._writing = writing
         self._clock = clock
+        self._waits = waits
         # The conversations that may have a past, and those of which this process knows one. Others
         # are not read about.
         self._with_past: set[Conversation] | None = None  # None while nobody has looked
@@ -126,7 +133,11 @@ class SqlStore:
         """
         if entries:
             self._note(entries)
-        return await self._writer.commit(*entries)
+        kept = await self._writer.commit(*entries)
+        while self._waits and not kept:
+            await self._clock.sleep(AGAIN)
+            kept = await self._writer.commit()
+        return kept
 
     async def remember(self, conversation: Conversation) -> Remembered | None:
         """The conversation's memory for its next prompt; None where it cannot be read."""
@@ -272,8 +283,8 @@ async def open_store(
     until it can. Raises ConfigError for one that never can: a url that is none, a missing driver, a
     schema of a newer version, a journal that another process has (`Taken`; if that shows later,
     `ousted` is called before it is raised). With a `lease` it is one of several that could have it
-    (PostgreSQL), and has it for as long as it renews that. `migrate` is that of
-    `adapters.storage.migrate`, imported when it is called: Alembic is large and rarely needed.
+    (PostgreSQL), has it for as long as it renews that, and waits through outages. `migrate` is
+    that of `adapters.storage.migrate`, imported when called: Alembic is large and rarely needed.
     """
     loop = asyncio.get_running_loop()
 
@@ -297,8 +308,11 @@ async def open_store(
             place=database.place,
             ousted=ousted,
             ahead=ahead,
+            meanwhile=FROM_MEMORY if lease is None else SILENCE,
         )
-        store = SqlStore(database, writer, batches, threads, writing=thread, clock=clock)
+        store = SqlStore(
+            database, writer, batches, threads, writing=thread, clock=clock, waits=lease is not None
+        )
         store.shown = SqlShown(database, thread_shown)
         try:
             if reason := await loop.run_in_executor(thread, batches.open):

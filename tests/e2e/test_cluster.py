@@ -20,6 +20,7 @@ from sqlalchemy import create_engine, make_url, text
 
 from adapters.simulator.server import Simulator
 from adapters.storage.url import read_url
+from tests.adapters.storage.proxy import Proxy
 from tests.e2e.test_signals import PATIENCE, ROOT, TOKEN, TWO, Bot, Gate, free_port, make_world, quoted
 from tests.rabbit import Rabbit, running, why_not
 from tests.torture.model import ScriptedModel
@@ -258,6 +259,38 @@ async def test_an_answer_that_was_ready_while_the_broker_was_away_is_sent_once_i
         worker.send(signal.SIGTERM)
         assert await worker.end() == 0
     assert cluster.answers() == [("A:q1", str(asked))]
+
+
+async def test_a_worker_that_is_cut_off_from_the_database_says_nothing_of_what_it_only_remembers(
+    cluster: Cluster,
+) -> None:
+    simulator, there = cluster.simulator, make_url(cluster.store_url)
+    proxy = Proxy(there.host or "", there.port or 5432)
+    await proxy.mend()
+    through = there.set(host="127.0.0.1", port=proxy.port).render_as_string(hide_password=False)
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(cluster.gateway())
+        cut_off = await stack.enter_async_context(cluster.part("worker", STORE_URL=through))
+        await cut_off.until("ready: over the broker")
+        await cut_off.until_figure('frostagent_accounts{online="true"}', 1)
+        waiting = await stack.enter_async_context(cluster.part("worker"))
+        await waiting.until("standing by: ")
+        first = await simulator.say("@bot plain#q1")
+        await cluster.gate.began.wait()
+        await proxy.cut()
+        second = await simulator.say("@bot plain#q2", group_id=TWO)
+        await cut_off.until("Nothing is said until it can be")
+        cluster.gate.opened.set()
+        await waiting.until("after a restart: ")
+        assert simulator.delivered == []
+        await proxy.mend()
+        await cut_off.until("this process ends at once: STORE_URL: the journal is in use")
+        assert await cut_off.end() == 2
+        await simulator.wait_delivered(2, timeout=PATIENCE)
+        waiting.send(signal.SIGTERM)
+        assert await waiting.end() == 0
+    await proxy.cut()
+    assert cluster.answers() == [("A:q1", str(first)), ("A:q2", str(second))]
 
 
 async def test_another_number_of_partitions_is_refused(cluster: Cluster) -> None:

@@ -42,6 +42,7 @@ SECRETS: dict[str, Any] = {
     "onebot_access_token": TOKEN,
     "coder_api_key": "sk-5E5AME-coder",
     "store_url": "postgresql://bot:5E5AME-store@127.0.0.1/frost",
+    "broker_url": "amqp://bot:5E5AME-broker@127.0.0.1/",
     "qweather_key": "5E5AME-qweather",
     "qweather_jwt_private_key": f"{SIGNING_KEY[:40]}5E5AME{SIGNING_KEY[46:]}",
     "amap_key": "5E5AME-amap",
@@ -88,10 +89,10 @@ def test_a_secret_planted_in_any_setting_is_masked_in_the_log_of_every_layer(
                 try:
                     raise ConnectionError(f"ws://napcat:3001/?access_token={planted}") from LookupError(planted)
                 except ConnectionError:
-                    logger.exception("broke")
+                    logger.exception("it broke")
                     count += 1
     assert count > 20 * len(secrets)
-    assert stream.getvalue().count("broke") == count
+    assert stream.getvalue().count("it broke") == count
     assert "5E5AME" not in stream.getvalue()
 
 
@@ -118,7 +119,7 @@ async def test_a_failed_run_is_told_to_the_owner_and_nothing_shows_a_secret(tmp_
             url,
             tmp_path,
             log_level="DEBUG",
-            **(SECRETS | {"store_url": f"sqlite:///{tmp_path}/j.db", "llm_fallbacks": ()}),
+            **(SECRETS | {"store_url": f"sqlite:///{tmp_path}/j.db", "broker_url": "", "llm_fallbacks": ()}),
         )
         with logs(given) as stream:
             async with service(given) as (running, simulator), Simulator(demo_world(), reconnect=0.05) as stranger:

@@ -45,6 +45,8 @@ async def test_what_an_account_does_is_told_of_it_and_no_event(broker: str) -> N
         await gateway.handle(Heartbeat(self_id=ACCOUNT, time=1.0, online=True, interval=30.0))
         await gateway.handle(said(1))
         await until(lambda: desk.numbers == [1] and desk.came, seconds=PATIENCE)
+        async with asyncio.timeout(PATIENCE):
+            await gateway.wait_published()
         assert gateway.published == 1
         again = len(desk.came) + 1
         await gateway.handle(Connected(self_id=ACCOUNT, time=2.0))
