@@ -25,6 +25,13 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 
+FROM_MEMORY = (
+    "The bot goes on from memory, and writes what it keeps there as soon as it can; if it ended"
+    " before that, what it keeps there would be lost."
+)
+SILENCE = "Nothing is said until it can be: another worker may take over meanwhile."
+
+
 @dataclass(frozen=True, slots=True)
 class Written:
     """How far a batch came: its first `done` entries are settled, those at the places `bad` can
@@ -56,6 +63,11 @@ class EntryBatches:
         self._connection: Connection | None = None
         self._transactions = Transactions(database, ahead)
         self._damage = ""
+
+    @property
+    def meanwhile(self) -> str:
+        """How the bot goes on where the database cannot be written, for people."""
+        return SILENCE if self._database.is_leased else FROM_MEMORY
 
     def condemn(self, reason: str) -> None:
         """A read found the file damaged: the next batch will begin a new one. May be called from

@@ -91,6 +91,11 @@ class Database:
         return self._writing.dialect
 
     @property
+    def is_leased(self) -> bool:
+        """Whether other processes may take it over."""
+        return self._lease is not None
+
+    @property
     def is_sqlite(self) -> bool:
         return self.file is not None
 

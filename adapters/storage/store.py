@@ -31,7 +31,7 @@ from adapters.storage.lease import RENEWALS, Lease
 from adapters.storage.memories import SqlMemories
 from adapters.storage.retention import Retention
 from adapters.storage.shown import SqlShown
-from adapters.storage.writer import FROM_MEMORY, Writer
+from adapters.storage.writer import Writer
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
     Entry,
@@ -46,7 +46,6 @@ from bot.domain.journal import (
 from bot.domain.memories import MemoryKept
 from bot.domain.ports import Clock
 
-SILENCE = "Nothing is said until it can be: another worker may take over meanwhile."
 READING, IN_TROUBLE = 10.0, 1.0  # seconds a read may take; while the database cannot be written
 WATCH = 5.0  # seconds between two looks whether the journal is there and ours
 SELF_CHECK = 2.0  # seconds after the start
@@ -74,18 +73,13 @@ class SqlStore:
         *,
         writing: Executor,
         clock: Clock,
-        waits: bool = False,
     ) -> None:
-        """One that `waits` does so until it can promise: others could take over what it only
-        remembers.
-        """
         self._database = database
         self._writer = writer
         self._batches = batches
         self._threads = threads
         self._writing = writing
         self._clock = clock
-        self._waits = waits
         # The conversations that may have a past, and those of which this process knows one. Others
         # are not read about.
         self._with_past: set[Conversation] | None = None  # None while nobody has looked
@@ -129,12 +123,12 @@ class SqlStore:
 
     async def commit(self, *entries: Entry) -> bool:
         """Take entries and wait until they and all before them are durable; False where that cannot
-        be promised.
+        be promised. With a lease it is waited for: what one only remembers, others could do again.
         """
         if entries:
             self._note(entries)
         kept = await self._writer.commit(*entries)
-        while self._waits and not kept:
+        while self._database.is_leased and not kept:
             await self._clock.sleep(AGAIN)
             kept = await self._writer.commit()
         return kept
@@ -308,11 +302,8 @@ async def open_store(
             place=database.place,
             ousted=ousted,
             ahead=ahead,
-            meanwhile=FROM_MEMORY if lease is None else SILENCE,
         )
-        store = SqlStore(
-            database, writer, batches, threads, writing=thread, clock=clock, waits=lease is not None
-        )
+        store = SqlStore(database, writer, batches, threads, writing=thread, clock=clock)
         store.shown = SqlShown(database, thread_shown)
         try:
             if reason := await loop.run_in_executor(thread, batches.open):

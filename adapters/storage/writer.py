@@ -32,10 +32,6 @@ LIMIT = 20_000  # entries kept in memory
 PATIENCE = 5.0  # seconds after which a write that has not ended counts as trouble
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0  # seconds between two attempts
 CLOSING = 5.0  # seconds for what is left at the end
-FROM_MEMORY = (
-    "The bot goes on from memory, and writes what it keeps there as soon as it can; if it ended"
-    " before that, what it keeps there would be lost."
-)
 
 
 class Writer:
@@ -43,8 +39,8 @@ class Writer:
     the event loop.
 
     `trouble` is told of every outage and of its end, in words for the operator; `place` says there
-    which database, and `meanwhile` how the bot goes on without it. `ousted` is called where
-    another process has the journal by now; the task ends then, with the same error.
+    which database. `ousted` is called where another process has the journal by now; the task ends
+    then, with the same error.
     """
 
     def __init__(
@@ -57,7 +53,6 @@ class Writer:
         place: str,
         ousted: Callable[[Taken], None] = lambda _: None,
         ahead: Ahead | None = None,
-        meanwhile: str = FROM_MEMORY,
         limit: int = LIMIT,
     ) -> None:
         self._batches = batches
@@ -65,7 +60,7 @@ class Writer:
         self._thread = thread
         self._clock = clock
         self._tell = trouble
-        self._place, self._meanwhile = place, meanwhile
+        self._place = place
         self._ousted = ousted
         self._backlog = Backlog(limit)
         self._due = asyncio.Event()
@@ -132,7 +127,9 @@ class Writer:
             return
         self._trouble = True
         self._backlog.break_promises()
-        self._tell(f"The journal cannot be written ({self._place}: {reason}). {self._meanwhile}")
+        self._tell(
+            f"The journal cannot be written ({self._place}: {reason}). {self._batches.meanwhile}"
+        )
 
     # --- the task ---------------------------------------------------------------------------------
 
