@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.storage.ahead import Ahead, Put
-from adapters.storage.batches import Written
+from adapters.storage.batches import FROM_MEMORY, Written
 from adapters.storage.writer import Writer
 from bot.domain.journal import Entry, RunResumed
 from bot.domain.ports import Clock
@@ -21,6 +21,8 @@ from tests.fakes import until
 
 class ScriptedBatches:
     """Takes every batch, unless `failure` is set; may be held up in the middle of one."""
+
+    meanwhile = FROM_MEMORY
 
     def __init__(self) -> None:
         self.written: list[Entry] = []
