@@ -41,7 +41,7 @@ class Link:
         """For ever: connect, and run the session until the connection ends. Raises ConfigError."""
         pause, told = FIRST_PAUSE, False
         while True:
-            why = ""
+            why, problem = "", None
             try:
                 async with await aio_pika.connect(
                     self._url, timeout=CONNECT_WITHIN, heartbeat=HEARTBEAT
@@ -51,12 +51,14 @@ class Link:
                     pause, told = FIRST_PAUSE, False
                     await self._run(session, connection)
             except* ConfigError as group:
-                raise _first(group) from None
+                problem = _first(group)  # what is raised in here becomes part of a group
             except* (AMQPError, Lost, OSError, TimeoutError, asyncio.InvalidStateError) as group:
                 why = str(_first(group)) or type(_first(group)).__name__
             finally:
                 self.is_up = False
             _end_if_cancelled()
+            if problem is not None:
+                raise problem
             logger.warning("no connection with the broker: %s", why)
             if not told:
                 told = True
