@@ -22,7 +22,6 @@ from sqlalchemy import Connection
 from adapters.metrics.metrics import Metrics
 from adapters.metrics.ports import CountedSink
 from adapters.onebot.transport import AnyTransport
-from adapters.storage.claim import Taken
 from adapters.storage.lease import Lease
 from adapters.storage.store import SqlStore, open_store
 from bot.conversation.approval.deciders import Deciders, Say
@@ -57,9 +56,10 @@ from bot.wiring.means import Means, open_means
 from bot.wiring.personas import PersonaFiles
 from bot.wiring.senses import build_senses
 from bot.wiring.service import Rooms, build_rooms
+from bot.wiring.standby import first_in_line
 from bot.wiring.tools import find_tools, following
 from bot.wiring.troubles import Troubles
-from bot.wiring.web import REASONS, open_standby_web, open_web
+from bot.wiring.web import REASONS, open_web
 from config.secrets import secrets_of
 from config.settings import Settings
 
@@ -67,7 +67,6 @@ T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
-STANDING_BY = 0.5  # seconds between two looks whether the journal is free
 LAST_ANSWERS = 1.0  # seconds that sends on the wire have for their answers, once no run goes on
 
 
@@ -332,27 +331,12 @@ async def open_journal(
         ousted=ousted,
         lease=lease,
     )
-    async with AsyncExitStack() as stack:
-        try:
-            journal = await stack.enter_async_context(opening())
-        except Taken as error:
-            if lease is None:
-                raise
-            async with open_standby_web(settings):
-                logger.info("standing by: %s", error.problems[0].what)
-                while (free := await _opened(stack, opening())) is None:
-                    await clock.sleep(STANDING_BY)
-            journal = free
-        yield journal
-
-
-async def _opened(
-    stack: AsyncExitStack, opening: AbstractAsyncContextManager[SqlStore]
-) -> SqlStore | None:
-    try:
-        return await stack.enter_async_context(opening)
-    except Taken:
-        return None
+    if lease is None:
+        async with opening() as journal:
+            yield journal
+    else:
+        async with AsyncExitStack() as stack:
+            yield await first_in_line(stack, opening, settings, clock)
 
 
 def migrate(connection: Connection) -> None:

@@ -51,8 +51,7 @@ def cross_check(
     if service and wrong.isdisjoint({"BOT_ROLE", "BROKER_URL", "STORE_URL"}):
         yield from _check_cluster(settings)
     yield from _check_fallbacks(settings)
-    has_sockets = not settings.has_broker or settings.bot_role != "worker"
-    if service and has_sockets and wrong.isdisjoint({"ONEBOT_MODE", "ONEBOT_HOST"}):
+    if service and _has_sockets(settings) and wrong.isdisjoint({"ONEBOT_MODE", "ONEBOT_HOST"}):
         yield from _check_onebot(settings)
     if service and wrong.isdisjoint({"BOT_OWNERS", "BOT_NEW_GROUP"}):
         yield from _check_owners(settings)
@@ -111,7 +110,11 @@ def _check_model(settings: Settings, *, service: bool) -> Iterator[Problem]:
 
 
 def _is_gateway(settings: Settings) -> bool:
-    return settings.has_broker and settings.bot_role == "gateway"
+    return settings.bot_role == "gateway"
+
+
+def _has_sockets(settings: Settings) -> bool:
+    return settings.bot_role != "worker"
 
 
 def _check_cluster(settings: Settings) -> Iterator[Problem]:
@@ -302,14 +305,19 @@ def _check_fallbacks(settings: Settings) -> Iterator[Problem]:
             )
 
 
-def doubts(settings: Settings, *, service: bool) -> Iterator[Problem]:
-    """A problem for each thing that works, but is probably not meant."""
-    shortest = min(map(len, settings.access_tokens.all), default=0)
+def _is_weakly_guarded(settings: Settings) -> bool:
+    """Whether others than this machine could guess a token of the OneBot servers."""
     reverse = settings.onebot_mode == "reverse"
     onebot = (
         settings.onebot_host if reverse else urlsplit(settings.onebot_url).hostname or "localhost"
     )
-    if service and not values.is_loopback(onebot) and shortest < WEAK_TOKEN:
+    shortest = min(map(len, settings.access_tokens.all), default=0)
+    return not values.is_loopback(onebot) and shortest < WEAK_TOKEN
+
+
+def doubts(settings: Settings, *, service: bool) -> Iterator[Problem]:
+    """A problem for each thing that works, but is probably not meant."""
+    if service and _has_sockets(settings) and _is_weakly_guarded(settings):
         yield Problem(
             "ONEBOT_ACCESS_TOKEN",
             f"is shorter than {WEAK_TOKEN} characters: easy to guess",
@@ -347,7 +355,7 @@ def doubts(settings: Settings, *, service: bool) -> Iterator[Problem]:
             "is set but not used",
             "Set QWEATHER_KEY, or the three of QWEATHER_JWT_",
         )
-    if reverse and settings.onebot_url:
+    if settings.onebot_mode == "reverse" and settings.onebot_url:
         yield Problem(
             "ONEBOT_URL",
             "is set but not used",

@@ -16,7 +16,7 @@ from config.checks import cross_check, doubts
 from config.settings import DEFAULT_STORE, KNOWN, Settings
 from config.subagents import key_names
 
-SERVICE_FAMILIES = ("LLM_", "ONEBOT_", "UPSTREAM_", "BROKER_")
+SERVICE_FAMILIES = ("LLM_", "ONEBOT_", "UPSTREAM_", "BROKER_", "BOT_ROLE")
 
 
 def load_settings(

@@ -46,6 +46,7 @@ class Link:
                 async with await aio_pika.connect(
                     self._url, timeout=CONNECT_WITHIN, heartbeat=HEARTBEAT
                 ) as connection:
+                    logger.info("connected with the broker")
                     if told:
                         self._trouble("The broker can be reached again.")
                     pause, told = FIRST_PAUSE, False
@@ -59,10 +60,12 @@ class Link:
             _end_if_cancelled()
             if problem is not None:
                 raise problem
-            logger.warning("no connection with the broker: %s", why)
+            logger.debug("no connection with the broker: %s", why)
             if not told:
                 told = True
-                self._trouble("The broker cannot be reached; what is to be sent over it waits.")
+                self._trouble(
+                    f"The broker cannot be reached ({why}). What is to be sent over it waits."
+                )
             await self._clock.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 

@@ -16,6 +16,8 @@ from typing import Any, Final
 from sqlalchemy import Connection, text
 
 from adapters.storage.claim import CLAIM, LOCK_OBJECT, NAME, Taken
+from adapters.storage.url import VARIABLE
+from bot.domain.errors import ConfigError, Problem
 
 SECONDS: Final = 4.0  # how long it lasts without being renewed
 RENEWALS: Final = 1.0  # seconds between two renewals where nothing is written
@@ -45,6 +47,14 @@ INTRODUCTION = """
     SELECT set_config('application_name', :name, false),
     set_config('idle_in_transaction_session_timeout', :abandoned, false)
 """
+
+
+class Away(ConfigError):
+    """The journal cannot be reached: nobody knows whose it is."""
+
+    def __init__(self, place: str, why: str) -> None:
+        mend = "Start that server, or correct the name"
+        super().__init__(Problem(VARIABLE, f"the journal cannot be reached ({place}: {why})", mend))
 
 
 @dataclass(slots=True)

@@ -27,7 +27,7 @@ from adapters.storage.damage import WHAT_TO_DO, SelfCheck
 from adapters.storage.database import READERS, Database, Migrate
 from adapters.storage.erasing import SqlErasing
 from adapters.storage.failures import Blame, fault, words
-from adapters.storage.lease import RENEWALS, Lease
+from adapters.storage.lease import RENEWALS, Away, Lease
 from adapters.storage.memories import SqlMemories
 from adapters.storage.retention import Retention
 from adapters.storage.shown import SqlShown
@@ -277,8 +277,9 @@ async def open_store(
     until it can. Raises ConfigError for one that never can: a url that is none, a missing driver, a
     schema of a newer version, a journal that another process has (`Taken`; if that shows later,
     `ousted` is called before it is raised). With a `lease` it is one of several that could have it
-    (PostgreSQL), has it for as long as it renews that, and waits through outages. `migrate` is
-    that of `adapters.storage.migrate`, imported when called: Alembic is large and rarely needed.
+    (PostgreSQL), has it for as long as it renews that, and waits through outages; one that cannot
+    be reached at the start is `Away`. `migrate` is that of `adapters.storage.migrate`, imported
+    when it is called: Alembic is large and rarely needed.
     """
     loop = asyncio.get_running_loop()
 
@@ -324,7 +325,11 @@ async def open_store(
 
 
 async def _begin_in_trouble(writer: Writer, reason: str, database: Database) -> None:
-    """Tell of it; where a damaged file was moved away, begin a new one before anybody needs it."""
+    """Tell of it; where a damaged file was moved away, begin a new one before anybody needs it.
+    Raises Away where others may have it.
+    """
+    if database.is_leased:
+        raise Away(database.place, reason)
     writer.fail(reason)
     if _is_gone(database):
         await writer.begin_anew()

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from adapters.broker.calls import Calls
 from adapters.broker.gateway import Gateway
 from adapters.broker.link import Link
 from adapters.broker.payloads import Answer, Call, Presence, There
@@ -28,6 +29,7 @@ class RemotePeers:
     """The accounts of all gateways. Each is called by its number."""
 
     where: Whereabouts
+    link: Link
 
     @property
     def reconnects(self) -> int:
@@ -36,8 +38,8 @@ class RemotePeers:
 
     @property
     def refused(self) -> str:
-        """Who was refused last, and why."""
-        return self.where.refused
+        """Who was refused last, and why; that nobody can be reached, where that is so."""
+        return self.where.refused if self.link.is_up else "the broker cannot be reached"
 
     def caller(self, account: int) -> int:
         """The account itself. Raises NotConnected where no gateway has it."""
@@ -57,11 +59,11 @@ class RemotePeers:
 class RemoteCalls:
     """Calls that a gateway makes for us."""
 
-    worker: Worker
+    calls: Calls
 
     async def make(self, account: int, action: str, params: Mapping[str, object], /) -> ActionReply:
         """The server's answer. Raises NotConnected, ActionRefused, ActionUnanswered."""
-        answer = await self.worker.call(account, action, params)
+        answer = await self.calls.make(account, action, params)
         match answer.outcome:
             case "answered":
                 return ActionReply("", answer.ok, answer.retcode, answer.data, answer.wording)
@@ -98,17 +100,18 @@ def build_broker_line(
 ) -> BrokerLine:
     """A worker's line, not open yet."""
     where = Whereabouts(clock=clock)
+    link = Link(settings.broker_url.get_secret_value(), clock=clock, trouble=trouble)
+    calls = Calls(where=where, epoch=lambda: lease.epoch, ids=ids)
     worker = Worker(
-        link=Link(settings.broker_url.get_secret_value(), clock=clock, trouble=trouble),
+        link=link,
         partitions=settings.broker_partitions,
         where=where,
-        epoch=lambda: lease.epoch,
+        calls=calls,
         clock=clock,
-        ids=ids,
         trouble=trouble,
     )
-    peers, pass_urls = RemotePeers(where), settings.media_urls == "pass"
-    transport = OneBotTransport(peers=peers, calls=RemoteCalls(worker), pass_urls=pass_urls)
+    peers, pass_urls = RemotePeers(where, link), settings.media_urls == "pass"
+    transport = OneBotTransport(peers=peers, calls=RemoteCalls(calls), pass_urls=pass_urls)
     return BrokerLine(peers, transport, worker)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from bot.domain.errors import ConfigError
 from config import checks
-from config.loading import load_settings
+from config.loading import is_configured, load_settings
 from config.settings import Settings
 
 MODEL = {"LLM_BASE_URL": "https://api.deepseek.com/v1", "LLM_MODEL": "deepseek-chat"}
@@ -64,6 +64,24 @@ def test_who_works_needs_a_database_that_others_reach(role: str) -> None:
 def test_a_gateway_needs_neither_model_nor_database_but_a_token() -> None:
     assert load(**SOCKETS, **BROKER, BOT_ROLE="gateway").bot_role == "gateway"
     assert problems(**BROKER, BOT_ROLE="gateway").keys() == {"ONEBOT_ACCESS_TOKEN"}
+
+
+def test_of_a_gateway_whose_broker_is_written_wrongly_only_that_is_told() -> None:
+    assert problems(**SOCKETS, BROKER_URL="queue:5672", BOT_ROLE="gateway").keys() == {"BROKER_URL"}
+
+
+def test_a_worker_is_not_warned_of_sockets_that_it_does_not_have() -> None:
+    environ = MODEL | BROKER | STORE | {"ONEBOT_ACCESS_TOKEN": "short"}
+    warned = {
+        role: [problem.name for problem in load_settings(environ=environ | {"BOT_ROLE": role}, env_file=None)[1]]
+        for role in ("all", "worker")
+    }
+    assert warned == {"all": ["ONEBOT_ACCESS_TOKEN"], "worker": []}
+
+
+def test_a_role_alone_is_a_configuration() -> None:
+    assert is_configured({"BOT_ROLE": "worker"}, None)
+    assert is_configured({"BROKER_URL": "amqp://queue/"}, None)
 
 
 def test_a_worker_needs_no_token_of_sockets_but_a_model() -> None:

@@ -5,6 +5,7 @@ twice, and nothing is lost.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import sys
@@ -16,12 +17,18 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from pydantic import SecretStr
 from sqlalchemy import create_engine, make_url, text
 
 from adapters.simulator.server import Simulator
+from adapters.storage.lease import Lease
 from adapters.storage.url import read_url
+from bot.app import leave_to_another, open_journal
+from bot.runtime.clock import SystemClock
+from config.settings import Settings
 from tests.adapters.storage.proxy import Proxy
 from tests.e2e.test_signals import PATIENCE, ROOT, TOKEN, TWO, Bot, Gate, free_port, make_world, quoted
+from tests.fakes import until
 from tests.rabbit import Rabbit, running, why_not
 from tests.torture.model import ScriptedModel
 
@@ -291,6 +298,35 @@ async def test_a_worker_that_is_cut_off_from_the_database_says_nothing_of_what_i
         assert await waiting.end() == 0
     await proxy.cut()
     assert cluster.answers() == [("A:q1", str(first)), ("A:q2", str(second))]
+
+
+async def test_a_worker_without_a_database_stands_by_until_it_is_there(
+    store_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    there, told = make_url(store_url), list[str]()
+    proxy = Proxy(there.host or "", there.port or 5432)
+    await proxy.mend()
+    await proxy.cut()
+    settings = Settings(
+        store_url=SecretStr(there.set(host="127.0.0.1", port=proxy.port).render_as_string(hide_password=False)),
+        web_port=0,
+    )
+    caplog.set_level(logging.INFO, "bot.wiring.standby")
+
+    async def mend() -> None:
+        await until(lambda: "standing by: the journal cannot be reached" in caplog.text, seconds=PATIENCE)
+        await proxy.mend()
+
+    lease = Lease()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(mend())
+        opening = open_journal(settings, lease, clock=SystemClock(), trouble=told.append, ousted=leave_to_another)
+        async with opening as journal:
+            assert await journal.commit()
+            assert lease.epoch == 1
+    await proxy.cut()
+    assert caplog.text.count("standing by") == 1
+    assert told == []
 
 
 async def test_another_number_of_partitions_is_refused(cluster: Cluster) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from adapters.broker.calls import Calls
 from adapters.broker.gateway import Gateway
 from adapters.broker.link import Link
 from adapters.broker.payloads import Answer, Call, Presence, There
@@ -57,9 +58,12 @@ class Desk:
     events: list[Event] = field(default_factory=list)
     is_durable: bool = True
     promises: int = 0
+    breaks_at: str = ""
 
     async def handle(self, event: Event) -> None:
         self.events.append(event)
+        if isinstance(event, MessageReceived) and event.message_id == self.breaks_at:
+            raise ZeroDivisionError("a bug of ours")
 
     async def durable(self) -> bool:
         self.promises += 1
@@ -72,6 +76,22 @@ class Desk:
     @property
     def came(self) -> list[int]:
         return [event.self_id for event in self.events if isinstance(event, Connected)]
+
+
+@dataclass
+class Shop:
+    """A worker, and what stands beside it."""
+
+    worker: Worker
+    calls: Calls
+    where: Whereabouts
+
+    async def call(self, account: int, action: str, params: Mapping[str, object]) -> Answer:
+        return await self.calls.make(account, action, params)
+
+    def knows(self, account: int) -> bool:
+        """Whether it was told of a gateway that has this account."""
+        return any(there.self_id == account for there in self.where.accounts())
 
 
 @asynccontextmanager
@@ -92,20 +112,20 @@ async def gateway_of(url: str, sockets: Sockets, name: str = "frost.gateway.a") 
 
 
 @asynccontextmanager
-async def worker_of(url: str, desk: Desk, *, epoch: int = 1, **more: Any) -> AsyncIterator[Worker]:
+async def worker_of(url: str, desk: Desk, *, epoch: int = 1, **more: Any) -> AsyncIterator[Shop]:
     clock, told = SystemClock(), more.get("told", [])
     where = Whereabouts(clock=clock)
+    calls = Calls(where=where, epoch=lambda: epoch, ids=RandomIds())
     worker = Worker(
         link=Link(url, clock=clock, trouble=lambda _: None),
         partitions=PARTITIONS,
         where=where,
-        epoch=lambda: epoch,
+        calls=calls,
         clock=clock,
-        ids=RandomIds(),
         trouble=told.append,
     )
     async with asyncio.TaskGroup() as group:
         running = group.create_task(worker.run(desk, desk.durable))
         await until(lambda: worker.is_up, seconds=PATIENCE)
-        yield worker
+        yield Shop(worker, calls, where)
         running.cancel()

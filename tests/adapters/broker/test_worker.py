@@ -1,18 +1,13 @@
-"""A worker takes each event once its journal has it, and knows what became of its calls."""
+"""A worker takes each event once its journal has it."""
 
 from __future__ import annotations
-
-import asyncio
 
 import aio_pika
 import pytest
 from aio_pika import Message
 
-from adapters.broker import whereabouts
 from adapters.broker import worker as module
-from adapters.broker.payloads import Answer
 from adapters.broker.topology import DEAD, EVENTS, queue_of
-from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from tests.adapters.broker.street import ACCOUNT, PATIENCE, Desk, Sockets, gateway_of, said, worker_of
 from tests.fakes import until
 
@@ -41,7 +36,7 @@ async def test_events_that_a_journal_has_do_not_come_again(broker: str, monkeypa
             first.is_durable = True
             await gateway.handle(said(2))
             await until(lambda: first.numbers == [1, 2], seconds=PATIENCE)
-            await until(lambda: worker.acknowledged == 2, seconds=PATIENCE)
+            await until(lambda: worker.worker.acknowledged == 2, seconds=PATIENCE)
         async with worker_of(broker, second):
             await gateway.handle(said(3))
             await until(lambda: 3 in second.numbers, seconds=PATIENCE)
@@ -67,89 +62,28 @@ async def test_what_cannot_be_read_is_set_aside_and_told_and_holds_nobody_up(bro
     assert all("frost.dead" in line for line in told)
 
 
-async def test_a_call_brings_back_the_answer_that_belongs_to_it(broker: str) -> None:
-    sockets = Sockets()
-    async with gateway_of(broker, sockets), worker_of(broker, Desk()) as worker:
-        await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
-        answers = await asyncio.gather(*(worker.call(ACCOUNT, f"a{number}", {"n": number}) for number in range(20)))
-        assert answers == [Answer("answered", True, 0, {"message_id": 7})] * 20
-    assert sorted(call.params["n"] for call in sockets.calls) == list(range(20))
-    assert {call.epoch for call in sockets.calls} == {1}
+async def test_what_breaks_its_handling_is_tried_thrice_then_set_aside_and_told(broker: str) -> None:
+    desk, told = Desk(breaks_at="2"), list[str]()
+    async with (
+        gateway_of(broker, Sockets()) as gateway,
+        worker_of(broker, desk, told=told) as worker,
+        await aio_pika.connect(broker) as connection,
+    ):
+        for number in (1, 2, 3):
+            await gateway.handle(said(number))
+        await until(lambda: told and worker.worker.acknowledged == 2, seconds=PATIENCE)
+        dead = await (await connection.channel()).declare_queue(DEAD, passive=True)
+        assert b'"message_id":"2"' in (await dead.get(timeout=PATIENCE)).body
+    assert sorted(desk.numbers) == [1, 2, 2, 2, 3]
+    assert told == ["An event could not be handled (3 times). It is kept in the queue frost.dead; the log says more."]
 
 
 async def test_accounts_come_anew_when_the_broker_is_back(broker: str) -> None:
     desk = Desk()
     async with gateway_of(broker, Sockets()), worker_of(broker, desk) as worker:
         await until(lambda: desk.came == [ACCOUNT], seconds=PATIENCE)
-        channel = worker._calling
+        channel = worker.calls._channel
         assert channel is not None
         await channel.close()
         await until(lambda: desk.came == [ACCOUNT, ACCOUNT], seconds=PATIENCE)
         assert (await worker.call(ACCOUNT, "send_msg", {})).ok
-
-
-async def test_a_call_to_nobody_did_nothing(broker: str) -> None:
-    async with worker_of(broker, Desk()) as worker:
-        with pytest.raises(NotConnected):
-            await worker.call(ACCOUNT, "send_msg", {})
-
-
-async def test_a_call_to_a_gateway_that_just_died_did_nothing(broker: str) -> None:
-    async with worker_of(broker, Desk()) as worker:
-        async with gateway_of(broker, Sockets()):
-            await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
-        with pytest.raises(NotConnected):
-            await worker.call(ACCOUNT, "send_msg", {})
-        assert not worker.knows(ACCOUNT)
-
-
-async def test_a_call_that_nobody_answers_may_have_been_done(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    sockets = Sockets(hold=asyncio.Event())
-    monkeypatch.setattr(module, "DEADLINE", 0.3)
-    async with gateway_of(broker, sockets), worker_of(broker, Desk()) as worker:
-        await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
-        with pytest.raises(ActionUnanswered, match="did not answer"):
-            await worker.call(ACCOUNT, "send_msg", {})
-    assert [call.action for call in sockets.calls] == ["send_msg"]
-
-
-async def test_a_call_whose_gateway_dies_is_not_waited_for(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    sockets = Sockets(hold=asyncio.Event())
-    monkeypatch.setattr(whereabouts, "GONE_AFTER", 1.5)
-    monkeypatch.setattr(module, "LOOK", 0.05)
-
-    async def call() -> None:
-        with pytest.raises(ActionUnanswered, match="its gateway is gone"):
-            await worker.call(ACCOUNT, "send_msg", {})
-
-    async with worker_of(broker, Desk()) as worker, asyncio.TaskGroup() as group, gateway_of(broker, sockets):
-        await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
-        group.create_task(call())
-        await until(lambda: sockets.calls, seconds=PATIENCE)
-
-
-async def test_a_call_under_way_when_the_broker_is_lost_may_have_been_done(broker: str) -> None:
-    sockets = Sockets(hold=asyncio.Event())
-    async with gateway_of(broker, sockets), worker_of(broker, Desk()) as worker:
-        await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
-
-        async def call() -> None:
-            with pytest.raises(ActionUnanswered, match="the broker was lost"):
-                await worker.call(ACCOUNT, "send_msg", {})
-
-        async with asyncio.TaskGroup() as group:
-            group.create_task(call())
-            await until(lambda: sockets.calls, seconds=PATIENCE)
-            worker._hang_up()
-        with pytest.raises(NotConnected, match="no gateway"):
-            await worker.call(ACCOUNT, "send_msg", {})
-
-
-async def test_a_call_that_is_too_large_is_not_made(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    sockets = Sockets()
-    monkeypatch.setattr(module, "LARGEST", 1000)
-    async with gateway_of(broker, sockets), worker_of(broker, Desk()) as worker:
-        await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
-        with pytest.raises(ActionRefused, match="too large for a cluster"):
-            await worker.call(ACCOUNT, "send_msg", {"file": "x" * 1000})
-    assert sockets.calls == []

@@ -7,9 +7,10 @@ from typing import cast
 import pytest
 from pydantic import SecretStr
 
+from adapters.broker.calls import Calls
+from adapters.broker.link import Link
 from adapters.broker.payloads import Answer, Call, Presence, There
 from adapters.broker.whereabouts import Whereabouts
-from adapters.broker.worker import Worker as RealWorker
 from adapters.onebot.peers import Account
 from adapters.onebot.protocol import ActionReply
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
@@ -19,21 +20,20 @@ from config.settings import Settings
 from tests.fakes import CountingIds, ManualClock
 
 
-class Worker:
+class PaperCalls:
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
         self.calls: list[tuple[int, str, object]] = []
 
-    async def call(self, account: int, action: str, params: object) -> Answer:
+    async def make(self, account: int, action: str, params: object) -> Answer:
         self.calls.append((account, action, params))
         return self.answer
 
 
 async def made(answer: Answer) -> ActionReply:
-    worker = Worker(answer)
-    calls = RemoteCalls(cast("RealWorker", worker))
-    reply = await calls.make(10001, "send_msg", {"a": 1})
-    assert worker.calls == [(10001, "send_msg", {"a": 1})]
+    paper = PaperCalls(answer)
+    reply = await RemoteCalls(cast("Calls", paper)).make(10001, "send_msg", {"a": 1})
+    assert paper.calls == [(10001, "send_msg", {"a": 1})]
     return reply
 
 
@@ -55,7 +55,10 @@ async def test_every_other_end_is_the_error_that_it_was() -> None:
 def test_the_accounts_of_gateways_are_shown_as_our_own_would_be() -> None:
     where = Whereabouts(clock=ManualClock())
     where.hear(Presence("a", (There(10001, True, "NapCat", 2),), "10009: a wrong token", 4))
-    peers = RemotePeers(where)
+    link = Link("amqp://queue/", clock=ManualClock(), trouble=lambda _: None)
+    peers = RemotePeers(where, link)
+    assert peers.refused == "the broker cannot be reached"
+    link.is_up = True
     assert peers.accounts() == (Account(10001, True, "NapCat"),)
     assert (peers.caller(10001), peers.server(10001)) == (10001, "NapCat")
     assert (peers.refused, peers.reconnects) == ("10009: a wrong token", 4)

@@ -1,0 +1,116 @@
+"""Calls of a worker to accounts, wherever their sockets are, and what became of them."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable
+from typing import Any, Final
+
+from aio_pika import DeliveryMode, Message
+from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
+from aio_pika.exceptions import AMQPError, DeliveryError
+
+from adapters.broker.payloads import HEADER_VERSION, VERSION, Answer, Call, pack, unpack
+from adapters.broker.whereabouts import Whereabouts
+from bot.domain import codec
+from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.domain.ports import Ids
+
+LARGEST: Final = 8 * 2**20  # bytes of a call
+TOO_LARGE: Final = 413
+DEADLINE: Final = 36.0  # seconds; the gateway itself waits 30, and 5 once a socket is gone
+SLOWEST: Final = 128_000  # bytes a second, added for large calls
+WRITTEN_WITHIN: Final = 5.0  # seconds a call waits for the broker, or for its gateway to take it
+LOOK: Final = 1.0  # seconds between two looks whether a gateway that is to answer is there
+
+
+class Calls:
+    """The calls under way. `epoch` is that of the lease this process has: gateways refuse an older
+    one's calls.
+    """
+
+    def __init__(self, *, where: Whereabouts, epoch: Callable[[], int], ids: Ids) -> None:
+        self._where = where
+        self._epoch = epoch
+        self._boot = ids.trace()
+        self._numbers = itertools.count(1)
+        self._answers: dict[str, asyncio.Future[Answer]] = {}
+        self._channel: AbstractChannel | None = None
+        self._replies = ""
+
+    async def begin(self, channel: AbstractChannel) -> None:
+        """Call over this channel from now on, one that raises what comes back to it. Raises
+        aio-pika's errors.
+        """
+        replies = await channel.declare_queue(exclusive=True, auto_delete=True)
+        await replies.consume(self._answered, no_ack=True)
+        self._channel, self._replies = channel, replies.name
+
+    def hang_up(self) -> None:
+        """The connection is gone: no answer comes any more."""
+        self._channel = None
+        for answer in self._answers.values():
+            if not answer.done():
+                answer.set_result(Answer("unanswered", wording="the broker was lost meanwhile"))
+
+    async def make(self, account: int, action: str, params: Any) -> Answer:
+        """Put an action to the account's server, wherever that is connected; how that ended.
+
+        Raises NotConnected (no gateway, no broker: nothing was done), ActionRefused (over 8 MB),
+        ActionUnanswered (it was on its way, and nobody said what became of it).
+        """
+        gateway = self._where.gateway(account)
+        body = pack(Call(account, action, params, self._epoch()))
+        if len(body) > LARGEST:
+            raise ActionRefused(
+                action,
+                retcode=TOO_LARGE,
+                wording=f"it has {len(body) / 2**20:.1f} MB, over 8: too large for a cluster",
+            )
+        number = f"{self._boot}-{next(self._numbers)}"
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._answers[number] = answer
+        try:
+            await self._publish(gateway, body, number)
+            async with asyncio.timeout(DEADLINE + len(body) / SLOWEST):
+                while not (await asyncio.wait({answer}, timeout=LOOK))[0]:
+                    if not self._where.has(gateway):
+                        raise ActionUnanswered(f"{action}: its gateway is gone")
+            return answer.result()
+        except TimeoutError:
+            raise ActionUnanswered(f"{action}: its gateway did not answer") from None
+        finally:
+            del self._answers[number]
+
+    async def _publish(self, gateway: str, body: bytes, number: str) -> None:
+        channel = self._channel
+        if channel is None:
+            raise NotConnected("the broker cannot be reached")
+        message = Message(
+            body,
+            headers={HEADER_VERSION: VERSION},
+            content_type="application/json",
+            delivery_mode=DeliveryMode.NOT_PERSISTENT,
+            correlation_id=number,
+            reply_to=self._replies,
+            expiration=WRITTEN_WITHIN,
+        )
+        try:
+            async with asyncio.timeout(WRITTEN_WITHIN):
+                await channel.default_exchange.publish(message, gateway)
+        except DeliveryError:  # nobody has a queue of this name
+            self._where.forget(gateway)
+            raise NotConnected("the gateway of this account is gone") from None
+        except (AMQPError, OSError, asyncio.InvalidStateError, TimeoutError) as error:
+            raise ActionUnanswered(f"the broker did not confirm a call ({error})") from None
+
+    async def _answered(self, message: AbstractIncomingMessage) -> None:
+        answer = self._answers.get(message.correlation_id or "")
+        if answer is None or answer.done():
+            return
+        try:
+            version = message.headers.get(HEADER_VERSION)
+            answer.set_result(unpack(Answer, message.body, version))
+        except codec.Unreadable as error:
+            answer.set_result(Answer("unanswered", wording=f"it cannot be read: {error}"))

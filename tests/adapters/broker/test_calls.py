@@ -1,0 +1,91 @@
+"""A call reaches the gateway that has its account, and its caller knows what became of it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from adapters.broker import calls as module
+from adapters.broker import whereabouts
+from adapters.broker.payloads import Answer
+from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
+from tests.adapters.broker.street import ACCOUNT, PATIENCE, Desk, Sockets, gateway_of, worker_of
+from tests.fakes import until
+
+
+async def test_a_call_brings_back_the_answer_that_belongs_to_it(broker: str) -> None:
+    sockets = Sockets()
+    async with gateway_of(broker, sockets), worker_of(broker, Desk()) as worker:
+        await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
+        answers = await asyncio.gather(*(worker.call(ACCOUNT, f"a{number}", {"n": number}) for number in range(20)))
+        assert answers == [Answer("answered", True, 0, {"message_id": 7})] * 20
+    assert sorted(call.params["n"] for call in sockets.calls) == list(range(20))
+    assert {call.epoch for call in sockets.calls} == {1}
+
+
+async def test_a_call_to_nobody_did_nothing(broker: str) -> None:
+    async with worker_of(broker, Desk()) as worker:
+        with pytest.raises(NotConnected):
+            await worker.call(ACCOUNT, "send_msg", {})
+
+
+async def test_a_call_to_a_gateway_that_just_died_did_nothing(broker: str) -> None:
+    async with worker_of(broker, Desk()) as worker:
+        async with gateway_of(broker, Sockets()):
+            await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
+        with pytest.raises(NotConnected):
+            await worker.call(ACCOUNT, "send_msg", {})
+        assert not worker.knows(ACCOUNT)
+
+
+async def test_a_call_that_nobody_answers_may_have_been_done(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sockets = Sockets(hold=asyncio.Event())
+    monkeypatch.setattr(module, "DEADLINE", 0.3)
+    async with gateway_of(broker, sockets), worker_of(broker, Desk()) as worker:
+        await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
+        with pytest.raises(ActionUnanswered, match="did not answer"):
+            await worker.call(ACCOUNT, "send_msg", {})
+    assert [call.action for call in sockets.calls] == ["send_msg"]
+
+
+async def test_a_call_whose_gateway_dies_is_not_waited_for(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sockets = Sockets(hold=asyncio.Event())
+    monkeypatch.setattr(whereabouts, "GONE_AFTER", 1.5)
+    monkeypatch.setattr(module, "LOOK", 0.05)
+
+    async def call() -> None:
+        with pytest.raises(ActionUnanswered, match="its gateway is gone"):
+            await worker.call(ACCOUNT, "send_msg", {})
+
+    async with worker_of(broker, Desk()) as worker, asyncio.TaskGroup() as group, gateway_of(broker, sockets):
+        await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
+        group.create_task(call())
+        await until(lambda: sockets.calls, seconds=PATIENCE)
+
+
+async def test_a_call_under_way_when_the_broker_is_lost_may_have_been_done(broker: str) -> None:
+    sockets = Sockets(hold=asyncio.Event())
+    async with gateway_of(broker, sockets), worker_of(broker, Desk()) as worker:
+        await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
+
+        async def call() -> None:
+            answer = await worker.call(ACCOUNT, "send_msg", {})
+            assert answer == Answer("unanswered", wording="the broker was lost meanwhile")
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(call())
+            await until(lambda: sockets.calls, seconds=PATIENCE)
+            worker.calls.hang_up()
+        with pytest.raises(NotConnected, match="the broker cannot be reached"):
+            await worker.call(ACCOUNT, "send_msg", {})
+
+
+async def test_a_call_that_is_too_large_is_not_made(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sockets = Sockets()
+    monkeypatch.setattr(module, "LARGEST", 1000)
+    async with gateway_of(broker, sockets), worker_of(broker, Desk()) as worker:
+        await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
+        with pytest.raises(ActionRefused, match="too large for a cluster"):
+            await worker.call(ACCOUNT, "send_msg", {"file": "x" * 1000})
+    assert sockets.calls == []
