@@ -125,6 +125,9 @@ def test_a_question_waits_until_its_turn_comes_and_a_recalled_one_does_not(
     assert (told.waits, told.is_gone, told.wakes) == (False, True, True)
     write(batches, heard("chatter", message_id="4"))
     assert not read(database, story, GROUP, "4").waits
+    refused = replace(verdict(), message_id="8", wakes=False, reason="muted")
+    write(batches, MessageObserved(said("广州", message_id="8"), overheard=False, judged=refused))
+    assert not read(database, story, GROUP, "8").waits
 
 
 def test_a_run_that_waits_for_a_word_does_so_until_it_expires(batches: EntryBatches, database: Database) -> None:

@@ -92,6 +92,26 @@ async def test_a_store_whose_lease_was_taken_writes_nothing_and_says_so(postgres
     engine.dispose()
 
 
+async def test_what_is_done_in_a_transaction_of_its_own_is_undone_where_the_lease_was_taken(postgres: str) -> None:
+    engine = create_engine(read_url(postgres), isolation_level="AUTOCOMMIT")
+    ended = ""
+    with engine.connect() as connection:
+        try:
+            async with opened(postgres, lease=Lease()) as at:
+                await at.store.commit(heard(message_id="1"))
+                connection.execute(text("UPDATE leases SET epoch = epoch + 1"))
+                try:
+                    at.batches.run(lambda mine: mine.execute(text("DELETE FROM messages")))
+                except Taken as error:
+                    ended = error.problems[0].what
+                await at.store.commit(heard(message_id="2"))
+        except* Taken:
+            pass  # the store ends by it, too
+        assert connection.scalars(text("SELECT message_id FROM messages")).all() == ["1"]
+    assert ended.endswith("by another process that took over")
+    engine.dispose()
+
+
 async def test_a_store_renews_its_lease_where_nothing_is_written_and_leaves_it_at_its_end(
     postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
