@@ -12,7 +12,12 @@ from __future__ import annotations
 import importlib.metadata
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    nullcontext,
+)
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, TypeVar
@@ -22,7 +27,6 @@ from sqlalchemy import Connection
 from adapters.metrics.metrics import Metrics
 from adapters.metrics.ports import CountedSink
 from adapters.onebot.transport import AnyTransport
-from adapters.storage.lease import Lease
 from adapters.storage.store import SqlStore, open_store
 from bot.conversation.approval.deciders import Deciders, Say
 from bot.conversation.intake.gate import Gate
@@ -32,11 +36,11 @@ from bot.domain.errors import ConfigError
 from bot.domain.events import Identity
 from bot.domain.masking import Mask
 from bot.domain.ports import Clock, Ids, Witness
+from bot.domain.shares import WHOLE, Share
 from bot.domain.shown import Trying
 from bot.memory.history import History
 from bot.memory.newest import Newest
 from bot.memory.personas import Personas
-from bot.memory.spending import Spending
 from bot.memory.summaries import Summaries
 from bot.memory.witnesses import ContentLog, WitnessedStore
 from bot.models.meter import Meter
@@ -47,19 +51,18 @@ from bot.runtime.watchdog import Watchdog
 from bot.speaking.alarm import of_stalls
 from bot.speaking.outbox import Outbox
 from bot.wiring.background import background
-from bot.wiring.console import Link, Seen, open_console
-from bot.wiring.daily import telling_daily
+from bot.wiring.console import Link, Seen
 from bot.wiring.discovery import Discovered
 from bot.wiring.limits import build_meter, build_spending
-from bot.wiring.line import Connections, Durable, Line, build_line
+from bot.wiring.line import Connections, Durable, Line, Seat, build_line
 from bot.wiring.means import Means, open_means
+from bot.wiring.once import once_for_all
 from bot.wiring.personas import PersonaFiles
 from bot.wiring.senses import build_senses
 from bot.wiring.service import Rooms, build_rooms
-from bot.wiring.standby import first_in_line
 from bot.wiring.tools import find_tools, following
 from bot.wiring.troubles import Troubles
-from bot.wiring.web import REASONS, open_web
+from bot.wiring.web import Shown, metrics_of, open_web
 from config.secrets import secrets_of
 from config.settings import Settings
 
@@ -89,14 +92,24 @@ class Service:
     `console_link` makes addresses that let into the console once, None where there is none.
     """
 
-    rooms: Rooms
+    shown: Shown
     transport: AnyTransport
-    peers: Connections
     journal: SqlStore
     metrics: Metrics
     port: int
+    share: Share = WHOLE
     reloads: Mapping[str, Reload] = field(default_factory=dict)
     console_link: Link | None = None
+
+    @property
+    def rooms(self) -> Rooms:
+        """All that is in it."""
+        return self.shown.rooms
+
+    @property
+    def peers(self) -> Connections:
+        """Who is connected."""
+        return self.shown.peers
 
     @property
     def lanes(self) -> Lanes[Work]:
@@ -162,6 +175,7 @@ async def open_service(
     terminal: Say | None = None,
     trying: Trying | None = None,
     clock: Clock | None = None,
+    seat: Seat | None = None,
 ) -> AsyncIterator[Service]:
     """Run the service while the block runs; at its end, close everything in reverse order.
 
@@ -170,27 +184,27 @@ async def open_service(
     count and break there. `mask` keeps secrets from the owner's lines; without one, those of the
     settings. `ousted` is called where another process has the journal now. Who reads the
     `terminal` is asked in the owners' place about calls that need a word; what is `trying` gets a
-    console in any case; `clock` is the system's own unless another is given. Raises ConfigError,
-    inside a group, for what only shows when it is tried: a port that is taken, a journal that
-    another process has.
+    console in any case; `clock` is the system's own unless another is given. One of several that
+    has a `seat` shows nothing itself, and does what is done once for all only where its share is
+    the first. Raises ConfigError, inside a group, for what only shows when it is tried: a port that
+    is taken, a journal that another process has.
     """
     clock, ids, troubles = clock or SystemClock(), RandomIds(), Troubles()
     mask = mask or Mask(secrets_of(settings))
     async with AsyncExitStack() as stack:
         stack.enter_context(troubles.logged_at_the_end())
-        found, lease = find_tools(settings), Lease() if settings.has_broker else None
-        journal = await stack.enter_async_context(
-            open_journal(settings, lease, clock=clock, trouble=troubles.tell, ousted=ousted)
-        )
-        metrics = Metrics(tools=found.names, reasons=REASONS, clock=clock)
+        found, share = find_tools(settings), seat.share if seat else WHOLE
+        opening = open_journal(settings, seat, clock=clock, trouble=troubles.tell, ousted=ousted)
+        journal = await stack.enter_async_context(opening)
+        metrics = seat.metrics if seat else metrics_of(found.names, clock)
         kept, books, newest = wrap(journal), journal.books, Newest()
-        news = [newest] if settings.console_port or trying else []
         spending = build_spending(settings, kept, books, clock=clock, tell=troubles.tell)
-        store = WitnessedStore(kept, [*witnesses(settings, metrics), *news, spending])
+        news = [newest, spending] if settings.console_port or trying else [spending]
+        store = WitnessedStore(kept, [*witnesses(settings, metrics), *news])
         meter = build_meter(store, spending, clock=clock, ids=ids, count=metrics.asked)
         opening_means = means_of(settings, found, wrap, meter, clock, ids, troubles)
         means = await stack.enter_async_context(opening_means)
-        line = build_line(settings, lease, clock=clock, ids=ids, trouble=troubles.tell)
+        line = build_line(settings, seat, clock=clock, ids=ids, trouble=troubles.tell)
         rooms = build_rooms(
             settings,
             means,
@@ -205,14 +219,14 @@ async def open_service(
             clock=clock,
             ids=ids,
         )
-        working = at_work(settings, rooms, line, spending, metrics=metrics, durable=store.commit)
-        port = await stack.enter_async_context(working)
-        await stack.enter_async_context(telling_daily(settings, rooms, journal, store, clock))
+        shown = Shown(rooms, spending, line.peers)
+        beside = nullcontext() if seat else showing(settings, metrics, shown)
+        port = await stack.enter_async_context(at_work(shown, line, beside, metrics, store.commit))
         seen = Seen(rooms, journal, line.peers, means, newest, clock, spending.own, trying)
-        link = await stack.enter_async_context(open_console(settings, seen, mask=mask))
+        link = await stack.enter_async_context(once_for_all(settings, share, seen, store, mask))
         await stack.enter_async_context(finishing(rooms, troubles, grace=grace))
         again = reloads(settings, rooms.keeping.personas, means)
-        yield Service(rooms, line.transport, line.peers, journal, metrics, port, again, link)
+        yield Service(shown, line.transport, journal, metrics, port, share, again, link)
 
 
 def means_of(
@@ -239,29 +253,28 @@ def means_of(
 
 @asynccontextmanager
 async def at_work(
-    settings: Settings,
-    rooms: Rooms,
+    shown: Shown,
     line: Line,
-    spending: Spending,
-    *,
+    beside: AbstractAsyncContextManager[None],
     metrics: Metrics,
     durable: Durable,
 ) -> AsyncIterator[int]:
-    """Everything at work while the block runs; the port listened on, 0 in forward mode.
+    """Everything at work, and what is `beside` it, while the block runs; the port listened on, 0 in
+    forward mode.
 
     What an earlier process left is settled when every port is ours: where one is not, that process
     may be alive. Events that come before that wait.
     """
-    clock, gate = rooms.on.clock, Gate(rooms.stages.dispatcher)
+    rooms, spending = shown.rooms, shown.spending
+    gate = Gate(rooms.stages.dispatcher)
     sink = CountedSink(gate, metrics=metrics)
     async with (
-        background(Watchdog(clock=clock, stalled=of_stalls(rooms.owner, metrics.stalled)).run()),
         rooms.on.outbox.open(),
         rooms.on.gestures.open(),
         rooms.keeping.open(),
         rooms.commands.open(),
         rooms.on.lanes.open(rooms.stages.lane.do),
-        open_web(settings, metrics=metrics, rooms=rooms, spending=spending, peers=line.peers),
+        beside,
         line.open(sink, durable) as port,
     ):
         await spending.start()
@@ -292,6 +305,18 @@ async def at_work(
 
 
 @asynccontextmanager
+async def showing(settings: Settings, metrics: Metrics, shown: Shown) -> AsyncIterator[None]:
+    """While the block runs, others can look at how the bot is, and a loop that stands still is
+    noticed.
+    """
+    rooms = shown.rooms
+    stalled = of_stalls(rooms.owner, metrics.stalled)
+    watchdog = Watchdog(clock=rooms.on.clock, stalled=stalled)
+    async with background(watchdog.run()), open_web(settings, metrics, lambda: (shown,)):
+        yield
+
+
+@asynccontextmanager
 async def finishing(rooms: Rooms, troubles: Troubles, *, grace: float) -> AsyncIterator[None]:
     """At the end of the block, while everything is still open, come to an end: no new run, no new
     send.
@@ -308,20 +333,16 @@ async def finishing(rooms: Rooms, troubles: Troubles, *, grace: float) -> AsyncI
             await rooms.on.outbox.finish(within=LAST_ANSWERS)
 
 
-@asynccontextmanager
-async def open_journal(
+def open_journal(
     settings: Settings,
-    lease: Lease | None,
+    seat: Seat | None,
     *,
     clock: Clock,
     trouble: Callable[[str], None],
     ousted: Callable[[ConfigError], None],
-) -> AsyncIterator[SqlStore]:
-    """The journal that the settings name; with a `lease`, as soon as no other worker has it: until
-    then this one stands by. Raises ConfigError.
-    """
-    opening = partial(
-        open_store,
+) -> AbstractAsyncContextManager[SqlStore]:
+    """The journal that the settings name, to be opened: the share of it that is this `seat`'s."""
+    return open_store(
         settings.store_url.get_secret_value(),
         keep_days=settings.store_keep_days,
         keep_messages=settings.store_keep_messages,
@@ -329,14 +350,9 @@ async def open_journal(
         trouble=trouble,
         migrate=migrate,
         ousted=ousted,
-        lease=lease,
+        lease=seat.lease if seat else None,
+        share=seat.share if seat else WHOLE,
     )
-    if lease is None:
-        async with opening() as journal:
-            yield journal
-    else:
-        async with AsyncExitStack() as stack:
-            yield await first_in_line(stack, opening, settings, clock)
 
 
 def migrate(connection: Connection) -> None:

@@ -34,6 +34,7 @@ LIBRARIES = {
     "bot/cli": {"aiohttp", "dotenv", "pydantic", "pydantic_core", "sqlalchemy", "typer", "websockets", "yarl"},
     "bot/app.py": {"sqlalchemy"},
     "bot/gateway.py": set(),
+    "bot/worker.py": set(),
     "bot/library.py": set(),
     "bot/programs.py": set(),
     "bot/__main__.py": set(),

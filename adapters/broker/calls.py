@@ -26,8 +26,8 @@ LOOK: Final = 1.0  # seconds between two looks whether a gateway that is to answ
 
 
 class Calls:
-    """The calls under way. `epoch` is that of the lease this process has: gateways refuse an older
-    one's calls.
+    """The calls under way. `epoch` is that of the lease on the accounts' partition: gateways refuse
+    an older one's calls.
     """
 
     def __init__(self, *, where: Whereabouts, epoch: Callable[[], int], ids: Ids) -> None:

@@ -22,10 +22,11 @@ from adapters.broker.payloads import (
     pack,
     unpack,
 )
-from adapters.broker.topology import Topology, declare, partition_of, queue_of
+from adapters.broker.topology import Topology, declare, queue_of
 from bot.domain import codec
 from bot.domain.events import Connected, Event, Heartbeat
 from bot.domain.ports import Clock
+from bot.domain.shares import partition_of
 
 BACKLOG: Final = 20_000  # events that wait here for a broker that is away
 BATCH: Final = 100  # events on their way at once
@@ -61,7 +62,7 @@ class Gateway:
         self._waiting: deque[Event] = deque()
         self._due, self._empty = asyncio.Event(), asyncio.Event()
         self._empty.set()
-        self._epoch = 0
+        self._epochs: Counter[int] = Counter()
         self._times: Counter[int] = Counter()
         self.published = self.lost = 0
 
@@ -137,7 +138,7 @@ class Gateway:
 
     async def _publish(self, topology: Topology, event: Event) -> None:
         message = self._message(pack(event), persistent=True)
-        queue = queue_of(partition_of(event, self._partitions))
+        queue = queue_of(partition_of(event.self_id, self._partitions))
         await topology.events.publish(message, queue)
 
     # --- accounts ---------------------------------------------------------------------------------
@@ -172,11 +173,12 @@ class Gateway:
         except codec.Unreadable as error:
             logger.exception("a call cannot be read")
             return Answer("not_connected", wording=str(error))
-        if call.epoch < self._epoch:
+        partition = partition_of(call.account, self._partitions)
+        if call.epoch < self._epochs[partition]:
             # Whoever took over has settled what this worker still believes to be its own.
             logger.error("%s of an ousted worker is refused", call.action)
             return Answer("not_connected", wording="another worker has taken over")
-        self._epoch = call.epoch
+        self._epochs[partition] = call.epoch
         return await self._calls(call)
 
     @staticmethod

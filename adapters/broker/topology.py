@@ -1,12 +1,12 @@
 """The exchanges and queues there are, and which partition an event belongs to.
 
-An order that matters is one within a conversation: all of one is in one partition, a queue with one
-active consumer. Their number is fixed for a broker's life, else a conversation would be in two.
+An order that matters is one within a conversation, and what an account is told in one may be the
+answer to what it said in another: all of an account is in one partition, a queue with one active
+consumer. Their number is fixed for a broker's life, else an account would be in two.
 """
 
 from __future__ import annotations
 
-import zlib
 from typing import Final
 
 from aio_pika import ExchangeType
@@ -16,7 +16,6 @@ from msgspec import Struct
 from pamqp.common import FieldValue
 
 from bot.domain.errors import ConfigError, Problem
-from bot.domain.events import Event
 
 EVENTS: Final = "frost.events"
 PRESENCE: Final = "frost.presence"
@@ -31,15 +30,6 @@ class Topology(Struct, frozen=True):
     events: AbstractExchange
     presence: AbstractExchange
     partitions: tuple[AbstractQueue, ...]
-
-
-def partition_of(event: Event, partitions: int) -> int:
-    """The partition of an event: that of its conversation, or of its account where it has none.
-
-    The same in every process and version: CRC-32 of `platform_id:message_type:session_id`.
-    """
-    place = getattr(event, "conversation", None) or event.self_id
-    return zlib.crc32(str(place).encode()) % partitions
 
 
 def queue_of(partition: int) -> str:

@@ -1,8 +1,11 @@
-"""Which gateway has which account, as far as a worker was told."""
+"""Which gateway has which account of a worker's, as far as that was told."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
+
+from msgspec.structs import replace
 
 from adapters.broker.payloads import Presence, There
 from bot.domain.errors import NotConnected
@@ -12,9 +15,12 @@ GONE_AFTER: Final = 3.5  # seconds without a word: three were missed
 
 
 class Whereabouts:
-    """The accounts of all gateways; one that two of them name is where it came last."""
+    """The accounts of all gateways that are `ours`; one that two of them name is where it came
+    last.
+    """
 
-    def __init__(self, *, clock: Clock) -> None:
+    def __init__(self, *, ours: Callable[[int], bool], clock: Clock) -> None:
+        self._ours = ours
         self._clock = clock
         self._told: dict[str, Presence] = {}
         self._heard: dict[str, float] = {}
@@ -22,7 +28,8 @@ class Whereabouts:
 
     def hear(self, presence: Presence) -> tuple[int, ...]:
         """A gateway says who is there; the accounts that have come, or have come again."""
-        name = presence.gateway
+        name, accounts = presence.gateway, presence.accounts
+        presence = replace(presence, accounts=tuple(a for a in accounts if self._ours(a.self_id)))
         before = {one.self_id: one.times for one in self._of(name)}
         self._told[name], self._heard[name] = presence, self._clock.monotonic()
         came = []

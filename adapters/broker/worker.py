@@ -17,6 +17,7 @@ from adapters.broker.whereabouts import Whereabouts
 from bot.domain import codec
 from bot.domain.events import Connected, Event
 from bot.domain.ports import Clock, EventSink
+from bot.domain.shares import Share
 
 PREFETCH: Final = 1000  # events of a partition that are not acknowledged
 TRIES: Final = 3  # of an event that cannot be handled
@@ -27,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 class Worker:
-    """Takes events from all partitions, and hears which gateway has which account.
+    """Takes events from one partition, and hears which gateway has which account.
 
     An event that cannot be read, or thrice not be handled, is set aside in the queue frost.dead,
     which `trouble` is told.
@@ -37,14 +38,14 @@ class Worker:
         self,
         *,
         link: Link,
-        partitions: int,
+        share: Share,
         where: Whereabouts,
         calls: Calls,
         clock: Clock,
         trouble: Callable[[str], None],
     ) -> None:
         self._link = link
-        self._partitions = partitions
+        self._share = share
         self._where = where
         self._calls = calls
         self._clock = clock
@@ -81,7 +82,7 @@ class Worker:
     ) -> None:
         events, calls = await connection.channel(), await connection.channel(on_return_raises=True)
         await events.set_qos(prefetch_count=PREFETCH)
-        topology = await declare(events, self._partitions)
+        topology = await declare(events, self._share.partitions)
         await self._calls.begin(calls)
         presence = await calls.declare_queue(exclusive=True, auto_delete=True)
         await presence.bind(topology.presence)
@@ -97,8 +98,7 @@ class Worker:
             group.create_task(watch(events))
             group.create_task(watch(calls))
             group.create_task(self._acknowledge(durable))
-            for queue in topology.partitions:
-                await queue.consume(came.put)
+            await topology.partitions[self._share.partition].consume(came.put)
             self._link.is_up = True
             while True:
                 match await came.get():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -41,3 +42,30 @@ class Vitals:
     ended: Mapping[str, int]
     commands: Mapping[str, int]
     today: Today | None
+
+
+def together(bots: Sequence[Vitals]) -> Vitals:
+    """Of all bots of a process, each of which has its own accounts. What is counted where the
+    accounts are, or for everybody, each of them tells whole.
+    """
+    return Vitals(
+        lanes=sum(one.lanes for one in bots),
+        queued=sum(one.queued for one in bots),
+        online=sum(one.online for one in bots),
+        offline=sum(one.offline for one in bots),
+        duplicates=sum(one.duplicates for one in bots),
+        overflow=sum(one.overflow for one in bots),
+        reconnects=max((one.reconnects for one in bots), default=0),
+        withheld=sum(one.withheld for one in bots),
+        waiting=_summed(one.waiting for one in bots),
+        ended=_summed(one.ended for one in bots),
+        commands=_summed(one.commands for one in bots),
+        today=next((one.today for one in bots if one.today is not None), None),
+    )
+
+
+def _summed(counts: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
+    total: Counter[str] = Counter()
+    for each in counts:
+        total.update(each)
+    return total

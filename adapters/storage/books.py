@@ -44,6 +44,7 @@ from bot.domain.drafts import draft_of
 from bot.domain.events import Conversation
 from bot.domain.journal import SendState
 from bot.domain.run import Stop
+from bot.domain.shares import WHOLE, Share
 
 SENT = ("confirmed", "sending", "unknown")
 FAILED = ("refused", "dropped")
@@ -52,10 +53,11 @@ PLACES = 30
 
 
 class SqlBooks:
-    """Fits `Books`."""
+    """Fits `Books`. What was set for conversations is told of those in the `share` alone."""
 
-    def __init__(self, read: Reading) -> None:
+    def __init__(self, read: Reading, share: Share = WHOLE) -> None:
         self._read = read
+        self._share = share
 
     async def usage(
         self, *, since: float, where: Conversation | None = None, asker: int | None = None
@@ -87,7 +89,7 @@ class SqlBooks:
 
     async def choices(self) -> Mapping[Conversation, str] | None:
         """The persona's key in each conversation where one was chosen."""
-        return await self._read(choices, None)
+        return self._ours(await self._read(choices, None))
 
     async def groups(self) -> Collection[Conversation] | None:
         """The groups in which anything was ever heard."""
@@ -95,11 +97,16 @@ class SqlBooks:
 
     async def settings(self, name: str) -> Mapping[Conversation, str] | None:
         """What was set under this name by command, by conversation."""
-        return await self._read(lambda connection: settings(connection, name), None)
+        return self._ours(await self._read(lambda connection: settings(connection, name), None))
 
     async def story(self, where: Conversation, message_id: str = "") -> Story | None:
         """How a message fared, or the one it answers; of the last turn there without an id."""
         return await self._read(lambda connection: story(connection, where, message_id), None)
+
+    def _ours(self, found: Mapping[Conversation, str] | None) -> Mapping[Conversation, str] | None:
+        if found is None:
+            return None
+        return {where: value for where, value in found.items() if self._share.has_place(where)}
 
 
 def choices(connection: Connection) -> dict[Conversation, str]:

@@ -1,4 +1,4 @@
-"""The right to write into a journal that several workers could write: a row that runs out.
+"""The right to write into a part of a journal that several workers could have: a row that runs out.
 
 The advisory lock of `claim.py` lasts as long as its connection does, so a process that is frozen
 keeps it for ever. A lease runs out unless it is renewed, and every transaction renews it: its epoch
@@ -57,13 +57,23 @@ class Away(ConfigError):
         super().__init__(Problem(VARIABLE, f"the journal cannot be reached ({place}: {why})", mend))
 
 
+def name_of(partition: int) -> str:
+    """What the lease on a partition is called."""
+    return f"partition {partition}"
+
+
+def holder_of_process() -> str:
+    """What this process is called, as somebody who holds leases."""
+    return f"{os.getpid()}@{socket.gethostname()}"[:NAME]
+
+
 @dataclass(slots=True)
 class Lease:
     """A lease of this process, or one that it would like to have; `epoch` is 0 until then."""
 
-    name: str = "journal"
+    name: str = name_of(0)
     seconds: float = SECONDS
-    holder: str = field(default_factory=lambda: f"{os.getpid()}@{socket.gethostname()}"[:NAME])
+    holder: str = field(default_factory=holder_of_process)
     epoch: int = 0
 
     def take(self, connection: Connection, place: str) -> None:

@@ -45,6 +45,7 @@ from bot.domain.journal import (
 )
 from bot.domain.memories import MemoryKept
 from bot.domain.ports import Clock
+from bot.domain.shares import WHOLE, Share
 
 READING, IN_TROUBLE = 10.0, 1.0  # seconds a read may take; while the database cannot be written
 WATCH = 5.0  # seconds between two looks whether the journal is there and ours
@@ -73,7 +74,9 @@ class SqlStore:
         *,
         writing: Executor,
         clock: Clock,
+        share: Share = WHOLE,
     ) -> None:
+        self._share = share
         self._database = database
         self._writer = writer
         self._batches = batches
@@ -85,7 +88,7 @@ class SqlStore:
         self._with_past: set[Conversation] | None = None  # None while nobody has looked
         self._met: set[Conversation] = set()
         self.memories = SqlMemories(read=self._read, peek=self._peek, clock=clock)
-        self.books = SqlBooks(self._read)
+        self.books = SqlBooks(self._read, share)
         self.shown = SqlShown(database, threads)
         self.erasing = SqlErasing(
             database=database,
@@ -181,6 +184,7 @@ class SqlStore:
 
         def recover(connection: Connection) -> Recovery:
             recovery = unfinished.recover(connection, now, before)
+            recovery = unfinished.of_share(self._share, recovery)
             return replace(recovery, whole=not self._database.was_put_aside(now - unfinished.SEEN))
 
         while True:
@@ -270,6 +274,7 @@ async def open_store(
     migrate: Migrate,
     ousted: Callable[[Taken], None] = lambda _: None,
     lease: Lease | None = None,
+    share: Share = WHOLE,
 ) -> AsyncIterator[SqlStore]:
     """The store behind a STORE_URL, while the block runs; at its end all that was put is written.
 
@@ -277,9 +282,9 @@ async def open_store(
     until it can. Raises ConfigError for one that never can: a url that is none, a missing driver, a
     schema of a newer version, a journal that another process has (`Taken`; if that shows later,
     `ousted` is called before it is raised). With a `lease` it is one of several that could have it
-    (PostgreSQL), has it for as long as it renews that, and waits through outages; one that cannot
-    be reached at the start is `Away`. `migrate` is that of `adapters.storage.migrate`, imported
-    when it is called: Alembic is large and rarely needed.
+    (PostgreSQL), has its `share` of it for as long as it renews that, and waits through outages;
+    one that cannot be reached at the start is `Away`. `migrate` is that of
+    `adapters.storage.migrate`, imported when it is called: Alembic is large and rarely needed.
     """
     loop = asyncio.get_running_loop()
 
@@ -287,8 +292,7 @@ async def open_store(
         loop.call_soon_threadsafe(trouble, text)
 
     database = Database(url, migrate=migrate, owner=True, lease=lease, tell=tell)
-    ahead = ahead_of(database.file)
-    stamp = partial(_stamp, clock)
+    ahead, stamp = ahead_of(database.file), partial(_stamp, clock)
     batches = EntryBatches(database, stamp=stamp, ahead=ahead)
     with (
         ThreadPoolExecutor(1, "store-writer") as thread,
@@ -304,16 +308,16 @@ async def open_store(
             ousted=ousted,
             ahead=ahead,
         )
-        store = SqlStore(database, writer, batches, threads, writing=thread, clock=clock)
+        parts = database, writer, batches, threads
+        store = SqlStore(*parts, writing=thread, clock=clock, share=share)
         store.shown = SqlShown(database, thread_shown)
         try:
             if reason := await loop.run_in_executor(thread, batches.open):
                 await _begin_in_trouble(writer, reason, database)
-            beside = (
-                store.tidy(Retention(keep_days, keep_messages)),
-                store.watch(WATCH if lease is None else RENEWALS),
-                _check_itself(database, trouble, clock),
-            )
+            beside = [_check_itself(database, trouble, clock)]
+            beside.append(store.watch(WATCH if lease is None else RENEWALS))
+            if share.is_first:
+                beside.append(store.tidy(Retention(keep_days, keep_messages)))
             async with _at_work(writer, *beside):
                 yield store
         finally:

@@ -28,6 +28,7 @@ from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, Message, ToolMessage, UserMessage, joined
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import OpenTurn, Recovery, SendState, Spoken, StoredSend, Suspended
+from bot.domain.shares import Share
 
 SEEN = 600.0  # seconds an event is remembered for, so that it is not handled twice
 YOUNG = 120.0  # seconds after which a question that was never taken up is too old to answer
@@ -91,6 +92,20 @@ def recover(connection: Connection, now: float, before: float = math.inf) -> Rec
         sends=tuple(readable(_send, unfinished)),
         suspended=tuple(readable(lambda row: _suspended(connection, row), suspended)),
         active=tuple(_active(connection, now, before)),
+    )
+
+
+def of_share(share: Share, found: Recovery) -> Recovery:
+    """What is unfinished of these accounts alone: others' may go on."""
+    has = share.has_place
+    return Recovery(
+        seen=tuple(one for one in found.seen if share.has(one[0][0])),
+        waking=tuple(one for one in found.waking if has(one.conversation)),
+        turns=tuple(one for one in found.turns if has(one.question.conversation)),
+        sends=tuple(one for one in found.sends if has(one.action.conversation)),
+        suspended=tuple(one for one in found.suspended if has(one.question.conversation)),
+        active=tuple(one for one in found.active if has(one[0])),
+        whole=found.whole,
     )
 
 

@@ -5,14 +5,14 @@ is.
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adapters.storage.url import file_of, read_url
-from adapters.web.readiness import Attendance, Readiness
+from adapters.storage.url import file_of, place_of, read_url
+from adapters.web.readiness import Readiness
 from bot.domain.ports import Clock
 from config.settings import Settings
 
@@ -36,11 +36,13 @@ def socket_of(store_url: str) -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
-    """Answers what is asked; `stop` lets the process end as SIGTERM does. `since` is when it began
+    """Answers what is asked of the `bots` of this process: one, or those of a worker's partitions,
+    which may be none. `stop` lets the process end as SIGTERM does. `since` is when it began
     (seconds, 1970).
     """
 
-    service: Service
+    bots: Callable[[], Sequence[Service]]
+    ready: Callable[[], Readiness]
     settings: Settings
     clock: Clock
     version: str
@@ -59,8 +61,9 @@ class Desk:
 
     async def reload(self) -> Mapping[str, Any]:
         """Read everything once more that was read from files, and the journal."""
-        told = await self.service.reload()
-        return {"ok": told.whole, "told": list(told.lines)}
+        told = [await bot.reload() for bot in self.bots()]
+        lines = dict.fromkeys(line for one in told for line in one.lines)
+        return {"ok": all(one.whole for one in told), "told": list(lines)}
 
     async def end(self) -> Mapping[str, Any]:
         """Begin to end."""
@@ -69,14 +72,17 @@ class Desk:
 
     async def console(self) -> Mapping[str, Any]:
         """An address that lets into the console once, within five minutes."""
-        if self.service.console_link is None:
-            return {"error": "there is no console: set CONSOLE_PORT and CONSOLE_TOKEN"}
-        return {"link": self.service.console_link()}
+        link = next(filter(None, (bot.console_link for bot in self.bots())), None)
+        if link is not None:
+            return {"link": link()}
+        if self.settings.has_broker:
+            return {"error": "the console is at the worker that has partition 0"}
+        return {"error": "there is no console: set CONSOLE_PORT and CONSOLE_TOKEN"}
 
     async def status(self) -> Mapping[str, Any]:
         """How it is, for people and programs."""
-        service, settings = self.service, self.settings
-        lanes, host = service.lanes, settings.onebot_host
+        bots, settings = self.bots(), self.settings
+        lanes = [bot.lanes for bot in bots]
         return {
             "version": self.version,
             "pid": os.getpid(),
@@ -84,31 +90,46 @@ class Desk:
             .astimezone()
             .isoformat(timespec="seconds"),
             "seconds": round(self.clock.now() - self.since, 1),
-            "stopping": lanes.finishing,
-            "readiness": self._readiness().to_json(),
-            "onebot": f"listening on {host}:{service.port}"
-            if service.port
-            else f"dialling {settings.onebot_url}",
+            "stopping": bool(lanes) and all(one.finishing for one in lanes),
+            "readiness": self.ready().to_json(),
+            "onebot": self._line(bots),
             "accounts": [
                 {
                     "account": account.self_id,
                     "online": account.online is not False,
                     "server": account.server,
                 }
-                for account in service.peers.accounts()
+                for bot in bots
+                for account in bot.peers.accounts()
             ],
-            "lanes": {"active": lanes.active, "waiting": max(0, lanes.waiting - lanes.active)},
-            "journal": service.journal.state(),
+            "lanes": {
+                "active": sum(one.active for one in lanes),
+                "waiting": sum(max(0, one.waiting - one.active) for one in lanes),
+            },
+            "journal": self._journal(bots),
             "model": settings.llm_model,
             "fallbacks": [endpoint.model for endpoint in settings.llm_fallbacks],
-            "stalls": service.metrics.stalls,
+            "stalls": max((bot.metrics.stalls for bot in bots), default=0),
         }
 
-    def _readiness(self) -> Readiness:
-        peers, lanes = self.service.peers, self.service.lanes
-        return Attendance(
-            peers.accounts, stopping=lambda: lanes.finishing, refused=lambda: peers.refused
-        )()
+    def _line(self, bots: Sequence[Service]) -> str:
+        settings = self.settings
+        if settings.has_broker:
+            numbers = ", ".join(str(bot.share.partition) for bot in bots) or "none"
+            return f"over the broker; partitions of {settings.broker_partitions}: {numbers}"
+        if port := next((bot.port for bot in bots), 0):
+            return f"listening on {settings.onebot_host}:{port}"
+        return f"dialling {settings.onebot_url}"
+
+    def _journal(self, bots: Sequence[Service]) -> Mapping[str, Any]:
+        """That of all of them, which is in one database."""
+        states = [bot.journal.state() for bot in bots]
+        place = place_of(read_url(self.settings.store_url.get_secret_value()))
+        return {
+            "place": place,
+            "in_trouble": any(state["in_trouble"] for state in states),
+            "waiting": sum(state["waiting"] for state in states),
+        }
 
 
 def status_to_text(status: Mapping[str, Any]) -> str:

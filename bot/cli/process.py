@@ -12,10 +12,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from bot.domain.errors import ConfigError
 from bot.domain.masking import Mask
@@ -24,6 +24,11 @@ from bot.runtime.secrecy import forget_secrets, hide_process
 from config.loading import load_settings, read_store_url
 from config.secrets import all_secrets, secret_names
 from config.settings import Settings
+
+if TYPE_CHECKING:
+    from bot.app import Service
+
+    Bots: TypeAlias = Callable[[], Sequence[Service]]
 
 ENV_FILE = Path(".env")
 OWNER_ONLY = 0o077  # what a file that is made here does not let others do
@@ -109,10 +114,11 @@ async def serve(settings: Settings, *, grace: float = GRACE) -> None:
     if hasattr(signal, "SIGHUP"):
         on_signal(signal.SIGHUP, reload.set)
     from adapters.control.server import ControlServer
-    from bot.app import open_service, version
+    from bot.app import version
     from bot.cli.control import Desk, socket_of
     from bot.runtime.clock import SystemClock
     from bot.runtime.collector import relax_collector
+    from bot.wiring.web import STANDING_BY, attendance_of
 
     logger, clock = logging.getLogger("bot"), SystemClock()
     control, since = ControlServer(socket_of(settings.store_url.get_secret_value())), clock.now()
@@ -120,10 +126,13 @@ async def serve(settings: Settings, *, grace: float = GRACE) -> None:
         exporting_spans(),
         control.open(),  # to its very end: whoever asked it to stop waits for that
         gateway_beside(settings),
-        open_service(settings, grace=grace, mask=mask_of(settings)) as service,
+        bots_of(settings, grace) as bots,
     ):
         desk = Desk(
-            service=service,
+            bots=bots,
+            ready=attendance_of(
+                lambda: [bot.shown for bot in bots()], lambda: "" if bots() else STANDING_BY
+            ),
             settings=settings,
             clock=clock,
             version=version(),
@@ -131,12 +140,35 @@ async def serve(settings: Settings, *, grace: float = GRACE) -> None:
             stop=end_as_asked,
         )
         await control.listen(desk.commands)
-        where = "over the broker" if settings.has_broker else where_of(settings, service.port)
         relax_collector()
-        logger.info("ready: %s, model %s", where, settings.llm_model)
+        logger.info("%s, model %s", state_of(settings, bots()), settings.llm_model)
         while await reload.wait():
             reload.clear()
-            await service.reload()
+            for bot in bots():
+                await bot.reload()
+
+
+@contextlib.asynccontextmanager
+async def bots_of(settings: Settings, grace: float) -> AsyncIterator[Bots]:
+    """The bots of this process while the block runs: one, or as many as a worker has partitions."""
+    mask = mask_of(settings)
+    if settings.has_broker:
+        from bot.worker import open_worker
+
+        async with open_worker(settings, grace=grace, mask=mask) as steward:
+            yield lambda: steward.services
+    else:
+        from bot.app import open_service
+
+        async with open_service(settings, grace=grace, mask=mask) as service:
+            yield lambda: (service,)
+
+
+def state_of(settings: Settings, bots: Sequence[Service]) -> str:
+    """What it is now: a worker says by itself what it is ready for."""
+    if settings.has_broker:
+        return "worker"
+    return "ready: " + ", ".join(where_of(settings, bot.port) for bot in bots)
 
 
 async def serve_gateway(settings: Settings) -> None:

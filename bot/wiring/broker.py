@@ -18,6 +18,7 @@ from adapters.onebot.transport import OneBotTransport
 from adapters.storage.lease import Lease
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.ports import Clock, EventSink, Ids
+from bot.domain.shares import Share
 from bot.wiring.background import background
 from bot.wiring.line import Durable
 from bot.wiring.onebot import Sockets
@@ -26,7 +27,7 @@ from config.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class RemotePeers:
-    """The accounts of all gateways. Each is called by its number."""
+    """The accounts of a share, at all gateways. Each is called by its number."""
 
     where: Whereabouts
     link: Link
@@ -93,18 +94,19 @@ class BrokerLine:
 def build_broker_line(
     settings: Settings,
     lease: Lease,
+    share: Share,
     *,
     clock: Clock,
     ids: Ids,
     trouble: Callable[[str], None],
 ) -> BrokerLine:
-    """A worker's line, not open yet."""
-    where = Whereabouts(clock=clock)
+    """The line of a worker's share of the accounts, not open yet."""
+    where = Whereabouts(ours=share.has, clock=clock)
     link = Link(settings.broker_url.get_secret_value(), clock=clock, trouble=trouble)
     calls = Calls(where=where, epoch=lambda: lease.epoch, ids=ids)
     worker = Worker(
         link=link,
-        partitions=settings.broker_partitions,
+        share=share,
         where=where,
         calls=calls,
         clock=clock,

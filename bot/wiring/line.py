@@ -4,17 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from adapters.metrics.metrics import Metrics
 from adapters.onebot.peers import Account
 from adapters.onebot.transport import AnyTransport
 from adapters.storage.lease import Lease
 from bot.domain.ports import Clock, EventSink, Ids
+from bot.domain.shares import Share
 from bot.wiring.onebot import build_sockets
 from config.settings import Settings
 
 Durable: TypeAlias = Callable[[], Awaitable[bool]]
 """Waits until all that was put into the journal is durable; False where nobody can promise it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """What a bot is given that is one of several in a cluster: its share of the
+    accounts, the lease it has on that, and what counts for its whole process.
+    """
+
+    share: Share
+    lease: Lease
+    metrics: Metrics
 
 
 class Connections(Protocol):
@@ -45,7 +59,7 @@ class Line(Protocol):
 
 def build_line(
     settings: Settings,
-    lease: Lease | None,
+    seat: Seat | None,
     *,
     clock: Clock,
     ids: Ids,
@@ -53,10 +67,12 @@ def build_line(
 ) -> Line:
     """A line that is not open yet: sockets of our own, or those of gateways behind a broker.
 
-    Gateways know the worker of now by the `lease` it has on the journal.
+    Gateways know who has a share of the accounts now by the lease of its `seat`.
     """
-    if lease is None:
+    if seat is None:
         return build_sockets(settings, clock=clock, ids=ids)
     from bot.wiring.broker import build_broker_line  # an extra's library: not for everybody
 
-    return build_broker_line(settings, lease, clock=clock, ids=ids, trouble=trouble)
+    return build_broker_line(
+        settings, seat.lease, seat.share, clock=clock, ids=ids, trouble=trouble
+    )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Final
 
 from adapters.metrics.metrics import Metrics
-from adapters.metrics.vitals import Today, Vitals
+from adapters.metrics.vitals import Today, Vitals, together
+from adapters.web.readiness import Attendance
 from bot.conversation.intake import hush, restraint
 from bot.conversation.queue import questions, turnstile
+from bot.domain.ports import Clock
 from bot.memory.spending import ALL, Spending
 from bot.policy.limits import NO_CAP, rung_of
 from bot.speaking.screening import Screen
@@ -34,35 +37,50 @@ REASONS: Final[Mapping[str, str]] = {
 """In a word, why a message is not answered."""
 
 
-STANDING_BY: Final = "standing by: another worker is at work"
+STANDING_BY: Final = "standing by: other workers have all accounts"
+
+
+def metrics_of(tools: Collection[str], clock: Clock) -> Metrics:
+    """What counts, with these tools."""
+    return Metrics(tools=tools, reasons=REASONS, clock=clock)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What others may see of a bot."""
+
+    rooms: Rooms
+    spending: Spending
+    peers: Connections
 
 
 @asynccontextmanager
 async def open_web(
-    settings: Settings, *, metrics: Metrics, rooms: Rooms, spending: Spending, peers: Connections
+    settings: Settings,
+    metrics: Metrics,
+    bots: Callable[[], Sequence[Shown]],
+    *,
+    cut_off: Callable[[], str] = str,
 ) -> AsyncIterator[None]:
-    """Show whether the bot lives, can answer, and what it counts; not with WEB_PORT=0."""
+    """Show whether the bots of this process live, can answer, and what they count; not with
+    WEB_PORT=0. `cut_off` says why there is nobody; empty where somebody is.
+    """
 
     def show() -> bytes:
         from adapters.metrics.exposition import render
 
-        return render(metrics, vitals_of(rooms, spending, peers))
+        return render(metrics, together([vitals_of(one) for one in bots()]))
 
     match settings.web_port:
         case 0:
             yield
         case port:
-            from adapters.web.readiness import Attendance
             from adapters.web.server import WebServer
 
             # A default that is taken is no reason to be silent in QQ; what somebody asked for must
             # be had.
             asked_for = "web_port" in settings.model_fields_set
-            ready = Attendance(
-                peers.accounts,
-                stopping=lambda: rooms.on.lanes.finishing,
-                refused=lambda: peers.refused,
-            )
+            ready = attendance_of(bots, cut_off)
             async with WebServer(
                 host=settings.web_host,
                 port=port,
@@ -73,27 +91,25 @@ async def open_web(
                 yield
 
 
-@asynccontextmanager
-async def open_standby_web(settings: Settings) -> AsyncIterator[None]:
-    """The same for a worker that stands by: it lives, and is not ready."""
-    from adapters.web.readiness import Readiness
-    from adapters.web.server import WebServer
+def attendance_of(
+    bots: Callable[[], Sequence[Shown]], cut_off: Callable[[], str] = str
+) -> Attendance:
+    """Whether any account of theirs is there, and online."""
 
-    if not settings.web_port:
-        yield
-        return
-    async with WebServer(
-        host=settings.web_host,
-        port=settings.web_port,
-        ready=lambda: Readiness(ready=False, reason=STANDING_BY, accounts=()),
-        metrics=bytes,
-        required="web_port" in settings.model_fields_set,
-    ):
-        yield
+    def stopping() -> bool:  # one that hands its accounts to another worker does not end the others
+        return bool(ends := [one.rooms.on.lanes.finishing for one in bots()]) and all(ends)
+
+    return Attendance(
+        lambda: [account for one in bots() for account in one.peers.accounts()],
+        stopping=stopping,
+        refused=lambda: next(filter(None, (one.peers.refused for one in bots())), ""),
+        cut_off=cut_off,
+    )
 
 
-def vitals_of(rooms: Rooms, spending: Spending, peers: Connections) -> Vitals:
+def vitals_of(shown: Shown) -> Vitals:
     """The figures of now."""
+    rooms, spending, peers = shown.rooms, shown.spending, shown.peers
     online = [account.online is not False for account in peers.accounts()]
     lanes, screen = rooms.on.lanes, rooms.on.outbox.screened
     return Vitals(

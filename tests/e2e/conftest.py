@@ -1,7 +1,8 @@
-"""What the recorded conversations need is what the tests of the model client have."""
+"""What the recorded conversations need is what the tests of the model client have; a cluster is made in one place."""
 
 from __future__ import annotations
 
 from tests.adapters.openai.conftest import session, sessions, vendor
+from tests.e2e.cluster import cluster, rabbit, store_url
 
-__all__ = ("session", "sessions", "vendor")
+__all__ = ("cluster", "rabbit", "session", "sessions", "store_url", "vendor")

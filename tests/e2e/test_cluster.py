@@ -5,142 +5,14 @@ twice, and nothing is lost.
 from __future__ import annotations
 
 import asyncio
-import logging
-import os
 import signal
-import sys
-from asyncio.subprocess import PIPE
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from uuid import uuid4
+from contextlib import AsyncExitStack
 
-import pytest
-from pydantic import SecretStr
-from sqlalchemy import create_engine, make_url, text
+from sqlalchemy import make_url
 
-from adapters.simulator.server import Simulator
-from adapters.storage.lease import Lease
-from adapters.storage.url import read_url
-from bot.app import leave_to_another, open_journal
-from bot.runtime.clock import SystemClock
-from config.settings import Settings
 from tests.adapters.storage.proxy import Proxy
-from tests.e2e.test_signals import PATIENCE, ROOT, TOKEN, TWO, Bot, Gate, free_port, make_world, quoted
-from tests.fakes import until
-from tests.rabbit import Rabbit, running, why_not
-from tests.torture.model import ScriptedModel
-
-POSTGRES = os.environ.get("FROST_TEST_POSTGRES", "")
-
-
-@pytest.fixture(scope="module")
-def rabbit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rabbit]:
-    if reason := why_not():
-        pytest.skip(reason)
-    with running(tmp_path_factory.mktemp("rabbit") / "node") as rabbit:
-        yield rabbit
-
-
-@pytest.fixture
-def store_url() -> Iterator[str]:
-    if not POSTGRES:
-        pytest.skip("FROST_TEST_POSTGRES names no server")
-    with fresh_database() as url:
-        yield url
-
-
-@contextmanager
-def fresh_database() -> Iterator[str]:
-    """A database of its own on the server that FROST_TEST_POSTGRES names, dropped at the end."""
-    engine = create_engine(read_url(POSTGRES), isolation_level="AUTOCOMMIT")
-    name = f"cluster_{uuid4().hex[:12]}"
-    with engine.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
-    yield make_url(POSTGRES).set(database=name).render_as_string(hide_password=False)
-    with engine.connect() as connection:
-        connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
-    engine.dispose()
-
-
-@dataclass
-class Cluster:
-    """Everything beside the bot's own processes, and how to start those."""
-
-    folder: Path
-    gate: Gate
-    model: ScriptedModel
-    simulator: Simulator
-    rabbit: Rabbit
-    store_url: str
-    onebot_port: int
-
-    @asynccontextmanager
-    async def part(self, role: str, **more: str) -> AsyncIterator[Bot]:
-        """A process of this role; it is killed at the end, if it lives."""
-        web = free_port()
-        environment = {
-            "PATH": os.environ["PATH"],
-            "PYTHONPATH": str(ROOT),
-            "PYTHONUTF8": "1",
-            "BROKER_URL": self.rabbit.url,
-            "BROKER_PARTITIONS": "3",
-            "BOT_ROLE": role,
-            "ONEBOT_HOST": "127.0.0.1",
-            "ONEBOT_PORT": str(self.onebot_port),
-            "ONEBOT_ACCESS_TOKEN": TOKEN,
-            "WEB_PORT": str(web),
-        }
-        if role != "gateway":
-            environment |= {
-                "LLM_BASE_URL": self.model.base_url,
-                "LLM_MODEL": "scripted",
-                "STORE_URL": self.store_url,
-                "BOT_STEER": "0",
-                "BOT_DEBOUNCE": "0",
-                "BOT_PACE": "0",
-            }
-        folder = self.folder / uuid4().hex
-        folder.mkdir()
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "bot", "run"),
-            cwd=folder,
-            env=environment | more,
-            stdin=asyncio.subprocess.DEVNULL,
-            stderr=PIPE,
-        )
-        try:
-            yield Bot(process, web)
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.communicate()
-
-    @asynccontextmanager
-    async def gateway(self) -> AsyncIterator[Bot]:
-        async with self.part("gateway") as bot:
-            await bot.until("gateway: listening")
-            await self.simulator.wait_connected(timeout=PATIENCE)
-            yield bot
-
-    @asynccontextmanager
-    async def worker(self) -> AsyncIterator[Bot]:
-        async with self.part("worker") as bot:
-            await bot.until("ready: over the broker")
-            await bot.until_figure('frostagent_accounts{online="true"}', 1)
-            yield bot
-
-    def answers(self) -> list[tuple[str, str]]:
-        return sorted((message.text, quoted(message)) for message in self.simulator.delivered)
-
-
-@pytest.fixture
-async def cluster(tmp_path: Path, rabbit: Rabbit, store_url: str) -> AsyncIterator[Cluster]:
-    gate, port = Gate(), free_port()
-    async with ScriptedModel(gate.hold) as model, Simulator(make_world(), reconnect=0.05) as simulator:
-        simulator.dial(f"ws://127.0.0.1:{port}/", token=TOKEN)
-        yield Cluster(tmp_path, gate, model, simulator, rabbit, store_url, port)
+from tests.e2e.cluster import Cluster
+from tests.e2e.test_signals import PATIENCE, TWO
 
 
 async def test_a_question_goes_by_a_gateway_to_a_worker_and_its_answer_back(cluster: Cluster) -> None:
@@ -178,10 +50,10 @@ async def test_a_worker_that_is_killed_is_replaced_and_its_question_answered_onc
         await stack.enter_async_context(cluster.gateway())
         working = await stack.enter_async_context(cluster.worker())
         waiting = await stack.enter_async_context(cluster.part("worker"))
-        await waiting.until("standing by: the journal is in use")
+        await waiting.until("standing by: other workers have all accounts")
         assert (await waiting.get("/healthz"))[0] == 200
         status, why = await waiting.get("/readyz")
-        assert (status, "standing by: another worker is at work" in why) == (503, True)
+        assert (status, "standing by: other workers have all accounts" in why) == (503, True)
         first = await simulator.say("@bot plain#q1")
         await gate.began.wait()
         working.process.kill()
@@ -300,33 +172,25 @@ async def test_a_worker_that_is_cut_off_from_the_database_says_nothing_of_what_i
     assert cluster.answers() == [("A:q1", str(first)), ("A:q2", str(second))]
 
 
-async def test_a_worker_without_a_database_stands_by_until_it_is_there(
-    store_url: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    there, told = make_url(store_url), list[str]()
+async def test_a_worker_without_a_database_stands_by_until_it_is_there(cluster: Cluster) -> None:
+    there = make_url(cluster.store_url)
     proxy = Proxy(there.host or "", there.port or 5432)
     await proxy.mend()
     await proxy.cut()
-    settings = Settings(
-        store_url=SecretStr(there.set(host="127.0.0.1", port=proxy.port).render_as_string(hide_password=False)),
-        web_port=0,
-    )
-    caplog.set_level(logging.INFO, "bot.wiring.standby")
-
-    async def mend() -> None:
-        await until(lambda: "standing by: the journal cannot be reached" in caplog.text, seconds=PATIENCE)
+    through = there.set(host="127.0.0.1", port=proxy.port).render_as_string(hide_password=False)
+    cluster.gate.opened.set()
+    async with cluster.gateway(), cluster.part("worker", STORE_URL=through) as worker:
+        await worker.until("standing by: the journal cannot be reached")
+        assert (await worker.get("/readyz"))[0] == 503
+        asked = await cluster.simulator.say("@bot plain#q1")
         await proxy.mend()
-
-    lease = Lease()
-    async with asyncio.TaskGroup() as group:
-        group.create_task(mend())
-        opening = open_journal(settings, lease, clock=SystemClock(), trouble=told.append, ousted=leave_to_another)
-        async with opening as journal:
-            assert await journal.commit()
-            assert lease.epoch == 1
+        await worker.until("ready: over the broker")
+        await cluster.simulator.wait_delivered(1, timeout=PATIENCE)
+        worker.send(signal.SIGTERM)
+        assert await worker.end() == 0
     await proxy.cut()
-    assert caplog.text.count("standing by") == 1
-    assert told == []
+    assert worker.told.count("standing by") == 1
+    assert cluster.answers() == [("A:q1", str(asked))]
 
 
 async def test_another_number_of_partitions_is_refused(cluster: Cluster) -> None:

@@ -18,7 +18,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 from adapters.simulator.server import Simulator
-from tests.e2e.test_cluster import Cluster, fresh_database
+from tests.e2e.cluster import Cluster, fresh_database
 from tests.e2e.test_signals import ONE, TOKEN, TWO, Bot, Gate, free_port, make_world, quoted
 from tests.rabbit import running, why_not
 from tests.torture.model import Asked, ScriptedModel

@@ -12,16 +12,20 @@ from adapters.broker.calls import Calls
 from adapters.broker.gateway import Gateway
 from adapters.broker.link import Link
 from adapters.broker.payloads import Answer, Call, Presence, There
+from adapters.broker.topology import queue_of
 from adapters.broker.whereabouts import Whereabouts
 from adapters.broker.worker import Worker
 from bot.domain.events import Connected, Conversation, Event, MessageReceived, Sender
 from bot.domain.segments import Text
+from bot.domain.shares import Share, partition_of
 from bot.runtime.clock import RandomIds, SystemClock
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.fakes import until
 
 ACCOUNT = 10001
 PATIENCE = 20.0  # seconds
+SHARE = Share(partition_of(ACCOUNT, PARTITIONS), PARTITIONS)
+OURS = queue_of(SHARE.partition)
 
 
 def said(number: int, group: int = 4242) -> MessageReceived:
@@ -114,11 +118,12 @@ async def gateway_of(url: str, sockets: Sockets, name: str = "frost.gateway.a") 
 @asynccontextmanager
 async def worker_of(url: str, desk: Desk, *, epoch: int = 1, **more: Any) -> AsyncIterator[Shop]:
     clock, told = SystemClock(), more.get("told", [])
-    where = Whereabouts(clock=clock)
+    share = more.get("share", SHARE)
+    where = Whereabouts(ours=share.has, clock=clock)
     calls = Calls(where=where, epoch=lambda: epoch, ids=RandomIds())
     worker = Worker(
         link=Link(url, clock=clock, trouble=lambda _: None),
-        partitions=PARTITIONS,
+        share=share,
         where=where,
         calls=calls,
         clock=clock,

@@ -12,6 +12,7 @@ from adapters.broker.payloads import Presence, There
 from adapters.broker.topology import queue_of
 from bot.domain.errors import NotConnected
 from bot.domain.events import Connected, Heartbeat
+from bot.domain.shares import Share, partition_of
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.street import ACCOUNT, PATIENCE, Desk, Sockets, gateway_of, said, worker_of
 from tests.fakes import until
@@ -80,12 +81,30 @@ async def test_a_worker_that_was_replaced_is_obeyed_no_more(broker: str) -> None
     assert [call.action for call in sockets.calls] == ["first", "second", "fourth"]
 
 
+async def test_a_worker_that_was_replaced_in_one_partition_is_obeyed_in_the_others(broker: str) -> None:
+    other = 10002
+    sockets = Sockets(Presence("", (There(ACCOUNT), There(other))))
+    theirs = Share(partition_of(other, PARTITIONS), PARTITIONS)
+    async with (
+        gateway_of(broker, sockets),
+        worker_of(broker, Desk(), epoch=5) as newer,
+        worker_of(broker, Desk(), epoch=2, share=theirs) as older,
+    ):
+        await until(lambda: newer.knows(ACCOUNT) and older.knows(other), seconds=PATIENCE)
+        assert not older.knows(ACCOUNT)
+        assert (await newer.call(ACCOUNT, "first", {})).ok
+        assert (await older.call(other, "second", {})).ok
+        with pytest.raises(NotConnected):
+            await older.call(ACCOUNT, "third", {})
+    assert [(call.account, call.action) for call in sockets.calls] == [(ACCOUNT, "first"), (other, "second")]
+
+
 async def test_an_account_that_leaves_is_called_no_more(broker: str) -> None:
     sockets = Sockets()
     async with gateway_of(broker, sockets), worker_of(broker, Desk()) as worker:
         await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
-        sockets.here = Presence("", (There(10002),))
-        await until(lambda: worker.knows(10002), seconds=PATIENCE)
+        sockets.here = Presence("", (There(10003),))
+        await until(lambda: worker.knows(10003), seconds=PATIENCE)
         with pytest.raises(NotConnected):
             await worker.call(ACCOUNT, "send_msg", {})
     assert sockets.calls == []

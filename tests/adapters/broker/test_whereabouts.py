@@ -23,7 +23,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def where(clock: ManualClock) -> Whereabouts:
-    return Whereabouts(clock=clock)
+    return Whereabouts(ours=lambda _: True, clock=clock)
 
 
 def test_an_account_that_nobody_named_is_not_connected(where: Whereabouts) -> None:

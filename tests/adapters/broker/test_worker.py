@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import aio_pika
 import pytest
 from aio_pika import Message
 
 from adapters.broker import worker as module
-from adapters.broker.topology import DEAD, EVENTS, queue_of
-from tests.adapters.broker.street import ACCOUNT, PATIENCE, Desk, Sockets, gateway_of, said, worker_of
+from adapters.broker.topology import DEAD, EVENTS
+from bot.domain.events import AccountChanged
+from bot.domain.shares import Share, partition_of
+from tests.adapters.broker.conftest import PARTITIONS
+from tests.adapters.broker.street import ACCOUNT, OURS, PATIENCE, Desk, Sockets, gateway_of, said, worker_of
 from tests.fakes import until
 
 
@@ -53,7 +58,7 @@ async def test_what_cannot_be_read_is_set_aside_and_told_and_holds_nobody_up(bro
         channel = await connection.channel()
         events = await channel.get_exchange(EVENTS)
         for headers in ({"version": 1}, {"version": 99}):
-            await events.publish(Message(b'{"type": "colour"}', headers={**headers}), queue_of(0))
+            await events.publish(Message(b'{"type": "colour"}', headers={**headers}), OURS)
         await gateway.handle(said(1))
         await until(lambda: desk.numbers == [1] and len(told) == 2, seconds=PATIENCE)
         dead = await channel.declare_queue(DEAD, passive=True)
@@ -87,3 +92,18 @@ async def test_accounts_come_anew_when_the_broker_is_back(broker: str) -> None:
         await channel.close()
         await until(lambda: desk.came == [ACCOUNT, ACCOUNT], seconds=PATIENCE)
         assert (await worker.call(ACCOUNT, "send_msg", {})).ok
+
+
+async def test_the_events_of_other_partitions_are_left_to_whoever_has_them(broker: str) -> None:
+    desk, other = Desk(), 10002
+    async with gateway_of(broker, Sockets()) as gateway:
+        await gateway.handle(AccountChanged(self_id=other, time=1.0, online=False))
+        await gateway.handle(said(1))
+        async with asyncio.timeout(PATIENCE):
+            await gateway.wait_published()
+    async with worker_of(broker, desk):
+        await until(lambda: desk.numbers == [1], seconds=PATIENCE)
+        assert [event.self_id for event in desk.events] == [ACCOUNT]
+    async with worker_of(broker, desk, share=Share(partition_of(other, PARTITIONS), PARTITIONS)):
+        await until(lambda: len(desk.events) == 2, seconds=PATIENCE)
+        assert desk.events[1].self_id == other

@@ -14,6 +14,7 @@ from adapters.web.readiness import STOPPING
 from bot.app import open_service
 from bot.cli.control import Desk, socket_of, status_to_text
 from bot.runtime.clock import SystemClock
+from bot.wiring.web import attendance_of
 from tests.bot.test_app import TOKEN, settings
 
 
@@ -42,7 +43,8 @@ async def test_a_status_fits_on_a_screen_and_says_what_is_wrong(
         async with open_service(given) as service, Simulator(demo_world(), reconnect=0.05) as simulator:
             since = time.time() - 3 * 3600 - 61
             desk = Desk(
-                service=service,
+                bots=lambda: (service,),
+                ready=attendance_of(lambda: [service.shown]),
                 settings=given,
                 clock=SystemClock(),
                 version="1.2.3",

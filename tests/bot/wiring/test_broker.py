@@ -53,7 +53,7 @@ async def test_every_other_end_is_the_error_that_it_was() -> None:
 
 
 def test_the_accounts_of_gateways_are_shown_as_our_own_would_be() -> None:
-    where = Whereabouts(clock=ManualClock())
+    where = Whereabouts(ours=lambda _: True, clock=ManualClock())
     where.hear(Presence("a", (There(10001, True, "NapCat", 2),), "10009: a wrong token", 4))
     link = Link("amqp://queue/", clock=ManualClock(), trouble=lambda _: None)
     peers = RemotePeers(where, link)

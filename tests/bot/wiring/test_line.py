@@ -8,20 +8,23 @@ import sys
 from pydantic import SecretStr
 
 from adapters.storage.lease import Lease
+from bot.domain.shares import Share
 from bot.wiring.broker import BrokerLine
-from bot.wiring.line import build_line
+from bot.wiring.line import Seat, build_line
 from bot.wiring.onebot import Sockets
+from bot.wiring.web import metrics_of
 from config.settings import Settings
 from tests.fakes import CountingIds, ManualClock
 
 
-def test_the_line_follows_the_lease() -> None:
+def test_the_line_follows_the_seat() -> None:
     told: list[str] = []
     clock, ids = ManualClock(), CountingIds()
     alone = build_line(Settings(), None, clock=clock, ids=ids, trouble=told.append)
     assert isinstance(alone, Sockets)
     settings = Settings(broker_url=SecretStr("amqp://queue/"))
-    many = build_line(settings, Lease(), clock=clock, ids=ids, trouble=told.append)
+    seat = Seat(Share(), Lease(), metrics_of((), clock))
+    many = build_line(settings, seat, clock=clock, ids=ids, trouble=told.append)
     assert isinstance(many, BrokerLine)
     assert (alone.peers.accounts(), many.peers.accounts()) == ((), ())
     assert (many.peers.refused, many.peers.reconnects) == ("the broker cannot be reached", 0)

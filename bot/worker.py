@@ -1,0 +1,203 @@
+"""The composition root of a worker (BOT_ROLE=worker): a bot as in bot/app.py for each of its
+partitions.
+
+adapters/storage/roster --who is there, what is free--> Steward --opens, closes--> bot/app.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Final, NoReturn, TypeVar
+
+from adapters.storage.claim import Taken
+from adapters.storage.lease import Away, Lease, holder_of_process, name_of
+from adapters.storage.roster import Board, Roster
+from bot.app import Service, open_service
+from bot.domain.masking import Mask
+from bot.domain.ports import Clock
+from bot.domain.shares import Share
+from bot.policy.fair_shares import moves
+from bot.runtime.clock import SystemClock
+from bot.runtime.watchdog import Watchdog
+from bot.speaking.alarm import of_stalls
+from bot.wiring.background import background
+from bot.wiring.line import Seat
+from bot.wiring.tools import find_tools
+from bot.wiring.web import STANDING_BY, metrics_of, open_web
+from config.settings import Settings
+
+PAUSE: Final = 0.5  # seconds between two looks at the roster
+PATIENCE: Final = 60.0  # seconds in which only partitions with nothing to do are given away
+
+T = TypeVar("T")
+
+Opening = Callable[[Share], AbstractAsyncContextManager[Service]]
+
+logger = logging.getLogger(__name__)
+
+
+class Steward:
+    """Keeps as many partitions at work here as are this worker's part; `opening` makes the bot of
+    one. All that blocks is in the `thread`.
+    """
+
+    def __init__(
+        self,
+        opening: Opening,
+        roster: Roster,
+        *,
+        partitions: int,
+        thread: ThreadPoolExecutor,
+        clock: Clock,
+    ) -> None:
+        self._opening = opening
+        self._roster = roster
+        self._partitions = partitions
+        self._thread = thread
+        self._clock = clock
+        self._leaving: dict[int, asyncio.Event] = {}
+        self._services: dict[int, Service] = {}
+        self._told = ""
+        self._surplus_since = 0.0
+
+    @property
+    def services(self) -> tuple[Service, ...]:
+        """The bots at work here, by their partition."""
+        return tuple(service for _, service in sorted(self._services.items()))
+
+    @property
+    def partitions(self) -> tuple[int, ...]:
+        """What they have."""
+        return tuple(sorted(self._services))
+
+    async def run(self) -> NoReturn:
+        """Work for ever. Raises ConfigError, inside a group, for what no other worker could do
+        either.
+        """
+        try:
+            async with asyncio.TaskGroup() as group:
+                while True:
+                    if (board := await self._look()) is not None:
+                        self._move(group, board)
+                    await self._clock.sleep(PAUSE)
+        finally:
+            await self._leave()
+
+    async def _look(self) -> Board | None:
+        try:
+            return await self._blocking(self._roster.look)
+        except Away as error:
+            self._tell(error.problems[0].what)
+            return None
+
+    def _move(self, group: asyncio.TaskGroup, board: Board) -> None:
+        free = [number for number in self._others() if name_of(number) not in board.had]
+        holder = self._roster.holder
+        others = Counter(who for who in board.had.values() if who != holder)
+        wanted = moves(
+            partitions=self._partitions,
+            workers=board.workers,
+            me=(self._staying, holder),
+            others=others,
+            free=free,
+        )
+        if not wanted.give:
+            self._surplus_since = self._clock.monotonic()
+        for number in self._to_leave()[: wanted.give]:
+            self._leaving[number].set()
+        for number in wanted.take:
+            self._leaving[number] = asyncio.Event()
+            group.create_task(self._work(Share(number, self._partitions)))
+        if not self._leaving:
+            self._tell("other workers have all accounts")
+
+    def _others(self) -> list[int]:
+        """What is not here, in an order of its own: workers that begin together do not want the
+        same.
+        """
+        others = [number for number in range(self._partitions) if number not in self._leaving]
+        random.shuffle(others)
+        return others
+
+    @property
+    def _staying(self) -> int:
+        return sum(not leaving.is_set() for leaving in self._leaving.values())
+
+    def _to_leave(self) -> list[int]:
+        """What may be given away now: runs that go on are let end, for a while."""
+        is_over = self._clock.monotonic() - self._surplus_since > PATIENCE
+        return [
+            number
+            for number, service in self._services.items()
+            if not self._leaving[number].is_set()
+            and (is_over or not (service.lanes.active or service.lanes.waiting))
+        ]
+
+    async def _work(self, share: Share) -> None:
+        number = share.partition
+        try:
+            async with self._opening(share) as service:
+                self._services[number], self._told = service, ""
+                logger.info("ready: over the broker, partition %d of %d", number, share.partitions)
+                await self._leaving[number].wait()
+                logger.info("partition %d is left to another worker", number)
+        except* (Taken, Away) as group:
+            logger.debug("partition %d is not to be had: %s", number, group.exceptions)
+        finally:
+            self._services.pop(number, None)
+            del self._leaving[number]
+
+    def _tell(self, why: str) -> None:
+        if self._told != (why := f"standing by: {why}"):
+            self._told = why
+            logger.info("%s", why)
+
+    async def _leave(self) -> None:
+        try:
+            await self._blocking(self._roster.leave)
+        except Away as error:
+            logger.debug("the roster cannot be left: %s", error)
+
+    async def _blocking(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+
+@asynccontextmanager
+async def open_worker(
+    settings: Settings, *, grace: float = 0.0, mask: Mask | None = None
+) -> AsyncIterator[Steward]:
+    """Work as many partitions as are this process's part while the block runs; runs that go on at
+    the end have `grace` seconds. Raises ConfigError, inside a group.
+    """
+    clock, holder = SystemClock(), holder_of_process()
+    metrics = metrics_of(find_tools(settings).names, clock)
+
+    def opening(share: Share) -> AbstractAsyncContextManager[Service]:
+        lease = Lease(name_of(share.partition), holder=holder)
+        return open_service(settings, grace=grace, mask=mask, seat=Seat(share, lease, metrics))
+
+    def stalled(seconds: float) -> None:
+        told = [of_stalls(one.rooms.owner, metrics.stalled) for one in steward.services[:1]]
+        for tell in told or [metrics.stalled]:
+            tell(seconds)
+
+    with ThreadPoolExecutor(1, "roster") as thread:
+        roster = Roster(settings.store_url.get_secret_value(), holder)
+        steward = Steward(
+            opening, roster, partitions=settings.broker_partitions, thread=thread, clock=clock
+        )
+        watchdog = Watchdog(clock=clock, stalled=stalled)
+        shown = open_web(
+            settings,
+            metrics,
+            lambda: [service.shown for service in steward.services],
+            cut_off=lambda: "" if steward.services else STANDING_BY,
+        )
+        async with background(watchdog.run()), shown, background(steward.run()):
+            yield steward

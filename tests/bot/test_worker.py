@@ -1,0 +1,187 @@
+"""A worker has its part of the partitions at work, gives away what is too much, and takes over."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import cast
+
+import pytest
+
+from adapters.storage.claim import Taken
+from adapters.storage.lease import Away, name_of
+from adapters.storage.roster import Board, Roster
+from bot import worker as module
+from bot.app import Service
+from bot.domain.errors import ConfigError, Problem
+from bot.domain.shares import Share
+from bot.worker import PATIENCE, Steward
+from tests.fakes import ManualClock, until
+
+TAKEN = Taken("PostgreSQL", " (7@x)")
+ALONE = Board(1, {})
+
+
+@dataclass
+class Office:
+    """A roster that says what it is told to, and bots that only note that they were opened and closed."""
+
+    board: Board = ALONE
+    holder: str = "1@a"
+    ledger: list[str] = field(default_factory=list)
+    refusals: dict[int, list[Exception]] = field(default_factory=dict)
+    busy: set[int] = field(default_factory=set)
+    away: bool = False
+    looks: int = 0
+    clock: ManualClock = field(default_factory=ManualClock)
+
+    def look(self) -> Board:
+        self.looks += 1
+        if self.away:
+            raise Away("PostgreSQL", "nobody is there")
+        return self.board
+
+    def leave(self) -> None:
+        self.ledger.append("left")
+        if self.away:
+            raise Away("PostgreSQL", "nobody is there")
+
+    @asynccontextmanager
+    async def opening(self, share: Share) -> AsyncIterator[Service]:
+        number = share.partition
+        if refusals := self.refusals.get(number):
+            raise refusals.pop()
+        self.ledger.append(f"+{number}")
+        try:
+            yield cast("Service", Bot(Lanes(self, number)))
+        finally:
+            self.ledger.append(f"-{number}")
+
+    async def until_looked(self, times: int = 2) -> None:
+        there = self.looks + times
+        await until(lambda: self.looks >= there)
+
+
+@dataclass(frozen=True)
+class Lanes:
+    office: Office
+    number: int
+    waiting: int = 0
+
+    @property
+    def active(self) -> int:
+        return int(self.number in self.office.busy)
+
+
+@dataclass(frozen=True)
+class Bot:
+    lanes: Lanes
+
+
+@asynccontextmanager
+async def at_work(office: Office, partitions: int = 4) -> AsyncIterator[Steward]:
+    with ThreadPoolExecutor(1) as thread:
+        steward = Steward(
+            office.opening, cast("Roster", office), partitions=partitions, thread=thread, clock=office.clock
+        )
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(steward.run())
+            try:
+                yield steward
+            finally:
+                task.cancel()
+
+
+async def test_alone_it_has_all_of_them_and_at_its_end_none() -> None:
+    office = Office()
+    async with at_work(office) as steward:
+        await until(lambda: steward.partitions == (0, 1, 2, 3))
+        await office.until_looked()
+        assert [cast("Bot", one).lanes.number for one in steward.services] == [0, 1, 2, 3]
+    assert sorted(office.ledger[:4]) == ["+0", "+1", "+2", "+3"]
+    assert sorted(office.ledger[4:8]) == ["-0", "-1", "-2", "-3"]
+    assert office.ledger[8:] == ["left"]
+
+
+async def test_what_others_have_is_left_to_them_until_nobody_has_it() -> None:
+    office = Office(Board(2, {name_of(1): "2@b", name_of(2): "2@b"}))
+    async with at_work(office) as steward:
+        await until(lambda: steward.partitions == (0, 3))
+        await office.until_looked()
+        assert sorted(office.ledger) == ["+0", "+3"]
+        office.board = Board(1, {name_of(0): "1@a", name_of(3): "1@a"})
+        await until(lambda: steward.partitions == (0, 1, 2, 3))
+    assert sorted(office.ledger[:4]) == ["+0", "+1", "+2", "+3"]
+
+
+async def test_it_gives_away_what_is_too_much_but_nothing_that_is_busy() -> None:
+    office, had = Office(busy={0, 1, 2}), list[tuple[int, ...]]()
+    async with at_work(office) as steward:
+        await until(lambda: len(steward.partitions) == 4)
+        office.board = Board(2, {name_of(number): "1@a" for number in range(4)})
+        await until(lambda: len(steward.partitions) == 3)
+        await office.until_looked()
+        had.append(steward.partitions)
+        office.busy.discard(1)
+        await until(lambda: len(steward.partitions) == 2)
+        await office.until_looked()
+        had.append(steward.partitions)
+    assert had == [(0, 1, 2), (0, 2)]
+    assert office.ledger[4:6] == ["-3", "-1"]
+
+
+async def test_after_a_minute_what_is_busy_is_given_away_too() -> None:
+    office = Office(busy={0, 1})
+    async with at_work(office, partitions=2) as steward:
+        await until(lambda: len(steward.partitions) == 2)
+        office.board, begun = Board(2, {name_of(0): "1@a", name_of(1): "1@a"}), office.clock.time
+        await until(lambda: len(steward.partitions) == 1)
+        assert office.clock.time - begun > PATIENCE
+
+
+async def test_one_that_another_worker_was_quicker_to_take_is_wanted_again() -> None:
+    office = Office(refusals={0: [TAKEN, Away("PostgreSQL", "refused"), TAKEN]})
+    async with at_work(office, partitions=2) as steward:
+        await until(lambda: steward.partitions == (0, 1))
+    assert office.refusals == {0: []}
+
+
+async def test_what_no_other_worker_could_do_either_ends_it() -> None:
+    wrong = ConfigError(Problem("BROKER_PARTITIONS", "is 4", "Set what it was"))
+    office = Office(refusals={1: [wrong]})
+    with pytest.raises(BaseExceptionGroup) as caught:
+        async with at_work(office, partitions=2) as steward:
+            await asyncio.Event().wait()
+    assert caught.group_contains(ConfigError, match="BROKER_PARTITIONS")
+    assert steward.services == ()
+
+
+async def test_without_a_journal_it_goes_on_with_what_it_has_and_says_why_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, module.__name__)
+    office = Office(away=True)
+    async with at_work(office, partitions=1) as steward:
+        await office.until_looked(3)
+        assert caplog.messages == ["standing by: the journal cannot be reached (PostgreSQL: nobody is there)"]
+        office.away = False
+        await until(lambda: steward.partitions == (0,))
+        office.away = True
+        await office.until_looked(3)
+        assert steward.partitions == (0,)
+    assert caplog.messages[1] == "ready: over the broker, partition 0 of 1"
+    assert office.ledger == ["+0", "-0", "left"]
+
+
+async def test_where_others_have_all_of_them_it_stands_by_and_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, module.__name__)
+    office = Office(Board(2, {name_of(0): "2@b"}))
+    async with at_work(office, partitions=1) as steward:
+        await office.until_looked(4)
+        assert steward.services == ()
+    assert caplog.messages == ["standing by: other workers have all accounts"]
+    assert office.ledger == ["left"]

@@ -1,0 +1,43 @@
+"""What is done once for all accounts is done by the first share alone."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from bot.domain.masking import Mask
+from bot.domain.shares import WHOLE, Share
+from bot.wiring.once import once_for_all
+from config.settings import Settings
+from tests.e2e.test_signals import free_port
+from tests.fakes import RecordingStore, SteppedClock
+
+
+class Journal:
+    """Knows of no logins; asking it for anything else fails."""
+
+    def __init__(self) -> None:
+        self.books = self
+        self.asked: list[str] = []
+
+    async def settings(self, name: str) -> dict[Any, str]:
+        self.asked.append(name)
+        return {}
+
+
+@pytest.mark.parametrize(("share", "asked"), [(WHOLE, ["console"]), (Share(0, 8), ["console"]), (Share(3, 8), [])])
+async def test_the_first_share_alone_has_the_console(share: Share, asked: list[str]) -> None:
+    none, journal = SimpleNamespace(open={}), Journal()
+    rooms: Any = SimpleNamespace(answering=None, owner=SimpleNamespace(way=0, tell=None))
+    rooms.stages = SimpleNamespace(petitions=none)
+    rooms.on = SimpleNamespace(lanes=SimpleNamespace(in_progress=dict), store=RecordingStore())
+    seen: Any = SimpleNamespace(rooms=rooms, journal=journal, clock=SteppedClock(), trying=None)
+    settings = Settings(
+        console_port=free_port(), console_host="127.0.0.1", console_token=SecretStr("s" * 32), bot_digest=None
+    )
+    async with once_for_all(settings, share, seen, RecordingStore(), Mask(())) as link:
+        assert (link is not None) == share.is_first
+        assert journal.asked == asked

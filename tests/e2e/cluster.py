@@ -1,0 +1,134 @@
+"""The parts of a cluster as processes, on a real RabbitMQ and a real PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import create_engine, make_url, text
+
+from adapters.simulator.server import Simulator
+from adapters.storage.url import read_url
+from tests.adapters.broker.conftest import clear
+from tests.e2e.test_signals import PATIENCE, ROOT, TOKEN, Bot, Gate, free_port, make_world, quoted
+from tests.rabbit import Rabbit, running, why_not
+from tests.torture.model import ScriptedModel
+
+POSTGRES = os.environ.get("FROST_TEST_POSTGRES", "")
+
+
+@pytest.fixture(scope="session")
+def rabbit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rabbit]:
+    if reason := why_not():
+        pytest.skip(reason)
+    with running(tmp_path_factory.mktemp("rabbit") / "node") as rabbit:
+        yield rabbit
+
+
+@pytest.fixture
+def store_url() -> Iterator[str]:
+    if not POSTGRES:
+        pytest.skip("FROST_TEST_POSTGRES names no server")
+    with fresh_database() as url:
+        yield url
+
+
+@contextmanager
+def fresh_database() -> Iterator[str]:
+    """A database of its own on the server that FROST_TEST_POSTGRES names, dropped at the end."""
+    engine = create_engine(read_url(POSTGRES), isolation_level="AUTOCOMMIT")
+    name = f"cluster_{uuid4().hex[:12]}"
+    with engine.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    yield make_url(POSTGRES).set(database=name).render_as_string(hide_password=False)
+    with engine.connect() as connection:
+        connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+    engine.dispose()
+
+
+@dataclass
+class Cluster:
+    """Everything beside the bot's own processes, and how to start those."""
+
+    folder: Path
+    gate: Gate
+    model: ScriptedModel
+    simulator: Simulator
+    rabbit: Rabbit
+    store_url: str
+    onebot_port: int
+
+    @asynccontextmanager
+    async def part(self, role: str, **more: str) -> AsyncIterator[Bot]:
+        """A process of this role; it is killed at the end, if it lives."""
+        web = free_port()
+        environment = {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(ROOT),
+            "PYTHONUTF8": "1",
+            "BROKER_URL": self.rabbit.url,
+            "BROKER_PARTITIONS": "1",
+            "BOT_ROLE": role,
+            "ONEBOT_HOST": "127.0.0.1",
+            "ONEBOT_PORT": str(self.onebot_port),
+            "ONEBOT_ACCESS_TOKEN": TOKEN,
+            "WEB_PORT": str(web),
+        }
+        if role != "gateway":
+            environment |= {
+                "LLM_BASE_URL": self.model.base_url,
+                "LLM_MODEL": "scripted",
+                "STORE_URL": self.store_url,
+                "BOT_STEER": "0",
+                "BOT_DEBOUNCE": "0",
+                "BOT_PACE": "0",
+            }
+        folder = self.folder / uuid4().hex
+        folder.mkdir()
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "bot", "run"),
+            cwd=folder,
+            env=environment | more,
+            stdin=asyncio.subprocess.DEVNULL,
+            stderr=PIPE,
+        )
+        try:
+            yield Bot(process, web)
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.communicate()
+
+    @asynccontextmanager
+    async def gateway(self, **more: str) -> AsyncIterator[Bot]:
+        async with self.part("gateway", **more) as bot:
+            await bot.until("gateway: listening")
+            await self.simulator.wait_connected(timeout=PATIENCE)
+            yield bot
+
+    @asynccontextmanager
+    async def worker(self) -> AsyncIterator[Bot]:
+        async with self.part("worker") as bot:
+            await bot.until("ready: over the broker")
+            await bot.until_figure('frostagent_accounts{online="true"}', 1)
+            yield bot
+
+    def answers(self) -> list[tuple[str, str]]:
+        return sorted((message.text, quoted(message)) for message in self.simulator.delivered)
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path, rabbit: Rabbit, store_url: str) -> AsyncIterator[Cluster]:
+    gate, port = Gate(), free_port()
+    await clear(rabbit.url)
+    async with ScriptedModel(gate.hold) as model, Simulator(make_world(), reconnect=0.05) as simulator:
+        simulator.dial(f"ws://127.0.0.1:{port}/", token=TOKEN)
+        yield Cluster(tmp_path, gate, model, simulator, rabbit, store_url, port)

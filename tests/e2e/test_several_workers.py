@@ -1,0 +1,129 @@
+"""Several workers share the accounts: each has its part, and takes over what another leaves; nothing is said twice."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+import pytest
+
+from adapters.simulator.people import Person
+from adapters.simulator.server import Simulator
+from adapters.simulator.world import World
+from tests.e2e.cluster import Cluster
+from tests.e2e.test_signals import ONE, PATIENCE, TOKEN, Bot, quoted
+from tests.fakes import until
+
+ACCOUNTS = (10004, 10002, 10005, 10001)
+"""Of four partitions each is in one, in their order: tests/bot/domain/test_shares.py."""
+
+FOUR = {"BROKER_PARTITIONS": "4"}
+
+
+@dataclass
+class Town:
+    """A gateway with an account in each partition, and what they said."""
+
+    cluster: Cluster
+    servers: dict[int, Simulator]
+
+    @asynccontextmanager
+    async def worker(self) -> AsyncIterator[Bot]:
+        async with self.cluster.part("worker", **FOUR) as bot:
+            await bot.until("ready: over the broker")
+            yield bot
+
+    async def ask(self, token: str, *accounts: int) -> None:
+        for account in accounts or ACCOUNTS:
+            await self.servers[account].say(f"@bot plain#{token}{account}")
+
+    async def answered(self, each: int) -> None:
+        async with asyncio.timeout(PATIENCE):
+            for server in self.servers.values():
+                await server.wait_delivered(each, timeout=PATIENCE)
+
+    def answers(self) -> dict[int, list[str]]:
+        return {account: [one.text for one in server.delivered] for account, server in self.servers.items()}
+
+
+@pytest.fixture
+async def town(cluster: Cluster) -> AsyncIterator[Town]:
+    async with AsyncExitStack() as stack:
+        servers = {}
+        for account in ACCOUNTS:
+            world = World(self_id=account)
+            world.add_group(ONE, "group", (Person(20001, "user1", role="owner"), Person(20002, "user2")))
+            servers[account] = await stack.enter_async_context(Simulator(world, reconnect=0.05))
+            servers[account].dial(f"ws://127.0.0.1:{cluster.onebot_port}/", token=TOKEN)
+        await stack.enter_async_context(cluster.gateway(**FOUR))
+        for server in servers.values():
+            await server.wait_connected(timeout=PATIENCE)
+        yield Town(cluster, servers)
+
+
+async def has(worker: Bot, *numbers: int) -> None:
+    """Until it has so many accounts at work."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            figures = (await worker.get("/metrics"))[1]
+            if any(f'frostagent_accounts{{online="true"}} {number:.1f}\n' in figures for number in numbers):
+                return
+
+
+async def test_a_second_worker_takes_half_of_them_and_a_stopped_ones_come_back(town: Town) -> None:
+    cluster = town.cluster
+    cluster.gate.opened.set()
+    async with town.worker() as first, town.worker() as second:
+        await has(first, 2)
+        await has(second, 2)
+        await town.ask("a")
+        await town.answered(1)
+        second.send(signal.SIGTERM)
+        assert await second.end() == 0
+        await has(first, 4)
+        await town.ask("b")
+        await town.answered(2)
+        first.send(signal.SIGTERM)
+        assert await first.end() == 0
+    assert town.answers() == {account: [f"A:a{account}", f"A:b{account}"] for account in ACCOUNTS}
+
+
+async def test_of_three_workers_a_killed_ones_accounts_are_taken_over_with_their_questions(town: Town) -> None:
+    cluster = town.cluster
+    async with AsyncExitStack() as stack:
+        workers = [await stack.enter_async_context(town.worker()) for _ in range(3)]
+        await asyncio.gather(*(has(worker, 1, 2) for worker in workers))
+        await town.ask("a")
+        await until(lambda: len(cluster.model.asked) == 4, seconds=PATIENCE)
+        workers[0].process.kill()
+        cluster.gate.opened.set()
+        await town.answered(1)
+        for worker in workers[1:]:
+            worker.send(signal.SIGTERM)
+            assert await worker.end() == 0
+    assert town.answers() == {account: [f"A:a{account}"] for account in ACCOUNTS}
+
+
+async def test_one_that_was_frozen_past_its_leases_says_nothing_for_any_of_its_accounts(town: Town) -> None:
+    cluster = town.cluster
+    async with town.worker() as frozen, town.worker() as other:
+        await has(frozen, 2)
+        await has(other, 2)
+        await town.ask("a")
+        await until(lambda: len(cluster.model.asked) == 4, seconds=PATIENCE)
+        frozen.send(signal.SIGSTOP)
+        await has(other, 4)
+        cluster.gate.opened.set()
+        await town.answered(1)
+        frozen.send(signal.SIGCONT)
+        await frozen.until("this process ends at once: STORE_URL: the journal is in use")
+        assert await frozen.end() == 2
+        await town.ask("b")
+        await town.answered(2)
+        other.send(signal.SIGTERM)
+        assert await other.end() == 0
+    assert town.answers() == {account: [f"A:a{account}", f"A:b{account}"] for account in ACCOUNTS}
+    assert all(quoted(one) for server in town.servers.values() for one in server.delivered)
