@@ -53,8 +53,9 @@ from bot.speaking.outbox import Outbox
 from bot.wiring.background import background
 from bot.wiring.console import Link, Seen
 from bot.wiring.discovery import Discovered
+from bot.wiring.hearsay import hearing
 from bot.wiring.limits import build_meter, build_spending
-from bot.wiring.line import Connections, Durable, Line, Seat, build_line
+from bot.wiring.line import Connections, Durable, Line, Seat, build_line, neighbours_of
 from bot.wiring.means import Means, open_means
 from bot.wiring.once import once_for_all
 from bot.wiring.personas import PersonaFiles
@@ -198,7 +199,7 @@ async def open_service(
         journal = await stack.enter_async_context(opening)
         metrics = seat.metrics if seat else metrics_of(found.names, clock)
         kept, books, newest = wrap(journal), journal.books, Newest()
-        spending = build_spending(settings, kept, books, clock=clock, tell=troubles.tell)
+        spending = build_spending(settings, kept, books, clock, troubles.tell, neighbours_of(seat))
         news = [newest, spending] if settings.console_port or trying else [spending]
         store = WitnessedStore(kept, [*witnesses(settings, metrics), *news])
         meter = build_meter(store, spending, clock=clock, ids=ids, count=metrics.asked)
@@ -275,7 +276,7 @@ async def at_work(
         rooms.commands.open(),
         rooms.on.lanes.open(rooms.stages.lane.do),
         beside,
-        line.open(sink, durable) as port,
+        line.open(sink, durable, hearing(shown)) as port,
     ):
         await spending.start()
         await rooms.keeping.personas.start()

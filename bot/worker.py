@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final, NoReturn, TypeVar
 
+from adapters.broker.notices import Notices
 from adapters.storage.claim import Taken
 from adapters.storage.lease import Away, Lease, holder_of_process, name_of
 from adapters.storage.roster import Board, Roster
@@ -23,7 +24,7 @@ from bot.domain.masking import Mask
 from bot.domain.ports import Clock
 from bot.domain.shares import Share
 from bot.policy.fair_shares import moves
-from bot.runtime.clock import SystemClock
+from bot.runtime.clock import RandomIds, SystemClock
 from bot.runtime.watchdog import Watchdog
 from bot.speaking.alarm import of_stalls
 from bot.wiring.background import background
@@ -175,12 +176,13 @@ async def open_worker(
     """Work as many partitions as are this process's part while the block runs; runs that go on at
     the end have `grace` seconds. Raises ConfigError, inside a group.
     """
-    clock, holder = SystemClock(), holder_of_process()
+    clock, ids, holder = SystemClock(), RandomIds(), holder_of_process()
     metrics = metrics_of(find_tools(settings).names, clock)
 
     def opening(share: Share) -> AbstractAsyncContextManager[Service]:
         lease = Lease(name_of(share.partition), holder=holder)
-        return open_service(settings, grace=grace, mask=mask, seat=Seat(share, lease, metrics))
+        seat = Seat(share, lease, metrics, Notices(ids.trace()))
+        return open_service(settings, grace=grace, mask=mask, seat=seat)
 
     def stalled(seconds: float) -> None:
         told = [of_stalls(one.rooms.owner, metrics.stalled) for one in steward.services[:1]]

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from bot.domain import codec
 from bot.domain.events import Event
+from bot.domain.notes import Note
 
 VERSION: Final = 1
 
@@ -65,7 +66,7 @@ class Presence(Struct, frozen=True):
     reconnects: int = 0
 
 
-def pack(value: Event | Call | Answer | Presence) -> bytes:
+def pack(value: Event | Call | Answer | Presence | Note) -> bytes:
     """The body of a message."""
     return codec.write(value).encode()
 

@@ -19,16 +19,20 @@ from bot.domain.errors import ConfigError, Problem
 
 EVENTS: Final = "frost.events"
 PRESENCE: Final = "frost.presence"
+NOTES: Final = "frost.notes"
 DEAD: Final = "frost.dead"
 NUMBER: Final = "frost.partitions"
 VARIABLE: Final = "BROKER_PARTITIONS"
 
 
 class Topology(Struct, frozen=True):
-    """The exchange of events, that of the gateways' accounts, and the queues of all partitions."""
+    """The exchange of events, that of the gateways' accounts, that of what workers tell each other,
+    and the queues of all partitions.
+    """
 
     events: AbstractExchange
     presence: AbstractExchange
+    notes: AbstractExchange
     partitions: tuple[AbstractQueue, ...]
 
 
@@ -44,6 +48,7 @@ async def declare(channel: AbstractChannel, partitions: int) -> Topology:
     await _agree(channel, partitions)
     events = await channel.declare_exchange(EVENTS, ExchangeType.DIRECT, durable=True)
     presence = await channel.declare_exchange(PRESENCE, ExchangeType.FANOUT, durable=True)
+    notes = await channel.declare_exchange(NOTES, ExchangeType.FANOUT, durable=True)
     await channel.declare_queue(DEAD, durable=True, arguments={"x-queue-type": "quorum"})
     arguments: dict[str, FieldValue] = {
         "x-queue-type": "quorum",
@@ -57,7 +62,7 @@ async def declare(channel: AbstractChannel, partitions: int) -> Topology:
         queue = await channel.declare_queue(name, durable=True, arguments=arguments)
         await queue.bind(events, name)
         queues.append(queue)
-    return Topology(events, presence, tuple(queues))
+    return Topology(events, presence, notes, tuple(queues))
 
 
 async def _agree(channel: AbstractChannel, partitions: int) -> None:

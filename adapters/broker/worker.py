@@ -11,11 +11,13 @@ from aio_pika.abc import AbstractConnection, AbstractIncomingMessage
 
 from adapters.broker.calls import Calls
 from adapters.broker.link import Link, watch
+from adapters.broker.notices import Notices
 from adapters.broker.payloads import HEADER_VERSION, Presence, unpack
 from adapters.broker.topology import DEAD, declare
 from adapters.broker.whereabouts import Whereabouts
 from bot.domain import codec
 from bot.domain.events import Connected, Event
+from bot.domain.notes import Forgotten, Hear, Note, RowSet, Taken
 from bot.domain.ports import Clock, EventSink
 from bot.domain.shares import Share
 
@@ -41,6 +43,7 @@ class Worker:
         share: Share,
         where: Whereabouts,
         calls: Calls,
+        notices: Notices,
         clock: Clock,
         trouble: Callable[[str], None],
     ) -> None:
@@ -48,6 +51,7 @@ class Worker:
         self._share = share
         self._where = where
         self._calls = calls
+        self._notices = notices
         self._clock = clock
         self._trouble = trouble
         self._kept: list[AbstractIncomingMessage] = []
@@ -59,14 +63,17 @@ class Worker:
         """Whether the broker can be reached."""
         return self._link.is_up
 
-    async def run(self, sink: EventSink, durable: Callable[[], Awaitable[bool]]) -> NoReturn:
-        """Hand on events for ever; `durable` waits until all that came of them is written, False
-        where that cannot be promised. Raises ConfigError for a broker of another cluster.
+    async def run(
+        self, sink: EventSink, durable: Callable[[], Awaitable[bool]], hear: Hear
+    ) -> NoReturn:
+        """Hand on events, and what other workers tell, for ever; `durable` waits until all that
+        came of events is written, False where that cannot be promised. Raises ConfigError for a
+        broker of another cluster.
         """
 
         async def session(connection: AbstractConnection) -> None:
             try:
-                await self._session(connection, sink, durable)
+                await self._session(connection, sink, durable, hear)
             finally:
                 # Whoever is there comes anew: what waits for an account is sent when it comes.
                 self._where.forget_all()
@@ -79,6 +86,7 @@ class Worker:
         connection: AbstractConnection,
         sink: EventSink,
         durable: Callable[[], Awaitable[bool]],
+        hear: Hear,
     ) -> None:
         events, calls = await connection.channel(), await connection.channel(on_return_raises=True)
         await events.set_qos(prefetch_count=PREFETCH)
@@ -86,24 +94,35 @@ class Worker:
         await self._calls.begin(calls)
         presence = await calls.declare_queue(exclusive=True, auto_delete=True)
         await presence.bind(topology.presence)
-        came: asyncio.Queue[AbstractIncomingMessage | Connected] = asyncio.Queue()
+        notes = await calls.declare_queue(exclusive=True, auto_delete=True)
+        await notes.bind(topology.notes)
+        came: asyncio.Queue[AbstractIncomingMessage | Connected | Note] = asyncio.Queue()
 
-        async def hear(message: AbstractIncomingMessage) -> None:
+        async def attend(message: AbstractIncomingMessage) -> None:
             for account in self._hear(message):
                 came.put_nowait(Connected(self_id=account, time=self._clock.now()))
 
-        await presence.consume(hear, no_ack=True)
+        async def listen(message: AbstractIncomingMessage) -> None:
+            if (note := self._notices.read(message)) is not None:
+                came.put_nowait(note)
+
+        await notes.consume(listen, no_ack=True)
+        await hear(None)  # whatever was told before
+        await presence.consume(attend, no_ack=True)
         self._kept = []
         async with asyncio.TaskGroup() as group:
             group.create_task(watch(events))
             group.create_task(watch(calls))
             group.create_task(self._acknowledge(durable))
+            group.create_task(self._notices.pass_on(topology.notes))
             await topology.partitions[self._share.partition].consume(came.put)
             self._link.is_up = True
             while True:
                 match await came.get():
                     case Connected() as event:
                         await sink.handle(event)
+                    case Taken() | RowSet() | Forgotten() as note:
+                        await hear(note)
                     case message:
                         await self._take(message, sink)
 

@@ -11,8 +11,9 @@ from bot.domain.command import Asked, Command, command
 from bot.domain.events import Conversation, read_id
 from bot.domain.ports import Members
 from bot.domain.traits import Audience
+from bot.memory.marks import Whose
 from bot.memory.own_limits import Holder
-from bot.memory.spending import ALL, Spending, Whose
+from bot.memory.spending import ALL, Spending
 from bot.policy.limits import LIFTED, OwnCap
 
 GROUP = frozenset({"group", "here", "群", "本群"})

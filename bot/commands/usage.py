@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from bot.commands.money import money, tokens, used_words
 from bot.domain.books import Books, UsageSum
 from bot.domain.command import Asked, Command, command
+from bot.memory.marks import Whose
 from bot.memory.spending import ALL as EVERYBODY
-from bot.memory.spending import Spending, Whose
+from bot.memory.spending import Spending
 from bot.policy.days import midnight
 from bot.policy.limits import NO_CAP
 

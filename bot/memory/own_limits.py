@@ -10,9 +10,10 @@ from msgspec.structs import replace
 
 from bot.domain.books import Choices
 from bot.domain.events import Conversation
+from bot.domain.notes import ALONE, Neighbours
 from bot.domain.ports import Clock, Store
 from bot.memory.row import Row
-from bot.policy.limits import OwnCap
+from bot.policy.limits import Cap, DayLimits, OwnCap
 
 SETTING: Final = "limits"
 
@@ -35,7 +36,14 @@ class Own(Struct, frozen=True):
 class OwnLimits(Row[Holder, Own]):
     """Keeps them."""
 
-    def __init__(self, *, store: Store, choices: Choices, clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        choices: Choices,
+        clock: Clock,
+        neighbours: Neighbours = ALONE,
+    ) -> None:
         self._clock = clock
         super().__init__(
             SETTING,
@@ -44,12 +52,19 @@ class OwnLimits(Row[Holder, Own]):
             lasts=self._lasts_on,
             store=store,
             choices=choices,
+            neighbours=neighbours,
         )
 
     def of(self, whose: Holder) -> OwnCap | None:
         """What holds for them now; None where that is the usual."""
         own = self._values.get(whose) if self._values else None
         return own.at(self._clock.now()) if own is not None else None
+
+    def cap(self, whose: Holder, limits: DayLimits) -> Cap:
+        """What they may take today, where everybody else has these limits."""
+        usual = limits.user if isinstance(whose, int) else limits.group
+        own = self.of(whose)
+        return usual if own is None else own.over(usual)
 
     @property
     def are_some(self) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from bot.domain.books import Choices
+from bot.domain.notes import ALONE, Neighbours
 from bot.domain.ports import Store
 from bot.memory.row import Row
 
@@ -18,9 +19,17 @@ KEPT: Final = 10  # texts of a persona
 class PersonaTexts(Row[str, tuple[str, ...]]):
     """Keeps them, by the key of the persona; the usual one has an empty key."""
 
-    def __init__(self, *, store: Store, choices: Choices) -> None:
+    def __init__(self, *, store: Store, choices: Choices, neighbours: Neighbours = ALONE) -> None:
         kind = dict[str, tuple[str, ...]]
-        super().__init__(SETTING, kind, key=str, lasts=bool, store=store, choices=choices)
+        super().__init__(
+            SETTING,
+            kind,
+            key=str,
+            lasts=bool,
+            store=store,
+            choices=choices,
+            neighbours=neighbours,
+        )
 
     @property
     def latest(self) -> Mapping[str, str]:

@@ -13,6 +13,7 @@ from bot.domain.books import Choices
 from bot.domain.chat import Message
 from bot.domain.events import Conversation
 from bot.domain.journal import PersonaChosen
+from bot.domain.notes import ALONE, Neighbours
 from bot.domain.ports import ChatModel, Clock, Store
 from bot.domain.traits import Audience
 from bot.memory.persona_texts import PersonaTexts
@@ -97,12 +98,20 @@ class _Here:
 class Personas:
     """Who the bot is, where; `become` changes that from the next turn on."""
 
-    def __init__(self, cast: Cast, *, store: Store, choices: Choices, clock: Clock) -> None:
+    def __init__(
+        self,
+        cast: Cast,
+        *,
+        store: Store,
+        choices: Choices,
+        clock: Clock,
+        neighbours: Neighbours = ALONE,
+    ) -> None:
         self._cast = cast
         self._store = store
         self._choices = choices
         self._clock = clock
-        self._texts = PersonaTexts(store=store, choices=choices)
+        self._texts = PersonaTexts(store=store, choices=choices, neighbours=neighbours)
         self._chosen: dict[Conversation, str] = {}
         self._is_read = False
         self._rules: dict[tuple[str, int], Rules] = {}
@@ -142,6 +151,16 @@ class Personas:
         while not self._is_read:
             await self._clock.sleep(LOOK)
             await self.start()
+
+    def hear(self, value: str) -> None:
+        """Another bot of the cluster has changed texts."""
+        self._texts.hear(value)
+        self._look_anew()
+
+    async def reread(self) -> None:
+        """Another bot may have."""
+        await self._texts.reread()
+        self._look_anew()
 
     async def choose(self, where: Conversation, key: str) -> bool:
         """Be the persona of this key there, over restarts; as the files say where it is empty.

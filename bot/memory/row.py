@@ -14,6 +14,7 @@ from bot.domain import codec
 from bot.domain.books import Choices
 from bot.domain.events import Conversation
 from bot.domain.journal import PlaceSet
+from bot.domain.notes import ALONE, Neighbours, RowSet
 from bot.domain.ports import Store
 
 K = TypeVar("K")
@@ -36,7 +37,9 @@ class Row(Generic[K, V]):
         lasts: Callable[[V], bool],
         store: Store,
         choices: Choices,
+        neighbours: Neighbours = ALONE,
     ) -> None:
+        self._neighbours = neighbours
         self._name = name
         self._kind = kind
         self._key = key
@@ -53,10 +56,19 @@ class Row(Generic[K, V]):
             return True
         if (stored := await self._choices.settings(self._name)) is None:
             return False
-        read = codec.read(self._kind, stored.get(NOWHERE) or "{}")
-        self._values = {self._key(key): value for key, value in read.items()}
+        self.hear(stored.get(NOWHERE, ""))
         self._is_read = True
         return True
+
+    def hear(self, value: str) -> None:
+        """Another bot of the cluster has set them."""
+        read = codec.read(self._kind, value or "{}")
+        self._values = {self._key(key): one for key, one in read.items()}
+
+    async def reread(self) -> None:
+        """Read them once more, where that can be done now: another bot may have set them."""
+        if self._is_read and (stored := await self._choices.settings(self._name)) is not None:
+            self.hear(stored.get(NOWHERE, ""))
 
     async def _renew(self, key: K, renewed: Callable[[V | None], V | None]) -> bool:
         """Put what is made of a value, None where there is none yet, in its place; None: nothing
@@ -71,4 +83,5 @@ class Row(Generic[K, V]):
             if not await self._store.commit(PlaceSet(NOWHERE, self._name, told)):
                 return False
             self._values = values
+            self._neighbours.tell(RowSet(self._name, told))
             return True

@@ -7,19 +7,22 @@ written, and what is reserved for a request under way with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, TypeAlias
+import math
+from collections.abc import Callable, Iterable
+from typing import Final
 
 from msgspec import Struct
 
-from bot.domain.books import DayBook
+from bot.domain.books import DayBook, TakenSum
 from bot.domain.chat import Usage
 from bot.domain.events import Conversation
 from bot.domain.journal import Entry, TurnOpened, UsageAdded
+from bot.domain.notes import ALONE, Neighbours, Taken
 from bot.domain.ports import Clock
 from bot.domain.reserved import UsageReleased, UsageReserved
 from bot.domain.run import StepFinished
 from bot.memory.latest import Kept
+from bot.memory.marks import Marks, Whose
 from bot.memory.own_limits import OwnLimits
 from bot.policy.days import midnight
 from bot.policy.limits import NOTHING, Amount, Cap, DayLimits, Rung, rung_of
@@ -28,25 +31,8 @@ ALL: Final = "all"
 LOOK: Final = 2.0  # seconds between two looks at a journal that could not be read
 TURNS: Final = 5000  # whose payers are known
 SET_BACK: Final = 3600.0  # seconds a clock may go back without a day beginning anew
-TOLD: Final = (0.8, 1.0)  # shares of a limit at which the owner is told
-
-NEAR: Final = (
-    "{whose}今天的额度用了 {percent:.0f}%（{amount}）：{then}",
-    "{whose}: {percent:.0f} % of what may be spent today is spent ({amount}). {then}",
-)
-THEN: Final = (
-    "用满就不再回答，到零点重新算起。",
-    "Once all is, nobody there is answered until midnight.",
-)
-OVER: Final = ("今天不再回答，到零点重新算起。", "Nobody there is answered until midnight.")
-GROUP: Final = ("群 {group} ", "Group {group}")
-EVERYWHERE: Final = ("所有会话", "All conversations")
-
 
 COUNTED: Final = frozenset({TurnOpened, StepFinished, UsageAdded, UsageReserved, UsageReleased})
-
-Whose: TypeAlias = int | Conversation | str
-"""Whose sum: a person's, a group's, or `ALL`."""
 
 
 class Payer(Struct, frozen=True):
@@ -73,7 +59,7 @@ class _Pending(Struct, frozen=True):
 
 
 class Spending:
-    """Fits `Witness`. `tell` reaches the owner."""
+    """Fits `Witness`. `tell` reaches the owner; what is taken here, `neighbours` count as well."""
 
     def __init__(
         self,
@@ -84,23 +70,24 @@ class Spending:
         owners: frozenset[int],
         clock: Clock,
         tell: Callable[[str], None],
+        neighbours: Neighbours = ALONE,
         chinese: bool = True,
     ) -> None:
-        self._way = 0 if chinese else 1
+        self.neighbours = neighbours
+        self._marks = Marks(tell, chinese=chinese)
         self.limits = limits
         self._is_limited = not limits.are_off
         self.own = own
         self._book = book
         self._owners = owners
         self._clock = clock
-        self._tell = tell
         self._opened = clock.now()
         self._payers = Kept[str, Payer](TURNS)
         self._pending: dict[tuple[str, int], _Pending] = {}
         self._sums: dict[Whose, Amount] = {}
-        self._told: dict[Whose, float] = {}
+        self._meanwhile: list[tuple[Payer, Amount]] | None = None
         self._begin = self._end = 0.0
-        self._is_read = False
+        self._is_read = self._is_behind = False
 
     async def start(self) -> bool:
         """Read what was taken today before this process; False where it cannot be read now."""
@@ -119,11 +106,34 @@ class Spending:
             self._payers.keep(turn_id, Payer(where, who))
         for turn_id, payer in begun.items():
             self._payers.keep(turn_id, payer)
-        for row in rows:
-            self._add(Payer(row.where, row.who), Amount(row.tokens, row.cost))
-        self._told = {key: self._share(key) for key in self._sums}
+        self._read(rows)
         self._is_read = True
+        if self._is_behind:
+            await self.reread()
         return True
+
+    async def reread(self) -> None:
+        """Read it all once more, or once it is read: what others took may be missing."""
+        if not self._is_read:
+            self._is_behind = True
+            return
+        self._turn_over()
+        begin, self._meanwhile = self._begin, []
+        rows = await self._book.taken(since=begin, until=math.inf)
+        meanwhile, self._meanwhile = self._meanwhile, None
+        if rows is not None and begin == self._begin:
+            self._sums.clear()
+            for payer, amount in meanwhile:  # rather twice than never
+                self._add(payer, amount)
+            self._read(rows)
+
+    def hear(self, note: Taken) -> None:
+        """Count what another bot took. Who came near a limit by it tells the owner there."""
+        self._turn_over()
+        if note.at >= self._begin:
+            payer = Payer(note.where, note.who)
+            self._add(payer, Amount(note.tokens, note.cost))
+            self._marks.know({key: self._share(key) for key in payer.keys})
 
     async def run(self) -> None:
         """Read it once that can be done, unless it was."""
@@ -146,7 +156,7 @@ class Spending:
                 self._turn_over()
                 payer = self._payers.get(turn_id, NOBODY)
                 self._pending[turn_id, number] = _Pending(payer, amount_of(usage), at)
-                self._add(payer, amount_of(usage))
+                self._take(payer, amount_of(usage), at)
             case UsageReleased(turn_id=turn_id, number=number):
                 self._release(turn_id, number)
             case _:
@@ -179,15 +189,7 @@ class Spending:
 
     def cap(self, key: Whose) -> Cap:
         """The limit of a person, of a group, or of all."""
-        match key:
-            case int():
-                usual = self.limits.user
-            case Conversation():
-                usual = self.limits.group
-            case _:
-                return self.limits.all
-        own = self.own.of(key)
-        return usual if own is None else own.over(usual)
+        return self.limits.all if isinstance(key, str) else self.own.cap(key, self.limits)
 
     @property
     def is_known(self) -> bool:
@@ -211,14 +213,27 @@ class Spending:
         self._release(turn_id, usage.reserved)
         if at >= self._begin:
             payer = self._payers.get(turn_id, NOBODY)
-            self._add(payer, amount_of(usage))
+            self._take(payer, amount_of(usage), at)
             if self.has_limits():
-                self._warn(payer)
+                for key in payer.keys:
+                    self._marks.reach(key, self._share(key), self._sums[key])
 
     def _release(self, turn_id: str, number: int) -> None:
         pending = self._pending.pop((turn_id, number), None) if number else None
         if pending is not None and pending.at >= self._begin:
-            self._add(pending.payer, Amount(-pending.amount.tokens, -pending.amount.cost))
+            less = Amount(-pending.amount.tokens, -pending.amount.cost)
+            self._take(pending.payer, less, pending.at)
+
+    def _read(self, rows: Iterable[TakenSum]) -> None:
+        for row in rows:
+            self._add(Payer(row.where, row.who), Amount(row.tokens, row.cost))
+        self._marks.know({key: self._share(key) for key in self._sums})
+
+    def _take(self, payer: Payer, amount: Amount, at: float) -> None:
+        self._add(payer, amount)
+        if self._meanwhile is not None:
+            self._meanwhile.append((payer, amount))
+        self.neighbours.tell(Taken(payer.where, payer.who, amount.tokens, amount.cost, at))
 
     def _add(self, payer: Payer, amount: Amount) -> None:
         sums = self._sums
@@ -240,26 +255,7 @@ class Spending:
             return  # a clock that is put right after midnight gives nobody his day once more
         self._begin, self._end = midnight(now), midnight(now, later=1)
         self._sums.clear()
-        self._told.clear()
-
-    def _warn(self, payer: Payer) -> None:
-        """The owner hears of all, and of a group; of a person only that person does."""
-        for key in payer.keys:
-            share, told = self._share(key), self._told.get(key, 0.0)
-            self._told[key] = share
-            if isinstance(key, int) or not any(told < mark <= share for mark in TOLD):
-                continue
-            way = self._way
-            whose = EVERYWHERE[way]
-            if isinstance(key, Conversation):
-                whose = GROUP[way].format(group=key.session_id)
-            line = NEAR[way].format(
-                whose=whose,
-                percent=100 * share,
-                amount=told_amount(self._sums[key]),
-                then=(OVER if share >= 1 else THEN)[way],
-            )
-            self._tell(line)
+        self._marks.clear()
 
 
 def unlimited(_turn_id: str) -> bool:
@@ -270,8 +266,3 @@ def unlimited(_turn_id: str) -> bool:
 def amount_of(usage: Usage) -> Amount:
     """What a request took; one of unknown price counts by its tokens alone."""
     return Amount(usage.prompt + usage.completion, usage.cost or 0.0)
-
-
-def told_amount(amount: Amount) -> str:
-    """As people read it: `$0.0123, 45678 token`."""
-    return f"${amount.cost:.4f}, {amount.tokens:.0f} token"

@@ -15,12 +15,11 @@ from adapters.broker.worker import Worker
 from adapters.onebot.peers import Account
 from adapters.onebot.protocol import ActionReply
 from adapters.onebot.transport import OneBotTransport
-from adapters.storage.lease import Lease
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.domain.notes import Hear
 from bot.domain.ports import Clock, EventSink, Ids
-from bot.domain.shares import Share
 from bot.wiring.background import background
-from bot.wiring.line import Durable
+from bot.wiring.line import Durable, Seat
 from bot.wiring.onebot import Sockets
 from config.settings import Settings
 
@@ -85,22 +84,22 @@ class BrokerLine:
     worker: Worker
 
     @asynccontextmanager
-    async def open(self, sink: EventSink, durable: Durable) -> AsyncIterator[int]:
+    async def open(self, sink: EventSink, durable: Durable, hear: Hear, /) -> AsyncIterator[int]:
         """Take events from the broker while the block runs; nothing is listened on."""
-        async with background(self.worker.run(sink, durable)):
+        async with background(self.worker.run(sink, durable, hear)):
             yield 0
 
 
 def build_broker_line(
     settings: Settings,
-    lease: Lease,
-    share: Share,
+    seat: Seat,
     *,
     clock: Clock,
     ids: Ids,
     trouble: Callable[[str], None],
 ) -> BrokerLine:
     """The line of a worker's share of the accounts, not open yet."""
+    share, lease = seat.share, seat.lease
     where = Whereabouts(ours=share.has, clock=clock)
     link = Link(settings.broker_url.get_secret_value(), clock=clock, trouble=trouble)
     calls = Calls(where=where, epoch=lambda: lease.epoch, ids=ids)
@@ -109,6 +108,7 @@ def build_broker_line(
         share=share,
         where=where,
         calls=calls,
+        notices=seat.notices,
         clock=clock,
         trouble=trouble,
     )

@@ -25,6 +25,7 @@ from bot.commands.stop import stop_command
 from bot.commands.usage import usage_command
 from bot.commands.why import why_command
 from bot.conversation.interruptions.forgotten import Forgotten
+from bot.domain.books import Eraser
 from bot.domain.chat import UserMessage
 from bot.domain.events import Conversation
 from bot.memory.forgetting import Forgetting
@@ -48,7 +49,7 @@ def build_commands(
     stands: Stands,
     on: Ground,
     asking: Asking,
-    answering: Answering,
+    forgetting: Forgetting,
 ) -> Commands:
     """All of them, and an operator's own; what is ours keeps its names."""
     owners = settings.bot_owners
@@ -61,7 +62,7 @@ def build_commands(
         context_command(partial(measure, keeping)),
         why_command(books),
         me_command(journal.memories),
-        forget_command(forgetting_of(keeping, journal, on, asking, answering), history.speakers),
+        forget_command(forgetting, history.speakers),
         reset_command(on.store, history),
         persona_command(keeping.personas),
         quiet_command(on.wishes, hush.is_hour),
@@ -91,9 +92,9 @@ def build_commands(
 
 
 def forgetting_of(
-    keeping: Keeping, journal: SqlStore, on: Ground, asking: Asking, answering: Answering
+    keeping: Keeping, eraser: Eraser, on: Ground, asking: Asking, answering: Answering
 ) -> Forgetting:
-    """What erases a person or a group, by a command and on a page."""
+    """What erases a person or a group, by a command, on a page, or in another bot."""
     facts = () if keeping.extraction is None else (keeping.extraction.forget,)
     asked = Forgotten(
         lanes=on.lanes,
@@ -105,11 +106,12 @@ def forgetting_of(
         put_back=asking.questions.put_back,
     )
     return Forgetting(
-        journal.erasing,
+        eraser,
         keeping.history,
         asked=asked,
         waiting=on.register,
         then=(*facts, on.shadow.forget),
+        neighbours=on.neighbours,
     )
 
 

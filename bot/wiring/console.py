@@ -45,7 +45,6 @@ from bot.policy.days import midnight
 from bot.policy.drafts import DraftWord
 from bot.policy.tokens import estimate_text
 from bot.speaking.sends import Send
-from bot.wiring.commands import forgetting_of
 from bot.wiring.limits_shown import limits_shown
 from bot.wiring.line import Connections
 from bot.wiring.means import Means
@@ -157,9 +156,7 @@ def sources_of(settings: Settings, seen: Seen, mask: Mask) -> Sources:
         retell=rooms.keeping.personas.change,
         untell=rooms.keeping.personas.go_back,
         pause=pause,
-        forget=forgetting_of(
-            rooms.keeping, seen.journal, rooms.on, rooms.asking, rooms.answering
-        ).chat,
+        forget=rooms.forgetting.chat,
         settle=partial(settle, rooms, BY[0 if settings.bot_language != "en" else 1]),
         drafts=partial(drafts_of, rooms),
         waiting=partial(waiting_on_page, rooms),

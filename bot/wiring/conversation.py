@@ -39,6 +39,7 @@ from bot.conversation.turns.preparation import Preparation
 from bot.conversation.turns.suspensions import Suspensions
 from bot.conversation.turns.thrift import NO_LIMIT, Rungs, Thrift
 from bot.conversation.turns.turn import Turns
+from bot.domain.notes import ALONE, Neighbours
 from bot.domain.ports import Clock, Ids, Store
 from bot.domain.words import Words
 from bot.engine.engine import Engine
@@ -76,6 +77,7 @@ class Ground:
     local: Local = alike
     words: Words | None = None
     rungs: Rungs = NO_LIMIT
+    neighbours: Neighbours = ALONE
 
     @property
     def postbox(self) -> Postbox:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from adapters.storage.books import SqlBooks
 from bot.conversation.turns.thrift import Thrift
 from bot.domain.chat import Attempt
+from bot.domain.notes import ALONE, Neighbours
 from bot.domain.ports import Clock, Ids, Store
 from bot.memory.own_limits import OwnLimits
 from bot.memory.spending import Spending
@@ -18,10 +19,15 @@ from config.settings import Settings
 
 
 def build_spending(
-    settings: Settings, store: Store, books: SqlBooks, *, clock: Clock, tell: Callable[[str], None]
+    settings: Settings,
+    store: Store,
+    books: SqlBooks,
+    clock: Clock,
+    tell: Callable[[str], None],
+    neighbours: Neighbours = ALONE,
 ) -> Spending:
     """Who knows what was taken today; `tell` reaches the owner."""
-    own = OwnLimits(store=store, choices=books, clock=clock)
+    own = OwnLimits(store=store, choices=books, clock=clock, neighbours=neighbours)
     limits = DayLimits(
         Cap(settings.bot_day_cost_user, settings.bot_day_tokens_user),
         Cap(settings.bot_day_cost_group, settings.bot_day_tokens_group),
@@ -35,6 +41,7 @@ def build_spending(
         owners=owners,
         clock=clock,
         tell=tell,
+        neighbours=neighbours,
         chinese=settings.bot_language != "en",
     )
 

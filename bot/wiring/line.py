@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from adapters.metrics.metrics import Metrics
 from adapters.onebot.peers import Account
 from adapters.onebot.transport import AnyTransport
 from adapters.storage.lease import Lease
+from bot.domain.notes import ALONE, Hear, Neighbours
 from bot.domain.ports import Clock, EventSink, Ids
 from bot.domain.shares import Share
 from bot.wiring.onebot import build_sockets
 from config.settings import Settings
+
+if TYPE_CHECKING:
+    from adapters.broker.notices import Notices
 
 Durable: TypeAlias = Callable[[], Awaitable[bool]]
 """Waits until all that was put into the journal is durable; False where nobody can promise it."""
@@ -23,12 +27,14 @@ Durable: TypeAlias = Callable[[], Awaitable[bool]]
 @dataclass(frozen=True, slots=True)
 class Seat:
     """What a bot is given that is one of several in a cluster: its share of the
-    accounts, the lease it has on that, and what counts for its whole process.
+    accounts, the lease it has on that, what counts for its whole process, and its line to the
+    others.
     """
 
     share: Share
     lease: Lease
     metrics: Metrics
+    notices: Notices
 
 
 class Connections(Protocol):
@@ -52,8 +58,12 @@ class Line(Protocol):
     @property
     def transport(self) -> AnyTransport: ...
 
-    def open(self, sink: EventSink, durable: Durable) -> AbstractAsyncContextManager[int]:
-        """Take events while the block runs; the port that is listened on, 0 where none is."""
+    def open(
+        self, sink: EventSink, durable: Durable, hear: Hear, /
+    ) -> AbstractAsyncContextManager[int]:
+        """Take events, and what other bots tell, while the block runs; the port that is listened
+        on, 0 where none is.
+        """
         ...
 
 
@@ -73,6 +83,9 @@ def build_line(
         return build_sockets(settings, clock=clock, ids=ids)
     from bot.wiring.broker import build_broker_line  # an extra's library: not for everybody
 
-    return build_broker_line(
-        settings, seat.lease, seat.share, clock=clock, ids=ids, trouble=trouble
-    )
+    return build_broker_line(settings, seat, clock=clock, ids=ids, trouble=trouble)
+
+
+def neighbours_of(seat: Seat | None) -> Neighbours:
+    """The other bots of the cluster, if it is one."""
+    return seat.notices if seat else ALONE

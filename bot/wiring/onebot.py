@@ -11,6 +11,7 @@ from adapters.onebot.forward_ws import ForwardClient
 from adapters.onebot.peers import Peer, Peers
 from adapters.onebot.reverse_ws import ReverseServer
 from adapters.onebot.transport import OneBotTransport
+from bot.domain.notes import Hear
 from bot.domain.ports import Clock, EventSink, Ids
 from bot.wiring.background import background
 from config.settings import Settings
@@ -29,7 +30,11 @@ class Sockets:
 
     @asynccontextmanager
     async def open(
-        self, sink: EventSink, _durable: Callable[[], Awaitable[bool]] | None = None
+        self,
+        sink: EventSink,
+        _durable: Callable[[], Awaitable[bool]] | None = None,
+        _hear: Hear | None = None,
+        /,
     ) -> AsyncIterator[int]:
         """Listen for OneBot servers or dial one; the port listened on, 0 in forward mode."""
         settings, tokens = self.settings, self.settings.access_tokens

@@ -9,6 +9,7 @@ from itertools import starmap
 from bot.domain.books import Choices
 from bot.domain.chat import AssistantMessage, Message, UserMessage
 from bot.domain.errors import ConfigError, Problem
+from bot.domain.notes import ALONE, Neighbours
 from bot.domain.ports import ChatModel, Clock, Store
 from bot.domain.traits import Audience
 from bot.memory.personas import Cast, House, Persona, Personas
@@ -109,11 +110,16 @@ class PersonaFiles:
 
 
 def build_personas(
-    settings: Settings, model_of: ModelOf, choices: Choices, store: Store, clock: Clock
+    settings: Settings,
+    model_of: ModelOf,
+    choices: Choices,
+    store: Store,
+    clock: Clock,
+    neighbours: Neighbours = ALONE,
 ) -> Personas:
     """Who the bot is, where. Raises ConfigError for a file that cannot be used."""
     cast = PersonaFiles(settings, model_of).cast()
-    return Personas(cast, store=store, choices=choices, clock=clock)
+    return Personas(cast, store=store, choices=choices, clock=clock, neighbours=neighbours)
 
 
 def _examples(file: PersonaFile) -> Iterator[Message]:

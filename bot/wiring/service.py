@@ -29,6 +29,7 @@ from bot.conversation.recovery.catchup import Catchup
 from bot.conversation.recovery.doubts import Doubts
 from bot.conversation.recovery.recovery import Recoverer
 from bot.conversation.tasks import Work, due_of, person_of
+from bot.domain.books import Eraser
 from bot.domain.drafts import Shade
 from bot.domain.group_acts import Chair
 from bot.domain.masking import Mask
@@ -48,6 +49,7 @@ from bot.engine.batches import Batches
 from bot.engine.engine import Engine
 from bot.engine.toolset import Toolset
 from bot.memory.chat_log import StoredChatLog
+from bot.memory.forgetting import Forgetting
 from bot.memory.recorder import Recorder
 from bot.memory.spending import Spending
 from bot.memory.things import Things
@@ -57,7 +59,7 @@ from bot.runtime.observers import LogObserver, Observers
 from bot.speaking.alarm import Alarm
 from bot.speaking.gestures import Gestures
 from bot.speaking.owner import Owner
-from bot.wiring.commands import build_commands
+from bot.wiring.commands import build_commands, forgetting_of
 from bot.wiring.conversation import (
     Answering,
     Asking,
@@ -100,6 +102,7 @@ class Rooms:
     inquiries: Inquiries
     commands: Commands
     failures: Failures
+    forgetting: Forgetting
 
 
 def build_rooms(
@@ -119,7 +122,8 @@ def build_rooms(
 ) -> Rooms:
     """The rooms, each given what it needs."""
     model, toolset = means.models.main, means.staff.toolset
-    personas = build_personas(settings, means.models.named, journal.books, store, clock)
+    said = settings, means.models.named, journal.books, store, clock, spending.neighbours
+    personas = build_personas(*said)
     things = Things(store=store, kinds=(taken_in := senses(store, clock)).kinds)
     keep = partial(build_keeping, settings, personas, means, things, clock=clock, ids=ids)
     keeping = keep(store=store, facts=journal.memories, is_spent=spending.is_spent)
@@ -149,8 +153,8 @@ def build_rooms(
     petitions = build_petitions(settings, on, transport)
     stands = partial(standing_of, data_folder(settings), on, answering, petitions)
     typed = partial(build_commands, settings, keeping, journal, failures, means, spending, stands)
-    built = on, mouth.owner, keeping, answering, petitions, settings
-    return connect(*built, failures, commands=typed, toolset=toolset, transport=transport, ids=ids)
+    built = on, mouth.owner, keeping, answering, petitions, settings, failures, journal.erasing
+    return connect(*built, commands=typed, toolset=toolset, transport=transport, ids=ids)
 
 
 def build_petitions(settings: Settings, on: Ground, admitting: Admitting) -> Petitions:
@@ -201,6 +205,7 @@ def build_ground(
         local=keeping.personas.rules,
         words=means.words,
         rungs=spending,
+        neighbours=spending.neighbours,
     )
 
 
@@ -212,8 +217,9 @@ def connect(
     petitions: Petitions,
     settings: Settings,
     failures: Failures,
+    eraser: Eraser,
     *,
-    commands: Callable[[Ground, Asking, Answering], Commands],
+    commands: Callable[[Ground, Asking, Forgetting], Commands],
     toolset: Toolset,
     transport: Transport,
     ids: Ids,
@@ -230,7 +236,8 @@ def connect(
         ids=ids,
         debounce=settings.bot_debounce,
     )
-    typed = commands(on, asking, answering)
+    forgetting = forgetting_of(keeping, eraser, on, asking, answering)
+    typed = commands(on, asking, forgetting)
     ways, steers = (on, asking, answering, typed), settings.bot_steer
     stages = build_stages(
         *ways,
@@ -240,19 +247,16 @@ def connect(
         steers=steers,
         chinese=settings.bot_language != "en",
     )
+    parts = on, owner, keeping, answering, asking, stages
     return Rooms(
-        on,
-        owner,
-        keeping,
-        answering,
-        asking,
-        stages,
+        *parts,
         recoverer=build_recoverer(on, asking, answering, stages, toolset=toolset),
         catchup=build_catchup(on, stages, arrivals, transport=transport),
         doubts=Doubts(transport=transport, outbox=on.outbox, store=on.store, clock=on.clock),
         inquiries=build_inquiries(on, asking, transport),
         commands=typed,
         failures=failures,
+        forgetting=forgetting,
     )
 
 

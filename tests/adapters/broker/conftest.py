@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 import aio_pika
 import pytest
 
-from adapters.broker.topology import DEAD, EVENTS, NUMBER, PRESENCE, queue_of
+from adapters.broker.topology import DEAD, EVENTS, NOTES, NUMBER, PRESENCE, queue_of
 from tests.rabbit import running, why_not
 
 PARTITIONS = 3
@@ -36,5 +36,5 @@ async def clear(url: str) -> None:
     async with await aio_pika.connect(url) as connection, connection.channel() as channel:
         for queue in (NUMBER, DEAD, *map(queue_of, range(64))):
             await channel.queue_delete(queue)
-        for exchange in (EVENTS, PRESENCE):
+        for exchange in (EVENTS, NOTES, PRESENCE):
             await channel.exchange_delete(exchange)

@@ -11,11 +11,13 @@ from typing import Any
 from adapters.broker.calls import Calls
 from adapters.broker.gateway import Gateway
 from adapters.broker.link import Link
+from adapters.broker.notices import Notices
 from adapters.broker.payloads import Answer, Call, Presence, There
 from adapters.broker.topology import queue_of
 from adapters.broker.whereabouts import Whereabouts
 from adapters.broker.worker import Worker
 from bot.domain.events import Connected, Conversation, Event, MessageReceived, Sender
+from bot.domain.notes import Note
 from bot.domain.segments import Text
 from bot.domain.shares import Share, partition_of
 from bot.runtime.clock import RandomIds, SystemClock
@@ -61,6 +63,7 @@ class Desk:
 
     events: list[Event] = field(default_factory=list)
     is_durable: bool = True
+    notes: list[Note | None] = field(default_factory=list)
     promises: int = 0
     breaks_at: str = ""
 
@@ -68,6 +71,9 @@ class Desk:
         self.events.append(event)
         if isinstance(event, MessageReceived) and event.message_id == self.breaks_at:
             raise ZeroDivisionError("a bug of ours")
+
+    async def hear(self, note: Note | None) -> None:
+        self.notes.append(note)
 
     async def durable(self) -> bool:
         self.promises += 1
@@ -89,6 +95,7 @@ class Shop:
     worker: Worker
     calls: Calls
     where: Whereabouts
+    notices: Notices
 
     async def call(self, account: int, action: str, params: Mapping[str, object]) -> Answer:
         return await self.calls.make(account, action, params)
@@ -120,17 +127,19 @@ async def worker_of(url: str, desk: Desk, *, epoch: int = 1, **more: Any) -> Asy
     clock, told = SystemClock(), more.get("told", [])
     share = more.get("share", SHARE)
     where = Whereabouts(ours=share.has, clock=clock)
+    notices = Notices(RandomIds().trace())
     calls = Calls(where=where, epoch=lambda: epoch, ids=RandomIds())
     worker = Worker(
         link=Link(url, clock=clock, trouble=lambda _: None),
         share=share,
         where=where,
         calls=calls,
+        notices=notices,
         clock=clock,
         trouble=told.append,
     )
     async with asyncio.TaskGroup() as group:
-        running = group.create_task(worker.run(desk, desk.durable))
+        running = group.create_task(worker.run(desk, desk.durable, desk.hear))
         await until(lambda: worker.is_up, seconds=PATIENCE)
-        yield Shop(worker, calls, where)
+        yield Shop(worker, calls, where, notices)
         running.cancel()

@@ -3,9 +3,12 @@ from __future__ import annotations
 import asyncio
 
 from bot.domain.books import Choices
+from bot.domain.notes import Note, RowSet
 from bot.domain.ports import Store
+from bot.memory.own_limits import OwnLimits
 from bot.memory.row import NOWHERE, Row
-from tests.fakes import RecordingStore
+from bot.policy.limits import LIFTED, OwnCap
+from tests.fakes import GROUP, ManualClock, RecordingStore
 
 
 class Counts(Row[int, int]):
@@ -49,3 +52,43 @@ async def test_what_cannot_be_read_or_written_down_changes_nothing() -> None:
     assert not await counts.add(1, 1)
     assert counts.values == {}
     assert not await Counts(store, store).start()
+
+
+class Ear:
+    def __init__(self) -> None:
+        self.notes: list[Note] = []
+
+    def tell(self, note: Note, /) -> None:
+        self.notes.append(note)
+
+
+async def test_what_is_set_here_is_known_to_who_hears_it() -> None:
+    store, clock, ear = RecordingStore(), ManualClock(), Ear()
+    here = OwnLimits(store=store, choices=store, clock=clock, neighbours=ear)
+    there = OwnLimits(store=store, choices=store, clock=clock)
+    assert await here.start()
+    assert await there.start()
+    assert await here.keep(777, LIFTED)
+    assert there.of(777) is None
+    (note,) = ear.notes
+    assert isinstance(note, RowSet)
+    there.hear(note.value)
+    assert there.all() == {777: LIFTED}
+    assert await there.keep(GROUP, OwnCap(tokens=9))
+    assert len(ear.notes) == 1
+    await here.reread()
+    assert here.all() == {777: LIFTED, GROUP: OwnCap(tokens=9)}
+
+
+async def test_what_could_not_be_written_is_not_told_and_what_cannot_be_read_stays() -> None:
+    store, clock, ear = RecordingStore(), ManualClock(), Ear()
+    limits = OwnLimits(store=store, choices=store, clock=clock, neighbours=ear)
+    await limits.reread()
+    assert not limits.are_some
+    assert await limits.start()
+    assert await limits.keep(777, LIFTED)
+    store.trouble = True
+    assert not await limits.keep(778, LIFTED)
+    await limits.reread()
+    assert limits.all() == {777: LIFTED}
+    assert len(ear.notes) == 1

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from bot.domain.books import TakenSum
 from bot.domain.chat import Usage
 from bot.domain.events import Conversation
 from bot.domain.journal import Entry, TurnOpened, UsageAdded
+from bot.domain.notes import Taken
 from bot.domain.reserved import UsageReleased, UsageReserved
 from bot.memory.own_limits import OwnLimits
 from bot.memory.spending import ALL, NOBODY, TURNS, Payer, Spending
@@ -20,6 +22,7 @@ from bot.policy.limits import NOTHING, Amount, Cap, DayLimits, Rung
 from bot.runtime.clock import SystemClock
 from bot.wiring.web import today_of
 from tests.adapters.storage.entries import opening
+from tests.bot.memory.test_row import Ear
 from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore, said
 
 ELSEWHERE = Conversation(BOT, "group", 5252)
@@ -31,8 +34,10 @@ class Empty:
     away = False
     rows: tuple[TakenSum, ...] = ()
     turns: tuple[tuple[str, Conversation, int], ...] = (("t0", GROUP, 777),)
+    meanwhile: Callable[[], None] = list[None]().clear
 
     async def taken(self, *, since: float, until: float) -> tuple[TakenSum, ...] | None:
+        self.meanwhile()
         return None if self.away else self.rows if since <= until else ()
 
     async def payers(self, *, latest: int) -> tuple[tuple[str, Conversation, int], ...] | None:
@@ -320,3 +325,55 @@ async def compare(spending: Spending, store: SqlStore) -> None:
     assert figures is not None
     assert figures.used is None  # there is no limit
     assert (figures.tokens, figures.cost) == (spending.taken(ALL).tokens, spending.taken(ALL).known_cost)
+
+
+async def test_what_is_taken_here_counts_in_every_bot_and_a_limit_is_told_of_where_it_is_passed() -> None:
+    (here, there), ear = [await till_of(DayLimits(all=Cap(tokens=100))) for _ in range(2)], Ear()
+    here.spending.neighbours = ear
+    here.takes(60)
+    reserved = Usage(30, cost=0.5)
+    now = here.clock.now()
+    here.spending.see(UsageReserved(turn_id="t1", number=4, model="m", usage=reserved, at=now))
+    here.spending.see(UsageReleased(turn_id="t1", number=4))
+    here.takes(25)
+    assert [(note.tokens, note.cost) for note in ear.notes if isinstance(note, Taken)] == [
+        *((60, 0.0), (30, 0.5), (-30, -0.5), (25, 0.0))
+    ]
+    for note in ear.notes:
+        assert isinstance(note, Taken)
+        there.spending.hear(note)
+    keys = (ALL, 777, GROUP)
+    assert [there.spending.taken(key) for key in keys] == [here.spending.taken(key) for key in keys]
+    assert there.spending.taken(ALL).tokens == 85
+    assert [len(here.told), len(there.told)] == [1, 0]
+    there.takes(20)
+    assert [len(here.told), len(there.told)] == [1, 1]
+    assert "105" in there.told[0]
+
+
+async def test_what_was_taken_yesterday_elsewhere_is_not_counted_today() -> None:
+    till = await till_of(DayLimits(all=Cap(tokens=100)))
+    till.spending.hear(Taken(GROUP, 777, 90.0, 0.0, midnight(till.clock.time) - 1))
+    assert till.rung() is Rung.ALL
+
+
+async def test_after_a_gap_the_sums_are_those_of_the_journal_and_what_is_taken_meanwhile() -> None:
+    till = await till_of(DayLimits(all=Cap(tokens=100)))
+    till.takes(40)
+    till.book.rows = (TakenSum(GROUP, 777, 40, 0.0), TakenSum(None, 0, 9, 0.0))
+    till.book.meanwhile = lambda: till.takes(5)
+    await till.spending.reread()
+    assert till.spending.taken(ALL) == Amount(54)
+    till.book.away = True
+    await till.spending.reread()
+    assert till.spending.taken(ALL) == Amount(59)
+
+
+async def test_a_gap_before_the_sums_are_read_is_closed_when_they_are() -> None:
+    till, reads = Till(DayLimits(all=Cap(tokens=100))), list[int]()
+    till.book.rows = (TakenSum(GROUP, 777, 40, 0.0),)
+    till.book.meanwhile = lambda: reads.append(1)
+    await till.spending.reread()
+    assert till.spending.taken(ALL) == NOTHING
+    assert await till.spending.start()
+    assert (till.spending.taken(ALL), len(reads)) == (Amount(40), 2)

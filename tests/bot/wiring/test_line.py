@@ -7,6 +7,7 @@ import sys
 
 from pydantic import SecretStr
 
+from adapters.broker.notices import Notices
 from adapters.storage.lease import Lease
 from bot.domain.shares import Share
 from bot.wiring.broker import BrokerLine
@@ -23,7 +24,7 @@ def test_the_line_follows_the_seat() -> None:
     alone = build_line(Settings(), None, clock=clock, ids=ids, trouble=told.append)
     assert isinstance(alone, Sockets)
     settings = Settings(broker_url=SecretStr("amqp://queue/"))
-    seat = Seat(Share(), Lease(), metrics_of((), clock))
+    seat = Seat(Share(), Lease(), metrics_of((), clock), Notices("me"))
     many = build_line(settings, seat, clock=clock, ids=ids, trouble=told.append)
     assert isinstance(many, BrokerLine)
     assert (alone.peers.accounts(), many.peers.accounts()) == ((), ())

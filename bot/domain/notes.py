@@ -1,0 +1,63 @@
+"""What the bots of a cluster tell each other, each of which has other accounts: people have limits
+and are forgotten everywhere, and an owner's word may be about all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol, TypeAlias
+
+from msgspec import Struct
+
+from bot.domain.events import Conversation
+
+
+class Taken(Struct, frozen=True, tag="taken"):
+    """Requests to models took this, or will, or less than was thought: in tokens and US dollars,
+    for somebody somewhere (`who` is 0 and `where` None for nobody), in seconds since 1970.
+    """
+
+    where: Conversation | None
+    who: int
+    tokens: float
+    cost: float
+    at: float
+
+
+class RowSet(Struct, frozen=True, tag="row_set"):
+    """What is kept in a row for no conversation has this value now."""
+
+    name: str
+    value: str
+
+
+class Forgotten(Struct, frozen=True, tag="forgotten"):
+    """A person, or a group, is forgotten, as `Forgetting` does it: what was said later stays."""
+
+    user: int = 0
+    group: int = 0
+    said: float | None = None
+
+
+Note: TypeAlias = Taken | RowSet | Forgotten
+
+Hear: TypeAlias = Callable[[Note | None], Awaitable[None]]
+"""Hears a note of another bot; None: some may have been missed."""
+
+
+class Neighbours(Protocol):
+    """The other bots of a cluster."""
+
+    def tell(self, note: Note, /) -> None:
+        """Let them know, as soon as they can be reached; never waits, never raises."""
+        ...
+
+
+class Alone:
+    """Fits `Neighbours`: a bot alone has none."""
+
+    def tell(self, note: Note, /) -> None:
+        """Nobody hears it."""
+
+
+ALONE: Final = Alone()

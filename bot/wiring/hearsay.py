@@ -1,0 +1,44 @@
+"""Who hears what the other bots of a cluster tell."""
+
+from __future__ import annotations
+
+import logging
+
+from bot.domain.notes import Forgotten, Hear, Note, RowSet, Taken
+from bot.memory.own_limits import SETTING as LIMITS
+from bot.memory.persona_texts import SETTING as TEXTS
+from bot.wiring.web import Shown
+
+logger = logging.getLogger(__name__)
+
+
+def hearing(shown: Shown) -> Hear:
+    """What lets a bot know; nothing raises."""
+
+    async def hear(note: Note | None) -> None:
+        try:
+            await _hear(shown, note)
+        except Exception:  # of another version, or a bug: the events behind it are not to wait
+            logger.exception("what another bot told is lost")
+
+    return hear
+
+
+async def _hear(shown: Shown, note: Note | None) -> None:
+    spending, personas = shown.spending, shown.rooms.keeping.personas
+    match note:
+        case Taken():
+            spending.hear(note)
+        case RowSet(name=name, value=value) if name == LIMITS:
+            spending.own.hear(value)
+        case RowSet(name=name, value=value) if name == TEXTS:
+            personas.hear(value)
+        case RowSet():
+            pass
+        case Forgotten():
+            await shown.rooms.forgetting.elsewhere(note)
+        case None:  # whatever it was
+            await spending.own.reread()
+            await spending.reread()
+            await personas.reread()
+            await shown.rooms.on.history.reread()

@@ -1,0 +1,60 @@
+"""Workers hear what others tell, in order, nothing of their own, and that they may have missed something."""
+
+from __future__ import annotations
+
+import aio_pika
+from aio_pika import Message
+
+from adapters.broker.notices import KEPT, Notices
+from adapters.broker.topology import NOTES
+from bot.domain.notes import Forgotten, Note, RowSet
+from bot.domain.shares import Share
+from tests.adapters.broker.conftest import PARTITIONS
+from tests.adapters.broker.street import PATIENCE, Desk, worker_of
+from tests.fakes import until
+
+
+def row(number: int) -> RowSet:
+    return RowSet("limits", str(number))
+
+
+async def test_the_others_hear_it_in_order_and_who_told_it_does_not(broker: str) -> None:
+    desks = [Desk() for _ in range(PARTITIONS)]
+    shares = [Share(number, PARTITIONS) for number in range(PARTITIONS)]
+    async with (
+        worker_of(broker, desks[0], share=shares[0]) as first,
+        worker_of(broker, desks[1], share=shares[1]) as second,
+        worker_of(broker, desks[2], share=shares[2]),
+    ):
+        for number in range(20):
+            first.notices.tell(row(number))
+        await until(lambda: all(len(desk.notes) == 21 for desk in desks[1:]), seconds=PATIENCE)
+        second.notices.tell(Forgotten(user=7))
+        await until(lambda: len(desks[2].notes) == 22, seconds=PATIENCE)
+        await until(lambda: len(desks[0].notes) == 2, seconds=PATIENCE)
+    missed, told = [None], [row(number) for number in range(20)]
+    assert [desk.notes for desk in desks] == [
+        [*missed, Forgotten(user=7)],
+        [*missed, *told],
+        [*missed, *told, Forgotten(user=7)],
+    ]
+
+
+async def test_what_cannot_be_read_is_passed_over(broker: str) -> None:
+    desk, other = Desk(), Share(0, PARTITIONS)
+    async with worker_of(broker, desk), worker_of(broker, Desk(), share=other) as teller:
+        async with await aio_pika.connect(broker) as connection:
+            notes = await (await connection.channel()).get_exchange(NOTES)
+            for headers in ({}, {"version": 99}, {"version": 1}):
+                await notes.publish(Message(b'{"type": "colour"}', headers={**headers}), "")
+        teller.notices.tell(row(1))
+        await until(lambda: desk.notes[-1] == row(1), seconds=PATIENCE)
+    assert desk.notes == [None, row(1)]
+
+
+def test_what_waits_for_a_broker_has_an_end() -> None:
+    notices, told = Notices("me"), list[Note]()
+    for number in range(KEPT + 5):
+        notices.tell(row(number))
+    told.extend(notices.waiting)
+    assert (told[0], len(told)) == (row(5), KEPT)

@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+import pytest
+
+from adapters.broker.payloads import VERSION, pack, unpack
+from bot.domain.notes import ALONE, Forgotten, Note, RowSet, Taken
+from tests.fakes import GROUP
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        Taken(GROUP, 777, 12.5, 0.25, 1_700_000_000.0),
+        Taken(None, 0, -3.0, 0.0, 1.0),
+        RowSet("limits", '{"777": {}}'),
+        Forgotten(user=777),
+        Forgotten(group=4242, said=5.0),
+    ],
+)
+def test_a_note_is_read_as_it_was_told(note: Note) -> None:
+    assert unpack(Note, pack(note), VERSION) == note
+    ALONE.tell(note)

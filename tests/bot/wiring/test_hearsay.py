@@ -1,0 +1,72 @@
+"""What another bot of a cluster tells reaches who is to know, and what cannot be used stops nobody."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bot.domain.notes import Forgotten, Note, RowSet, Taken
+from bot.wiring.hearsay import hearing
+from tests.fakes import GROUP
+
+TAKEN = Taken(GROUP, 777, 5.0, 0.0, 1.0)
+
+
+class Heard:
+    """Somebody who notes what he was told."""
+
+    def __init__(self, name: str, ledger: list[tuple[str, Any]]) -> None:
+        self.name = name
+        self.ledger = ledger
+
+    def hear(self, what: Any) -> None:
+        if what == "broken":
+            raise ValueError(what)
+        self.ledger.append((self.name, what))
+
+    async def reread(self) -> None:
+        self.ledger.append((self.name, None))
+
+    async def elsewhere(self, note: Forgotten) -> None:
+        self.hear(note)
+
+
+class Spending(Heard):
+    """The same, who has limits of his own."""
+
+    @property
+    def own(self) -> Heard:
+        return Heard("limits", self.ledger)
+
+
+def told_by(ledger: list[tuple[str, Any]]) -> Any:
+    spending, personas = Spending("spending", ledger), Heard("personas", ledger)
+    rooms = SimpleNamespace(
+        keeping=SimpleNamespace(personas=personas),
+        forgetting=Heard("forgetting", ledger),
+        on=SimpleNamespace(history=Heard("history", ledger)),
+    )
+    return SimpleNamespace(spending=spending, rooms=rooms)
+
+
+@pytest.mark.parametrize(
+    ("note", "who"),
+    [
+        (TAKEN, [("spending", TAKEN)]),
+        (RowSet("limits", "{}"), [("limits", "{}")]),
+        (RowSet("persona_texts", "{}"), [("personas", "{}")]),
+        (RowSet("colours", "{}"), []),
+        (RowSet("limits", "broken"), []),
+        (Forgotten(user=7), [("forgetting", Forgotten(user=7))]),
+        (None, [(name, None) for name in ("limits", "spending", "personas", "history")]),
+    ],
+)
+async def test_each_note_reaches_who_is_to_know(note: Note | None, who: list[tuple[str, Any]]) -> None:
+    ledger: list[tuple[str, Any]] = []
+    hear = hearing(told_by(ledger))
+    await hear(note)
+    assert ledger == who
+    await hear(TAKEN)
+    assert ledger == [*who, ("spending", TAKEN)]
