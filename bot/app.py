@@ -36,7 +36,7 @@ from bot.domain.errors import ConfigError
 from bot.domain.events import Identity
 from bot.domain.masking import Mask
 from bot.domain.ports import Clock, Ids, Witness
-from bot.domain.shares import WHOLE, Share
+from bot.domain.shares import WHOLE
 from bot.domain.shown import Trying
 from bot.memory.history import History
 from bot.memory.newest import Newest
@@ -98,7 +98,6 @@ class Service:
     journal: SqlStore
     metrics: Metrics
     port: int
-    share: Share = WHOLE
     reloads: Mapping[str, Reload] = field(default_factory=dict)
     console_link: Link | None = None
 
@@ -194,7 +193,7 @@ async def open_service(
     mask = mask or Mask(secrets_of(settings))
     async with AsyncExitStack() as stack:
         stack.enter_context(troubles.logged_at_the_end())
-        found, share = find_tools(settings), seat.share if seat else WHOLE
+        found = find_tools(settings)
         opening = open_journal(settings, seat, clock=clock, trouble=troubles.tell, ousted=ousted)
         journal = await stack.enter_async_context(opening)
         metrics = seat.metrics if seat else metrics_of(found.names, clock)
@@ -224,10 +223,10 @@ async def open_service(
         beside = nullcontext() if seat else showing(settings, metrics, shown)
         port = await stack.enter_async_context(at_work(shown, line, beside, metrics, store.commit))
         seen = Seen(rooms, journal, line.peers, means, newest, clock, spending.own, trying)
-        link = await stack.enter_async_context(once_for_all(settings, share, seen, store, mask))
+        link = await stack.enter_async_context(once_for_all(settings, seen, store, mask))
         await stack.enter_async_context(finishing(rooms, troubles, grace=grace))
         again = reloads(settings, rooms.keeping.personas, means)
-        yield Service(shown, line.transport, journal, metrics, port, share, again, link)
+        yield Service(shown, line.transport, journal, metrics, port, again, link)
 
 
 def means_of(

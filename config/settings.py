@@ -143,7 +143,7 @@ class Settings(BaseSettings):
 
     bot_role: Annotated[BotRole, BeforeValidator(values.one_of(*get_args(BotRole)))] = "all"
     broker_url: Annotated[SecretStr, AfterValidator(broker.url)] = SecretStr("")
-    broker_partitions: Annotated[int, BeforeValidator(values.whole(1, 1024))] = 64
+    broker_partitions: Annotated[int, BeforeValidator(values.whole(1, 64))] = 1
 
     web_host: Host = "127.0.0.1"
     web_port: Annotated[int, BeforeValidator(values.whole(0, 65535))] = 8080

@@ -9,6 +9,8 @@ import logging
 from collections.abc import Collection
 from pathlib import Path
 
+from bot.domain.shares import WHOLE, Share
+
 FOLDER = ".drafts"
 MOST = 256 * 1024 * 1024  # bytes of all of them
 OWN_FOLDER, OWN_FILE = 0o700, 0o600
@@ -18,12 +20,13 @@ logger = logging.getLogger(__name__)
 
 
 class DraftFiles:
-    """Fits `Shelf`: files below `root`, no more than `most` bytes; what cannot be written is not
-    kept, and the log says so.
+    """Fits `Shelf`: files below `root`, no more than `most` bytes of a `share`'s; what cannot be
+    written is not kept, and the log says so.
     """
 
-    def __init__(self, root: Path, *, most: int = MOST) -> None:
-        self._folder = root / FOLDER
+    def __init__(self, root: Path, share: Share = WHOLE, *, most: int = MOST) -> None:
+        # Each share deletes what it does not know.
+        self._folder = root / (FOLDER if share == WHOLE else f"{FOLDER}-{share.partition}")
         self._most = most
 
     async def keep(self, name: str, content: bytes) -> None:

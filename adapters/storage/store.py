@@ -76,7 +76,7 @@ class SqlStore:
         clock: Clock,
         share: Share = WHOLE,
     ) -> None:
-        self._share = share
+        self.share = share
         self._database = database
         self._writer = writer
         self._batches = batches
@@ -184,7 +184,7 @@ class SqlStore:
 
         def recover(connection: Connection) -> Recovery:
             recovery = unfinished.recover(connection, now, before)
-            recovery = unfinished.of_share(self._share, recovery)
+            recovery = unfinished.of_share(self.share, recovery)
             return replace(recovery, whole=not self._database.was_put_aside(now - unfinished.SEEN))
 
         while True:

@@ -115,7 +115,7 @@ class Desk:
     def _line(self, bots: Sequence[Service]) -> str:
         settings = self.settings
         if settings.has_broker:
-            numbers = ", ".join(str(bot.share.partition) for bot in bots) or "none"
+            numbers = ", ".join(str(bot.journal.share.partition) for bot in bots) or "none"
             return f"over the broker; partitions of {settings.broker_partitions}: {numbers}"
         if port := next((bot.port for bot in bots), 0):
             return f"listening on {settings.onebot_host}:{port}"

@@ -41,6 +41,7 @@ A_TOKEN, A_REQUEST = ("每个 token ", "a token"), ("每次请求", "a request")
 class Lookout:
     """Tells each once: of the disk again after there was room, of a model again the next day.
     `busy` is what is in progress now, and where; `tell` takes the kind of an alarm, and the line.
+    Without `books` nothing is told of models.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class Lookout:
         *,
         stands: Stands,
         busy: Callable[[], Mapping[object, Conversation]],
-        books: Books,
+        books: Books | None,
         tell: Callable[[str, str], None],
         clock: Clock,
         way: int = 0,
@@ -87,6 +88,8 @@ class Lookout:
         self._had_room = free >= LITTLE
 
     async def _look_at_prices(self) -> None:
+        if self._books is None:
+            return
         now = self._clock.now()
         today, yesterday = midnight(now), midnight(now, later=-1)
         day = await self._books.day(since=today, until=now + 1)

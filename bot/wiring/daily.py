@@ -19,7 +19,8 @@ def telling_daily(
     settings: Settings, rooms: Rooms, journal: SqlStore, store: Store, clock: Clock
 ) -> AbstractAsyncContextManager[None]:
     """While it is open, the owners are told once a day how the one before went, and of a disk that
-    fills up, a model that became dearer or a lane that is stuck when that is seen.
+    fills up, a model that became dearer or a lane that is stuck when that is seen. Where another
+    share of the journal is the first, only of what is seen in this one.
     """
     on, answering, petitions = rooms.on, rooms.answering, rooms.stages.petitions
     stands = partial(standing_of, data_folder(settings), on, answering, petitions)
@@ -27,7 +28,7 @@ def telling_daily(
     lookout = Lookout(
         stands=stands,
         busy=on.lanes.in_progress,
-        books=journal.books,
+        books=journal.books if journal.share.is_first else None,
         tell=tell,
         clock=clock,
         way=rooms.owner.way,
@@ -42,4 +43,6 @@ def telling_daily(
         owner=rooms.owner,
         clock=clock,
     )
+    if not journal.share.is_first:
+        return background(lookout.run())
     return background(daily.run(), lookout.run())

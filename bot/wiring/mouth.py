@@ -64,7 +64,7 @@ def build_mouth(
     if means.words is not None:
         screened = Screen(words=means.words, owner=owner, owners=settings.bot_owners)
     modes = Modes(store=store, choices=journal.books, clock=clock, usual=new_groups(settings))
-    shelf = DraftFiles(settings.media_dir)
+    shelf = DraftFiles(settings.media_dir, journal.share)
     drafts = Drafts(store=store, choices=journal.books, clock=clock, shelf=shelf)
     live = LiveTurns(store=store, clock=clock)
     shadow = Shadow(

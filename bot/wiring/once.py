@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 
 from bot.domain.masking import Mask
 from bot.domain.ports import Store
-from bot.domain.shares import Share
 from bot.wiring.console import Link, Seen, open_console
 from bot.wiring.daily import telling_daily
 from config.settings import Settings
@@ -15,16 +14,14 @@ from config.settings import Settings
 
 @asynccontextmanager
 async def once_for_all(
-    settings: Settings, share: Share, seen: Seen, store: Store, mask: Mask
+    settings: Settings, seen: Seen, store: Store, mask: Mask
 ) -> AsyncIterator[Link | None]:
-    """The owners' line of the day and the console, of which this makes links, while the block runs;
-    not where another share is the first.
+    """The console, of which this makes links, and the owners' line of the day while the block runs;
+    where another share is the first, only what is looked out for in each.
     """
-    if not share.is_first:
-        yield None
-        return
-    async with (
-        telling_daily(settings, seen.rooms, seen.journal, store, seen.clock),
-        open_console(settings, seen, mask=mask) as link,
-    ):
-        yield link
+    async with telling_daily(settings, seen.rooms, seen.journal, store, seen.clock):
+        if not seen.journal.share.is_first:
+            yield None
+            return
+        async with open_console(settings, seen, mask=mask) as link:
+            yield link

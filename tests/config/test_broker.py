@@ -27,7 +27,7 @@ def problems(**environ: str) -> dict[str, str]:
 
 def test_without_a_broker_there_is_one_process() -> None:
     settings = load(**MODEL, **SOCKETS)
-    assert (settings.has_broker, settings.bot_role, settings.broker_partitions) == (False, "all", 64)
+    assert (settings.has_broker, settings.bot_role, settings.broker_partitions) == (False, "all", 1)
 
 
 @pytest.mark.parametrize("url", ["http://queue/", "queue", "amqp://", "amqp://[", "amqp:queue"])

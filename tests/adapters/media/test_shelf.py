@@ -9,6 +9,7 @@ import pytest
 from adapters.media.folder import MediaFolder
 from adapters.media.shelf import FOLDER, UNDONE, DraftFiles
 from bot.domain.errors import MediaError
+from bot.domain.shares import Share
 
 
 async def test_what_is_kept_is_found_by_the_next_process_until_it_is_not_wanted_any_more(tmp_path: Path) -> None:
@@ -23,6 +24,14 @@ async def test_what_is_kept_is_found_by_the_next_process_until_it_is_not_wanted_
     (root / FOLDER / f"3-c{UNDONE}").write_bytes(b"half")
     await later.keep_only({"2-b"})
     assert [file.name for file in (root / FOLDER).iterdir()] == ["2-b"]
+
+
+async def test_a_share_deletes_nothing_of_anothers(tmp_path: Path) -> None:
+    first, second, alone = DraftFiles(tmp_path, Share(0, 2)), DraftFiles(tmp_path, Share(1, 2)), DraftFiles(tmp_path)
+    for shelf in (first, second, alone):
+        await shelf.keep("1-a", b"x")
+    await second.keep_only(())
+    assert [await shelf.find("1-a") for shelf in (first, second, alone)] == [b"x", b"", b"x"]
 
 
 async def test_nobody_else_on_the_machine_reads_it(tmp_path: Path) -> None:

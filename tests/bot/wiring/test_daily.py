@@ -4,8 +4,13 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from bot.commands import lookout
 from bot.commands.daily import LOOK
+from bot.domain.books import DaySum
+from bot.domain.events import Conversation
+from bot.domain.shares import WHOLE, Share
 from bot.wiring.daily import telling_daily
 from config.settings import Settings
 from tests.bot.commands.books import PaperBooks
@@ -13,7 +18,7 @@ from tests.fakes import GROUP, RecordingStore, SteppedClock
 
 
 async def test_with_no_time_for_it_nothing_is_looked_at() -> None:
-    nothing: Any = SimpleNamespace(books=None, answering=None, owner=SimpleNamespace(way=0, tell=None))
+    nothing: Any = SimpleNamespace(books=None, share=WHOLE, answering=None, owner=SimpleNamespace(way=0, tell=None))
     nothing.stages = SimpleNamespace(petitions=None)
     clock, store = SteppedClock(), RecordingStore()
     nothing.on = SimpleNamespace(lanes=SimpleNamespace(in_progress=dict))
@@ -24,7 +29,8 @@ async def test_with_no_time_for_it_nothing_is_looked_at() -> None:
 
 async def test_owners_hear_of_a_turn_that_does_not_end() -> None:
     told: list[str] = []
-    at: Any = SimpleNamespace(books=PaperBooks(), answering=SimpleNamespace(requests=SimpleNamespace(open={})))
+    answering = SimpleNamespace(requests=SimpleNamespace(open={}))
+    at: Any = SimpleNamespace(books=PaperBooks(), share=WHOLE, answering=answering)
     at.owner = SimpleNamespace(way=0, tell=lambda kind, _line: told.append(kind))
     at.stages = SimpleNamespace(petitions=SimpleNamespace(open=()))
     none: Any = SimpleNamespace(open={})
@@ -35,3 +41,26 @@ async def test_owners_hear_of_a_turn_that_does_not_end() -> None:
         async with asyncio.timeout(5):
             while f"stuck in {GROUP}" not in told:
                 await clock.advance(lookout.LOOK)  # more often than twice: a look waits for a thread, and the disk
+
+
+@pytest.mark.parametrize(("share", "asks"), [(WHOLE, True), (Share(0, 8), True), (Share(3, 8), False)])
+async def test_what_is_told_of_all_accounts_is_looked_for_by_the_first_share_alone(share: Share, asks: bool) -> None:
+    asked: list[float] = []
+
+    class Asked(PaperBooks):
+        async def day(self, *, since: float, until: float, where: Conversation | None = None) -> DaySum | None:
+            asked.append(since)
+            return await super().day(since=since, until=until, where=where)
+
+    at: Any = SimpleNamespace(books=Asked(), share=share, answering=SimpleNamespace(requests=SimpleNamespace(open={})))
+    at.owner = SimpleNamespace(way=0, tell=lambda *_: None, is_reachable=True, post=lambda _: None)
+    at.stages, at.looks = SimpleNamespace(petitions=SimpleNamespace(open=())), list[int]()
+    none: Any = SimpleNamespace(open={})
+    lanes = SimpleNamespace(in_progress=lambda: at.looks.append(1) or {})
+    at.on = SimpleNamespace(lanes=lanes, modes=none, shadow=SimpleNamespace(drafts=none))
+    clock = SteppedClock()
+    async with telling_daily(Settings.model_validate({"bot_digest": ""}), at, at, RecordingStore(), clock):
+        async with asyncio.timeout(5):
+            while len(at.looks) < 3:
+                await clock.advance(lookout.LOOK)
+    assert bool(asked) == asks

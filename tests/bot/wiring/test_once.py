@@ -19,8 +19,8 @@ from tests.fakes import RecordingStore, SteppedClock
 class Journal:
     """Knows of no logins; asking it for anything else fails."""
 
-    def __init__(self) -> None:
-        self.books = self
+    def __init__(self, share: Share) -> None:
+        self.books, self.share = self, share
         self.asked: list[str] = []
 
     async def settings(self, name: str) -> dict[Any, str]:
@@ -30,7 +30,7 @@ class Journal:
 
 @pytest.mark.parametrize(("share", "asked"), [(WHOLE, ["console"]), (Share(0, 8), ["console"]), (Share(3, 8), [])])
 async def test_the_first_share_alone_has_the_console(share: Share, asked: list[str]) -> None:
-    none, journal = SimpleNamespace(open={}), Journal()
+    none, journal = SimpleNamespace(open={}), Journal(share)
     rooms: Any = SimpleNamespace(answering=None, owner=SimpleNamespace(way=0, tell=None))
     rooms.stages = SimpleNamespace(petitions=none)
     rooms.on = SimpleNamespace(lanes=SimpleNamespace(in_progress=dict), store=RecordingStore())
@@ -38,6 +38,6 @@ async def test_the_first_share_alone_has_the_console(share: Share, asked: list[s
     settings = Settings(
         console_port=free_port(), console_host="127.0.0.1", console_token=SecretStr("s" * 32), bot_digest=None
     )
-    async with once_for_all(settings, share, seen, RecordingStore(), Mask(())) as link:
+    async with once_for_all(settings, seen, RecordingStore(), Mask(())) as link:
         assert (link is not None) == share.is_first
         assert journal.asked == asked
