@@ -20,6 +20,7 @@ from tests.fakes import until
 ACCOUNTS = (10004, 10002, 10005, 10001)
 """Of four partitions each is in one, in their order: tests/bot/domain/test_shares.py."""
 
+NO_MORE = "All I may spend today is spent: please ask again tomorrow."
 FOUR = {"BROKER_PARTITIONS": "4"}
 
 
@@ -31,8 +32,8 @@ class Town:
     servers: dict[int, Simulator]
 
     @asynccontextmanager
-    async def worker(self) -> AsyncIterator[Bot]:
-        async with self.cluster.part("worker", **FOUR) as bot:
+    async def worker(self, **more: str) -> AsyncIterator[Bot]:
+        async with self.cluster.part("worker", **FOUR, **more) as bot:
             await bot.until("ready: over the broker")
             yield bot
 
@@ -127,3 +128,42 @@ async def test_one_that_was_frozen_past_its_leases_says_nothing_for_any_of_its_a
         assert await other.end() == 0
     assert town.answers() == {account: [f"A:a{account}", f"A:b{account}"] for account in ACCOUNTS}
     assert all(quoted(one) for server in town.servers.values() for one in server.delivered)
+
+
+async def test_what_one_worker_takes_counts_for_the_limits_of_the_others(town: Town) -> None:
+    cluster, limit = town.cluster, {"BOT_DAY_TOKENS_USER": "50", "BOT_LOOP": "0"}
+    cluster.gate.opened.set()
+    first, *others = ACCOUNTS
+    async with town.worker(**limit) as one, town.worker(**limit) as another:
+        await has(one, 2)
+        await has(another, 2)
+        await town.ask("a", first)
+        await town.servers[first].wait_delivered(1, timeout=PATIENCE)
+        await town.ask("b", *others)
+        await town.answered(1)
+        for worker in (one, another):
+            worker.send(signal.SIGTERM)
+            assert await worker.end() == 0
+    assert town.answers() == {first: [f"A:a{first}"], **{one: [NO_MORE] for one in others}}
+    assert len(cluster.model.asked) == 1
+
+
+async def test_who_is_forgotten_at_one_worker_is_forgotten_by_the_others(town: Town) -> None:
+    cluster = town.cluster
+    cluster.gate.opened.set()
+    first, *others = ACCOUNTS
+    async with town.worker() as one, town.worker() as another:
+        await has(one, 2)
+        await has(another, 2)
+        await town.ask("before")
+        await town.answered(1)
+        await town.servers[first].say("@bot /forget me")
+        await town.servers[first].wait_delivered(2, timeout=PATIENCE)
+        await town.ask("after", *others)
+        await town.answered(2)
+        for worker in (one, another):
+            worker.send(signal.SIGTERM)
+            assert await worker.end() == 0
+    after = [body.decode() for body in cluster.model.bodies if b"#after" in body]
+    assert len(after) == len(others)
+    assert not any("#before" in body for body in after)
