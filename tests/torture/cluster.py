@@ -1,4 +1,4 @@
-"""The kill test over a cluster: gateway, workers and broker die and are begun again, and questions are asked meanwhile.
+"""The kill test over a cluster: gateways, workers, broker and database are struck, and questions are asked meanwhile.
 
 One moment after the other in one cluster, so that each begins with what the last one left. Nothing may be said twice;
 every question gets its answer, or words that quote it.
@@ -10,34 +10,46 @@ import asyncio
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
+from sqlalchemy import make_url
+
+from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
+from adapters.simulator.world import World
+from tests.adapters.storage.proxy import Proxy
 from tests.e2e.cluster import Cluster, fresh_database
-from tests.e2e.test_signals import ONE, TOKEN, TWO, Bot, Gate, free_port, make_world, quoted
-from tests.rabbit import running, why_not
+from tests.e2e.test_signals import ONE, TOKEN, TWO, Bot, Gate, free_port, quoted
+from tests.rabbit import Rabbit, running, why_not
 from tests.torture.model import Asked, ScriptedModel
 
+ACCOUNTS = (10004, 10002, 10005, 10001)
+"""Of four partitions each is in one, in their order; the first two are at one gateway, the others at the other."""
+
+GATEWAYS, WORKERS = ("gateway1", "gateway2"), ("worker1", "worker2", "worker3")
 PLACES = ((ONE, 20001), (TWO, 20002), (ONE, 20002))  # nobody asks twice: his questions would be answered together
 KINDS = ("plain", "tool", "rounds")
 ANSWERED_WITHIN = 45.0  # seconds
 FREE = {"BOT_USER_RATE": "0", "BOT_GROUP_RATE": "0", "BOT_LOOP": "0"}
+FOUR = {"BROKER_PARTITIONS": "4"}
 
 
 class Blow(Enum):
     """Who is hit."""
 
     WORKER = "a worker is killed"
-    BOTH = "both workers are killed"
+    ALL = "all workers are killed"
     STOP = "a worker is stopped properly"
-    FREEZE = "a worker is frozen past its lease"
-    GATEWAY = "the gateway is killed"
+    FREEZE = "a worker is frozen past its leases"
+    GATEWAY = "a gateway is killed"
     BROKER = "the broker is killed"
+    DATABASE = "the database cannot be reached"
 
 
 @dataclass
@@ -45,6 +57,9 @@ class Town:
     """The parts of the cluster by name, each followed so that its log is kept."""
 
     cluster: Cluster
+    servers: Mapping[int, Simulator]
+    environments: Mapping[str, Mapping[str, str]]
+    database: Proxy
     group: asyncio.TaskGroup
     parts: dict[str, Bot] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
@@ -56,8 +71,7 @@ class Town:
         await born.wait()
 
     async def _live(self, name: str, born: asyncio.Event) -> None:
-        role = "gateway" if name == "gateway" else "worker"
-        async with self.cluster.part(role, **(FREE if role == "worker" else {})) as bot:
+        async with self.cluster.part(name[:-1], **self.environments[name]) as bot:
             self.parts[name] = bot
             born.set()
             assert bot.process.stderr is not None
@@ -66,36 +80,42 @@ class Town:
             await bot.process.wait()
 
     async def end(self, name: str, how: signal.Signals) -> None:
-        """End it that way, and begin it again."""
-        self.parts[name].send(how)
+        """End it that way, and begin it again; one that was ousted has ended by itself."""
+        if self.parts[name].process.returncode is None:
+            self.parts[name].send(how)
         await self.parts[name].process.wait()
         await self.begin(name)
 
     async def strike(self, blow: Blow, dice: Random) -> None:
         """Let it happen; what was hit lives again afterwards."""
-        worker = dice.choice(("worker1", "worker2"))
+        worker = dice.choice(WORKERS)
         match blow:
             case Blow.WORKER:
                 await self.end(worker, signal.SIGKILL)
-            case Blow.BOTH:
-                await self.end("worker1", signal.SIGKILL)
-                await self.end("worker2", signal.SIGKILL)
+            case Blow.ALL:
+                for name in WORKERS:
+                    await self.end(name, signal.SIGKILL)
             case Blow.STOP:
                 await self.end(worker, signal.SIGTERM)
             case Blow.GATEWAY:
-                await self.end("gateway", signal.SIGKILL)
+                await self.end(dice.choice(GATEWAYS), signal.SIGKILL)
             case Blow.BROKER:
                 self.cluster.rabbit.kill()
                 await asyncio.sleep(2 * dice.random())
                 await asyncio.to_thread(self.cluster.rabbit.start)
+            case Blow.DATABASE:
+                await self.database.cut()
+                await asyncio.sleep(6 * dice.random())
+                await self.database.mend()
             case Blow.FREEZE:
-                frozen = self.parts[worker]
-                frozen.send(signal.SIGSTOP)
-                await asyncio.sleep(6)
-                frozen.send(signal.SIGCONT)
-                await asyncio.sleep(1)
-                if frozen.process.returncode is not None:
-                    await self.begin(worker)
+                if (frozen := self.parts[worker]).process.returncode is None:
+                    frozen.send(signal.SIGSTOP)
+                    await asyncio.sleep(6)
+                    frozen.send(signal.SIGCONT)
+                    await asyncio.sleep(1)
+        for name, part in tuple(self.parts.items()):  # a worker whose leases were lost ends by itself
+            if part.process.returncode is not None:
+                await self.begin(name)
 
 
 @dataclass(frozen=True)
@@ -110,19 +130,24 @@ class Hour:
 
 async def one_hour(town: Town, number: int, dice: Random) -> Hour:
     """Ask, strike, ask again, and see that all are answered once."""
-    simulator, asked, begun = town.cluster.simulator, dict[str, str](), time.monotonic()
-    before, blow = len(simulator.delivered), dice.choice(tuple(Blow))
+    servers, asked, begun = town.servers, dict[str, tuple[int, str]](), time.monotonic()
+    before = {account: len(server.delivered) for account, server in servers.items()}
+    blow = dice.choice(tuple(Blow))
     town.log.clear()
 
     async def ask(place: int) -> None:
-        token, (group, person) = f"q{10 * number + place}", PLACES[place]
+        account, token, (group, person) = dice.choice(ACCOUNTS), f"q{10 * number + place}", PLACES[place]
         words = f"@bot {dice.choice(KINDS)}#{token}"
-        asked[token] = str(await simulator.say(words, group_id=group, user_id=person))
+        said = await servers[account].say(words, group_id=group, user_id=person)
+        asked[token] = account, str(said)
+
+    def is_answered(token: str) -> bool:
+        account, said = asked[token]
+        heard = servers[account].delivered[before[account] :]
+        return any(quoted(one) == said or token in one.text for one in heard)
 
     def unanswered() -> list[str]:
-        heard = simulator.delivered[before:]
-        quotes = {quoted(message) for message in heard}
-        return [one for one, said in asked.items() if said not in quotes and not any(one in m.text for m in heard)]
+        return [token for token in asked if not is_answered(token)]
 
     await ask(0)
     if dice.random() < 0.5:
@@ -132,8 +157,9 @@ async def one_hour(town: Town, number: int, dice: Random) -> Hour:
     await ask(2)
     await _until(lambda: not unanswered(), ANSWERED_WITHIN)
     await asyncio.sleep(1.5)  # for what would be said once more
-    times = Counter(message.text for message in simulator.delivered[before:] if ":q" in message.text)
-    complaints = [f"{token} was never answered" for token in unanswered()]
+    heard = [one.text for account, server in servers.items() for one in server.delivered[before[account] :]]
+    times = Counter(text for text in heard if ":q" in text)
+    complaints = [f"{token} of {asked[token]} was never answered" for token in unanswered()]
     complaints += [f"{text!r} was said {said} times" for text, said in times.items() if said > 1]
     return Hour(number, blow, time.monotonic() - begun, tuple(complaints))
 
@@ -150,39 +176,63 @@ async def torture_cluster(*, seed: int, moments: int, say: Callable[[str], None]
         say(f"cluster: {reason}\n")
         return 0
     dice, hours = Random(seed), list[Hour]()
-
-    async def hold(_: Asked) -> None:
-        await asyncio.sleep(0.3 * dice.random())
-
     with (
         TemporaryDirectory(prefix="cluster-") as folder,
         running(Path(folder) / "node") as rabbit,
         fresh_database() as store_url,
     ):
-        place = Path(folder)
-        async with ScriptedModel(hold) as model, Simulator(make_world(), reconnect=0.05) as simulator:
-            port = free_port()
-            simulator.dial(f"ws://127.0.0.1:{port}/", token=TOKEN)
-            async with asyncio.TaskGroup() as group:
-                town = Town(Cluster(place, Gate(), model, simulator, rabbit, store_url, port), group)
-                living = group.create_task(_live_through(town, moments, dice, hours, say))
-                await living
-                for bot in town.parts.values():
-                    bot.process.kill()
+        async with _town(Path(folder), rabbit, store_url, dice) as town:
+            await _live_through(town, moments, dice, hours, say)
     failed = sum(bool(hour.complaints) for hour in hours)
     say(f"\ncluster: {len(hours)} moments, {failed} failed; {Counter(hour.blow.value for hour in hours)}\n")
     return int(failed > 0)
 
 
+@asynccontextmanager
+async def _town(folder: Path, rabbit: Rabbit, store_url: str, dice: Random) -> AsyncIterator[Town]:
+    """Everything but the parts themselves; at the end those are killed."""
+    there, ports = make_url(store_url), (free_port(), free_port())
+    database = Proxy(there.host or "", there.port or 5432)
+    await database.mend()
+    through = there.set(host="127.0.0.1", port=database.port).render_as_string(hide_password=False)
+
+    async def hold(_: Asked) -> None:
+        await asyncio.sleep(0.3 * dice.random())
+
+    async with AsyncExitStack() as stack:
+        model, servers = await stack.enter_async_context(ScriptedModel(hold)), dict[int, Simulator]()
+        for place, account in enumerate(ACCOUNTS):
+            servers[account] = await stack.enter_async_context(Simulator(_world(account), reconnect=0.05))
+            servers[account].dial(f"ws://127.0.0.1:{ports[place // 2]}/", token=TOKEN)
+        cluster = Cluster(folder, Gate(), model, servers[ACCOUNTS[0]], rabbit, store_url, ports[0])
+        environments: dict[str, dict[str, str]] = {name: FOUR | FREE | {"STORE_URL": through} for name in WORKERS}
+        environments |= {name: FOUR | {"ONEBOT_PORT": str(port)} for name, port in zip(GATEWAYS, ports, strict=True)}
+        async with asyncio.TaskGroup() as group:
+            town = Town(cluster, servers, environments, database, group)
+            yield town
+            for bot in town.parts.values():
+                if bot.process.returncode is None:
+                    bot.process.kill()
+    await database.cut()
+
+
+def _world(account: int) -> World:
+    world = World(self_id=account)
+    for group in (ONE, TWO):
+        world.add_group(group, f"group {group}", (Person(20001, "user1", role="owner"), Person(20002, "user2")))
+    return world
+
+
 async def _live_through(town: Town, moments: int, dice: Random, hours: list[Hour], say: Callable[[str], None]) -> None:
-    for name in ("gateway", "worker1", "worker2"):
+    for name in (*GATEWAYS, *WORKERS):
         await town.begin(name)
-    await town.cluster.simulator.wait_connected(timeout=ANSWERED_WITHIN)
-    await _until(lambda: any("ready: over the broker" in line for line in town.log), ANSWERED_WITHIN)
+    for server in town.servers.values():
+        await server.wait_connected(timeout=ANSWERED_WITHIN)
+    await _until(lambda: all(any(name in line and "ready:" in line for line in town.log) for name in WORKERS), 45)
     for number in range(moments):
         hour = await one_hour(town, number, dice)
         hours.append(hour)
         say("x" if hour.complaints else ".")
         if hour.complaints:
-            told = [f"\nmoment {number}: {hour.blow.value}", *hour.complaints, *town.log[-80:]]
+            told = [f"\nmoment {number}: {hour.blow.value}", *hour.complaints, *town.log[-120:]]
             say("\n  ".join(told) + "\n")
