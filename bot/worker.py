@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
@@ -17,7 +18,7 @@ from typing import Final, NoReturn, TypeVar
 
 from adapters.broker.notices import Notices
 from adapters.storage.claim import Taken
-from adapters.storage.lease import Away, Lease, holder_of_process, name_of
+from adapters.storage.lease import SECONDS, Away, Lease, holder_of_process, name_of
 from adapters.storage.roster import Board, Roster
 from bot.app import Service, open_service
 from bot.domain.masking import Mask
@@ -66,6 +67,7 @@ class Steward:
         self._services: dict[int, Service] = {}
         self._told = ""
         self._surplus_since = 0.0
+        self._moving_from = -math.inf
 
     @property
     def services(self) -> tuple[Service, ...]:
@@ -84,7 +86,8 @@ class Steward:
         try:
             async with asyncio.TaskGroup() as group:
                 while True:
-                    if (board := await self._look()) is not None:
+                    board = await self._look()
+                    if board is not None and self._clock.monotonic() >= self._moving_from:
                         self._move(group, board)
                     await self._clock.sleep(PAUSE)
         finally:
@@ -94,11 +97,13 @@ class Steward:
         try:
             return await self._blocking(self._roster.look)
         except Away as error:
+            # Nobody could renew a lease: who has one is given the time to.
+            self._moving_from = self._clock.monotonic() + SECONDS
             self._tell(error.problems[0].what)
             return None
 
     def _move(self, group: asyncio.TaskGroup, board: Board) -> None:
-        free = [number for number in self._others() if name_of(number) not in board.had]
+        free = [number for number in self._elsewhere() if name_of(number) not in board.had]
         holder = self._roster.holder
         others = Counter(who for who in board.had.values() if who != holder)
         wanted = moves(
@@ -118,7 +123,7 @@ class Steward:
         if not self._leaving:
             self._tell("other workers have all accounts")
 
-    def _others(self) -> list[int]:
+    def _elsewhere(self) -> list[int]:
         """What is not here, in an order of its own: workers that begin together do not want the
         same.
         """

@@ -13,13 +13,13 @@ from typing import cast
 import pytest
 
 from adapters.storage.claim import Taken
-from adapters.storage.lease import Away, name_of
+from adapters.storage.lease import SECONDS, Away, name_of
 from adapters.storage.roster import Board, Roster
 from bot import worker as module
 from bot.app import Service
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.shares import Share
-from bot.worker import PATIENCE, Steward
+from bot.worker import PATIENCE, PAUSE, Steward
 from tests.fakes import ManualClock, until
 
 TAKEN = Taken("PostgreSQL", " (7@x)")
@@ -175,6 +175,15 @@ async def test_without_a_journal_it_goes_on_with_what_it_has_and_says_why_once(
         assert steward.partitions == (0,)
     assert caplog.messages[1] == "ready: over the broker, partition 0 of 1"
     assert office.ledger == ["+0", "-0", "left"]
+
+
+async def test_after_an_outage_of_the_journal_those_who_had_a_lease_have_the_time_to_renew_it() -> None:
+    office = Office(away=True)
+    async with at_work(office, partitions=1) as steward:
+        await office.until_looked()
+        office.away, begun = False, office.clock.time
+        await until(lambda: steward.partitions == (0,))
+        assert office.clock.time - begun >= SECONDS - PAUSE
 
 
 async def test_where_others_have_all_of_them_it_stands_by_and_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
