@@ -74,6 +74,7 @@ LAZY_IMPORTERS = {
     "bot/app.py",
     "bot/cli/cli.py",
     "bot/cli/control_commands.py",
+    "bot/cli/doctor/cluster.py",
     "bot/cli/journal_commands.py",
     "bot/cli/process.py",
     "bot/engine/foreign.py",

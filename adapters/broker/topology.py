@@ -45,7 +45,7 @@ async def declare(channel: AbstractChannel, partitions: int) -> Topology:
     """Make what is not there yet. Raises ConfigError where the broker has another number of
     partitions, and aio-pika's errors.
     """
-    await _agree(channel, partitions)
+    await agree(channel, partitions)
     events = await channel.declare_exchange(EVENTS, ExchangeType.DIRECT, durable=True)
     presence = await channel.declare_exchange(PRESENCE, ExchangeType.FANOUT, durable=True)
     notes = await channel.declare_exchange(NOTES, ExchangeType.FANOUT, durable=True)
@@ -65,7 +65,7 @@ async def declare(channel: AbstractChannel, partitions: int) -> Topology:
     return Topology(events, presence, notes, tuple(queues))
 
 
-async def _agree(channel: AbstractChannel, partitions: int) -> None:
+async def agree(channel: AbstractChannel, partitions: int) -> None:
     """A queue that never holds anything has the number as its length: a broker declares no queue
     anew with another one.
     """

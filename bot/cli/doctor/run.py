@@ -14,6 +14,7 @@ from pathlib import Path
 from adapters.fetching.client import HttpxWeb
 from bot.app import user_agent
 from bot.cli.doctor.checks import Check, wrong
+from bot.cli.doctor.cluster import check_cluster
 from bot.cli.doctor.configuration import check_settings
 from bot.cli.doctor.forward import check_forward
 from bot.cli.doctor.limits import check_limits
@@ -89,6 +90,11 @@ def probes(
     settings: Settings, *, web: HttpxWeb, clock: Clock, ids: Ids, send_image: bool = False
 ) -> list[Probe]:
     """The checks that apply with these settings."""
+    if settings.has_broker and settings.bot_role == "gateway":
+        return [
+            Probe("broker", partial(check_cluster, settings, clock=clock)),
+            *_of_sockets(settings, clock, ids, send_image=send_image),
+        ]
     found = [
         Probe("data folder", partial(asyncio.to_thread, check_folders, settings)),
         Probe("store", partial(asyncio.to_thread, check_store, settings)),
@@ -105,6 +111,16 @@ def probes(
         Probe("games", partial(asyncio.to_thread, check_games, settings, clock=clock)),
         Probe("tools", partial(asyncio.to_thread, check_tools, settings)),
     ]
+    if settings.has_broker:
+        found.append(Probe("broker", partial(check_cluster, settings, clock=clock)))
+    if settings.has_broker and settings.bot_role == "worker":
+        return found
+    return [*found, *_of_sockets(settings, clock, ids, send_image=send_image)]
+
+
+def _of_sockets(settings: Settings, clock: Clock, ids: Ids, *, send_image: bool) -> list[Probe]:
+    """Those of who talks with OneBot servers."""
+    found = list[Probe]()
     match settings.onebot_mode:
         case "forward":
             onebot = partial(check_forward, settings, clock=clock, ids=ids, send_image=send_image)

@@ -1,0 +1,107 @@
+"""What the doctor says of a cluster; that a broker is seen rightly: tests/adapters/broker/test_survey.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from pydantic import SecretStr
+
+from adapters.broker import survey as module
+from adapters.broker.payloads import Presence, There
+from adapters.broker.survey import Partition, Survey, Unreachable
+from adapters.fetching.client import HttpxWeb
+from bot.cli.doctor.checks import Check, Verdict
+from bot.cli.doctor.cluster import check_cluster
+from bot.cli.doctor.run import probes
+from bot.domain.errors import ConfigError, Problem
+from bot.runtime.clock import RandomIds
+from config.settings import Settings
+from tests.fakes import ManualClock
+
+SETTINGS = Settings(broker_url=SecretStr("amqp://frost:hidden@queue/"), broker_partitions=3)
+WEB = HttpxWeb(clock=ManualClock(), user_agent="test", base_urls={})  # never asked, so never opened
+GATEWAYS = (Presence("a", (There(10001, True), There(10002, False))), Presence("b"))
+
+
+def partitions(*waiting: int, worked: Sequence[int] = (0, 1, 2)) -> tuple[Partition, ...]:
+    return tuple(Partition(number, place in worked) for place, number in enumerate(waiting))
+
+
+async def told(monkeypatch: pytest.MonkeyPatch, found: Survey | Exception) -> list[tuple[Verdict, str, str]]:
+    async def survey(url: str, number: int, *, clock: ManualClock) -> Survey:
+        assert (url, number) == ("amqp://frost:hidden@queue/", 3)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    monkeypatch.setattr(module, "survey", survey)
+    checks: list[Check] = await check_cluster(SETTINGS, clock=ManualClock())
+    assert "hidden" not in str(checks)
+    return [(one.verdict, one.check, one.said) for one in checks]
+
+
+async def test_a_whole_cluster_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Survey("4.1.0", partitions(0, 7, 0), gateways=GATEWAYS)
+    assert await told(monkeypatch, found) == [
+        (Verdict.OK, "broker", "RabbitMQ 4.1.0: 7 events wait in 3 partitions"),
+        (Verdict.OK, "workers", "every partition has one"),
+        (Verdict.OK, "gateways", "2, with 10001, 10002 OFFLINE"),
+    ]
+
+
+async def test_before_anything_was_started_it_is_well_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert await told(monkeypatch, Survey("3.10.8")) == [
+        (Verdict.OK, "broker", "RabbitMQ 3.10.8 is empty: gateways and workers make their queues")
+    ]
+    nobody = Survey("", partitions(0, 0, 0, worked=()))
+    assert {verdict for verdict, _, _ in await told(monkeypatch, nobody)} == {Verdict.OK}
+
+
+@pytest.mark.parametrize(
+    ("found", "wrong"),
+    [
+        (Unreachable("Connection refused"), ("broker", "RabbitMQ cannot be reached (Connection refused)")),
+        (ConfigError(Problem("BROKER_PARTITIONS", "is 3", "Set it")), ("broker", "BROKER_PARTITIONS is 3")),
+        (Survey("3.9.27", partitions(0, 0, 0)), ("broker", "RabbitMQ 3.9.27 is too old")),
+        (
+            Survey("4.1", partitions(0, 5, 0, worked=(0,)), gateways=GATEWAYS),
+            ("workers", "nobody takes from partition 1, 2"),
+        ),
+        (
+            Survey("4.1", partitions(0, 5, 0, worked=()), gateways=GATEWAYS),
+            ("workers", "nobody takes from partition 0, 1, 2"),
+        ),
+        (Survey("4.1", partitions(0, 0, 0)), ("gateways", "none is there: nobody is heard")),
+    ],
+)
+async def test_what_is_wrong_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, found: Survey | Exception, wrong: tuple[str, str]
+) -> None:
+    checks = await told(monkeypatch, found)
+    assert [(check, said) for verdict, check, said in checks if verdict is Verdict.PROBLEM] == [wrong]
+
+
+async def test_events_that_were_set_aside_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = await told(monkeypatch, Survey("4.1", partitions(0, 0, 0), dead=2, gateways=GATEWAYS))
+    assert checks[-1] == (Verdict.WARNING, "broker", "2 events were set aside")
+
+
+@pytest.mark.parametrize(
+    ("role", "has", "has_not"),
+    [
+        ("gateway", {"broker", "ports"}, {"model", "store", "weather"}),
+        ("worker", {"broker", "model", "store"}, {"ports", "onebot"}),
+        ("all", {"broker", "model", "store", "ports"}, set()),
+    ],
+)
+def test_each_role_looks_at_what_it_needs(role: str, has: set[str], has_not: set[str]) -> None:
+    settings = Settings.model_validate({"broker_url": "amqp://queue/", "bot_role": role})
+    names = {probe.name for probe in probes(settings, web=WEB, clock=ManualClock(), ids=RandomIds())}
+    assert has <= names
+    assert not has_not & names
+
+
+def test_a_bot_alone_looks_at_no_broker() -> None:
+    names = {probe.name for probe in probes(Settings(), web=WEB, clock=ManualClock(), ids=RandomIds())}
+    assert "broker" not in names
