@@ -11,12 +11,15 @@ from bot.cli.cli import main
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Entry, LogQuery, Recovery, Remembered
 from bot.domain.ports import Store
+from bot.domain.shares import WHOLE
 
 REPLACED = "open_store"
 
 
 class NullStore:
     """Takes everything and keeps nothing."""
+
+    share = WHOLE
 
     def put(self, *entries: Entry) -> None:
         """Nothing is written."""
