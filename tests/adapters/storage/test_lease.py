@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import Connection, Engine, create_engine, text
 
 from adapters.storage import store as module
 from adapters.storage.claim import Taken
 from adapters.storage.lease import Lease
 from adapters.storage.url import read_url
+from bot.domain.events import Conversation
+from bot.domain.journal import MessageObserved, PersonaChosen, PlaceSet, RunSuspended
+from bot.domain.shares import Share, partition_of
+from bot.memory.row import NOWHERE
 from tests.adapters.storage.conftest import opened
-from tests.adapters.storage.entries import heard
-from tests.fakes import until
+from tests.adapters.storage.entries import NOW, heard, opening, sending
+from tests.fakes import BOT, GROUP, said, until
 
 PLACE = "the journal"
 
@@ -130,3 +136,34 @@ async def test_a_store_renews_its_lease_where_nothing_is_written_and_leaves_it_a
         async with opened(postgres, lease=Lease()) as next_one:
             assert await asyncio.wait_for(next_one.store.commit(heard(message_id="3")), 10)
     engine.dispose()
+
+
+async def test_a_share_of_a_journal_is_what_its_own_accounts_left_and_have_set(tmp_path: Path) -> None:
+    url, other = f"sqlite:///{tmp_path}/frost.db", 10002
+    theirs = Conversation(other, "group", 4242)
+    async with opened(url) as at:
+        for where in (GROUP, theirs):
+            account = where.platform_id
+            question = replace(said("hello", where=where, message_id=f"q{account}"), self_id=account)
+            turn, waits = opening(f"t{account}", question), opening(f"w{account}", question)
+            late = replace(said("late", where=where, message_id=f"l{account}"), self_id=account)
+            at.store.put(
+                *(MessageObserved(question, overheard=False), turn, sending(f"s{account}", turn.turn_id, where=where)),
+                *(waits, RunSuspended(turn_id=waits.turn_id, state="{}", expires=NOW)),
+                *(MessageObserved(late, overheard=False), PlaceSet(where, "hush", "mute")),
+                PersonaChosen(where, "fox"),
+            )
+        assert await at.store.commit(PlaceSet(NOWHERE, "hush", "everybody's"))
+    for share in (Share(partition_of(account, 4), 4) for account in (BOT, other)):
+        async with opened(url, share=share) as at:
+            ours = GROUP if share.has(BOT) else theirs
+            recovery = await at.store.recover()
+            assert recovery is not None
+            assert {one[0][0] for one in recovery.seen} == {ours.platform_id}
+            assert {one.conversation for one in recovery.waking} == {ours}
+            assert [one.question.conversation for one in recovery.turns] == [ours]
+            assert [one.question.conversation for one in recovery.suspended] == [ours]
+            assert [one.action.conversation for one in recovery.sends] == [ours]
+            assert [where for where, _ in recovery.active] == [ours]
+            assert await at.store.books.settings("hush") == {ours: "mute", NOWHERE: "everybody's"}
+            assert await at.store.books.choices() == {ours: "fox"}
