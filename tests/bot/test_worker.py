@@ -194,3 +194,19 @@ async def test_where_others_have_all_of_them_it_stands_by_and_says_so_once(caplo
         assert steward.services == ()
     assert caplog.messages == ["standing by: other workers have all accounts"]
     assert office.ledger == ["left"]
+
+
+async def test_who_stands_by_again_after_he_was_at_work_says_so_again(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, module.__name__)
+    others = Board(2, {name_of(0): "2@b"})
+    office = Office(others)
+    async with at_work(office, partitions=1) as steward:
+        await office.until_looked()
+        office.board = ALONE
+        await until(lambda: steward.partitions == (0,))
+        office.board = others
+        await until(lambda: steward.partitions == ())
+        await office.until_looked()
+    standing = [line for line in caplog.messages if "standing" in line]
+    assert standing == ["standing by: other workers have all accounts"] * 2
+    assert office.ledger == ["+0", "-0", "left"]

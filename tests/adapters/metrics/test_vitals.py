@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from adapters.metrics.exposition import render
 from adapters.metrics.metrics import Metrics
-from adapters.metrics.vitals import Today, Vitals
+from adapters.metrics.vitals import Today, Vitals, together
 from tests.fakes import ManualClock
 
 METRICS = Metrics(tools=(), clock=ManualClock())
@@ -51,3 +51,38 @@ def test_the_vitals_are_shown_each_under_its_name() -> None:
     assert b"used_ratio" not in shown_then
     assert b"day_cost" not in shown_then
     assert b"frostagent_day" not in render(METRICS, replace(vitals, today=None))
+
+
+def test_of_several_bots_the_sums_are_told_but_not_of_what_each_tells_whole() -> None:
+    today = Today(cost=None, tokens=1.0, reserved=0.0, rung=0)
+    one = Vitals(
+        lanes=2,
+        queued=1,
+        online=1,
+        offline=0,
+        duplicates=7,
+        overflow=5,
+        reconnects=3,
+        withheld=2,
+        waiting={"call": 1, "draft": 0},
+        ended={"allowed": 2},
+        commands={"help": 1},
+        today=None,
+    )
+    other = replace(one, offline=1, reconnects=4, waiting={"call": 2, "draft": 1}, ended={}, today=today)
+    assert together([one]) == one
+    assert together([one, other]) == Vitals(
+        lanes=4,
+        queued=2,
+        online=2,
+        offline=1,
+        duplicates=14,
+        overflow=10,
+        reconnects=4,
+        withheld=4,
+        waiting={"call": 3, "draft": 1},
+        ended={"allowed": 2},
+        commands={"help": 2},
+        today=today,
+    )
+    assert together([]).reconnects == 0

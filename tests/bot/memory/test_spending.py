@@ -346,7 +346,9 @@ async def test_what_is_taken_here_counts_in_every_bot_and_a_limit_is_told_of_whe
     assert [there.spending.taken(key) for key in keys] == [here.spending.taken(key) for key in keys]
     assert there.spending.taken(ALL).tokens == 85
     assert [len(here.told), len(there.told)] == [1, 0]
-    there.takes(20)
+    there.takes(5)
+    assert [len(here.told), len(there.told)] == [1, 0]  # the first mark was passed elsewhere
+    there.takes(15)
     assert [len(here.told), len(there.told)] == [1, 1]
     assert "105" in there.told[0]
 

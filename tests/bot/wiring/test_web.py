@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from bot.app import open_service
 from bot.domain.errors import ConfigError
+from bot.wiring.web import attendance_of
 from tests.e2e.test_watching import settings
 
 
@@ -25,3 +28,21 @@ async def test_a_port_somebody_asked_for_must_be_had_and_a_default_need_not(
         async with open_service(given):
             pass
     assert "nobody can watch the bot: WEB_PORT: cannot listen" in caplog.text
+
+
+def bot(account: int, *, finishing: bool = False) -> Any:
+    there = [SimpleNamespace(self_id=account, online=True, server="")]
+    lanes = SimpleNamespace(finishing=finishing)
+    return SimpleNamespace(
+        peers=SimpleNamespace(accounts=lambda: there, refused=""),
+        rooms=SimpleNamespace(on=SimpleNamespace(lanes=lanes)),
+    )
+
+
+def test_a_worker_is_ready_while_one_of_its_bots_is_and_says_why_it_is_not() -> None:
+    assert [seen.account for seen in attendance_of(lambda: [bot(1), bot(2, finishing=True)])().accounts] == [1, 2]
+    assert attendance_of(lambda: [bot(1), bot(2, finishing=True)])().ready
+    ends = attendance_of(lambda: [bot(1, finishing=True), bot(2, finishing=True)])()
+    assert (ends.ready, ends.reason) == (False, "stopping")
+    nobody = attendance_of(list, lambda: "standing by")()
+    assert (nobody.ready, nobody.reason) == (False, "standing by")
