@@ -120,8 +120,7 @@ class Steward:
         for number in wanted.take:
             self._leaving[number] = asyncio.Event()
             group.create_task(self._work(Share(number, self._partitions)))
-        if not self._leaving:
-            self._tell("other workers have all accounts")
+        self._tell("other workers have all accounts")
 
     def _elsewhere(self) -> list[int]:
         """What is not here, in an order of its own: workers that begin together do not want the
@@ -160,7 +159,7 @@ class Steward:
             del self._leaving[number]
 
     def _tell(self, why: str) -> None:
-        if self._told != (why := f"standing by: {why}"):
+        if not self._leaving and self._told != (why := f"standing by: {why}"):
             self._told = why
             logger.info("%s", why)
 
