@@ -17,7 +17,7 @@ from adapters.broker.topology import DEAD, declare
 from adapters.broker.whereabouts import Whereabouts
 from bot.domain import codec
 from bot.domain.events import Connected, Event
-from bot.domain.notes import Forgotten, Hear, Note, RowSet, Taken
+from bot.domain.notes import Forgotten, Hear, Note, PlaceTold, RowSet, Taken
 from bot.domain.ports import Clock, EventSink
 from bot.domain.shares import Share
 
@@ -121,7 +121,7 @@ class Worker:
                 match await came.get():
                     case Connected() as event:
                         await sink.handle(event)
-                    case Taken() | RowSet() | Forgotten() as note:
+                    case Taken() | RowSet() | PlaceTold() | Forgotten() as note:
                         await hear(note)
                     case message:
                         await self._take(message, sink)

@@ -31,6 +31,16 @@ class RowSet(Struct, frozen=True, tag="row_set"):
     value: str
 
 
+class PlaceTold(Struct, frozen=True, tag="place_told"):
+    """What is kept under a name for a conversation has this value now, which may be set by a bot
+    that has not its account: on a page that shows all of them.
+    """
+
+    where: Conversation
+    name: str
+    value: str
+
+
 class Forgotten(Struct, frozen=True, tag="forgotten"):
     """A person, or a group, is forgotten, as `Forgetting` does it: what was said later stays."""
 
@@ -39,7 +49,7 @@ class Forgotten(Struct, frozen=True, tag="forgotten"):
     said: float | None = None
 
 
-Note: TypeAlias = Taken | RowSet | Forgotten
+Note: TypeAlias = Taken | RowSet | PlaceTold | Forgotten
 
 Hear: TypeAlias = Callable[[Note | None], Awaitable[None]]
 """Hears a note of another bot; None: some may have been missed."""

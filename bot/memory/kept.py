@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 from bot.domain.books import Choices
 from bot.domain.events import Conversation
 from bot.domain.journal import PlaceSet
+from bot.domain.notes import ALONE, Neighbours, PlaceTold
 from bot.domain.ports import Clock, Store
 
 V = TypeVar("V")
@@ -28,7 +29,9 @@ class Kept(Generic[V]):
         store: Store,
         choices: Choices,
         clock: Clock,
+        neighbours: Neighbours = ALONE,
     ) -> None:
+        self._neighbours = neighbours
         self._name = name
         self._read = read
         self._store = store
@@ -58,11 +61,19 @@ class Kept(Generic[V]):
             await self._clock.sleep(LOOK)
             await self.start()
 
+    def hear(self, where: Conversation, text: str) -> None:
+        """Another bot of the cluster has set it."""
+        if (value := self._read(text)) is None:
+            self._values.pop(where, None)
+        else:
+            self._values[where] = value
+
     async def _commit(self, where: Conversation, value: V, text: str) -> bool:
         """Set it. False where that cannot be written down now: nothing is changed then."""
         if not await self._store.commit(PlaceSet(where, self._name, text)):
             return False
         self._values[where] = value
+        self._neighbours.tell(PlaceTold(where, self._name, text))
         return True
 
     def _put(self, where: Conversation, value: V, text: str) -> None:

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from bot.domain.books import Choices
 from bot.domain.events import Conversation
+from bot.domain.notes import ALONE, Neighbours
 from bot.domain.ports import Clock, Store
 from bot.memory.kept import Kept
 
@@ -33,8 +34,17 @@ class Wish(Struct, frozen=True):
 class Wishes(Kept[Wish]):
     """Keeps them, over restarts."""
 
-    def __init__(self, *, store: Store, choices: Choices, clock: Clock) -> None:
-        super().__init__(SETTING, read=_read, store=store, choices=choices, clock=clock)
+    def __init__(
+        self, *, store: Store, choices: Choices, clock: Clock, neighbours: Neighbours = ALONE
+    ) -> None:
+        super().__init__(
+            SETTING,
+            read=_read,
+            store=store,
+            choices=choices,
+            clock=clock,
+            neighbours=neighbours,
+        )
 
     def of(self, where: Conversation) -> Wish | None:
         """What holds there; None where nobody wishes anything."""

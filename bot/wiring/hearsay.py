@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 
-from bot.domain.notes import Forgotten, Hear, Note, RowSet, Taken
+from bot.domain.notes import Forgotten, Hear, Note, PlaceTold, RowSet, Taken
 from bot.memory.own_limits import SETTING as LIMITS
 from bot.memory.persona_texts import SETTING as TEXTS
+from bot.memory.wishes import SETTING as HUSH
 from bot.wiring.web import Shown
 
 logger = logging.getLogger(__name__)
@@ -34,6 +35,10 @@ async def _hear(shown: Shown, note: Note | None) -> None:
         case RowSet(name=name, value=value) if name == TEXTS:
             personas.hear(value)
         case RowSet():
+            pass
+        case PlaceTold(where=where, name=name, value=value) if name == HUSH:
+            shown.rooms.on.wishes.hear(where, value)
+        case PlaceTold():
             pass
         case Forgotten():
             await shown.rooms.forgetting.elsewhere(note)

@@ -186,7 +186,8 @@ def build_ground(
     store, history, telling = keeping.store, keeping.history, keeping.telling
     perception = Perception(transport=transport, history=history, senses=senses)
     gestures = Gestures(transport=transport, clock=clock, unseen=mouth.shadow.falls_on)
-    wishes = Wishes(store=store, choices=journal.books, clock=clock)
+    books, neighbours = journal.books, spending.neighbours
+    wishes = Wishes(store=store, choices=books, clock=clock, neighbours=neighbours)
     return Ground(
         lanes=build_lanes(settings, clock=clock),
         ages=Ages(clock),
@@ -205,7 +206,7 @@ def build_ground(
         local=keeping.personas.rules,
         words=means.words,
         rungs=spending,
-        neighbours=spending.neighbours,
+        neighbours=neighbours,
     )
 
 

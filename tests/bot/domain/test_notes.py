@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from adapters.broker.payloads import VERSION, pack, unpack
-from bot.domain.notes import ALONE, Forgotten, Note, RowSet, Taken
+from bot.domain.notes import ALONE, Forgotten, Note, PlaceTold, RowSet, Taken
 from tests.fakes import GROUP
 
 
@@ -13,6 +13,7 @@ from tests.fakes import GROUP
         Taken(GROUP, 777, 12.5, 0.25, 1_700_000_000.0),
         Taken(None, 0, -3.0, 0.0, 1.0),
         RowSet("limits", '{"777": {}}'),
+        PlaceTold(GROUP, "hush", "mute"),
         Forgotten(user=777),
         Forgotten(group=4242, said=5.0),
     ],

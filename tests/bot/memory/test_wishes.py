@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 from bot.domain.journal import PlaceSet
+from bot.domain.notes import PlaceTold
 from bot.memory.wishes import Wish, Wishes
+from tests.bot.memory.test_row import Ear
 from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingStore
 
 MUTE = Wish(is_mute=True)
@@ -51,3 +53,23 @@ async def test_what_was_said_before_the_journal_could_be_read_is_newer_and_what_
     assert await kept.end(GROUP)
     await kept.run()
     assert (kept.of(GROUP), kept.of(PRIVATE)) == (None, None)
+
+
+async def test_what_is_wished_on_a_page_of_another_bot_holds_here_until_it_is_ended_there() -> None:
+    store, clock, ear = RecordingStore(), ManualClock(), Ear()
+    here = Wishes(store=store, choices=store, clock=clock, neighbours=ear)
+    there = Wishes(store=store, choices=store, clock=clock)
+    assert await here.keep(GROUP, Wish(is_mute=True))
+    for note in ear.notes:
+        assert isinstance(note, PlaceTold)
+        there.hear(note.where, note.value)
+    held = [there.of(GROUP)]
+    assert await here.end(GROUP)
+    (*_, note) = ear.notes
+    assert isinstance(note, PlaceTold)
+    there.hear(note.where, note.value)
+    held.append(there.of(GROUP))
+    assert held == [Wish(is_mute=True), None]
+    store.trouble = True
+    assert not await here.keep(GROUP, Wish(is_mute=True))
+    assert len(ear.notes) == 2

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain.notes import Forgotten, Note, RowSet, Taken
+from bot.domain.notes import Forgotten, Note, PlaceTold, RowSet, Taken
 from bot.wiring.hearsay import hearing
 from tests.fakes import GROUP
 
@@ -46,7 +46,10 @@ def told_by(ledger: list[tuple[str, Any]]) -> Any:
     rooms = SimpleNamespace(
         keeping=SimpleNamespace(personas=personas),
         forgetting=Heard("forgetting", ledger),
-        on=SimpleNamespace(history=Heard("history", ledger)),
+        on=SimpleNamespace(
+            history=Heard("history", ledger),
+            wishes=SimpleNamespace(hear=lambda where, value: ledger.append(("wishes", (where, value)))),
+        ),
     )
     return SimpleNamespace(spending=spending, rooms=rooms)
 
@@ -59,6 +62,8 @@ def told_by(ledger: list[tuple[str, Any]]) -> Any:
         (RowSet("persona_texts", "{}"), [("personas", "{}")]),
         (RowSet("colours", "{}"), []),
         (RowSet("limits", "broken"), []),
+        (PlaceTold(GROUP, "hush", "mute"), [("wishes", (GROUP, "mute"))]),
+        (PlaceTold(GROUP, "mode", "off"), []),
         (Forgotten(user=7), [("forgetting", Forgotten(user=7))]),
         (None, [(name, None) for name in ("limits", "spending", "personas", "history")]),
     ],
