@@ -25,6 +25,8 @@ from bot.prompt import marks
 from bot.prompt.people import People, name_key
 
 MOST_FRAMES = 12  # one within the other, before the first word of an answer
+MOST_IN_A_ROW = MOST_FRAMES**2
+LONGEST_STAND_IN = max(map(len, marks.STAND_INS))
 
 
 class Frames(Struct, frozen=True):
@@ -73,15 +75,18 @@ class Frames(Struct, frozen=True):
         return "\n".join(_without_number(line) for line in text.splitlines())
 
     def _cut(self, text: str) -> str:
-        if text.strip().translate(marks.NARROW) in marks.STAND_INS:
+        words = text.strip()
+        if len(words) <= LONGEST_STAND_IN and words.translate(marks.NARROW) in marks.STAND_INS:
             return ""
         if self.people.has_stand_in and marks.IMITATED.fullmatch(text):
             return ""
         begun = text
-        for _ in range(MOST_FRAMES):  # before any line: `[heading] name#2: words` is nobody's line
+        for _ in range(MOST_IN_A_ROW):  # before any line: `[heading] name#2: words` is nobody's
             begun, before = self._without_beginning(begun), begun
             if begun == before:
                 break
+        else:
+            return ""
         kept, whole = [], True
         for line in self._lines(begun):
             if line is None:
@@ -98,8 +103,9 @@ class Frames(Struct, frozen=True):
     def _without_beginning(self, text: str) -> str:
         """Without what stands before the first word of an answer."""
         begin = text.lstrip()
+        first = begin[: LONGEST_STAND_IN + 1].translate(marks.NARROW)
         for stand_in in marks.STAND_INS:
-            if begin.translate(marks.NARROW).startswith(f"{stand_in}\n"):
+            if first.startswith(f"{stand_in}\n"):
                 return begin[len(stand_in) :].lstrip()
         if match := marks.BESIDE.match(begin) or marks.OUR_QUOTE.match(begin):
             return begin[match.end() :].lstrip()
@@ -251,7 +257,8 @@ def _label_of(names: tuple[str, ...]) -> re.Pattern[str]:
 
 def _is_form(rest: str, label: re.Pattern[str]) -> bool:
     """Whether what looks like ours is one label of several: `[提问] … [回答] …`."""
-    return any(marks.LABEL.match(line) and not label.match(line) for line in rest.splitlines())
+    lines = dict.fromkeys(rest.splitlines())  # whoever goes round says the same ones
+    return any(marks.LABEL.match(line) and not label.match(line) for line in lines)
 
 
 def _without_number(line: str) -> str:

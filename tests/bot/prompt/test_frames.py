@@ -182,6 +182,12 @@ def test_a_model_that_goes_round_in_frames_holds_nobody_up() -> None:
         assert FRAMES.cut(whole) == whole
 
 
+def test_words_behind_many_frames_are_an_answer() -> None:
+    for many in (1, 12, 13, 100):
+        assert FRAMES.cut("[提问]\n" * many + "在的") == "在的"
+        assert FRAMES.cut("小霜(10001): " * many + "在的") == "在的"
+
+
 def test_our_own_name_and_number_in_somebodys_words_take_no_answer_away() -> None:
     people = People.of([UserMessage("小明(2002): 你看 @小霜(10001) 说的")])
     assert replace(FRAMES, people=people).cut("小霜(10001): 我说的是三点开会") == "我说的是三点开会"
