@@ -39,12 +39,18 @@ def hosts() -> Iterable[str]:
 
 
 @pytest.fixture
-async def web(server: Replay, clock: StoppedClock, hosts: Iterable[str]) -> AsyncIterator[HttpxWeb]:
+def patience() -> float:
+    """Seconds that a source has; a test of one that hangs gives it less."""
+    return 10.0
+
+
+@pytest.fixture
+async def web(server: Replay, clock: StoppedClock, hosts: Iterable[str], patience: float) -> AsyncIterator[HttpxWeb]:
     web = HttpxWeb(
         clock=clock,
         user_agent="FrostAgent/test (+tests)",
         base_urls=server.standing_in_for(*hosts),
-        limits=FetchLimits(request_seconds=1),
+        limits=FetchLimits(request_seconds=patience),
     )
     yield web
     await web.aclose()
