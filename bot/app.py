@@ -219,7 +219,7 @@ async def open_service(
             clock=clock,
             ids=ids,
         )
-        shown = Shown(rooms, spending, line.peers)
+        shown = Shown(rooms, spending, line.peers, journal.share)
         beside = nullcontext() if seat else showing(settings, metrics, shown)
         port = await stack.enter_async_context(at_work(shown, line, beside, metrics, store.commit))
         seen = Seen(rooms, journal, line.peers, means, newest, clock, spending.own, trying)

@@ -96,7 +96,7 @@ class Worker:
         await presence.bind(topology.presence)
         notes = await calls.declare_queue(exclusive=True, auto_delete=True)
         await notes.bind(topology.notes)
-        came: asyncio.Queue[AbstractIncomingMessage | Connected | Note] = asyncio.Queue()
+        came: asyncio.Queue[AbstractIncomingMessage | Connected | Note | None] = asyncio.Queue()
 
         async def attend(message: AbstractIncomingMessage) -> None:
             for account in self._hear(message):
@@ -107,7 +107,7 @@ class Worker:
                 came.put_nowait(note)
 
         await notes.consume(listen, no_ack=True)
-        await hear(None)  # whatever was told before
+        came.put_nowait(None)  # whatever was told before
         await presence.consume(attend, no_ack=True)
         self._kept = []
         async with asyncio.TaskGroup() as group:
@@ -121,7 +121,7 @@ class Worker:
                 match await came.get():
                     case Connected() as event:
                         await sink.handle(event)
-                    case Taken() | RowSet() | PlaceTold() | Forgotten() as note:
+                    case None | Taken() | RowSet() | PlaceTold() | Forgotten() as note:
                         await hear(note)
                     case message:
                         await self._take(message, sink)

@@ -81,7 +81,9 @@ class Roster:
             with self._engine.begin() as connection:
                 self._make(connection)
                 yield connection
+            self._is_made = True
         except (SQLAlchemyError, OSError) as error:
+            self._is_made = False  # another database may be there when it is back
             raise lease.Away(self._place, words(error)) from error
 
     def _make(self, connection: Connection) -> None:
@@ -89,4 +91,3 @@ class Roster:
             connection.execute(text(lease.CREATING), {"claim": CLAIM})
             connection.execute(text(lease.TABLE))
             connection.execute(text(TABLE))
-            self._is_made = True

@@ -84,14 +84,17 @@ class Attendance:
         stopping: Callable[[], bool] = lambda: False,
         refused: Callable[[], str] = str,
         cut_off: Callable[[], str] = str,
+        ours: Callable[[int], bool] = lambda _: True,
     ) -> None:
-        """`refused` says who was refused last, and why; empty where nobody was. So does `cut_off`
-        of what lies behind the sockets.
+        """`ours` are the accounts that are missed when they are gone; `refused` says who was
+        refused last, and why; empty where nobody was. So does `cut_off` of what lies behind the
+        sockets.
         """
         self._accounts = accounts
         self._stopping = stopping
         self._refused = refused
         self._cut_off = cut_off
+        self._ours = ours
         self._seen: dict[int, None] = {}
 
     def __call__(self) -> Readiness:
@@ -101,6 +104,7 @@ class Attendance:
             for account in self._accounts()
         }
         self._seen |= dict.fromkeys(there)
+        self._seen = {account: None for account in self._seen if self._ours(account)}
         accounts = tuple(
             there.get(account) or AccountState(account, "missing") for account in self._seen
         )

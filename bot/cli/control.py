@@ -90,6 +90,7 @@ class Desk:
             .astimezone()
             .isoformat(timespec="seconds"),
             "seconds": round(self.clock.now() - self.since, 1),
+            "standing_by": not bots,
             "stopping": bool(lanes) and all(one.finishing for one in lanes),
             "readiness": self.ready().to_json(),
             "onebot": self._line(bots),
@@ -140,14 +141,16 @@ def status_to_text(status: Mapping[str, Any]) -> str:
         for row in status["accounts"]
     ]
     journal, lanes = status["journal"], status["lanes"]
-    trouble = (
-        f"CANNOT BE WRITTEN, {journal['waiting']} entries wait in memory"
-        if journal["in_trouble"]
-        else "written"
-    )
+    trouble, state = "written", "running"
+    if journal["in_trouble"]:
+        trouble = f"CANNOT BE WRITTEN, {journal['waiting']} entries wait in memory"
+    if status["stopping"]:
+        state = "stopping"
+    if status["standing_by"]:
+        trouble, state = "other workers write it", "standing by: its log says why"
     rows = {
         "version": status["version"],
-        "state": "stopping" if status["stopping"] else "running",
+        "state": state,
         "pid": status["pid"],
         "since": f"{status['since'].replace('T', ' ')} ({_for_people(status['seconds'])})",
         "OneBot": status["onebot"],

@@ -14,7 +14,8 @@ from bot.domain.events import Conversation
 
 class Taken(Struct, frozen=True, tag="taken"):
     """Requests to models took this, or will, or less than was thought: in tokens and US dollars,
-    for somebody somewhere (`who` is 0 and `where` None for nobody), in seconds since 1970.
+    for somebody somewhere (`who` is 0 and `where` None for nobody). It counts for the day of `at`;
+    when it was `told` is in seconds since 1970, too.
     """
 
     where: Conversation | None
@@ -22,6 +23,7 @@ class Taken(Struct, frozen=True, tag="taken"):
     tokens: float
     cost: float
     at: float
+    told: float
 
 
 class RowSet(Struct, frozen=True, tag="row_set"):

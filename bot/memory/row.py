@@ -75,6 +75,7 @@ class Row(Generic[K, V]):
         is to be changed. False where nothing was: also where that cannot be written down now.
         """
         async with self._writing:
+            await self.reread()  # what another bot has just set stays
             if not self._is_read or (value := renewed(self._values.get(key))) is None:
                 return False
             after = {**self._values, key: value}

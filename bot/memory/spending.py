@@ -29,6 +29,7 @@ from bot.policy.limits import NOTHING, Amount, Cap, DayLimits, Rung, rung_of
 
 ALL: Final = "all"
 LOOK: Final = 2.0  # seconds between two looks at a journal that could not be read
+LATE: Final = 1.0  # seconds after which what was told is in the journal: rather twice than never
 TURNS: Final = 5000  # whose payers are known
 SET_BACK: Final = 3600.0  # seconds a clock may go back without a day beginning anew
 
@@ -81,7 +82,7 @@ class Spending:
         self._book = book
         self._owners = owners
         self._clock = clock
-        self._opened = clock.now()
+        self._opened = self._as_of = clock.now()  # the sums are those of the journal then
         self._payers = Kept[str, Payer](TURNS)
         self._pending: dict[tuple[str, int], _Pending] = {}
         self._sums: dict[Whose, Amount] = {}
@@ -118,19 +119,22 @@ class Spending:
             self._is_behind = True
             return
         self._turn_over()
-        begin, self._meanwhile = self._begin, []
+        begin, self._meanwhile, now = self._begin, [], self._clock.now()
         rows = await self._book.taken(since=begin, until=math.inf)
         meanwhile, self._meanwhile = self._meanwhile, None
         if rows is not None and begin == self._begin:
             self._sums.clear()
+            self._as_of = now
             for payer, amount in meanwhile:  # rather twice than never
                 self._add(payer, amount)
             self._read(rows)
 
     def hear(self, note: Taken) -> None:
-        """Count what another bot took. Who came near a limit by it tells the owner there."""
+        """Count what another bot took, unless the journal has told it: notes may wait long for a
+        broker. Who came near a limit by it tells the owner there.
+        """
         self._turn_over()
-        if note.at >= self._begin:
+        if note.at >= self._begin and note.told >= self._as_of - LATE:
             payer = Payer(note.where, note.who)
             self._add(payer, Amount(note.tokens, note.cost))
             self._marks.know({key: self._share(key) for key in payer.keys})
@@ -233,7 +237,8 @@ class Spending:
         self._add(payer, amount)
         if self._meanwhile is not None:
             self._meanwhile.append((payer, amount))
-        self.neighbours.tell(Taken(payer.where, payer.who, amount.tokens, amount.cost, at))
+        now = self._clock.now()
+        self.neighbours.tell(Taken(payer.where, payer.who, amount.tokens, amount.cost, at, now))
 
     def _add(self, payer: Payer, amount: Amount) -> None:
         sums = self._sums

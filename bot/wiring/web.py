@@ -13,6 +13,7 @@ from adapters.web.readiness import Attendance
 from bot.conversation.intake import hush, restraint
 from bot.conversation.queue import questions, turnstile
 from bot.domain.ports import Clock
+from bot.domain.shares import WHOLE, Share
 from bot.memory.spending import ALL, Spending
 from bot.policy.limits import NO_CAP, rung_of
 from bot.speaking.screening import Screen
@@ -52,6 +53,7 @@ class Shown:
     rooms: Rooms
     spending: Spending
     peers: Connections
+    share: Share = WHOLE
 
 
 @asynccontextmanager
@@ -104,6 +106,7 @@ def attendance_of(
         stopping=stopping,
         refused=lambda: next(filter(None, (one.peers.refused for one in bots())), ""),
         cut_off=cut_off,
+        ours=lambda account: any(one.share.has(account) for one in bots()),
     )
 
 

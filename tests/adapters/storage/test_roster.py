@@ -53,6 +53,15 @@ def test_a_partition_is_had_while_its_lease_lasts(rosters: list[Roster], postgre
     engine.dispose()
 
 
+def test_tables_that_are_gone_are_made_again(rosters: list[Roster], connection: Connection) -> None:
+    first, *_ = rosters
+    assert first.look() == Board(1, {})
+    connection.execute(text("DROP TABLE workers, leases"))
+    with pytest.raises(Away, match="workers"):
+        first.look()
+    assert first.look() == Board(1, {})
+
+
 def test_who_was_there_an_hour_ago_is_struck_off(rosters: list[Roster], connection: Connection) -> None:
     first, second, _ = rosters
     for roster in (first, second):

@@ -14,7 +14,8 @@ from adapters.web.readiness import STOPPING
 from bot.app import open_service
 from bot.cli.control import Desk, socket_of, status_to_text
 from bot.runtime.clock import SystemClock
-from bot.wiring.web import attendance_of
+from bot.wiring.web import STANDING_BY, attendance_of
+from config.settings import Settings
 from tests.bot.test_app import TOKEN, settings
 
 
@@ -80,3 +81,28 @@ async def test_a_status_fits_on_a_screen_and_says_what_is_wrong(
             for words in ("stopping", "CANNOT BE WRITTEN, 7 entries", "1 OFFLINE", "1 d 1 h"):
                 assert words in told
             assert len(told.splitlines()) <= 24
+
+
+async def test_a_worker_that_stands_by_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = Settings.model_validate(
+        {"broker_url": "amqp://queue/", "broker_partitions": 8, "store_url": "postgresql://u:hidden@db/frost"}
+    )
+    desk = Desk(
+        bots=lambda: (),
+        ready=attendance_of(list, lambda: STANDING_BY),
+        settings=given,
+        clock=SystemClock(),
+        version="1",
+        since=time.time(),
+        stop=lambda: None,
+    )
+    status = await desk.status()
+    told = status_to_text(status)
+    assert "hidden" not in f"{status}{told}"
+    assert "state     standing by: its log says why" in told
+    assert "over the broker; partitions of 8: none" in told
+    assert "PostgreSQL, frost at db: other workers write it" in told
+    assert status["readiness"]["reason"] == STANDING_BY
+    assert await desk.reload() == {"ok": True, "told": []}
+    assert await desk.console() == {"error": "the console is at the worker that has partition 0"}

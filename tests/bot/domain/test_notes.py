@@ -10,8 +10,8 @@ from tests.fakes import GROUP
 @pytest.mark.parametrize(
     "note",
     [
-        Taken(GROUP, 777, 12.5, 0.25, 1_700_000_000.0),
-        Taken(None, 0, -3.0, 0.0, 1.0),
+        Taken(GROUP, 777, 12.5, 0.25, 1_700_000_000.0, 1_700_000_001.5),
+        Taken(None, 0, -3.0, 0.0, 1.0, 2.0),
         RowSet("limits", '{"777": {}}'),
         PlaceTold(GROUP, "hush", "mute"),
         Forgotten(user=777),

@@ -92,3 +92,14 @@ async def test_what_could_not_be_written_is_not_told_and_what_cannot_be_read_sta
     await limits.reread()
     assert limits.all() == {777: LIFTED}
     assert len(ear.notes) == 1
+
+
+async def test_what_another_bot_has_just_set_stays_though_nobody_told_it() -> None:
+    store, clock = RecordingStore(), ManualClock()
+    here, there = (OwnLimits(store=store, choices=store, clock=clock) for _ in range(2))
+    assert await here.start()
+    assert await there.start()
+    assert await here.keep(777, LIFTED)
+    assert await there.keep(GROUP, OwnCap(tokens=9))
+    await here.reread()
+    assert here.all() == there.all() == {777: LIFTED, GROUP: OwnCap(tokens=9)}

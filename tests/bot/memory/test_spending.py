@@ -355,7 +355,8 @@ async def test_what_is_taken_here_counts_in_every_bot_and_a_limit_is_told_of_whe
 
 async def test_what_was_taken_yesterday_elsewhere_is_not_counted_today() -> None:
     till = await till_of(DayLimits(all=Cap(tokens=100)))
-    till.spending.hear(Taken(GROUP, 777, 90.0, 0.0, midnight(till.clock.time) - 1))
+    now = till.clock.time
+    till.spending.hear(Taken(GROUP, 777, 90.0, 0.0, midnight(now) - 1, now))
     assert till.rung() is Rung.ALL
 
 
@@ -369,6 +370,18 @@ async def test_after_a_gap_the_sums_are_those_of_the_journal_and_what_is_taken_m
     till.book.away = True
     await till.spending.reread()
     assert till.spending.taken(ALL) == Amount(59)
+
+
+async def test_what_waited_for_a_broker_while_the_journal_was_read_is_not_counted_twice() -> None:
+    till = await till_of(DayLimits(all=Cap(tokens=100)))
+    told = till.clock.time
+    till.clock.time += 60
+    till.book.rows = (TakenSum(GROUP, 777, 40, 0.0),)
+    await till.spending.reread()
+    till.spending.hear(Taken(GROUP, 777, 40.0, 0.0, told, told))
+    assert till.spending.taken(ALL) == Amount(40)
+    till.spending.hear(Taken(GROUP, 777, 2.0, 0.0, told, till.clock.time - 0.5))  # it may not be written yet
+    assert till.spending.taken(ALL) == Amount(42)
 
 
 async def test_a_gap_before_the_sums_are_read_is_closed_when_they_are() -> None:

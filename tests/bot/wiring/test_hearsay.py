@@ -11,7 +11,7 @@ from bot.domain.notes import Forgotten, Note, PlaceTold, RowSet, Taken
 from bot.wiring.hearsay import hearing
 from tests.fakes import GROUP
 
-TAKEN = Taken(GROUP, 777, 5.0, 0.0, 1.0)
+TAKEN = Taken(GROUP, 777, 5.0, 0.0, 1.0, 1.0)
 
 
 class Heard:

@@ -9,6 +9,7 @@ import pytest
 
 from bot.app import open_service
 from bot.domain.errors import ConfigError
+from bot.domain.shares import WHOLE, Share
 from bot.wiring.web import attendance_of
 from tests.e2e.test_watching import settings
 
@@ -30,11 +31,12 @@ async def test_a_port_somebody_asked_for_must_be_had_and_a_default_need_not(
     assert "nobody can watch the bot: WEB_PORT: cannot listen" in caplog.text
 
 
-def bot(account: int, *, finishing: bool = False) -> Any:
+def bot(account: int, share: Share = WHOLE, *, finishing: bool = False) -> Any:
     there = [SimpleNamespace(self_id=account, online=True, server="")]
     lanes = SimpleNamespace(finishing=finishing)
     return SimpleNamespace(
         peers=SimpleNamespace(accounts=lambda: there, refused=""),
+        share=share,
         rooms=SimpleNamespace(on=SimpleNamespace(lanes=lanes)),
     )
 
@@ -46,3 +48,14 @@ def test_a_worker_is_ready_while_one_of_its_bots_is_and_says_why_it_is_not() -> 
     assert (ends.ready, ends.reason) == (False, "stopping")
     nobody = attendance_of(list, lambda: "standing by")()
     assert (nobody.ready, nobody.reason) == (False, "standing by")
+
+
+def test_an_account_that_another_worker_has_now_is_not_missed() -> None:
+    one, another = (next(number for number in range(1, 99) if Share(place, 2).has(number)) for place in (0, 1))
+    bots = [bot(one, Share(0, 2)), bot(another, Share(1, 2))]
+    attend = attendance_of(lambda: bots)
+    assert [seen.account for seen in attend().accounts] == [one, another]
+    del bots[1]
+    assert [(seen.account, seen.state) for seen in attend().accounts] == [(one, "online")]
+    bots[0].peers.accounts = list
+    assert attend().reason == f"no OneBot server is connected: account {one} is missing"
