@@ -55,7 +55,7 @@ from bot.wiring.console import Link, Seen
 from bot.wiring.discovery import Discovered
 from bot.wiring.hearsay import hearing
 from bot.wiring.limits import build_meter, build_spending
-from bot.wiring.line import Connections, Durable, Line, Seat, build_line, neighbours_of
+from bot.wiring.line import Connections, Durable, Line, Seat, build_line, neighbours_of, troubles_of
 from bot.wiring.means import Means, open_means
 from bot.wiring.once import once_for_all
 from bot.wiring.personas import PersonaFiles
@@ -189,12 +189,12 @@ async def open_service(
     the first. Raises ConfigError, inside a group, for what only shows when it is tried: a port that
     is taken, a journal that another process has.
     """
-    clock, ids, troubles = clock or SystemClock(), RandomIds(), Troubles()
+    clock, ids, troubles = clock or SystemClock(), RandomIds(), troubles_of(seat)
     mask = mask or Mask(secrets_of(settings))
     async with AsyncExitStack() as stack:
         stack.enter_context(troubles.logged_at_the_end())
         found = find_tools(settings)
-        opening = open_journal(settings, seat, clock=clock, trouble=troubles.tell, ousted=ousted)
+        opening = open_journal(settings, seat, clock, troubles.tell_once, ousted)
         journal = await stack.enter_async_context(opening)
         metrics = seat.metrics if seat else metrics_of(found.names, clock)
         kept, books, newest = wrap(journal), journal.books, Newest()
@@ -204,7 +204,7 @@ async def open_service(
         meter = build_meter(store, spending, clock=clock, ids=ids, count=metrics.asked)
         opening_means = means_of(settings, found, wrap, meter, clock, ids, troubles)
         means = await stack.enter_async_context(opening_means)
-        line = build_line(settings, seat, clock=clock, ids=ids, trouble=troubles.tell)
+        line = build_line(settings, seat, clock=clock, ids=ids, troubles=troubles)
         rooms = build_rooms(
             settings,
             means,
@@ -336,7 +336,6 @@ async def finishing(rooms: Rooms, troubles: Troubles, *, grace: float) -> AsyncI
 def open_journal(
     settings: Settings,
     seat: Seat | None,
-    *,
     clock: Clock,
     trouble: Callable[[str], None],
     ousted: Callable[[ConfigError], None],

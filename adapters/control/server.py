@@ -16,7 +16,7 @@ from adapters.control.address import address_of, new_socket
 
 logger = logging.getLogger(__name__)
 
-OWNER_ONLY = 0o600
+OWNER_ONLY, OWN_FOLDER = 0o600, 0o700
 LONGEST_LINE = 4096  # bytes of a question
 ASKED_WITHIN = 5.0  # seconds from the connection to the question
 
@@ -118,6 +118,7 @@ def _bind(path: Path) -> socket.socket:
     """
     bound = new_socket()
     try:
+        path.parent.mkdir(mode=OWN_FOLDER, parents=True, exist_ok=True)
         with address_of(path) as address:
             if _is_abandoned(path, address):
                 path.unlink()

@@ -250,18 +250,18 @@ def take_session(connection: Connection, place: str) -> None:
     with connection.begin():
         while not connection.scalar(text(TRY_LOCK), {"claim": CLAIM}):
             if time.monotonic() > deadline:
-                raise Taken(place, _of_session(holder_of_session(connection) or ""))
+                raise Taken(place, holder_of_session(connection) or "")
             time.sleep(PAUSE)
         connection.execute(text(INTRODUCTION), {"name": name})
 
 
 def holder_of_session(connection: Connection) -> str | None:
-    """The name of the session that has the journal; None where none has."""
+    """Which process has the journal by a session, for people: empty where that is not known, None
+    where none has.
+    """
     name: str | None = connection.scalar(text(WHO_HAS_IT), {"claim": CLAIM})
-    return name
-
-
-def _of_session(name: str) -> str:
+    if name is None:
+        return None
     pid, _, host = name.removeprefix("frostagent ").partition("@")
     return _described(pid, host) if host else ""
 

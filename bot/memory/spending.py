@@ -130,9 +130,7 @@ class Spending:
             self._read(rows)
 
     def hear(self, note: Taken) -> None:
-        """Count what another bot took, unless the journal has told it: notes may wait long for a
-        broker. Who came near a limit by it tells the owner there.
-        """
+        """Count what another bot took, unless the journal told it while the note waited."""
         self._turn_over()
         if note.at >= self._begin and note.told >= self._as_of - LATE:
             payer = Payer(note.where, note.who)

@@ -21,6 +21,7 @@ from bot.domain.ports import Clock, EventSink, Ids
 from bot.wiring.background import background
 from bot.wiring.line import Durable, Seat
 from bot.wiring.onebot import Sockets
+from bot.wiring.troubles import Troubles
 from config.settings import Settings
 
 
@@ -91,17 +92,14 @@ class BrokerLine:
 
 
 def build_broker_line(
-    settings: Settings,
-    seat: Seat,
-    *,
-    clock: Clock,
-    ids: Ids,
-    trouble: Callable[[str], None],
+    settings: Settings, seat: Seat, *, clock: Clock, ids: Ids, troubles: Troubles
 ) -> BrokerLine:
-    """The line of a worker's share of the accounts, not open yet."""
+    """The line of a worker's share of the accounts, not open yet. Every bot of the process sees
+    that the broker is away: one of them tells it.
+    """
     share, lease = seat.share, seat.lease
     where = Whereabouts(ours=share.has, clock=clock)
-    link = Link(settings.broker_url.get_secret_value(), clock=clock, trouble=trouble)
+    link = Link(settings.broker_url.get_secret_value(), clock=clock, trouble=troubles.tell_once)
     calls = Calls(where=where, epoch=lambda: lease.epoch, ids=ids)
     worker = Worker(
         link=link,
@@ -110,7 +108,7 @@ def build_broker_line(
         calls=calls,
         notices=seat.notices,
         clock=clock,
-        trouble=trouble,
+        trouble=troubles.tell,
     )
     peers, pass_urls = RemotePeers(where, link), settings.media_urls == "pass"
     transport = OneBotTransport(peers=peers, calls=RemoteCalls(calls), pass_urls=pass_urls)

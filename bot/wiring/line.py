@@ -15,6 +15,7 @@ from bot.domain.notes import ALONE, Hear, Neighbours
 from bot.domain.ports import Clock, EventSink, Ids
 from bot.domain.shares import Share
 from bot.wiring.onebot import build_sockets
+from bot.wiring.troubles import Troubles
 from config.settings import Settings
 
 if TYPE_CHECKING:
@@ -26,15 +27,16 @@ Durable: TypeAlias = Callable[[], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """What a bot is given that is one of several in a cluster: its share of the
-    accounts, the lease it has on that, what counts for its whole process, and its line to the
-    others.
+    """What a bot is given that is one of several in a cluster: its share of the accounts, the lease
+    it has on that, what counts for its whole process, its line to the others, and whether it
+    `speaks` for its process.
     """
 
     share: Share
     lease: Lease
     metrics: Metrics
     notices: Notices
+    speaks: Callable[[], bool]
 
 
 class Connections(Protocol):
@@ -68,12 +70,7 @@ class Line(Protocol):
 
 
 def build_line(
-    settings: Settings,
-    seat: Seat | None,
-    *,
-    clock: Clock,
-    ids: Ids,
-    trouble: Callable[[str], None],
+    settings: Settings, seat: Seat | None, *, clock: Clock, ids: Ids, troubles: Troubles
 ) -> Line:
     """A line that is not open yet: sockets of our own, or those of gateways behind a broker.
 
@@ -83,7 +80,12 @@ def build_line(
         return build_sockets(settings, clock=clock, ids=ids)
     from bot.wiring.broker import build_broker_line  # an extra's library: not for everybody
 
-    return build_broker_line(settings, seat, clock=clock, ids=ids, trouble=trouble)
+    return build_broker_line(settings, seat, clock=clock, ids=ids, troubles=troubles)
+
+
+def troubles_of(seat: Seat | None) -> Troubles:
+    """Who keeps what only the owner can mend, until he can be told."""
+    return Troubles(seat.speaks) if seat else Troubles()
 
 
 def neighbours_of(seat: Seat | None) -> Neighbours:

@@ -116,13 +116,20 @@ async def test_a_socket_that_is_another_ones_by_now_is_not_removed(tmp_path: Pat
     assert path.is_socket()
 
 
-@pytest.mark.parametrize("what", ["a file", "no folder", "a name that is too long"])
+async def test_a_folder_that_is_missing_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "control"
+    async with listening(path):
+        assert await asyncio.to_thread(answer, path, "fine") == {"how": "好"}
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("what", ["a file", "no place for a folder", "a name that is too long"])
 async def test_where_it_cannot_listen_it_says_so_and_goes_on(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, what: str
 ) -> None:
     places = {
         "a file": tmp_path / "file",
-        "no folder": tmp_path / "none" / "control",
+        "no place for a folder": tmp_path / "file" / "control",
         "a name that is too long": tmp_path / ("x" * 150),
     }
     (tmp_path / "file").write_text("kept")

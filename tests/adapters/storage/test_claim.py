@@ -207,4 +207,4 @@ async def test_a_connection_that_was_lost_is_had_again_with_the_lock_though_nobo
         await at.wait_told(2)
         assert at.told[1].startswith("The journal is written again")
         with at.database.reading() as connection:
-            assert str(os.getpid()) in str(claim.holder_of_session(connection))
+            assert claim.holder_of_session(connection) == f" (pid {os.getpid()})"

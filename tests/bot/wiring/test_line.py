@@ -13,23 +13,23 @@ from bot.domain.shares import Share
 from bot.wiring.broker import BrokerLine
 from bot.wiring.line import Seat, build_line
 from bot.wiring.onebot import Sockets
+from bot.wiring.troubles import Troubles, always
 from bot.wiring.web import metrics_of
 from config.settings import Settings
 from tests.fakes import CountingIds, ManualClock
 
 
 def test_the_line_follows_the_seat() -> None:
-    told: list[str] = []
+    troubles = Troubles()
     clock, ids = ManualClock(), CountingIds()
-    alone = build_line(Settings(), None, clock=clock, ids=ids, trouble=told.append)
+    alone = build_line(Settings(), None, clock=clock, ids=ids, troubles=troubles)
     assert isinstance(alone, Sockets)
     settings = Settings(broker_url=SecretStr("amqp://queue/"))
-    seat = Seat(Share(), Lease(), metrics_of((), clock), Notices("me"))
-    many = build_line(settings, seat, clock=clock, ids=ids, trouble=told.append)
+    seat = Seat(Share(), Lease(), metrics_of((), clock), Notices("me"), always)
+    many = build_line(settings, seat, clock=clock, ids=ids, troubles=troubles)
     assert isinstance(many, BrokerLine)
     assert (alone.peers.accounts(), many.peers.accounts()) == ((), ())
     assert (many.peers.refused, many.peers.reconnects) == ("the broker cannot be reached", 0)
-    assert told == []
 
 
 def test_the_service_alone_loads_nothing_of_a_broker() -> None:

@@ -29,3 +29,11 @@ async def test_the_owner_is_told_once_of_troubles_that_differ_in_their_brackets(
     told: list[SendMessage] = transport.sent
     assert ["no disk (1)" in str(told[0]), "no model (1)" in str(told[1])] == [True, True]
     assert [record.message for record in caplog.records if record.name == "bot.wiring.troubles"] == ["too late"]
+
+
+def test_what_every_bot_of_a_process_sees_is_told_by_the_one_that_speaks(caplog: pytest.LogCaptureFixture) -> None:
+    for troubles in (Troubles(), Troubles(lambda: False)):
+        with troubles.logged_at_the_end():
+            troubles.tell_once("no broker")
+            troubles.tell("no reader of an event")
+    assert caplog.messages == ["no broker", "no reader of an event", "no reader of an event"]
