@@ -5,10 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 from pydantic import SecretStr
 
 from adapters.broker.notices import Notices
 from adapters.storage.lease import Lease
+from bot.domain.events import Event
+from bot.domain.notes import Note
 from bot.domain.shares import Share
 from bot.wiring.broker import BrokerLine
 from bot.wiring.line import Seat, build_line
@@ -16,7 +19,20 @@ from bot.wiring.onebot import Sockets
 from bot.wiring.troubles import Troubles, always
 from bot.wiring.web import metrics_of
 from config.settings import Settings
-from tests.fakes import CountingIds, ManualClock
+from tests.fakes import CountingIds, ManualClock, until
+
+
+class Silence:
+    """Nothing comes to it: with what does, a test fails."""
+
+    async def handle(self, event: Event) -> None:
+        raise AssertionError(event)
+
+    async def durable(self) -> bool:
+        raise AssertionError
+
+    async def hear(self, note: Note | None) -> None:
+        raise AssertionError(note)
 
 
 def test_the_line_follows_the_seat() -> None:
@@ -30,6 +46,20 @@ def test_the_line_follows_the_seat() -> None:
     assert isinstance(many, BrokerLine)
     assert (alone.peers.accounts(), many.peers.accounts()) == ((), ())
     assert (many.peers.refused, many.peers.reconnects) == ("the broker cannot be reached", 0)
+
+
+@pytest.mark.parametrize(("speaks", "told"), [(True, 1), (False, 0)])
+async def test_that_a_broker_is_away_is_told_by_the_bot_that_speaks(
+    speaks: bool, told: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock, ids, troubles = ManualClock(), CountingIds(), Troubles(lambda: speaks)
+    settings = Settings(broker_url=SecretStr("amqp://127.0.0.1:1/"))
+    seat = Seat(Share(), Lease(), metrics_of((), clock), Notices("me"), lambda: speaks)
+    line, nobody = build_line(settings, seat, clock=clock, ids=ids, troubles=troubles), Silence()
+    with troubles.logged_at_the_end():
+        async with line.open(nobody, nobody.durable, nobody.hear):
+            await until(lambda: len(clock.slept) > 2)
+    assert caplog.text.count("The broker cannot be reached") == told
 
 
 def test_the_service_alone_loads_nothing_of_a_broker() -> None:
