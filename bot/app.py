@@ -280,6 +280,7 @@ async def at_work(
         await spending.start()
         await rooms.keeping.personas.start()
         await rooms.on.wishes.start()
+        await rooms.on.pokes.start()
         await rooms.on.modes.start()
         await rooms.on.shadow.drafts.start()
         await rooms.recoverer.start()
@@ -287,6 +288,7 @@ async def at_work(
             spending.run(),
             rooms.keeping.personas.run(),
             rooms.on.wishes.run(),
+            rooms.on.pokes.run(),
             rooms.stages.petitions.run(),
             rooms.on.modes.run(),
             rooms.answering.drafts.run(),

@@ -11,6 +11,8 @@ from __future__ import annotations
 import os
 import socket
 from dataclasses import dataclass, field
+from functools import cache
+from secrets import token_hex
 from typing import Any, Final
 
 from sqlalchemy import Connection, text
@@ -62,9 +64,12 @@ def name_of(partition: int) -> str:
     return f"partition {partition}"
 
 
+@cache
 def holder_of_process() -> str:
-    """What this process is called, as somebody who holds leases."""
-    return f"{os.getpid()}@{socket.gethostname()}"[:NAME]
+    """What this process is called, as somebody who holds leases: two containers may have the same
+    host name and number, so chance tells them apart.
+    """
+    return f"{os.getpid()}.{token_hex(4)}@{socket.gethostname()}"[:NAME]
 
 
 @dataclass(slots=True)

@@ -46,6 +46,7 @@ from bot.engine.engine import Engine
 from bot.memory.history import History
 from bot.memory.modes import Modes
 from bot.memory.personas import Personas
+from bot.memory.poked import AnsweredPokes
 from bot.memory.wishes import Wishes
 from bot.policy.wake import Local, Rules, alike
 from bot.speaking.delivery import Delivery, Manner
@@ -70,6 +71,7 @@ class Ground:
     live: LiveTurns
     telling: Telling
     wishes: Wishes
+    pokes: AnsweredPokes
     register: Register
     modes: Modes
     shadow: Shadow

@@ -50,6 +50,7 @@ from bot.engine.engine import Engine
 from bot.engine.toolset import Toolset
 from bot.memory.chat_log import StoredChatLog
 from bot.memory.forgetting import Forgetting
+from bot.memory.poked import AnsweredPokes
 from bot.memory.recorder import Recorder
 from bot.memory.spending import Spending
 from bot.memory.things import Things
@@ -199,7 +200,8 @@ def build_ground(
         live=mouth.live,
         telling=telling,
         wishes=wishes,
-        register=Register(store=store, choices=journal.books, clock=clock),
+        pokes=AnsweredPokes(store=store, choices=books, clock=clock),
+        register=Register(store=store, choices=books, clock=clock),
         modes=mouth.modes,
         shadow=mouth.shadow,
         clock=clock,

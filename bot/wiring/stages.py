@@ -192,7 +192,7 @@ def build_dispatcher(
         mutes=asking.mutes,
         places=asking.places,
         greetings=greetings,
-        pokes=Pokes(asking.verdicts, on.postbox, on.clock, chinese=chinese),
+        pokes=Pokes(asking.verdicts, on.postbox, on.pokes, on.clock, chinese=chinese),
         petitions=petitions,
         own=OwnMessages(on.history, on.outbox),
     )

@@ -8,11 +8,15 @@ import asyncio
 import signal
 from contextlib import AsyncExitStack
 
+import aio_pika
+from aio_pika import Message
 from sqlalchemy import make_url
 
+from adapters.broker.topology import EVENTS, queue_of
+from bot.conversation.intake.pokes import HERE
 from tests.adapters.storage.proxy import Proxy
 from tests.e2e.cluster import Cluster
-from tests.e2e.test_signals import PATIENCE, TWO
+from tests.e2e.test_signals import ONE, PATIENCE, TWO
 
 
 async def test_a_question_goes_by_a_gateway_to_a_worker_and_its_answer_back(cluster: Cluster) -> None:
@@ -64,6 +68,34 @@ async def test_a_worker_that_is_killed_is_replaced_and_its_question_answered_onc
         waiting.send(signal.SIGTERM)
         assert await waiting.end() == 0
     assert cluster.answers() == [("A:q1", str(first)), ("A:q2", str(second))]
+
+
+async def test_a_poke_that_a_killed_worker_had_answered_is_not_answered_by_the_next_one(cluster: Cluster) -> None:
+    simulator = cluster.simulator
+    cluster.gate.opened.set()
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(cluster.gateway())
+        working = await stack.enter_async_context(cluster.worker())
+        waiting = await stack.enter_async_context(cluster.part("worker"))
+        await waiting.until("standing by: ")
+        connection = await stack.enter_async_context(await aio_pika.connect(cluster.rabbit.url))
+        channel = await connection.channel()
+        copies = await channel.declare_queue(exclusive=True)
+        await copies.bind(EVENTS, queue_of(0))
+        await simulator.incidents.poke(user_id=20001, group_id=ONE)
+        await simulator.wait_delivered(1, timeout=PATIENCE)
+        poke = await copies.get(timeout=PATIENCE, no_ack=True)
+        working.process.kill()
+        # As the broker does with what a worker had not acknowledged when it died.
+        again = Message(poke.body, headers=poke.headers)
+        await (await channel.get_exchange(EVENTS)).publish(again, queue_of(0))
+        asked = await simulator.say("@bot plain#q1")
+        await waiting.until("ready: over the broker")
+        await simulator.wait_delivered(2, timeout=PATIENCE)
+        waiting.send(signal.SIGTERM)
+        assert await waiting.end() == 0
+    assert b'"type":"poked"' in poke.body
+    assert cluster.answers() == [("A:q1", str(asked)), (HERE, "")]
 
 
 async def test_a_worker_that_was_frozen_past_its_lease_says_nothing_any_more(cluster: Cluster) -> None:

@@ -10,9 +10,9 @@ from bot.conversation.intake.verdicts import Verdicts
 from bot.domain.events import Conversation, MessageReceived, Poked, Sender
 from bot.domain.ports import Clock
 from bot.domain.segments import Mention
+from bot.memory.poked import APART, AnsweredPokes
 from bot.speaking.postbox import Postbox
 
-APART: Final = 60.0  # seconds between two lines in one place: people poke in rows
 MAX_PLACES: Final = 2000
 
 HERE: Final = "在呢，有事 @ 我说就好。"
@@ -29,22 +29,30 @@ class Pokes:
     """
 
     def __init__(
-        self, verdicts: Verdicts, postbox: Postbox, clock: Clock, *, chinese: bool = True
+        self,
+        verdicts: Verdicts,
+        postbox: Postbox,
+        answered: AnsweredPokes,
+        clock: Clock,
+        *,
+        chinese: bool = True,
     ) -> None:
         self._chinese = chinese
         self._verdicts = verdicts
         self._postbox = postbox
+        self._answered = answered
         self._clock = clock
-        self._answered: LRUCache[Conversation, float] = LRUCache(MAX_PLACES)
+        self._lines: LRUCache[Conversation, float] = LRUCache(MAX_PLACES)  # when one was said
 
     def take(self, event: Poked) -> None:
         """Say that it is there, unless it was said there lately."""
         where, now = event.conversation, self._clock.monotonic()
         if event.target_id != event.self_id or not self._listens_to(event):
             return
-        if now - self._answered.get(where, -APART) < APART:
+        if now - self._lines.get(where, -APART) < APART or self._answered.has(event):
             return
-        self._answered[where] = now
+        self._lines[where] = now
+        self._answered.add(event)
         line = HERE if where.is_group else HERE_IN_PRIVATE
         self._postbox.remark(where, line if self._chinese else ENGLISH[line])
 

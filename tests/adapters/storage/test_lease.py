@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +12,9 @@ from msgspec.structs import replace
 from sqlalchemy import Connection, Engine, create_engine, text
 
 from adapters.storage import store as module
-from adapters.storage.claim import Taken
-from adapters.storage.lease import Lease
+from adapters.storage.claim import NAME, Taken
+from adapters.storage.lease import Lease, holder_of_process
+from adapters.storage.roster import Roster
 from adapters.storage.url import read_url
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageObserved, PersonaChosen, PlaceSet, RunSuspended
@@ -167,3 +169,21 @@ async def test_a_share_of_a_journal_is_what_its_own_accounts_left_and_have_set(t
             assert [where for where, _ in recovery.active] == [ours]
             assert await at.store.books.settings("hush") == {ours: "mute", NOWHERE: "everybody's"}
             assert await at.store.books.choices() == {ours: "fox"}
+
+
+def test_two_processes_of_one_name_and_number_are_told_apart_and_one_is_always_the_same(
+    monkeypatch: pytest.MonkeyPatch, postgres: str
+) -> None:
+    """As in two containers with the host's network."""
+    monkeypatch.setattr("socket.gethostname", lambda: "a-very-long-name-of-a-host." * 3)
+    names = []
+    for _ in range(2):
+        holder_of_process.cache_clear()
+        names.append(holder_of_process())
+        assert Lease().holder == names[-1]
+    assert all(name.startswith(f"{os.getpid()}.") and len(name) <= NAME for name in names)
+    rosters = [Roster(postgres, name) for name in names]
+    assert [roster.look().workers for roster in rosters] == [1, 2]
+    for roster in rosters:
+        roster.close()
+    holder_of_process.cache_clear()

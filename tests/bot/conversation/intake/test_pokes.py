@@ -11,8 +11,8 @@ from tests.fakes import BOT, GROUP, PRIVATE
 APART = 60.0
 
 
-def poked(where: Conversation = GROUP, *, by: int = 777, target: int = BOT) -> Poked:
-    return Poked(self_id=BOT, time=0.0, conversation=where, user_id=by, target_id=target)
+def poked(where: Conversation = GROUP, *, by: int = 777, target: int = BOT, time: float = 0.0) -> Poked:
+    return Poked(self_id=BOT, time=time, conversation=where, user_id=by, target_id=target)
 
 
 async def poke(house: Hall, *events: Poked) -> list[str]:
@@ -27,9 +27,28 @@ async def test_a_poke_is_answered_once_a_minute_in_each_place_without_a_model() 
         assert await poke(house, poked(), poked(by=778)) == [HERE]
         assert await poke(house, poked(PRIVATE)) == [HERE, HERE_IN_PRIVATE]
         house.clock.time += APART - 1
-        assert len(await poke(house, poked())) == 2
+        assert len(await poke(house, poked(time=APART))) == 2
         house.clock.time += 1
-        assert await poke(house, poked()) == [HERE, HERE_IN_PRIVATE, HERE]
+        assert await poke(house, poked(time=APART)) == [HERE, HERE_IN_PRIVATE, HERE]
+
+
+async def test_one_that_was_answered_is_not_answered_when_it_is_told_again_by_whichever_process() -> None:
+    async with hall() as house:
+        assert await poke(house, poked(), poked(PRIVATE)) == [HERE, HERE_IN_PRIVATE]
+        kept = house.store.entries
+        assert [type(one).__name__ for one in kept].index("PlaceSet") < [type(one).__name__ for one in kept].index(
+            "SendQueued"
+        )
+    async with hall() as later:
+        later.store.entries += kept
+        assert await later.ground.pokes.start()
+        assert not await poke(later, poked(), poked(PRIVATE), poked(time=APART - 1))
+        assert await poke(later, poked(time=APART)) == [HERE]
+
+
+async def test_pokes_that_waited_long_are_answered_by_one_line() -> None:
+    async with hall() as house:
+        assert await poke(house, *(poked(time=number * APART) for number in range(5))) == [HERE]
 
 
 async def test_pokes_of_others_and_its_own_are_nothing_to_it() -> None:

@@ -41,6 +41,7 @@ from bot.engine.toolset import Toolset
 from bot.memory.history import History
 from bot.memory.modes import Modes
 from bot.memory.personas import Cast, Persona, Personas
+from bot.memory.poked import AnsweredPokes
 from bot.memory.recorder import Recorder
 from bot.memory.wishes import Wishes
 from bot.policy.budget import NO_LIMITS, Budget, Limits, Share
@@ -113,6 +114,7 @@ class House:
             live=LiveTurns(store=self.store, clock=clock),
             telling=Telling(history=self.history, speakers=self.history.speakers),
             wishes=Wishes(store=self.store, choices=self.store, clock=clock),
+            pokes=AnsweredPokes(store=self.store, choices=self.store, clock=clock),
             register=Register(store=self.store, choices=self.store, clock=clock),
             modes=Modes(store=self.store, choices=self.store, clock=clock),
             shadow=build_shadow(self.store, queues, clock),
