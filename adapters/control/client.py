@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -42,8 +42,12 @@ class Answered:
 
 
 @contextmanager
-def asked(path: Path, command: str, *, seconds: float = ANSWERED_WITHIN) -> Iterator[Answered]:
-    """The bot's answer to a command, and the connection. Raises NotRunning and NoAnswer."""
+def asked(
+    path: Path, command: str, *, seconds: float = ANSWERED_WITHIN, **details: int
+) -> Iterator[Answered]:
+    """The bot's answer to a command with these `details`, and the connection. Raises NotRunning
+    and NoAnswer.
+    """
     try:
         connection = new_socket()
     except OSError as error:
@@ -57,13 +61,16 @@ def asked(path: Path, command: str, *, seconds: float = ANSWERED_WITHIN) -> Iter
             raise NotRunning from None
         except OSError as error:
             raise NoAnswer(f"{path}: {error.strerror or error}") from None
-        yield Answered(_exchange(connection, command, seconds), connection)
+        question: dict[str, str | int] = {"command": command, **details}
+        yield Answered(_exchange(connection, question, seconds), connection)
 
 
-def _exchange(connection: socket.socket, command: str, seconds: float) -> dict[str, Any]:
+def _exchange(
+    connection: socket.socket, question: Mapping[str, str | int], seconds: float
+) -> dict[str, Any]:
     data = b""
     try:
-        connection.sendall(json.dumps({"command": command}).encode() + b"\n")
+        connection.sendall(json.dumps(question).encode() + b"\n")
         while not data.endswith(b"\n") and (chunk := connection.recv(CHUNK)):
             data += chunk
         answer = json.loads(data)

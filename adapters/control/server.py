@@ -21,7 +21,8 @@ LONGEST_LINE = 4096  # bytes of a question
 ASKED_WITHIN = 5.0  # seconds from the connection to the question
 
 Answer: TypeAlias = Mapping[str, Any]
-Command: TypeAlias = Callable[[], Awaitable[Answer]]
+Command: TypeAlias = Callable[..., Awaitable[Answer]]
+"""Gets the details of a question by their names."""
 
 
 class ControlServer:
@@ -66,8 +67,8 @@ class ControlServer:
             )
         except OSError as error:
             text = (
-                "the commands reload, stop and status do not reach this bot: %s cannot be listened "
-                "at (%s)"
+                "the commands reload, stop, status and forget do not reach this bot: %s cannot be "
+                "listened at (%s)"
             )
             logger.warning(text, self._path, error.strerror or error)
         else:
@@ -101,12 +102,13 @@ class ControlServer:
 
     async def _answer(self, line: bytes) -> Answer:
         try:
-            name = json.loads(line)["command"]
+            details = {**json.loads(line)}
+            name = details.pop("command")
             command = self._commands[name]
         except (ValueError, TypeError, KeyError, RecursionError):
             return {"error": f"there is no such command; there are: {', '.join(self._commands)}"}
         try:
-            return await command()
+            return await command(**details)
         except Exception as error:
             logger.exception("%s could not be done", name)
             return {"error": f"{name} could not be done ({type(error).__name__}); the log says why"}

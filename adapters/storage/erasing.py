@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from functools import partial
+from typing import TypeVar
 
 from sqlalchemy import Connection
 
@@ -18,6 +19,8 @@ from adapters.storage.database import Database
 from adapters.storage.erasure import empty_log, erase_group, erase_user
 from adapters.storage.failures import Unusable, words
 from bot.domain.errors import BotError
+
+T = TypeVar("T")
 
 
 class NotErased(BotError):
@@ -54,13 +57,19 @@ class SqlErasing:
         if not await self._commit():
             raise NotErased("the journal cannot be written now")
 
-        def work() -> int:
-            gone = self._batches.run(erase)
-            if self._database.is_sqlite:
-                with self._database.connect() as connection:
-                    empty_log(connection)
-            return sum(gone.values())
+        return await self._do(lambda: sum(self._batches.run(erase).values()))
 
+    async def sweep(self) -> None:
+        """Empty SQLite's log. Raises NotErased where somebody reads all the time."""
+
+        def work() -> None:
+            with self._database.connect() as connection:
+                empty_log(connection)
+
+        if self._database.is_sqlite:
+            await self._do(work)
+
+    async def _do(self, work: Callable[[], T]) -> T:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._writing, work)
         except Unusable as error:

@@ -1,5 +1,5 @@
 """The commands that a running bot takes over its control socket: to reload, to stop, to say how it
-is.
+is, to forget somebody.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from adapters.storage.url import file_of, place_of, read_url
 from adapters.web.readiness import Readiness
+from bot.domain.errors import BotError
 from bot.domain.ports import Clock
 from config.settings import Settings
 
@@ -50,13 +51,14 @@ class Desk:
     stop: Callable[[], None]
 
     @property
-    def commands(self) -> Mapping[str, Callable[[], Awaitable[Mapping[str, Any]]]]:
+    def commands(self) -> Mapping[str, Callable[..., Awaitable[Mapping[str, Any]]]]:
         """Each by its name."""
         return {
             "reload": self.reload,
             "stop": self.end,
             "status": self.status,
             "console": self.console,
+            "forget": self.forget,
         }
 
     async def reload(self) -> Mapping[str, Any]:
@@ -69,6 +71,20 @@ class Desk:
         """Begin to end."""
         self.stop()
         return {"pid": os.getpid()}
+
+    async def forget(self, *, user: int = 0, group: int = 0) -> Mapping[str, Any]:
+        """Erase a person or a group, as `/forget` in the chat does; in a cluster all others hear
+        of it.
+        """
+        bot = next(iter(self.bots()), None)
+        if bot is None:
+            return {"error": "this worker stands by: ask one that has accounts (its status)"}
+        forgetting = bot.rooms.forgetting
+        try:
+            rows = await (forgetting.person(user) if user else forgetting.group(group))
+        except BotError as error:
+            return {"error": f"it cannot be erased now: {error}"}
+        return {"rows": rows}
 
     async def console(self) -> Mapping[str, Any]:
         """An address that lets into the console once, within five minutes."""

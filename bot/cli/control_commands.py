@@ -1,4 +1,6 @@
-"""The commands that reach the running bot over its control socket: reload, stop, status."""
+"""The commands that reach the running bot over its control socket: reload, stop, status; and
+forgetting, where one runs.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from adapters.control.client import Answered
 
 ENDED_WITHIN = GRACE + 20.0  # seconds; a journal that hangs is waited for, too
+
+FORGOTTEN_WITHIN = 120.0  # seconds; a large journal is looked through
 
 DOCKER = Path("/.dockerenv")
 
@@ -88,19 +92,14 @@ def console(*, totp: NewTotp = False) -> None:
 @contextmanager
 def answer_to(command: str) -> Iterator[Answered]:
     """Ask the bot of this folder; where none answers, say so and end the process."""
-    from bot.cli.control import socket_of
-
     store_url = locate()
     try:
-        path = socket_of(store_url)
-    except ConfigError as error:
-        end_with(error)
-    try:
-        with asked(path, command) as answered:
+        with asked(_socket_of(store_url), command) as answered:
             if "error" in answered.answer:
                 fail(f"The bot says: {answered.answer['error']}")
             yield answered
     except NotRunning:
+        path = _socket_of(store_url)
         fail(f"No bot runs here{_holder(store_url)} (nobody listens at {path}).")
     except NoAnswer as error:
         fail(f"The bot does not answer{_holder(store_url)}: {error}.")
@@ -115,34 +114,40 @@ def warning_of_docker(mark: Path) -> str:
     return "\nDocker starts it again. A stop that lasts: docker compose stop bot"
 
 
-def reload_running(store_url: str) -> str:
-    """Let the bot read its journal once more, where one runs; what came of it, in a line."""
-    from bot.cli.control import socket_of
-
-    recipe = "`.venv/bin/frostagent reload` (docker compose exec bot python -m bot reload)"
+def forget_running(store_url: str, **whom: int) -> tuple[int | None, str]:
+    """Let the bot that runs here forget a `user` or a `group`: how many rows went, None where it
+    did nothing; and what of it a bot may still have in memory, in a line. Ends the process where a
+    bot says that it cannot.
+    """
+    remains = "{who}. It has some of it in memory until a restart: give this command {how}."
     try:
-        with asked(socket_of(store_url), "reload") as answered:
-            if answered.answer.get("ok"):
-                return "The running bot has let go of what it remembered of it."
-            return (
-                "The running bot could not let go of all it remembered: see its log, and try "
-                f"{recipe}."
-            )
+        seconds, path = FORGOTTEN_WITHIN, _socket_of(store_url)
+        with asked(path, "forget", seconds=seconds, **whom) as answered:
+            if "error" in answered.answer:
+                fail(f"The bot says: {answered.answer['error']}")
+            return answered.answer["rows"], ""
     except NotRunning:
         holder = _holder(store_url)
-        return (
-            f"A running bot{holder} remembers some of it until {recipe} or a restart."
-            if holder
-            else ""
-        )
+        who = f"No bot answers here{holder}"
+        return None, remains.format(who=who, how="where it runs") if holder else ""
     except NoAnswer as error:
-        return f"A running bot remembers some of it until {recipe} or a restart ({error})."
+        return None, remains.format(who=f"The bot does not answer: {error}", how="once more")
 
 
 def fail(text: str) -> NoReturn:
     """Say why it cannot be, and end."""
     tell(text)
     raise SystemExit(1)
+
+
+def _socket_of(store_url: str) -> Path:
+    """Where the bot of this folder listens; a bad STORE_URL ends the process."""
+    from bot.cli.control import socket_of
+
+    try:
+        return socket_of(store_url)
+    except ConfigError as error:
+        end_with(error)
 
 
 def _holder(store_url: str) -> str:

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -53,30 +54,31 @@ def forget(
     user: Annotated[int, Option(help="A person: what they said, wherever it was.", min=0)] = 0,
     group: Annotated[int, Option(help="A group: all that was said there.", min=0)] = 0,
 ) -> None:
-    """Erase a person or a group from the journal, in every table; the bytes leave the file."""
+    """Erase a person or a group, in every table; the bytes leave the file. The bot that runs here
+    does it, as /forget in the chat.
+    """
     from adapters.storage.erasure import forget_group, forget_user
+    from bot.cli.control_commands import forget_running
 
     if bool(user) == bool(group):
         raise typer.BadParameter("name either --user or --group")
     settings = configure(service=False)
-    with journal(settings) as database:
-        gone = forget_user(database, user) if user else forget_group(database, group)
-    tell(
-        "Forgotten: "
-        + (
-            ", ".join(f"{rows} {table}" for table, rows in gone.items() if rows)
-            or "nothing was there"
-        )
-    )
-    for copy in database.copies():
+    store_url = settings.store_url.get_secret_value()
+    rows, remains = forget_running(store_url, **({"user": user} if user else {"group": group}))
+    if rows is None:
+        with journal(settings) as database:
+            gone = forget_user(database, user) if user else forget_group(database, group)
+        told = ", ".join(f"{rows} {table}" for table, rows in gone.items() if rows)
+    else:
+        told = f"{rows} rows, by the bot that runs here" if rows else ""
+    tell(f"Forgotten: {told or 'nothing was there'}")
+    for copy in copies_of(store_url):
         tell(
             f"warning: {copy} was put aside earlier and still has it; delete the file if you do "
             "not need it"
         )
-    from bot.cli.control_commands import reload_running
-
-    if told := reload_running(settings.store_url.get_secret_value()):
-        tell(told)
+    if remains:
+        tell(remains)
 
 
 @runs.callback(invoke_without_command=True)
@@ -108,6 +110,15 @@ def runs_show(run: str, *, as_json: AsJson = False) -> None:
         tell(f"There is no run {run}.")
         raise SystemExit(1)
     print(to_json(lines) if as_json else chain_to_text(lines))
+
+
+def copies_of(store_url: str) -> list[Path]:
+    """Journals that were put aside beside this one."""
+    from adapters.storage.database import Database
+
+    database = Database(store_url, migrate=lambda _: None)
+    database.close()
+    return database.copies()
 
 
 @contextlib.contextmanager

@@ -172,6 +172,10 @@ class Eraser(Protocol):
         """Erase a group; how many rows went. Raises BotError where it cannot be done now."""
         ...
 
+    async def sweep(self) -> None:
+        """Leave no byte of what was erased. Raises BotError where it cannot be done now."""
+        ...
+
 
 class Choices(Protocol):
     """What was chosen by command, over restarts."""

@@ -1,11 +1,14 @@
-"""Erases all that is kept of a person or a group, in the journal and in memory."""
+"""Erases all that is kept of a person or a group, in the journal and in memory.
+
+The journal first: where that fails, nothing was let go of. What was begun before memory had let go
+had the words still, and what it put is behind that erasure: so all is done once more.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Protocol
+from typing import Final, Protocol
 
 from bot.domain.books import Eraser
 from bot.domain.events import Conversation
@@ -13,12 +16,16 @@ from bot.domain.notes import ALONE, Forgotten, Neighbours
 from bot.domain.petitions import Waiting
 from bot.memory.history import History
 
+TIMES: Final = 2
+
 
 class Questions(Protocol):
     """Those that wait for an answer."""
 
-    def forget(self, *, user: int = 0, group: int = 0, said: float) -> None:
-        """Those that this person, or anybody in this group, had asked by then wait no more."""
+    async def forget(self, *, user: int = 0, group: int = 0, said: float) -> None:
+        """Those that this person, or anybody in this group, had asked by then wait no more, nor do
+        those whose turns have left the journal.
+        """
         ...
 
 
@@ -50,42 +57,38 @@ class Forgetting:
 
     async def person(self, user: int, *, said: float = math.inf) -> int:
         """Of a person, everywhere; how many records there were. Raises BotError."""
-        note = Forgotten(user=user, said=_finite(said))
-        self._neighbours.tell(note)
-        self._asked.forget(user=user, said=said)
-        let_go = partial(self._waiting.forget, user=user)
-        await self._let_go(let_go)  # else what is just being made of it would come behind its end
-        rows = await self._eraser.forget_user(user)
-        await self._let_go(let_go)
-        self._neighbours.tell(note)
-        return rows
+        return await self._forget(Forgotten(user=user, said=_finite(said)))
 
     async def group(self, group: int, *, said: float = math.inf) -> int:
         """Of a group; how many records there were. Raises BotError."""
-        note = Forgotten(group=group, said=_finite(said))
-        self._neighbours.tell(note)
-        self._asked.forget(group=group, said=said)
-        let_go = partial(self._waiting.forget, group=group)
-        await self._let_go(let_go)
-        rows = await self._eraser.forget_group(group)
-        await self._let_go(let_go)
-        self._neighbours.tell(note)
-        return rows
+        return await self._forget(Forgotten(group=group, said=_finite(said)))
 
     async def elsewhere(self, note: Forgotten) -> None:
         """Another bot of the cluster has erased somebody, or a group: let go of it, too."""
         said = math.inf if note.said is None else note.said
-        self._asked.forget(user=note.user, group=note.group, said=said)
-        await self._let_go(partial(self._waiting.forget, user=note.user, group=note.group))
+        await self._asked.forget(user=note.user, group=note.group, said=said)
+        self._waiting.forget(user=note.user, group=note.group)
+        for let_it_go in self._then:
+            let_it_go()
+        await self._history.reread()
 
     async def chat(self, where: Conversation) -> int:
         """Of a group, or of whom a private chat is with. Raises BotError."""
         return await (self.group if where.is_group else self.person)(where.session_id)
 
-    async def _let_go(self, first: Callable[[], None]) -> None:
-        for let_it_go in (first, *self._then):
-            let_it_go()
-        await self._history.reread()
+    async def _forget(self, note: Forgotten) -> int:
+        rows = 0
+        for _ in range(TIMES):
+            rows += await self._erase(note)  # else nothing is let go of
+            self._neighbours.tell(note)
+            await self.elsewhere(note)
+        await self._eraser.sweep()
+        return rows
+
+    async def _erase(self, note: Forgotten) -> int:
+        if note.user:
+            return await self._eraser.forget_user(note.user)
+        return await self._eraser.forget_group(note.group)
 
 
 def _finite(said: float) -> float | None:

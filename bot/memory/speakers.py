@@ -91,12 +91,6 @@ class Speakers:
         known = self._books[conversation].numbers.get(user_id)
         return known or self._enter(conversation, user_id, "")
 
-    def known(self, conversation: Conversation, user_id: int) -> int | None:
-        """The person's number there, 0 where there is none; None where nobody knows now."""
-        if conversation not in self:
-            return None
-        return self._books[conversation].numbers.get(user_id, 0)
-
     def user_id(self, conversation: Conversation, number: int, name: str = "") -> int | None:
         """Who has this number there; None where nobody has, or where the `name` that somebody put
         before it is another's alone.

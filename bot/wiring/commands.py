@@ -101,7 +101,7 @@ def forgetting_of(
         live=on.live,
         put_off=asking.put_off,
         suspensions=answering.suspensions,
-        speakers=keeping.history.speakers,
+        store=on.store,
         postbox=on.postbox,
         put_back=asking.questions.put_back,
     )

@@ -14,7 +14,7 @@ from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
 from tests.e2e.cluster import Cluster
-from tests.e2e.test_signals import ONE, PATIENCE, TOKEN, Bot, quoted
+from tests.e2e.test_signals import ONE, PATIENCE, TOKEN, Bot, forget, quoted
 from tests.fakes import until
 
 ACCOUNTS = (10004, 10002, 10005, 10001)
@@ -148,7 +148,8 @@ async def test_what_one_worker_takes_counts_for_the_limits_of_the_others(town: T
     assert len(cluster.model.asked) == 1
 
 
-async def test_who_is_forgotten_at_one_worker_is_forgotten_by_the_others(town: Town) -> None:
+@pytest.mark.parametrize("by_command", [False, True])
+async def test_who_is_forgotten_at_one_worker_is_forgotten_by_the_others(town: Town, by_command: bool) -> None:
     cluster = town.cluster
     cluster.gate.opened.set()
     first, *others = ACCOUNTS
@@ -157,7 +158,13 @@ async def test_who_is_forgotten_at_one_worker_is_forgotten_by_the_others(town: T
         await has(another, 2)
         await town.ask("before")
         await town.answered(1)
-        await town.servers[first].say("@bot /forget me")
+        if by_command:
+            (folder, *_) = cluster.folder.glob("*/data/frostagent-control")
+            told = await forget(folder.parents[1], 20001, STORE_URL=cluster.store_url, BROKER_URL=cluster.rabbit.url)
+            assert "rows, by the bot that runs here\n" in told
+            await town.servers[first].say("@bot plain#between")
+        else:
+            await town.servers[first].say("@bot /forget me")
         await town.servers[first].wait_delivered(2, timeout=PATIENCE)
         await town.ask("after", *others)
         await town.answered(2)

@@ -24,6 +24,7 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
 from bot.app import LAST_ANSWERS
 from bot.cli.process import GRACE
+from tests.fakes import until
 from tests.torture.model import Asked, ScriptedModel
 
 ROOT = Path(__file__).parents[2]
@@ -323,7 +324,23 @@ async def test_sighup_takes_a_changed_persona_for_the_next_run_and_keeps_it_when
     ]
 
 
-async def test_after_forget_a_running_bot_knows_no_more_of_a_person(house: House) -> None:
+async def forget(folder: Path, user: int, **environment: str) -> str:
+    """The command of an operator, in the folder of a bot; what it tells."""
+    erasing = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "bot", "forget", "--user", str(user)),
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", **environment},
+        stderr=PIPE,
+    )
+    async with asyncio.timeout(PATIENCE):
+        _, told = await erasing.communicate()
+    assert erasing.returncode == 0, told
+    return told.decode()
+
+
+async def test_after_forget_a_running_bot_knows_no_more_of_a_person_and_answers_nothing_he_still_asked(
+    house: House,
+) -> None:
     simulator, model = house.simulator, house.model
     house.gate.opened.set()
     async with house.life() as bot:
@@ -333,22 +350,18 @@ async def test_after_forget_a_running_bot_knows_no_more_of_a_person(house: House
         await simulator.say("@bot plain#q2")
         await simulator.wait_delivered(2, timeout=PATIENCE)
         assert "Momo" in str(model.asked[-1].messages)
-        erasing = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "bot", "forget", "--user", "20002"),
-            cwd=house.folder,
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"},
-            stderr=PIPE,
-        )
-        async with asyncio.timeout(PATIENCE):
-            _, told = await erasing.communicate()
-        assert erasing.returncode == 0, told
-        assert b"The running bot has let go of what it remembered of it." in told
-        await bot.until("the journal is read again as it is needed")
+        house.gate.opened.clear()
         await simulator.say("@bot plain#q3")
-        await simulator.wait_delivered(3, timeout=PATIENCE)
+        await until(lambda: len(model.asked) == 3, seconds=PATIENCE)
+        await simulator.say("@bot plain#waits", user_id=20002)
+        await bot.until_figure("frostagent_queued", 1)
+        assert "rows, by the bot that runs here\n" in await forget(house.folder, 20002)
+        house.gate.opened.set()
+        await simulator.say("@bot plain#q4")
+        await simulator.wait_delivered(4, timeout=PATIENCE)
         bot.send(signal.SIGTERM)
         assert await bot.end() == 0
-    assert [asked.token for asked in model.asked] == ["q1", "q2", "q3"]
+    assert [asked.token for asked in model.asked] == ["q1", "q2", "q3", "q4"]
     last = str(model.asked[-1].messages)
     assert "Momo" not in last
     assert "20002" not in last

@@ -2,7 +2,8 @@
 
 Its turn would be opened after all was erased, and keep the words again. A turn that is begun goes
 on: the journal takes nothing more of it. One that waits for an owner's word and has read what they
-said would show it to the model again: it ends, and who asked is told to ask again.
+said is erased with it, and would show it to the model again: it ends, and who asked is told to ask
+again.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from bot.conversation.tasks import Task, Work
 from bot.conversation.turns.live import LiveTurns
 from bot.conversation.turns.suspensions import Suspensions
 from bot.domain.events import Conversation, MessageReceived
-from bot.memory.speakers import Speakers
+from bot.domain.ports import Store
 from bot.policy.apologies import LOST, in_language, is_quoted
 from bot.speaking.postbox import Postbox
 
@@ -31,19 +32,19 @@ class Forgotten:
         live: LiveTurns,
         put_off: PutOff,
         suspensions: Suspensions,
-        speakers: Speakers,
+        store: Store,
         postbox: Postbox,
         put_back: Callable[[Task], None],
     ) -> None:
         self._put_back = put_back
-        self._speakers = speakers
+        self._store = store
         self._postbox = postbox
         self._lanes = lanes
         self._live = live
         self._put_off = put_off
         self._suspensions = suspensions
 
-    def forget(self, *, user: int = 0, group: int = 0, said: float = math.inf) -> None:
+    async def forget(self, *, user: int = 0, group: int = 0, said: float = math.inf) -> None:
         """Fits `Questions`."""
 
         def is_theirs(message: MessageReceived) -> bool:
@@ -54,16 +55,22 @@ class Forgotten:
             return is_there or 0 != message.sender.user_id == user
 
         self._suspensions.give_up(is_theirs)
-        if user:
-            self._give_up_readers(user)
         self._put_off.forget(is_theirs)
         for where in self._lanes.places:
             self._drop(where, is_theirs)
+        await self._give_up_readers()
 
-    def _give_up_readers(self, user: int) -> None:
-        for question in self._suspensions.give_up_readers(
-            lambda where: self._speakers.known(where, user)
-        ):
+    async def _give_up_readers(self) -> None:
+        waiting = list(self._suspensions.waiting())
+        if not waiting or not await self._store.commit():
+            return
+        lost = [one for one in waiting if await self._store.spoken(one) is None]
+        if not await self._store.commit():  # it may be that none could be read
+            return
+        for turn_id in lost:
+            if (question := self._suspensions.question(turn_id)) is None:
+                continue  # somebody's word came meanwhile
+            self._suspensions.give_up(question.__eq__)
             quote = question.message_id if is_quoted(question) else ""
             self._postbox.post(question.conversation, in_language(LOST, question), quote=quote)
 

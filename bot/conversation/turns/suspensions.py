@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -118,20 +117,6 @@ class Suspensions:
                 self.supersede(waiting.question.conversation, turn_id)
                 self._approvals.close(turn_id)
 
-    def give_up_readers(
-        self, number: Callable[[Conversation], int | None]
-    ) -> list[MessageReceived]:
-        """Give up those that have read words of a person who has this `number` there, None where
-        nobody knows; their questions, so that who asked can be told.
-        """
-        readers = [
-            waiting.question
-            for waiting in self._waiting.values()
-            if _tells_of(waiting, number(waiting.question.conversation))
-        ]
-        self.give_up(readers.__contains__)
-        return readers
-
     def supersede(self, where: Conversation, turn_id: str) -> None:
         """Close a suspended turn that does not go on; it leaves nothing behind."""
         self._ledger.give_up(where, turn_id, RunResumed(turn_id))
@@ -139,14 +124,6 @@ class Suspensions:
     def _put_down(self, turn_id: str, run: SuspendedRun) -> None:
         state = codec.write(run)
         self._store.put(RunSuspended(turn_id=turn_id, state=state, expires=run.expires))
-
-
-def _tells_of(turn: WaitingTurn, number: int | None) -> bool:
-    """Whether `#2` is in what its model has read or said."""
-    if not number:
-        return number is None
-    told = f"{turn.user.text}\n{codec.write(turn.run)}"
-    return re.search(rf"#{number}(?!\d)", told) is not None
 
 
 def _without(turn: WaitingTurn, message_id: str) -> WaitingTurn:

@@ -13,27 +13,41 @@ import pytest
 from adapters.control.client import NoAnswer, NotRunning, asked
 
 
+class Talk:
+    """What was `said` to somebody; he stays until he is told to `leave`."""
+
+    def __init__(self) -> None:
+        self.said = b""
+        self.leave = threading.Event()
+
+
 @contextmanager
-def saying(path: Path, words: bytes, *, stay: bool = False) -> Iterator[threading.Event]:
-    """Somebody who says these words to whoever comes, and leaves, or stays until the event is set."""
-    leave = threading.Event()
+def saying(path: Path, words: bytes, *, stay: bool = False) -> Iterator[Talk]:
+    """Somebody who says these words to whoever comes, and leaves, or stays."""
+    talk = Talk()
 
     def serve() -> None:
         connection, _ = listening.accept()
         with connection:
-            connection.recv(1000)
+            talk.said = connection.recv(1000)
             connection.sendall(words)
             if stay:
-                leave.wait(10)
+                talk.leave.wait(10)
 
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
         listening.listen()
         thread = threading.Thread(target=serve)
         thread.start()
-        yield leave
-        leave.set()
+        yield talk
+        talk.leave.set()
         thread.join(10)
+
+
+def test_a_command_goes_with_its_details(tmp_path: Path) -> None:
+    with saying(tmp_path / "control", b"{}") as talk, asked(tmp_path / "control", "forget", user=5):
+        pass
+    assert talk.said == b'{"command": "forget", "user": 5}\n'
 
 
 def test_where_nobody_listens_no_bot_runs(tmp_path: Path) -> None:
@@ -69,8 +83,8 @@ def test_a_bot_that_hangs_is_not_waited_for_for_ever(tmp_path: Path) -> None:
 
 def test_the_end_of_a_bot_is_heard(tmp_path: Path) -> None:
     path = tmp_path / "control"
-    with saying(path, b'{"pid": 1}\n', stay=True) as leave, asked(path, "stop") as question:
+    with saying(path, b'{"pid": 1}\n', stay=True) as talk, asked(path, "stop") as question:
         assert question.answer == {"pid": 1}
         assert not question.wait_for_end(0.05)
-        leave.set()
+        talk.leave.set()
         assert question.wait_for_end(10)

@@ -23,6 +23,10 @@ async def fine() -> Mapping[str, Any]:
     return {"how": "好"}
 
 
+async def told(*, user: int = 0) -> Mapping[str, Any]:
+    return {"user": user}
+
+
 async def broken() -> Mapping[str, Any]:
     raise RuntimeError("secret words")
 
@@ -31,7 +35,7 @@ async def broken() -> Mapping[str, Any]:
 async def listening(path: Path) -> AsyncIterator[None]:
     control = ControlServer(path)
     async with control.open():
-        await control.listen({"fine": fine, "broken": broken})
+        await control.listen({"fine": fine, "broken": broken, "told": told})
         yield
 
 
@@ -70,7 +74,7 @@ async def test_what_is_no_command_or_breaks_is_an_error_in_words(
 ) -> None:
     path = tmp_path / "control"
     async with listening(path):
-        assert "there are: fine, broken" in (await asyncio.to_thread(answer, path, "shutdown"))["error"]
+        assert "there are: fine, broken, told" in (await asyncio.to_thread(answer, path, "shutdown"))["error"]
         told = (await asyncio.to_thread(answer, path, "broken"))["error"]
         assert "secret" not in told
         assert "the log says why" in told
@@ -79,6 +83,15 @@ async def test_what_is_no_command_or_breaks_is_an_error_in_words(
         assert await raw(path, b"x" * 10_000) == b""  # longer than any question
         assert await asyncio.to_thread(answer, path, "fine") == {"how": "好"}
     assert "secret words" in caplog.text
+
+
+async def test_a_command_gets_the_details_of_the_question(tmp_path: Path) -> None:
+    path = tmp_path / "control"
+    async with listening(path):
+        assert json.loads(await raw(path, b'{"command": "told", "user": 5}\n')) == {"user": 5}
+        assert json.loads(await raw(path, b'{"command": "told"}\n')) == {"user": 0}
+        for other in (b'{"command": "told", "who": 5}\n', b'{"command": "fine", "user": 5}\n'):
+            assert "could not be done" in json.loads(await raw(path, other))["error"]
 
 
 async def test_who_says_nothing_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +148,7 @@ async def test_where_it_cannot_listen_it_says_so_and_goes_on(
     (tmp_path / "file").write_text("kept")
     async with listening(places[what]):
         pass
-    assert caplog.text.count("reload, stop and status do not reach this bot") == 1
+    assert caplog.text.count("reload, stop, status and forget do not reach this bot") == 1
     assert (tmp_path / "file").read_text() == "kept"
 
 

@@ -22,6 +22,7 @@ async def test_a_running_bot_forgets_a_person_and_no_byte_is_left(url: str) -> N
         await store.commit()
         assert await asyncio.to_thread(contains, place.database, SECRET)
         assert await store.erasing.forget_user(12345) > 0
+        await store.erasing.sweep()
         assert not await asyncio.to_thread(contains, place.database, SECRET)
         assert await asyncio.to_thread(contains, place.database, "harmless")
         assert await store.erasing.forget_user(12345) == 0
@@ -31,6 +32,7 @@ async def test_a_running_bot_forgets_a_group(url: str) -> None:
     async with opened(url) as place:
         place.store.put(MessageObserved(said(SECRET), overheard=True))
         assert await place.store.erasing.forget_group(GROUP.session_id) > 0
+        await place.store.erasing.sweep()
         assert not await asyncio.to_thread(contains, place.database, SECRET)
 
 

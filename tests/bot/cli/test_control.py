@@ -13,10 +13,16 @@ from adapters.simulator.world import demo_world
 from adapters.web.readiness import STOPPING
 from bot.app import open_service
 from bot.cli.control import Desk, socket_of, status_to_text
+from bot.domain.events import Conversation
+from bot.domain.journal import MessageObserved
 from bot.runtime.clock import SystemClock
 from bot.wiring.web import STANDING_BY, attendance_of
 from config.settings import Settings
 from tests.bot.test_app import TOKEN, settings
+from tests.fakes import BOT, GROUP, PRIVATE, said
+
+MING, HONG = 777, 888
+ELSEWHERE = Conversation(BOT, "group", 4343)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +74,7 @@ async def test_a_status_fits_on_a_screen_and_says_what_is_wrong(
             assert not status["journal"]["in_trouble"]
             assert status["readiness"]["ready"]
             assert (await desk.reload())["ok"]
-            assert set(desk.commands) == {"reload", "stop", "status", "console"}
+            assert set(desk.commands) == {"reload", "stop", "status", "console", "forget"}
             assert "CONSOLE_PORT" in (await desk.commands["console"]())["error"]
             await desk.end()
             assert stopped == [True]
@@ -81,6 +87,32 @@ async def test_a_status_fits_on_a_screen_and_says_what_is_wrong(
             for words in ("stopping", "CANNOT BE WRITTEN, 7 entries", "1 OFFLINE", "1 d 1 h"):
                 assert words in told
             assert len(told.splitlines()) <= 24
+
+
+async def test_a_person_or_a_group_is_forgotten_by_the_bot_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with OfflineModel() as model:
+        given = settings(model.base_url)
+        async with open_service(given) as service:
+            desk = Desk(
+                bots=lambda: (service,),
+                ready=attendance_of(lambda: [service.shown]),
+                settings=given,
+                clock=SystemClock(),
+                version="1.2.3",
+                since=time.time(),
+                stop=lambda: None,
+            )
+            for user, where in ((MING, GROUP), (MING, PRIVATE), (HONG, GROUP), (HONG, ELSEWHERE)):
+                service.journal.put(MessageObserved(said("hi", user=user, where=where), overheard=True))
+            for rows in (2, 0):
+                assert await desk.forget(user=MING) == {"rows": rows}
+            assert await desk.forget(group=GROUP.session_id) == {"rows": 2}  # and the bare id of his
+            service.journal._writer.fail("the disk is full")
+            refused = await desk.forget(user=HONG)
+            assert refused == {"error": "it cannot be erased now: the journal cannot be written now"}
 
 
 async def test_a_worker_that_stands_by_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,4 +137,5 @@ async def test_a_worker_that_stands_by_says_so(tmp_path: Path, monkeypatch: pyte
     assert "PostgreSQL, frost at db: other workers write it" in told
     assert status["readiness"]["reason"] == STANDING_BY
     assert await desk.reload() == {"ok": True, "told": []}
+    assert "stands by" in (await desk.forget(user=5))["error"]
     assert await desk.console() == {"error": "the console is at the worker that has partition 0"}

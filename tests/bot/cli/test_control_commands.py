@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from bot.cli.control_commands import console, warning_of_docker
+from bot.cli.control_commands import console, forget_running, warning_of_docker
 from config.tokens import console_totp
+from tests.adapters.control.test_client import saying
 from tests.bot.cli.commands import run, serving
 
 
@@ -97,17 +98,34 @@ def test_who_finds_another_process_with_the_journal_leaves_at_once(tmp_path: Pat
             assert other.is_alive()
 
 
-def test_forgetting_beside_a_running_bot_lets_it_forget_too(tmp_path: Path) -> None:
+def test_a_running_bot_is_who_forgets_and_one_that_cannot_be_asked_is_told_of(tmp_path: Path) -> None:
     with serving(tmp_path) as (process, _):
-        told = run(tmp_path, "forget", "--user", "5")
-        assert told.stderr.endswith("The running bot has let go of what it remembered of it.\n")
+        assert run(tmp_path, "forget", "--user", "5").stderr == "Forgotten: nothing was there\n"
         (tmp_path / "data/frostagent.db-control").unlink()
         told = run(tmp_path, "forget", "--user", "5")
-        assert f"(pid {process.pid})" in told.stderr
-        assert "`.venv/bin/frostagent reload` (docker compose exec bot python -m bot reload)" in told.stderr
+        assert told.stderr.startswith("Forgotten: nothing was there\nNo bot answers here, but a process")
+        assert f"(pid {process.pid}) has the journal" in told.stderr
+        assert told.stderr.endswith("give this command where it runs.\n")
         process.send_signal(signal.SIGTERM)
         process.wait(timeout=10)
     assert run(tmp_path, "forget", "--user", "5").stderr == "Forgotten: nothing was there\n"
+
+
+def test_a_bot_that_says_nothing_is_no_bar_to_forgetting_and_one_that_cannot_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url, path = f"sqlite:///{tmp_path}/x.db", tmp_path / "x.db-control"
+    assert forget_running(url, user=5) == (None, "")
+    for said, whom in ((b'{"rows": 7}', {"group": 4}), (b"", {"user": 5})):
+        with saying(path, said) as heard:
+            rows, remains = forget_running(url, **whom)
+        assert json.loads(heard.said) == {"command": "forget", **whom}
+        assert rows == (7 if said else None)
+        assert remains.startswith("The bot does not answer: it ended") is not bool(said)
+        path.unlink()
+    with saying(path, b'{"error": "it cannot be erased now: the disk is full"}'), pytest.raises(SystemExit, match="1"):
+        forget_running(url, user=5)
+    assert capsys.readouterr().err == "The bot says: it cannot be erased now: the disk is full\n"
 
 
 def test_something_else_at_its_place_is_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,12 +16,13 @@ from tests.fakes import GROUP, PRIVATE, RecordingStore, said
 
 
 class Shredder:
-    """Fits `Eraser`; what it was asked to erase, each of which it told to `begin`."""
+    """Fits `Eraser`; what it erased, each of which it told to `begin`; it can `last` for so many."""
 
-    def __init__(self, begin: Callable[[], None]) -> None:
+    def __init__(self, begin: Callable[[], None] = lambda: None) -> None:
         self.begin = begin
         self.gone: list[tuple[str, int]] = []
-        self.away = False
+        self.last = math.inf
+        self.swept = 0
 
     async def forget_user(self, user: int) -> int:
         return self._shred("user", user)
@@ -31,52 +32,62 @@ class Shredder:
 
     def _shred(self, kind: str, number: int) -> int:
         self.begin()
-        if self.away:
+        if len(self.gone) >= self.last:
             raise BotError("the disk is full")
         self.gone.append((kind, number))
-        return 12
+        return 12 if self.gone.count((kind, number)) == 1 else 0
+
+    async def sweep(self) -> None:
+        self.swept += 1
 
 
-class Nobody:
-    """Fits `Waiting` and `Questions`; of whom nobody waits any more."""
+class Asked:
+    """Fits `Questions`; of whom nobody waits any more."""
 
     def __init__(self) -> None:
         self.gone: list[tuple[int, int]] = []
         self.said: list[float] = []
 
-    def forget(self, *, user: int = 0, group: int = 0, said: float = math.inf) -> None:
+    async def forget(self, *, user: int = 0, group: int = 0, said: float = math.inf) -> None:
         self.gone.append((user, group))
         self.said.append(said)
 
 
+class Nobody:
+    """Fits `Waiting`; of whom nobody waits any more."""
+
+    def __init__(self) -> None:
+        self.gone: list[tuple[int, int]] = []
+
+    def forget(self, *, user: int = 0, group: int = 0) -> None:
+        self.gone.append((user, group))
+
+
 class Room:
     def __init__(self) -> None:
-        self.eraser, store = Shredder(self._note), RecordingStore()
+        self.eraser, store = Shredder(), RecordingStore()
         speakers = Speakers(store=store)
         speakers.learn(GROUP, ())
         speakers.meet(GROUP, MING, "小明")
         speakers.meet(GROUP, HONG, "小红")
         self.history = History(store=store)
         self.history.know(said("我的秘密", message_id="5"))
-        self.let_go = self.let_go_before = 0
-        self.asked = Nobody()
+        self.let_go = 0
+        self.asked = Asked()
         forgetting = Forgetting(self.eraser, self.history, asked=self.asked, waiting=Nobody(), then=(self._let_go,))
         self.command: Command = forget_command(forgetting, speakers)
 
     def _let_go(self) -> None:
         self.let_go += 1
 
-    def _note(self) -> None:
-        self.let_go_before = self.let_go
-
 
 async def test_everybody_may_have_himself_forgotten_and_memory_lets_go_of_it() -> None:
     room = Room()
     assert await lines(room.command, "我") == [DONE[0].format(rows=12)]
-    assert room.eraser.gone == [("user", MING)]
+    assert room.eraser.gone == [("user", MING)] * 2
     assert room.history.known(GROUP, "5") is None
-    assert (room.asked.gone, room.asked.said) == ([(MING, 0)], [SAID])  # what is asked after that is answered
-    assert (room.let_go_before, room.let_go) == (1, 2)  # what was just being made of it, and what was read since
+    assert (room.asked.gone, room.asked.said) == ([(MING, 0)] * 2, [SAID] * 2)  # what is asked after that is answered
+    assert room.let_go == 2
 
 
 async def test_others_and_groups_are_forgotten_by_owners_alone() -> None:
@@ -86,8 +97,8 @@ async def test_others_and_groups_are_forgotten_by_owners_alone() -> None:
     assert room.eraser.gone == []
     assert await lines(room.command, "#2", user=OWNER) == [DONE[0].format(rows=12)]
     assert await lines(room.command, "群", user=OWNER) == [DONE[0].format(rows=12)]
-    assert room.eraser.gone == [("user", HONG), ("group", GROUP.session_id)]
-    assert (room.asked.gone, room.asked.said) == ([(HONG, 0), (0, GROUP.session_id)], [SAID, SAID])
+    assert room.eraser.gone == [("user", HONG)] * 2 + [("group", GROUP.session_id)] * 2
+    assert (room.asked.gone, room.asked.said) == ([(HONG, 0)] * 2 + [(0, GROUP.session_id)] * 2, [SAID] * 4)
     for nobody in ("#9", "#0", "#" + "9" * 5000):
         assert await lines(room.command, nobody, user=OWNER) == [NOBODY[0]]
     assert await lines(room.command, "群", user=OWNER, where=PRIVATE) == HOW[0].splitlines()
@@ -102,5 +113,7 @@ async def test_without_saying_whom_nothing_is_forgotten(words: tuple[str, ...]) 
 
 async def test_what_cannot_be_erased_now_is_told() -> None:
     room = Room()
-    room.eraser.away = True
+    room.eraser.last = 0
     assert await lines(room.command, "me") == [FAILED[0]]
+    assert room.history.known(GROUP, "5") is not None
+    assert (room.eraser.gone, room.asked.gone, room.let_go) == ([], [], 0)

@@ -1,42 +1,70 @@
 from __future__ import annotations
 
+import pytest
+
+from bot.domain.errors import BotError
 from bot.domain.notes import Forgotten
 from bot.memory.forgetting import Forgetting
 from bot.memory.history import History
-from tests.bot.commands.test_forget import Nobody, Shredder
+from tests.bot.commands.test_forget import Asked, Nobody, Shredder
 from tests.bot.memory.test_row import Ear
 from tests.fakes import GROUP, PRIVATE, RecordingStore
 
 
-async def test_a_chat_is_a_group_or_the_person_it_is_with_and_memory_lets_go_before_and_after() -> None:
-    let_go: list[int] = []
-    asked, waiting = Nobody(), Nobody()
-    shredder = Shredder(lambda: let_go.append(0))
-    history, then = History(store=RecordingStore()), (lambda: let_go.append(1),)
-    forgetting = Forgetting(shredder, history, asked=asked, waiting=waiting, then=then)
-    assert await forgetting.chat(GROUP) == 12
-    assert await forgetting.chat(PRIVATE) == 12
-    assert shredder.gone == [("group", GROUP.session_id), ("user", PRIVATE.session_id)]
-    assert let_go == [1, 0, 1] * 2
-    assert asked.gone == [(0, GROUP.session_id), (PRIVATE.session_id, 0)]  # what is asked since is answered
-    assert waiting.gone == [(0, GROUP.session_id)] * 2 + [(PRIVATE.session_id, 0)] * 2
+class Place:
+    """What is forgotten here, and in which order: what is `erased`, and `let_go` in memory."""
+
+    def __init__(self) -> None:
+        self.order: list[str] = []
+        self.asked, self.waiting, self.ear = Asked(), Nobody(), Ear()
+        self.shredder = Shredder(lambda: self.order.append("erased"))
+        self.forgetting = Forgetting(
+            self.shredder,
+            History(store=RecordingStore()),
+            asked=self.asked,
+            waiting=self.waiting,
+            then=(lambda: self.order.append("let_go"),),
+            neighbours=self.ear,
+        )
 
 
-async def test_the_other_bots_of_a_cluster_are_told_before_and_after_and_let_go_without_erasing() -> None:
-    ear, shredder = Ear(), Shredder(lambda: None)
-    asked, waiting, let_go = Nobody(), Nobody(), list[int]()
-    here = Forgetting(shredder, History(store=RecordingStore()), asked=Nobody(), waiting=Nobody(), neighbours=ear)
-    there = Forgetting(
-        shredder, History(store=RecordingStore()), asked=asked, waiting=waiting, then=(lambda: let_go.append(1),)
-    )
-    await here.person(777)
-    await here.group(4242, said=5.0)
-    assert ear.notes == [Forgotten(user=777)] * 2 + [Forgotten(group=4242, said=5.0)] * 2
-    assert len(shredder.gone) == 2
-    for note in ear.notes[1:3]:
+async def test_a_chat_is_a_group_or_the_person_it_is_with() -> None:
+    place = Place()
+    assert await place.forgetting.chat(GROUP) == 12
+    assert await place.forgetting.chat(PRIVATE) == 12
+    assert place.shredder.gone == [("group", GROUP.session_id)] * 2 + [("user", PRIVATE.session_id)] * 2
+    whose = [(0, GROUP.session_id)] * 2 + [(PRIVATE.session_id, 0)] * 2
+    assert place.asked.gone == whose
+    assert place.waiting.gone == whose
+
+
+async def test_memory_lets_go_of_what_is_erased_and_what_was_begun_meanwhile_is_erased_too() -> None:
+    place = Place()
+    await place.forgetting.person(777)
+    assert place.order == ["erased", "let_go"] * 2
+    assert place.shredder.swept == 1
+
+
+@pytest.mark.parametrize("times", [0, 1])
+async def test_what_cannot_be_erased_is_not_let_go_of_here_or_by_others(times: int) -> None:
+    place = Place()
+    place.shredder.last = times
+    with pytest.raises(BotError, match="disk is full"):
+        await place.forgetting.person(777)
+    assert place.asked.gone == place.waiting.gone == [(777, 0)] * times
+    assert place.ear.notes == [Forgotten(user=777)] * times
+    assert place.order.count("let_go") == times
+
+
+async def test_the_other_bots_of_a_cluster_are_told_and_let_go_without_erasing() -> None:
+    here, there = Place(), Place()
+    await here.forgetting.person(777)
+    await here.forgetting.group(4242, said=5.0)
+    assert here.ear.notes == [Forgotten(user=777)] * 2 + [Forgotten(group=4242, said=5.0)] * 2
+    for note in here.ear.notes[1:3]:
         assert isinstance(note, Forgotten)
-        await there.elsewhere(note)
-    assert len(shredder.gone) == 2
-    assert asked.gone == [(777, 0), (0, 4242)]
-    assert waiting.gone == [(777, 0), (0, 4242)]
-    assert let_go == [1, 1]
+        await there.forgetting.elsewhere(note)
+    assert there.order == ["let_go"] * 2
+    assert there.asked.gone == there.waiting.gone == [(777, 0), (0, 4242)]
+    assert there.asked.said[1] == 5.0
+    assert there.ear.notes == []

@@ -36,13 +36,6 @@ def test_a_person_has_one_number_in_a_conversation_and_it_is_written_down_once()
     assert [speakers.user_id(GROUP, number) for number in (1, 2, 3)] == [777, 99, None]
 
 
-def test_a_number_is_looked_up_without_giving_one() -> None:
-    speakers, store = known(member(1, 777, "小明"))
-    assert [speakers.known(GROUP, user) for user in (777, 99)] == [1, 0]
-    assert speakers.known(PRIVATE, 777) is None  # what the journal has of it was not read yet
-    assert store.entries == []
-
-
 def test_a_new_name_is_the_same_person_and_the_name_last_seen() -> None:
     speakers, store = known(member(1, 777, "小明"))
     assert speakers.meet(GROUP, 777, "群主") == 1

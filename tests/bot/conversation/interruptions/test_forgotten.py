@@ -9,7 +9,9 @@ from bot.conversation.interruptions.forgotten import Forgotten
 from bot.conversation.tasks import Task
 from bot.domain.chat import Completion, ModelRequest, UserMessage
 from bot.domain.events import Connected, Conversation
+from bot.domain.journal import TurnOpened
 from bot.domain.segments import Mention, Quote, Text
+from bot.policy.apologies import LOST
 from bot.policy.wake import Wake
 from bot.speaking.postbox import Postbox
 from tests.bot.hall import Hall, hall
@@ -26,7 +28,7 @@ def forgotten(house: Hall) -> Forgotten:
         live=house.live,
         put_off=house.put_off,
         suspensions=house.suspensions,
-        speakers=house.history.speakers,
+        store=house.store,
         postbox=Postbox(outbox=house.outbox, history=house.history, clock=house.clock),
         put_back=house.questions.put_back,
     )
@@ -54,7 +56,7 @@ async def test_what_waits_in_a_lane_is_not_asked_where_its_asker_or_its_group_is
         await house.dispatcher.handle(said("say first", user=MING, message_id="1"))
         await house.dispatcher.handle(said("say second", user=HONG, message_id="2"))
         await house.dispatcher.handle(said("say third", user=HONG, where=ELSEWHERE, message_id="3"))
-        forgotten(house).forget(**whose)
+        await forgotten(house).forget(**whose)
         for where in (GROUP, ELSEWHERE):
             house.lanes.release(where)
         await house.lanes.wait_idle()
@@ -80,7 +82,7 @@ async def test_a_turn_that_is_begun_goes_on_and_one_that_is_not_opens_none() -> 
         quoting = said((Quote("99"), Text("and this?")), user=MING, where=ELSEWHERE, message_id="2")
         await house.dispatcher.handle(quoting)
         await looked.wait()
-        forgotten(house).forget(user=MING)
+        await forgotten(house).forget(user=MING)
         go_on.set()
         await house.lanes.wait_idle()
         assert house.transport.texts == ["here"]
@@ -95,7 +97,7 @@ async def test_what_was_asked_after_that_is_answered_though_it_came_before() -> 
         for later, text in ((0, "before"), (1, "in the same second"), (2, "after")):
             line = said(f"say {text}", user=MING, message_id=str(later))
             await house.dispatcher.handle(replace(line, time=now + later))
-        forgotten(house).forget(user=MING, said=now + 1)
+        await forgotten(house).forget(user=MING, said=now + 1)
         house.lanes.release(GROUP)
         await house.lanes.wait_idle()
         (request,) = house.model.requests
@@ -123,7 +125,7 @@ async def test_of_a_turn_that_is_being_prepared_what_was_said_after_that_waits_o
             await house.dispatcher.handle(replace(line, time=now + later))
         house.lanes.release(GROUP)
         await looked.wait()
-        forgotten(house).forget(user=MING, said=now)
+        await forgotten(house).forget(user=MING, said=now)
         go_on.set()
         await house.lanes.wait_idle()
         (request,) = house.model.requests
@@ -140,13 +142,32 @@ async def test_a_run_that_waits_for_a_word_and_what_is_put_off_wait_no_more() ->
         await house.take(said("please", user=MING, message_id="61"))
         later = said("hi", user=MING, message_id="62")
         house.put_off.add(Task(later, Wake("mention"), house.clock.now()))
-        forgotten(house).forget(user=HONG)
+        await forgotten(house).forget(user=HONG)
         assert len(house.suspensions.waiting()) == 1
-        forgotten(house).forget(user=MING)
+        await forgotten(house).forget(user=MING)
         assert house.suspensions.waiting() == {}
         assert house.asked[-1] == "A1 不用管了：提问已经撤回或结束，没有做。"
         await house.take(Connected(self_id=BOT, time=0.0))
         assert len(house.model.requests) == 1
+
+
+@pytest.mark.parametrize("away", [False, True])
+async def test_a_run_whose_turn_was_erased_waits_no_more_and_who_asked_is_told(away: bool) -> None:
+    """It has read what somebody said who is forgotten. Where the journal cannot be read, nobody knows."""
+    async with hall(calls(("ask_first", "")), calls(("ask_first", ""))) as house:
+        house.toolset.register(ask_first)
+        for user, message_id in ((MING, "61"), (HONG, "62")):
+            await house.take(said("please", user=user, message_id=message_id))
+        gone, kept = house.suspensions.waiting()
+        house.store.entries[:] = [
+            one for one in house.store.entries if not (isinstance(one, TurnOpened) and one.turn_id == gone)
+        ]
+        house.store.trouble = away
+        await forgotten(house).forget(user=5)
+        await house.outbox.wait_idle()
+        house.store.trouble = False
+        assert list(house.suspensions.waiting()) == [gone, kept] if away else [kept]
+        assert (house.transport.texts.count(LOST), LOST in house.transport.texts) == ((0, False) if away else (1, True))
 
 
 @pytest.mark.parametrize("finishing", [False, True])
@@ -171,7 +192,7 @@ async def test_what_waits_once_more_finds_a_place_in_a_full_lane_and_the_oldest_
         for user in (11, 12):
             await house.dispatcher.handle(said(f"say {user}", user=user, message_id=str(user)))
         house.lanes.finishing = finishing
-        forgotten(house).forget(user=MING, said=now)
+        await forgotten(house).forget(user=MING, said=now)
         waiting = house.lanes._lanes[GROUP].waiting
         assert [work.message.message_id for work in waiting if isinstance(work, Task)] == (
             ["11", "12"] if finishing else ["12", "2"]

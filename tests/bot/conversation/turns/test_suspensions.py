@@ -89,26 +89,3 @@ async def test_a_line_that_is_recalled_leaves_a_turn_that_waits_here_and_in_the_
         turn = house.suspensions.take("t9")
         assert turn is not None
         assert turn.user.text == f"小红#3: {RECALLED}\n小明#2: please"
-
-
-async def test_turns_that_have_read_somebodys_words_are_given_up_and_their_questions_told() -> None:
-    def put_down(run_id: str, user: str, told: str = "") -> Suspended:
-        run = replace(waiting("ask_first", run_id=run_id), messages=(AssistantMessage(told),) if told else ())
-        return Suspended(run_id, codec.write(run), 0.0, said(f"asks {run_id}", message_id=run_id), UserMessage(user))
-
-    async with living() as house:
-        house.toolset.register(ask_first)
-        for one in (
-            put_down("t1", "小明#2: hi"),
-            put_down("t2", "Ann#1: hi", told="小明#2 said so"),
-            put_down("t3", "Ann#1: hi", told="大明#21 said so"),
-        ):
-            house.suspensions.restore(one)
-        assert house.suspensions.give_up_readers(lambda _: 0) == []
-        gone = house.suspensions.give_up_readers(lambda _: 2)
-        assert [question.message_id for question in gone] == ["t1", "t2"]
-        assert set(house.suspensions.waiting()) == {"t3"}
-        assert [question.message_id for question in house.suspensions.give_up_readers(lambda _: None)] == ["t3"]
-        assert not house.suspensions.waiting()
-        closed = [entry.turn_id for entry in house.store.of("turn_closed") if isinstance(entry, TurnClosed)]
-        assert closed == ["t1", "t2", "t3"]
