@@ -18,6 +18,7 @@ from bot.domain.shown import (
     PersonaState,
     Showing,
     State,
+    ToolAnswer,
     ToolState,
     Trying,
     WaitingDraft,
@@ -62,7 +63,8 @@ class Sources:
     found any more. `estimate` is the tokens of a text, `rendered` what stands
     before a conversation in its prompt. `retell` changes what the persona of a key is told,
     `untell` goes back to what it was told before; both give False where that cannot be done.
-    `waiting` is how much waits for an owner's word.
+    `call` runs a tool by its name, with arguments as a model writes them. `waiting` is how much
+    waits for an owner's word.
     """
 
     showing: Showing
@@ -72,6 +74,7 @@ class Sources:
     state: Callable[[], State]
     limits: Callable[[], Sequence[LimitState]]
     tools: Callable[[], Sequence[ToolState]]
+    call: Callable[[str, str], Awaitable[ToolAnswer]]
     personas: Callable[[], Sequence[PersonaState]]
     rendered: Callable[[Conversation], Sequence[str]]
     retell: Callable[[str, str], Awaitable[bool]]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from bot.domain.books import DaySum, Ignored, Story, UsageSum
 from bot.domain.events import Conversation
@@ -157,7 +158,8 @@ class Chat(Struct, frozen=True, kw_only=True):
 class ToolState(Struct, frozen=True, kw_only=True):
     """A tool now: the `reason` it cannot be used for (empty where it can), whether its calls run,
     for whom it is, and for whom in the groups where that is another; at most how many calls in how
-    many seconds, where there is such a quota.
+    many seconds, where there is such a quota. `unfit` is why a page may not call it (a word for
+    `tools.unfit`), empty where it may; then `parameters` are the schema of its arguments.
     """
 
     name: str
@@ -167,6 +169,19 @@ class ToolState(Struct, frozen=True, kw_only=True):
     audience: str
     elsewhere: tuple[tuple[int, str], ...] = ()
     quota: tuple[int, float] | None = None
+    unfit: str = "effects"
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+class ToolAnswer(Struct, frozen=True):
+    """What a call from a page gave, as a model would read it: its `code` is `ok` or that of its
+    failure; how many seconds it took, and how many pictures came with it.
+    """
+
+    text: str
+    code: str
+    seconds: float
+    pictures: int = 0
 
 
 class ToolUse(Struct, frozen=True):

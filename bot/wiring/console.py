@@ -27,7 +27,6 @@ from bot.domain.shown import (
     OutboxState,
     PersonaState,
     State,
-    ToolState,
     Trying,
     WaitingCall,
     WaitingDraft,
@@ -50,7 +49,7 @@ from bot.wiring.line import Connections
 from bot.wiring.means import Means
 from bot.wiring.service import Rooms
 from bot.wiring.standing import waiting_of
-from bot.wiring.tools import PORTS
+from bot.wiring.tools_shown import call_tool, tools_of
 from config.settings import Settings
 
 if TYPE_CHECKING:  # only an open console needs it
@@ -150,7 +149,8 @@ def sources_of(settings: Settings, seen: Seen, mask: Mask) -> Sources:
         feed=seen.newest,
         state=partial(state_of, seen),
         limits=partial(limits_shown, settings, seen.owned),
-        tools=partial(tools_of, seen),
+        tools=partial(tools_of, seen.means, rooms.keeping.personas),
+        call=partial(call_tool, seen.means, rooms.keeping.personas, clock),
         personas=partial(personas_of, rooms.keeping.personas),
         rendered=partial(rendered, rooms),
         retell=rooms.keeping.personas.change,
@@ -245,30 +245,6 @@ def petitions_of(rooms: Rooms) -> tuple[WaitingPetition, ...]:
         )
         for one in rooms.stages.petitions.open
     )
-
-
-def tools_of(seen: Seen) -> tuple[ToolState, ...]:
-    """All tools, whether they can be used or not."""
-    cast, toolset = seen.rooms.keeping.personas.cast, seen.means.staff.toolset
-    told = []
-    for status, tool in zip(toolset.check_availability(PORTS), toolset.list(), strict=True):
-        audience = cast.audiences.get(tool.name, tool.audience)
-        theirs = {
-            group: house.audiences.get(tool.name, tool.audience)
-            for group, house in sorted(cast.houses.items())
-        }
-        told.append(
-            ToolState(
-                name=tool.name,
-                about=status.description,
-                reason=status.reason,
-                permission=str(toolset.permission_of(tool)),
-                audience=str(audience),
-                elsewhere=tuple((at, str(who)) for at, who in theirs.items() if who != audience),
-                quota=(tool.rate.calls, tool.rate.seconds) if tool.rate else None,
-            )
-        )
-    return tuple(told)
 
 
 def personas_of(personas: Personas) -> tuple[PersonaState, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -33,6 +34,7 @@ from bot.domain.shown import (
     LimitState,
     PersonaState,
     State,
+    ToolAnswer,
     ToolState,
     ToolUse,
     Trace,
@@ -119,6 +121,9 @@ class Place:
     words: list[tuple[str, int, bool, str]] = field(default_factory=list)
     settled: Settled = field(default_factory=lambda: Settled("done", ""))
     tools: list[ToolState] = field(default_factory=list)
+    called: list[tuple[str, str]] = field(default_factory=list)
+    answer: ToolAnswer = field(default_factory=lambda: ToolAnswer("done", "ok", 0.25))
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
     personas: list[PersonaState] = field(default_factory=list)
     is_stuck: bool = False
     forgotten: list[Conversation] = field(default_factory=list)
@@ -142,6 +147,7 @@ class Place:
             state=lambda: self.state,
             limits=lambda: self.limits,
             tools=lambda: self.tools,
+            call=self.call,
             personas=lambda: self.personas,
             rendered=lambda where: [f"rendered for {where}", *(one.text for one in self.personas)],
             retell=self.retell,
@@ -160,6 +166,13 @@ class Place:
             clock=self.clock,
             trying=self.trying,
         )
+
+    async def call(self, name: str, arguments: str) -> ToolAnswer:
+        """What a tool gave; where the place is stuck, once its gate is open."""
+        self.called.append((name, arguments))
+        if self.is_stuck:
+            await self.gate.wait()
+        return self.answer
 
     async def retell(self, key: str, text: str) -> bool:
         self.personas = [replace(one, text=text, filed=one.text) if one.key == key else one for one in self.personas]
