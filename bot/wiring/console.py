@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from adapters.storage.store import SqlStore
 from bot.commands.why import Explanations
 from bot.conversation.approval.register import DAYS
-from bot.domain.chat import ToolMessage
+from bot.domain.chat import ToolMessage, Usage
 from bot.domain.drafts import draft_id
 from bot.domain.events import Conversation
-from bot.domain.journal import PlaceSet, SendState
+from bot.domain.inspection import Doctor
+from bot.domain.journal import PlaceSet, SendState, UsageAdded
 from bot.domain.masking import Mask
 from bot.domain.plain import plain_words
 from bot.domain.ports import Clock
@@ -85,6 +86,7 @@ class Seen:
     clock: Clock
     owned: OwnLimits
     trying: Trying | None = None
+    doctor: Doctor | None = None
 
 
 @asynccontextmanager
@@ -168,7 +170,14 @@ def sources_of(settings: Settings, seen: Seen, mask: Mask) -> Sources:
         midnight=midnight,
         clock=clock,
         trying=seen.trying,
+        doctor=None if seen.doctor is None else partial(seen.doctor, partial(charge, rooms)),
     )
+
+
+def charge(rooms: Rooms, model: str, usage: Usage) -> None:
+    """What a request took that is nobody's."""
+    now = rooms.on.clock.now()
+    rooms.on.store.put(UsageAdded(turn_id="", model=model, usage=usage, at=now))
 
 
 async def settle(

@@ -7,9 +7,9 @@ from __future__ import annotations
 import asyncio
 
 from bot.domain.errors import ToolDenied, ToolTimeout
+from bot.domain.inspection import ToolAnswer, ToolState
 from bot.domain.ports import Clock, Subagents
 from bot.domain.run import Asker, Terms
-from bot.domain.shown import ToolAnswer, ToolState
 from bot.domain.tool import Tool, ToolContext
 from bot.domain.traits import Audience, Permission, SideEffects
 from bot.engine.toolset import NOWHERE

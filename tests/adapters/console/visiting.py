@@ -25,6 +25,7 @@ from bot.domain.audit import Audited
 from bot.domain.books import DaySum, Story
 from bot.domain.errors import BotError
 from bot.domain.events import Conversation
+from bot.domain.inspection import Finding, ToolAnswer, ToolState, ToolUse
 from bot.domain.masking import Mask
 from bot.domain.shown import (
     Chat,
@@ -34,9 +35,6 @@ from bot.domain.shown import (
     LimitState,
     PersonaState,
     State,
-    ToolAnswer,
-    ToolState,
-    ToolUse,
     Trace,
     Trying,
     TurnQuery,
@@ -123,6 +121,8 @@ class Place:
     tools: list[ToolState] = field(default_factory=list)
     called: list[tuple[str, str]] = field(default_factory=list)
     answer: ToolAnswer = field(default_factory=lambda: ToolAnswer("done", "ok", 0.25))
+    found: list[Finding] | None = field(default_factory=list)
+    looks: int = 0
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     personas: list[PersonaState] = field(default_factory=list)
     is_stuck: bool = False
@@ -165,7 +165,15 @@ class Place:
             midnight=midnight,
             clock=self.clock,
             trying=self.trying,
+            doctor=None if self.found is None else self.doctor,
         )
+
+    async def doctor(self) -> list[Finding]:
+        """What was found; where the place is stuck, once its gate is open."""
+        self.looks += 1
+        if self.is_stuck:
+            await self.gate.wait()
+        return self.found or []
 
     async def call(self, name: str, arguments: str) -> ToolAnswer:
         """What a tool gave; where the place is stuck, once its gate is open."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.app import as_it_is
-from bot.domain.shown import ToolState
+from bot.domain.inspection import ToolState
 from bot.domain.traits import Audience
 from bot.memory.personas import Cast, House, Persona, Personas
 from bot.models.meter import Meter

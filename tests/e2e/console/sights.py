@@ -11,6 +11,7 @@ from adapters.console.origins import Origin
 from bot.cli.playing import Play
 from bot.domain.books import UsageSum
 from bot.domain.events import Conversation
+from bot.domain.inspection import Finding, ToolAnswer, ToolState, ToolUse
 from bot.domain.shown import (
     AccountState,
     Chat,
@@ -21,9 +22,6 @@ from bot.domain.shown import (
     OutboxState,
     PersonaState,
     State,
-    ToolAnswer,
-    ToolState,
-    ToolUse,
     WaitingCall,
     WaitingDraft,
     WaitingPetition,
@@ -111,6 +109,7 @@ def fill(place: Place) -> None:
     place.tools = [TOOL, replace(TOOL, name="wipe", unfit="effects")]
     place.answer = ToolAnswer(WORDS, WORDS, 0.5, 2)
     place.personas = [PersonaState(key=key, name=WORDS, text=WORDS, chats=(str(GROUP),)) for key in ("", "k")]
+    place.found = [Finding(WORDS, verdict, WORDS, WORDS) for verdict in ("ok", "warning", "problem")]
     place.drafts = (WaitingDraft(7, GROUP, WORDS, WORDS, WORDS, now + 60, WORDS),)
     place.state = State(
         accounts=(AccountState(10001, online=False, server=WORDS),),

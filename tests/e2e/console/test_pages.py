@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from adapters.console import statics
 from tests.adapters.console.visiting import Place
-from tests.e2e.console.sights import logged_in, pages
+from tests.e2e.console.sights import WORDS, logged_in, pages
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -94,3 +95,27 @@ async def test_every_page_fits_runs_nothing_foreign_and_is_for_everybody(
         wrong += [(path, *one) for one in await page.evaluate(AXE)]
     await context.close()
     assert not wrong, "\n".join(map(str, wrong))
+
+
+@pytest.mark.parametrize(("language", "theme", "size"), [("zh-CN", "light", (360, 780)), ("en", "dark", (1280, 800))])
+async def test_what_a_tool_gave_and_the_doctor_said_are_words_and_nothing_else(
+    browser: Any, place: Place, language: str, theme: str, size: tuple[int, int]
+) -> None:
+    axe = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
+    async with await logged_in(
+        browser, place, locale=language, color_scheme=theme, viewport={"width": size[0], "height": size[1]}
+    ) as context:
+        page = await context.new_page()
+        await page.goto(f"http://{place.host}/tools")
+        await page.locator("main a.button").click()
+        await page.locator("#a0").fill(WORDS)
+        await page.locator("#a1").select_option(index=1)
+        await page.locator("main button.main").click()
+        assert await page.locator("pre.asked").text_content() == WORDS
+        assert json.loads(place.called[-1][1]) == {WORDS: WORDS, "unit": WORDS}
+        assert not await page.evaluate(WIDE)
+        assert not await page.evaluate(RUNS)
+        await page.evaluate(axe)
+        assert await page.evaluate(AXE) == []
+        await page.goto(f"http://{place.host}/health")
+        assert await page.locator("#doctor .findings li").count() == 3
