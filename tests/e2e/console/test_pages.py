@@ -19,7 +19,7 @@ STATIC = Path(statics.__file__).parent / "static"
 DESK = 704
 TOUCHED = "a[href], button, summary, select, textarea, input:not([type=hidden], [type=checkbox])"
 SMALL = f"""
-[...document.querySelectorAll("{TOUCHED}"), ...[...document.querySelectorAll("[type=checkbox]")].map(one => one.labels[0])]
+[...document.querySelectorAll("{TOUCHED}, label:has([type=checkbox])")]
   .filter(one => one.checkVisibility() && !(one.matches("a") && getComputedStyle(one).display === "inline"))
   .map(one => [one.outerHTML.slice(0, 80), one.getBoundingClientRect()])
   .filter(([, box]) => box.right > 0 && (box.width < 43.9 || box.height < 43.9))
