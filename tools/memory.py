@@ -49,4 +49,4 @@ async def memory(
             answer = await notebook.forget(context, text)
     # What it was asked with goes when that is recalled, from the call, too; and so do facts.
     sources = tuple(dict.fromkeys((*context.asked, *answer.sources)))
-    return ToolResult(answer.text, sources=sources)
+    return ToolResult(answer.text, sources=sources, kept=answer.kept)

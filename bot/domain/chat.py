@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bot.domain.traits import Audience
 
@@ -85,7 +86,8 @@ class ToolMessage(Struct, frozen=True, tag="tool"):
     `code` is the stable word of a failure, empty where there was none (or in what an older version
     wrote down). `text` is `content` under the name that words have everywhere else. `sources` are
     the ids of the messages whose words it tells, `authority` the least of those who said them;
-    `tainted`: words from outside may be in it. No vendor gets these.
+    `tainted`: words from outside may be in it. `kept` is what is kept in the place of `content`,
+    where that is for this run alone; empty where it is not. No vendor gets these.
     """
 
     call_id: str
@@ -97,12 +99,18 @@ class ToolMessage(Struct, frozen=True, tag="tool"):
     sources: tuple[str, ...] = ()
     authority: Audience = Audience.OWNER
     tainted: bool = False
+    kept: str = ""
     type: ClassVar[Literal["tool"]] = "tool"
 
     @property
     def text(self) -> str:
         """The words the model reads."""
         return self.content
+
+
+def as_kept(result: ToolMessage) -> ToolMessage:
+    """The result as it is written down, and told to later runs."""
+    return replace(result, content=result.kept, kept="") if result.kept else result
 
 
 Message: TypeAlias = SystemMessage | UserMessage | AssistantMessage | ToolMessage

@@ -38,11 +38,12 @@ class Memories(Protocol):
 
 class Noted(Struct, frozen=True):
     """An answer of the notebook, for the model, and the ids of the messages of its conversation
-    whose words it tells.
+    whose words it tells. Where it tells facts from elsewhere, `kept` is the answer without them.
     """
 
     text: str
     sources: tuple[str, ...] = ()
+    kept: str = ""
 
 
 class Notebook(Protocol):

@@ -82,7 +82,7 @@ def _redacted(message: Message, message_ids: frozenset[str], gone: Collection[st
             text = reduce(_unquoted, gone, text)
             return message if text == message.text else replace(message, text=text)
         case ToolMessage() if not message_ids.isdisjoint(message.sources):
-            return replace(message, content=RECALLED)
+            return replace(message, content=RECALLED, kept="")
         case _:
             return message
 

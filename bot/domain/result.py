@@ -61,7 +61,8 @@ class ToolResult(Struct, frozen=True):
     have everywhere else. `sources` are the ids of the messages of this conversation whose words it
     tells: a recall takes them out of what is kept. `authority` is the least of all whose words it
     tells: the run has no more from then on. `tainted` says, also of a tool with a trusted result,
-    that words from outside are in this one.
+    that words from outside are in this one. `kept` is what is kept in the place of `content`, of a
+    result that tells this run what nothing kept here would lose when it is recalled elsewhere.
     """
 
     content: str = ""
@@ -73,6 +74,7 @@ class ToolResult(Struct, frozen=True):
     sources: tuple[str, ...] = ()
     authority: Audience = Audience.OWNER
     tainted: bool = False
+    kept: str = ""
 
     @property
     def text(self) -> str:

@@ -191,7 +191,8 @@ class Calls:
     def close(self, flow: Flow, tally: Tally) -> Executed:
         """Give the result the form the model reads, and count its size."""
         result = flow.result or ToolResult()
-        content = readable(told_with_images(result), min(MAX_RESULT, max(LEAST_RESULT, tally.left)))
+        most = min(MAX_RESULT, max(LEAST_RESULT, tally.left))
+        content = readable(told_with_images(result), most)
         tally.left = max(0, tally.left - len(content))
         images = tuple(image.url for image in result.images)
         return Executed(
@@ -205,6 +206,7 @@ class Calls:
                 sources=result.sources,
                 authority=result.authority,
                 tainted=self._rules.taints(flow),
+                kept=readable(result.kept, most),
             ),
             flow.code,
             flow.seconds,

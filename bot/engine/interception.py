@@ -118,10 +118,13 @@ class Interception:
 
 
 def no_freer(rewritten: ToolResult, result: ToolResult) -> ToolResult:
-    """A result that a hook made has no more authority than that, and is of the same messages."""
+    """A result that a hook made has no more authority than that, and is of the same messages; what
+    of that was for this run alone is not kept of it either.
+    """
     return replace(
         rewritten,
         sources=tuple(dict.fromkeys((*rewritten.sources, *result.sources))),
         authority=least((rewritten.authority, result.authority)),
         tainted=rewritten.tainted or result.tainted,
+        kept=rewritten.kept or result.kept,
     )

@@ -62,6 +62,7 @@ NOTHING_LEFT = (
     "{name} was not asked: the budget of this question is used up. "
     "Ask no subagent again; answer from what you have."
 )
+NOT_KEPT = "(facts from elsewhere were told here: ask once more to know them)"
 NOBODY_TO_ASK = "a subagent cannot wait for somebody's word. Do without it"
 MARGIN = 30.0  # seconds the tool has beyond the deadline, so that our words about that arrive
 
@@ -159,6 +160,7 @@ class NamedSubagents:
             sources=tuple(source for one in read for source in one.sources),
             authority=least(one.authority for one in read),
             tainted=any(one.tainted for one in read),
+            kept=NOT_KEPT if any(one.kept for one in read) else "",
         )
 
     async def _ask_for_patience(self, context: ToolContext, name: str) -> None:

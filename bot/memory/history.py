@@ -20,7 +20,7 @@ from typing import Protocol, TypeAlias
 
 from msgspec.structs import replace
 
-from bot.domain.chat import Message, ToolMessage, UserMessage
+from bot.domain.chat import Message, ToolMessage, UserMessage, as_kept
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Store
 from bot.domain.redaction import lines_of, redacted, sources_of
@@ -235,7 +235,7 @@ class History:
         `prefix`, added to them; the round as it is stored.
         """
         # Pictures were for this run; the text says where they stood.
-        messages = tuple(map(_without_pictures, (user, *answer)))
+        messages = tuple(map(_kept, (user, *answer)))
         # Nor with what was recalled while the run went on.
         read = {id_ for message in messages for id_ in sources_of(message)}
         gone = frozenset(id_ for id_ in read if (conversation, id_) in self._recalled)
@@ -274,9 +274,10 @@ class History:
             self._store.put(memory.window.moved(conversation))
 
 
-def _without_pictures(message: Message) -> Message:
-    match message:
-        case UserMessage() | ToolMessage() if message.images:
-            return replace(message, images=())
+def _kept(message: Message) -> Message:
+    kept = as_kept(message) if isinstance(message, ToolMessage) else message
+    match kept:
+        case UserMessage() | ToolMessage() if kept.images:
+            return replace(kept, images=())
         case _:
-            return message
+            return kept

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from bot.domain.chat import ToolCall
+from bot.domain.chat import ToolCall, as_kept
 from bot.domain.journal import UsageAdded
 from bot.domain.ports import Clock, Store
 from bot.domain.reserved import RequestMade
@@ -46,7 +46,7 @@ class Recorder:
                 self._store.put(replace(event, call=_named(call)))
             case ToolFinished(call=call, result=result):
                 # Pictures are megabytes that nobody would read again; details may be anything.
-                kept = replace(result, images=())
+                kept = replace(as_kept(result), images=())
                 self._store.put(
                     replace(
                         event,

@@ -59,6 +59,7 @@ NOT_FOLLOWING = (
 )
 NO_SUCH = "there is no fact {id!r} here; list or search names their ids"
 NOBODY = "nobody here is {about!r}: use me, here, or a number as #2"
+FROM_ELSEWHERE = "(a fact from elsewhere is not kept here: list or search tells it again)"
 NOTHING = "nothing is remembered about that"
 
 
@@ -235,9 +236,17 @@ class Remembering:
         ]
 
     def _lines(self, found: Sequence[StoredFact], where: Conversation) -> Noted:
-        told = [f"[{one.memory_id}] {self._line(one, where)} ({_origin(one)})" for one in found]
+        told = "\n".join(self._entry(one, where) for one in found) or NOTHING
         sources = (source for one in found if one.scope == where for source in one.sources)
-        return Noted("\n".join(told) or NOTHING, tuple(dict.fromkeys(sources)))
+        # A message that is recalled where it was said takes its words out of what is kept there.
+        kept = "\n".join(
+            self._entry(one if one.scope == where else replace(one, text=FROM_ELSEWHERE), where)
+            for one in found
+        )
+        return Noted(told, tuple(dict.fromkeys(sources)), "" if kept == told else kept)
+
+    def _entry(self, memory: StoredFact, where: Conversation) -> str:
+        return f"[{memory.memory_id}] {self._line(memory, where)} ({_origin(memory)})"
 
     def _line(self, memory: StoredFact, where: Conversation) -> str:
         """A fact with whom it is about and, where that is somebody else, who said it, by the names

@@ -18,7 +18,7 @@ class Pages:
         return Noted(f"write {text} {about} {kind} {told}", ("8", "9"))
 
     async def search(self, context: ToolContext, words: str) -> Noted:
-        return Noted(f"search {words}", ("8", "9"))
+        return Noted(f"search {words}", ("8", "9"), "[m1]")
 
     async def listed(self, context: ToolContext, *, about: str) -> Noted:
         return Noted(f"list {about}", ("8", "9"))
@@ -40,6 +40,7 @@ async def test_each_action_is_one_of_the_notebooks_and_names_the_question_and_th
         ("forget t1", await memory(context, "forget", "t1")),
     ):
         assert (result.text, result.sources) == (said, ("7", "8", "9"))
+        assert result.kept == ("[m1]" if said.startswith("search") else "")
 
 
 @pytest.mark.parametrize("action", ["write", "search", "forget"])

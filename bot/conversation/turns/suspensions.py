@@ -12,7 +12,7 @@ from bot.conversation.approval.approvals import Approvals
 from bot.conversation.approval.requests import Requests
 from bot.conversation.turns.ledger import Ledger
 from bot.domain import codec
-from bot.domain.chat import AssistantMessage, ToolMessage, UserMessage
+from bot.domain.chat import AssistantMessage, ToolMessage, UserMessage, as_kept
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import RunResumed, RunSuspended, Suspended
 from bot.domain.ports import Store
@@ -122,8 +122,15 @@ class Suspensions:
         self._ledger.give_up(where, turn_id, RunResumed(turn_id))
 
     def _put_down(self, turn_id: str, run: SuspendedRun) -> None:
-        state = codec.write(run)
+        state = codec.write(_kept(run))
         self._store.put(RunSuspended(turn_id=turn_id, state=state, expires=run.expires))
+
+
+def _kept(run: SuspendedRun) -> SuspendedRun:
+    """The run as it is written down."""
+    messages = (as_kept(one) if isinstance(one, ToolMessage) else one for one in run.messages)
+    answers = (as_kept(one) if isinstance(one, ToolMessage) else one for one in run.answers)
+    return renewed(run, messages=tuple(messages), answers=tuple(answers))
 
 
 def _without(turn: WaitingTurn, message_id: str) -> WaitingTurn:

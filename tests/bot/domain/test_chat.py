@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.chat import AssistantMessage, FinishReason, ModelRequest, ToolSpec, Usage, UserMessage
+from bot.domain.chat import (
+    AssistantMessage,
+    FinishReason,
+    ModelRequest,
+    ToolMessage,
+    ToolSpec,
+    Usage,
+    UserMessage,
+    as_kept,
+)
 
 TOKENS = st.integers(0, 10**6)
 USAGES = st.builds(Usage, TOKENS, TOKENS, TOKENS, TOKENS, st.none() | st.integers(0, 100).map(float))
@@ -26,6 +35,13 @@ def test_a_cost_nobody_told_is_not_a_cost_of_nothing(one: float | None, two: flo
 
 def test_every_kind_of_token_is_added() -> None:
     assert Usage(1, 2, 3, 4) + Usage(10, 20, 30, 40) == Usage(11, 22, 33, 44)
+
+
+def test_what_is_kept_of_a_result_may_be_less_than_the_model_reads() -> None:
+    told = ToolMessage("c1", "memory", "对花生过敏", sources=("5",), kept="[m1]")
+    assert as_kept(told) == ToolMessage("c1", "memory", "[m1]", sources=("5",))
+    whole = ToolMessage("c1", "memory", "对花生过敏")
+    assert as_kept(whole) is whole
 
 
 def test_a_tool_can_be_in_a_set_though_its_schema_cannot() -> None:

@@ -71,4 +71,6 @@ def test_who_replied_is_quoted_with_his_own_words() -> None:
 
 def test_a_result_that_tells_it_is_gone_as_a_whole() -> None:
     found = ToolMessage("c1", "chat_log", "阿澈#1: 周六去香山吧\n小明#2: 不去", sources=("11", "12"))
-    assert without("12", messages=(found,)) == (ToolMessage("c1", "chat_log", "[已撤回]", sources=("11", "12")),)
+    gone = (ToolMessage("c1", "chat_log", "[已撤回]", sources=("11", "12")),)
+    assert without("12", messages=(found,)) == gone
+    assert without("12", messages=(replace(found, kept="阿澈#1: 周六去香山吧"),)) == gone

@@ -163,6 +163,16 @@ async def test_pictures_go_beside_the_text_and_details_never_to_the_model() -> N
     assert (executed.details, executed.terminate) == ({"secret": 1}, True)
 
 
+async def test_what_is_kept_of_a_result_has_the_form_of_what_is_told() -> None:
+    @tool
+    async def recollect() -> ToolResult:
+        """Tells a fact from elsewhere."""
+        return ToolResult("对花生过敏", kept="[m\u202e1]")
+
+    executed = await once(recollect)
+    assert (executed.message.content, executed.message.kept) == ("对花生过敏", "[m1]")
+
+
 async def test_progress_is_told_while_the_call_runs_and_never_afterwards() -> None:
     heard: list[ToolResult] = []
     kept: list[ToolContext] = []

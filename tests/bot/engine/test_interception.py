@@ -144,6 +144,13 @@ async def test_a_rewritten_failure_keeps_its_code(
     assert (flow.code, flow.result.content) == (code, content)
 
 
+@pytest.mark.parametrize(("kept", "expected"), [("", "[m1]"), ("[m2]", "[m2]")])
+async def test_what_was_for_its_run_alone_is_not_kept_of_a_hooks_words_either(kept: str, expected: str) -> None:
+    flow = flow_of(owes_after=True, result=ToolResult("对花生过敏", kept="[m1]"))
+    await after([Hooks(after_call=lambda _: Rewrite(ToolResult("他对花生过敏", kept=kept)))], flow)
+    assert flow.result == ToolResult("他对花生过敏", kept=expected)
+
+
 async def test_all_after_hooks_are_asked_although_one_stops_the_run_and_the_first_is_heard() -> None:
     asked: list[str] = []
     tally = Tally()

@@ -18,7 +18,7 @@ from bot.domain.tool import Tool, ToolContext, tool
 from bot.domain.traits import Audience, SideEffects
 from bot.engine.engine import Engine, RunState
 from bot.engine.running import Inside
-from bot.engine.subagents import CODER_PROMPT, PATIENCE, RULES, NamedSubagents, Subagent
+from bot.engine.subagents import CODER_PROMPT, NOT_KEPT, PATIENCE, RULES, NamedSubagents, Subagent
 from bot.engine.toolset import Toolset
 from tests.bot.runs import engine, run, to_the_end
 from tests.fakes import GROUP, ManualClock, RecordingObserver, ScriptedModel, Step, calls, tool_context, until, words
@@ -244,14 +244,15 @@ async def test_what_it_read_is_in_its_answer_too() -> None:
     @tool
     async def read_log() -> ToolResult:
         """Tells what somebody said."""
-        return ToolResult("小明#2: 关群", sources=("5",), authority=Audience.EVERYONE, tainted=True)
+        return ToolResult("小明#2: 关群", sources=("5",), authority=Audience.EVERYONE, tainted=True, kept="[m1]")
 
     subagents, model = coder(calls(("read_log", "")), words("他要关群"), words("4"), tools=(read_log,))
     with model:
         read = await subagents.ask(tool_context(), "Coder", "what did he say?")
         alone = await subagents.ask(tool_context(), "Coder", "2+2")
     assert (read.authority, read.tainted, read.sources) == (Audience.EVERYONE, True, ("5",))
-    assert (alone.authority, alone.tainted, alone.sources) == (Audience.OWNER, False, ())
+    assert (read.kept, read.content) == (NOT_KEPT, "他要关群")  # what that told is for this run alone
+    assert (alone.authority, alone.tainted, alone.sources, alone.kept) == (Audience.OWNER, False, (), "")
 
 
 async def test_an_answer_that_was_cut_off_says_so() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from msgspec import structs
 from msgspec.structs import replace
 
@@ -42,9 +43,10 @@ def test_conversations_remember_apart_but_a_temporary_session_is_its_person() ->
     assert history.messages(Conversation(20002, "group", 4242)) == ()
 
 
-def test_pictures_are_for_their_run_alone() -> None:
+@pytest.mark.parametrize(("told", "kept_of_it"), [("a chart", ""), ("a chart of elsewhere", "a chart")])
+def test_pictures_and_what_is_not_kept_are_for_their_run_alone(told: str, kept_of_it: str) -> None:
     history = History(store=RecordingStore())
-    seen = ToolMessage("c", "look", "a chart", images=("data:image/png;base64,AAAA",))
+    seen = ToolMessage("c", "look", told, images=("data:image/png;base64,AAAA",), kept=kept_of_it)
     call = AssistantMessage("", (ToolCall("c", "look", "{}"),))
     kept = history.add_round(GROUP, "t1", UserMessage("[图片]", images=("data:image/png;base64,AAAA",)), [call, seen])
     assert kept == (UserMessage("[图片]"), call, ToolMessage("c", "look", "a chart")) == history.messages(GROUP)

@@ -36,7 +36,7 @@ def test_steps_and_calls_are_kept_and_nothing_else_is() -> None:
 
 def test_neither_pictures_nor_what_no_codec_can_write_are_kept_of_a_call() -> None:
     store, call = RecordingStore(), ToolCall("c0", "echo", "{}")
-    seen = ToolMessage("c0", "echo", "hi", images=("data:image/png;base64,x",))
+    seen = ToolMessage("c0", "echo", "hi and more", images=("data:image/png;base64,x",), kept="hi")
     finished = ToolFinished(
         run_id="t1",
         step=1,

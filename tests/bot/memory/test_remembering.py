@@ -250,3 +250,20 @@ async def test_what_is_found_names_the_messages_of_here_that_it_was_said_in() ->
     elsewhere = await room.book.search(asks(MING, where=ELSEWHERE), "花生")
     assert "对花生过敏" in elsewhere.text
     assert elsewhere.sources == ()  # their ids are others' there
+
+
+async def test_what_is_found_of_elsewhere_is_not_kept_but_for_its_id_and_whom_it_is_about() -> None:
+    room = Room()
+    await room.write("对花生过敏", told=Visibility.PERSON)
+    await room.write("花生酱也爱吃", by=asks(MING, where=ELSEWHERE))
+    here, there = await room.facts.listed(scope=GROUP), await room.facts.listed(scope=ELSEWHERE)
+    for found in (
+        await room.book.search(asks(MING, where=ELSEWHERE), "花生"),
+        await room.book.listed(asks(MING, where=ELSEWHERE), about="me"),
+    ):
+        assert "小明#1: 对花生过敏" in found.text
+        assert "对花生过敏" not in found.kept
+        assert f"[{here[0].memory_id}] 小明#1: (a fact from elsewhere" in found.kept
+        assert f"[{there[0].memory_id}] 小明#1: 花生酱也爱吃" in found.kept
+    for found in (await room.book.search(asks(MING), "花生"), await room.book.search(asks(MING), "橘猫")):
+        assert found.kept == ""

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from bot.conversation.turns.suspensions import WaitingTurn
 from bot.domain import codec
 from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from bot.domain.journal import Remembered, Round, RunSuspended, Suspended, TurnClosed
@@ -57,6 +58,22 @@ async def test_a_turn_that_goes_on_after_a_restart_reads_what_was_said_before_it
         house.suspensions.restore(Suspended(turn_id, state, expires, question, UserMessage("x")))
         await house.turns.resume(turn_id, {"c0": Allow()})
         assert UserMessage("earlier") in house.model.requests[0].messages
+
+
+async def test_what_is_for_a_run_alone_is_in_the_journal_for_no_run_that_waits() -> None:
+    told = ToolMessage("c1", "memory", "对花生过敏", kept="[m1]")
+    now = waiting("ask_first", "memory", run_id="t9")
+    question = said("please", message_id="8")
+    calling = AssistantMessage("", (ToolCall("c0", "memory", "{}"),))
+    run = replace(now, messages=(calling, replace(told, call_id="c0")), answers=(now.answers[0], told))
+    async with living() as house:
+        house.suspensions.suspend(WaitingTurn(question, UserMessage("x"), run))
+        (put_down,) = house.store.of("run_suspended")
+        assert isinstance(put_down, RunSuspended)
+        left = codec.read(SuspendedRun, put_down.state)
+        results = [one for one in (*left.messages, *left.answers) if isinstance(one, ToolMessage)]
+        assert [(one.content, one.kept) for one in results] == [("[m1]", "")] * 2
+        assert house.suspensions.waiting()["t9"].messages[1:] == (replace(told, call_id="c0"),)
 
 
 async def test_a_line_that_is_recalled_leaves_a_turn_that_waits_here_and_in_the_journal() -> None:
