@@ -38,6 +38,7 @@ from bot.domain.masking import Mask
 from bot.domain.ports import Clock, Ids, Witness
 from bot.domain.shares import WHOLE
 from bot.domain.shown import Trying
+from bot.domain.tongue import Tell
 from bot.memory.history import History
 from bot.memory.newest import Newest
 from bot.memory.personas import Personas
@@ -61,6 +62,7 @@ from bot.wiring.once import once_for_all
 from bot.wiring.personas import PersonaFiles
 from bot.wiring.senses import build_senses
 from bot.wiring.service import Rooms, build_rooms
+from bot.wiring.tongue import owners_tongue
 from bot.wiring.tools import find_tools, following
 from bot.wiring.troubles import Troubles
 from bot.wiring.web import Shown, metrics_of, open_web
@@ -211,7 +213,7 @@ async def open_service(
             journal,
             transport=wrap(line.transport),
             store=store,
-            deciders=Deciders(settings.bot_owners, terminal, settings.bot_language != "en"),
+            deciders=Deciders(settings.bot_owners, terminal, owners_tongue(settings)),
             observers=[metrics, *stack.enter_context(following(settings, mask=mask, clock=clock))],
             senses=partial(build_senses, means, line.transport),
             spending=spending,
@@ -339,7 +341,7 @@ def open_journal(
     settings: Settings,
     seat: Seat | None,
     clock: Clock,
-    trouble: Callable[[str], None],
+    trouble: Tell,
     ousted: Callable[[ConfigError], None],
 ) -> AbstractAsyncContextManager[SqlStore]:
     """The journal that the settings name, to be opened: the share of it that is this `seat`'s."""

@@ -17,6 +17,7 @@ from adapters.onebot.peers import Peers
 from adapters.web.readiness import Attendance
 from adapters.web.server import WebServer
 from bot.domain.masking import for_the_log
+from bot.domain.tongue import Pair, Tongue
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.wiring.background import background
 from bot.wiring.broker import build_gateway
@@ -46,8 +47,8 @@ async def open_gateway(settings: Settings) -> AsyncIterator[int]:
             await _publish_the_last(gateway)
 
 
-def _log(text: str) -> None:
-    logger.warning(for_the_log(text))
+def _log(line: Pair) -> None:
+    logger.warning(for_the_log(line[Tongue.ENGLISH]))
 
 
 async def _publish_the_last(gateway: Gateway) -> None:
@@ -55,7 +56,7 @@ async def _publish_the_last(gateway: Gateway) -> None:
         async with asyncio.timeout(LAST_EVENTS):
             await gateway.wait_published()
     except TimeoutError:
-        _log(f"{gateway.waiting} events are lost: the broker did not take them")
+        logger.warning("%d events are lost: the broker did not take them", gateway.waiting)
 
 
 @asynccontextmanager

@@ -10,7 +10,9 @@ from string import Formatter
 
 import pytest
 
+import adapters.broker
 import adapters.console
+import adapters.storage
 import bot
 
 CJK = re.compile(r"[\u3400-\u9fff]")
@@ -33,10 +35,14 @@ def pairs(value: object) -> Iterator[tuple[str, str]]:
 
 
 def either() -> Iterator[tuple[str, str, str]]:
-    """All of `bot`, and of what the console tells owners, by module and name."""
+    """All of `bot`, and of what adapters tell owners, by module and name."""
     for found in (
         *pkgutil.walk_packages(bot.__path__, "bot."),
-        *pkgutil.walk_packages(adapters.console.__path__, "adapters.console."),
+        *(
+            found
+            for package in (adapters.broker, adapters.console, adapters.storage)
+            for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
+        ),
     ):
         if found.name.rpartition(".")[2] == "__main__":
             continue
@@ -64,3 +70,8 @@ def test_they_are_found() -> None:
     assert {"bot.policy.approval.HOW", "bot.policy.petition.HOW", "adapters.console.access.TOLD"} <= {
         name for name, _, _ in ALL
     }
+
+
+def test_every_module_of_the_ways_to_owners_and_members_is_looked_at() -> None:
+    told = {name.rpartition(".")[2] for name, _, _ in ALL}
+    assert {"KEY_REFUSED", "NOT_FOUND", "PIECE", "STILL_AT_IT", "POLITE", "CUT_SHORT", "CANNOT", "UNHANDLED"} <= told

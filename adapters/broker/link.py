@@ -13,12 +13,19 @@ from aio_pika.exceptions import AMQPError
 
 from bot.domain.errors import BotError, ConfigError
 from bot.domain.ports import Clock
+from bot.domain.tongue import Tell, filled
 
 CONNECT_WITHIN: Final = 5.0  # seconds
 HEARTBEAT: Final = 2  # seconds; a broker gives up on who misses two
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0  # seconds
 
 logger = logging.getLogger(__name__)
+
+AGAIN: Final = ("消息队列又连上了。", "The broker can be reached again.")
+CANNOT: Final = (
+    "连不上消息队列 ({why})。要经它发的都先等着。",
+    "The broker cannot be reached ({why}). What is to be sent over it waits.",
+)
 
 Session = Callable[[AbstractConnection], Awaitable[None]]
 
@@ -30,7 +37,7 @@ class Lost(BotError):
 class Link:
     """Runs a session on each connection, one after the other. `url` is never shown."""
 
-    def __init__(self, url: str, *, clock: Clock, trouble: Callable[[str], None]) -> None:
+    def __init__(self, url: str, *, clock: Clock, trouble: Tell) -> None:
         """`trouble` is told when the broker cannot be reached, and when it can be again."""
         self._url = url
         self._clock = clock
@@ -48,7 +55,7 @@ class Link:
                 ) as connection:
                     logger.info("connected with the broker")
                     if told:
-                        self._trouble("The broker can be reached again.")
+                        self._trouble(AGAIN)
                     pause, told = FIRST_PAUSE, False
                     await self._run(session, connection)
             except* ConfigError as group:
@@ -63,9 +70,7 @@ class Link:
             logger.debug("no connection with the broker: %s", why)
             if not told:
                 told = True
-                self._trouble(
-                    f"The broker cannot be reached ({why}). What is to be sent over it waits."
-                )
+                self._trouble(filled(CANNOT, why=why))
             await self._clock.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 

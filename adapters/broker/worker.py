@@ -20,11 +20,27 @@ from bot.domain.events import Connected, Event
 from bot.domain.notes import Forgotten, Hear, Note, PlaceTold, RowSet, Taken
 from bot.domain.ports import Clock, EventSink
 from bot.domain.shares import Share
+from bot.domain.tongue import Tell, filled
 
 PREFETCH: Final = 1000  # events of a partition that are not acknowledged
 TRIES: Final = 3  # of an event that cannot be handled
 COUNTED: Final = "x-delivery-count"  # how often a quorum queue has had it back
 AGAIN: Final = 0.5  # seconds until a journal in trouble is asked once more
+
+UNREADABLE: Final = (
+    "有一个来自 gateway 的事件读不懂 ({why})，放进了队列 {queue}。集群各部分的版本相差太多吗？",
+    (
+        "An event from a gateway cannot be read ({why}). It is kept in the queue {queue};"
+        " are all parts of the cluster of about the same version?"
+    ),
+)
+UNHANDLED: Final = (
+    "有一个事件处理不了 (试了 {times} 次)，放进了队列 {queue}；详情在日志里。",
+    (
+        "An event could not be handled ({times} times). It is kept in the queue {queue};"
+        " the log says more."
+    ),
+)
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +61,7 @@ class Worker:
         calls: Calls,
         notices: Notices,
         clock: Clock,
-        trouble: Callable[[str], None],
+        trouble: Tell,
     ) -> None:
         self._link = link
         self._share = share
@@ -133,10 +149,7 @@ class Worker:
             event: Event = unpack(Event, message.body, message.headers.get(HEADER_VERSION))
         except codec.Unreadable as error:
             logger.exception("an event cannot be read, and is kept in %s", DEAD)
-            self._trouble(
-                f"An event from a gateway cannot be read ({str(error)[:200]}). It is kept in the"
-                f" queue {DEAD}; are all parts of the cluster of about the same version?"
-            )
+            self._trouble(filled(UNREADABLE, why=str(error)[:200], queue=DEAD))
             await message.reject(requeue=False)
             return
         try:
@@ -152,10 +165,7 @@ class Worker:
         """Once more, or never."""
         tries = int(str(message.headers.get(COUNTED) or 0)) + 1
         if tries >= TRIES:
-            self._trouble(
-                f"An event could not be handled ({TRIES} times). It is kept in the queue {DEAD};"
-                " the log says more."
-            )
+            self._trouble(filled(UNHANDLED, times=TRIES, queue=DEAD))
         await message.reject(requeue=tries < TRIES)
 
     async def _acknowledge(self, durable: Callable[[], Awaitable[bool]]) -> NoReturn:

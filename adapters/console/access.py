@@ -75,7 +75,7 @@ class AccessPages:
             return self._pages.show(visit, "login", status=403, trouble=trouble, asks=asks)
         login = self._logins.find(cookie)
         name = login.name if login else ""
-        line = TOLD[self._sources.way].format(address=visit.address)
+        line = TOLD[self._sources.tongue].format(address=visit.address)
         self._sources.tell(f"console {name}", line)
         self.audit(visit, "login", login=name)
         return logged_in(go(visit, "/"), visit.origin, cookie, LONGEST)

@@ -23,6 +23,7 @@ from bot.domain.shown import (
     WaitingDraft,
 )
 from bot.domain.suspension import Settled
+from bot.domain.tongue import Tongue
 
 
 class Pause(Protocol):
@@ -57,7 +58,7 @@ class Midnight(Protocol):
 class Sources:
     """`forget` erases all of a group, or of the person of a private chat, gives the number of
     records, and raises BotError. `note` writes into the journal, `tell` reaches the owners on QQ;
-    of lines in Chinese and English they read those of their `way`, 0 or 1. `pause` gives False
+    of lines in Chinese and English they read those of their `tongue`. `pause` gives False
     where it cannot be written down now. `mask` is for a text that is cut: half a secret is not
     found any more. `estimate` is the tokens of a text, `rendered` what stands
     before a conversation in its prompt. `retell` changes what the persona of a key is told,
@@ -83,7 +84,7 @@ class Sources:
     waiting: Callable[[], int]
     note: Callable[[Audited], None]
     tell: Callable[[str, str], None]
-    way: int
+    tongue: Tongue
     mask: Callable[[str], str]
     estimate: Callable[[str], float]
     midnight: Midnight

@@ -17,19 +17,14 @@ from adapters.storage.ahead import Ahead, Put, begin_mark, read_mark
 from adapters.storage.claim import Taken
 from adapters.storage.database import Database
 from adapters.storage.failures import Blame, Unusable, fault, words
+from adapters.storage.told import FROM_MEMORY, SILENCE
 from adapters.storage.transactions import Transactions
 from bot.domain.errors import ConfigError
+from bot.domain.tongue import Pair
 
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
-
-
-FROM_MEMORY = (
-    "The bot goes on from memory, and writes what it keeps there as soon as it can; if it ended"
-    " before that, what it keeps there would be lost."
-)
-SILENCE = "Nothing is said until it can be: another worker may take over meanwhile."
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +60,7 @@ class EntryBatches:
         self._damage = ""
 
     @property
-    def meanwhile(self) -> str:
+    def meanwhile(self) -> Pair:
         """How the bot goes on where the database cannot be written, for people."""
         return SILENCE if self._database.is_leased else FROM_MEMORY
 

@@ -15,13 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from adapters.storage.claim import LOG, Traces, changed_at
+from adapters.storage.told import LOG_CUT, LOG_EMPTIED, LOG_GONE
+from bot.domain.tongue import Pair, filled
 
 LONGEST = 30.0  # seconds a check may read
-WHAT_TO_DO = (
-    "Stop the bot and go back to a backup if you have one that is younger than what is missing "
-    "(docs/upgrade.md);"
-    " else there is nothing to be done"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +37,17 @@ def look_at(file: Path) -> FoundFile:
     return FoundFile(changed_at(file), log.stat().st_size if log.exists() else -1)
 
 
-def missing(left: Traces, found: FoundFile, *, good: int) -> str:
-    """The loss, in a few words; empty where nothing is. `good` is how many pages SQLite took
+def missing(left: Traces, found: FoundFile, *, good: int) -> Pair | None:
+    """The loss, in a few words; None where nothing is. `good` is how many pages SQLite took
     from the log.
     """
     if (
         good >= left.pages or found.changed != left.changed
     ):  # another process may have moved them into the database
-        return ""
+        return None
     if found.log <= 0:
-        return f"its write-ahead log {'is gone' if found.log < 0 else 'was emptied'}"
-    return (
-        f"its write-ahead log is damaged or was cut off: {good} of {left.pages} pages can be read"
-    )
+        return LOG_GONE if found.log < 0 else LOG_EMPTIED
+    return filled(LOG_CUT, good=good, pages=left.pages)
 
 
 class SelfCheck:

@@ -20,11 +20,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from adapters.storage import claim, private
 from adapters.storage.ahead import SUFFIX
-from adapters.storage.damage import WHAT_TO_DO, look_at, missing
+from adapters.storage.damage import look_at, missing
 from adapters.storage.lease import Lease
 from adapters.storage.tables import REVISIONS, metadata, versions
+from adapters.storage.told import MEND, NOT_WHOLE
 from adapters.storage.url import SQLITE, VARIABLE, file_of, place_of, read_url
 from bot.domain.errors import ConfigError, Problem
+from bot.domain.tongue import Tell, filled
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +70,7 @@ class Database:
         migrate: Migrate,
         owner: bool = False,
         lease: Lease | None = None,
-        tell: Callable[[str], None] = lambda _: None,
+        tell: Tell = lambda _: None,
     ) -> None:
         self.url = read_url(url)
         file = file_of(self.url)
@@ -220,11 +222,8 @@ class Database:
         good = ours.follow()
         if left is not None and found is not None:
             self.was_killed = True
-            if words := missing(left, found, good=good):
-                self._tell(
-                    f"The journal is not whole ({file}): {words}, after the bot was killed."
-                    f" {WHAT_TO_DO}."
-                )
+            if what := missing(left, found, good=good):
+                self._tell(filled(NOT_WHOLE, file=file, what=what, mend=MEND))
 
     def _prepare(self) -> None:
         """Make the schema, or bring it up to date, under a lock that other processes respect."""

@@ -23,7 +23,7 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.books import SqlBooks
 from adapters.storage.claim import Taken
 from adapters.storage.closed_days import add_up
-from adapters.storage.damage import WHAT_TO_DO, SelfCheck
+from adapters.storage.damage import SelfCheck
 from adapters.storage.database import READERS, Database, Migrate
 from adapters.storage.erasing import SqlErasing
 from adapters.storage.failures import Blame, fault, words
@@ -31,6 +31,7 @@ from adapters.storage.lease import RENEWALS, Away, Lease
 from adapters.storage.memories import SqlMemories
 from adapters.storage.retention import Retention
 from adapters.storage.shown import SqlShown
+from adapters.storage.told import DAMAGED, MEND
 from adapters.storage.writer import Writer
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
@@ -46,6 +47,7 @@ from bot.domain.journal import (
 from bot.domain.memories import MemoryKept
 from bot.domain.ports import Clock
 from bot.domain.shares import WHOLE, Share
+from bot.domain.tongue import Pair, Tell, filled
 
 READING, IN_TROUBLE = 10.0, 1.0  # seconds a read may take; while the database cannot be written
 WATCH = 5.0  # seconds between two looks whether the journal is there and ours
@@ -270,7 +272,7 @@ async def open_store(
     keep_days: int,
     keep_messages: int,
     clock: Clock,
-    trouble: Callable[[str], None],
+    trouble: Tell,
     migrate: Migrate,
     ousted: Callable[[Taken], None] = lambda _: None,
     lease: Lease | None = None,
@@ -288,8 +290,8 @@ async def open_store(
     """
     loop = asyncio.get_running_loop()
 
-    def tell(text: str) -> None:  # called in a thread
-        loop.call_soon_threadsafe(trouble, text)
+    def tell(line: Pair) -> None:  # called in a thread
+        loop.call_soon_threadsafe(trouble, line)
 
     database = Database(url, migrate=migrate, owner=True, lease=lease, tell=tell)
     ahead, stamp = ahead_of(database.file), partial(_stamp, clock)
@@ -360,7 +362,7 @@ async def _at_work(writer: Writer, *beside: Coroutine[Any, Any, None]) -> AsyncI
             await writer.close(writing)
 
 
-async def _check_itself(database: Database, trouble: Callable[[str], None], clock: Clock) -> None:
+async def _check_itself(database: Database, trouble: Tell, clock: Clock) -> None:
     """Where the process before was killed, let SQLite check its file, beside everything else."""
     await clock.sleep(SELF_CHECK)
     file = database.file
@@ -375,7 +377,7 @@ async def _check_itself(database: Database, trouble: Callable[[str], None], cloc
         finally:
             check.stop()
     if words:
-        trouble(f"The journal is damaged ({file}: {words}). {WHAT_TO_DO}.")
+        trouble(filled(DAMAGED, file=file, what=words, mend=MEND))
     else:
         logger.info(
             "the last process was killed: the journal was checked, and nothing is wrong with it"

@@ -17,8 +17,10 @@ from adapters.storage.ahead import Ahead, Put
 from adapters.storage.backlog import Backlog
 from adapters.storage.batches import EntryBatches, Written
 from adapters.storage.claim import Taken
+from adapters.storage.told import AGAIN, CANNOT, LOST
 from bot.domain.journal import Entry
 from bot.domain.ports import Clock
+from bot.domain.tongue import Tell, filled
 
 GATHER = 0.05  # seconds that entries nobody waits for may gather
 ENOUGH = 256  # entries that are written without waiting for more, except in a busy time
@@ -49,7 +51,7 @@ class Writer:
         batches: EntryBatches,
         thread: Executor,
         clock: Clock,
-        trouble: Callable[[str], None],
+        trouble: Tell,
         place: str,
         ousted: Callable[[Taken], None] = lambda _: None,
         ahead: Ahead | None = None,
@@ -127,9 +129,8 @@ class Writer:
             return
         self._trouble = True
         self._backlog.break_promises()
-        self._tell(
-            f"The journal cannot be written ({self._place}: {reason}). {self._batches.meanwhile}"
-        )
+        meanwhile = self._batches.meanwhile
+        self._tell(filled(CANNOT, place=self._place, reason=reason, meanwhile=meanwhile))
 
     # --- the task ---------------------------------------------------------------------------------
 
@@ -156,10 +157,7 @@ class Writer:
         await asyncio.wait({task}, timeout=CLOSING)
         task.cancel()
         if lost := self._backlog.unsaved():
-            self._tell(
-                f"The journal could not be written before the end ({self._place}):"
-                f" {lost} entries are lost."
-            )
+            self._tell(filled(LOST, place=self._place, lost=lost))
 
     async def _write(self) -> None:
         """Everything in the queue, however often it must be tried; at the end of all things, once
@@ -224,7 +222,5 @@ class Writer:
     def _recovered(self) -> None:
         self._trouble = self._catching_up = False
         self._backlog.recover()
-        self._tell(
-            f"The journal is written again ({self._place}): {self._backlog.caught_up} entries"
-            f" caught up, {self._backlog.lost} lost."
-        )
+        done, lost = self._backlog.caught_up, self._backlog.lost
+        self._tell(filled(AGAIN, place=self._place, caught_up=done, lost=lost))

@@ -29,6 +29,7 @@ from bot.wiring.discovery import report
 from bot.wiring.media import open_media
 from bot.wiring.models import build_models
 from bot.wiring.subagents import Staff
+from bot.wiring.tongue import owners_tongue
 from bot.wiring.tools import PORTS, build_ports, build_toolset, find_tools
 from config.settings import Settings
 from tools.get_game_version.games import Games
@@ -145,7 +146,7 @@ async def call_tool(
                 meter=Meter(None, clock=clock, ids=ids),
                 clock=clock,
                 ids=ids,
-                tell=tell,
+                tell=lambda line: tell(line[owners_tongue(settings)]),
             )
             staff = Staff(settings, models=models, toolset=toolset, clock=clock).subagents
             tool = toolset.get(name)

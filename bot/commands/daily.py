@@ -8,6 +8,7 @@ from bot.commands.digest import YESTERDAY, Stands, told_of
 from bot.domain.books import Books, Choices, DaySum
 from bot.domain.journal import PlaceSet
 from bot.domain.ports import Clock, Store
+from bot.domain.tongue import Tongue
 from bot.memory.row import NOWHERE
 from bot.policy.days import at_time, midnight
 from bot.speaking.owner import Owner
@@ -27,7 +28,7 @@ class Daily:
         self,
         *,
         at: float | None,
-        is_chinese: bool,
+        tongue: Tongue,
         books: Books,
         stands: Stands,
         choices: Choices,
@@ -36,7 +37,7 @@ class Daily:
         clock: Clock,
     ) -> None:
         self._at = at
-        self._is_chinese = is_chinese
+        self._tongue = tongue
         self._books = books
         self._stands = stands
         self._choices = choices
@@ -76,14 +77,11 @@ class Daily:
             return False
         if day == DaySum():
             return True
-        words = told_of(day, other, YESTERDAY, self._either, await self._stands())
+        words = told_of(day, other, YESTERDAY, self._tongue.either, await self._stands())
         if not await self._store.commit(PlaceSet(NOWHERE, SETTING, today)):
             return False
         self._owner.post(words)
         return True
-
-    def _either(self, chinese: str, english: str) -> str:
-        return chinese if self._is_chinese else english
 
 
 def _date(at: float) -> str:

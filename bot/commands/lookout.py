@@ -10,6 +10,7 @@ from bot.commands.digest import Stands
 from bot.domain.books import Books, UsageSum
 from bot.domain.events import Conversation
 from bot.domain.ports import Clock
+from bot.domain.tongue import Tongue
 from bot.policy.days import midnight
 
 LOOK = 600.0  # seconds between two looks: longer than any turn lasts
@@ -52,9 +53,9 @@ class Lookout:
         books: Books | None,
         tell: Callable[[str, str], None],
         clock: Clock,
-        way: int = 0,
+        tongue: Tongue = Tongue.CHINESE,
     ) -> None:
-        self._way = way  # 0 in Chinese, 1 in English
+        self._tongue = tongue
         self._stands = stands
         self._busy = busy
         self._books = books
@@ -77,14 +78,14 @@ class Lookout:
         self._seen = {one: self._seen.get(one, 0) + 1 for one in busy}
         for one, looks in self._seen.items():
             if looks == 2:
-                self._tell(f"stuck in {busy[one]}", STUCK[self._way].format(where=busy[one]))
+                self._tell(f"stuck in {busy[one]}", STUCK[self._tongue].format(where=busy[one]))
 
     async def _look_at_disk(self) -> None:
         free = (await self._stands()).free
         if free is None:
             return
         if free < LITTLE and self._had_room:
-            self._tell("disk", DISK[self._way].format(free=free / 2**20))
+            self._tell("disk", DISK[self._tongue].format(free=free / 2**20))
         self._had_room = free >= LITTLE
 
     async def _look_at_prices(self) -> None:
@@ -102,7 +103,7 @@ class Lookout:
             times, of = max(_dearer(used, was.get(model, UsageSum())))
             if times >= DEARER and (today, model) not in self._dear:
                 self._dear.add((today, model))
-                line = PRICE[self._way].format(model=model, of=of[self._way], times=times)
+                line = PRICE[self._tongue].format(model=model, of=of[self._tongue], times=times)
                 self._tell(f"price of {model}", line)
 
 

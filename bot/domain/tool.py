@@ -1,5 +1,4 @@
-"""A tool: a name, a description, a flat schema, declarations about itself, and a body with a
-context.
+"""A tool: a name, a description, a flat schema, declarations about itself, a body with a context.
 
     @tool(needs=(Web,), side_effects="read", idempotent=True)
     async def get_weather(context: ToolContext, city: str) -> str:
@@ -48,12 +47,12 @@ from bot.domain.schema import (
     model_of,
     reading_schema,
 )
+from bot.domain.tongue import Tongue
 from bot.domain.traits import Audience, Execution, Permission, Rate, SideEffects, ToolType
 
+P = TypeVar("P")
 NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 DEFAULT_TIMEOUT = 60.0
-
-P = TypeVar("P")
 Port: TypeAlias = type
 """A capability a tool needs, named by its protocol."""
 
@@ -69,13 +68,13 @@ class Reports(Protocol):
 
 
 class ToolContext(Struct, frozen=True, kw_only=True):
-    """One call's surroundings. `deadline` is on the clock's monotonic scale, in seconds.
+    """One call's surroundings; `deadline` is on the clock's monotonic scale, in seconds.
 
-    `response_id` is the model's answer that made the call; `asked` are the ids of its asker's
-    messages that the run answers. `allowed` says that somebody has allowed this very call: a tool
-    that raises `Suspend` does so only without it. `inner` is told what a run
-    inside this call does: what its model takes is counted to the run of the call. `share` is that
-    run's of its question's budget, where the inner one has its part. `terms` hold in both.
+    `response_id` is the model's answer that made the call, `asked` the ids of its asker's messages
+    that the run answers. `allowed`: somebody has allowed this very call, so it raises no `Suspend`.
+    `inner` is told what a run inside this call does: what its model takes is counted to this one.
+    `share` is this run's of its question's budget, where the inner one has its part. `terms` hold
+    in both. `tongue` is the asker's.
     """
 
     run_id: str
@@ -92,6 +91,7 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     inner: Callable[[RunEvent], None] | None = None
     share: Allowance | None = None
     terms: Terms = Terms()
+    tongue: Tongue = Tongue.CHINESE
 
     def port(self, kind: type[P]) -> P:
         """The capability of this kind. Raises ToolUnavailable where this run has none."""

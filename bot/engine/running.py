@@ -27,6 +27,7 @@ from bot.domain.chat import (
 from bot.domain.events import Conversation
 from bot.domain.ports import ChatModel, Observer
 from bot.domain.run import Asker, Outcome, RunEvent, StepFinished, Stop, SuspendedRun, Terms
+from bot.domain.tongue import Tongue
 from bot.engine.ongoing import MAX_RESULTS, Tally
 from bot.engine.steps import drain
 from bot.policy import notices
@@ -70,7 +71,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     an end, too. With an `inbox` whatever steers it is read before its final words are said.
     `model` is asked, the engine's own where it is None, with a `temperature` where there is one;
     `terms` say which tools are offered and run there. `leaner` makes it what its next request may
-    be. `notices` are in its language.
+    be. `notices` are in its language, `tongue` is its asker's.
     """
 
     id: str
@@ -87,6 +88,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     model: ChatModel | None = None
     temperature: float | None = None
     terms: Terms = Terms()
+    tongue: Tongue = Tongue.CHINESE
     leaner: Callable[[Run], Run] = as_ever
     notices: Notices = notices.EN
 

@@ -209,6 +209,7 @@ class StepCalls:
             inner=Inside(run, state, self._observer).notice,
             share=run.share,
             terms=run.terms,
+            tongue=run.tongue,
         )
 
 

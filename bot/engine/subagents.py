@@ -57,7 +57,10 @@ RULES = (
 )
 
 PATIENCE = 10.0  # seconds until the asker is told that it takes longer
-STILL_AT_IT = "{name} 还在处理，请再稍等一会儿～"
+STILL_AT_IT = (
+    "{name} 还在处理，请再稍等一会儿～",
+    "{name} is still at it, please wait a little longer.",
+)
 NOTHING_LEFT = (
     "{name} was not asked: the budget of this question is used up. "
     "Ask no subagent again; answer from what you have."
@@ -146,6 +149,7 @@ class NamedSubagents:
             ports=ports_inside(context.ports, speaks=subagent.speaks),
             share=share,
             terms=context.terms,
+            tongue=context.tongue,
         )
         try:
             async with alongside(self._ask_for_patience(context, subagent.name)):
@@ -171,7 +175,7 @@ class NamedSubagents:
         if speaker is None:
             return
         try:
-            await speaker.say((Text(STILL_AT_IT.format(name=name)),))
+            await speaker.say((Text(STILL_AT_IT[context.tongue].format(name=name)),))
         except BotError as error:
             logger.info("run %s: the asker could not be told to wait: %s", context.run_id, error)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 from bot.domain.events import Conversation
+from bot.domain.tongue import Tell, filled
 from bot.policy.limits import Amount
 
 TOLD: Final = (0.8, 1.0)  # shares of a limit at which the owner is told
@@ -29,9 +30,8 @@ Whose: TypeAlias = int | Conversation | str
 class Marks:
     """Knows how much of which limit is used. `tell` reaches the owner."""
 
-    def __init__(self, tell: Callable[[str], None], *, chinese: bool) -> None:
+    def __init__(self, tell: Tell) -> None:
         self._tell = tell
-        self._way = 0 if chinese else 1
         self._told: dict[Whose, float] = {}
 
     def know(self, shares: Mapping[Whose, float]) -> None:
@@ -50,17 +50,11 @@ class Marks:
         self._told[key] = share
         if isinstance(key, int) or not any(told < mark <= share for mark in TOLD):
             return
-        way = self._way
-        whose = EVERYWHERE[way]
+        whose, then = EVERYWHERE, OVER if share >= 1 else THEN
         if isinstance(key, Conversation):
-            whose = GROUP[way].format(group=key.session_id)
-        line = NEAR[way].format(
-            whose=whose,
-            percent=100 * share,
-            amount=told_amount(amount),
-            then=(OVER if share >= 1 else THEN)[way],
-        )
-        self._tell(line)
+            whose = filled(GROUP, group=key.session_id)
+        told_of = told_amount(amount)
+        self._tell(filled(NEAR, whose=whose, percent=100 * share, amount=told_of, then=then))
 
 
 def told_amount(amount: Amount) -> str:

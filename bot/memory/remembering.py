@@ -29,6 +29,7 @@ from bot.domain.notebook import Memories, Noted
 from bot.domain.persons import find_person
 from bot.domain.ports import Clock, Ids, Store
 from bot.domain.suspension import Suspend
+from bot.domain.tongue import Tongue
 from bot.domain.tool import ToolContext
 from bot.memory.speakers import Speakers
 from bot.policy.approval import led_by
@@ -94,9 +95,9 @@ class Remembering:
         store: Store,
         clock: Clock,
         ids: Ids,
-        chinese: bool = True,
+        tongue: Tongue = Tongue.CHINESE,
     ) -> None:
-        self._way = 0 if chinese else 1  # owners are asked in it
+        self._tongue = tongue  # owners are asked in it
         self._memories = memories
         self._speakers = speakers
         self._store = store
@@ -167,7 +168,7 @@ class Remembering:
         if wrong := wrong_with(line):
             raise InvalidArguments(f"text: {wrong}")
         if everywhere and led_by(asker) and not context.allowed:
-            raise Suspend(EVERYWHERE[self._way].format(line=line), seconds=WAIT)
+            raise Suspend(EVERYWHERE[self._tongue].format(line=line), seconds=WAIT)
         kept = await self.keep(
             StoredFact(
                 memory_id="",

@@ -8,7 +8,7 @@ written, and what is reserved for a request under way with it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
@@ -21,6 +21,7 @@ from bot.domain.notes import ALONE, Neighbours, Taken
 from bot.domain.ports import Clock
 from bot.domain.reserved import UsageReleased, UsageReserved
 from bot.domain.run import StepFinished
+from bot.domain.tongue import Tell
 from bot.memory.latest import Kept
 from bot.memory.marks import Marks, Whose
 from bot.memory.own_limits import OwnLimits
@@ -70,12 +71,11 @@ class Spending:
         book: DayBook,
         owners: frozenset[int],
         clock: Clock,
-        tell: Callable[[str], None],
+        tell: Tell,
         neighbours: Neighbours = ALONE,
-        chinese: bool = True,
     ) -> None:
         self.neighbours = neighbours
-        self._marks = Marks(tell, chinese=chinese)
+        self._marks = Marks(tell)
         self.limits = limits
         self._is_limited = not limits.are_off
         self.own = own

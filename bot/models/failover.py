@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from cachetools import LRUCache
@@ -23,6 +23,7 @@ from bot.domain.errors import (
     ModelStalled,
 )
 from bot.domain.ports import Clock, Ids
+from bot.domain.tongue import Tell
 from bot.models.attempts import Errand, Way
 from bot.models.meter import Meter
 from bot.models.reactions import ATTEMPTS, Reactions, nobody
@@ -55,7 +56,7 @@ class Failover:
         clock: Clock,
         ids: Ids,
         vision: Sequence[Upstream] = (),
-        tell: Callable[[str], None] = nobody,
+        tell: Tell = nobody,
         meter: Meter | None = None,
         attempts: int = ATTEMPTS,
         patience: float = PATIENCE,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 
 from bot.domain.chat import ModelRequest
 from bot.domain.errors import (
@@ -24,6 +23,7 @@ from bot.domain.errors import (
 )
 from bot.domain.masking import Quoting, for_the_log
 from bot.domain.ports import Clock, Ids
+from bot.domain.tongue import Pair, Tell, Tongue, filled
 from bot.models.attempts import Errand, Way
 from bot.models.upstreams import ModelLine, Upstream
 from bot.policy.repairs import (
@@ -47,18 +47,28 @@ CALLED_AGAIN = 2  # times that a model may repeat a tool call that could not be 
 BAD_PICTURE = "invalid_image"  # codes that begin so mean that picture, not pictures
 
 KEY_REFUSED = (
-    "模型 {name} 的第 {number} 个密钥不能用了，已改用其他密钥或备用模型，"
-    "请检查密钥和余额 ({kind}: {reason})"
+    (
+        "模型 {name} 的第 {number} 个密钥不能用了，已改用其他密钥或备用模型，"
+        "请检查密钥和余额 ({kind}: {reason})"
+    ),
+    (
+        "Key {number} of the model {name} is refused; another key, or a model that stands in, is "
+        "asked instead. Please look after the key and its balance ({kind}: {reason})"
+    ),
 )
 NOT_FOUND = (
-    "模型 {name} 不存在或未开通，已改用备用模型，请检查模型名称和接口地址 ({kind}: {reason})"
+    "模型 {name} 不存在或未开通，已改用备用模型，请检查模型名称和接口地址 ({kind}: {reason})",
+    (
+        "There is no model {name}, or not for this account; one that stands in is asked instead. "
+        "Please look after its name and address ({kind}: {reason})"
+    ),
 )
 MAX_REASON = 200  # characters of an error that somebody reads on a phone
 
 
-def nobody(text: str) -> None:
+def nobody(line: Pair) -> None:
     """There is no owner to tell, so the log has to do."""
-    logger.warning("%s", for_the_log(text))
+    logger.warning("%s", for_the_log(line[Tongue.ENGLISH]))
 
 
 class Reactions:
@@ -66,9 +76,7 @@ class Reactions:
     owner.
     """
 
-    def __init__(
-        self, *, clock: Clock, ids: Ids, tell: Callable[[str], None], attempts: int
-    ) -> None:
+    def __init__(self, *, clock: Clock, ids: Ids, tell: Tell, attempts: int) -> None:
         self._clock = clock
         self._ids = ids
         self._tell = tell
@@ -140,9 +148,10 @@ class Reactions:
             failures < self._attempts + len(upstream.lines) - 1 and now - errand.began < LONG_ENOUGH
         )
 
-    def _report(self, errand: Errand, way: Way, error: ModelError, line: str) -> None:
+    def _report(self, errand: Errand, way: Way, error: ModelError, line: Pair) -> None:
         if errand.choose(self._clock.monotonic()) is None:
             return  # the error gets out, and whoever gets it tells the owner
         name, number = way.upstream.name, way.upstream.lines.index(way.line) + 1
         reason = str(error)[:MAX_REASON]
-        self._tell(Quoting(line.format(name=name, number=number, kind=error.kind, reason=reason)))
+        zh, en = filled(line, name=name, number=number, kind=error.kind, reason=reason)
+        self._tell((Quoting(zh), Quoting(en)))

@@ -10,6 +10,7 @@ from typing import Final
 from bot.domain.actions import SendMessage
 from bot.domain.events import MessageReceived
 from bot.domain.segments import Quote, Text
+from bot.domain.tongue import Tongue
 from bot.policy import notices
 
 SORRY: Final = "刚才重启了一下，没能答完，请再问一次。"
@@ -50,17 +51,15 @@ def apology(question: MessageReceived, words: str) -> SendMessage:
 
 def in_language(words: str, question: MessageReceived) -> str:
     """One of our lines in the language of a question."""
-    return words if asks_in_chinese(question) else ENGLISH[words]
+    return words if language_of(question) is Tongue.CHINESE else ENGLISH[words]
 
 
-def asks_in_chinese(question: MessageReceived) -> bool:
-    """Whether the language of a question is Chinese; of a short one, that of its asker's name and
-    group.
-    """
+def language_of(question: MessageReceived) -> Tongue:
+    """The language of a question; of a short one, that of its asker's name and group."""
     asked = "".join(part.text for part in question.segments if isinstance(part, Text))
     letters = LATIN.findall(ADDRESS.sub("", asked))
     names = "" if len(letters) >= FEW else question.sender.name + question.group_name
-    return CJK.search(asked + names) is not None
+    return Tongue.CHINESE if CJK.search(asked + names) else Tongue.ENGLISH
 
 
 def is_quoted(question: MessageReceived) -> bool:

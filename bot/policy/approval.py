@@ -1,5 +1,5 @@
 """Somebody's word on a call, as people write it: what they are asked, and how their answer is read.
-Pure. A line is there in Chinese and in English, by its `way`: 0 and 1.
+Pure. A line is there in Chinese and in English, by its `tongue`.
 
 Invariant: only we write at the beginning of a line of a request. What the model or a person wrote
 stands in one line, without anything that cannot be seen.
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.run import Asker, Led, PendingCall
 from bot.domain.segments import Mention, Quote, Text
+from bot.domain.tongue import Tongue
 from bot.domain.traits import Audience
 
 MAX_ARGUMENTS = 400  # characters of what is to be done: the owner reads it on a phone
@@ -199,12 +200,14 @@ def _spelt(char: str) -> str:
     return char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1]
 
 
-def who(asker: Asker, where: Conversation, question: str, *, way: int = 0) -> str:
+def who(
+    asker: Asker, where: Conversation, question: str, *, tongue: Tongue = Tongue.CHINESE
+) -> str:
     """The second line: who asked, where, and in which words."""
     name = in_one_line(asker.name, 24).translate(INNER_QUOTES) or "?"
-    place = (IN_GROUP if where.is_group else IN_PRIVATE)[way].format(group=where.session_id)
+    place = (IN_GROUP if where.is_group else IN_PRIVATE)[tongue].format(group=where.session_id)
     words = in_one_line(question, MAX_QUESTION).translate(INNER_QUOTES)
-    return ASKED[way].format(name=name, account=asker.user_id, place=place, words=words)
+    return ASKED[tongue].format(name=name, account=asker.user_id, place=place, words=words)
 
 
 def led_by(asker: Asker) -> Led:
@@ -214,33 +217,35 @@ def led_by(asker: Asker) -> Led:
     return Led(people, names, asker.read)
 
 
-def led_in_words(led: Led | str, *, way: int = 0) -> str:
+def led_in_words(led: Led | str, *, tongue: Tongue = Tongue.CHINESE) -> str:
     """The same for whoever is asked; empty for nobody's. Older versions wrote words down."""
     if isinstance(led, str):
         return led
     parts = [(OTHERS, led.names)] if led.people else []
     if led.read:
         parts.append((TOOLS, led.read))
-    return AND[way].join(
-        NAMED[way].format(what=what[way], names=COMMA[way].join(names)) if names else what[way]
+    return AND[tongue].join(
+        NAMED[tongue].format(what=what[tongue], names=COMMA[tongue].join(names))
+        if names
+        else what[tongue]
         for what, names in parts
     )
 
 
-def behind(pending: PendingCall, *, way: int = 0) -> str:
+def behind(pending: PendingCall, *, tongue: Tongue = Tongue.CHINESE) -> str:
     """The third line, where others' words led there; else empty."""
-    led = led_in_words(pending.led, way=way)
-    return "\n" + BEFORE[way].format(led=led) if led else ""
+    led = led_in_words(pending.led, tongue=tongue)
+    return "\n" + BEFORE[tongue].format(led=led) if led else ""
 
 
-def how(number: int, seconds: float, *, way: int = 0) -> str:
+def how(number: int, seconds: float, *, tongue: Tongue = Tongue.CHINESE) -> str:
     """The last line: what may be answered."""
-    return HOW[way].format(number=number, minutes=max(1, round(seconds / 60)))
+    return HOW[tongue].format(number=number, minutes=max(1, round(seconds / 60)))
 
 
-def notice(numbers: Iterable[int], *, way: int = 0) -> str:
+def notice(numbers: Iterable[int], *, tongue: Tongue = Tongue.CHINESE) -> str:
     """The line that tells the asker which requests wait for the owner."""
-    return NOTICE[way].format(numbers=COMMA[way].join(f"A{number}" for number in numbers))
+    return NOTICE[tongue].format(numbers=COMMA[tongue].join(f"A{number}" for number in numbers))
 
 
 def words_of(message: MessageReceived) -> str:

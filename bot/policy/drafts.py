@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from bot.domain.tongue import Tongue
 from bot.policy.approval import INNER_QUOTES, MARKS, in_one_line
 
 FRESH = 600.0  # seconds after which nobody remembers the question: it is not quoted any more
@@ -124,30 +125,28 @@ def number_in(text: str) -> int:
     return int(match[1]) if match else 0
 
 
-def only_told(group: str, calls: tuple[str, ...], *, chinese: bool) -> str:
+def only_told(group: str, calls: tuple[str, ...], *, tongue: Tongue) -> str:
     """The line about what would have been done there, where nothing would have been said."""
-    way = 0 if chinese else 1
-    return "\n".join([SHADOW[way].format(group=_name(group)), *_not_run(calls, way)])
+    return "\n".join([SHADOW[tongue].format(group=_name(group)), *_not_run(calls, tongue)])
 
 
 def shown(
-    number: int, group: str, asked: str, words: str, calls: tuple[str, ...], *, chinese: bool
+    number: int, group: str, asked: str, words: str, calls: tuple[str, ...], *, tongue: Tongue
 ) -> str:
     """The line to an owner: the group, the question `asked` there, the words, and what would have
     been done beside them.
     """
-    way = 0 if chinese else 1
-    lines = [HEAD[way].format(number=number, group=_name(group))]
+    lines = [HEAD[tongue].format(number=number, group=_name(group))]
     if asked:
         lines.append(in_one_line(asked, MAX_QUESTION).translate(INNER_QUOTES))
     lines += [f"  {line}" for line in words.splitlines()]
-    lines += _not_run(calls, way)
-    return "\n".join([*lines, HOW[way].format(number=number)])
+    lines += _not_run(calls, tongue)
+    return "\n".join([*lines, HOW[tongue].format(number=number)])
 
 
 def _name(group: str) -> str:
     return in_one_line(group, MAX_GROUP).replace("]", "］")
 
 
-def _not_run(calls: tuple[str, ...], way: int) -> list[str]:
-    return [NOT_RUN[way].format(call=in_one_line(call, MAX_CALL)) for call in calls]
+def _not_run(calls: tuple[str, ...], tongue: Tongue) -> list[str]:
+    return [NOT_RUN[tongue].format(call=in_one_line(call, MAX_CALL)) for call in calls]

@@ -9,6 +9,7 @@ import re
 
 from bot.domain.events import MessageReceived
 from bot.domain.petitions import Petition
+from bot.domain.tongue import Tongue
 from bot.policy.approval import INNER_QUOTES, Answer, flat, in_one_line, read_answer, words_in
 
 MAX_COMMENT = 80  # characters
@@ -60,17 +61,19 @@ ANSWER = re.compile(
 NUMBERED = re.compile(r"#R([0-9]{1,9}) ")
 
 
-def told(petition: Petition, *, way: int = 0) -> str:
+def told(petition: Petition, *, tongue: Tongue = Tongue.CHINESE) -> str:
     """The line an owner is asked by, without how it is answered; in Chinese, or in English."""
-    words = (FRIEND if petition.kind == "friend" else INVITE)[way]
+    words = (FRIEND if petition.kind == "friend" else INVITE)[tongue]
     line = words.format(number=petition.number, who=petition.user_id, group=petition.group_id)
     said = in_one_line(petition.comment, MAX_COMMENT).translate(INNER_QUOTES)
-    return SAYING[way].format(line=line, said=said) if said else line
+    return SAYING[tongue].format(line=line, said=said) if said else line
 
 
-def asked(petition: Petition, *, days: int, way: int = 0) -> str:
+def asked(petition: Petition, *, days: int, tongue: Tongue = Tongue.CHINESE) -> str:
     """All of what an owner is told."""
-    return f"{told(petition, way=way)}\n{HOW[way].format(number=petition.number, days=days)}"
+    return (
+        f"{told(petition, tongue=tongue)}\n{HOW[tongue].format(number=petition.number, days=days)}"
+    )
 
 
 def answer_in(message: MessageReceived) -> Answer | None:
@@ -90,7 +93,7 @@ def number_of(petitions: dict[int, Petition], text: str) -> int:
     """The number of the one that a line of ours asks about; 0 for any other."""
     found = NUMBERED.match(text)
     petition = petitions.get(int(found[1])) if found else None
-    lines = tuple(flat(told(petition, way=way)) for way in (0, 1)) if petition else ("",)
+    lines = tuple(flat(told(petition, tongue=tongue)) for tongue in Tongue) if petition else ("",)
     if found is None or not flat(text).startswith(lines):
         return 0
     return int(found[1])

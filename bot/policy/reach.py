@@ -15,6 +15,7 @@ from bot.domain.events import Conversation
 from bot.domain.run import Asker
 from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
 from bot.domain.suspension import Suspend
+from bot.domain.tongue import Tongue
 from bot.policy.permission import may_mention_all, may_write_to
 
 WAIT = 600.0  # seconds an owner has to answer
@@ -47,7 +48,7 @@ def permit(
     active: Conversation,
     target: Conversation,
     allowed: bool,
-    way: int = 0,
+    tongue: Tongue = Tongue.CHINESE,
 ) -> None:
     """Let it be said there, or not: by the run of `asker` in `active`, which may be `allowed` to.
     Whoever is asked about it reads Chinese, or English.
@@ -64,31 +65,33 @@ def permit(
     if to_all and not may_mention_all(asker, where=target):
         raise ToolDenied(NOT_ALL)
     if (to_all or target != active) and not allowed:
-        raise Suspend(asks(said, target, way=way), seconds=WAIT)
+        raise Suspend(asks(said, target, tongue=tongue), seconds=WAIT)
 
 
-def asks(segments: Iterable[SendSegment], target: Conversation, *, way: int = 0) -> str:
+def asks(
+    segments: Iterable[SendSegment], target: Conversation, *, tongue: Tongue = Tongue.CHINESE
+) -> str:
     """The text that shows people what is to be said where: `发到群 4242：words [图片 cat.png]`."""
-    line = (TO_GROUP if target.is_group else TO_PERSON)[way]
+    line = (TO_GROUP if target.is_group else TO_PERSON)[tongue]
     return line.format(
-        place=target.session_id, said="".join(_shown(segment, way) for segment in segments)
+        place=target.session_id, said="".join(_shown(segment, tongue) for segment in segments)
     )
 
 
-def _shown(segment: SendSegment, way: int) -> str:
+def _shown(segment: SendSegment, tongue: Tongue) -> str:
     match segment:
         case Text(text=text):
             return text
         case Mention(user_id=user_id):
             return f"@{user_id} "
         case MentionAll():
-            return TO_ALL[way]
+            return TO_ALL[tongue]
         case Quote(message_id=message_id):
-            return QUOTING[way].format(id=message_id)
+            return QUOTING[tongue].format(id=message_id)
         case Face(id=number):
-            return FACE[way].format(id=number)
+            return FACE[tongue].format(id=number)
         case Attachment(kind=kind, source=source, name=name):
             shown = source if source.startswith(("http://", "https://")) else name
-            return f"[{MEDIA[kind][way]} {shown}]"
+            return f"[{MEDIA[kind][tongue]} {shown}]"
         case _:
             assert_never(segment)

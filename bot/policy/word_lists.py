@@ -12,8 +12,9 @@ from msgspec.structs import replace
 from bot.domain.actions import Attachment, Merged, SendMessage, SentSegment
 from bot.domain.events import MessageReceived
 from bot.domain.segments import Card, File, Link, Markdown, Quote, Text
+from bot.domain.tongue import Tongue
 
-POLITE = "（这句不方便说。）"
+POLITE = ("（这句不方便说。）", "(I would rather not say that.)")
 SENTENCE = re.compile(r"[^。！？!?；;\n]*[。！？!?；;\n]*")
 
 
@@ -38,17 +39,23 @@ def _words(message: MessageReceived) -> str:
 
 
 def screened(
-    actions: tuple[SendMessage, ...], withholds: Callable[[str], object]
+    actions: tuple[SendMessage, ...],
+    withholds: Callable[[str], object],
+    tongue_of: Callable[[str], Tongue],
 ) -> tuple[SendMessage, ...]:
-    """The same messages, with a polite line for each sentence that is withheld; for all of one
-    whose words are withheld only together, or of all where those of several are.
+    """The same messages, with a polite line in their language for each sentence that is withheld;
+    for all of one whose words are withheld only together, or of all where those of several are.
     """
+
+    def polite(action: SendMessage) -> str:
+        return POLITE[tongue_of(words_of(action))]
+
     kept = tuple(
-        _screened(action, withholds) if withholds(words_of(action)) else action
+        _screened(action, withholds, polite(action)) if withholds(words_of(action)) else action
         for action in actions
     )
     if len(kept) > 1 and withholds("".join(map(words_of, kept))):
-        return tuple(map(_nothing_of, kept))
+        return tuple(map(_nothing_of, kept, map(polite, actions)))
     return kept
 
 
@@ -64,14 +71,14 @@ def words_of(action: SendMessage) -> str:
     return "".join((action.words, *names))
 
 
-def _screened(action: SendMessage, withholds: Callable[[str], object]) -> SendMessage:
+def _screened(action: SendMessage, withholds: Callable[[str], object], polite: str) -> SendMessage:
     def tidy(text: str) -> str:
         shown: list[str] = []
         for one in SENTENCE.findall(text):
             if not withholds(one):
                 shown.append(one)
-            elif not (shown and shown[-1] == POLITE):
-                shown += [POLITE, one[len(one.rstrip("\n")) :]] if one.endswith("\n") else [POLITE]
+            elif not (shown and shown[-1] == polite):
+                shown += [polite, one[len(one.rstrip("\n")) :]] if one.endswith("\n") else [polite]
         return "".join(shown)
 
     segments: list[SentSegment] = []
@@ -84,9 +91,9 @@ def _screened(action: SendMessage, withholds: Callable[[str], object]) -> SendMe
             case _:
                 segments.append(segment)
     told = replace(action, segments=tuple(segments))
-    return _nothing_of(action) if withholds(words_of(told)) else told
+    return _nothing_of(action, polite) if withholds(words_of(told)) else told
 
 
-def _nothing_of(action: SendMessage) -> SendMessage:
+def _nothing_of(action: SendMessage, polite: str) -> SendMessage:
     quotes = (segment for segment in action.segments if isinstance(segment, Quote))
-    return replace(action, segments=(*quotes, Text(POLITE)))
+    return replace(action, segments=(*quotes, Text(polite)))

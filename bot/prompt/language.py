@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from bot.domain.chat import Message, UserMessage
+from bot.domain.tongue import Tongue
 from bot.prompt.wording import Wording
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
@@ -31,6 +32,13 @@ def is_chinese(text: str) -> bool:
     """Chinese people write English words, too; a character is as much as several letters."""
     words = FRAME.sub("", text)
     return 3 * len(CJK.findall(words)) >= len(LETTER.findall(words))
+
+
+def tongue_of(text: str, *, usual: Tongue = Tongue.CHINESE) -> Tongue:
+    """The language of words; of few, the usual one."""
+    if len(LETTER.findall(text)) < FEW and not CJK.search(text):
+        return usual
+    return Tongue.CHINESE if is_chinese(text) else Tongue.ENGLISH
 
 
 def wording_of(rounds: Sequence[Message], user: str, *, chosen: str = "") -> Wording:

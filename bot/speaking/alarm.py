@@ -66,7 +66,7 @@ def of_stalls(owner: Owner, count: Callable[[float], None]) -> Callable[[float],
     def stalled(seconds: float) -> None:
         count(seconds)
         if seconds >= LONG:
-            owner.tell("stall", STALLED[owner.way].format(seconds=seconds))
+            owner.tell("stall", STALLED[owner.tongue].format(seconds=seconds))
 
     return stalled
 
@@ -93,7 +93,7 @@ class Alarm:
         # Masked before it is cut: half a secret would not be found.
         said = self._mask(reason)
         short = said if len(said) <= MAX_REASON else said[:MAX_REASON] + "…"
-        way = self._owner.way
-        reason = short or NO_REASON[way]
-        line = LINE[way].format(run=run, kind=kind or "unknown", reason=reason)
-        return Quoting(f"{line}\n{ADVICE[kind][way]}" if kind in ADVICE else line)
+        tongue = self._owner.tongue
+        reason = short or NO_REASON[tongue]
+        line = LINE[tongue].format(run=run, kind=kind or "unknown", reason=reason)
+        return Quoting(f"{line}\n{ADVICE[kind][tongue]}" if kind in ADVICE else line)

@@ -27,6 +27,7 @@ from bot.domain.actions import (
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.ports import Clock
 from bot.domain.segments import Mention, Quote, Text
+from bot.domain.tongue import Tongue
 from bot.memory.history import History
 from bot.policy.apologies import is_quoted
 from bot.prompt import notes
@@ -47,12 +48,12 @@ def nameless(_where: Conversation) -> str:
 class Manner:
     """How answers are said: `paced`, message by message as people write; what is long as a merged
     forward in which the bot speaks by its `name` there, in pieces where it is empty. Owners who
-    are asked first read Chinese, or English.
+    are asked first read their `tongue`.
     """
 
     paced: bool = False
     name: Callable[[Conversation], str] = nameless
-    chinese: bool = True
+    tongue: Tongue = Tongue.CHINESE
 
 
 PLAIN: Final = Manner()
@@ -93,9 +94,9 @@ class Delivery:
         self._limit = limit
 
     @property
-    def way(self) -> int:
-        """Which of two ways of saying something is the owners'."""
-        return 0 if self._manner.chinese else 1
+    def tongue(self) -> Tongue:
+        """The owners'."""
+        return self._manner.tongue
 
     def count(self, where: Conversation, segments: Parts) -> int:
         """How many QQ messages they would be there."""

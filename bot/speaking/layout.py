@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 
 from bot.domain.actions import Attachment, Merged, SendSegment
 from bot.domain.segments import Quote, Text
+from bot.prompt.language import tongue_of
 from bot.speaking.markdown import CJK, plain
 from bot.speaking.splitting import LIMIT, paragraphs, split_text
 
@@ -19,7 +20,7 @@ Parts: TypeAlias = tuple[SendSegment, ...]
 """The segments of one QQ message."""
 
 MAX_MESSAGES: Final = 20  # for one thing said: more is a flood, and risk control's business
-CUT_SHORT: Final = "……（太长了，后面的省略了）"
+CUT_SHORT: Final = ("……（太长了，后面的省略了）", "… (too long, the rest is left out)")
 ALONE: Final = ("record", "video", "file")  # media QQ shows only as a message of their own
 
 SHORT: Final = 300  # characters in all, under which an answer is said paragraph by paragraph
@@ -43,7 +44,10 @@ def messages_of(segments: Parts, *, limit: int = LIMIT) -> list[Parts]:
         return [read if _says_something(read) else segments]
     raw = _messages_of(segments, limit=limit)
     messages = list(islice(_readable(raw), MAX_MESSAGES + 1))
-    return messages if len(messages) <= MAX_MESSAGES else [*messages[:-1], (Text(CUT_SHORT),)]
+    if len(messages) <= MAX_MESSAGES:
+        return messages
+    said = "".join([segment.text for segment in segments if isinstance(segment, Text)])
+    return [*messages[:-1], (Text(CUT_SHORT[tongue_of(said)]),)]
 
 
 def in_turns(segments: Parts) -> list[Parts]:
@@ -73,9 +77,10 @@ def merged(segments: Parts, messages: list[Parts], *, name: str) -> Merged | Non
     words = [segment.text for segment in segments if isinstance(segment, Text)]
     if not all(isinstance(segment, Quote | Text) for segment in segments):
         return None
-    nodes = [plain(node) for node in split_text("".join(words), NODE)]
+    text = "".join(words)
+    nodes = [plain(node) for node in split_text(text, NODE)]
     said = [node for node in nodes if node.strip()]
-    kept = said if len(said) <= MAX_NODES else [*said[: MAX_NODES - 1], CUT_SHORT]
+    kept = said if len(said) <= MAX_NODES else [*said[: MAX_NODES - 1], CUT_SHORT[tongue_of(text)]]
     return Merged(tuple(kept), name)
 
 

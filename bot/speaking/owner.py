@@ -16,6 +16,7 @@ from bot.domain.journal import SendState
 from bot.domain.masking import Quoting
 from bot.domain.ports import Clock
 from bot.domain.segments import Text
+from bot.domain.tongue import Tongue
 from bot.speaking.carrier import TOO_LATE
 from bot.speaking.queues import Queues
 
@@ -39,7 +40,7 @@ class Owner:
     the next connection. The `quiet` ones get no alarms.
 
     Without owners the log has to do. `mask` takes secrets out of what is told. Of lines that are
-    there in Chinese and in English, 0 and 1, they read those of their `way`.
+    there in Chinese and in English they read those of their `tongue`.
     """
 
     def __init__(
@@ -50,9 +51,9 @@ class Owner:
         clock: Clock,
         mask: Callable[[str], str] = str,
         quiet: Collection[int] = (),
-        chinese: bool = True,
+        tongue: Tongue = Tongue.CHINESE,
     ) -> None:
-        self.way = 0 if chinese else 1
+        self.tongue = tongue
         self.owners = sorted(owners)
         self._alarmed = [owner for owner in self.owners if owner not in quiet]
         self._queues = queues
@@ -100,9 +101,9 @@ class Owner:
     def tell_of_send(self, action: SendMessage, state: SendState, reason: str) -> None:
         """Say that a message may be lost (UNKNOWN), or is."""
         if state is SendState.UNKNOWN:
-            self.tell("unknown send", UNKNOWN[self.way].format(where=action.conversation))
+            self.tell("unknown send", UNKNOWN[self.tongue].format(where=action.conversation))
         else:
-            line = LOST[self.way].format(where=action.conversation, reason=reason)
+            line = LOST[self.tongue].format(where=action.conversation, reason=reason)
             self.tell("lost send", line)
 
     def _say_untold(self) -> None:

@@ -14,6 +14,7 @@ from bot.domain.actions import Attachment, Confirmed, Receipt, Refused, SendMess
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.ports import Clock
 from bot.domain.segments import Quote, Text
+from bot.domain.tongue import Tongue
 from bot.memory.history import History
 from bot.speaking.outbox import Outbox
 from bot.speaking.splitting import LIMIT, split_text
@@ -22,7 +23,10 @@ MAX_LINES = 5  # of the service that wait in a conversation, beyond which it mak
 MAX_PIECES = 10  # messages that show what a server does not take as a file
 ROOM = LIMIT - 40  # characters of each, below a line on which of them it is
 
-PIECE = "{name} 完整内容（{number}/{pieces}）\n{words}"
+PIECE = (
+    "{name} 完整内容（{number}/{pieces}）\n{words}",
+    "{name} in full ({number}/{pieces})\n{words}",
+)
 
 
 class Postbox:
@@ -61,9 +65,16 @@ class Postbox:
         return self._outbox.lines(where) < MAX_LINES and self.post(where, words, quote=quote)
 
     def show(
-        self, where: Conversation, words: str, *, name: str, unshown: Callable[[], None]
+        self,
+        where: Conversation,
+        words: str,
+        *,
+        name: str,
+        unshown: Callable[[], None],
+        tongue: Tongue = Tongue.CHINESE,
     ) -> None:
-        """Send the words as a text file of that name; in messages where the server takes no file.
+        """Send the words as a text file of that name; in messages where the server takes no file,
+        headed in that language.
 
         `unshown` is called where they are too long for that, or too much waits there.
         """
@@ -71,7 +82,7 @@ class Postbox:
         receipt = self._outbox.post(
             SendMessage(where, (Attachment("file", f"base64://{encoded}", f"{name}.txt"),))
         )
-        in_pieces = partial(self._show_in_pieces, where, words, name, unshown)
+        in_pieces = partial(self._show_in_pieces, where, words, name, unshown, tongue)
         if receipt is None:
             unshown()
         else:
@@ -80,11 +91,16 @@ class Postbox:
             )
 
     def _show_in_pieces(
-        self, where: Conversation, words: str, name: str, unshown: Callable[[], None]
+        self,
+        where: Conversation,
+        words: str,
+        name: str,
+        unshown: Callable[[], None],
+        tongue: Tongue,
     ) -> None:
         pieces = split_text(words, ROOM) if len(words) <= MAX_PIECES * ROOM else ()
         told = [
-            PIECE.format(name=name, number=number, pieces=len(pieces), words=piece)
+            PIECE[tongue].format(name=name, number=number, pieces=len(pieces), words=piece)
             for number, piece in enumerate(pieces, 1)
         ]
         if not told or not all(self.post(where, piece) for piece in told):

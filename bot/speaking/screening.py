@@ -9,8 +9,10 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TypeAlias
 
 from bot.domain.actions import SendMessage
+from bot.domain.tongue import Tongue
 from bot.domain.words import Words
 from bot.policy.word_lists import screened
+from bot.prompt.language import tongue_of
 from bot.speaking.owner import Owner
 
 logger = logging.getLogger(__name__)
@@ -43,14 +45,17 @@ class Screen:
         if not before or self._is_owners(before[0]):
             return before
         self._line = 0
-        after = screened(before, self._withholds)
+        after = screened(before, self._withholds, self._tongue_of)
         if self._line:
             self.withheld += 1
             where = before[0].conversation
             logger.warning("withheld from %s: line %d of the word list", where, self._line)
-            line = TOLD[self._owner.way].format(where=where, line=self._line)
+            line = TOLD[self._owner.tongue].format(where=where, line=self._line)
             self._owner.tell(f"words in {where}", line)
         return after
+
+    def _tongue_of(self, words: str) -> Tongue:
+        return tongue_of(words, usual=self._owner.tongue)
 
     def _withholds(self, text: str) -> bool:
         line = self._words.withholds(text)

@@ -18,6 +18,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Entry, SendState
 from bot.domain.ports import Clock
 from bot.domain.segments import Text
+from bot.domain.tongue import Tongue
 from bot.memory.drafts import Drafts, Waiting
 from bot.memory.modes import Modes
 from bot.policy.drafts import (
@@ -64,7 +65,7 @@ class Shadow:
         owner: Owner,
         asked: Callable[[Conversation, str], MessageReceived | None],
         clock: Clock,
-        chinese: bool = True,
+        tongue: Tongue = Tongue.CHINESE,
     ) -> None:
         self._modes = modes
         self.drafts = drafts
@@ -73,7 +74,7 @@ class Shadow:
         self._owners, self._tell = owner.owners, owner.tell_of_send
         self._asked = asked
         self._clock = clock
-        self._chinese = chinese
+        self._tongue = tongue
         self._shown: deque[float] = deque(maxlen=MOST)
         self._unshown = 0
         self._account = 0
@@ -121,25 +122,25 @@ class Shadow:
         """Give up what waits where the shadow falls no more; the owners are told how much."""
         if not self._modes.is_read:
             return
-        way = 0 if self._chinese else 1
+        tongue = self._tongue
         waiting = (where for where, one in self.drafts.open.values() if not one.published)
         for where in dict.fromkeys(waiting):
             if self.falls_on(where):
                 continue
-            count, entry = self.drafts.give_up(where, LEFT[way])
+            count, entry = self.drafts.give_up(where, LEFT[tongue])
             logger.info("%d drafts of %s are given up: it is no shadow", count, where)
-            line = GIVEN_UP[way].format(group=where.session_id, count=count)
+            line = GIVEN_UP[tongue].format(group=where.session_id, count=count)
             self._tell_owners(where.platform_id, line, entry)
 
     def recall(self, where: Conversation, message_id: str) -> None:
         """A question was recalled: its drafts wait no more, and the owners are told."""
-        way = 0 if self._chinese else 1
+        tongue = self._tongue
         for number, (there, one) in self.drafts.open.items():
             if one.published or not one.asked or (there, one.asked) != (where, message_id):
                 continue
             logger.info("D%d ends: its question was recalled", number)
-            entry = self.drafts.end(number, TAKEN_BACK[way])
-            self._tell_owners(where.platform_id, RECALLED[way].format(number=number), entry)
+            entry = self.drafts.end(number, TAKEN_BACK[tongue])
+            self._tell_owners(where.platform_id, RECALLED[tongue].format(number=number), entry)
 
     def note(self, turn_id: str, call: str) -> None:
         """A call of a turn was not run: the next draft of the turn tells it."""
@@ -152,7 +153,7 @@ class Shadow:
         if not (calls := self._calls.pop(turn_id, None)):
             return
         group = _group(where, self._asked(where, turn_id))
-        line = only_told(group, tuple(calls), chinese=self._chinese)
+        line = only_told(group, tuple(calls), tongue=self._tongue)
         self._tell_owners(where.platform_id, line, turn_id=turn_id)
 
     def forget(self) -> None:
@@ -202,7 +203,7 @@ class Shadow:
             words = plain(question.segments, View(), self_id=question.self_id)
             said = f"{question.sender.name}：{words}"
         words = "\n".join(filter(None, (action.words for action in actions)))
-        text = shown(number, group, said, words, calls, chinese=self._chinese)
+        text = shown(number, group, said, words, calls, tongue=self._tongue)
         parts = [part for action in actions for part in action.segments]
         media = [part for part in parts if isinstance(part, Attachment)]
         pictures = tuple(part for part in media if part.kind == "image")
@@ -220,7 +221,7 @@ class Shadow:
         """
         while True:
             is_read = await self.drafts.start()
-            await self.drafts.sift(FORGOTTEN[0 if self._chinese else 1])
+            await self.drafts.sift(FORGOTTEN[self._tongue])
             self.lift()
             self.drafts.look()
             await self._clock.sleep(HOUR / 60 if is_read else SOON)
@@ -228,7 +229,7 @@ class Shadow:
                 self._tell_unshown()
 
     def _tell_unshown(self) -> None:
-        line = UNSHOWN[0 if self._chinese else 1].format(count=self._unshown)
+        line = UNSHOWN[self._tongue].format(count=self._unshown)
         self._unshown = 0
         self._tell_owners(self._account, line)
 

@@ -96,7 +96,7 @@ class TurnSpeaker(msgspec.Struct):
             active=self.conversation,
             target=target,
             allowed=allowed,
-            way=self.delivery.way,
+            tongue=self.delivery.tongue,
         )
         self._count(number)
         # From now on: who says the same beside this one says it twice.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -18,6 +18,7 @@ from adapters.onebot.transport import OneBotTransport
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.notes import Hear
 from bot.domain.ports import Clock, EventSink, Ids
+from bot.domain.tongue import Tell
 from bot.wiring.background import background
 from bot.wiring.line import Durable, Seat
 from bot.wiring.onebot import Sockets
@@ -116,7 +117,7 @@ def build_broker_line(
 
 
 def build_gateway(
-    settings: Settings, sockets: Sockets, *, clock: Clock, ids: Ids, trouble: Callable[[str], None]
+    settings: Settings, sockets: Sockets, *, clock: Clock, ids: Ids, trouble: Tell
 ) -> Gateway:
     """What stands behind the sockets of a gateway."""
 

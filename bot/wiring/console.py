@@ -50,6 +50,7 @@ from bot.wiring.line import Connections
 from bot.wiring.means import Means
 from bot.wiring.service import Rooms
 from bot.wiring.standing import waiting_of
+from bot.wiring.tongue import owners_tongue
 from bot.wiring.tools import PORTS
 from config.settings import Settings
 
@@ -157,12 +158,12 @@ def sources_of(settings: Settings, seen: Seen, mask: Mask) -> Sources:
         untell=rooms.keeping.personas.go_back,
         pause=pause,
         forget=rooms.forgetting.chat,
-        settle=partial(settle, rooms, BY[0 if settings.bot_language != "en" else 1]),
+        settle=partial(settle, rooms, BY[owners_tongue(settings)]),
         drafts=partial(drafts_of, rooms),
         waiting=partial(waiting_on_page, rooms),
         note=rooms.on.store.put,
         tell=rooms.owner.tell,
-        way=rooms.owner.way,
+        tongue=rooms.owner.tongue,
         mask=mask,
         estimate=estimate_text,
         midnight=midnight,

@@ -41,6 +41,7 @@ from bot.conversation.turns.thrift import NO_LIMIT, Rungs, Thrift
 from bot.conversation.turns.turn import Turns
 from bot.domain.notes import ALONE, Neighbours
 from bot.domain.ports import Clock, Ids, Store
+from bot.domain.tongue import Tongue
 from bot.domain.words import Words
 from bot.engine.engine import Engine
 from bot.memory.history import History
@@ -138,9 +139,9 @@ def build_answering(
 ) -> Answering:
     """Turns, with approvals on both sides of them; `paced` ones write as people do."""
     history, store, clock, postbox = on.history, on.store, on.clock, on.postbox
-    manner = Manner(paced, lambda where: personas.of(where).name, deciders.chinese)
+    manner = Manner(paced, lambda where: personas.of(where).name, deciders.tongue)
     delivery = Delivery(outbox=on.outbox, history=history, clock=clock, manner=manner)
-    requests = Requests(runs=on.lanes, clock=clock, chinese=deciders.chinese)
+    requests = Requests(runs=on.lanes, clock=clock, tongue=deciders.tongue)
     ledger = Ledger(store, history, clock)
     approvals = Approvals(deciders=deciders, requests=requests, postbox=postbox, clock=clock)
     suspensions = Suspensions(store=store, approvals=approvals, requests=requests, ledger=ledger)
@@ -180,11 +181,11 @@ def build_desks(
 ) -> tuple[GroupWords, OwnersWord, DraftDesk, Publishing]:
     """Who takes the owners' words, and publishes drafts."""
     groups, word = build_groups(on, deciders), build_word(on, deciders, requests)
-    publishing = build_publishing(on, chinese=deciders.chinese)
+    publishing = build_publishing(on, tongue=deciders.tongue)
     return groups, word, build_desk(on, publishing), publishing
 
 
-def build_publishing(on: Ground, *, chinese: bool) -> Publishing:
+def build_publishing(on: Ground, *, tongue: Tongue) -> Publishing:
     """Who publishes drafts."""
     return Publishing(
         drafts=on.shadow.drafts,
@@ -192,7 +193,7 @@ def build_publishing(on: Ground, *, chinese: bool) -> Publishing:
         store=on.store,
         history=on.history,
         clock=on.clock,
-        chinese=chinese,
+        tongue=tongue,
     )
 
 

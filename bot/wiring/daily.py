@@ -12,6 +12,7 @@ from bot.domain.ports import Clock, Store
 from bot.wiring.background import background
 from bot.wiring.service import Rooms
 from bot.wiring.standing import data_folder, standing_of
+from bot.wiring.tongue import owners_tongue
 from config.settings import Settings
 
 
@@ -31,11 +32,11 @@ def telling_daily(
         books=journal.books if journal.share.is_first else None,
         tell=tell,
         clock=clock,
-        way=rooms.owner.way,
+        tongue=rooms.owner.tongue,
     )
     daily = Daily(
         at=settings.bot_digest,
-        is_chinese=settings.bot_language != "en",
+        tongue=owners_tongue(settings),
         books=journal.books,
         stands=stands,
         choices=journal.books,

@@ -28,6 +28,7 @@ from bot.prompt.language import WORDINGS
 from bot.prompt.older_rounds import told_today
 from bot.wiring.means import Means
 from bot.wiring.models import told_of_history
+from bot.wiring.tongue import owners_tongue
 from config.settings import Settings
 
 LONGEST = 3600.0  # seconds, where a model has no limit: the most that LLM_FIRST_TOKEN takes
@@ -132,7 +133,7 @@ def build_remembering(
         store=store,
         clock=clock,
         ids=ids,
-        chinese=settings.bot_language != "en",
+        tongue=owners_tongue(settings),
     )
 
 

@@ -9,6 +9,7 @@ from bot.conversation.turns.thrift import Thrift
 from bot.domain.chat import Attempt
 from bot.domain.notes import ALONE, Neighbours
 from bot.domain.ports import Clock, Ids, Store
+from bot.domain.tongue import Tell
 from bot.memory.own_limits import OwnLimits
 from bot.memory.spending import Spending
 from bot.models.meter import Meter
@@ -23,7 +24,7 @@ def build_spending(
     store: Store,
     books: SqlBooks,
     clock: Clock,
-    tell: Callable[[str], None],
+    tell: Tell,
     neighbours: Neighbours = ALONE,
 ) -> Spending:
     """Who knows what was taken today; `tell` reaches the owner."""
@@ -42,7 +43,6 @@ def build_spending(
         clock=clock,
         tell=tell,
         neighbours=neighbours,
-        chinese=settings.bot_language != "en",
     )
 
 

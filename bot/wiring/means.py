@@ -14,6 +14,7 @@ from adapters.openai.transcription import Transcription
 from adapters.words.lists import WordFile
 from bot.domain.command import Command
 from bot.domain.ports import ChatModel, Clock, Ids
+from bot.domain.tongue import Tell
 from bot.models.meter import Meter
 from bot.wiring.discovery import Discovered, report
 from bot.wiring.fetching import LateWeb
@@ -52,7 +53,7 @@ async def open_means(
     user_agent: str,
     clock: Clock,
     ids: Ids,
-    tell: Callable[[str], None],
+    tell: Tell,
 ) -> AsyncIterator[Means]:
     """All of them, while the block runs. Raises ConfigError for a file that cannot be used."""
     report(found.problems)

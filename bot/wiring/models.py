@@ -16,6 +16,7 @@ from adapters.openai.deadlines import Timeouts
 from adapters.openai.endpoint import join_url
 from bot.domain.chat import ModelRequest
 from bot.domain.ports import ChatModel, Clock, Ids
+from bot.domain.tongue import Tell
 from bot.domain.traits import Rate
 from bot.models.failover import Failover
 from bot.models.meter import Meter
@@ -61,7 +62,7 @@ def build_models(
     meter: Meter,
     clock: Clock,
     ids: Ids,
-    tell: Callable[[str], None],
+    tell: Tell,
     timeouts: Timeouts | None = None,
 ) -> Models:
     """The models of these settings. Raises ConfigError for a table of prices with a mistake."""

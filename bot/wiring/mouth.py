@@ -22,6 +22,7 @@ from bot.speaking.sends import Rows
 from bot.speaking.shadow import Shadow
 from bot.wiring.means import Means
 from bot.wiring.models import new_groups
+from bot.wiring.tongue import owners_tongue
 from config.settings import Settings
 
 
@@ -75,7 +76,7 @@ def build_mouth(
         owner=owner,
         asked=question_in(live),
         clock=clock,
-        chinese=settings.bot_language != "en",
+        tongue=owners_tongue(settings),
     )
     outbox = Outbox(
         rows=rows,
@@ -106,5 +107,5 @@ def build_owner(settings: Settings, queues: Queues, *, mask: Mask, clock: Clock)
         clock=clock,
         mask=mask,
         quiet=settings.bot_owners.quiet,
-        chinese=settings.bot_language != "en",
+        tongue=owners_tongue(settings),
     )

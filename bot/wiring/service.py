@@ -77,6 +77,7 @@ from bot.wiring.personas import build_personas
 from bot.wiring.senses import SensesOf
 from bot.wiring.stages import Stages, build_stages
 from bot.wiring.standing import data_folder, standing_of
+from bot.wiring.tongue import owners_tongue
 from config.settings import Settings
 
 MAX_LOGGED = 200  # characters of a line that is looked up
@@ -168,7 +169,7 @@ def build_petitions(settings: Settings, on: Ground, admitting: Admitting) -> Pet
         postbox=on.postbox,
         ages=on.ages,
         clock=on.clock,
-        chinese=settings.bot_language != "en",
+        tongue=owners_tongue(settings),
     )
 
 
@@ -248,7 +249,7 @@ def connect(
         rules=rules,
         owner=owner,
         steers=steers,
-        chinese=settings.bot_language != "en",
+        tongue=owners_tongue(settings),
     )
     parts = on, owner, keeping, answering, asking, stages
     return Rooms(
@@ -352,7 +353,7 @@ def ports_of_chat(
             transport,
             name=members.name,
             screened=mouth.outbox.screened,
-            chinese=settings.bot_language != "en",
+            tongue=owners_tongue(settings),
         )
     return {
         **chair,

@@ -21,6 +21,7 @@ from bot.conversation.recovery.greetings import Greetings
 from bot.conversation.recovery.held import HeldLanes
 from bot.conversation.recovery.late import Late
 from bot.conversation.way import CommandSink, LaneWay, MessageWay
+from bot.domain.tongue import Tongue
 from bot.policy.wake import Rules
 from bot.speaking.owner import Owner
 from bot.wiring.conversation import Answering, Asking, Ground
@@ -51,7 +52,7 @@ def build_stages(
     rules: Rules,
     owner: Owner,
     steers: bool,
-    chinese: bool = True,
+    tongue: Tongue = Tongue.CHINESE,
 ) -> Stages:
     """The way from a question to its answer, and who sends messages on it."""
     meet = partial(answering.groups.meet, calls=asking.verdicts.calls)
@@ -67,9 +68,7 @@ def build_stages(
     desks = build_desks(on, answering, petitions, owner)
     ways = on, asking, desks, door, goings_on, commands
     way = build_way(*ways, rules=rules, steers=steers)
-    dispatcher = build_dispatcher(
-        on, asking, answering, way, petitions, owner=owner, chinese=chinese
-    )
+    dispatcher = build_dispatcher(on, asking, answering, way, petitions, owner=owner, tongue=tongue)
     late = Late(
         seen=asking.seen,
         ages=on.ages,
@@ -175,7 +174,7 @@ def build_dispatcher(
     petitions: Petitions,
     *,
     owner: Owner,
-    chinese: bool,
+    tongue: Tongue,
 ) -> Dispatcher:
     """Who hands every event to whom it concerns."""
     greetings = Greetings(
@@ -192,7 +191,7 @@ def build_dispatcher(
         mutes=asking.mutes,
         places=asking.places,
         greetings=greetings,
-        pokes=Pokes(asking.verdicts, on.postbox, on.pokes, on.clock, chinese=chinese),
+        pokes=Pokes(asking.verdicts, on.postbox, on.pokes, on.clock, tongue=tongue),
         petitions=petitions,
         own=OwnMessages(on.history, on.outbox),
     )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from bot.domain.masking import for_the_log
+from bot.domain.tongue import Pair, Tongue
 from bot.speaking.owner import Owner
 
 logger = logging.getLogger(__name__)
@@ -25,22 +26,23 @@ class Troubles:
 
     def __init__(self, speaks: Callable[[], bool] = always) -> None:
         self._speaks = speaks
-        self._told: asyncio.Queue[str] = asyncio.Queue()
+        self._told: asyncio.Queue[Pair] = asyncio.Queue()
 
-    def tell(self, text: str) -> None:
+    def tell(self, line: Pair) -> None:
         """Something went wrong that only the owner can mend."""
-        self._told.put_nowait(text)
+        self._told.put_nowait(line)
 
-    def tell_once(self, text: str) -> None:
+    def tell_once(self, line: Pair) -> None:
         """The same of what every bot of this process sees: one of them tells it."""
         if self._speaks():
-            self.tell(text)
+            self.tell(line)
 
     async def pass_on(self, owner: Owner) -> None:
-        """Tell the owner, until cancelled; lines are of one kind up to their bracket."""
+        """Tell the owner, until cancelled; lines are of one kind whose
+        English is the same up to its bracket."""
         while True:
-            text = await self._told.get()
-            owner.tell(text.partition(" (")[0], text)
+            line = await self._told.get()
+            owner.tell(line[Tongue.ENGLISH].partition(" (")[0], line[owner.tongue])
 
     @contextmanager
     def logged_at_the_end(self) -> Iterator[None]:
@@ -49,4 +51,4 @@ class Troubles:
             yield
         finally:
             while not self._told.empty():
-                logger.error(for_the_log(self._told.get_nowait()))
+                logger.error(for_the_log(self._told.get_nowait()[Tongue.ENGLISH]))

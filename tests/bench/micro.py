@@ -20,6 +20,7 @@ from bot.domain.chat import ToolCall
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageObserved
 from bot.domain.memories import MemoryKept, StoredFact
+from bot.domain.tongue import Pair, Tongue
 from bot.domain.tool import tool
 from bot.engine.batches import Batch, Batches
 from bot.engine.ongoing import Tally
@@ -173,9 +174,9 @@ async def recall(number: int, url: str = "") -> Cost:
     return Cost(f"recall{', PostgreSQL' if url else ''}", median(taken) * MICRO, "question", 5000 if url else 2000)
 
 
-def fail(trouble: str) -> None:
+def fail(trouble: Pair) -> None:
     """A journal in trouble takes rows for nothing: what they cost then would be no figure."""
-    raise RuntimeError(trouble)
+    raise RuntimeError(trouble[Tongue.ENGLISH])
 
 
 async def _rows(store: SqlStore, number: int) -> Cost:

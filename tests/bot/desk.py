@@ -19,6 +19,7 @@ from bot.domain.chat import AssistantMessage, ToolCall, Usage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.run import Asker, PendingCall, SuspendedRun
 from bot.domain.suspension import ApprovalRequest, Decision
+from bot.domain.tongue import Tongue
 from bot.memory.history import History
 from bot.speaking.postbox import Postbox
 from tests.bot.speaking.post import build_outbox
@@ -45,16 +46,16 @@ class Desk:
     resumed: list[tuple[str, Mapping[str, Decision]]] = field(default_factory=list)
     free: bool = True
     terminal: Say | None = None
-    chinese: bool = True
+    tongue: Tongue = Tongue.CHINESE
 
     def __post_init__(self) -> None:
         self.transport, self.clock = RecordingTransport(), ManualClock()
         self.history = History(store=self.store)
         self.outbox, _ = build_outbox(self.transport, self.store, self.clock)
         self.ages = Ages(self.clock)
-        deciders = Deciders(self.owners, self.terminal, self.chinese)
+        deciders = Deciders(self.owners, self.terminal, self.tongue)
         postbox = Postbox(outbox=self.outbox, history=self.history, clock=self.clock)
-        self.requests = Requests(runs=self, clock=self.clock, chinese=self.chinese)
+        self.requests = Requests(runs=self, clock=self.clock, tongue=self.tongue)
         self.approvals = Approvals(deciders=deciders, requests=self.requests, postbox=postbox, clock=self.clock)
         self.word = OwnersWord(
             deciders=deciders,
@@ -86,9 +87,9 @@ class Desk:
 
 @asynccontextmanager
 async def desk(
-    owners: frozenset[int] = frozenset({999}), *, terminal: Say | None = None, chinese: bool = True
+    owners: frozenset[int] = frozenset({999}), *, terminal: Say | None = None, tongue: Tongue = Tongue.CHINESE
 ) -> AsyncIterator[Desk]:
-    made = Desk(owners, terminal=terminal, chinese=chinese)
+    made = Desk(owners, terminal=terminal, tongue=tongue)
     async with asyncio.timeout(5), made.outbox.open():
         yield made
         await made.outbox.wait_idle()

@@ -15,11 +15,13 @@ from bot.domain.chat import (
     UserMessage,
 )
 from bot.domain.errors import ModelError
+from bot.domain.tongue import Tongue
 from bot.models.failover import Failover
 from bot.models.meter import Meter
 from bot.models.reactions import ATTEMPTS
 from bot.models.upstreams import Upstream
 from tests.fakes import CountingIds, ManualClock, ScriptedModel, Step
+from tests.owners import read
 
 SYSTEM = SystemMessage("be kind")
 QUESTION = UserMessage("three")
@@ -67,7 +69,7 @@ class Bench:
             vision=[*seeing, *self.upstreams] if seeing else (),
             clock=self.clock,
             ids=CountingIds(),
-            tell=self.told.append,
+            tell=read(self.told, Tongue.CHINESE),
             meter=Meter(None, clock=self.clock, ids=CountingIds(), count=self.attempts.append),
             attempts=attempts,
             patience=patience,

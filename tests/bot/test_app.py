@@ -24,6 +24,7 @@ from bot.domain.chat import UserMessage
 from bot.domain.errors import ConfigError
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageObserved, TurnOpened
+from bot.domain.tongue import Tongue
 from bot.models.failover import Failover
 from config.settings import Settings
 from tests.adapters.storage.conftest import opened
@@ -202,9 +203,9 @@ async def test_a_journal_that_cannot_be_written_is_told_once_to_the_log_and_the_
         await answered(4)
         await service.wait_idle()
         begin, end = told()
-    assert begin.startswith(f"The journal cannot be written ({file}: database is locked)")
-    assert end.startswith(f"The journal is written again ({file})")
-    assert end.endswith(", 0 lost.")
+    assert begin.startswith(f"数据库写不进去 ({file}: database is locked)")
+    assert end.startswith(f"数据库恢复写入 ({file})")
+    assert end.endswith("，丢了 0 条。")
     assert caplog.text.count(begin) == caplog.text.count(end) == 1
     with closing(sqlite3.connect(file)) as journal:
         assert journal.execute("SELECT count(*) FROM turns WHERE round IS NOT NULL").fetchone() == (4,)
@@ -338,17 +339,17 @@ async def test_facts_and_summaries_wait_as_long_for_a_slow_model_as_questions_do
 
 async def test_whoever_asks_or_alarms_the_owners_does_so_in_the_language_that_is_set() -> None:
     async with OfflineModel() as model:
-        for chosen, way in (("en", 1), ("zh", 0), ("", 0)):
+        for chosen, tongue in (("en", Tongue.ENGLISH), ("zh", Tongue.CHINESE), ("", Tongue.CHINESE)):
             given = settings(model.base_url, bot_memory=True, bot_language=chosen, tools_group=True)
             async with open_service(given) as service:
                 rooms = service.rooms
-                ways = {
-                    rooms.owner.way,
-                    rooms.answering.requests._way,
-                    rooms.answering.approvals._way,
-                    rooms.answering.word._way,
-                    rooms.answering.publishing._way,
-                    rooms.stages.petitions._way,
-                    rooms.answering.preparation._delivery.way,
+                tongues = {
+                    rooms.owner.tongue,
+                    rooms.answering.requests._tongue,
+                    rooms.answering.approvals._tongue,
+                    rooms.answering.word._tongue,
+                    rooms.answering.publishing._tongue,
+                    rooms.stages.petitions._tongue,
+                    rooms.answering.preparation._delivery.tongue,
                 }
-                assert ways == {way}, chosen
+                assert tongues == {tongue}, chosen

@@ -29,9 +29,10 @@ from adapters.simulator.call import Done, Params
 from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
-from adapters.storage import database, writer
+from adapters.storage import database, told, writer
 from bot.app import Service
 from bot.conversation.recovery import recovery
+from bot.domain.tongue import Tongue
 from bot.speaking.outbox import Outbox
 from tests.e2e.test_restart import life
 from tests.fakes import until
@@ -41,7 +42,7 @@ ACCOUNT, OWNER, TALKER = 10001, 20001, 20002
 ONE, TWO, IDLE = GROUPS = 4242, 4343, 4444
 NOBODY = 65534
 PATIENCE = 10.0  # seconds for one life; each takes a tenth of one
-CANNOT, AGAIN = "The journal cannot be written", "The journal is written again"
+CANNOT, AGAIN = (line[Tongue.CHINESE].partition(" (")[0] for line in (told.CANNOT, told.AGAIN))
 
 
 class House:
@@ -314,7 +315,7 @@ async def test_a_folder_that_cannot_be_written_from_the_start(disk: Disk, caplog
             await house.talk("@bot plain#q5")
     assert house.kinds_told() == [CANNOT, AGAIN]
     assert str(disk.folder) in house.told()[0]
-    assert house.told()[1].endswith(" 0 lost.")
+    assert house.told()[1].endswith("，丢了 0 条。")
     assert [logged(caplog, CANNOT), logged(caplog, AGAIN)] == [1, 1]
     assert house.said() == ["A:q1", "A:q2", "A:q3", "A:q4", "A:q5"]
     assert [house.rounds(token) for token in ("q2", "q3")] == [[], ["A:q2"]]  # the past cannot be read, either

@@ -17,7 +17,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
 from bot.domain.run import SuspendedRun
 from bot.domain.suspension import Deny
-from bot.policy.apologies import asks_in_chinese, is_quoted
+from bot.policy.apologies import is_quoted, language_of
 from bot.policy.approval import EXPIRED, FILE, TOO_LONG, TOO_MANY, WITHDRAWN, how, notice
 from bot.speaking.postbox import Postbox
 
@@ -38,7 +38,7 @@ class Approvals:
         self._requests = requests
         self._postbox = postbox
         self._clock = clock
-        self._way = deciders.way
+        self._tongue = deciders.tongue
         self._noticed: LRUCache[str, None] = LRUCache(MAX_NOTICED)
 
     def ask(self, run: SuspendedRun, question: MessageReceived) -> None:
@@ -77,18 +77,18 @@ class Approvals:
         return run
 
     def _send(self, requests: Iterable[Request]) -> None:
-        way = self._way
+        tongue = self._tongue
         for request in requests:
             logger.info("run %s waits for the owner: A%d", request.run_id, request.number)
             if self._deciders.terminal is not None:
                 first, _, _ = request.text.partition("\n")
-                words = TERMINAL[way].format(number=request.number)
+                words = TERMINAL[tongue].format(number=request.number)
                 self._deciders.terminal(f"{request.full or first}  {words}")
                 continue
             left = request.expires - self._clock.now()
-            said = [request.text, how(request.number, left, way=way)]
+            said = [request.text, how(request.number, left, tongue=tongue)]
             words = "\n".join(
-                [*said, FILE[way].format(number=request.number)] if request.full else said
+                [*said, FILE[tongue].format(number=request.number)] if request.full else said
             )
             for owner in sorted(self._deciders.owners):
                 where = Conversation(request.where.platform_id, "private", owner)
@@ -97,7 +97,11 @@ class Approvals:
                     if request.full:
                         unshown = partial(self._give_up, request, TOO_LONG)
                         self._postbox.show(
-                            where, request.full, name=f"A{request.number}", unshown=unshown
+                            where,
+                            request.full,
+                            name=f"A{request.number}",
+                            unshown=unshown,
+                            tongue=tongue,
                         )
             if not request.asked:
                 self._give_up(request)
@@ -133,7 +137,7 @@ class Approvals:
             return
         numbers = [other.number for other in self._requests.of(request.run_id)]
         quote = question.message_id if is_quoted(question) else ""
-        words = notice(numbers, way=0 if asks_in_chinese(question) else 1)
+        words = notice(numbers, tongue=language_of(question))
         self._postbox.post(question.conversation, words, quote=quote)
 
     def expire(self, run_id: str) -> None:
@@ -142,7 +146,7 @@ class Approvals:
         for request in self._requests.of(run_id):
             if request.expires <= now:
                 self._requests.end(request, "expired")
-                self._tell(request, EXPIRED[self._way].format(number=request.number))
+                self._tell(request, EXPIRED[self._tongue].format(number=request.number))
 
     def close(self, run_id: str) -> None:
         """The run is over: what still waited in it, because its question was recalled, waits no
@@ -150,7 +154,7 @@ class Approvals:
         """
         for request in self._requests.of(run_id):
             self._requests.end(request, "withdrawn")
-            self._tell(request, WITHDRAWN[self._way].format(number=request.number))
+            self._tell(request, WITHDRAWN[self._tongue].format(number=request.number))
 
     def _tell(self, request: Request, words: str) -> None:
         if self._deciders.terminal is not None:

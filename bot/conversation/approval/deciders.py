@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from bot.domain.suspension import ApprovalRequest, Deny, Pending
+from bot.domain.tongue import Tongue
 from bot.policy.reach import WAIT
 
 logger = logging.getLogger(__name__)
@@ -20,17 +21,12 @@ Say: TypeAlias = Callable[[str], None]
 @dataclass(frozen=True, slots=True)
 class Deciders:
     """The owners; in the chat of a terminal, whoever reads that stands in for them. They are told
-    in Chinese, or in English.
+    in their `tongue`.
     """
 
     owners: frozenset[int] = frozenset()
     terminal: Say | None = None
-    chinese: bool = True
-
-    @property
-    def way(self) -> int:
-        """Which of two ways of saying something is theirs."""
-        return 0 if self.chinese else 1
+    tongue: Tongue = Tongue.CHINESE
 
     @property
     def are_there(self) -> bool:

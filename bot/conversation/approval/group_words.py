@@ -76,7 +76,7 @@ class GroupWords:
         if now - self._asked.get(where, -AGAIN) < AGAIN:
             return
         self._asked[where] = now
-        words = QUESTION[self._deciders.way].format(group=where.session_id)
+        words = QUESTION[self._deciders.tongue].format(group=where.session_id)
         logger.info("a new group, %s: the owners are asked", where)
         if self._deciders.terminal is not None:
             self._deciders.terminal(words)
@@ -109,14 +109,14 @@ class GroupWords:
         if not group or self._modes.is_new(where):
             return False
         reply = partial(self._postbox.post, here, quote=message.message_id)
-        way = self._deciders.way
+        tongue = self._deciders.tongue
         if (mode := self._modes.of(where)) not in OPEN:
-            reply(DECIDED[way].format(group=group, mode=NAMES[mode][way]))
+            reply(DECIDED[tongue].format(group=group, mode=NAMES[mode][tongue]))
             return True
         logger.info("%s is %s: an owner says so", where, said.mode)
         self._modes.put(where, said.mode)
         self._decided[here.platform_id] = (group, self._clock.monotonic())
-        reply(DONE[said.mode][way].format(group=group))
+        reply(DONE[said.mode][tongue].format(group=group))
         return True
 
     def _only_one(self, account: int) -> int:

@@ -18,6 +18,7 @@ from bot.conversation.intake.ages import Ages
 from bot.domain.events import MessageReceived
 from bot.domain.ports import Clock
 from bot.domain.suspension import Allow, Deny, Settled
+from bot.domain.tongue import Tongue
 from bot.policy.apologies import is_quoted
 from bot.policy.approval import (
     AGAIN,
@@ -59,7 +60,7 @@ class OwnersWord:
         clock: Clock,
     ) -> None:
         self._deciders = deciders
-        self._way = deciders.way
+        self._tongue = deciders.tongue
         self._requests = requests
         self._postbox = postbox
         self._ages = ages
@@ -109,8 +110,10 @@ class OwnersWord:
             request = self._requests.open.get(number)
             return number if request is None or flat(text).startswith(flat(request.text)) else 0
         said = flat(text)
-        notices = ((notice([one]), notice([one], way=1), one) for one in self._requests.open)
-        return next((one for zh, en, one in notices if said in {flat(zh), flat(en)}), 0)
+        notices = (
+            (notice([one], tongue=each), one) for one in self._requests.open for each in Tongue
+        )
+        return next((one for line, one in notices if said == flat(line)), 0)
 
     def _decide(
         self,
@@ -131,11 +134,11 @@ class OwnersWord:
         if here is not None and here.is_group and here != asked_in:
             return False
         if message and request and self._ages.is_older(message, request.since):
-            reply(AGAIN[self._way].format(number=number))
+            reply(AGAIN[self._tongue].format(number=number))
         elif message and request is None and self._ages.is_missed(message):
             logger.info("A%d: an answer that was missed decides nothing", number)
         else:
-            by = account(message.sender) if message else YOU[self._way]
+            by = account(message.sender) if message else YOU[self._tongue]
             reply(self.settle(number, answer, by=by).words)
         return True
 
@@ -143,17 +146,17 @@ class OwnersWord:
         """Let the first word decide, whoever brings it; `by` is who, as others read it."""
         request, past = self._requests.open.get(number), self._requests.past.get(number)
         if request is None:
-            unknown = Settled("unknown", UNKNOWN[self._way].format(number=number))
+            unknown = Settled("unknown", UNKNOWN[self._tongue].format(number=number))
             return Settled("over", past.words) if past else unknown
         if self._clock.now() >= request.expires:
             self._requests.end(request, "expired")
-            return Settled("late", EXPIRED[self._way].format(number=number))
-        word = (ALLOWED if answer.allows else DENIED)[self._way]
+            return Settled("late", EXPIRED[self._tongue].format(number=number))
+        word = (ALLOWED if answer.allows else DENIED)[self._tongue]
         reason = f"{SAID_NO}: {answer.reason}" if answer.reason else SAID_NO
         decision = Allow() if answer.allows else Deny(reason)
         if not self._requests.decide(
             request, decision, "allowed" if answer.allows else "denied", by=by
         ):
-            return Settled("busy", BUSY[self._way].format(number=number))
+            return Settled("busy", BUSY[self._tongue].format(number=number))
         logger.info("A%d of run %s: %s by %s", number, request.run_id, decision.type, by)
-        return Settled("done", DONE[self._way].format(number=number, word=word))
+        return Settled("done", DONE[self._tongue].format(number=number, word=word))

@@ -20,6 +20,7 @@ from bot.domain.events import Conversation, MessageReceived, Requested
 from bot.domain.petitions import Accept, Admitting, Petition
 from bot.domain.ports import Clock
 from bot.domain.suspension import Settled
+from bot.domain.tongue import Tongue
 from bot.policy import petition as words
 from bot.policy.apologies import is_quoted
 from bot.policy.approval import ALLOWED, DENIED, Answer, in_one_line, words_of
@@ -47,9 +48,9 @@ class Petitions:
         postbox: Postbox,
         ages: Ages,
         clock: Clock,
-        chinese: bool = True,
+        tongue: Tongue = Tongue.CHINESE,
     ) -> None:
-        self._way = 0 if chinese else 1
+        self._tongue = tongue
         self._accept = accept
         self._owners = owners
         self._admitting = admitting
@@ -93,7 +94,7 @@ class Petitions:
             logger.warning("%s of %d is left alone: too many wait", kind, who)
         else:
             petition = await self._register.add(petition)
-            self._tell(petition.account, words.asked(petition, days=DAYS, way=self._way))
+            self._tell(petition.account, words.asked(petition, days=DAYS, tongue=self._tongue))
 
     # --- the owners' word ---------------------------------------------------------------------
 
@@ -125,7 +126,7 @@ class Petitions:
                 settled.set_result(one)
 
         if not self._put(partial(self._settle, number, answer, reply, by=by)):
-            return Settled("busy", words.BUSY[self._way].format(number=number))
+            return Settled("busy", words.BUSY[self._tongue].format(number=number))
         return await settled
 
     async def _settle(
@@ -140,12 +141,12 @@ class Petitions:
         """The first word decides; one that was said before somebody asked decides nothing."""
         petition = self._register.open.get(number)
         if petition is None:
-            reply(Settled("unknown", words.UNKNOWN[self._way].format(number=number)))
+            reply(Settled("unknown", words.UNKNOWN[self._tongue].format(number=number)))
         elif message is not None and self._ages.is_older(message, petition.since):
-            reply(Settled("again", words.AGAIN[self._way].format(number=number)))
+            reply(Settled("again", words.AGAIN[self._tongue].format(number=number)))
         elif self._register.is_over(petition):
             await self._register.end(petition)
-            reply(Settled("late", words.EXPIRED[self._way].format(number=number)))
+            reply(Settled("late", words.EXPIRED[self._tongue].format(number=number)))
         else:
             logger.info("R%d: %s by %s", number, answer.allows, by)
             reply(await self._answer(petition, answer))
@@ -154,19 +155,19 @@ class Petitions:
         """Pass the answer on; what came of it. What did not go out still waits."""
         number = petition.number
         if not await self._register.answer(petition):
-            return Settled("busy", words.BUSY[self._way].format(number=number))
+            return Settled("busy", words.BUSY[self._tongue].format(number=number))
         try:
             await self._admitting.admit(petition, granted=answer.allows, reason=answer.reason)
-            word = (ALLOWED if answer.allows else DENIED)[self._way]
-            settled = Settled("done", words.DONE[self._way].format(number=number, word=word))
+            word = (ALLOWED if answer.allows else DENIED)[self._tongue]
+            settled = Settled("done", words.DONE[self._tongue].format(number=number, word=word))
         except NotConnected:
             await self._register.wait(petition)
-            return Settled("offline", words.OFFLINE[self._way].format(number=number))
+            return Settled("offline", words.OFFLINE[self._tongue].format(number=number))
         except ActionRefused as error:
             why = in_one_line(error.wording, 80) or "?"
-            settled = Settled("refused", words.REFUSED[self._way].format(number=number, why=why))
+            settled = Settled("refused", words.REFUSED[self._tongue].format(number=number, why=why))
         except ActionUnanswered:
-            settled = Settled("unanswered", words.UNANSWERED[self._way].format(number=number))
+            settled = Settled("unanswered", words.UNANSWERED[self._tongue].format(number=number))
         await self._register.end(petition)
         return settled
 
@@ -175,8 +176,8 @@ class Petitions:
         while (doubtful := await self._register.restore()) is None:
             await self._clock.sleep(LOOK)
         for petition in doubtful:
-            told = words.UNANSWERED[self._way].format(number=petition.number)
-            self._tell(petition.account, f"{words.told(petition, way=self._way)}\n{told}")
+            told = words.UNANSWERED[self._tongue].format(number=petition.number)
+            self._tell(petition.account, f"{words.told(petition, tongue=self._tongue)}\n{told}")
         while True:
             work = await self._work.get()
             await work()

@@ -28,6 +28,7 @@ from bot.domain.journal import MessageErased, MessageObserved, SendChanged, Send
 from bot.domain.ports import Clock, Store
 from bot.domain.segments import Quote, Text
 from bot.domain.suspension import Settled, Settlement
+from bot.domain.tongue import Tongue
 from bot.memory.drafts import Drafts, Waiting
 from bot.memory.history import History
 from bot.policy.answered import UNREAD
@@ -78,14 +79,14 @@ class Publishing:
         store: Store,
         history: History,
         clock: Clock,
-        chinese: bool = True,
+        tongue: Tongue = Tongue.CHINESE,
     ) -> None:
         self._drafts = drafts
         self._outbox = outbox
         self._store = store
         self._history = history
         self._clock = clock
-        self._way = 0 if chinese else 1
+        self._tongue = tongue
         self._one_by_one = asyncio.Lock()
         self._unknown: asyncio.Queue[int] = asyncio.Queue()
 
@@ -103,9 +104,9 @@ class Publishing:
             )
         where, waiting = found
         if waiting.published:
-            return self._told("over", OVER, number, UNDER_WAY[self._way])
+            return self._told("over", OVER, number, UNDER_WAY[self._tongue])
         if self._drafts.is_over(waiting):
-            self._store.put(self._drafts.end(number, LEFT[self._way]))
+            self._store.put(self._drafts.end(number, LEFT[self._tongue]))
             return self._told("late", EXPIRED, number)
         if said.changes and not said.words:
             return self._told("again", NO_WORDS, number)
@@ -132,7 +133,7 @@ class Publishing:
             if found is None or found[1].published:
                 return self._told("over", OVER, number, self._drafts.past(number))
             logger.info("D%d is left by %s", number, by)
-            self._store.put(self._drafts.end(number, LEFT[self._way]))
+            self._store.put(self._drafts.end(number, LEFT[self._tongue]))
             return self._told("done", DROPPED, number)
 
     async def _actions(
@@ -201,7 +202,7 @@ class Publishing:
     def _end(self, number: int, spoken: Spoken, what: str = "") -> None:
         """It was published, as far as anybody knows: its rows say by whom."""
         waiting = self._drafts.open[number][1]
-        what = what or BY[self._way].format(by=waiting.by)
+        what = what or BY[self._tongue].format(by=waiting.by)
         state = SendState.REWORDED if waiting.changes else SendState.PUBLISHED
         now, name = self._clock.now(), draft_id(number)
         logger.info("D%d is %s by %s", number, state, waiting.by)
@@ -219,7 +220,7 @@ class Publishing:
         self._history.forget_message(where, line)
 
     def _told(self, kind: Settlement, line: _Words, number: int, what: str = "") -> Settled:
-        return Settled(kind, line[self._way].format(number=number, what=what))
+        return Settled(kind, line[self._tongue].format(number=number, what=what))
 
     # --- what is not known yet --------------------------------------------------------------------
 
@@ -246,7 +247,7 @@ class Publishing:
         """Whether it is known what became of the sends by which it was published."""
         number = waiting.number
         if spoken is None:  # its question was recalled, or is forgotten: it waits for nobody
-            self._store.put(self._drafts.end(number, UNSURE[self._way]))
+            self._store.put(self._drafts.end(number, UNSURE[self._tongue]))
             return True
         name = published_id(number)
         states = {one.state for one in spoken.sends if one.send_id.startswith(name)}
@@ -256,8 +257,8 @@ class Publishing:
             self._take_back(number)
         else:
             is_said, by = SendState.CONFIRMED in states, waiting.by
-            said = "" if by else SAID[self._way]  # an older version did not write down by whom
-            self._end(number, spoken, said if is_said else UNSURE[self._way])
+            said = "" if by else SAID[self._tongue]  # an older version did not write down by whom
+            self._end(number, spoken, said if is_said else UNSURE[self._tongue])
         return True
 
 

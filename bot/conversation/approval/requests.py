@@ -19,6 +19,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
 from bot.domain.run import Led, PendingCall, SuspendedRun
 from bot.domain.suspension import Decision
+from bot.domain.tongue import Tongue
 from bot.policy.approval import (
     ALLOWED,
     DECIDED,
@@ -95,10 +96,10 @@ class EndedRequest:
 class Requests:
     """All of them, `open` and `past`, by number; `ended` counts by outcome since the start."""
 
-    def __init__(self, *, runs: Runs, clock: Clock, chinese: bool = True) -> None:
+    def __init__(self, *, runs: Runs, clock: Clock, tongue: Tongue = Tongue.CHINESE) -> None:
         self._runs = runs
         self._clock = clock
-        self._way = 0 if chinese else 1
+        self._tongue = tongue
         self._open: dict[int, Request] = {}
         self._past: LRUCache[int, EndedRequest] = LRUCache(MAX_PAST)
         self._last = 0
@@ -142,7 +143,7 @@ class Requests:
         there is room for.
         """
         asker = replace(run.asker, name=label(run.asker.name, MAX_NAME))
-        asked_by = who(asker, run.conversation, excerpt(question, View()), way=self._way)
+        asked_by = who(asker, run.conversation, excerpt(question, View()), tongue=self._tongue)
         room = MAX_OPEN - sum(request.asker == asker.user_id for request in self._open.values())
         new = [
             Request(
@@ -152,7 +153,7 @@ class Requests:
                 where=run.conversation,
                 question=question,
                 expires=pending.expires,
-                text=f"{what(pending)}\n{asked_by}{behind(pending, way=self._way)}",
+                text=f"{what(pending)}\n{asked_by}{behind(pending, tongue=self._tongue)}",
                 asker=asker.user_id,
                 since=pending.since if pending.number in asked_before else self._clock.now(),
                 full=in_full(pending),
@@ -190,6 +191,6 @@ class Requests:
         """It waits no more; `by` is who decided."""
         del self._open[request.number]
         self.ended[ending] += 1
-        word = WORDS.get(ending, ("", ""))[self._way]
-        words = ENDINGS[ending][self._way].format(number=request.number, by=by, word=word)
+        word = WORDS.get(ending, ("", ""))[self._tongue]
+        words = ENDINGS[ending][self._tongue].format(number=request.number, by=by, word=word)
         self._past[request.number] = EndedRequest(request.where, words)

@@ -13,6 +13,7 @@ from bot.domain.events import Conversation
 from bot.domain.group_acts import GroupAct, Mute, Pin, Recall, SetCard
 from bot.domain.ports import Transport
 from bot.domain.segments import Text
+from bot.domain.tongue import Tongue
 from bot.domain.tool import ToolContext
 from bot.policy.approval import in_one_line, words_of
 from bot.policy.group_rights import Roles, against
@@ -44,9 +45,9 @@ class Chairing:
         *,
         name: Callable[[Conversation, int], str],
         screened: Screened = as_they_are,
-        chinese: bool = True,
+        tongue: Tongue = Tongue.CHINESE,
     ) -> None:
-        self._way = 0 if chinese else 1  # owners are asked in it
+        self._tongue = tongue  # owners are asked in it
         self._transport = transport
         self._name = name
         self._screened = screened
@@ -70,8 +71,8 @@ class Chairing:
             if self._screened(said) != said:
                 raise ToolDenied(WITHHELD)
         who = f"{in_one_line(self._name(where, whose), 24) or '?'}({whose})"
-        act_told = told(act, who, words, way=self._way)
-        return THERE[self._way].format(group=where.session_id, act=act_told)
+        act_told = told(act, who, words, tongue=self._tongue)
+        return THERE[self._tongue].format(group=where.session_id, act=act_told)
 
     async def act(self, context: ToolContext, act: GroupAct) -> None:
         """Do it. Raises ToolFailed."""
@@ -107,21 +108,21 @@ class Chairing:
         )
 
 
-def told(act: GroupAct, who: str, words: str, *, way: int = 0) -> str:
+def told(act: GroupAct, who: str, words: str, *, tongue: Tongue = Tongue.CHINESE) -> str:
     """The act in words; `who` is whom it is done to, `words` those of his message."""
-    said = in_one_line(words, MAX_SHOWN) or NO_WORDS[way]
+    said = in_one_line(words, MAX_SHOWN) or NO_WORDS[tongue]
     match act:
         case Mute(seconds=0):
-            return UNMUTE[way].format(who=who)
+            return UNMUTE[tongue].format(who=who)
         case Mute(seconds=seconds):
-            return MUTE[way].format(who=who, seconds=seconds)
+            return MUTE[tongue].format(who=who, seconds=seconds)
         case SetCard(card=""):
-            return NO_CARD[way].format(who=who)
+            return NO_CARD[tongue].format(who=who)
         case SetCard(card=card):
-            return CARD[way].format(who=who, card=card)
+            return CARD[tongue].format(who=who, card=card)
         case Recall():
-            return RECALL[way].format(who=who, said=said)
+            return RECALL[tongue].format(who=who, said=said)
         case Pin():
-            return PIN[way].format(who=who, said=said)
+            return PIN[tongue].format(who=who, said=said)
         case _:
             assert_never(act)

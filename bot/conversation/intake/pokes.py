@@ -10,6 +10,7 @@ from bot.conversation.intake.verdicts import Verdicts
 from bot.domain.events import Conversation, MessageReceived, Poked, Sender
 from bot.domain.ports import Clock
 from bot.domain.segments import Mention
+from bot.domain.tongue import Tongue
 from bot.memory.poked import APART, AnsweredPokes
 from bot.speaking.postbox import Postbox
 
@@ -35,9 +36,9 @@ class Pokes:
         answered: AnsweredPokes,
         clock: Clock,
         *,
-        chinese: bool = True,
+        tongue: Tongue = Tongue.CHINESE,
     ) -> None:
-        self._chinese = chinese
+        self._tongue = tongue
         self._verdicts = verdicts
         self._postbox = postbox
         self._answered = answered
@@ -54,7 +55,7 @@ class Pokes:
         self._lines[where] = now
         self._answered.add(event)
         line = HERE if where.is_group else HERE_IN_PRIVATE
-        self._postbox.remark(where, line if self._chinese else ENGLISH[line])
+        self._postbox.remark(where, self._tongue.either(line, ENGLISH[line]))
 
     def _listens_to(self, event: Poked) -> bool:
         """Whether the same person would be answered, had they spoken."""

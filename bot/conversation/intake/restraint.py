@@ -119,6 +119,6 @@ class Restraint:
         loop = waker.take(text, self._rules.loop, spoke=self._outbox.spoke(where), now=now)
         if loop is Loop.BEGINS:
             who = f"{sender.name}({sender.user_id})"
-            line = TOLD[self._owner.way].format(who=who, where=where)
+            line = TOLD[self._owner.tongue].format(who=who, where=where)
             self._owner.tell(f"loop in {where}", line)
         return loop is not Loop.NONE

@@ -26,6 +26,7 @@ from bot.domain.traits import Audience
 from bot.engine.engine import Run
 from bot.memory.personas import Persona, Personas
 from bot.memory.remembering import NOTHING_RECALLED
+from bot.policy.apologies import language_of
 from bot.policy.approval import quote_in
 from bot.policy.authority import asker_of, highest, least
 from bot.policy.budget import NOTHING_SPENT
@@ -236,6 +237,7 @@ class Preparation:
             model=who.model,
             temperature=who.temperature,
             terms=self._terms(where, who),
+            tongue=language_of(message),
             leaner=self._thrift.leaner,
             notices=words.notices,
         )

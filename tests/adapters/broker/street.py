@@ -23,6 +23,7 @@ from bot.domain.shares import Share, partition_of
 from bot.runtime.clock import RandomIds, SystemClock
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.fakes import until
+from tests.owners import read
 
 ACCOUNT = 10001
 PATIENCE = 20.0  # seconds
@@ -136,7 +137,7 @@ async def worker_of(url: str, desk: Desk, *, epoch: int = 1, **more: Any) -> Asy
         calls=calls,
         notices=notices,
         clock=clock,
-        trouble=told.append,
+        trouble=read(told),
     )
     async with asyncio.TaskGroup() as group:
         running = group.create_task(worker.run(desk, desk.durable, desk.hear))

@@ -12,6 +12,7 @@ from adapters.broker.link import Link
 from bot.domain.errors import ConfigError, Problem
 from bot.runtime.clock import SystemClock
 from tests.fakes import until
+from tests.owners import read
 from tests.rabbit import free_ports
 
 
@@ -24,7 +25,7 @@ async def test_a_session_that_lost_its_connection_is_followed_by_another(broker:
         await asyncio.Event().wait()
 
     async with asyncio.TaskGroup() as group:
-        keeping = group.create_task(Link(broker, clock=SystemClock(), trouble=told.append).keep(session))
+        keeping = group.create_task(Link(broker, clock=SystemClock(), trouble=read(told)).keep(session))
         await until(lambda: len(connections) == 1)
         await connections[0].close()
         await until(lambda: len(connections) == 2)
@@ -47,7 +48,7 @@ async def test_a_broker_that_is_not_there_is_told_once() -> None:
     async def session(_: AbstractConnection) -> None:
         raise AssertionError("nobody is there")
 
-    link = Link(f"amqp://127.0.0.1:{free_ports(1)[0]}/", clock=Clock(), trouble=told.append)
+    link = Link(f"amqp://127.0.0.1:{free_ports(1)[0]}/", clock=Clock(), trouble=read(told))
     async with asyncio.TaskGroup() as group:
         keeping = group.create_task(link.keep(session))
         await until(lambda: len(tries) >= 7)

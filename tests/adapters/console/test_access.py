@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from adapters.console.guard import cookie_name
 from adapters.console.logins import BURST, EVERY, LINK
+from bot.domain.tongue import Tongue
 from tests.adapters.console.visiting import SAME, TOKEN, visiting
 
 
@@ -29,7 +30,7 @@ async def test_a_login_is_written_down_and_told_to_the_owners() -> None:
 
 async def test_owners_hear_of_a_login_in_their_language() -> None:
     async with visiting() as place:
-        place.way = 1
+        place.tongue = Tongue.ENGLISH
         assert await place.log_in() == 303
         (line,) = place.told
         assert line.startswith("Somebody logged in to the console (from 127.0.0.1). ")

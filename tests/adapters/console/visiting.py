@@ -43,6 +43,7 @@ from bot.domain.shown import (
     WaitingDraft,
 )
 from bot.domain.suspension import Settled
+from bot.domain.tongue import Tongue
 from bot.memory.newest import Newest
 from bot.policy.days import midnight
 from tests.fakes import ManualClock
@@ -115,7 +116,7 @@ class Place:
     clock: ManualClock
     journal: Journal = field(default_factory=Journal)
     told: list[str] = field(default_factory=list)
-    way: int = 0
+    tongue: Tongue = Tongue.CHINESE
     words: list[tuple[str, int, bool, str]] = field(default_factory=list)
     settled: Settled = field(default_factory=lambda: Settled("done", ""))
     tools: list[ToolState] = field(default_factory=list)
@@ -153,7 +154,7 @@ class Place:
             waiting=lambda: len(self.state.calls) + len(self.drafts),
             note=lines.append,
             tell=lambda _kind, text: self.told.append(text),
-            way=self.way,
+            tongue=self.tongue,
             mask=Mask([SECRET, SHORT]),
             estimate=len,
             midnight=midnight,

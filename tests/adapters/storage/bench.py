@@ -130,7 +130,9 @@ async def amortised(stores: tuple[SqlStore, SqlStore], where: Conversation, turn
 async def main(count: int, folder: Path) -> None:
     def store(name: str) -> AbstractAsyncContextManager[SqlStore]:
         url = f"sqlite:///{folder}/{name}.db"
-        return open_store(url, keep_days=0, keep_messages=0, clock=SystemClock(), trouble=show, migrate=migrate)
+        return open_store(
+            url, keep_days=0, keep_messages=0, clock=SystemClock(), trouble=lambda line: show(*line), migrate=migrate
+        )
 
     async with store("empty") as empty, store("full") as full:
         values = {"count": count, "now": time.time() - 1000, "segments": f'[{{"text":"{WORDS}","type":"text"}}]'}

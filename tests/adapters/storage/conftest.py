@@ -24,6 +24,7 @@ from bot.domain.ports import Clock
 from bot.runtime.clock import SystemClock
 from tests.adapters.storage.entries import NOW
 from tests.fakes import until
+from tests.owners import read
 
 POSTGRES = os.environ.get("FROST_TEST_POSTGRES", "")
 
@@ -55,7 +56,7 @@ Opener: TypeAlias = Callable[..., AbstractAsyncContextManager[Opened]]
 async def opened(url: str, *, clock: Clock | None = None, **more: Any) -> AsyncIterator[Opened]:
     told: list[str] = []
     options: dict[str, Any] = {"keep_days": 90, "keep_messages": 1_000_000, "migrate": migrate} | more
-    async with open_store(url, clock=clock or SystemClock(), trouble=told.append, **options) as store:
+    async with open_store(url, clock=clock or SystemClock(), trouble=read(told), **options) as store:
         yield Opened(store, told)
 
 

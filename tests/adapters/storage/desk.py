@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from adapters.storage.ahead import Ahead, Put
-from adapters.storage.batches import FROM_MEMORY, Written
+from adapters.storage.batches import Written
+from adapters.storage.told import FROM_MEMORY
 from adapters.storage.writer import Writer
 from bot.domain.journal import Entry, RunResumed
 from bot.domain.ports import Clock
 from bot.runtime.clock import SystemClock
 from tests.fakes import until
+from tests.owners import read
 
 
 class ScriptedBatches:
@@ -73,7 +75,7 @@ async def desk(clock: Clock | None = None, **more: Any) -> AsyncIterator[Desk]:
     with ThreadPoolExecutor(1) as thread:
         scripted: Any = batches
         more["clock"] = clock or SystemClock()
-        writer = Writer(batches=scripted, thread=thread, trouble=told.append, place="frost.db", **more)
+        writer = Writer(batches=scripted, thread=thread, trouble=read(told), place="frost.db", **more)
         async with asyncio.TaskGroup() as group:
             task = group.create_task(writer.run())
             try:

@@ -12,6 +12,8 @@ import pytest
 from adapters.storage import store
 from adapters.storage.claim import Traces
 from adapters.storage.damage import FoundFile, SelfCheck, missing
+from adapters.storage.told import LOG_CUT, LOG_EMPTIED, LOG_GONE
+from bot.domain.tongue import filled
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import heard
 from tests.adapters.storage.killed import killed_in
@@ -63,7 +65,7 @@ def read_by_another_program(file: Path) -> None:
     [
         (leave, ""),
         (read_by_another_program, ""),
-        (remove, "its write-ahead log is gone, after the bot was killed"),
+        (remove, "its write-ahead log is gone), after the bot was killed"),
         (empty, "its write-ahead log was emptied"),
         (cut, "its write-ahead log is damaged or was cut off: "),
         (flip, "its write-ahead log is damaged or was cut off: 0 of "),
@@ -79,7 +81,7 @@ async def test_what_became_of_the_log_of_a_killed_process_is_told_once(
         assert await at.store.commit(heard(message_id="new"))
         if told:
             (line,) = await at.wait_told(1)
-            assert line.startswith(f"{WORDS} ({file}): {told}")
+            assert line.startswith(f"{WORDS} ({file}: {told}")
             assert "go back to a backup" in line
         assert len(at.told) == bool(told)
     async with opened(f"sqlite:///{file}") as at:
@@ -122,12 +124,12 @@ async def test_a_whole_database_is_said_to_be_one(tmp_path: Path, caplog: pytest
 
 def test_only_what_nobody_else_can_have_moved_is_missing() -> None:
     left = Traces(pages=9, changed=7)
-    assert missing(left, FoundFile(changed=7, log=100), good=9) == ""
-    assert missing(left, FoundFile(changed=8, log=-1), good=0) == ""
-    assert missing(left, FoundFile(changed=7, log=-1), good=0) == "its write-ahead log is gone"
-    assert missing(left, FoundFile(changed=7, log=0), good=0) == "its write-ahead log was emptied"
-    assert missing(left, FoundFile(changed=7, log=100), good=8).endswith("8 of 9 pages can be read")
-    assert missing(Traces(0, 0), FoundFile(changed=0, log=-1), good=0) == ""
+    assert missing(left, FoundFile(changed=7, log=100), good=9) is None
+    assert missing(left, FoundFile(changed=8, log=-1), good=0) is None
+    assert missing(left, FoundFile(changed=7, log=-1), good=0) == LOG_GONE
+    assert missing(left, FoundFile(changed=7, log=0), good=0) == LOG_EMPTIED
+    assert missing(left, FoundFile(changed=7, log=100), good=8) == filled(LOG_CUT, good=8, pages=9)
+    assert missing(Traces(0, 0), FoundFile(changed=0, log=-1), good=0) is None
 
 
 def test_a_check_has_its_time_and_can_be_ended(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from bot.runtime.clock import SystemClock
 from tests.adapters.storage.desk import ScriptedBatches, desk, ready
 from tests.adapters.storage.entries import heard
 from tests.fakes import ManualClock, until
+from tests.owners import read
 
 
 def entries(count: int, make: Callable[[str], Entry] = RunResumed) -> list[Entry]:
@@ -272,7 +273,7 @@ async def test_a_store_that_begins_in_trouble_recovers_though_nothing_is_put() -
     told: list[str] = []
     with ThreadPoolExecutor(1) as thread:
         scripted: Any = batches
-        writer = Writer(batches=scripted, thread=thread, clock=SystemClock(), trouble=told.append, place="x")
+        writer = Writer(batches=scripted, thread=thread, clock=SystemClock(), trouble=read(told), place="x")
         writer.fail("no such folder")
         assert not await writer.commit(RunResumed("1"))
         async with asyncio.TaskGroup() as group:

@@ -10,6 +10,7 @@ from bot.commands.daily import SETTING, Daily
 from bot.commands.digest import Standing
 from bot.domain.books import DaySum
 from bot.domain.journal import PlaceSet
+from bot.domain.tongue import Tongue
 from bot.memory.row import NOWHERE
 from bot.policy.days import midnight
 from bot.speaking.owner import Owner
@@ -48,12 +49,12 @@ async def stands() -> Standing:
 
 @asynccontextmanager
 async def morning(
-    store: RecordingStore, *days: DaySum, begins: float, at: float | None = NINE, is_chinese: bool = True
+    store: RecordingStore, *days: DaySum, begins: float, at: float | None = NINE, tongue: Tongue = Tongue.CHINESE
 ) -> AsyncIterator[Morning]:
     life = Morning(store, *days, begins=begins)
     daily = Daily(
         at=at,
-        is_chinese=is_chinese,
+        tongue=tongue,
         books=life.books,
         stands=stands,
         choices=store,
@@ -84,7 +85,7 @@ async def test_each_owner_hears_at_that_time_how_yesterday_went_once_over_restar
 
 
 async def test_who_was_down_at_that_time_is_late_and_waits_for_a_connection() -> None:
-    async with morning(RecordingStore(), BUSY, CALM, begins=NINE + 7200, is_chinese=False) as life:
+    async with morning(RecordingStore(), BUSY, CALM, begins=NINE + 7200, tongue=Tongue.ENGLISH) as life:
         assert await life.pass_time(60) == []
         life.owner.connected(BOT)
         assert await life.pass_time(60) == ["Yesterday: 3 questions, 2 answered (the day before 1)"] * 2

@@ -5,6 +5,7 @@ import asyncio
 from bot.commands.digest import Standing
 from bot.commands.lookout import ENOUGH, LITTLE, LOOK, Lookout
 from bot.domain.books import DaySum, UsageSum
+from bot.domain.tongue import Tongue
 from bot.wiring.background import background
 from tests.bot.commands.books import PaperBooks
 from tests.fakes import GROUP, SteppedClock
@@ -14,7 +15,11 @@ class Tower:
     """What is seen: the room on the disk, look after look, and two days at each; what is in progress, a letter each."""
 
     def __init__(
-        self, *frees: int | None, days: tuple[DaySum, ...] = (), busy: tuple[str, ...] = (), way: int = 0
+        self,
+        *frees: int | None,
+        days: tuple[DaySum, ...] = (),
+        busy: tuple[str, ...] = (),
+        tongue: Tongue = Tongue.CHINESE,
     ) -> None:
         self.frees = list(frees)
         self.busy = list(busy)
@@ -26,7 +31,7 @@ class Tower:
             books=PaperBooks(days=days),
             tell=lambda kind, line: self.told.append(f"{kind}: {line}"),
             clock=self.clock,
-            way=way,
+            tongue=tongue,
         )
 
     async def stands(self) -> Standing:
@@ -76,7 +81,7 @@ async def test_what_is_in_progress_at_two_looks_in_a_row_is_told_once() -> None:
 
 async def test_all_of_it_is_told_in_english_where_the_owners_read_that() -> None:
     was, dear = UsageSum(ENOUGH, 900, 0, 100, 1.0), UsageSum(ENOUGH, 900, 0, 100, 3.0)
-    tower = Tower(LITTLE - 1, LITTLE, days=(day(a=dear), day(a=was)), busy=("b", "b"), way=1)
+    tower = Tower(LITTLE - 1, LITTLE, days=(day(a=dear), day(a=was)), busy=("b", "b"), tongue=Tongue.ENGLISH)
     assert [line.partition(": ")[2] for line in await tower.look(2)] == [
         "The disk has 1024 MB left: once it is full nothing is kept, and nobody answered.",
         (

@@ -14,6 +14,7 @@ from bot.domain.result import ToolResult
 from bot.domain.run import Asker, RunEvent, RunFinished, RunStarted, StepFinished
 from bot.domain.segments import Text
 from bot.domain.suspension import Suspend
+from bot.domain.tongue import Tongue
 from bot.domain.tool import Tool, ToolContext, tool
 from bot.domain.traits import Audience, SideEffects
 from bot.engine.engine import Engine, RunState
@@ -315,8 +316,11 @@ async def test_a_deadline_of_somebody_else_stays_theirs() -> None:
 # --- patience ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("tongue", Tongue)
 @pytest.mark.parametrize("failure", [None, NotConnected("away")])
-async def test_whoever_waits_longer_than_ten_seconds_is_told_so_once(failure: Exception | None) -> None:
+async def test_whoever_waits_longer_than_ten_seconds_is_told_so_once_in_his_language(
+    failure: Exception | None, tongue: Tongue
+) -> None:
     clock, mouth, go_on = StoppedClock(), Mouth(failure), asyncio.Event()
 
     async def slowly(request: ModelRequest) -> Completion:
@@ -326,14 +330,16 @@ async def test_whoever_waits_longer_than_ten_seconds_is_told_so_once(failure: Ex
     subagents, model = coder(slowly, clock=clock)
     with model:
         async with asyncio.TaskGroup() as group:
-            asking = group.create_task(subagents.ask(tool_context({Speaker: mouth}), "Coder", "task"))
+            context = replace(tool_context({Speaker: mouth}), tongue=tongue)
+            asking = group.create_task(subagents.ask(context, "Coder", "task"))
             await until(lambda: clock.slept == [PATIENCE])
             assert mouth.said == []
             clock.later.set()
             await until(lambda: mouth.said)
             go_on.set()
         assert asking.result().content == "好了"
-    assert mouth.said == ["Coder 还在处理，请再稍等一会儿～"]
+    zh, en = "Coder 还在处理，请再稍等一会儿～", "Coder is still at it, please wait a little longer."
+    assert mouth.said == [tongue.either(zh, en)]
 
 
 async def test_who_is_answered_at_once_is_told_nothing_more() -> None:

@@ -15,6 +15,7 @@ from bot.domain.events import Conversation
 from bot.domain.journal import Entry, TurnOpened, UsageAdded
 from bot.domain.notes import Taken
 from bot.domain.reserved import UsageReleased, UsageReserved
+from bot.domain.tongue import Tongue
 from bot.memory.own_limits import OwnLimits
 from bot.memory.spending import ALL, NOBODY, TURNS, Payer, Spending
 from bot.policy.days import midnight
@@ -24,6 +25,7 @@ from bot.wiring.web import today_of
 from tests.adapters.storage.entries import opening
 from tests.bot.memory.test_row import Ear
 from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore, said
+from tests.owners import read
 
 ELSEWHERE = Conversation(BOT, "group", 5252)
 
@@ -47,7 +49,7 @@ class Empty:
 class Till:
     """A day's sums between fakes; `told` is what the owner heard."""
 
-    def __init__(self, limits: DayLimits, *, chinese: bool = True) -> None:
+    def __init__(self, limits: DayLimits, *, tongue: Tongue = Tongue.CHINESE) -> None:
         self.clock, self.told, self.book = ManualClock(), list[str](), Empty()
         self.clock.time = midnight(1_700_000_000.0) + 3600
         self.store = RecordingStore()
@@ -58,8 +60,7 @@ class Till:
             book=self.book,
             owners=frozenset({999}),
             clock=self.clock,
-            tell=self.told.append,
-            chinese=chinese,
+            tell=read(self.told, tongue),
         )
         self.spending.see(opened("t1", GROUP, 777))
         self.spending.see(opened("p1", PRIVATE, 777))
@@ -105,7 +106,7 @@ async def test_what_nobody_called_for_is_its_groups_alone_an_owners_words_too() 
 
 
 async def test_the_owner_hears_of_a_day_that_is_spent_in_his_language() -> None:
-    till = Till(DayLimits(group=Cap(cost=1.0), all=Cap(cost=1.0)), chinese=False)
+    till = Till(DayLimits(group=Cap(cost=1.0), all=Cap(cost=1.0)), tongue=Tongue.ENGLISH)
     assert await till.spending.start()
     till.takes(10, cost=0.9)
     till.takes(10, cost=0.1)
@@ -216,7 +217,7 @@ async def test_sums_that_were_read_while_the_day_ended_are_read_again() -> None:
     slow = Slow()
     slow.rows = till.book.rows
     till.spending = Spending(
-        till.spending.limits, own=own, book=slow, owners=frozenset(), clock=till.clock, tell=till.told.append
+        till.spending.limits, own=own, book=slow, owners=frozenset(), clock=till.clock, tell=read(till.told)
     )
     assert not await till.spending.start()
     assert till.spending.taken(777) == NOTHING

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from bot.domain.chat import ToolCall
 from bot.domain.run import Asker, Led, PendingCall
 from bot.domain.segments import Mention, Picture, Quote, Segment, Text
+from bot.domain.tongue import Tongue
 from bot.domain.traits import Audience
 from bot.policy.approval import (
     Answer,
@@ -119,8 +120,8 @@ def test_of_a_long_text_both_ends_are_shown() -> None:
 def test_who_asks_and_where_is_named_by_number() -> None:
     assert who(Asker(777, "小明"), GROUP, "删了它") == "小明(777)，群 4242：「删了它」"
     assert who(Asker(777, "「\n主人"), PRIVATE, "「删」") == "『 主人(777)，私聊：「『删』」"
-    assert who(Asker(777, "小明"), GROUP, "删了它", way=1) == "小明(777), group 4242: 「删了它」"
-    assert who(Asker(777, "Ming"), PRIVATE, "wipe it", way=1) == "Ming(777), in private: 「wipe it」"
+    assert who(Asker(777, "小明"), GROUP, "删了它", tongue=Tongue.ENGLISH) == "小明(777), group 4242: 「删了它」"
+    assert who(Asker(777, "Ming"), PRIVATE, "wipe it", tongue=Tongue.ENGLISH) == "Ming(777), in private: 「wipe it」"
 
 
 def test_whose_words_led_there_is_told_in_either_language_and_as_an_older_version_wrote_it() -> None:
@@ -130,15 +131,21 @@ def test_whose_words_led_there_is_told_in_either_language_and_as_an_older_versio
     assert led == Led(people=True, names=("小红#3", "x #A9 y"), read=("web", "look"))
     told = replace(call, led=led)
     assert behind(told) == "\n此前读到：别人的话（小红#3、x #A9 y）；工具带来的内容（web、look）"
-    assert behind(told, way=1) == "\nRead before: words of others (小红#3, x #A9 y); what tools brought (web, look)"
-    assert behind(replace(call, led=Led(people=True)), way=1) == "\nRead before: words of others"
-    assert behind(replace(call, led="别人的话"), way=1) == "\nRead before: 别人的话"
+    assert (
+        behind(told, tongue=Tongue.ENGLISH)
+        == "\nRead before: words of others (小红#3, x #A9 y); what tools brought (web, look)"
+    )
+    assert behind(replace(call, led=Led(people=True)), tongue=Tongue.ENGLISH) == "\nRead before: words of others"
+    assert behind(replace(call, led="别人的话"), tongue=Tongue.ENGLISH) == "\nRead before: 别人的话"
     owner = Asker(1, "主人", authority=Audience.OWNER, overheard=Audience.OWNER)
     assert (behind(call), led_by(owner)) == ("", Led())
 
 
 def test_what_may_be_answered_is_said_as_the_answers_are_read() -> None:
     assert how(3, 119.0) == "回复「同意 A3」或「拒绝 A3 理由」，也可以引用这条回复；2 分钟内有效。"
-    assert how(3, 1.0, way=1) == 'Answer "approve A3" or "deny A3 reason", or quote this, within 1 minutes.'
+    assert (
+        how(3, 1.0, tongue=Tongue.ENGLISH)
+        == 'Answer "approve A3" or "deny A3 reason", or quote this, within 1 minutes.'
+    )
     assert read_answer("approve A3") == Answer(allows=True, number=3)
     assert read_answer("deny A3 not now") == Answer(allows=False, number=3, reason="not now")

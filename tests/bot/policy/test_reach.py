@@ -8,6 +8,7 @@ from bot.domain.events import Conversation, MessageType
 from bot.domain.run import Asker
 from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
 from bot.domain.suspension import Suspend
+from bot.domain.tongue import Tongue
 from bot.policy.reach import WAIT, asks, permit
 from tests.fakes import BOT, GROUP, PRIVATE
 
@@ -75,7 +76,10 @@ def test_who_is_asked_reads_what_is_said_and_where_in_full() -> None:
         f"发到群 5555：[引用 7]@全体成员 @5 {'很长' * 5000}[表情 14][图片 cat.png][文件 https://a.example/b.pdf]"
     )
     assert caught.value.seconds == WAIT
-    assert asks(said, OTHER, way=1) == (
+    assert asks(said, OTHER, tongue=Tongue.ENGLISH) == (
         f"Say in group 5555: [quote 7]@all @5 {'很长' * 5000}[face 14][picture cat.png][file https://a.example/b.pdf]"
     )
-    assert (asks(HI, PRIVATE), asks(HI, PRIVATE, way=1)) == ("发到私聊 777：hi", "Say to 777 in private: hi")
+    assert (asks(HI, PRIVATE), asks(HI, PRIVATE, tongue=Tongue.ENGLISH)) == (
+        "发到私聊 777：hi",
+        "Say to 777 in private: hi",
+    )

@@ -12,6 +12,7 @@ from bot.domain.journal import SendState
 from bot.domain.masking import MASK, Mask
 from bot.domain.run import Asker, Outcome, RunFinished, RunStarted, Stop
 from bot.domain.segments import Text
+from bot.domain.tongue import Tongue
 from bot.speaking.alarm import LONG, MAX_REASON, Alarm, of_stalls
 from bot.speaking.owner import QUIET, Owner
 from tests.bot.speaking.post import build_outbox
@@ -21,10 +22,10 @@ SECRET = "sk-1234567890"
 
 
 class Desk:
-    def __init__(self, *, chinese: bool = True) -> None:
+    def __init__(self, *, tongue: Tongue = Tongue.CHINESE) -> None:
         self.transport, self.clock = RecordingTransport(), ManualClock()
         self.outbox, queues = build_outbox(self.transport, RecordingStore(), self.clock)
-        self.owner = Owner(owners=frozenset({8}), queues=queues, clock=self.clock, chinese=chinese)
+        self.owner = Owner(owners=frozenset({8}), queues=queues, clock=self.clock, tongue=tongue)
         self.alarm = Alarm(self.owner, mask=Mask([SECRET]))
 
     def fail(self, error: str, *, run: str = "t1", stop: Stop = Stop.FAILED) -> None:
@@ -37,8 +38,8 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk(*, chinese: bool = True) -> AsyncIterator[Desk]:
-    there = Desk(chinese=chinese)
+async def desk(*, tongue: Tongue = Tongue.CHINESE) -> AsyncIterator[Desk]:
+    there = Desk(tongue=tongue)
     async with asyncio.timeout(5), there.outbox.open():
         there.owner.connected(BOT)
         yield there
@@ -64,7 +65,7 @@ async def test_a_long_stall_is_told_and_each_is_counted() -> None:
 
 
 async def test_alarms_are_in_the_language_of_the_owners() -> None:
-    async with desk(chinese=False) as there:
+    async with desk(tongue=Tongue.ENGLISH) as there:
         there.fail("auth: 401 invalid key", run="abcd2345")
         there.fail("odd", run="t2")
         of_stalls(there.owner, lambda _: None)(31.4)

@@ -6,6 +6,7 @@ import pytest
 
 from bot.domain.actions import Attachment, Merged, SendSegment
 from bot.domain.segments import Mention, Quote, Text
+from bot.domain.tongue import Tongue
 from bot.speaking.layout import (
     CUT_SHORT,
     MAX_MESSAGES,
@@ -52,10 +53,11 @@ def test_nothing_to_say_is_no_message(segments: tuple[SendSegment, ...]) -> None
     assert split(*segments) == []
 
 
-def test_a_flood_of_pieces_ends_in_a_line_that_says_so() -> None:
-    messages = split(Text("\n\n".join("abcd" for _ in range(30))), limit=6)
+@pytest.mark.parametrize(("piece", "tongue"), [("四个汉字", Tongue.CHINESE), ("abcd", Tongue.ENGLISH)])
+def test_a_flood_of_pieces_ends_in_a_line_that_says_so_in_its_language(piece: str, tongue: Tongue) -> None:
+    messages = split(Text("\n\n".join(piece for _ in range(30))), limit=6)
     assert len(messages) == MAX_MESSAGES + 1
-    assert messages[-1] == (Text(CUT_SHORT),)
+    assert messages[-1] == (Text(CUT_SHORT[tongue]),)
 
 
 def test_markdown_is_told_as_text_piece_by_piece_and_marks_alone_stay() -> None:
@@ -115,9 +117,10 @@ def test_one_character_more_than_a_message_takes_is_a_forward() -> None:
 
 
 def test_a_forward_that_would_have_too_many_nodes_says_that_it_was_cut() -> None:
-    found = long((Text("字" * NODE * 60),))
-    assert found is not None
-    assert (len(found.nodes), found.nodes[-1]) == (MAX_NODES, CUT_SHORT)
+    for letter, tongue in zip("字a", Tongue, strict=True):
+        found = long((Text(letter * NODE * 60),))
+        assert found is not None
+        assert (len(found.nodes), found.nodes[-1]) == (MAX_NODES, CUT_SHORT[tongue])
 
 
 @pytest.mark.parametrize(

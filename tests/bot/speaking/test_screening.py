@@ -7,6 +7,7 @@ import pytest
 from bot.domain.actions import SendMessage
 from bot.domain.events import Conversation
 from bot.domain.segments import Text
+from bot.domain.tongue import Tongue
 from bot.policy.word_lists import POLITE
 from bot.speaking.owner import Owner
 from bot.speaking.screening import Screen
@@ -22,18 +23,18 @@ class List:
         return 0
 
     def withholds(self, text: str) -> int:
-        return 3 if "坏" in text else 0
+        return 3 if "坏" in text or "bad" in text else 0
 
 
 def says(where: Conversation, text: str) -> SendMessage:
     return SendMessage(where, (Text(text),))
 
 
-@pytest.mark.parametrize("chinese", [True, False])
-async def test_whatever_is_said_is_looked_at_but_for_what_owners_read_and_they_hear(chinese: bool) -> None:
+@pytest.mark.parametrize("tongue", Tongue)
+async def test_whatever_is_said_is_looked_at_but_for_what_owners_read_and_they_hear(tongue: Tongue) -> None:
     clock, transport = ManualClock(), RecordingTransport()
     outbox, queues = build_outbox(transport, RecordingStore(), clock)
-    owner = Owner(owners=frozenset({OWNER}), queues=queues, clock=clock, chinese=chinese)
+    owner = Owner(owners=frozenset({OWNER}), queues=queues, clock=clock, tongue=tongue)
     owner.connected(BOT)
     outbox.screened = screen = Screen(words=List(), owner=owner, owners={OWNER})
     async with asyncio.timeout(5), outbox.open():
@@ -45,7 +46,21 @@ async def test_whatever_is_said_is_looked_at_but_for_what_owners_read_and_they_h
         await until(lambda: len(transport.sent) == 5)
     told = dict.fromkeys(transport.texts)
     line = f"发到 {GROUP} 的话里有词表（WORDS_FILE 第 3 行）不让说的，那一句没有发。"
-    if not chinese:
+    if tongue is Tongue.ENGLISH:
         line = f"A sentence to {GROUP} had words of line 3 of WORDS_FILE in it: it was not said."
-    assert told == dict.fromkeys([f"{POLITE}好的", POLITE, "A1：坏", line])
+    assert told == dict.fromkeys([f"{POLITE[0]}好的", POLITE[0], "A1：坏", line])
     assert screen.withheld == 3
+
+
+async def test_the_polite_line_is_in_the_language_of_the_message_and_the_owners_where_it_says_too_little() -> None:
+    clock, transport = ManualClock(), RecordingTransport()
+    outbox, queues = build_outbox(transport, RecordingStore(), clock)
+    owner = Owner(owners=frozenset(), queues=queues, clock=clock)
+    outbox.screened = Screen(words=List(), owner=owner, owners=())
+    async with asyncio.timeout(5), outbox.open():
+        for tongue in Tongue:
+            owner.tongue = tongue
+            for text in ("bad words of 小明 and nothing else", "坏话都在这里", "bad!"):
+                await outbox.send(says(GROUP, text))
+    zh, en = POLITE
+    assert transport.texts == [en, zh, zh, en, zh, en]

@@ -11,6 +11,7 @@ from bot.commands.daily import LOOK
 from bot.domain.books import DaySum
 from bot.domain.events import Conversation
 from bot.domain.shares import WHOLE, Share
+from bot.domain.tongue import Tongue
 from bot.wiring.daily import telling_daily
 from config.settings import Settings
 from tests.bot.commands.books import PaperBooks
@@ -18,7 +19,9 @@ from tests.fakes import GROUP, RecordingStore, SteppedClock
 
 
 async def test_with_no_time_for_it_nothing_is_looked_at() -> None:
-    nothing: Any = SimpleNamespace(books=None, share=WHOLE, answering=None, owner=SimpleNamespace(way=0, tell=None))
+    nothing: Any = SimpleNamespace(
+        books=None, share=WHOLE, answering=None, owner=SimpleNamespace(tongue=Tongue.CHINESE, tell=None)
+    )
     nothing.stages = SimpleNamespace(petitions=None)
     clock, store = SteppedClock(), RecordingStore()
     nothing.on = SimpleNamespace(lanes=SimpleNamespace(in_progress=dict))
@@ -31,7 +34,7 @@ async def test_owners_hear_of_a_turn_that_does_not_end() -> None:
     told: list[str] = []
     answering = SimpleNamespace(requests=SimpleNamespace(open={}))
     at: Any = SimpleNamespace(books=PaperBooks(), share=WHOLE, answering=answering)
-    at.owner = SimpleNamespace(way=0, tell=lambda kind, _line: told.append(kind))
+    at.owner = SimpleNamespace(tongue=Tongue.CHINESE, tell=lambda kind, _line: told.append(kind))
     at.stages = SimpleNamespace(petitions=SimpleNamespace(open=()))
     none: Any = SimpleNamespace(open={})
     lanes = SimpleNamespace(in_progress=lambda: {"a turn": GROUP})
@@ -53,7 +56,7 @@ async def test_what_is_told_of_all_accounts_is_looked_for_by_the_first_share_alo
             return await super().day(since=since, until=until, where=where)
 
     at: Any = SimpleNamespace(books=Asked(), share=share, answering=SimpleNamespace(requests=SimpleNamespace(open={})))
-    at.owner = SimpleNamespace(way=0, tell=lambda *_: None, is_reachable=True, post=lambda _: None)
+    at.owner = SimpleNamespace(tongue=Tongue.CHINESE, tell=lambda *_: None, is_reachable=True, post=lambda _: None)
     at.stages, at.looks = SimpleNamespace(petitions=SimpleNamespace(open=())), list[int]()
     none: Any = SimpleNamespace(open={})
     lanes = SimpleNamespace(in_progress=lambda: at.looks.append(1) or {})

@@ -156,7 +156,7 @@ async def open_house(
             meter=Meter(None, clock=clock, ids=CountingIds(), count=metrics.asked),
             clock=clock,
             ids=CountingIds(),
-            tell=told.append,
+            tell=lambda line: told.append(line[0]),
             timeouts=timeouts,
         )
         yield House(models, tuple(vendors), clock, metrics, told)

@@ -10,6 +10,7 @@ from pydantic import SecretStr
 
 from bot.domain.masking import Mask
 from bot.domain.shares import WHOLE, Share
+from bot.domain.tongue import Tongue
 from bot.wiring.once import once_for_all
 from config.settings import Settings
 from tests.e2e.test_signals import free_port
@@ -31,7 +32,7 @@ class Journal:
 @pytest.mark.parametrize(("share", "asked"), [(WHOLE, ["console"]), (Share(0, 8), ["console"]), (Share(3, 8), [])])
 async def test_the_first_share_alone_has_the_console(share: Share, asked: list[str]) -> None:
     none, journal = SimpleNamespace(open={}), Journal(share)
-    rooms: Any = SimpleNamespace(answering=None, owner=SimpleNamespace(way=0, tell=None))
+    rooms: Any = SimpleNamespace(answering=None, owner=SimpleNamespace(tongue=Tongue.CHINESE, tell=None))
     rooms.stages = SimpleNamespace(petitions=none)
     rooms.on = SimpleNamespace(lanes=SimpleNamespace(in_progress=dict), store=RecordingStore())
     seen: Any = SimpleNamespace(rooms=rooms, journal=journal, clock=SteppedClock(), trying=None)

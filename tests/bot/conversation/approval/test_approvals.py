@@ -11,6 +11,7 @@ from bot.domain.errors import ActionRefused, ActionUnanswered
 from bot.domain.run import Asker
 from bot.domain.segments import Quote, Text
 from bot.domain.suspension import Allow, Deny
+from bot.domain.tongue import Tongue
 from bot.policy.approval import TOO_LONG
 from tests.bot.desk import OWNER, QUESTION, Desk, desk, waiting
 from tests.fakes import BOT, GROUP, said, until
@@ -76,7 +77,7 @@ async def test_long_arguments_are_shown_whole() -> None:
 
 
 async def test_owners_are_asked_in_their_language_and_the_asker_is_told_in_his() -> None:
-    async with desk(chinese=False) as at:
+    async with desk(tongue=Tongue.ENGLISH) as at:
         at.wait(waiting("mail", "dig", "sing"))
         at.wait(waiting("wash", run_id="t2", asker=5), said("please wash all of it now", user=5, message_id="q2"))
         await at.outbox.wait_idle()
@@ -108,8 +109,8 @@ async def test_owners_are_asked_in_their_language_and_the_asker_is_told_in_his()
 
 
 async def test_an_answer_that_quotes_the_notice_in_either_language_means_its_request() -> None:
-    for chinese, words in ((True, "把它删掉吧"), (False, "please wipe all of it now")):
-        async with desk(chinese=chinese) as at:
+    for tongue, words in zip(Tongue, ("把它删掉吧", "please wipe all of it now"), strict=True):
+        async with desk(tongue=tongue) as at:
             at.wait(waiting("mail"), said(words, user=5, message_id="q2"))
             await at.outbox.wait_idle()
             notice = said(at.transport.texts[-1], user=BOT, message_id="n1", at=False)

@@ -16,19 +16,20 @@ from bot.domain.events import Conversation
 from bot.domain.group_acts import GroupAct, Mute, Pin, Recall, SetCard
 from bot.domain.ports import Member
 from bot.domain.run import Asker
+from bot.domain.tongue import Tongue
 from bot.domain.tool import ToolContext
 from tests.fakes import BOT, GROUP, RecordingTransport, said, tool_context
 
 ADMIN, MING = 7, 8
 
 
-def chair(*known: str, chinese: bool = True) -> tuple[Chairing, RecordingTransport, ToolContext]:
+def chair(*known: str, tongue: Tongue = Tongue.CHINESE) -> tuple[Chairing, RecordingTransport, ToolContext]:
     messages = [replace(said(text, user=MING), message_id=text) for text in known]
     transport = RecordingTransport(messages)
     roles = {BOT: Member("admin"), ADMIN: Member("admin"), MING: Member("member")}
     transport.members = {(GROUP, user_id): member for user_id, member in roles.items()}
     context = replace(tool_context(), conversation=GROUP, asker=Asker(ADMIN))
-    chairing = Chairing(transport, name=lambda _, user_id: f"名\n{user_id}", chinese=chinese)
+    chairing = Chairing(transport, name=lambda _, user_id: f"名\n{user_id}", tongue=tongue)
     return chairing, transport, context
 
 
@@ -44,7 +45,7 @@ def chair(*known: str, chinese: bool = True) -> tuple[Chairing, RecordingTranspo
     ],
 )
 async def test_whoever_is_asked_reads_what_is_done_to_whom_and_where(act: GroupAct, words: str, english: str) -> None:
-    abroad, _, here = chair("早", chinese=False)
+    abroad, _, here = chair("早", tongue=Tongue.ENGLISH)
     assert await abroad.permit(here, act) == f"Group {GROUP.session_id}: {english}"
     chairing, transport, context = chair("早")
     assert await chairing.permit(context, act) == f"群 {GROUP.session_id}：{words}"
