@@ -34,6 +34,7 @@ from bot.conversation.queue.lanes import Lanes
 from bot.conversation.tasks import Work
 from bot.domain.errors import ConfigError
 from bot.domain.events import Identity
+from bot.domain.inspection import Doctor
 from bot.domain.masking import Mask
 from bot.domain.ports import Clock, Ids, Witness
 from bot.domain.shares import WHOLE
@@ -178,24 +179,23 @@ async def open_service(
     trying: Trying | None = None,
     clock: Clock | None = None,
     seat: Seat | None = None,
+    doctor: Doctor | None = None,
 ) -> AsyncIterator[Service]:
     """Run the service while the block runs; at its end, close everything in reverse order.
 
-    Runs that go on at the end have `grace` seconds before they are cut off; nothing new is begun
-    then. `wrap` may put something around each port (the model, the transport, the store): tests
-    count and break there. `mask` keeps secrets from the owner's lines; without one, those of the
-    settings. `ousted` is called where another process has the journal now. Who reads the
-    `terminal` is asked in the owners' place about calls that need a word; what is `trying` gets a
-    console in any case; `clock` is the system's own unless another is given. One of several that
-    has a `seat` shows nothing itself, and does what is done once for all only where its share is
-    the first. Raises ConfigError, inside a group, for what only shows when it is tried: a port that
-    is taken, a journal that another process has.
+    Runs that go on at the end have `grace` seconds before they are cut off. `wrap` may put
+    something around each port (the model, the transport, the store): tests count and break there.
+    `mask` keeps secrets from the owner's lines; without one, those of the settings. `ousted` is
+    called where another process has the journal now. Who reads the `terminal` is asked in the
+    owners' place about calls that need a word; what is `trying` gets a console in any case, where
+    the `doctor` is asked. One of several that has a `seat` shows nothing itself, and does what is
+    done once for all only where its share is the first. Raises ConfigError, inside a group, for
+    what only shows when it is tried: a port that is taken, a journal that another process has.
     """
-    clock, ids, troubles = clock or SystemClock(), RandomIds(), troubles_of(seat)
-    mask = mask or Mask(secrets_of(settings))
+    clock, ids, mask = clock or SystemClock(), RandomIds(), mask or Mask(secrets_of(settings))
     async with AsyncExitStack() as stack:
+        found, troubles = find_tools(settings), troubles_of(seat)
         stack.enter_context(troubles.logged_at_the_end())
-        found = find_tools(settings)
         opening = open_journal(settings, seat, clock, troubles.tell_once, ousted)
         journal = await stack.enter_async_context(opening)
         metrics = seat.metrics if seat else metrics_of(found.names, clock)
@@ -224,7 +224,7 @@ async def open_service(
         shown = Shown(rooms, spending, line.peers, journal.share)
         beside = nullcontext() if seat else showing(settings, metrics, shown)
         port = await stack.enter_async_context(at_work(shown, line, beside, metrics, store.commit))
-        seen = Seen(rooms, journal, line.peers, means, newest, clock, spending.own, trying)
+        seen = Seen(rooms, journal, line.peers, means, newest, clock, spending.own, trying, doctor)
         link = await stack.enter_async_context(once_for_all(settings, seen, store, mask))
         await stack.enter_async_context(finishing(rooms, troubles, grace=grace))
         again = reloads(settings, rooms.keeping.personas, means)

@@ -22,6 +22,7 @@ from adapters.storage.claim import Taken
 from adapters.storage.lease import SECONDS, Away, Lease, holder_of_process, name_of
 from adapters.storage.roster import Board, Roster
 from bot.app import Service, open_service
+from bot.domain.inspection import Doctor
 from bot.domain.masking import Mask
 from bot.domain.ports import Clock
 from bot.domain.shares import Share
@@ -180,7 +181,11 @@ class Steward:
 
 @asynccontextmanager
 async def open_worker(
-    settings: Settings, *, grace: float = 0.0, mask: Mask | None = None
+    settings: Settings,
+    *,
+    grace: float = 0.0,
+    mask: Mask | None = None,
+    doctor: Doctor | None = None,
 ) -> AsyncIterator[Steward]:
     """Work as many partitions as are this process's part while the block runs; runs that go on at
     the end have `grace` seconds. Raises ConfigError, inside a group.
@@ -192,7 +197,7 @@ async def open_worker(
         lease = Lease(name_of(share.partition), holder=holder)
         speaks = partial(steward.is_first, share.partition)
         seat = Seat(share, lease, metrics, Notices(ids.trace()), speaks)
-        return open_service(settings, grace=grace, mask=mask, seat=seat)
+        return open_service(settings, grace=grace, mask=mask, seat=seat, doctor=doctor)
 
     def stalled(seconds: float) -> None:
         told = [of_stalls(one.rooms.owner, metrics.stalled) for one in steward.services[:1]]

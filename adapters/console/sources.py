@@ -11,6 +11,7 @@ from bot.domain.audit import Audited
 from bot.domain.books import AuditBook
 from bot.domain.events import Conversation
 from bot.domain.feed import Feed
+from bot.domain.inspection import Finding, ToolAnswer, ToolState
 from bot.domain.ports import Clock
 from bot.domain.shown import (
     Explaining,
@@ -18,7 +19,6 @@ from bot.domain.shown import (
     PersonaState,
     Showing,
     State,
-    ToolState,
     Trying,
     WaitingDraft,
 )
@@ -60,10 +60,11 @@ class Sources:
     records, and raises BotError. `note` writes into the journal, `tell` reaches the owners on QQ;
     of lines in Chinese and English they read those of their `tongue`. `pause` gives False
     where it cannot be written down now. `mask` is for a text that is cut: half a secret is not
-    found any more. `estimate` is the tokens of a text, `rendered` what stands
-    before a conversation in its prompt. `retell` changes what the persona of a key is told,
-    `untell` goes back to what it was told before; both give False where that cannot be done.
-    `waiting` is how much waits for an owner's word.
+    found any more. `estimate` is the tokens of a text, `rendered` what stands before a conversation
+    in its prompt. `retell` changes what the persona of a key is told, `untell` goes back to what it
+    was told before; both give False where that cannot be done. `doctor` looks at all that the bot
+    needs, where there is one. `call` runs a tool by its name, with arguments as a model writes
+    them. `waiting` is how much waits for an owner's word.
     """
 
     showing: Showing
@@ -73,6 +74,7 @@ class Sources:
     state: Callable[[], State]
     limits: Callable[[], Sequence[LimitState]]
     tools: Callable[[], Sequence[ToolState]]
+    call: Callable[[str, str], Awaitable[ToolAnswer]]
     personas: Callable[[], Sequence[PersonaState]]
     rendered: Callable[[Conversation], Sequence[str]]
     retell: Callable[[str, str], Awaitable[bool]]
@@ -90,6 +92,7 @@ class Sources:
     midnight: Midnight
     clock: Clock
     trying: Trying | None = None
+    doctor: Callable[[], Awaitable[Sequence[Finding]]] | None = None
 
 
 def note(

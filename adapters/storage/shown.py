@@ -35,11 +35,11 @@ from adapters.storage.traces import trace
 from adapters.storage.turn_rows import TOKENS, rows, sum_of, sums_of, totals, turn_row
 from bot.domain.books import DaySum, Story, UsageSum
 from bot.domain.events import Conversation
+from bot.domain.inspection import ToolUse
 from bot.domain.shown import (
     Chat,
     ChatRows,
     CostSum,
-    ToolUse,
     Trace,
     TurnQuery,
     TurnRows,

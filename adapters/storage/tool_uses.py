@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, select
 
 from adapters.storage.tables import tool_calls
-from bot.domain.shown import ToolUse
+from bot.domain.inspection import ToolUse
 
 LATEST = 2000  # calls of all tools together
 NEARLY = 0.95

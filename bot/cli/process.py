@@ -27,6 +27,8 @@ from config.settings import Settings
 
 if TYPE_CHECKING:
     from bot.app import Service
+    from bot.domain.chat import Usage
+    from bot.domain.inspection import Finding
 
     Bots: TypeAlias = Callable[[], Sequence[Service]]
 
@@ -151,17 +153,27 @@ async def serve(settings: Settings, *, grace: float = GRACE) -> None:
 @contextlib.asynccontextmanager
 async def bots_of(settings: Settings, grace: float) -> AsyncIterator[Bots]:
     """The bots of this process while the block runs: one, or as many as a worker has partitions."""
-    mask = mask_of(settings)
+    mask, doctor = mask_of(settings), partial(look_again, settings)
     if settings.has_broker:
         from bot.worker import open_worker
 
-        async with open_worker(settings, grace=grace, mask=mask) as steward:
+        async with open_worker(settings, grace=grace, mask=mask, doctor=doctor) as steward:
             yield lambda: steward.services
     else:
         from bot.app import open_service
 
-        async with open_service(settings, grace=grace, mask=mask) as service:
+        async with open_service(settings, grace=grace, mask=mask, doctor=doctor) as service:
             yield lambda: (service,)
+
+
+async def look_again(settings: Settings, charge: Callable[[str, Usage], None]) -> Sequence[Finding]:
+    """What the doctor says of the bot of this process; he is loaded when he is asked."""
+    from bot.cli.doctor import inside
+    from bot.runtime.clock import RandomIds, SystemClock
+
+    return await inside.look_again(
+        settings, env_file=ENV_FILE, clock=SystemClock(), ids=RandomIds(), charge=charge
+    )
 
 
 def state_of(settings: Settings, bots: Sequence[Service]) -> str:

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from bot.domain.books import DaySum, Ignored, Story, UsageSum
 from bot.domain.events import Conversation
+from bot.domain.inspection import ToolUse
 from bot.domain.run import Led
 
 UNANSWERED = "unanswered"
@@ -152,33 +153,6 @@ class Chat(Struct, frozen=True, kw_only=True):
     summary: str = ""
     facts: tuple[Fact, ...] = ()
     next: int | None = None
-
-
-class ToolState(Struct, frozen=True, kw_only=True):
-    """A tool now: the `reason` it cannot be used for (empty where it can), whether its calls run,
-    for whom it is, and for whom in the groups where that is another; at most how many calls in how
-    many seconds, where there is such a quota.
-    """
-
-    name: str
-    about: str
-    reason: str
-    permission: str
-    audience: str
-    elsewhere: tuple[tuple[int, str], ...] = ()
-    quota: tuple[int, float] | None = None
-
-
-class ToolUse(Struct, frozen=True):
-    """The latest calls of a tool: how many, how many failed, and the code of the last failure;
-    `slow` is the time that nearly all of them keep within, in seconds.
-    """
-
-    name: str
-    calls: int
-    failed: int
-    code: str
-    slow: float
 
 
 class PersonaState(Struct, frozen=True, kw_only=True):

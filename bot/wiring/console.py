@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from adapters.storage.store import SqlStore
 from bot.commands.why import Explanations
 from bot.conversation.approval.register import DAYS
-from bot.domain.chat import ToolMessage
+from bot.domain.chat import ToolMessage, Usage
 from bot.domain.drafts import draft_id
 from bot.domain.events import Conversation
-from bot.domain.journal import PlaceSet, SendState
+from bot.domain.inspection import Doctor
+from bot.domain.journal import PlaceSet, SendState, UsageAdded
 from bot.domain.masking import Mask
 from bot.domain.plain import plain_words
 from bot.domain.ports import Clock
@@ -27,7 +28,6 @@ from bot.domain.shown import (
     OutboxState,
     PersonaState,
     State,
-    ToolState,
     Trying,
     WaitingCall,
     WaitingDraft,
@@ -51,7 +51,7 @@ from bot.wiring.means import Means
 from bot.wiring.service import Rooms
 from bot.wiring.standing import waiting_of
 from bot.wiring.tongue import owners_tongue
-from bot.wiring.tools import PORTS
+from bot.wiring.tools_shown import call_tool, tools_of
 from config.settings import Settings
 
 if TYPE_CHECKING:  # only an open console needs it
@@ -87,6 +87,7 @@ class Seen:
     clock: Clock
     owned: OwnLimits
     trying: Trying | None = None
+    doctor: Doctor | None = None
 
 
 @asynccontextmanager
@@ -151,7 +152,8 @@ def sources_of(settings: Settings, seen: Seen, mask: Mask) -> Sources:
         feed=seen.newest,
         state=partial(state_of, seen),
         limits=partial(limits_shown, settings, seen.owned),
-        tools=partial(tools_of, seen),
+        tools=partial(tools_of, seen.means, rooms.keeping.personas),
+        call=partial(call_tool, seen.means, rooms.keeping.personas, clock),
         personas=partial(personas_of, rooms.keeping.personas),
         rendered=partial(rendered, rooms),
         retell=rooms.keeping.personas.change,
@@ -169,7 +171,14 @@ def sources_of(settings: Settings, seen: Seen, mask: Mask) -> Sources:
         midnight=midnight,
         clock=clock,
         trying=seen.trying,
+        doctor=None if seen.doctor is None else partial(seen.doctor, partial(charge, rooms)),
     )
+
+
+def charge(rooms: Rooms, model: str, usage: Usage) -> None:
+    """What a request took that is nobody's."""
+    now = rooms.on.clock.now()
+    rooms.on.store.put(UsageAdded(turn_id="", model=model, usage=usage, at=now))
 
 
 async def settle(
@@ -246,30 +255,6 @@ def petitions_of(rooms: Rooms) -> tuple[WaitingPetition, ...]:
         )
         for one in rooms.stages.petitions.open
     )
-
-
-def tools_of(seen: Seen) -> tuple[ToolState, ...]:
-    """All tools, whether they can be used or not."""
-    cast, toolset = seen.rooms.keeping.personas.cast, seen.means.staff.toolset
-    told = []
-    for status, tool in zip(toolset.check_availability(PORTS), toolset.list(), strict=True):
-        audience = cast.audiences.get(tool.name, tool.audience)
-        theirs = {
-            group: house.audiences.get(tool.name, tool.audience)
-            for group, house in sorted(cast.houses.items())
-        }
-        told.append(
-            ToolState(
-                name=tool.name,
-                about=status.description,
-                reason=status.reason,
-                permission=str(toolset.permission_of(tool)),
-                audience=str(audience),
-                elsewhere=tuple((at, str(who)) for at, who in theirs.items() if who != audience),
-                quota=(tool.rate.calls, tool.rate.seconds) if tool.rate else None,
-            )
-        )
-    return tuple(told)
 
 
 def personas_of(personas: Personas) -> tuple[PersonaState, ...]:

@@ -16,7 +16,7 @@ from adapters.openai.deadlines import Timeouts
 from adapters.openai.endpoint import find_proxy, join_url
 from bot.cli.doctor.checks import Check, warn, well, wrong
 from bot.cli.setup.trial import NO_EYES, QUESTION, Trial, try_endpoint
-from bot.domain.chat import ModelRequest, ToolSpec, UserMessage
+from bot.domain.chat import ModelRequest, ToolSpec, Usage, UserMessage
 from bot.domain.ports import Clock
 from bot.policy.prices import read_known
 from config.endpoints import Endpoint
@@ -56,41 +56,53 @@ PICTURE_QUESTION = ModelRequest(
 RED = ("red", "红", "紅", "crimson", "scarlet")
 
 Try = Callable[[ModelRequest], Coroutine[None, None, Trial]]
+Charge = Callable[[Endpoint, Usage], None]
+"""Is told what a request took."""
 
 
-async def check_main_model(settings: Settings, *, clock: Clock) -> list[Check]:
+def free(_endpoint: Endpoint, _usage: Usage) -> None:
+    """Nobody counts what requests take."""
+
+
+async def check_main_model(
+    settings: Settings, *, clock: Clock, charge: Charge = free
+) -> list[Check]:
     """Whether the main model answers in words; if so, whether it calls a tool."""
-    ask = _asking(settings.main_model, clock)
+    ask = _asking(settings.main_model, clock, charge)
     answered = _judge_answer("model", settings.main_model, await ask(QUESTION))
     return [answered] if answered.mend else [answered, _judge_call(await ask(TOOL_QUESTION))]
 
 
-async def check_coder(settings: Settings, *, clock: Clock) -> list[Check]:
+async def check_coder(settings: Settings, *, clock: Clock, charge: Charge = free) -> list[Check]:
     """Whether the Coder's model answers, where it is not the main one."""
     endpoint = settings.coder_endpoint
     if endpoint == settings.main_model:
         return [well("coder", "is the main model")]
-    return [_judge_answer("coder", endpoint, await _asking(endpoint, clock)(QUESTION))]
+    trial = await _asking(endpoint, clock, charge)(QUESTION)
+    return [_judge_answer("coder", endpoint, trial)]
 
 
-async def check_fallbacks(settings: Settings, *, clock: Clock) -> list[Check]:
+async def check_fallbacks(
+    settings: Settings, *, clock: Clock, charge: Charge = free
+) -> list[Check]:
     """Whether those that stand in for the main model answer, by their first keys; asked side by
     side.
     """
     async with asyncio.TaskGroup() as group:
         asked = [
-            (one, group.create_task(_asking(one, clock)(QUESTION)))
+            (one, group.create_task(_asking(one, clock, charge)(QUESTION)))
             for one in settings.main_models[1:]
         ]
     return [_judge_fallback(one, task.result()) for one, task in asked]
 
 
-async def check_vision(settings: Settings, *, clock: Clock) -> list[Check]:
+async def check_vision(settings: Settings, *, clock: Clock, charge: Charge = free) -> list[Check]:
     """Whether the model that is shown pictures sees one; nothing to say where none is shown any."""
     if not (settings.llm_vision_model or read_known(settings.llm_prices).sees(settings.llm_model)):
         return []
     endpoint = (*settings.vision_models, settings.main_model)[0]
-    return [_judge_sight(endpoint, await _asking(endpoint, clock)(PICTURE_QUESTION))]
+    trial = await _asking(endpoint, clock, charge)(PICTURE_QUESTION)
+    return [_judge_sight(endpoint, trial)]
 
 
 async def check_clock(settings: Settings, *, clock: Clock) -> list[Check]:
@@ -130,9 +142,12 @@ async def check_clock(settings: Settings, *, clock: Clock) -> list[Check]:
     ]
 
 
-def _asking(endpoint: Endpoint, clock: Clock) -> Try:
+def _asking(endpoint: Endpoint, clock: Clock, charge: Charge) -> Try:
     async def ask(request: ModelRequest) -> Trial:
-        return await try_endpoint(endpoint, clock=clock, request=request, timeouts=PATIENCE)
+        trial = await try_endpoint(endpoint, clock=clock, request=request, timeouts=PATIENCE)
+        if trial.answer is not None and trial.answer.usage is not None:
+            charge(endpoint, trial.answer.usage)
+        return trial
 
     return ask
 

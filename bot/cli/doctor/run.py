@@ -20,11 +20,13 @@ from bot.cli.doctor.forward import check_forward
 from bot.cli.doctor.limits import check_limits
 from bot.cli.doctor.listening import check_reverse
 from bot.cli.doctor.models import (
+    Charge,
     check_clock,
     check_coder,
     check_fallbacks,
     check_main_model,
     check_vision,
+    free,
 )
 from bot.cli.doctor.privacy import check_privacy
 from bot.cli.doctor.report import masked
@@ -87,9 +89,15 @@ async def diagnose(
 
 
 def probes(
-    settings: Settings, *, web: HttpxWeb, clock: Clock, ids: Ids, send_image: bool = False
+    settings: Settings,
+    *,
+    web: HttpxWeb,
+    clock: Clock,
+    ids: Ids,
+    send_image: bool = False,
+    charge: Charge = free,
 ) -> list[Probe]:
-    """The checks that apply with these settings."""
+    """The checks that apply with these settings; `charge` is told what models took."""
     if settings.has_broker and settings.bot_role == "gateway":
         return [
             Probe("broker", partial(check_cluster, settings, clock=clock)),
@@ -100,10 +108,10 @@ def probes(
         Probe("store", partial(asyncio.to_thread, check_store, settings)),
         Probe("limits", partial(asyncio.to_thread, check_limits, settings)),
         Probe("clock", partial(check_clock, settings, clock=clock)),
-        Probe("model", partial(check_main_model, settings, clock=clock), checks=2),
-        Probe("fallback", partial(check_fallbacks, settings, clock=clock)),
-        Probe("coder", partial(check_coder, settings, clock=clock)),
-        Probe("vision", partial(check_vision, settings, clock=clock)),
+        Probe("model", partial(check_main_model, settings, clock=clock, charge=charge), checks=2),
+        Probe("fallback", partial(check_fallbacks, settings, clock=clock, charge=charge)),
+        Probe("coder", partial(check_coder, settings, clock=clock, charge=charge)),
+        Probe("vision", partial(check_vision, settings, clock=clock, charge=charge)),
         Probe(
             "weather", partial(check_weather, web, keys=WeatherKeys.of(settings), now=clock.now())
         ),

@@ -1,15 +1,22 @@
 from __future__ import annotations
 
+import asyncio
+import re
 from urllib.parse import quote
 
+import pytest
 from msgspec.structs import replace
 
-from adapters.console.health import SHOWN
+from adapters.console import health
+from adapters.console.figures import clock, moment
+from adapters.console.health import RESTS, SHOWN
 from bot.domain.books import Ignored
 from bot.domain.events import Conversation
+from bot.domain.inspection import Finding
 from bot.domain.shown import Failure, LimitState, ModelState, OutboxState, State
-from tests.adapters.console.visiting import visiting
-from tests.fakes import GROUP
+from tests.adapters.console.samples import HOSTILE
+from tests.adapters.console.visiting import SAME, SECRET, visiting
+from tests.fakes import GROUP, until
 
 
 async def test_models_failures_and_what_nobody_heard_are_told() -> None:
@@ -43,3 +50,76 @@ async def test_models_failures_and_what_nobody_heard_are_told() -> None:
         place.state = State()
         _, text, _ = await place.ask("GET", "/health", headers={"Accept-Language": "en"})
         assert "All that was said is delivered." in text
+
+
+FOUND = [
+    Finding("store", "ok", "opens", ""),
+    Finding("model", "problem", f"{HOSTILE} quoted {SECRET}", "Copy the key once more"),
+]
+ENGLISH = {"Accept-Language": "en"}
+
+
+async def test_the_doctor_looks_when_he_is_asked_and_what_he_said_stays_there_with_its_time() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        place.found = FOUND
+        _, text, _ = await place.ask("GET", "/health", headers=ENGLISH)
+        assert "Nobody has asked the doctor yet." in text
+        assert place.looks == 0
+        status, _, answer = await place.ask(
+            "POST", "/health/doctor", data={"form": await place.form()}, headers=SAME | ENGLISH
+        )
+        assert (status, answer.headers["Location"], place.looks) == (303, "/health#doctor", 1)
+        _, text, _ = await place.ask("GET", "/health", headers=ENGLISH)
+        for words in (f"Looked {moment(place.clock.now())}", "a problem:", "Copy the key once more", "<b>store</b>"):
+            assert words in text, words
+        assert SECRET not in text
+        assert "alert(1)" in text
+        assert not re.search(r"<script>|<img|x{9}", text)
+        lines = await place.journal.audit(latest=1)
+        assert lines is not None
+        assert (lines[0].action, lines[0].outcome) == ("doctor", "1 of 2 to mend")
+
+
+async def test_the_doctor_looks_once_at_a_time_and_not_again_at_once() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        place.found, place.is_stuck = FOUND, True
+        data = {"form": await place.form()}
+        async with asyncio.TaskGroup() as group:
+            first = group.create_task(place.ask("POST", "/health/doctor", data=data, headers=SAME))
+            await until(lambda: place.looks == 1)
+            assert (await place.ask("POST", "/health/doctor", data=data, headers=SAME))[0] == 303
+            _, text, _ = await place.ask("GET", "/health", headers=ENGLISH)
+            assert f"has been looking since {clock(place.clock.now())}" in text
+            assert "Look again" not in text
+            place.gate.set()
+        assert first.result()[0] == 303
+        await place.ask("POST", "/health/doctor", data=data, headers=SAME)
+        assert place.looks == 1
+        place.clock.time += RESTS
+        await place.ask("POST", "/health/doctor", data=data, headers=SAME)
+        assert place.looks == 2
+
+
+async def test_a_doctor_who_does_not_end_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "LOOKS_FOR", 0.05)
+    async with visiting() as place:
+        await place.log_in()
+        place.is_stuck = True
+        await place.ask("POST", "/health/doctor", data={"form": await place.form()}, headers=SAME)
+        _, text, _ = await place.ask("GET", "/health", headers=ENGLISH)
+        assert "The doctor was not done in time" in text
+        assert "Look again" in text
+        lines = await place.journal.audit(latest=1)
+        assert lines is not None
+        assert lines[0].outcome == "not finished"
+
+
+async def test_where_there_is_no_doctor_nobody_is_asked() -> None:
+    async with visiting() as place:
+        place.found = None
+        await place.log_in()
+        assert "doctor" not in (await place.ask("GET", "/health", headers=ENGLISH))[1]
+        data = {"form": await place.form()}
+        assert (await place.ask("POST", "/health/doctor", data=data, headers=SAME))[0] == 404

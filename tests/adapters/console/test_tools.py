@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import asyncio
 import re
 
 from msgspec.structs import replace
 
-from bot.domain.shown import ToolState, ToolUse
+from bot.domain.inspection import ToolAnswer, ToolState, ToolUse
 from tests.adapters.console.samples import HOSTILE
-from tests.adapters.console.visiting import visiting
+from tests.adapters.console.visiting import SAME, SECRET, visiting
+from tests.fakes import until
 
 ENGLISH = {"Accept-Language": "en"}
 
@@ -40,3 +42,83 @@ async def test_tools_say_whether_they_can_be_used_for_whom_and_what_failed() -> 
         assert not re.search(r"<script>|<img|x{9}", text)
         place.journal.lines = None
         assert "cannot be read" in (await place.ask("GET", "/tools", headers=ENGLISH))[1]
+
+
+TOOL = ToolState(
+    name="get_weather",
+    about=HOSTILE,
+    reason="",
+    permission="allow",
+    audience="everyone",
+    unfit="",
+    parameters={"properties": {"city": {"type": "string", "description": HOSTILE}, "days": {"type": "integer"}}},
+)
+
+
+async def test_a_tool_that_changes_nothing_is_called_with_what_was_typed_and_what_it_gave_is_only_shown() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        place.tools = [TOOL, replace(TOOL, name="wipe", unfit="effects")]
+        place.answer = ToolAnswer(f"{HOSTILE} {SECRET}", "ok", 0.25, pictures=2)
+        _, text, _ = await place.ask("GET", "/tools", headers=ENGLISH)
+        assert re.findall(r'href="(/tools/\w+)"', text) == ["/tools/get_weather"]
+        assert "it changes something" in text
+        status, text, _ = await place.ask("GET", "/tools/get_weather", headers=ENGLISH)
+        assert (status, place.called) == (200, [])
+        data = {"form": await place.form(), "a0": "北京", "a1": "2"}
+        status, text, _ = await place.ask("POST", "/tools/get_weather", data=data, headers=SAME | ENGLISH)
+        assert (status, place.called) == (200, [("get_weather", '{"city": "北京", "days": 2}')])
+        assert "Result, after 0.25 s" in text
+        assert "pictures: 2" in text
+        assert 'value="北京"' in text
+        assert SECRET not in text
+        assert "alert(1)" in text
+        assert not re.search(r"<script>|<img|x{9}", text)
+        place.answer = ToolAnswer("error: no such city [TOOL_EXECUTION_FAILED]", "TOOL_EXECUTION_FAILED", 0.25)
+        _, text, _ = await place.ask("POST", "/tools/get_weather", data=data, headers=SAME | ENGLISH)
+        assert "Error, after 0.25 s, as the model would read it <code>TOOL_EXECUTION_FAILED</code>" in text
+        assert "error: no such city" in text
+        lines = await place.journal.audit(latest=2)
+        assert lines is not None
+        assert [(line.action, line.object, line.outcome) for line in lines] == [
+            ("call tool", "get_weather", "TOOL_EXECUTION_FAILED"),
+            ("call tool", "get_weather", "ok"),
+        ]
+
+
+async def test_one_that_may_not_be_called_from_a_page_is_not_whatever_is_sent() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        data = {"form": await place.form(), "a0": "x"}
+        for why in ("away", "denied", "effects", "undeclared", "approval", "audience", "models", "chat"):
+            place.tools = [replace(TOOL, unfit=why)]
+            for method in ("GET", "POST"):
+                more = {"data": data, "headers": SAME | ENGLISH} if method == "POST" else {"headers": ENGLISH}
+                status, text, _ = await place.ask(method, "/tools/get_weather", **more)
+                assert (status, 'name="a0"' in text) == (200 if method == "GET" else 403, False), why
+                assert "It is not called from here" in text
+            lines = await place.journal.audit(latest=1)
+            assert lines is not None
+            assert lines[0].outcome == f"refused: {why}"
+        assert (await place.ask("GET", "/tools/none"))[0] == 404
+        assert (await place.ask("POST", "/tools/none", data=data, headers=SAME))[0] == 404
+        assert place.called == []
+
+
+async def test_one_call_goes_on_at_a_time() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        place.tools, place.is_stuck = [TOOL], True
+        data = {"form": await place.form(), "a0": "first"}
+        async with asyncio.TaskGroup() as group:
+            first = group.create_task(place.ask("POST", "/tools/get_weather", data=data, headers=SAME))
+            await until(lambda: bool(place.called))
+            data["a0"] = "second"
+            status, text, _ = await place.ask("POST", "/tools/get_weather", data=data, headers=SAME | ENGLISH)
+            assert status == 409
+            assert "Another call goes on" in text
+            assert 'value="second"' in text
+            place.gate.set()
+        assert first.result()[0] == 200
+        assert (await place.ask("POST", "/tools/get_weather", data=data, headers=SAME))[0] == 200
+        assert [arguments for _, arguments in place.called] == ['{"city": "first"}', '{"city": "second"}']

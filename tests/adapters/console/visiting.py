@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -24,6 +25,7 @@ from bot.domain.audit import Audited
 from bot.domain.books import DaySum, Story
 from bot.domain.errors import BotError
 from bot.domain.events import Conversation
+from bot.domain.inspection import Finding, ToolAnswer, ToolState, ToolUse
 from bot.domain.masking import Mask
 from bot.domain.shown import (
     Chat,
@@ -33,8 +35,6 @@ from bot.domain.shown import (
     LimitState,
     PersonaState,
     State,
-    ToolState,
-    ToolUse,
     Trace,
     Trying,
     TurnQuery,
@@ -120,6 +120,11 @@ class Place:
     words: list[tuple[str, int, bool, str]] = field(default_factory=list)
     settled: Settled = field(default_factory=lambda: Settled("done", ""))
     tools: list[ToolState] = field(default_factory=list)
+    called: list[tuple[str, str]] = field(default_factory=list)
+    answer: ToolAnswer = field(default_factory=lambda: ToolAnswer("done", "ok", 0.25))
+    found: list[Finding] | None = field(default_factory=list)
+    looks: int = 0
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
     personas: list[PersonaState] = field(default_factory=list)
     is_stuck: bool = False
     forgotten: list[Conversation] = field(default_factory=list)
@@ -143,6 +148,7 @@ class Place:
             state=lambda: self.state,
             limits=lambda: self.limits,
             tools=lambda: self.tools,
+            call=self.call,
             personas=lambda: self.personas,
             rendered=lambda where: [f"rendered for {where}", *(one.text for one in self.personas)],
             retell=self.retell,
@@ -160,7 +166,22 @@ class Place:
             midnight=midnight,
             clock=self.clock,
             trying=self.trying,
+            doctor=None if self.found is None else self.doctor,
         )
+
+    async def doctor(self) -> list[Finding]:
+        """What was found; where the place is stuck, once its gate is open."""
+        self.looks += 1
+        if self.is_stuck:
+            await self.gate.wait()
+        return self.found or []
+
+    async def call(self, name: str, arguments: str) -> ToolAnswer:
+        """What a tool gave; where the place is stuck, once its gate is open."""
+        self.called.append((name, arguments))
+        if self.is_stuck:
+            await self.gate.wait()
+        return self.answer
 
     async def retell(self, key: str, text: str) -> bool:
         self.personas = [replace(one, text=text, filed=one.text) if one.key == key else one for one in self.personas]

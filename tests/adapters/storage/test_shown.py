@@ -108,6 +108,7 @@ async def test_a_reading_that_takes_too_long_is_broken_off(
     batches: EntryBatches, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(batches, *whole())
+    assert shown.DEADLINE == 2.0
     monkeypatch.setattr(shown, "DEADLINE", 0.05)
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
     with ThreadPoolExecutor(1) as thread:

@@ -4,7 +4,7 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.tool_uses import tools
 from bot.domain.chat import ToolMessage
-from bot.domain.shown import ToolUse
+from bot.domain.inspection import ToolUse
 from tests.adapters.storage.entries import ended, read
 from tests.adapters.storage.test_books import whole, write
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from tests.bot.cli.commands import PATIENCE, command, run, serving
+from tests.bot.cli.commands import PATIENCE, ROOT, command, run, serving
 
 
 def test_with_nothing_but_a_time_zone_it_is_a_chat_in_that_zone_that_ends_with_its_input(tmp_path: Path) -> None:
@@ -122,3 +123,22 @@ def test_tools_are_listed_and_called_with_the_exit_code_of_their_result(tmp_path
     assert refused.returncode == 1
     assert json.loads(refused.stdout)["content"].endswith("[TOOL_DENIED]")  # standard input is no terminal
     assert sorted(path.name for path in folder.iterdir()) == ["broken.py", "dice.py"]
+
+
+MODEL = {"LLM_BASE_URL": "deepseek", "LLM_MODEL": "m", "LLM_API_KEY": "k"}
+
+
+def test_setup_makes_the_consoles_token_of_128_bits_another_one_each_time(tmp_path: Path) -> None:
+    made = set[str]()
+    for name in "ab":
+        (folder := tmp_path / name).mkdir()
+        shutil.copy(ROOT / ".env.example", folder)
+        done = run(
+            folder, "setup", "--no-test", "--non-interactive", LLM_BASE_URL="deepseek", LLM_MODEL="m", LLM_API_KEY="k"
+        )
+        assert done.returncode == 0, done.stderr
+        (token,) = re.findall(r"^CONSOLE_TOKEN=(.*)$", (folder / ".env").read_text("utf-8"), re.MULTILINE)
+        assert re.fullmatch("[0-9a-f]{32}", token)
+        assert token not in done.stdout + done.stderr
+        made.add(token)
+    assert len(made) == 2

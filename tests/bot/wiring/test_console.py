@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+import re
+import sqlite3
 import sys
+from functools import partial
 from pathlib import Path
 
 import aiohttp
 import pytest
+from aiohttp import web
 from pydantic import SecretStr
 from yarl import URL
 
 from bot.app import open_service
+from bot.cli.process import look_again
 from bot.domain.actions import SendMessage
 from bot.domain.events import Conversation
 from bot.domain.journal import SendState
@@ -16,6 +21,8 @@ from bot.domain.segments import Text
 from bot.domain.shown import OutboxState
 from bot.speaking.sends import Send
 from bot.wiring.console import calls_of, drafts_of, outbox_of, settle
+from config.settings import Settings
+from tests.bot.cli.doctor.surroundings import answering, healthy
 from tests.bot.test_app import free_port, reverse
 from tests.e2e.test_watching import settings
 from tests.e2e.town import WIPE, open_town
@@ -144,3 +151,38 @@ async def test_what_is_not_delivered_is_counted_by_chat_the_oldest_first() -> No
         send(GROUP, SendState.QUEUED, 5.0),
     ]
     assert outbox_of(sends) == (OutboxState(GROUP, 2, 1, 3.0), OutboxState(friend, 1, 0, 9.0))
+
+
+async def test_the_doctor_of_a_running_bot_tells_no_secret_and_what_he_took_is_counted(tmp_path: Path) -> None:
+    async with healthy(tmp_path) as around:
+        key = around.environ["LLM_API_KEY"]
+        refusal = {"error": {"message": f"no such key: {key}"}}
+        async with answering(lambda _: web.json_response(refusal, status=401)) as root:
+            given = around.settings(
+                CONSOLE_PORT=str(free_port()), CONSOLE_TOKEN=TOKEN, CODER_BASE_URL=f"{root}/v1", CODER_API_KEY=key
+            )
+            page = await examined(given)
+        assert re.search(r"a problem:.*does not answer: .*no such key: .*Copy the key", page, re.DOTALL)
+        assert key not in page
+        assert "answers in" in page
+    with sqlite3.connect(tmp_path / "data/frostagent.db") as journal:
+        rows = journal.execute("SELECT turn_id, conversation, asker, model, prompt > 0 FROM usage").fetchall()
+    assert rows == [("", "", 0, around.model.name, 1)] * 2
+
+
+async def examined(given: Settings) -> str:
+    """The page on which the doctor of a running bot has looked."""
+    doctor = partial(look_again, given)
+    async with (
+        open_service(given, doctor=doctor) as running,
+        aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session,
+    ):
+        assert running.console_link is not None
+        page, _, code = running.console_link().partition("#")
+        same = {"Sec-Fetch-Site": "same-origin", "Accept-Language": "en"}
+        await session.post(page, data={"code": code}, headers=same)
+        root = page.removesuffix("/login")
+        async with session.get(f"{root}/access") as shown:
+            form = (await shown.text()).partition('name="form" value="')[2].partition('"')[0]
+        async with session.post(f"{root}/health/doctor", data={"form": form}, headers=same) as shown:
+            return await shown.text()

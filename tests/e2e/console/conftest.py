@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.adapters.console.visiting import Place, visiting
+from tests.adapters.console.visiting import SAME, Place, visiting
 from tests.e2e.console.sights import fill, play
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -37,4 +37,5 @@ async def place() -> AsyncIterator[Place]:
     async with visiting(trying=play()) as console:
         fill(console)
         await console.log_in()
+        await console.ask("POST", "/health/doctor", data={"form": await console.form()}, headers=SAME)
         yield console

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from adapters.console.guard import cookie_name
 from adapters.console.origins import Origin
 from bot.cli.playing import Play
 from bot.domain.books import UsageSum
 from bot.domain.events import Conversation
+from bot.domain.inspection import Finding, ToolAnswer, ToolState, ToolUse
 from bot.domain.shown import (
     AccountState,
     Chat,
@@ -19,8 +22,6 @@ from bot.domain.shown import (
     OutboxState,
     PersonaState,
     State,
-    ToolState,
-    ToolUse,
     WaitingCall,
     WaitingDraft,
     WaitingPetition,
@@ -36,7 +37,7 @@ WORDS = (
     + "W" * 90
 )
 AT = "10001%3Agroup%3A4242"
-FILLED = {"id": "t1", "where": AT, "name": "console.css"}
+FILLED = {"id": "t1", "where": AT, "name": "console.css", "tool": "weather"}
 TOOL = ToolState(
     name="weather",
     about=WORDS,
@@ -45,6 +46,16 @@ TOOL = ToolState(
     audience="owner",
     elsewhere=((7, "owner"),),
     quota=(5, 60.0),
+    unfit="",
+    parameters={
+        "properties": {
+            WORDS: {"type": "string", "description": WORDS, "default": WORDS},
+            "unit": {"enum": [WORDS, "°C"]},
+            "days": {"type": "integer"},
+            "more": {"type": "object"},
+        },
+        "required": [WORDS],
+    },
 )
 SILENT = "/silent/10001%3Agroup%3A77/-9"
 
@@ -95,8 +106,10 @@ def fill(place: Place) -> None:
     journal.sums |= {by: (CostSum(WORDS, cost), CostSum("x", UsageSum(1, unpriced=1))) for by in ("model", "asker")}
     journal.sums["conversation"] = (CostSum(str(GROUP), cost, WORDS),)
     journal.sums["day"] = tuple(CostSum(str(midnight(now, later=-n)), cost) for n in range(9))
-    place.tools = [TOOL]
+    place.tools = [TOOL, replace(TOOL, name="wipe", unfit="effects")]
+    place.answer = ToolAnswer(WORDS, WORDS, 0.5, 2)
     place.personas = [PersonaState(key=key, name=WORDS, text=WORDS, chats=(str(GROUP),)) for key in ("", "k")]
+    place.found = [Finding(WORDS, verdict, WORDS, WORDS) for verdict in ("ok", "warning", "problem")]
     place.drafts = (WaitingDraft(7, GROUP, WORDS, WORDS, WORDS, now + 60, WORDS),)
     place.state = State(
         accounts=(AccountState(10001, online=False, server=WORDS),),

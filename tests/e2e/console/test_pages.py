@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,21 @@ import pytest
 
 from adapters.console import statics
 from tests.adapters.console.visiting import Place
-from tests.e2e.console.sights import logged_in, pages
+from tests.e2e.console.sights import WORDS, logged_in, pages
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 STATIC = Path(statics.__file__).parent / "static"
+DESK = 704
+TOUCHED = "a[href], button, summary, select, textarea, input:not([type=hidden], [type=checkbox])"
+SMALL = f"""
+[...document.querySelectorAll("{TOUCHED}, label:has([type=checkbox])")]
+  .filter(one => one.checkVisibility() && !(one.matches("a") && getComputedStyle(one).display === "inline"))
+  .map(one => [one.outerHTML.slice(0, 80), one.getBoundingClientRect()])
+  .filter(([, box]) => box.right > 0 && (box.width < 43.9 || box.height < 43.9))
+  .map(([html, box]) => `${{html}} ${{box.width}} x ${{box.height}}`)
+"""
+"""What a finger misses: boxes under 44 px. A link within a line of text is as high as its line."""
 WIDE = "document.documentElement.scrollWidth > innerWidth"
 RUNS = "document.querySelectorAll('script:not([type=module]), [onerror], script[src*=evil]').length"
 AXE = (
@@ -63,7 +74,7 @@ async def test_hostile_words_run_on_no_page_not_even_where_a_script_of_ours_woul
 @pytest.mark.parametrize(
     ("language", "theme", "size"),
     [  # every pair of them once
-        ("zh-CN", "light", (390, 844)),
+        ("zh-CN", "light", (360, 780)),
         ("en", "dark", (390, 844)),
         ("en", "light", (1280, 800)),
         ("zh-CN", "dark", (1280, 800)),
@@ -85,6 +96,8 @@ async def test_every_page_fits_runs_nothing_foreign_and_is_for_everybody(
             wrong.append((path, "too wide"))
         if await page.evaluate(RUNS):
             wrong.append((path, "broke out"))
+        if size[0] < DESK:
+            wrong += [(path, "small", one) for one in await page.evaluate(SMALL)]
         await page.evaluate(axe)
         wrong += [(path, *one) for one in await page.evaluate(AXE)]
     await context.clear_cookies()
@@ -94,3 +107,27 @@ async def test_every_page_fits_runs_nothing_foreign_and_is_for_everybody(
         wrong += [(path, *one) for one in await page.evaluate(AXE)]
     await context.close()
     assert not wrong, "\n".join(map(str, wrong))
+
+
+@pytest.mark.parametrize(("language", "theme", "size"), [("zh-CN", "light", (360, 780)), ("en", "dark", (1280, 800))])
+async def test_what_a_tool_gave_and_the_doctor_said_are_words_and_nothing_else(
+    browser: Any, place: Place, language: str, theme: str, size: tuple[int, int]
+) -> None:
+    axe = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
+    async with await logged_in(
+        browser, place, locale=language, color_scheme=theme, viewport={"width": size[0], "height": size[1]}
+    ) as context:
+        page = await context.new_page()
+        await page.goto(f"http://{place.host}/tools")
+        await page.locator("main a.button").click()
+        await page.locator("#a0").fill(WORDS)
+        await page.locator("#a1").select_option(index=1)
+        await page.locator("main button.main").click()
+        assert await page.locator("pre.asked").text_content() == WORDS
+        assert json.loads(place.called[-1][1]) == {WORDS: WORDS, "unit": WORDS}
+        assert not await page.evaluate(WIDE)
+        assert not await page.evaluate(RUNS)
+        await page.evaluate(axe)
+        assert await page.evaluate(AXE) == []
+        await page.goto(f"http://{place.host}/health")
+        assert await page.locator("#doctor .findings li").count() == 3

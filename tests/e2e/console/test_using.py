@@ -8,10 +8,18 @@ from typing import Any
 import pytest
 
 from adapters.console import live
+from bot.domain.shown import ROWS
+from bot.memory.newest import KEPT
 from tests.adapters.console.visiting import Place
 from tests.bot.memory.test_newest import kept_silent
 from tests.e2e.console.sights import SILENT, WORDS, logged_in, pages
 from tests.fakes import until
+
+HIDE = """is => {
+  Object.defineProperty(document, "hidden", { get: () => is, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+MOVING = "document.getAnimations().length"
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -57,6 +65,60 @@ async def test_a_cut_is_said_and_what_came_meanwhile_is_there_when_it_is_over(
         first, last = await page.evaluate("said")
     assert re.fullmatch(r"stopped \d\d:\d\d, retrying", first)
     assert last == "Live"
+
+
+async def test_a_hidden_page_has_no_stream_and_hears_what_came_meanwhile_when_it_is_shown_again(
+    browser: Any, place: Place
+) -> None:
+    handler: Any = next(route for route in place.routes() if route.path == "/live").handler
+    streams = handler.__self__.open
+    async with await logged_in(browser, place, locale="en") as context:
+        page = await context.new_page()
+        await page.goto(f"http://{place.host}/turns")
+        await page.locator(".live:not(.off)").wait_for()
+        await until(lambda: streams.total() == 1)
+        await page.evaluate(HIDE, True)
+        await until(lambda: streams.total() == 0)
+        place.newest.see(kept_silent("hidden"))
+        asked = list[str]()
+        page.on("request", lambda one: asked.append(one.url))
+        await page.evaluate("fetch('/static/icon.svg')")  # what a page asked for before that is known by now
+        assert [url for url in asked if "/live" in url] == []
+        assert await page.locator(".fresh-rows").is_hidden()
+        await page.evaluate(HIDE, False)
+        await page.get_by_role("button", name="1 new").wait_for()
+        assert streams.total() == 1
+    await until(lambda: streams.total() == 0)
+
+
+@pytest.mark.parametrize(("wish", "moves"), [("reduce", "none"), ("no-preference", "fresh")])
+async def test_nothing_moves_for_whoever_wants_that(browser: Any, place: Place, wish: str, moves: str) -> None:
+    async with await logged_in(browser, place, locale="en", reduced_motion=wish) as context:
+        page = await context.new_page()
+        await page.goto(f"http://{place.host}/turns")
+        await page.locator(".live:not(.off)").wait_for()
+        place.newest.see(kept_silent(f"moves {wish}"))
+        await page.get_by_role("button", name="1 new").click()
+        row = page.locator(".turns .fresh").first
+        assert await row.evaluate("one => getComputedStyle(one).animationName") == moves
+        for path in pages(place):
+            await page.goto(f"http://{place.host}{path}")
+            running = await page.evaluate(MOVING)
+            assert running == 0, path
+
+
+async def test_a_thousand_events_are_counted_at_once_and_a_page_keeps_fifty_rows_at_most(
+    browser: Any, place: Place
+) -> None:
+    async with await logged_in(browser, place, locale="en") as context:
+        page = await context.new_page()
+        await page.goto(f"http://{place.host}/turns")
+        await page.locator(".live:not(.off)").wait_for()
+        for number in range(1000):
+            place.newest.see(kept_silent(f"burst{number}"))
+        await page.get_by_role("button", name=f"{KEPT} new").click()
+        await page.locator(".turns .fresh").first.wait_for()
+        assert await page.locator(".turns li").count() <= ROWS
 
 
 async def test_whoever_goes_quickly_from_page_to_page_is_not_refused_for_those_left(browser: Any, place: Place) -> None:

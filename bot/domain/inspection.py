@@ -1,0 +1,70 @@
+"""What the operator's console shows of tools, and what the doctor says of the bot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from msgspec import Struct, field
+
+from bot.domain.chat import Usage
+
+
+class ToolState(Struct, frozen=True, kw_only=True):
+    """A tool now: the `reason` it cannot be used for (empty where it can), whether its calls run,
+    for whom it is, and for whom in the groups where that is another; at most how many calls in how
+    many seconds, where there is such a quota. `unfit` is why a page may not call it (a word for
+    `tools.unfit`), empty where it may; then `parameters` are the schema of its arguments.
+    """
+
+    name: str
+    about: str
+    reason: str
+    permission: str
+    audience: str
+    elsewhere: tuple[tuple[int, str], ...] = ()
+    quota: tuple[int, float] | None = None
+    unfit: str = "effects"
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+class ToolAnswer(Struct, frozen=True):
+    """What a call from a page gave, as a model would read it: its `code` is `ok` or that of its
+    failure; how many seconds it took, and how many pictures came with it.
+    """
+
+    text: str
+    code: str
+    seconds: float
+    pictures: int = 0
+
+
+class ToolUse(Struct, frozen=True):
+    """The latest calls of a tool: how many, how many failed, and the code of the last failure;
+    `slow` is the time that nearly all of them keep within, in seconds.
+    """
+
+    name: str
+    calls: int
+    failed: int
+    code: str
+    slow: float
+
+
+class Finding(Struct, frozen=True):
+    """What the doctor says of one thing: its `verdict` is `ok`, `warning` or `problem`; the mend is
+    empty where all is well.
+    """
+
+    check: str
+    verdict: str
+    said: str
+    mend: str
+
+
+class Doctor(Protocol):
+    """Looks at all that a running bot needs, by its settings alone; `charge` is told which model
+    took what.
+    """
+
+    async def __call__(self, charge: Callable[[str, Usage], None]) -> Sequence[Finding]: ...
