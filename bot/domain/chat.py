@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from bot.domain.traits import Audience
 
 NOTED = "(noted)"
-"""Stands for an answer where a vendor wants one and none was given; a model that says it back has
-said nothing.
+"""Stands for an answer where a vendor wants one between a result and a user, and stood for any that
+was not given in older versions; a model that says it back has said nothing.
 """
 
 

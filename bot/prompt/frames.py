@@ -78,8 +78,6 @@ class Frames(Struct, frozen=True):
         words = text.strip()
         if len(words) <= LONGEST_STAND_IN and words.translate(marks.NARROW) in marks.STAND_INS:
             return ""
-        if self.people.has_stand_in and marks.IMITATED.fullmatch(text):
-            return ""
         begun = text
         for _ in range(MOST_IN_A_ROW):  # before any line: `[heading] name#2: words` is nobody's
             begun, before = self._without_beginning(begun), begun
@@ -231,9 +229,7 @@ def is_like(name: str, names: Collection[str]) -> bool:
 
 @lru_cache(maxsize=128)  # it is asked before an answer is sent, and when it is kept
 def _is_clean(text: str, names: tuple[str, ...]) -> bool:
-    if any(map(text.__contains__, marks.BRACKETS)) and (
-        marks.SUSPECT.search(text) or marks.IMITATED.fullmatch(text)
-    ):
+    if any(map(text.__contains__, marks.BRACKETS)) and marks.SUSPECT.search(text):
         return False
     return not any(map(text.__contains__, marks.PLAIN)) and not _label_of(names).match(
         text.lstrip()

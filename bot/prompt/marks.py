@@ -141,6 +141,4 @@ SUSPECT = re.compile(
 )
 """One of these is in every frame of ours, but for our own name in front."""
 NARROW = str.maketrans("（）", "()")
-IMITATED = re.compile(r"\s*[(（\[［]\s*[a-z]+(?: [a-z]+)?\s*[)）\]］]\s*")
-"""What small models make of a stand-in that they read: `(added)`, `[noted]`."""
 STAND_INS = frozenset({*notes.LEGACY, notes.ALL_SAID, NOTED})

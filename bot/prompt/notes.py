@@ -2,16 +2,15 @@
 user's message.
 
 Never in the words of the assistant: models repeat what stands there, and then it is sent. Rounds of
-older versions had such notes there (`LEGACY`); `bot/prompt/older_rounds.py` tells them in today's
-form. A round without any answer has NOTED in its place, so that the next question is a message of
-its own and the prompt begins as it did; said back, it is nothing.
+older versions had such notes there (`LEGACY`), or something in the place of an answer that there
+was not; `bot/prompt/older_rounds.py` tells them in today's form. A round without any answer is its
+question and the note: where a vendor wants people and the model to take turns, neighbours are made
+one message (`adapters/openai/history.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from bot.domain.chat import NOTED, AssistantMessage, Message, UserMessage
+from bot.domain.chat import UserMessage
 from bot.prompt.wording import Wording
 from bot.prompt.wording_zh import ZH
 
@@ -23,15 +22,6 @@ LEGACY = {"(没有回答)": ZH.about.unanswered, "(被打断了)": ZH.about.brok
 def note(words: Wording, what: str) -> UserMessage:
     """The note, as it stands at the end of a round."""
     return UserMessage(f"{words.heading(words.notes)}\n  {what}")
-
-
-def unanswered(words: Wording, what: str, messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The messages that end the round of a run without words, behind those of the run; a line that
-    steered it may be the last of them, and people and the model take turns.
-    """
-    noted = note(words, what)
-    is_persons_turn = bool(messages) and not isinstance(messages[-1], UserMessage)
-    return (noted,) if is_persons_turn else (AssistantMessage(NOTED), noted)
 
 
 def delivery_note(words: Wording, what: str, *, arrived: int = 0) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
-from bot.domain.chat import NOTED, AssistantMessage, Message, UserMessage
+from bot.domain.chat import AssistantMessage, Message, UserMessage
 from bot.domain.events import Conversation
 from bot.domain.ports import Members
 from bot.policy.apologies import is_ours
@@ -52,13 +52,7 @@ def _without_frames(
     told = tuple(one for message in messages for one in _tell(frames, message))
     if told == messages:
         return messages
-    if any(not isinstance(message, UserMessage) for message in told):
-        return told
-    return (
-        *told[:1],
-        AssistantMessage(NOTED),
-        *(told[1:] or (notes.note(ZH, ZH.about.unanswered),)),
-    )
+    return told if told[1:] else (*told, notes.note(ZH, ZH.about.unanswered))
 
 
 def _with_numbers(
@@ -80,7 +74,7 @@ def _with_numbers(
 
 def _is_as_told(frames: Frames, message: Message) -> bool:
     """Whether a message of a stored round certainly is told as it is."""
-    if not isinstance(message, AssistantMessage) or message.text == NOTED:
+    if not isinstance(message, AssistantMessage):
         return True
     if not (message.text.strip() or message.tool_calls) or not frames.is_clean(message.text):
         return False
@@ -91,7 +85,7 @@ def _is_as_told(frames: Frames, message: Message) -> bool:
 
 def _tell(frames: Frames, message: Message) -> Iterator[Message]:
     """A message of a stored round as the model is told of it: none, one, or one and a note."""
-    if not isinstance(message, AssistantMessage) or message.text == NOTED:
+    if not isinstance(message, AssistantMessage):
         yield message
         return
     text, noted = message.text, notes.LEGACY.get(message.text, "")

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from bot.domain.chat import AssistantMessage, Message, UserMessage
+from bot.domain.chat import Message, UserMessage
 from bot.prompt import marks
 
 NUMBER = re.compile(rf"{marks.HASH}(\d+)")
@@ -36,14 +36,6 @@ class People(Struct, frozen=True, dict=True):
     def numbers(self) -> frozenset[str]:
         """Their accounts, as rounds of older versions name them."""
         return frozenset(account for _, _, account in self._found if account)
-
-    @cached_property
-    def has_stand_in(self) -> bool:
-        """Whether something in the prompt stands for an answer that there is not."""
-        return any(
-            isinstance(one, AssistantMessage) and one.text in marks.STAND_INS
-            for one in self.messages
-        )
 
     def called(self, number: str) -> Collection[str]:
         """The names that somebody of this number has."""

@@ -11,7 +11,6 @@ from typing import assert_never
 from msgspec import Struct
 
 from bot.domain.chat import (
-    NOTED,
     AssistantMessage,
     Completion,
     FinishReason,
@@ -132,7 +131,7 @@ def in_one_line(round_: Sequence[Message]) -> str:
     answered = [
         message.text or ", ".join(call.name for call in message.tool_calls)
         for message in round_
-        if isinstance(message, AssistantMessage) and message.text != NOTED
+        if isinstance(message, AssistantMessage)
     ]
     return LINE.format(asked=_beginning(asked), answered=_beginning(answered))
 

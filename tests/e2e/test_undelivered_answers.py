@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.domain.actions import Confirmed, Queued, Receipt, Refused, SendMessage, Unknown
-from bot.domain.chat import NOTED, AssistantMessage, UserMessage
+from bot.domain.chat import AssistantMessage, UserMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, ModelBilling
 from bot.domain.journal import TurnClosed
 from bot.domain.segments import Text
@@ -53,7 +53,7 @@ async def test_whether_a_line_about_a_failure_arrived_is_nothing_to_the_model_wh
         house.transport.failures = [ActionUnanswered("no answer")]
         await house.turns.take(said("hi"))
         kept = [message.text for message in house.history.messages(GROUP)[1:]]
-        assert kept == [NOTED, f"[系统记录]\n  {ZH.about.unanswered}"]
+        assert kept == [f"[系统记录]\n  {ZH.about.unanswered}"]
 
 
 def piece(receipt: Receipt) -> Said:

@@ -24,6 +24,7 @@ QUESTION = re.compile(r"([a-z]+)(?:\+([a-z]+))?#([a-z]+[0-9]+)")
 MOMENT = re.compile(r"\n\[(?:此刻|Right now)\][^\n]*")  # behind a question, for its own run alone
 GROUP, FRIEND = re.compile(r"「group (\d+)」"), re.compile(r"^friend(\d+)#\d+: ", re.MULTILINE)
 EFFECTS = {"ring": "ring_bell", "strike": "strike_gong"}
+NOTE = re.compile(r"(?:\A|\n\n)\[(?:系统记录|System note)\]\n[^\n]*\n\n")  # ends what was not answered before
 LONG = "这一句已经说过了，最后不用再说一遍"
 
 
@@ -47,7 +48,7 @@ class Asked:
         if ":private:" not in self.conversation:
             return ()
         last = next(message for message in reversed(self.messages) if message["role"] == "user")
-        return tuple(token for *_, token in QUESTION.findall(last["content"]))
+        return tuple(token for *_, token in QUESTION.findall(behind_notes(last["content"])))
 
 
 class ScriptedModel:
@@ -108,12 +109,18 @@ def read_request(messages: Sequence[Json]) -> Asked:
     # What was said into a run stands behind its question, which alone tells the moment.
     last = next((place for place in reversed(users) if MOMENT.search(messages[place]["content"])), users[-1])
     step = sum(message["role"] == "assistant" for message in messages[last:])
-    words = messages[last]["content"]
+    words = behind_notes(messages[last]["content"])
     is_chat = MOMENT.search(words) is not None
     asked = QUESTION.findall(words) if is_chat else []
-    messages = [*messages[:last], {**messages[last], "content": MOMENT.sub("", words)}, *messages[last + 1 :]]
+    shown = MOMENT.sub("", messages[last]["content"])
+    messages = [*messages[:last], {**messages[last], "content": shown}, *messages[last + 1 :]]
     kind, effect, token = (asked or [("task", "", "none0")])[-1]
     return Asked(_conversation(words) if is_chat else "", kind, token, step, tuple(messages), effect)
+
+
+def behind_notes(words: str) -> str:
+    """What is asked now: questions that had no answer, and the notes on that, are told in the same message."""
+    return NOTE.split(words)[-1]
 
 
 def _conversation(words: str) -> str:

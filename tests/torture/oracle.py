@@ -24,7 +24,7 @@ from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
 from tests.torture.evidence import Evidence, Verdict
 from tests.torture.journal import ADDED, Journal, Turn, is_asked, without
-from tests.torture.model import Asked, Json, faults
+from tests.torture.model import Asked, Json, behind_notes, faults
 from tests.torture.moments import Kind
 from tests.torture.stage import ACCOUNT, Question
 
@@ -102,8 +102,17 @@ def _unsound(journal: Journal) -> Iterator[str]:
             begins = is_asked(one.round[0], one.user)
             if not (begins and _ends(one.round[-1])):
                 yield f"the round of turn {one.turn_id} does not begin with {one.user!r} and end as it may: {one.round}"
-            written = [{"role": "system", "content": ""}, *map(_as_wire, one.round)]
+            written = [{"role": "system", "content": ""}, *map(_as_wire, _with_note(one.round))]
             yield from (f"the round of turn {one.turn_id}: {what}" for what in faults(written))
+
+
+def _with_note(round_: Sequence[Message]) -> Sequence[Message]:
+    """The round, where nothing was answered with the note on that in the message before it, as vendors get it."""
+    match round_:
+        case [*before, UserMessage(text=asked), UserMessage(text=noted)] if noted.startswith(NOTES):
+            return [*before, UserMessage(f"{asked}\n\n{noted}")]
+        case _:
+            return round_
 
 
 def _ends(last: Message) -> bool:
@@ -286,7 +295,7 @@ def _changed_prompts(evidence: Evidence) -> Iterator[str]:
             if asked.token != last.token and lives[last.token] > came_in[last.conversation]:
                 # It is asked anew, behind others perhaps; the first round decides in which language.
                 kept = kept[: _question(last.messages)] if _question(last.messages) > 1 else []
-            if _bytes(asked.messages[: len(kept)]) != _bytes(kept):
+            if not _goes_on_from(kept, asked.messages):
                 yield (
                     f"the prompt of {asked.kind}#{asked.token} in {asked.conversation} does not begin with that of"
                     f" {last.kind}#{last.token}: {_bytes(kept)[1:]} -> {_bytes(asked.messages)[1:]}"
@@ -334,6 +343,15 @@ def _kept(asked: Asked, evidence: Evidence) -> Sequence[Json]:
     return messages
 
 
+def _goes_on_from(kept: Sequence[Json], messages: Sequence[Json]) -> bool:
+    """Whether they begin with these, byte for byte; what people said last may go on in the same message."""
+    before, begins = _bytes(kept), _bytes(messages[: len(kept)])
+    if kept and kept[-1]["role"] == "user" and len(begins) == len(kept):
+        more = messages[len(kept) - 1]
+        return begins[:-1] == before[:-1] and f"{more['content']}\n\n".startswith(f"{kept[-1]['content']}\n\n")
+    return begins == before
+
+
 def _question(messages: Sequence[Json]) -> int:
     """The place of what is asked: what was said into its run stands behind it."""
     return max(
@@ -345,9 +363,7 @@ def _question(messages: Sequence[Json]) -> int:
 
 def _turns_behind(asked: Asked, evidence: Evidence) -> list[Turn]:
     """The turns a request can belong to: a second try has the words of the first."""
-    words = asked.messages[_question(asked.messages)]["content"]
-    if words.startswith(NOTES):  # on the round before; neighbours of one role are one message
-        words = words.partition("\n\n")[2]
+    words = behind_notes(asked.messages[_question(asked.messages)]["content"])
     return [
         one
         for one in evidence.journal.turns

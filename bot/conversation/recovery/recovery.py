@@ -167,8 +167,7 @@ class Recoverer:
             messages = messages[:-1]  # nobody has read it
         if not messages or not isinstance(messages[-1], AssistantMessage):
             words = wording_of((turn.user,), "")
-            broken_off = notes.unanswered(words, words.about.broken_off, messages)
-            messages = (*messages, *broken_off)
+            messages = (*messages, notes.note(words, words.about.broken_off))
         return TurnClosed(
             turn_id=turn.turn_id,
             stop=Stop.INTERRUPTED,

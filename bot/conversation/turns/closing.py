@@ -96,10 +96,10 @@ class Closing:
             is_answered = False
         if not is_answered and outcome.stop is not Stop.SILENT:
             what = note or turn.words.about.unanswered
-            answer += notes.unanswered(turn.words, what, answer)
+            answer.append(notes.note(turn.words, what))
             note = ""
         elif not answer:
-            answer += notes.unanswered(turn.words, turn.words.about.silent, answer)
+            answer.append(notes.note(turn.words, turn.words.about.silent))
         if note:
             answer.append(notes.note(turn.words, note))
         run = turn.run
@@ -114,7 +114,7 @@ class Closing:
         outcome = RunState(answer, run.usage, run.steps).outcome(Stop.STOPPED)
         self._store.put(RunResumed(run.run_id))
         words = wording_of((waiting.user,), "")
-        answer += notes.unanswered(words, words.about.stopped, answer)
+        answer.append(notes.note(words, words.about.stopped))
         self._keep(run.conversation, run.run_id, waiting.user, answer, outcome)
 
     def _keep(

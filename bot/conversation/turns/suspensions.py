@@ -70,8 +70,7 @@ class Suspensions:
                 Stop.INTERRUPTED, error="interrupted: what was suspended cannot be read"
             )
             words = wording_of((suspended.user,), "")
-            noted = notes.unanswered(words, words.about.unanswered, ())
-            round_ = (suspended.user, *noted)
+            round_ = (suspended.user, notes.note(words, words.about.unanswered))
             closed = self._ledger.closed(suspended.turn_id, interrupted, round_)
             self._store.put(RunResumed(suspended.turn_id), closed)
             return None

@@ -152,6 +152,14 @@ def test_6_4_neighbours_of_one_role_are_merged_where_they_must() -> None:
     )  # fmt: skip
 
 
+def test_6_4_a_round_without_an_answer_is_one_message_with_the_next_question_where_they_take_turns() -> None:
+    round_ = (ASKED, UserMessage("[note]\n  no answer"), UserMessage("so?"), ANSWERED, ASKED)
+    for dialect in ("mistral", "anthropic", "plain"):
+        sent = prepared(*round_, dialect=dialect)
+        assert sent == (UserMessage("hi\n\n[note]\n  no answer\n\nso?"), ANSWERED, ASKED)
+    assert prepared(*round_, dialect="openai") == round_
+
+
 def test_6_4_a_user_who_interrupted_never_follows_a_result_where_that_is_refused() -> None:
     sent = prepared(ASKED, CALLED, RESULT, UserMessage("stop"), dialect="mistral")
     assert [type(message) for message in sent[2:]] == [ToolMessage, AssistantMessage, UserMessage]

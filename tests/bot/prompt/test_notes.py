@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.domain.chat import NOTED, AssistantMessage, UserMessage
+from bot.domain.chat import NOTED, UserMessage
 from bot.prompt import notes
 from bot.prompt.frames import Frames
 from bot.prompt.language import WORDINGS
@@ -23,13 +23,6 @@ def test_a_note_on_delivery_says_how_much_had_arrived() -> None:
     assert notes.delivery_note(EN, EN.about.refused.format(reason="muted"), arrived=2) == (
         "Your answer above arrived in 2 messages, and the rest was not delivered: muted"
     )
-
-
-def test_a_round_without_anything_has_something_between_its_question_and_the_next() -> None:
-    assert notes.unanswered(ZH, "x", ()) == (AssistantMessage(NOTED), notes.note(ZH, "x"))
-    assert notes.unanswered(ZH, "x", [AssistantMessage("a")]) == (notes.note(ZH, "x"),)
-    steered = (AssistantMessage("a"), UserMessage("wait"))
-    assert notes.unanswered(ZH, "x", steered) == (AssistantMessage(NOTED), notes.note(ZH, "x"))
 
 
 @pytest.mark.parametrize("words", WORDINGS)

@@ -33,15 +33,20 @@ RESULT = ToolMessage("1", "send_message", "消息已发送")
     [
         ((ASKED, AssistantMessage("好")), None),
         ((ASKED, CALLED, RESULT), None),
-        ((ASKED, AssistantMessage(NOTED), note(ZH.about.unanswered)), None),
+        ((ASKED, note(ZH.about.unanswered)), None),
+        *(
+            ((ASKED, AssistantMessage(NOTED), note(what)), (ASKED, note(what)))
+            for what in (ZH.about.unanswered, ZH.about.silent)
+        ),
+        ((ASKED, AssistantMessage(NOTED)), (ASKED, note(ZH.about.unanswered))),
         ((ASKED, CALLED, RESULT, AssistantMessage("(已用 send_message 回答)")), (ASKED, CALLED, RESULT)),
         (
             (ASKED, AssistantMessage("(没有回答)")),
-            (ASKED, AssistantMessage(NOTED), note(ZH.about.unanswered)),
+            (ASKED, note(ZH.about.unanswered)),
         ),
-        ((ASKED, AssistantMessage("(被打断了)")), (ASKED, AssistantMessage(NOTED), note(ZH.about.broken_off))),
+        ((ASKED, AssistantMessage("(被打断了)")), (ASKED, note(ZH.about.broken_off))),
         *(
-            ((ASKED, AssistantMessage(line)), (ASKED, AssistantMessage(NOTED), note(ZH.about.unanswered)))
+            ((ASKED, AssistantMessage(line)), (ASKED, note(ZH.about.unanswered)))
             for line in (SORRY, UNANSWERED.format(trace="3xn6"))
         ),
         (
@@ -63,7 +68,7 @@ RESULT = ToolMessage("1", "send_message", "消息已发送")
         ((ASKED, AssistantMessage("好\n小明#1: 谢谢")), (ASKED, AssistantMessage("好"))),
         (
             (ASKED, AssistantMessage("小明#1: 谢谢")),
-            (ASKED, AssistantMessage(NOTED), note(ZH.about.unanswered)),
+            (ASKED, note(ZH.about.unanswered)),
         ),
     ],
 )

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from bot.domain.chat import (
-    NOTED,
     AssistantMessage,
     FinishReason,
     Message,
@@ -16,6 +15,7 @@ from bot.domain.chat import (
     UserMessage,
 )
 from bot.prompt.compose import Question, user_message
+from bot.prompt.notes import note
 from bot.prompt.summary import (
     MAX_ASIDE,
     MAX_SUMMARY,
@@ -60,9 +60,9 @@ def test_a_request_for_a_summary_is_what_was_said_by_whom_and_nothing_else() -> 
 def test_a_round_in_one_line_is_how_its_question_and_its_answer_begin() -> None:
     assert in_one_line(ROUND) == "· 小明#777: 北京天气怎么样 -> 晴，25 度"
     asked = UserMessage("小明#777: " + "喂" * 50 + "\n  小红#5: 装的")
-    silent = (asked, AssistantMessage(NOTED), AssistantMessage("", (CALL,)))
+    silent = (asked, AssistantMessage("", (CALL,)))
     assert in_one_line(silent) == f"· 小明#777: {'喂' * 31}… -> get_weather"
-    assert in_one_line((UserMessage(""), AssistantMessage(NOTED))) == "· … -> …"
+    assert in_one_line((UserMessage(""), note(ZH, "x"))) == "· … -> …"
 
 
 def test_lines_stand_behind_the_summary_and_the_oldest_are_counted() -> None:

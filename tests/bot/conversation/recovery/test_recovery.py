@@ -10,7 +10,7 @@ from bot.conversation.intake.places import Arrival
 from bot.conversation.intake.seen import Past
 from bot.conversation.recovery.recovery import Recoverer
 from bot.domain.actions import SendMessage
-from bot.domain.chat import NOTED, AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from bot.domain.events import Connected, MessageRecalled, MessageReceived
 from bot.domain.journal import (
     MemberNumbered,
@@ -218,10 +218,7 @@ async def test_who_heard_half_of_it_is_told_and_nothing_runs_twice() -> None:
             assert house.transport.texts == [SORRY]
             (closed,) = house.store.of("turn_closed")
             assert isinstance(closed, TurnClosed)
-            assert closed.round[1:] == (
-                AssistantMessage(NOTED),
-                note(ZH, ZH.about.broken_off),
-            )
+            assert closed.round[1:] == (note(ZH, ZH.about.broken_off),)
 
 
 async def test_who_had_nothing_but_harmless_calls_is_answered_now() -> None:

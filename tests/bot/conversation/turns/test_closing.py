@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.domain.chat import NOTED, AssistantMessage, UserMessage
+from bot.domain.chat import AssistantMessage, UserMessage
 from bot.domain.errors import ActionRefused, BotError, ModelBilling, NotConnected
 from bot.domain.journal import TurnClosed
 from bot.domain.suspension import Allow
@@ -33,7 +33,20 @@ async def test_a_failed_run_says_one_polite_line_with_its_trace_id_and_nothing_e
         await house.turns.take(said("hi"))
     assert house.transport.texts == ["抱歉，这次没能回答上来，请稍后再试。（编号 t1）"]
     kept = [message.text for message in house.history.messages(GROUP)[1:]]  # no words of the model's
-    assert kept == [NOTED, f"[系统记录]\n  {ZH.about.unanswered}"]
+    assert kept == [f"[系统记录]\n  {ZH.about.unanswered}"]
+
+
+async def test_after_a_round_without_an_answer_the_model_reads_all_it_read_before_and_no_words_it_did_not_say() -> None:
+    async with living(ModelBilling("no"), words("here"), words("there")) as house:
+        for asked in ("where?", "and now?", "and then?"):
+            await house.turns.take(said(asked))
+    first, second, third = (request.messages[1:] for request in house.model.requests)
+    assert not any(isinstance(message, AssistantMessage) for message in second)
+    note = UserMessage(f"[系统记录]\n  {ZH.about.unanswered}")
+    stored = first[0].text.partition("\n[此刻]")[0]
+    assert (second[0].text, second[1]) == (stored, note)
+    assert third[:2] == second[:2]
+    assert third[3] == AssistantMessage("here")
 
 
 async def test_the_model_is_told_in_the_language_of_its_prompt_and_whoever_asks_in_his() -> None:
