@@ -1,4 +1,4 @@
-"""What it costs: by day, model, chat and person; and as CSV."""
+"""What it costs: by day, chat, person, model and tool; and as CSV."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ from bot.domain.shown import CostSum
 
 DAYS = 30
 LATELY = 7  # days that the forecast is made of
-KINDS = {"day": "day", "chat": "conversation", "model": "model", "person": "asker"}
+KINDS = {
+    "day": "day",
+    "chat": "conversation",
+    "person": "asker",
+    "model": "model",
+    "tool": "tool",
+}
 FORMULA = "=+-@\t\r"
 
 

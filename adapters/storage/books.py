@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 from sqlalchemy import Connection, Row, Table, case, func, select
 
-from adapters.storage.day_sums import PUBLISHED, day
+from adapters.storage.day_sums import day
 from adapters.storage.reads import NOWHERE, Reading
 from adapters.storage.reads import places as names_in
 from adapters.storage.tables import (
@@ -48,6 +48,7 @@ from bot.domain.shares import WHOLE, Share
 
 SENT = ("confirmed", "sending", "unknown")
 FAILED = ("refused", "dropped")
+PUBLISHED = (SendState.PUBLISHED, SendState.REWORDED)
 CALLS = 20  # of one turn, the first
 PLACES = 30
 

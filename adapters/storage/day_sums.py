@@ -6,18 +6,26 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, func, select
+from sqlalchemy import ColumnElement, Connection, Select, func, select, text
 
 from adapters.storage.moments import SLACK, id_at
-from adapters.storage.tables import PAYER, runs, sends, speakers, turns, usage, verdicts
+from adapters.storage.tables import (
+    IN_ERROR,
+    PAYER,
+    WAS_DRAFT,
+    runs,
+    sends,
+    speakers,
+    turns,
+    usage,
+    verdicts,
+)
 from bot.domain.books import DaySum, Taker, UsageSum
 from bot.domain.drafts import draft_of
 from bot.domain.events import Conversation
-from bot.domain.journal import SendState
 
 FAILURES = 5  # that are told, the last ones
 TOP = 5  # people, and groups
-PUBLISHED = (SendState.PUBLISHED, SendState.REWORDED)
 
 
 def day(connection: Connection, since: float, until: float, where: Conversation | None) -> DaySum:
@@ -36,7 +44,9 @@ def day(connection: Connection, since: float, until: float, where: Conversation 
         .group_by(verdicts.c.wakes, verdicts.c.reason)
     ).all()
     ended = runs.c.turn_id.in_(opened)
-    failed = select(runs.c.error, runs.c.turn_id).where(ended, runs.c.stop == "failed")
+    failed = select(runs.c.error, runs.c.turn_id).where(
+        ended, runs.c.stop == "failed", text(IN_ERROR)
+    )
     stops = {
         row[0]: row[1]
         for row in connection.execute(
@@ -80,7 +90,7 @@ def _published(connection: Connection, opened: Select[Any]) -> tuple[tuple[str, 
     """By whom drafts of these turns were published; each may be several messages."""
     rows = connection.execute(
         select(sends.c.send_id, sends.c.reason)
-        .where(sends.c.turn_id.in_(opened), sends.c.state.in_(PUBLISHED))
+        .where(text(WAS_DRAFT), sends.c.turn_id.in_(opened))
         .order_by(sends.c.id)
     )
     by = {draft_of(send_id): who for send_id, who in rows}

@@ -16,6 +16,7 @@ from adapters.storage.memories import drop
 from adapters.storage.tables import (
     BY_TURN,
     audit,
+    day_tools,
     day_usage,
     memories,
     messages,
@@ -107,6 +108,7 @@ def _delete_old(connection: Connection, horizon: float) -> bool:
     """The sums of days, and what was done in the console; both are few."""
     gone = [
         connection.execute(delete(day_usage).where(day_usage.c.day < horizon)).rowcount,
+        connection.execute(delete(day_tools).where(day_tools.c.day < horizon)).rowcount,
         connection.execute(delete(audit).where(audit.c.at < horizon)).rowcount,
     ]
     return any(gone)

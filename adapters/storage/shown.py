@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from typing import Any, TypeVar
 
@@ -30,6 +30,7 @@ from adapters.storage.tables import (
     turns,
     usage,
 )
+from adapters.storage.tool_costs import tool_costs
 from adapters.storage.tool_uses import tools
 from adapters.storage.traces import trace
 from adapters.storage.turn_rows import TOKENS, rows, sum_of, sums_of, totals, turn_row
@@ -149,6 +150,8 @@ def ends(connection: Connection, since: float) -> tuple[int, int]:
 
 def costs(connection: Connection, since: float, by: str) -> tuple[CostSum, ...]:
     """Of days that are over from their sums, of the others from the rows."""
+    if by == "tool":
+        return _dearest(tool_costs(connection, since))
     last = connection.scalar(select(func.max(day_usage.c.day)))
     begin = since if last is None else max(since, midnight(last, later=1))
     closed = day_usage.c.day >= since, day_usage.c.day < begin
@@ -172,9 +175,13 @@ def costs(connection: Connection, since: float, by: str) -> tuple[CostSum, ...]:
     whole: dict[str, UsageSum] = {}
     for one in found:
         whole[one.name] = _plus(whole.get(one.name, UsageSum()), one.usage)
-    dearest = sorted(whole.items(), key=lambda one: (-one[1].cost, -one[1].requests))[:COSTS]
-    called = _called(connection, by, [name for name, _ in dearest])
-    return tuple(CostSum(name, used, called.get(name, "")) for name, used in dearest)
+    dearest = _dearest(CostSum(name, used) for name, used in whole.items())
+    called = _called(connection, by, [one.name for one in dearest])
+    return tuple(CostSum(one.name, one.usage, called.get(one.name, "")) for one in dearest)
+
+
+def _dearest(sums: Iterable[CostSum]) -> tuple[CostSum, ...]:
+    return (*sorted(sums, key=lambda one: (-one.usage.cost, -one.usage.requests))[:COSTS],)
 
 
 def _called(connection: Connection, by: str, names: Sequence[str]) -> dict[str, str]:

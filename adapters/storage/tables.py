@@ -29,7 +29,7 @@ from sqlalchemy import (
 from adapters.storage import schema
 from adapters.storage.schema import flag, json, moment, number, part_of, table, words
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010")
+REVISIONS = (*(f"{number:04}" for number in range(1, 12)),)
 """Every revision of the schema, oldest first; the last is the one this code needs
 (migrations/versions).
 """
@@ -50,8 +50,14 @@ their index.
 KEPT = "round IS NOT NULL"
 """The turns whose rounds the history keeps."""
 
+SHARED = "requests", "prompt", "completion", "cached", "unpriced", "cost"
+"""What tools of one step have a part of each."""
+
 IN_ERROR = "error <> ''"
 """The runs that have an error to tell."""
+
+WAS_DRAFT = "state IN ('published', 'reworded')"
+"""The sends that were drafts, and were published."""
 
 metadata = schema.metadata
 
@@ -185,6 +191,7 @@ sends = table(
     Index("sends_by_turn_id", "turn_id"),
     Index("sends_by_message_id", "conversation", "message_id", "id"),
     part_of("sends_unfinished", "id", where=UNFINISHED),
+    part_of("sends_published", "id", where=WAS_DRAFT),
 )
 """The outbox."""
 
@@ -238,6 +245,15 @@ day_usage = table(
     Index("day_usage_by_day", "day"),
 )
 """The sums of `usage` of days that are over; of a day that has none nothing was used."""
+
+day_tools = table(
+    "day_tools",
+    moment("day"),
+    words("tool"),  # empty: requests that read no result
+    *(Column(name, Double, nullable=False) for name in SHARED),
+    Index("day_tools_by_day", "day"),
+)
+"""The same by the tools whose results requests were the first to read (`tool_costs.py`)."""
 
 verdicts = table(
     "verdicts",
@@ -326,7 +342,6 @@ memory_terms = table(
 A table both databases have alike, and pairs of characters: neither SQLite's FTS5 nor PostgreSQL's
 own parser finds Chinese words of two characters.
 """
-
 
 pictures = table(
     "pictures",

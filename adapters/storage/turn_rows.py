@@ -10,7 +10,7 @@ from itertools import islice, takewhile
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, func, select
+from sqlalchemy import Connection, Row, ScalarSelect, Select, Subquery, func, select
 
 from adapters.storage.moments import SLACK, between, id_at, ids
 from adapters.storage.reads import readable
@@ -22,7 +22,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.plain import plain_words
 from bot.domain.shown import ROWS, UNANSWERED, TurnQuery, TurnRow, TurnRows
 
-WALK = 10_000  # turns that are looked at for a page: what is rare is further down
+WALK = 5_000  # turns that are looked at for a page: what is rare is further down
 TOKENS = "prompt", "cached", "completion"
 SAID = "segments", "erased", "group_name", "card", "nickname"
 
@@ -84,25 +84,33 @@ def _turns(connection: Connection, query: TurnQuery) -> Select[Any]:
     if query.asker:
         found = found.where(turns.c.asker == query.asker)
     if query.outcome:
-        found = found.where(runs.c.stop == query.outcome)
+        ended = select(runs.c.stop).where(runs.c.turn_id == turns.c.turn_id)
+        found = found.where(_each(ended.order_by(runs.c.id.desc())) == query.outcome)
     if query.outcome == "failed":
         found = found.where(turns.c.turn_id.in_(select(runs.c.turn_id).where(runs.c.error != "")))
     if query.tool:
         calls = select(tool_calls.c.id).where(
             tool_calls.c.turn_id == turns.c.turn_id, tool_calls.c.name == query.tool
         )
-        found = found.where(calls.exists())
+        found = found.where(_each(calls).is_not(None))
     if query.model:
         asked = select(usage.c.id).where(
             usage.c.turn_id == turns.c.turn_id, usage.c.model == query.model
         )
-        found = found.where(asked.exists())
+        found = found.where(_each(asked).is_not(None))
     if query.cost:
         taken = select(func.sum(usage.c.cost)).where(usage.c.turn_id == turns.c.turn_id)
-        found = found.where(taken.correlate(turns).scalar_subquery() >= query.cost)
+        found = found.where(_each(taken) >= query.cost)
     if query.turn:
         found = found.where(turns.c.id < query.turn)
     return found.order_by(turns.c.id.desc()).limit(ROWS + 1)
+
+
+def _each(query: Select[Any]) -> ScalarSelect[Any]:
+    """The first of it, looked for of one turn after the other: PostgreSQL would rather walk over
+    all rows of a table to find what it takes to be in few of them.
+    """
+    return query.limit(1).correlate(turns).scalar_subquery()
 
 
 def _verdicts(connection: Connection, query: TurnQuery, horizon: float) -> Select[Any]:
@@ -115,22 +123,7 @@ def _verdicts(connection: Connection, query: TurnQuery, horizon: float) -> Selec
         later.c.message_id == verdicts.c.message_id,
         later.c.id > verdicts.c.id,
     )
-    alike = messages.alias("alike")
-    message = (
-        select(func.max(alike.c.id))
-        .where(
-            alike.c.conversation == verdicts.c.conversation,
-            alike.c.message_id == verdicts.c.message_id,
-        )
-        .correlate(verdicts)
-        .scalar_subquery()
-    )
-    said = [messages.c[name] for name in SAID]
-    found = (
-        select(verdicts, *said)
-        .select_from(verdicts.outerjoin(messages, messages.c.id == message))
-        .where(~verdicts.c.wakes, ~select(later.c.id).where(*same).exists())
-    )
+    found = select(verdicts).where(~verdicts.c.wakes, ~select(later.c.id).where(*same).exists())
     found = found.where(*between(connection, verdicts.c.at, query.since, query.until))
     if horizon:
         found = found.where(verdicts.c.id >= id_at(connection, verdicts.c.at, horizon - SLACK))
@@ -140,7 +133,24 @@ def _verdicts(connection: Connection, query: TurnQuery, horizon: float) -> Selec
         found = found.where(verdicts.c.sender == query.asker)
     if query.verdict:
         found = found.where(verdicts.c.id < query.verdict)
-    return found.order_by(verdicts.c.id.desc()).limit(ROWS + 1)
+    return _with_words(found.order_by(verdicts.c.id.desc()).limit(ROWS + 1).subquery("few"))
+
+
+def _with_words(found: Subquery) -> Select[Any]:
+    """These verdicts with their messages, where those are kept."""
+    alike = messages.alias("alike")
+    message = (
+        select(func.max(alike.c.id))
+        .where(
+            alike.c.conversation == found.c.conversation,
+            alike.c.message_id == found.c.message_id,
+        )
+        .correlate(found)
+        .scalar_subquery()
+    )
+    said = [messages.c[name] for name in SAID]
+    told = select(found, *said).select_from(found.outerjoin(messages, messages.c.id == message))
+    return told.order_by(found.c.id.desc())
 
 
 def sums_of(connection: Connection, turn_ids: Sequence[str]) -> dict[str, UsageSum]:

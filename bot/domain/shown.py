@@ -168,8 +168,8 @@ class PersonaState(Struct, frozen=True, kw_only=True):
 
 
 class CostSum(Struct, frozen=True):
-    """What something took: a day (its midnight, in seconds since 1970), a model, a conversation or
-    a person, by its name, and as people call it.
+    """What something took: a day (its midnight, in seconds since 1970), a model, a conversation, a
+    person or a tool, by its name, and as people call it.
     """
 
     name: str
@@ -362,7 +362,8 @@ class Showing(Protocol):
         ...
 
     async def costs(self, *, since: float, by: str) -> tuple[CostSum, ...] | None:
-        """What was taken since then, by `day`, `model`, `conversation` or `asker`, the dearest
-        first, days in their order.
+        """What was taken since then, by `day`, `model`, `conversation`, `asker` or `tool`, the
+        dearest first, days in their order. The tool without a name stands for all that counts for
+        none.
         """
         ...

@@ -40,6 +40,7 @@ NAMES = {"turn_id", "run_id", "message_id", "send_id"}
 END = NOW + SPREAD + 1
 MOMENTS = {"time", "taken", "opened", "closed", "at", "queued", "changed", "started"}
 ROUNDS = 5
+COSTS = "day", "conversation", "asker", "model", "tool"
 
 
 def pattern() -> Iterator[Entry]:
@@ -112,7 +113,7 @@ def readings(middle: int) -> dict[str, Callable[[Connection], object]]:
         "a chat": partial(chat, where=GROUP, before=0),
         "chats": partial(chats, before=0),
         "today": partial(day, since=today, until=END + 1, where=None),
-        **{f"cost by {by}": partial(costs, since=month, by=by) for by in ("day", "conversation", "asker", "model")},
+        **{f"cost by {by}": partial(costs, since=month, by=by) for by in COSTS},
         "runs that failed": partial(ends, since=month),
         "tools": tools,
     }

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 from bot.domain.books import UsageSum
 from bot.domain.shown import CostSum
 from bot.policy.days import midnight
@@ -41,3 +43,18 @@ async def test_costs_are_told_by_day_and_by_what_somebody_asks_for() -> None:
         assert status == 200
         assert "runs failed" not in text
         assert (await place.ask("GET", "/cost/csv"))[0] == 503
+
+
+async def test_what_tools_cost_is_told_with_what_that_means_and_what_counts_for_none() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        place.journal.sums["tool"] = (CostSum("", UsageSum(3, cost=2.0)), CostSum("get_weather", UsageSum(1, cost=1.0)))
+        _, text, _ = await place.ask("GET", "/cost?by=tool", headers={"Accept-Language": "en"})
+        links = re.findall(r'/cost\?by=(\w+)"[^>]*>', text.partition("cost/csv")[0])
+        assert links == ["chat", "person", "model", "tool"]
+        for words in ("(no tool)", "get_weather", "the first to read", "$2.00"):
+            assert words in text, words
+        _, text, _ = await place.ask("GET", "/cost?by=model", headers={"Accept-Language": "en"})
+        assert "the first to read" not in text
+        status, text, _ = await place.ask("GET", "/cost/csv?by=tool")
+        assert (status, text.splitlines()[1:]) == (200, [",3,0,0,0,2.0,0", "get_weather,1,0,0,0,1.0,0"])

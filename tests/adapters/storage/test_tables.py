@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from adapters.storage.tables import BY_CONVERSATION, BY_TURN, REVISIONS, applied, audit, metadata, pictures
+from adapters.storage.tables import BY_CONVERSATION, BY_TURN, REVISIONS, applied, audit, day_tools, metadata, pictures
 
 
 def test_every_row_belongs_to_a_conversation() -> None:
-    neither = {applied, audit, pictures}  # a number; what operators did; what anybody may send again
+    # a number; what operators did; what tools cost; what anybody may send again
+    neither = {applied, audit, day_tools, pictures}
     assert {*BY_CONVERSATION, *BY_TURN, *neither} == set(metadata.sorted_tables)
     assert all("conversation" in table.c for table in BY_CONVERSATION)
     assert all("turn_id" in table.c for table in BY_TURN)

@@ -103,7 +103,9 @@ def fill(place: Place) -> None:
     )
     journal.uses.append(ToolUse("weather", 5, 2, WORDS, 0.5))
     cost = UsageSum(2, 2400, 1800, 100, 3.0)
-    journal.sums |= {by: (CostSum(WORDS, cost), CostSum("x", UsageSum(1, unpriced=1))) for by in ("model", "asker")}
+    journal.sums |= {
+        by: (CostSum(WORDS, cost), CostSum("x", UsageSum(1, unpriced=1))) for by in ("model", "asker", "tool")
+    }
     journal.sums["conversation"] = (CostSum(str(GROUP), cost, WORDS),)
     journal.sums["day"] = tuple(CostSum(str(midnight(now, later=-n)), cost) for n in range(9))
     place.tools = [TOOL, replace(TOOL, name="wipe", unfit="effects")]

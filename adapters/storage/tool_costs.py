@@ -1,0 +1,41 @@
+"""What tools cost: a request counts for the tools whose results it was the first to read, in equal
+parts where its step before had several calls. All other requests, those that models make inside
+tools among them, count for none. So the parts add up to the whole. Blocks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from sqlalchemy import Connection, func, select
+
+from adapters.storage.closed_days import midnight, parts
+from adapters.storage.tables import SHARED, day_tools, usage
+from bot.domain.books import UsageSum
+from bot.domain.shown import CostSum
+
+
+def tool_costs(connection: Connection, since: float) -> list[CostSum]:
+    """What each tool cost since that midnight: of days that are added up from their sums."""
+    last = connection.scalar(select(func.max(day_tools.c.day)))
+    closed = [func.sum(day_tools.c[name]) for name in SHARED]
+    told = select(day_tools.c.tool, *closed).where(day_tools.c.day >= since)
+    rows = [*connection.execute(told.group_by(day_tools.c.tool))]
+    open_ = since if last is None else max(since, midnight(last, later=1))
+    rows += connection.execute(parts(usage.c.at >= open_))
+    whole: dict[str, list[float]] = {}
+    for tool, *numbers in rows:
+        before = whole.get(tool, [0.0] * len(SHARED))
+        whole[tool] = [one + float(more) for one, more in zip(before, numbers, strict=True)]
+    return list(_sums(whole))
+
+
+def _sums(whole: dict[str, list[float]]) -> Iterator[CostSum]:
+    """A part of a request counts as one, a part of a token as none."""
+    for tool, numbers in whole.items():
+        told = dict(zip(SHARED, numbers, strict=True))
+        exact = {name: round(number, 6) for name, number in told.items()}
+        tokens = {name: math.floor(exact[name]) for name in ("prompt", "cached", "completion")}
+        counts = {name: math.ceil(exact[name]) for name in ("requests", "unpriced")}
+        yield CostSum(tool, UsageSum(**tokens, **counts, cost=told["cost"]))
