@@ -114,6 +114,7 @@ class ChatPages:
             lines=[(line, self._why(visit, line)) for line in found.lines],
             link=quote(str(where), safe=""),
             estimate=self._sources.estimate,
+            repeated=self._sources.weigh(found.told, found.light) if found.told else None,
         )
 
     def _why(self, visit: Visit, line: ChatLine) -> str:

@@ -12,6 +12,7 @@ from bot.domain.books import AuditBook
 from bot.domain.events import Conversation
 from bot.domain.feed import Feed
 from bot.domain.inspection import Finding, ToolAnswer, ToolState
+from bot.domain.journal import Round
 from bot.domain.ports import Clock
 from bot.domain.shown import (
     Explaining,
@@ -58,13 +59,14 @@ class Midnight(Protocol):
 class Sources:
     """`forget` erases all of a group, or of the person of a private chat, gives the number of
     records, and raises BotError. `note` writes into the journal, `tell` reaches the owners on QQ;
-    of lines in Chinese and English they read those of their `tongue`. `pause` gives False
-    where it cannot be written down now. `mask` is for a text that is cut: half a secret is not
-    found any more. `estimate` is the tokens of a text, `rendered` what stands before a conversation
-    in its prompt. `retell` changes what the persona of a key is told, `untell` goes back to what it
-    was told before; both give False where that cannot be done. `doctor` looks at all that the bot
-    needs, where there is one. `call` runs a tool by its name, with arguments as a model writes
-    them. `waiting` is how much waits for an owner's word.
+    of lines in Chinese and English they read those of their `tongue`. `pause` gives False where it
+    cannot be written down now. `mask` is for a text that is cut: half a secret is not found any
+    more. `estimate` is the tokens of a text, `weigh` those of rounds, the first so many told with
+    shortened results; `rendered` what stands before a conversation in its prompt. `retell` changes
+    what the persona of a key is told, `untell` goes back to what it was told before; both give
+    False where that cannot be done. `doctor` looks at all that the bot needs, where there is one.
+    `call` runs a tool by its name, with arguments as a model writes them. `waiting` is how much
+    waits for an owner's word.
     """
 
     showing: Showing
@@ -89,6 +91,7 @@ class Sources:
     tongue: Tongue
     mask: Callable[[str], str]
     estimate: Callable[[str], float]
+    weigh: Callable[[Sequence[Round], int], float]
     midnight: Midnight
     clock: Clock
     trying: Trying | None = None

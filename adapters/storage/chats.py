@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, func, or_, select
 
 from adapters.storage.moments import SLACK, id_at
-from adapters.storage.reads import readable, rounds_of
+from adapters.storage.reads import readable, rounds_of, told_of
 from adapters.storage.rows import SEGMENTS, SEND_SEGMENTS
 from adapters.storage.tables import memories, messages, sends, turns, verdicts, windows
 from bot.domain import codec
@@ -66,11 +66,17 @@ def chat(connection: Connection, where: Conversation, before: int) -> Chat:
             line for line in _sent(connection, name, rows, until) if line.message_id not in ids
         ]
     lines.sort(key=lambda line: line.at)
+    begins, light_to = (0, 0) if window is None else (window.first_turn, window.light_to)
+    count = _rounds(connection, name, begins)
+    few = not before and count < ROUNDS
+    told, light = told_of(connection, name, begins, light_to) if few else ((), 0)
     return Chat(
         where=where,
         group=next((row.group_name for row in reversed(rows) if row.group_name), ""),
         lines=tuple(lines),
-        rounds=_rounds(connection, name, 0 if window is None else window.first_turn),
+        rounds=count,
+        told=told,
+        light=light,
         summary="" if window is None else window.summary,
         facts=_facts(connection, name),
         next=rows[0].id if len(found) > ROWS else None,

@@ -61,7 +61,6 @@ def remember(connection: Connection, conversation: Conversation) -> Remembered:
         ).where(windows.c.conversation == here)
     ).one_or_none()
     first_turn, read_to, light_to, summary = window or (0, 0, 0, "")
-    rounds = connection.execute(rounds_of(connection, here, first_turn)).all()
     unread = (
         messages.c.conversation == here,
         messages.c.id > read_to,
@@ -76,13 +75,12 @@ def remember(connection: Connection, conversation: Conversation) -> Remembered:
     if len(overheard) == OVERHEARD:
         missed = connection.scalars(select(func.count(messages.c.id)).where(*unread)).one()
         missed -= OVERHEARD
-    mark = _mark(connection, here, light_to)
-    told = tuple(readable(lambda row: (_round(row), (row.closed, row.id) <= mark), rounds))
+    rounds, light = told_of(connection, here, first_turn, light_to)
     return Remembered(
-        rounds=tuple(round_ for round_, _ in told),
+        rounds=rounds,
         overheard=tuple(readable(message_of, reversed(overheard))),
         missed=missed,
-        light=sum(light for _, light in told),
+        light=light,
         summary=summary,
         members=_members(connection, conversation),
         things=_things(connection, conversation),
@@ -152,6 +150,16 @@ def rounds_of(connection: Connection, here: str, first_turn: int) -> Select[Any]
     ).one_or_none()
     first_id, begin = first or (first_turn, math.inf)
     return rounds.where(ended >= begin, or_(ended > begin, turns.c.id >= first_id))
+
+
+def told_of(
+    connection: Connection, here: str, first_turn: int, light_to: int
+) -> tuple[tuple[Round, ...], int]:
+    """The rounds that are told from that turn on, and how many of them with shortened results."""
+    mark = _mark(connection, here, light_to)
+    rows = connection.execute(rounds_of(connection, here, first_turn)).all()
+    told = tuple(readable(lambda row: (_round(row), (row.closed, row.id) <= mark), rows))
+    return tuple(round_ for round_, _ in told), sum(light for _, light in told)
 
 
 def _mark(connection: Connection, here: str, light_to: int) -> tuple[float, int]:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from bot.domain.books import DaySum, Ignored, Story, UsageSum
 from bot.domain.events import Conversation
 from bot.domain.inspection import ToolUse
+from bot.domain.journal import Round
 from bot.domain.run import Led
 
 UNANSWERED = "unanswered"
@@ -143,13 +144,17 @@ class Fact(Struct, frozen=True):
 
 class Chat(Struct, frozen=True, kw_only=True):
     """A conversation: messages, oldest first, older ones from `next` on; how many `rounds` its
-    prompt repeats, what stands for those that are told no more, and what is remembered.
+    prompt repeats, and which are `told`, `light` of them with shortened results (none where they
+    are very many, or older messages were asked for); what stands for those that are told no more,
+    and what is remembered.
     """
 
     where: Conversation
     group: str
     lines: tuple[ChatLine, ...]
     rounds: int = 0
+    told: tuple[Round, ...] = ()
+    light: int = 0
     summary: str = ""
     facts: tuple[Fact, ...] = ()
     next: int | None = None

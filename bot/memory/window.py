@@ -6,7 +6,7 @@ is told or summarised, never neither. What is told shortened, and what leaves, m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate, chain
@@ -52,6 +52,12 @@ class Told(Struct, frozen=True):
         """The same with other messages; the very same object where they are."""
         messages = change(self.messages)
         return self if messages is self.messages else Told.of(self.turn_id, messages)
+
+
+def weigh(rounds: Sequence[Round], light: int) -> float:
+    """The estimated tokens of rounds in a prompt, of which the first so many are told shortened."""
+    told = [Told.of(one.turn_id, one.messages, light=n < light) for n, one in enumerate(rounds)]
+    return _tokens(told)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ from bot.memory.newest import Newest
 from bot.memory.own_limits import OwnLimits
 from bot.memory.personas import Personas
 from bot.memory.row import NOWHERE
+from bot.memory.window import weigh
 from bot.memory.wishes import Wish
 from bot.policy.approval import MAX_REASON, Answer
 from bot.policy.days import midnight
@@ -168,6 +169,7 @@ def sources_of(settings: Settings, seen: Seen, mask: Mask) -> Sources:
         tongue=rooms.owner.tongue,
         mask=mask,
         estimate=estimate_text,
+        weigh=weigh,
         midnight=midnight,
         clock=clock,
         trying=seen.trying,

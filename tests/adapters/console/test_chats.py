@@ -4,7 +4,10 @@ import json
 import re
 from base64 import b32encode
 
+from msgspec.structs import replace
+
 from adapters.console.totp import STEP, code_of
+from bot.domain.journal import Round
 from bot.domain.shown import Chat, ChatLine, Fact
 from tests.adapters.console.samples import HOSTILE, NOW
 from tests.adapters.console.visiting import SAME, SECRET, TOKEN, visiting
@@ -21,18 +24,26 @@ async def test_a_chat_is_read_as_in_qq_and_its_words_stay_words() -> None:
         text = (await place.ask("GET", AT, headers=ENGLISH))[1]
         assert "Nothing of this chat is kept" in text
         assert "No round is repeated" in text
+        assert "They are about" not in text
         line = ChatLine(
             message_id="5", at=NOW, sender=7, name=HOSTILE, text=HOSTILE, begins=True, reason="mention", wakes=True
         )
         facts = (Fact(7, HOSTILE, "here", NOW), Fact(0, "x", "strange", NOW))
-        place.journal.talks.append(
-            Chat(where=GROUP, group=HOSTILE, lines=(line,), summary=HOSTILE, facts=facts, next=9, rounds=7)
-        )
+        told = (Round("t1", ()), Round("t2", ()))
+        one = Chat(where=GROUP, group=HOSTILE, lines=(line,), summary=HOSTILE, facts=facts, next=9, rounds=7)
+        place.journal.talks.append(replace(one, told=told, light=500))
         _, rows, _ = await place.ask("GET", "/chats", headers=ENGLISH)
         assert f'href="{AT}"' in rows
         assert "/chats?before=1" in rows
         _, text, _ = await place.ask("GET", AT, headers=ENGLISH)
-        for words in ("The prompt begins here", f"{AT}?before=9", "told here", "strange", "answer each: 7."):
+        for words in (
+            "The prompt begins here",
+            f"{AT}?before=9",
+            "told here",
+            "strange",
+            "answer each: 7.",
+            "They are about 2.5k tokens.",
+        ):
             assert words in text, words
         assert text.count("alert(1)") == 6
         assert not re.search(r"<script>|<img|x{9}", rows + text)

@@ -163,6 +163,7 @@ class Place:
             tongue=self.tongue,
             mask=Mask([SECRET, SHORT]),
             estimate=len,
+            weigh=lambda rounds, light: 1000.0 * len(rounds) + light,
             midnight=midnight,
             clock=self.clock,
             trying=self.trying,

@@ -53,18 +53,19 @@ def test_a_conversation_has_what_both_sides_said_with_verdicts_and_where_the_pro
 def test_rounds_are_those_that_the_prompt_repeats_and_no_more_than_some_are_counted(
     batches: EntryBatches, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def rounds() -> int:
-        found: int = read(database, chat, GROUP, 0).rounds
-        return found
+    def rounds(before: int = 0) -> tuple[int, str, int]:
+        found = read(database, chat, GROUP, before)
+        return found.rounds, "".join(one.turn_id for one in found.told), found.light
 
     write(batches, opening("open"))
-    assert rounds() == 0
+    assert rounds() == (0, "", 0)
     for number, turn_id in enumerate("abcd"):
         write(batches, *asked(turn_id, NOW + number))
     unkept = opening("e", said("not kept", message_id="e"), at=NOW + 5)
     write(batches, unkept, closing(unkept, keep=False), *asked("f", NOW, where=ELSEWHERE))
-    assert rounds() == 4
+    assert rounds() == (4, "abcd", 0)
+    assert rounds(before=99) == (4, "", 0)
     monkeypatch.setattr(module, "ROUNDS", 3)
-    assert rounds() == 3
-    write(batches, WindowMoved(GROUP, first_turn="c", summary="before"))
-    assert rounds() == 2
+    assert rounds() == (3, "", 0)
+    write(batches, WindowMoved(GROUP, first_turn="c", summary="before", light_to="c"))
+    assert rounds() == (2, "cd", 1)

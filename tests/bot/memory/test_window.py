@@ -13,7 +13,7 @@ from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage, Us
 from bot.domain.events import Conversation
 from bot.domain.journal import Remembered, Round, WindowMoved
 from bot.memory.history import History
-from bot.memory.window import Fold
+from bot.memory.window import Fold, weigh
 from bot.policy.compaction import LONG
 from bot.policy.tokens import estimate_message
 from bot.prompt.summary import Prefix, brought_in
@@ -287,3 +287,20 @@ def test_the_window_moves_rarely_between_turns_and_is_known_to_the_store(
             assert tokens <= room or len(memory.questions) <= 1
 
     asyncio.run(live())
+
+
+async def test_rounds_that_are_only_looked_at_weigh_what_they_weigh_in_the_prompt() -> None:
+    memory, rounds = Memory(5000, folding=True), list[Round]()
+    answer = (
+        AssistantMessage("", (ToolCall("c", "look", "{}"),)),
+        ToolMessage("c", "look", "x" * 4000),
+        AssistantMessage("done"),
+    )
+    for number in range(1, 6):
+        await memory.take(*answer)
+        rounds.append(Round(f"t{number}", (UserMessage(f"q{number}"), *answer)))
+    assert memory.windows == [WindowMoved(GROUP, "t1", "t3")]
+    in_the_prompt = sum(map(estimate_message, memory.history.messages(GROUP)))
+    assert weigh(rounds, 3) == pytest.approx(in_the_prompt)
+    assert weigh(rounds, 0) > weigh(rounds, 2) > weigh(rounds, 3)
+    assert weigh((), 0) == 0
