@@ -6,6 +6,8 @@ VENV := .venv
 PY := $(VENV)/bin/python
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
+# Where it is set, as many images do, every process of the tests compiles all of the bot and the libraries once more.
+unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help run test torture check format lint types imports image compose-test bench bench-compare lock clean
 
 # Where the interpreter is gone (an upgraded system), what was installed for it is gone too.
