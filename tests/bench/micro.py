@@ -27,7 +27,8 @@ from bot.engine.ongoing import Tally
 from bot.engine.toolset import Toolset
 from bot.policy.recall import found_by, terms
 from bot.runtime.clock import SystemClock
-from tests.adapters.storage.conftest import POSTGRES, empty_schema
+from tests.adapters.storage.conftest import POSTGRES
+from tests.adapters.storage.schemas import Schemas
 from tests.bench.model import PIECE, stream
 from tests.fakes import said, tool_context
 from tools.get_game_version.lookup import GameTable
@@ -206,8 +207,10 @@ async def measure_parts(number: int = 2000) -> list[Cost]:
     ]
     parts += [*await journal(number), await recall(number // 10)]
     if POSTGRES:
-        with empty_schema() as url:
+        schemas = Schemas(POSTGRES)
+        with schemas.empty() as url:
             parts.append(await recall(number // 10, url))
+        schemas.close()
     return parts
 
 

@@ -6,23 +6,22 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
-from uuid import uuid4
 
 import pytest
-from sqlalchemy import Connection, create_engine, make_url, text
+from sqlalchemy import Connection
 
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.migrate import migrate
 from adapters.storage.store import SqlStore, open_store
-from adapters.storage.url import read_url
 from bot.domain.ports import Clock
 from bot.runtime.clock import SystemClock
 from tests.adapters.storage.entries import NOW
+from tests.adapters.storage.schemas import Schemas
 from tests.fakes import until
 from tests.owners import read
 
@@ -105,24 +104,18 @@ def sqlite(tmp_path: Path) -> str:
     return f"sqlite+aiosqlite:///{tmp_path}/data/frost.db"
 
 
-@contextmanager
-def empty_schema() -> Iterator[str]:
-    """The url of an empty schema of a real server."""
-    schema = f"frost_{uuid4().hex}"
-    engine = create_engine(read_url(POSTGRES))
-    with engine.begin() as connection:
-        connection.execute(text(f"CREATE SCHEMA {schema}"))
-    url = make_url(POSTGRES).update_query_dict({"options": f"-csearch_path={schema}"})
-    yield url.render_as_string(hide_password=False)
-    with engine.begin() as connection:
-        connection.execute(text(f"DROP SCHEMA {schema} CASCADE"))
-    engine.dispose()
+@pytest.fixture(scope="session")
+def schemas() -> Iterator[Schemas]:
+    """Those of the server that FROST_TEST_POSTGRES names."""
+    made = Schemas(POSTGRES)
+    yield made
+    made.close()
 
 
 @pytest.fixture
-def postgres() -> Iterator[str]:
-    """The url of an empty schema of a real server."""
-    with empty_schema() as url:
+def postgres(schemas: Schemas) -> Iterator[str]:
+    """The url of a schema of a real server, with our tables, and no row in them."""
+    with schemas.ready() as url:
         yield url
 
 

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from adapters.storage import database as module
 from adapters.storage.database import Database
 from adapters.storage.tables import REVISIONS, metadata
 from bot.domain.errors import ConfigError
+from tests.adapters.storage.schemas import Schemas
 
 ROOT = Path(__file__).parents[3]
 
@@ -49,6 +51,13 @@ def with_word(database: Database, word: str) -> None:
 def words(database: Database) -> list[str]:
     with database.reading() as connection:
         return list(connection.scalars(text("SELECT conversation FROM windows ORDER BY id")))
+
+
+@pytest.fixture
+def postgres(schemas: Schemas) -> Iterator[str]:
+    """The url of an empty schema: how our tables are made is what is tested here."""
+    with schemas.empty() as url:
+        yield url
 
 
 def test_a_fresh_database_gets_its_tables_and_the_next_start_finds_them(url: str) -> None:

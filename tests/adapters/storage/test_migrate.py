@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect, select, text
@@ -11,6 +13,7 @@ from sqlalchemy import Connection, inspect, select, text
 from adapters.storage.database import Database
 from adapters.storage.migrate import configuration, migrate
 from adapters.storage.tables import REVISIONS, metadata, versions
+from tests.adapters.storage.schemas import Schemas
 
 
 def schema(connection: Connection) -> dict[str, Any]:
@@ -31,6 +34,13 @@ def schema(connection: Connection) -> dict[str, Any]:
         }
         for table in found.get_table_names()
     }
+
+
+@pytest.fixture
+def postgres(schemas: Schemas) -> Iterator[str]:
+    """The url of an empty schema: how our tables are made is what is tested here."""
+    with schemas.empty() as url:
+        yield url
 
 
 def test_the_scripts_are_the_revisions_we_know(database: Database, connection: Connection) -> None:
