@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
 from typing import Final, NoReturn
 
 from aio_pika import DeliveryMode, Message
 from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage
+from aio_pika.exceptions import DeliveryError, PublishError
 from msgspec.structs import replace
+from pamqp.common import FieldValue
 
 from adapters.broker.link import Link, watch
 from adapters.broker.payloads import (
+    HEADER_GATEWAY,
+    HEADER_TAKEN,
     HEADER_VERSION,
     VERSION,
     Answer,
@@ -33,6 +38,7 @@ BATCH: Final = 100  # events on their way at once
 CONFIRMED_WITHIN: Final = 10.0  # seconds
 PRESENCE_EVERY: Final = 1.0  # seconds, also where nothing changed
 LOOK: Final = 0.2  # seconds between two looks at the accounts
+NO_HEADERS: Final[Mapping[str, FieldValue]] = MappingProxyType({})
 
 logger = logging.getLogger(__name__)
 
@@ -59,12 +65,13 @@ class Gateway:
         self._calls = calls
         self._accounts = accounts
         self._clock = clock
-        self._waiting: deque[Event] = deque()
+        self._waiting: deque[tuple[Event, float]] = deque()  # and when it came
         self._due, self._empty = asyncio.Event(), asyncio.Event()
         self._empty.set()
         self._epochs: Counter[int] = Counter()
         self._times: Counter[int] = Counter()
         self.published = self.lost = 0
+        self._lost_at = 0.0
 
     @property
     def waiting(self) -> int:
@@ -77,20 +84,25 @@ class Gateway:
         return self._link.is_up
 
     async def handle(self, event: Event) -> None:
-        """Take an event; one that finds 20,000 waiting is lost, and said so."""
+        """Take an event; one that finds 20,000 waiting is lost, and so is one that finds its
+        partition full: that is said.
+        """
         if isinstance(event, Heartbeat):  # part of what is told of the account
             return
         if isinstance(event, Connected):  # so is this, also to workers that come later
             self._times[event.self_id] += 1
             return
         if len(self._waiting) >= BACKLOG:
-            self.lost += 1
-            if self.lost == 1 or self.lost % 1000 == 0:
-                logger.error("%d events are lost: the broker takes none", self.lost)
+            self._lose("the broker takes none")
             return
-        self._waiting.append(event)
+        self._waiting.append((event, self._clock.now()))
         self._empty.clear()
         self._due.set()
+
+    def _lose(self, why: str) -> None:
+        self.lost, self._lost_at = self.lost + 1, self._clock.now()
+        if self.lost == 1 or self.lost % 1000 == 0:
+            logger.error("%d events are lost: %s", self.lost, why)
 
     async def wait_published(self) -> None:
         """Return once the broker has confirmed all that came."""
@@ -103,7 +115,7 @@ class Gateway:
     async def _session(self, connection: AbstractConnection) -> None:
         out = await connection.channel(on_return_raises=True)
         back = await connection.channel()
-        topology = await declare(out, self._partitions)
+        topology = await declare(connection, out, self._partitions)
         desk = await back.declare_queue(self._name, exclusive=True, auto_delete=True)
         async with asyncio.TaskGroup() as group:
 
@@ -130,16 +142,26 @@ class Gateway:
                 await self._due.wait()
             batch = [self._waiting[place] for place in range(min(BATCH, len(self._waiting)))]
             async with asyncio.timeout(CONFIRMED_WITHIN), asyncio.TaskGroup() as group:
-                for event in batch:
-                    group.create_task(self._publish(topology, event))
-            for _ in batch:
+                sent = [group.create_task(self._publish(topology, *one)) for one in batch]
+            for one in sent:
                 self._waiting.popleft()
-            self.published += len(batch)
+                if one.result():
+                    self.published += 1
+                else:
+                    self._lose("their partition is full, as no worker takes them in time")
 
-    async def _publish(self, topology: Topology, event: Event) -> None:
-        message = self._message(pack(event), persistent=True)
+    async def _publish(self, topology: Topology, event: Event, taken: float) -> bool:
+        """Whether it has a place in its partition."""
+        headers: dict[str, FieldValue] = {HEADER_GATEWAY: self._name, HEADER_TAKEN: taken}
+        message = self._message(pack(event), persistent=True, headers=headers)
         queue = queue_of(partition_of(event.self_id, self._partitions))
-        await topology.events.publish(message, queue)
+        try:
+            await topology.events.publish(message, queue)
+        except PublishError:  # nobody has such a queue
+            raise
+        except DeliveryError:  # x-overflow
+            return False
+        return True
 
     # --- accounts ---------------------------------------------------------------------------------
 
@@ -148,16 +170,24 @@ class Gateway:
         while True:
             now = self._clock.monotonic()
             here = self._here()
-            if here != told or now >= due:
+            if here.accounts != told or now >= due:
                 message = self._message(pack(here))
                 await topology.presence.publish(message, "", mandatory=False)
-                told, due = here, now + PRESENCE_EVERY
+                told, due = here.accounts, now + PRESENCE_EVERY
             await self._clock.sleep(LOOK)
 
     def _here(self) -> Presence:
         here = self._accounts()
         counted = tuple(replace(one, times=self._times[one.self_id]) for one in here.accounts)
-        return replace(here, gateway=self._name, accounts=counted)
+        return replace(
+            here,
+            gateway=self._name,
+            accounts=counted,
+            waiting=self.waiting,
+            lost=self.lost,
+            lost_at=self._lost_at,
+            now=self._clock.now(),
+        )
 
     # --- calls ------------------------------------------------------------------------------------
 
@@ -183,12 +213,16 @@ class Gateway:
 
     @staticmethod
     def _message(
-        body: bytes, *, persistent: bool = False, correlation: str | None = None
+        body: bytes,
+        *,
+        persistent: bool = False,
+        correlation: str | None = None,
+        headers: Mapping[str, FieldValue] = NO_HEADERS,
     ) -> Message:
         mode = DeliveryMode.PERSISTENT if persistent else DeliveryMode.NOT_PERSISTENT
         return Message(
             body,
-            headers={HEADER_VERSION: VERSION},
+            headers={HEADER_VERSION: VERSION, **headers},
             content_type="application/json",
             delivery_mode=mode,
             correlation_id=correlation,

@@ -18,6 +18,8 @@ from bot.domain.notes import Note
 VERSION: Final = 1
 
 HEADER_VERSION: Final = "version"
+HEADER_GATEWAY: Final = "gateway"  # which one took an event
+HEADER_TAKEN: Final = "taken"  # and when, by its own clock, in seconds since 1970
 
 Outcome = Literal["answered", "not_connected", "refused", "unanswered"]
 
@@ -57,13 +59,18 @@ class There(Struct, frozen=True):
 
 class Presence(Struct, frozen=True):
     """All accounts of a gateway, in order of arrival; who was `refused` last, how many came
-    again.
+    again. So many of its events wait for the broker, so many were `lost`, the last one at
+    `lost_at`; `now` is what its clock says (0: one of an older version), in seconds since 1970.
     """
 
     gateway: str
     accounts: tuple[There, ...] = ()
     refused: str = ""
     reconnects: int = 0
+    waiting: int = 0
+    lost: int = 0
+    lost_at: float = 0.0
+    now: float = 0.0
 
 
 def pack(value: Event | Call | Answer | Presence | Note) -> bytes:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from aio_pika import ExchangeType
-from aio_pika.abc import AbstractChannel, AbstractExchange, AbstractQueue
+from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractExchange, AbstractQueue
 from aio_pika.exceptions import ChannelPreconditionFailed
 from msgspec import Struct
 from pamqp.common import FieldValue
@@ -23,6 +23,11 @@ NOTES: Final = "frost.notes"
 DEAD: Final = "frost.dead"
 NUMBER: Final = "frost.partitions"
 VARIABLE: Final = "BROKER_PARTITIONS"
+
+MOST: Final = 100_000
+"""Events that wait in a partition, beyond which none is taken: as many as come in two minutes at
+the most that a worker handles. Who asks later than that is answered no more, see MessageWaited.
+"""
 
 
 class Topology(Struct, frozen=True):
@@ -41,28 +46,43 @@ def queue_of(partition: int) -> str:
     return f"{EVENTS}.{partition}"
 
 
-async def declare(channel: AbstractChannel, partitions: int) -> Topology:
-    """Make what is not there yet. Raises ConfigError where the broker has another number of
-    partitions, and aio-pika's errors.
+async def declare(
+    connection: AbstractConnection, channel: AbstractChannel, partitions: int
+) -> Topology:
+    """Make what is not there yet, for use over this channel of the connection. Raises ConfigError
+    where the broker has another number of partitions, and aio-pika's errors.
     """
     await agree(channel, partitions)
     events = await channel.declare_exchange(EVENTS, ExchangeType.DIRECT, durable=True)
     presence = await channel.declare_exchange(PRESENCE, ExchangeType.FANOUT, durable=True)
     notes = await channel.declare_exchange(NOTES, ExchangeType.FANOUT, durable=True)
     await channel.declare_queue(DEAD, durable=True, arguments={"x-queue-type": "quorum"})
+    await _declare_partitions(connection, partitions)
+    queues = []
+    for number in range(partitions):
+        queue = await channel.get_queue(queue_of(number), ensure=False)
+        await queue.bind(events, queue.name)
+        queues.append(queue)
+    return Topology(events, presence, notes, tuple(queues))
+
+
+async def _declare_partitions(connection: AbstractConnection, partitions: int) -> None:
+    """One that another version has made stays as it is: it holds events."""
     arguments: dict[str, FieldValue] = {
         "x-queue-type": "quorum",
         "x-single-active-consumer": True,
         "x-dead-letter-exchange": "",
         "x-dead-letter-routing-key": DEAD,
+        "x-max-length": MOST,
+        "x-overflow": "reject-publish",
     }
-    queues = []
+    channel = await connection.channel()
     for number in range(partitions):
-        name = queue_of(number)
-        queue = await channel.declare_queue(name, durable=True, arguments=arguments)
-        await queue.bind(events, name)
-        queues.append(queue)
-    return Topology(events, presence, notes, tuple(queues))
+        try:
+            await channel.declare_queue(queue_of(number), durable=True, arguments=arguments)
+        except ChannelPreconditionFailed:  # the broker has closed it
+            channel = await connection.channel()
+    await channel.close()
 
 
 async def agree(channel: AbstractChannel, partitions: int) -> None:

@@ -12,6 +12,7 @@ from bot.domain.errors import NotConnected
 from bot.domain.ports import Clock
 
 GONE_AFTER: Final = 3.5  # seconds without a word: three were missed
+MOST_CLOCKS: Final = 200
 
 
 class Whereabouts:
@@ -23,6 +24,7 @@ class Whereabouts:
         self._ours = ours
         self._clock = clock
         self._told: dict[str, Presence] = {}
+        self._ahead: dict[str, float] = {}  # seconds that our clock is ahead of a gateway's
         self._heard: dict[str, float] = {}
         self._at: dict[int, str] = {}
 
@@ -32,6 +34,8 @@ class Whereabouts:
         presence = replace(presence, accounts=tuple(a for a in accounts if self._ours(a.self_id)))
         before = {one.self_id: one.times for one in self._of(name)}
         self._told[name], self._heard[name] = presence, self._clock.monotonic()
+        if presence.now:
+            self._ahead[name] = self._clock.now() - presence.now
         came = []
         for there in presence.accounts:
             account = there.self_id
@@ -56,6 +60,12 @@ class Whereabouts:
         self._tidy()
         return gateway in self._told
 
+    def waited(self, gateway: str, taken: float) -> float:
+        """Seconds since that gateway took something, by its own clock; clocks of which nothing was
+        heard are taken to agree.
+        """
+        return self._clock.now() - taken - self._ahead.get(gateway, 0.0)
+
     def accounts(self) -> tuple[There, ...]:
         """All that can be asked to do something now."""
         self._tidy()
@@ -74,6 +84,8 @@ class Whereabouts:
         """It is gone."""
         self._told.pop(gateway, None)
         self._heard.pop(gateway, None)
+        if len(self._ahead) > MOST_CLOCKS:  # what a gateway took may outlive it in the broker
+            del self._ahead[next(iter(self._ahead))]
         for account in [one for one, name in self._at.items() if name == gateway]:
             self._move(account)
 

@@ -12,11 +12,17 @@ from aio_pika.abc import AbstractConnection, AbstractIncomingMessage
 from adapters.broker.calls import Calls
 from adapters.broker.link import Link, watch
 from adapters.broker.notices import Notices
-from adapters.broker.payloads import HEADER_VERSION, Presence, unpack
+from adapters.broker.payloads import (
+    HEADER_GATEWAY,
+    HEADER_TAKEN,
+    HEADER_VERSION,
+    Presence,
+    unpack,
+)
 from adapters.broker.topology import DEAD, declare
 from adapters.broker.whereabouts import Whereabouts
 from bot.domain import codec
-from bot.domain.events import Connected, Event
+from bot.domain.events import Connected, Event, MessageReceived, MessageWaited
 from bot.domain.notes import Forgotten, Hear, Note, PlaceTold, RowSet, Taken
 from bot.domain.ports import Clock, EventSink
 from bot.domain.shares import Share
@@ -25,6 +31,8 @@ from bot.domain.tongue import Tell, filled
 PREFETCH: Final = 1000  # events of a partition that are not acknowledged
 TRIES: Final = 3  # of an event that cannot be handled
 COUNTED: Final = "x-delivery-count"  # how often a quorum queue has had it back
+LONG: Final = 30.0  # seconds in which an event is here where all is well
+LATELY: Final = 600.0  # seconds in which a loss is news to who had not heard of it
 AGAIN: Final = 0.5  # seconds until a journal in trouble is asked once more
 
 UNREADABLE: Final = (
@@ -32,6 +40,17 @@ UNREADABLE: Final = (
     (
         "An event from a gateway cannot be read ({why}). It is kept in the queue {queue};"
         " are all parts of the cluster of about the same version?"
+    ),
+)
+LOST: Final = (
+    (
+        "网关丢了事件 (至今 {lost} 个)：RabbitMQ 收不下，或者它们的分区满了。请看看 RabbitMQ 和 worker 是否都在运行；"
+        "worker 和分区多一些，收得就多一些。"
+    ),
+    (
+        "A gateway has lost events ({lost} so far): the broker took no more of them, or their"
+        " partition was full. See that RabbitMQ and the workers run; more workers and partitions"
+        " take more."
     ),
 )
 UNHANDLED: Final = (
@@ -72,6 +91,7 @@ class Worker:
         self._trouble = trouble
         self._kept: list[AbstractIncomingMessage] = []
         self._due = asyncio.Event()
+        self._lost: dict[str, int] = {}  # by gateway
         self.acknowledged = 0
 
     @property
@@ -106,7 +126,7 @@ class Worker:
     ) -> None:
         events, calls = await connection.channel(), await connection.channel(on_return_raises=True)
         await events.set_qos(prefetch_count=PREFETCH)
-        topology = await declare(events, self._share.partitions)
+        topology = await declare(connection, events, self._share.partitions)
         await self._calls.begin(calls)
         presence = await calls.declare_queue(exclusive=True, auto_delete=True)
         await presence.bind(topology.presence)
@@ -153,13 +173,23 @@ class Worker:
             await message.reject(requeue=False)
             return
         try:
-            await sink.handle(event)
+            await sink.handle(self._as_it_came(event, message))
         except Exception:  # a bug of ours: nobody else's event may wait for it
             logger.exception("an event was not handled")
             await self._give_back(message)
         else:
             self._kept.append(message)
             self._due.set()
+
+    def _as_it_came(self, event: Event, message: AbstractIncomingMessage) -> Event:
+        """A message that waited long says so."""
+        taken = message.headers.get(HEADER_TAKEN)
+        if not isinstance(event, MessageReceived) or not isinstance(taken, int | float):
+            return event
+        seconds = self._where.waited(str(message.headers.get(HEADER_GATEWAY)), float(taken))
+        if seconds < LONG:
+            return event
+        return MessageWaited(self_id=event.self_id, time=event.time, message=event, seconds=seconds)
 
     async def _give_back(self, message: AbstractIncomingMessage) -> None:
         """Once more, or never."""
@@ -184,7 +214,19 @@ class Worker:
     def _hear(self, message: AbstractIncomingMessage) -> tuple[int, ...]:
         try:
             version = message.headers.get(HEADER_VERSION)
-            return self._where.hear(unpack(Presence, message.body, version))
+            told = unpack(Presence, message.body, version)
         except codec.Unreadable:
             logger.exception("what a gateway says of its accounts cannot be read")
             return ()
+        if self._share.is_first:
+            self._look_at_losses(told)
+        return self._where.hear(told)
+
+    def _look_at_losses(self, told: Presence) -> None:
+        """Of all workers one tells what gateways have lost."""
+        before = self._lost.get(told.gateway)
+        is_news = told.now - told.lost_at < LATELY if before is None else told.lost > before
+        there = {name: lost for name, lost in self._lost.items() if self._where.has(name)}
+        self._lost = there | {told.gateway: told.lost}
+        if told.lost and is_news:
+            self._trouble(filled(LOST, lost=told.lost))

@@ -15,7 +15,7 @@ from bot.conversation.intake.places import Places
 from bot.conversation.intake.pokes import Pokes
 from bot.conversation.interruptions.recalls import Recalls
 from bot.conversation.recovery.greetings import Greetings
-from bot.conversation.way import MessageWay
+from bot.conversation.recovery.overdue import Overdue
 from bot.domain.events import (
     AccountChanged,
     Connected,
@@ -25,6 +25,7 @@ from bot.domain.events import (
     MessageRecalled,
     MessageReceived,
     MessageSent,
+    MessageWaited,
     Muted,
     Noticed,
     Poked,
@@ -40,7 +41,7 @@ class Dispatcher:
     def __init__(
         self,
         *,
-        way: MessageWay,
+        way: Overdue,
         recalls: Recalls,
         mutes: Mutes,
         places: Places,
@@ -64,6 +65,8 @@ class Dispatcher:
         match event:
             case MessageReceived():
                 self._way.take(event)
+            case MessageWaited():
+                self._way.take_waited(event)
             case MessageSent():
                 self._own.take(event)
             case MessageRecalled():

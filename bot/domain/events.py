@@ -168,6 +168,16 @@ class MessageReceived(_Event, frozen=True, kw_only=True, tag="message_received")
         return own.isdecimal() and others.isdecimal() and int(own) < int(others)
 
 
+class MessageWaited(_Event, frozen=True, kw_only=True, tag="message_waited"):
+    """The same of a message that has waited on its way to us for so many seconds: in a broker from
+    which nobody took it.
+    """
+
+    message: MessageReceived
+    seconds: float
+    type: ClassVar[Literal["message_waited"]] = "message_waited"
+
+
 class MessageSent(_Event, frozen=True, kw_only=True, tag="message_sent"):
     """The bot's own account said something (from here or from the owner's phone): confirms a send,
     never wakes.
@@ -288,6 +298,7 @@ class Noticed(_Event, frozen=True, kw_only=True, tag="noticed"):
 
 Event: TypeAlias = (
     MessageReceived
+    | MessageWaited
     | MessageSent
     | MessageRecalled
     | Poked

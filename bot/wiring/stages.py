@@ -20,6 +20,7 @@ from bot.conversation.queue.quotes import Quotes
 from bot.conversation.recovery.greetings import Greetings
 from bot.conversation.recovery.held import HeldLanes
 from bot.conversation.recovery.late import Late
+from bot.conversation.recovery.overdue import Overdue
 from bot.conversation.way import CommandSink, LaneWay, MessageWay
 from bot.domain.tongue import Tongue
 from bot.policy.wake import Rules
@@ -68,7 +69,6 @@ def build_stages(
     desks = build_desks(on, answering, petitions, owner)
     ways = on, asking, desks, door, goings_on, commands
     way = build_way(*ways, rules=rules, steers=steers)
-    dispatcher = build_dispatcher(on, asking, answering, way, petitions, owner=owner, tongue=tongue)
     late = Late(
         seen=asking.seen,
         ages=on.ages,
@@ -77,6 +77,9 @@ def build_stages(
         put_off=asking.put_off,
         history=on.history,
         clock=on.clock,
+    )
+    dispatcher = build_dispatcher(
+        on, asking, answering, (way, late), petitions, owner=owner, tongue=tongue
     )
     held = HeldLanes(
         lanes=on.lanes, seen=asking.seen, put_off=asking.put_off, questions=asking.questions
@@ -170,7 +173,7 @@ def build_dispatcher(
     on: Ground,
     asking: Asking,
     answering: Answering,
-    way: MessageWay,
+    ways: tuple[MessageWay, Late],
     petitions: Petitions,
     *,
     owner: Owner,
@@ -185,8 +188,16 @@ def build_dispatcher(
         places=asking.places,
         put_off=asking.put_off,
     )
+    way, late = ways
     return Dispatcher(
-        way=way,
+        way=Overdue(
+            way=way,
+            late=late,
+            seen=asking.seen,
+            verdicts=asking.verdicts,
+            turnstile=asking.turnstile,
+            owner=owner,
+        ),
         recalls=build_recalls(on, asking, answering),
         mutes=asking.mutes,
         places=asking.places,

@@ -10,7 +10,7 @@ from typing import Final
 from adapters.metrics.metrics import Metrics
 from adapters.metrics.vitals import Today, Vitals, together
 from adapters.web.readiness import Attendance
-from bot.conversation.intake import hush, restraint
+from bot.conversation.intake import hush, restraint, verdicts
 from bot.conversation.queue import questions, turnstile
 from bot.domain.ports import Clock
 from bot.domain.shares import WHOLE, Share
@@ -33,6 +33,7 @@ REASONS: Final[Mapping[str, str]] = {
     restraint.LOOP: "loop",
     restraint.WORDS: "words",
     restraint.STALE: "stale",
+    verdicts.LATE: "late",
     questions.FULL: "full",
 }
 """In a word, why a message is not answered."""

@@ -58,6 +58,7 @@ class Turnstile:
         self._told: LRUCache[int, Courtesy] = LRUCache(MAX_PEOPLE)
         self._out: LRUCache[int, Courtesy] = LRUCache(MAX_PEOPLE)  # of what a day may take
         self._crowded: LRUCache[Conversation, float] = LRUCache(MAX_PEOPLE)  # who heard of it
+        self._late: LRUCache[Conversation, float] = LRUCache(MAX_PEOPLE)  # who saw that
         self.overflow = 0  # questions that nobody came to, since the start
 
     def against(self, task: Task) -> str:
@@ -110,13 +111,22 @@ class Turnstile:
 
     def turn_away(self, message: MessageReceived) -> None:
         """Too many wait for this question to be answered: its asker is shown that. Never waits."""
+        self._count(message, "too many are waiting")
+        self._gestures.react(message, NOT_NOW)
+
+    def come_too_late(self, message: MessageReceived) -> None:
+        """Nobody came to this question in time: people see it, once a minute in each place."""
+        where, now = message.conversation, self._clock.monotonic()
+        self._count(message, "it waited too long before it came here")
+        if now - self._late.get(where, -math.inf) >= MINUTE:
+            self._late[where] = now
+            self._gestures.react(message, NOT_NOW)
+
+    def _count(self, message: MessageReceived, why: str) -> None:
         self.overflow += 1
         logger.warning(
-            "message %s in %s is not answered: too many are waiting",
-            message.message_id,
-            message.conversation,
+            "message %s in %s is not answered: %s", message.message_id, message.conversation, why
         )
-        self._gestures.react(message, NOT_NOW)
 
     def _tell(
         self,

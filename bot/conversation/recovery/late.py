@@ -72,6 +72,10 @@ class Late:
         ):
             self._take(message, answer=not answered)
 
+    def take_waited(self, message: MessageReceived) -> None:
+        """A message that comes too late to be answered is heard, unless it is known."""
+        self._take(message, answer=False)
+
     def ask_again(self, message: MessageReceived, *, retry: OpenTurn | None = None) -> None:
         """Answer a question that an earlier process took and did not come to, or whose turn it left
         open before anything came of it (`retry`), once its account is there: QQ may show that it

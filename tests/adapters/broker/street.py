@@ -18,6 +18,7 @@ from adapters.broker.whereabouts import Whereabouts
 from adapters.broker.worker import Worker
 from bot.domain.events import Connected, Conversation, Event, MessageReceived, Sender
 from bot.domain.notes import Note
+from bot.domain.ports import Clock
 from bot.domain.segments import Text
 from bot.domain.shares import Share, partition_of
 from bot.runtime.clock import RandomIds, SystemClock
@@ -107,11 +108,13 @@ class Shop:
 
 
 @asynccontextmanager
-async def gateway_of(url: str, sockets: Sockets, name: str = "frost.gateway.a") -> AsyncIterator[Gateway]:
-    clock = SystemClock()
+async def gateway_of(
+    url: str, sockets: Sockets, name: str = "frost.gateway.a", clock: Clock | None = None
+) -> AsyncIterator[Gateway]:
+    clock = clock or SystemClock()
     gateway = Gateway(
         name,
-        link=Link(url, clock=clock, trouble=lambda _: None),
+        link=Link(url, clock=SystemClock(), trouble=lambda _: None),
         partitions=PARTITIONS,
         calls=sockets.put,
         accounts=lambda: sockets.here,

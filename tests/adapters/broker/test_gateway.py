@@ -8,11 +8,13 @@ import aio_pika
 import pytest
 
 from adapters.broker import gateway as module
+from adapters.broker import topology
 from adapters.broker.payloads import Presence, There
 from adapters.broker.topology import queue_of
 from bot.domain.errors import NotConnected
-from bot.domain.events import Connected, Heartbeat
+from bot.domain.events import AccountChanged, Connected, Heartbeat
 from bot.domain.shares import Share, partition_of
+from bot.runtime.clock import SystemClock
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.street import ACCOUNT, PATIENCE, Desk, Sockets, gateway_of, said, worker_of
 from tests.fakes import until
@@ -108,3 +110,59 @@ async def test_an_account_that_leaves_is_called_no_more(broker: str) -> None:
         with pytest.raises(NotConnected):
             await worker.call(ACCOUNT, "send_msg", {})
     assert sockets.calls == []
+
+
+async def test_what_finds_its_partition_full_is_lost_and_counted_and_a_worker_tells_of_it(
+    broker: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(topology, "MOST", 5)
+    desk, told = Desk(), list[str]()
+    first = next(account for account in range(10001, 10099) if partition_of(account, PARTITIONS) == 0)
+    async with gateway_of(broker, Sockets()) as gateway:
+        for number in range(20):
+            await gateway.handle(said(number))
+        async with asyncio.timeout(PATIENCE):
+            await gateway.wait_published()
+            for number in range(20, 40):
+                await gateway.handle(said(number))
+            await gateway.wait_published()
+        assert gateway.lost >= 20
+        assert (gateway.waiting, gateway.published + gateway.lost) == (0, 40)
+        assert await waiting_in(broker) == gateway.published
+        await gateway.handle(AccountChanged(self_id=first, time=1.0, online=True))  # another partition has room
+        async with asyncio.timeout(PATIENCE):
+            await gateway.wait_published()
+        assert gateway.published + gateway.lost == 41
+        async with worker_of(broker, Desk(), share=Share(0, PARTITIONS), told=told):
+            await until(lambda: told, seconds=PATIENCE)
+            async with worker_of(broker, desk):
+                taken = gateway.published - 1
+                await until(lambda: len(desk.numbers) == taken, seconds=PATIENCE)
+                await gateway.handle(said(99))
+                await until(lambda: 99 in desk.numbers, seconds=PATIENCE)
+        assert desk.numbers == [*range(taken), 99]
+    assert told == [told[0]]
+    assert told[0].startswith(f"A gateway has lost events ({gateway.lost} so far)")
+    assert "1 events are lost: their partition is full, as no worker takes them in time" in caplog.text
+
+
+async def test_a_loss_is_told_by_one_worker_once_and_an_old_one_by_nobody(broker: str) -> None:
+    first, other = list[str](), list[str]()
+    clock = SystemClock()
+    here = Presence("", (There(ACCOUNT),))
+    async with gateway_of(broker, Sockets(here)) as gateway:
+        gateway.lost, gateway._lost_at = 7, clock.now() - 3600
+        async with (
+            worker_of(broker, Desk(), share=Share(0, PARTITIONS), told=first),
+            worker_of(broker, Desk(), share=Share(1, PARTITIONS), told=other) as worker,
+        ):
+            await until(lambda: worker.where.has("frost.gateway.a"), seconds=PATIENCE)
+            gateway._lose("a test")
+            await until(lambda: first, seconds=PATIENCE)
+            gateway._lose("a test")
+            await until(lambda: len(first) == 2, seconds=PATIENCE)
+    assert [line.partition(" so far")[0] for line in first] == [
+        "A gateway has lost events (8",
+        "A gateway has lost events (9",
+    ]
+    assert other == []

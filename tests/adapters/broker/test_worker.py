@@ -10,8 +10,9 @@ from aio_pika import Message
 
 from adapters.broker import worker as module
 from adapters.broker.topology import DEAD, EVENTS
-from bot.domain.events import AccountChanged
+from bot.domain.events import AccountChanged, MessageReceived, MessageWaited
 from bot.domain.shares import Share, partition_of
+from bot.runtime.clock import SystemClock
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.street import ACCOUNT, OURS, PATIENCE, Desk, Sockets, gateway_of, said, worker_of
 from tests.fakes import until
@@ -107,3 +108,29 @@ async def test_the_events_of_other_partitions_are_left_to_whoever_has_them(broke
     async with worker_of(broker, desk, share=Share(partition_of(other, PARTITIONS), PARTITIONS)):
         await until(lambda: len(desk.events) == 2, seconds=PATIENCE)
         assert desk.events[1].self_id == other
+
+
+class Behind(SystemClock):
+    """A clock that is an hour behind the worker's."""
+
+    by = 3600.0
+
+    def now(self) -> float:
+        return super().now() - self.by
+
+
+async def test_a_message_that_waited_says_how_long_by_the_clock_of_its_gateway(broker: str) -> None:
+    desk, clock = Desk(), Behind()
+    async with gateway_of(broker, Sockets(), clock=clock) as gateway, worker_of(broker, desk) as worker:
+        await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
+        await gateway.handle(said(1))
+        clock.by += 1000
+        await gateway.handle(said(2))
+        clock.by -= 1000
+        await gateway.handle(AccountChanged(self_id=ACCOUNT, time=1.0, online=True))
+        await until(lambda: len(desk.events) == 4, seconds=PATIENCE)
+    new, waited = [event for event in desk.events if isinstance(event, MessageReceived | MessageWaited)]
+    assert new == said(1)
+    assert isinstance(waited, MessageWaited)
+    assert waited.message == said(2)
+    assert 1000 - PATIENCE < waited.seconds < 1000 + PATIENCE

@@ -1,0 +1,47 @@
+"""Messages that waited in a broker: young ones are questions as ever, of old ones people see that nobody answers."""
+
+from __future__ import annotations
+
+from bot.conversation.intake.verdicts import LATE
+from bot.conversation.recovery.overdue import TOLD
+from bot.conversation.tasks import YOUNG
+from bot.domain.actions import React
+from bot.domain.events import Conversation, MessageWaited
+from bot.domain.journal import MessageObserved
+from bot.speaking.gestures import NOT_NOW
+from tests.bot.hall import hall
+from tests.fakes import BOT, GROUP, said, until, words
+
+ELSEWHERE = Conversation(BOT, "group", 5)
+
+
+def waited(
+    number: int, seconds: float, *, where: Conversation = GROUP, text: str = "在吗", at: bool = True
+) -> MessageWaited:
+    message = said(text, at=at, where=where, message_id=str(number))
+    return MessageWaited(self_id=BOT, time=message.time, message=message, seconds=seconds)
+
+
+async def test_one_that_waited_for_less_than_anybody_waits_for_an_answer_is_answered() -> None:
+    async with hall(words("here")) as house:
+        await house.take(waited(1, YOUNG - 1))
+        assert house.transport.texts == ["here"]
+
+
+async def test_of_older_ones_people_see_it_once_a_minute_in_each_place_and_the_owners_hear_once() -> None:
+    async with hall() as house, house.ground.gestures.open():
+        house.owner.connected(BOT)
+        await house.take(
+            waited(1, YOUNG), waited(2, 300), waited(3, 300, where=ELSEWHERE), waited(4, 300, text="嗯", at=False)
+        )
+        house.clock.time += 60
+        await house.take(waited(5, 300), waited(2, 300))
+        await until(lambda: len(house.transport.gestures) == 3)
+        await house.outbox.wait_idle()
+        observed = [one.message.message_id for one in house.store.entries if isinstance(one, MessageObserved)]
+        assert (observed, house.turnstile.overflow) == (["1", "2", "3", "4", "5"], 4)
+        assert house.transport.gestures == [
+            React(where, number, NOT_NOW) for where, number in ((GROUP, "1"), (ELSEWHERE, "3"), (GROUP, "5"))
+        ]
+        assert [judged.reason for judged in house.verdicts] == [LATE] * 4
+        assert house.transport.texts == [TOLD[0].format(minutes=2)]
