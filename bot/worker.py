@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from functools import partial
 from typing import Final, NoReturn, TypeVar
 
 from adapters.broker.notices import Notices
@@ -80,10 +79,6 @@ class Steward:
     def partitions(self) -> tuple[int, ...]:
         """What they have."""
         return tuple(sorted(self._services))
-
-    def is_first(self, partition: int) -> bool:
-        """Whether this one is to tell what all here see."""
-        return self.partitions[:1] in {(), (partition,)}
 
     async def run(self) -> NoReturn:
         """Work for ever. Raises ConfigError, inside a group, for what no other worker could do
@@ -195,8 +190,7 @@ async def open_worker(
 
     def opening(share: Share) -> AbstractAsyncContextManager[Service]:
         lease = Lease(name_of(share.partition), holder=holder)
-        speaks = partial(steward.is_first, share.partition)
-        seat = Seat(share, lease, metrics, Notices(ids.trace()), speaks)
+        seat = Seat(share, lease, metrics, Notices(ids.trace()))
         return open_service(settings, grace=grace, mask=mask, seat=seat, doctor=doctor)
 
     def stalled(seconds: float) -> None:

@@ -25,6 +25,7 @@ class Notices:
 
     def __init__(self, origin: str) -> None:
         self._origin = origin
+        self.has_crier = False  # as the gateways tell it
         self._waiting: deque[Note] = deque(maxlen=KEPT)
         self._due = asyncio.Event()
 

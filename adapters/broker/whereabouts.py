@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from msgspec.structs import replace
@@ -10,20 +9,22 @@ from msgspec.structs import replace
 from adapters.broker.payloads import Presence, There
 from bot.domain.errors import NotConnected
 from bot.domain.ports import Clock
+from bot.domain.shares import Share, partition_of
 
 GONE_AFTER: Final = 3.5  # seconds without a word: three were missed
 MOST_CLOCKS: Final = 200
 
 
 class Whereabouts:
-    """The accounts of all gateways that are `ours`; one that two of them name is where it came
-    last.
+    """The accounts of all gateways that are in our `share`; one that two of them name is where it
+    came last.
     """
 
-    def __init__(self, *, ours: Callable[[int], bool], clock: Clock) -> None:
-        self._ours = ours
+    def __init__(self, *, share: Share, clock: Clock) -> None:
+        self._share = share
         self._clock = clock
         self._told: dict[str, Presence] = {}
+        self._first: dict[str, int | None] = {}  # the first partition with an account there
         self._ahead: dict[str, float] = {}  # seconds that our clock is ahead of a gateway's
         self._heard: dict[str, float] = {}
         self._at: dict[int, str] = {}
@@ -31,9 +32,10 @@ class Whereabouts:
     def hear(self, presence: Presence) -> tuple[int, ...]:
         """A gateway says who is there; the accounts that have come, or have come again."""
         name, accounts = presence.gateway, presence.accounts
-        presence = replace(presence, accounts=tuple(a for a in accounts if self._ours(a.self_id)))
+        presence = replace(presence, accounts=tuple(a for a in accounts if self._has(a.self_id)))
         before = {one.self_id: one.times for one in self._of(name)}
         self._told[name], self._heard[name] = presence, self._clock.monotonic()
+        self._first[name] = min((self._partition(a.self_id) for a in accounts), default=None)
         if presence.now:
             self._ahead[name] = self._clock.now() - presence.now
         came = []
@@ -76,6 +78,14 @@ class Whereabouts:
             if self._at.get(there.self_id) == name
         )
 
+    @property
+    def crier(self) -> int | None:
+        """The partition whose bot tells owners what is everybody's: the first with an account that
+        is connected.
+        """
+        self._tidy()
+        return min((one for one in self._first.values() if one is not None), default=None)
+
     def server(self, account: int) -> str:
         """The name and version of its server, empty where it has not said them."""
         return next((one.server for one in self.accounts() if one.self_id == account), "")
@@ -84,6 +94,7 @@ class Whereabouts:
         """It is gone."""
         self._told.pop(gateway, None)
         self._heard.pop(gateway, None)
+        self._first.pop(gateway, None)
         if len(self._ahead) > MOST_CLOCKS:  # what a gateway took may outlive it in the broker
             del self._ahead[next(iter(self._ahead))]
         for account in [one for one, name in self._at.items() if name == gateway]:
@@ -103,6 +114,12 @@ class Whereabouts:
     def reconnects(self) -> int:
         """Connections of accounts that had one before, at the gateways there are."""
         return sum(told.reconnects for told in self._told.values())
+
+    def _partition(self, account: int) -> int:
+        return partition_of(account, self._share.partitions)
+
+    def _has(self, account: int) -> bool:
+        return self._partition(account) == self._share.partition
 
     def _of(self, gateway: str) -> tuple[There, ...]:
         told = self._told.get(gateway)

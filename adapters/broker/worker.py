@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, NoReturn
 
 from aio_pika.abc import AbstractConnection, AbstractIncomingMessage
+from msgspec.structs import replace
 
 from adapters.broker.calls import Calls
 from adapters.broker.link import Link, watch
@@ -23,7 +24,7 @@ from adapters.broker.topology import DEAD, declare
 from adapters.broker.whereabouts import Whereabouts
 from bot.domain import codec
 from bot.domain.events import Connected, Event, MessageReceived, MessageWaited
-from bot.domain.notes import Forgotten, Hear, Note, PlaceTold, RowSet, Taken
+from bot.domain.notes import Alarmed, Forgotten, Hear, Note, PlaceTold, RowSet, Taken
 from bot.domain.ports import Clock, EventSink
 from bot.domain.shares import Share
 from bot.domain.tongue import Tell, filled
@@ -44,8 +45,8 @@ UNREADABLE: Final = (
 )
 LOST: Final = (
     (
-        "网关丢了事件 (至今 {lost} 个)：RabbitMQ 收不下，或者它们的分区满了。请看看 RabbitMQ 和 worker 是否都在运行；"
-        "worker 和分区多一些，收得就多一些。"
+        "网关丢了事件 (至今 {lost} 个)：RabbitMQ 收不下，或者它们的分区满了。"
+        "请看看 RabbitMQ 和 worker 是否都在运行；worker 和分区多一些，收得就多一些。"
     ),
     (
         "A gateway has lost events ({lost} so far): the broker took no more of them, or their"
@@ -159,6 +160,8 @@ class Worker:
                         await sink.handle(event)
                     case None | Taken() | RowSet() | PlaceTold() | Forgotten() as note:
                         await hear(note)
+                    case Alarmed() as note:
+                        await hear(note if self._is_crier else replace(note, text=""))
                     case message:
                         await self._take(message, sink)
 
@@ -220,7 +223,13 @@ class Worker:
             return ()
         if self._share.is_first:
             self._look_at_losses(told)
-        return self._where.hear(told)
+        came = self._where.hear(told)
+        self._notices.has_crier = self._where.crier is not None
+        return came
+
+    @property
+    def _is_crier(self) -> bool:
+        return self._where.crier == self._share.partition
 
     def _look_at_losses(self, told: Presence) -> None:
         """Of all workers one tells what gateways have lost."""

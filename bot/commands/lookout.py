@@ -42,7 +42,7 @@ A_TOKEN, A_REQUEST = ("每个 token ", "a token"), ("每次请求", "a request")
 class Lookout:
     """Tells each once: of the disk again after there was room, of a model again the next day.
     `busy` is what is in progress now, and where; `tell` takes the kind of an alarm, and the line.
-    Without `books` nothing is told of models.
+    Without `books` nothing is told of models. Where several machines work, each names its `host`.
     """
 
     def __init__(
@@ -54,7 +54,9 @@ class Lookout:
         tell: Callable[[str, str], None],
         clock: Clock,
         tongue: Tongue = Tongue.CHINESE,
+        host: str = "",
     ) -> None:
+        self._host = host
         self._tongue = tongue
         self._stands = stands
         self._busy = busy
@@ -85,7 +87,11 @@ class Lookout:
         if free is None:
             return
         if free < LITTLE and self._had_room:
-            self._tell("disk", DISK[self._tongue].format(free=free / 2**20))
+            line = DISK[self._tongue].format(free=free / 2**20)
+            if self._host:
+                self._tell(f"disk of {self._host}", f"{self._host}: {line}")
+            else:
+                self._tell("disk", line)
         self._had_room = free >= LITTLE
 
     async def _look_at_prices(self) -> None:

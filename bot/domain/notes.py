@@ -51,7 +51,18 @@ class Forgotten(Struct, frozen=True, tag="forgotten"):
     said: float | None = None
 
 
-Note: TypeAlias = Taken | RowSet | PlaceTold | Forgotten
+class Alarmed(Struct, frozen=True, tag="alarmed"):
+    """The owners are told of a trouble of this kind: nobody else tells it for a while. Where there
+    is a `text`, they are not yet, and it is for whoever can reach them; without a kind it is no
+    alarm, and always said. One that `is_quoting` has words of others in it.
+    """
+
+    kind: str
+    text: str = ""
+    is_quoting: bool = False
+
+
+Note: TypeAlias = Taken | RowSet | PlaceTold | Forgotten | Alarmed
 
 Hear: TypeAlias = Callable[[Note | None], Awaitable[None]]
 """Hears a note of another bot; None: some may have been missed."""
@@ -60,6 +71,11 @@ Hear: TypeAlias = Callable[[Note | None], Awaitable[None]]
 class Neighbours(Protocol):
     """The other bots of a cluster."""
 
+    @property
+    def has_crier(self) -> bool:
+        """Whether one of them can reach the owners."""
+        ...
+
     def tell(self, note: Note, /) -> None:
         """Let them know, as soon as they can be reached; never waits, never raises."""
         ...
@@ -67,6 +83,8 @@ class Neighbours(Protocol):
 
 class Alone:
     """Fits `Neighbours`: a bot alone has none."""
+
+    has_crier: Final = False
 
     def tell(self, note: Note, /) -> None:
         """Nobody hears it."""

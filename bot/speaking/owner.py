@@ -14,6 +14,7 @@ from bot.domain.actions import Receipt, Refused, SendMessage
 from bot.domain.events import Conversation
 from bot.domain.journal import SendState
 from bot.domain.masking import Quoting
+from bot.domain.notes import ALONE, Alarmed, Neighbours
 from bot.domain.ports import Clock
 from bot.domain.segments import Text
 from bot.domain.tongue import Tongue
@@ -39,6 +40,7 @@ class Owner:
     """Writes to every owner from the account that connected last; what does not reach QQ waits for
     the next connection. The `quiet` ones get no alarms.
 
+    Of a cluster's bots one tells each trouble, and who has no account leaves it to one that has.
     Without owners the log has to do. `mask` takes secrets out of what is told. Of lines that are
     there in Chinese and in English they read those of their `tongue`.
     """
@@ -52,6 +54,7 @@ class Owner:
         mask: Callable[[str], str] = str,
         quiet: Collection[int] = (),
         tongue: Tongue = Tongue.CHINESE,
+        neighbours: Neighbours = ALONE,
     ) -> None:
         self.tongue = tongue
         self.owners = sorted(owners)
@@ -59,6 +62,7 @@ class Owner:
         self._queues = queues
         self._clock = clock
         self._mask = mask
+        self._neighbours = neighbours
         self._told: dict[str, float] = {}
         self._untold: dict[_Line, str] = {}
         self._on_its_way: set[_Line] = set()
@@ -80,20 +84,55 @@ class Owner:
         )
         if isinstance(text, Quoting):
             logger.warning("for the owner: %s", kind)
+        if not self._is_new(kind):
+            return
+        if self._is_for_others:
+            quoting = isinstance(text, Quoting)
+            self._neighbours.tell(Alarmed(kind, self._mask(text), is_quoting=quoting))
+        else:
+            self._neighbours.tell(Alarmed(kind))
+            self._keep(kind, text)
+
+    def hear(self, alarmed: Alarmed) -> None:
+        """Another bot of the cluster tells the owners, or cannot: then this one does."""
+        if not alarmed.text:
+            self._is_new(alarmed.kind)
+        elif not alarmed.kind:
+            self._post(alarmed.text)
+        elif self._is_new(alarmed.kind):
+            self._neighbours.tell(Alarmed(alarmed.kind))
+            self._keep(alarmed.kind, alarmed.text)
+
+    def _is_new(self, kind: str) -> bool:
+        """Whether nothing of the kind was said lately; it is, now."""
         now = self._clock.monotonic()
         if now - self._told.get(kind, -QUIET) < QUIET:
-            return
+            return False
         self._told[kind] = now
+        return True
+
+    def _keep(self, kind: str, text: str) -> None:
         self._untold |= {(owner, kind): self._mask(text) for owner in self._alarmed}
         self._say_untold()
 
     @property
     def is_reachable(self) -> bool:
         """Whether there is an owner, and an account that is connected to write to him."""
-        return bool(self.owners and self._account)
+        return bool(self.owners) and (bool(self._account) or self._neighbours.has_crier)
+
+    @property
+    def _is_for_others(self) -> bool:
+        """No account is here, but one is where another bot is."""
+        return not self._account and self._neighbours.has_crier
 
     def post(self, text: str) -> None:
         """Say it to every owner, however lately something was said; never waits."""
+        if self._is_for_others:
+            self._neighbours.tell(Alarmed("", self._mask(text)))
+        else:
+            self._post(text)
+
+    def _post(self, text: str) -> None:
         for owner in self.owners:
             where = Conversation(self._account, "private", owner)
             self._queues.post(SendMessage(where, (Text(self._mask(text)),)))

@@ -99,7 +99,7 @@ def build_broker_line(
     that the broker is away: one of them tells it.
     """
     share, lease = seat.share, seat.lease
-    where = Whereabouts(ours=share.has, clock=clock)
+    where = Whereabouts(share=share, clock=clock)
     link = Link(settings.broker_url.get_secret_value(), clock=clock, trouble=troubles.tell_once)
     calls = Calls(where=where, epoch=lambda: lease.epoch, ids=ids)
     worker = Worker(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 
@@ -33,6 +34,7 @@ def telling_daily(
         tell=tell,
         clock=clock,
         tongue=rooms.owner.tongue,
+        host=platform.node() if settings.has_broker else "",
     )
     daily = Daily(
         at=settings.bot_digest,

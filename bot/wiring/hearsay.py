@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from bot.domain.notes import Forgotten, Hear, Note, PlaceTold, RowSet, Taken
+from bot.domain.notes import Alarmed, Forgotten, Hear, Note, PlaceTold, RowSet, Taken
 from bot.memory.own_limits import SETTING as LIMITS
 from bot.memory.persona_texts import SETTING as TEXTS
 from bot.memory.wishes import SETTING as HUSH
@@ -42,6 +42,8 @@ async def _hear(shown: Shown, note: Note | None) -> None:
             pass
         case Forgotten():
             await shown.rooms.forgetting.elsewhere(note)
+        case Alarmed():
+            shown.rooms.owner.hear(note)
         case None:  # whatever it was
             await spending.own.reread()
             await spending.reread()

@@ -28,15 +28,13 @@ Durable: TypeAlias = Callable[[], Awaitable[bool]]
 @dataclass(frozen=True, slots=True)
 class Seat:
     """What a bot is given that is one of several in a cluster: its share of the accounts, the lease
-    it has on that, what counts for its whole process, its line to the others, and whether it
-    `speaks` for its process.
+    it has on that, what counts for its whole process, and its line to the others.
     """
 
     share: Share
     lease: Lease
     metrics: Metrics
     notices: Notices
-    speaks: Callable[[], bool]
 
 
 class Connections(Protocol):
@@ -85,7 +83,7 @@ def build_line(
 
 def troubles_of(seat: Seat | None) -> Troubles:
     """Who keeps what only the owner can mend, until he can be told."""
-    return Troubles(seat.speaks) if seat else Troubles()
+    return Troubles(speaks=seat.share.is_first) if seat else Troubles()
 
 
 def neighbours_of(seat: Seat | None) -> Neighbours:

@@ -10,6 +10,7 @@ from adapters.storage.store import SqlStore
 from bot.conversation.turns.live import LiveTurns
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.masking import Mask
+from bot.domain.notes import ALONE, Neighbours
 from bot.domain.ports import Clock, Ids, Store, Transport
 from bot.memory.drafts import Drafts
 from bot.memory.modes import Modes
@@ -46,6 +47,7 @@ def build_mouth(
     mask: Mask,
     clock: Clock,
     ids: Ids,
+    neighbours: Neighbours = ALONE,
 ) -> Mouth:
     """Where everything is said, and who tells the owners what only they can mend: that what a turn
     said got lost, too.
@@ -60,7 +62,7 @@ def build_mouth(
         burst=settings.bot_send_burst,
     )
     queues = Queues(rows=rows, carrier=carrier)
-    owner = build_owner(settings, queues, mask=mask, clock=clock)
+    owner = build_owner(settings, queues, mask=mask, clock=clock, neighbours=neighbours)
     screened: Screened = as_they_are
     if means.words is not None:
         screened = Screen(words=means.words, owner=owner, owners=settings.bot_owners)
@@ -99,7 +101,9 @@ def question_in(live: LiveTurns) -> Callable[[Conversation, str], MessageReceive
     return asked
 
 
-def build_owner(settings: Settings, queues: Queues, *, mask: Mask, clock: Clock) -> Owner:
+def build_owner(
+    settings: Settings, queues: Queues, *, mask: Mask, clock: Clock, neighbours: Neighbours
+) -> Owner:
     """Who writes to the owners, in their language."""
     return Owner(
         owners=settings.bot_owners,
@@ -108,4 +112,5 @@ def build_owner(settings: Settings, queues: Queues, *, mask: Mask, clock: Clock)
         mask=mask,
         quiet=settings.bot_owners.quiet,
         tongue=owners_tongue(settings),
+        neighbours=neighbours,
     )

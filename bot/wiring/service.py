@@ -131,7 +131,8 @@ def build_rooms(
     keeping = keep(store=store, facts=journal.memories, is_spent=spending.is_spent)
     store = keeping.store
     ports: dict[type, object] = {**means.ports, **keeping.ports, Approver: deciders}
-    mouth = build_mouth(settings, means, journal, transport, store, mask, clock, ids)
+    parts = settings, means, journal, transport, store, mask, clock, ids
+    mouth = build_mouth(*parts, spending.neighbours)
     ports |= ports_of_chat(settings, transport, keeping, taken_in, mouth, clock)
     on = build_ground(
         settings, means, keeping, journal, mouth, taken_in, spending, transport, clock

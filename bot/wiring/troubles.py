@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from bot.domain.masking import for_the_log
@@ -14,17 +14,12 @@ from bot.speaking.owner import Owner
 logger = logging.getLogger(__name__)
 
 
-def always() -> bool:
-    """A bot alone says everything itself."""
-    return True
-
-
 class Troubles:
-    """Keeps it until somebody passes it on. It `speaks` for its process where that has several
-    bots, each of which sees the same outages.
+    """Keeps it until somebody passes it on. Of several bots, which all see the same outages, one
+    `speaks` of them.
     """
 
-    def __init__(self, speaks: Callable[[], bool] = always) -> None:
+    def __init__(self, *, speaks: bool = True) -> None:
         self._speaks = speaks
         self._told: asyncio.Queue[Pair] = asyncio.Queue()
 
@@ -33,9 +28,11 @@ class Troubles:
         self._told.put_nowait(line)
 
     def tell_once(self, line: Pair) -> None:
-        """The same of what every bot of this process sees: one of them tells it."""
-        if self._speaks():
+        """The same of what every bot of a cluster sees: one of them tells it, others log it."""
+        if self._speaks:
             self.tell(line)
+        else:
+            logger.info(for_the_log(line[Tongue.ENGLISH]))
 
     async def pass_on(self, owner: Owner) -> None:
         """Tell the owner, until cancelled; lines are of one kind whose

@@ -102,7 +102,6 @@ async def test_alone_it_has_all_of_them_and_at_its_end_none() -> None:
         await until(lambda: steward.partitions == (0, 1, 2, 3))
         await office.until_looked()
         assert [cast("Bot", one).lanes.number for one in steward.services] == [0, 1, 2, 3]
-        assert [steward.is_first(number) for number in range(4)] == [True, False, False, False]
     assert sorted(office.ledger[:4]) == ["+0", "+1", "+2", "+3"]
     assert sorted(office.ledger[4:8]) == ["-0", "-1", "-2", "-3"]
     assert office.ledger[8:] == ["left"]
@@ -111,7 +110,6 @@ async def test_alone_it_has_all_of_them_and_at_its_end_none() -> None:
 async def test_what_others_have_is_left_to_them_until_nobody_has_it() -> None:
     office = Office(Board(2, {name_of(1): "2@b", name_of(2): "2@b"}))
     async with at_work(office) as steward:
-        assert steward.is_first(3)  # while none is at work: whatever is wrong is told
         await until(lambda: steward.partitions == (0, 3))
         await office.until_looked()
         assert sorted(office.ledger) == ["+0", "+3"]

@@ -16,7 +16,7 @@ from adapters.broker.payloads import Answer, Call, Presence, There
 from adapters.broker.topology import queue_of
 from adapters.broker.whereabouts import Whereabouts
 from adapters.broker.worker import Worker
-from bot.domain.events import Connected, Conversation, Event, MessageReceived, Sender
+from bot.domain.events import Connected, Conversation, Event, MessageReceived, MessageWaited, Sender
 from bot.domain.notes import Note
 from bot.domain.ports import Clock
 from bot.domain.segments import Text
@@ -83,7 +83,8 @@ class Desk:
 
     @property
     def numbers(self) -> list[int]:
-        return [int(event.message_id) for event in self.events if isinstance(event, MessageReceived)]
+        messages = [event.message if isinstance(event, MessageWaited) else event for event in self.events]
+        return [int(message.message_id) for message in messages if isinstance(message, MessageReceived)]
 
     @property
     def came(self) -> list[int]:
@@ -130,7 +131,7 @@ async def gateway_of(
 async def worker_of(url: str, desk: Desk, *, epoch: int = 1, **more: Any) -> AsyncIterator[Shop]:
     clock, told = SystemClock(), more.get("told", [])
     share = more.get("share", SHARE)
-    where = Whereabouts(ours=share.has, clock=clock)
+    where = Whereabouts(share=share, clock=clock)
     notices = Notices(RandomIds().trace())
     calls = Calls(where=where, epoch=lambda: epoch, ids=RandomIds())
     worker = Worker(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
+
 import aio_pika
 from aio_pika import Message
 
 from adapters.broker.notices import KEPT, Notices
+from adapters.broker.payloads import Presence, There
 from adapters.broker.topology import NOTES
-from bot.domain.notes import Forgotten, Note, RowSet
-from bot.domain.shares import Share
+from bot.domain.notes import Alarmed, Forgotten, Note, RowSet
+from bot.domain.shares import Share, partition_of
 from tests.adapters.broker.conftest import PARTITIONS
-from tests.adapters.broker.street import PATIENCE, Desk, worker_of
+from tests.adapters.broker.street import PATIENCE, Desk, Sockets, gateway_of, worker_of
 from tests.fakes import until
 
 
@@ -38,6 +41,26 @@ async def test_the_others_hear_it_in_order_and_who_told_it_does_not(broker: str)
         [*missed, *told],
         [*missed, *told, Forgotten(user=7)],
     ]
+
+
+async def test_what_owners_are_to_hear_is_for_the_first_partition_that_has_an_account(broker: str) -> None:
+    desks = [Desk() for _ in range(PARTITIONS)]
+    shares = [Share(number, PARTITIONS) for number in range(PARTITIONS)]
+    sockets = Sockets(Presence("", tuple(There(account) for account in (10001, 10002))))
+    crier, other = sorted(partition_of(there.self_id, PARTITIONS) for there in sockets.here.accounts)
+    (silent,) = {*range(PARTITIONS)} - {crier, other}
+    async with AsyncExitStack() as stack:
+        workers = [
+            await stack.enter_async_context(worker_of(broker, desk, share=share))
+            for desk, share in zip(desks, shares, strict=True)
+        ]
+        assert not workers[silent].notices.has_crier
+        await stack.enter_async_context(gateway_of(broker, sockets))
+        await until(lambda: all(worker.notices.has_crier for worker in workers), seconds=PATIENCE)
+        workers[silent].notices.tell(Alarmed("disk", "it is full"))
+        await until(lambda: all(len(desks[number].notes) == 2 for number in (crier, other)), seconds=PATIENCE)
+    assert desks[crier].notes[-1] == Alarmed("disk", "it is full")
+    assert desks[other].notes[-1] == Alarmed("disk")
 
 
 async def test_what_cannot_be_read_is_passed_over(broker: str) -> None:

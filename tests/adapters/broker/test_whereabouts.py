@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from adapters.broker.payloads import Presence, There
 from adapters.broker.whereabouts import GONE_AFTER, Whereabouts
 from bot.domain.errors import NotConnected
+from bot.domain.shares import WHOLE, Share, partition_of
 from tests.fakes import ManualClock
 
 ONE, TWO = 10001, 10002
@@ -23,7 +25,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def where(clock: ManualClock) -> Whereabouts:
-    return Whereabouts(ours=lambda _: True, clock=clock)
+    return Whereabouts(share=WHOLE, clock=clock)
 
 
 def test_an_account_that_nobody_named_is_not_connected(where: Whereabouts) -> None:
@@ -101,3 +103,28 @@ def test_what_all_gateways_say_is_put_together(where: Whereabouts) -> None:
     where.hear(Presence("a", reconnects=2))
     where.hear(Presence("b", refused="10003: a wrong token", reconnects=3))
     assert (where.refused, where.reconnects) == ("10003: a wrong token", 5)
+
+
+def test_the_first_partition_with_an_account_is_for_what_all_are_to_hear(clock: ManualClock) -> None:
+    where = Whereabouts(share=Share(5, 8), clock=clock)
+    first, second = sorted(range(10001, 10020), key=lambda account: partition_of(account, 8))[::18]
+    assert where.crier is None
+    where.hear(told("a", second))
+    where.hear(told("b"))
+    assert where.crier == partition_of(second, 8)
+    where.hear(told("b", first))
+    assert where.crier == partition_of(first, 8) < partition_of(second, 8)
+    where.hear(told("b"))
+    assert where.crier == partition_of(second, 8)
+    clock.time += GONE_AFTER + 1
+    assert where.crier is None
+
+
+def test_how_long_something_waited_is_told_by_the_clock_that_noted_it(where: Whereabouts, clock: ManualClock) -> None:
+    where.hear(replace(told("a"), now=clock.time - 100))
+    assert where.waited("a", clock.time - 100) == 0
+    assert where.waited("a", clock.time - 130) == 30
+    assert where.waited("b", clock.time - 30) == 30
+    clock.time += GONE_AFTER + 1
+    assert not where.has("a")
+    assert where.waited("a", clock.time - 130) == 30

@@ -20,6 +20,7 @@ class Tower:
         days: tuple[DaySum, ...] = (),
         busy: tuple[str, ...] = (),
         tongue: Tongue = Tongue.CHINESE,
+        host: str = "",
     ) -> None:
         self.frees = list(frees)
         self.busy = list(busy)
@@ -32,6 +33,7 @@ class Tower:
             tell=lambda kind, line: self.told.append(f"{kind}: {line}"),
             clock=self.clock,
             tongue=tongue,
+            host=host,
         )
 
     async def stands(self) -> Standing:
@@ -54,6 +56,11 @@ async def test_a_disk_that_is_nearly_full_is_told_once_and_again_after_there_was
         "disk: 磁盘只剩 1024 MB",
         "disk: 磁盘只剩 1 MB",
     ]
+
+
+async def test_one_of_several_machines_is_named() -> None:
+    (told,) = await Tower(5, host="gray").look(1)
+    assert told.startswith("disk of gray: gray: 磁盘只剩 0 MB")
 
 
 async def test_a_model_three_times_as_dear_for_a_token_as_yesterday_is_told_once_a_day() -> None:

@@ -6,12 +6,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from msgspec import structs
 
 from bot.domain.actions import SendMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, NotConnected
 from bot.domain.events import Conversation
 from bot.domain.journal import SendState
 from bot.domain.masking import Mask, Quoting
+from bot.domain.notes import Alarmed, Note
 from bot.domain.segments import Text
 from bot.speaking.carrier import MAX_AGE
 from bot.speaking.owner import QUIET, Owner
@@ -206,3 +208,79 @@ async def test_no_secret_is_told_to_an_owner() -> None:
         there.owner.connected(BOT)
         there.owner.tell("model", "the key open-sesame is no good")
         assert [text for _, text in await there.received(1)] == ["the key *** is no good"]
+
+
+class Line:
+    """Bots that hear each other at once; `crier` has an account."""
+
+    def __init__(self) -> None:
+        self.desks: list[Desk] = []
+        self.crier: Desk | None = None
+        self.notes: list[Note] = []
+
+    def of(self, at: Desk) -> Ear:
+        self.desks.append(at)
+        at.owner._neighbours = Ear(self, at)
+        return at.owner._neighbours
+
+
+class Ear:
+    """What one of them tells, which it does not hear itself."""
+
+    def __init__(self, line: Line, at: Desk) -> None:
+        self._line, self._at = line, at
+
+    @property
+    def has_crier(self) -> bool:
+        return self._line.crier is not None
+
+    def tell(self, note: Note, /) -> None:
+        assert isinstance(note, Alarmed)
+        self._line.notes.append(note)
+        for one in self._line.desks:
+            if one is not self._at:
+                one.owner.hear(note if one is self._line.crier else structs.replace(note, text=""))
+
+
+async def test_of_several_bots_one_tells_a_trouble_and_all_may_again_after_a_while() -> None:
+    line = Line()
+    async with desk(8) as first, desk(8) as second:
+        for there in (first, second):
+            line.of(there)
+            there.owner.connected(BOT)
+        for there in (second, first, second):
+            there.owner.tell("disk", "the disk is full")
+        await second.received(1)
+        for there in (first, second):
+            there.clock.time += QUIET
+        first.owner.tell("disk", "the disk is still full")
+        await first.received(1)
+        assert (first.transport.texts, second.transport.texts) == (["the disk is still full"], ["the disk is full"])
+    assert line.notes == [Alarmed("disk"), Alarmed("disk")]
+
+
+async def test_who_has_no_account_leaves_it_to_one_that_has_and_without_any_says_it_later(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    line = Line()
+    async with desk(8, mask=Mask(["sk-secret"])) as first, desk(8) as second:
+        for there in (first, second):
+            line.of(there)
+        assert not first.owner.is_reachable
+        first.owner.tell("early", "before anybody came")
+        line.crier = second
+        second.owner.connected(BOT)
+        assert first.owner.is_reachable
+        first.owner.tell("model", Quoting("it said sk-secret"))
+        first.owner.tell("model", "once more")
+        first.owner.post("how the day was")
+        assert [text for _, text in await second.received(2)] == ["it said ***", "how the day was"]
+        first.owner.connected(BOT)
+        assert [text for _, text in await first.received(1)] == ["before anybody came"]
+    assert "sk-secret" not in caplog.text
+    told = [one for one in line.notes if one != Alarmed("early")]
+    assert told == [
+        Alarmed("model", "it said ***", is_quoting=True),
+        Alarmed("model"),
+        Alarmed("", "how the day was"),
+    ]

@@ -14,6 +14,7 @@ from adapters.broker.whereabouts import Whereabouts
 from adapters.onebot.peers import Account
 from adapters.onebot.protocol import ActionReply
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.domain.shares import WHOLE
 from bot.wiring.broker import RemoteCalls, RemotePeers, build_gateway
 from bot.wiring.onebot import build_sockets
 from config.settings import Settings
@@ -53,7 +54,7 @@ async def test_every_other_end_is_the_error_that_it_was() -> None:
 
 
 def test_the_accounts_of_gateways_are_shown_as_our_own_would_be() -> None:
-    where = Whereabouts(ours=lambda _: True, clock=ManualClock())
+    where = Whereabouts(share=WHOLE, clock=ManualClock())
     where.hear(Presence("a", (There(10001, True, "NapCat", 2),), "10009: a wrong token", 4))
     link = Link("amqp://queue/", clock=ManualClock(), trouble=lambda _: None)
     peers = RemotePeers(where, link)

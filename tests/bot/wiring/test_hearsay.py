@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain.notes import Forgotten, Note, PlaceTold, RowSet, Taken
+from bot.domain.notes import Alarmed, Forgotten, Note, PlaceTold, RowSet, Taken
 from bot.wiring.hearsay import hearing
 from tests.fakes import GROUP
 
@@ -46,6 +46,7 @@ def told_by(ledger: list[tuple[str, Any]]) -> Any:
     rooms = SimpleNamespace(
         keeping=SimpleNamespace(personas=personas),
         forgetting=Heard("forgetting", ledger),
+        owner=Heard("owner", ledger),
         on=SimpleNamespace(
             history=Heard("history", ledger),
             wishes=SimpleNamespace(hear=lambda where, value: ledger.append(("wishes", (where, value)))),
@@ -58,6 +59,7 @@ def told_by(ledger: list[tuple[str, Any]]) -> Any:
     ("note", "who"),
     [
         (TAKEN, [("spending", TAKEN)]),
+        (Alarmed("disk"), [("owner", Alarmed("disk"))]),
         (RowSet("limits", "{}"), [("limits", "{}")]),
         (RowSet("persona_texts", "{}"), [("personas", "{}")]),
         (RowSet("colours", "{}"), []),

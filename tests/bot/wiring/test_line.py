@@ -14,9 +14,9 @@ from bot.domain.events import Event
 from bot.domain.notes import Note
 from bot.domain.shares import Share
 from bot.wiring.broker import BrokerLine
-from bot.wiring.line import Seat, build_line
+from bot.wiring.line import Seat, build_line, troubles_of
 from bot.wiring.onebot import Sockets
-from bot.wiring.troubles import Troubles, always
+from bot.wiring.troubles import Troubles
 from bot.wiring.web import metrics_of
 from config.settings import Settings
 from tests.fakes import CountingIds, ManualClock, until
@@ -41,20 +41,21 @@ def test_the_line_follows_the_seat() -> None:
     alone = build_line(Settings(), None, clock=clock, ids=ids, troubles=troubles)
     assert isinstance(alone, Sockets)
     settings = Settings(broker_url=SecretStr("amqp://queue/"))
-    seat = Seat(Share(), Lease(), metrics_of((), clock), Notices("me"), always)
+    seat = Seat(Share(), Lease(), metrics_of((), clock), Notices("me"))
     many = build_line(settings, seat, clock=clock, ids=ids, troubles=troubles)
     assert isinstance(many, BrokerLine)
     assert (alone.peers.accounts(), many.peers.accounts()) == ((), ())
     assert (many.peers.refused, many.peers.reconnects) == ("the broker cannot be reached", 0)
 
 
-@pytest.mark.parametrize(("speaks", "told"), [(True, 1), (False, 0)])
-async def test_that_a_broker_is_away_is_told_by_the_bot_that_speaks(
-    speaks: bool, told: int, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(("share", "told"), [(Share(), 1), (Share(0, 8), 1), (Share(3, 8), 0)])
+async def test_that_a_broker_is_away_is_told_by_the_first_share(
+    share: Share, told: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    clock, ids, troubles = ManualClock(), CountingIds(), Troubles(lambda: speaks)
+    clock, ids = ManualClock(), CountingIds()
     settings = Settings(broker_url=SecretStr("amqp://127.0.0.1:1/"))
-    seat = Seat(Share(), Lease(), metrics_of((), clock), Notices("me"), lambda: speaks)
+    seat = Seat(share, Lease(), metrics_of((), clock), Notices("me"))
+    troubles = troubles_of(seat)
     line, nobody = build_line(settings, seat, clock=clock, ids=ids, troubles=troubles), Silence()
     with troubles.logged_at_the_end():
         async with line.open(nobody, nobody.durable, nobody.hear):
