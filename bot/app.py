@@ -38,8 +38,8 @@ from bot.domain.inspection import Doctor
 from bot.domain.masking import Mask
 from bot.domain.ports import Clock, Ids, Witness
 from bot.domain.shares import WHOLE
-from bot.domain.shown import Trying
 from bot.domain.tongue import Tell
+from bot.domain.trying import Trial
 from bot.memory.history import History
 from bot.memory.newest import Newest
 from bot.memory.personas import Personas
@@ -97,6 +97,7 @@ class Service:
     """
 
     shown: Shown
+    means: Means
     transport: AnyTransport
     journal: SqlStore
     metrics: Metrics
@@ -176,36 +177,36 @@ async def open_service(
     mask: Mask | None = None,
     ousted: Callable[[ConfigError], None] = leave_to_another,
     terminal: Say | None = None,
-    trying: Trying | None = None,
+    trying: Trial | None = None,
     clock: Clock | None = None,
     seat: Seat | None = None,
     doctor: Doctor | None = None,
+    aside: Discovered | None = None,
 ) -> AsyncIterator[Service]:
     """Run the service while the block runs; at its end, close everything in reverse order.
 
     Runs that go on at the end have `grace` seconds before they are cut off. `wrap` may put
-    something around each port (the model, the transport, the store): tests count and break there.
-    `mask` keeps secrets from the owner's lines; without one, those of the settings. `ousted` is
-    called where another process has the journal now. Who reads the `terminal` is asked in the
-    owners' place about calls that need a word; what is `trying` gets a console in any case, where
-    the `doctor` is asked. One of several that has a `seat` shows nothing itself, and does what is
-    done once for all only where its share is the first. Raises ConfigError, inside a group, for
-    what only shows when it is tried: a port that is taken, a journal that another process has.
+    something around each port: tests count and break there. `mask` keeps secrets from the owner's
+    lines; without one, those of the settings. `ousted` is called where another process has the
+    journal now. Who reads the `terminal` is asked in the owners' place about calls that need a
+    word; what is `trying` gets a console in any case, where the `doctor` is asked. One of several
+    that has a `seat` shows nothing itself, and does what is done once for all only where its share
+    is the first; one `aside` of another is never looked at, and has those tools alone. Raises
+    ConfigError, inside a group, for a port or a journal that is taken.
     """
     clock, ids, mask = clock or SystemClock(), RandomIds(), mask or Mask(secrets_of(settings))
     async with AsyncExitStack() as stack:
-        found, troubles = find_tools(settings), troubles_of(seat)
+        found, troubles = aside or find_tools(settings), troubles_of(seat)
+        enter = stack.enter_async_context
         stack.enter_context(troubles.logged_at_the_end())
-        opening = open_journal(settings, seat, clock, troubles.tell_once, ousted)
-        journal = await stack.enter_async_context(opening)
+        journal = await enter(open_journal(settings, seat, clock, troubles.tell_once, ousted))
         metrics = seat.metrics if seat else metrics_of(found.names, clock)
         kept, books, newest = wrap(journal), journal.books, Newest()
         spending = build_spending(settings, kept, books, clock, troubles.tell, neighbours_of(seat))
         news = [newest, spending] if settings.console_port or trying else [spending]
         store = WitnessedStore(kept, [*witnesses(settings, metrics), *news])
         meter = build_meter(store, spending, clock=clock, ids=ids, count=metrics.asked)
-        opening_means = means_of(settings, found, wrap, meter, clock, ids, troubles)
-        means = await stack.enter_async_context(opening_means)
+        means = await enter(means_of(settings, found, wrap, meter, clock, ids, troubles))
         line = build_line(settings, seat, clock=clock, ids=ids, troubles=troubles)
         rooms = build_rooms(
             settings,
@@ -214,7 +215,7 @@ async def open_service(
             transport=wrap(line.transport),
             store=store,
             deciders=Deciders(settings.bot_owners, terminal, owners_tongue(settings)),
-            observers=[metrics, *stack.enter_context(following(settings, mask=mask, clock=clock))],
+            observers=[metrics, *stack.enter_context(following(settings, mask, clock, aside))],
             senses=partial(build_senses, means, line.transport),
             spending=spending,
             mask=mask,
@@ -222,13 +223,13 @@ async def open_service(
             ids=ids,
         )
         shown = Shown(rooms, spending, line.peers, journal.share)
-        beside = nullcontext() if seat else showing(settings, metrics, shown)
-        port = await stack.enter_async_context(at_work(shown, line, beside, metrics, store.commit))
-        seen = Seen(rooms, journal, line.peers, means, newest, clock, spending.own, trying, doctor)
-        link = await stack.enter_async_context(once_for_all(settings, seen, store, mask))
-        await stack.enter_async_context(finishing(rooms, troubles, grace=grace))
+        beside = nullcontext() if seat or aside else showing(settings, metrics, shown)
+        port = await enter(at_work(shown, line, beside, metrics, store.commit))
+        seen = Seen(rooms, journal, line.peers, means, newest, clock, spending, trying, doctor)
+        link = await enter(once_for_all(settings, seen, store, mask, open_service))
+        await enter(finishing(rooms, troubles, grace=grace))
         again = reloads(settings, rooms.keeping.personas, means)
-        yield Service(shown, line.transport, journal, metrics, port, again, link)
+        yield Service(shown, means, line.transport, journal, metrics, port, again, link)
 
 
 def means_of(

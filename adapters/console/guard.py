@@ -15,6 +15,7 @@ from typing import Final
 
 from aiohttp import web
 
+from adapters.console.forms import Form, NoForm, read_form
 from adapters.console.logins import Logins, is_form_token
 from adapters.console.origins import Origin, Origins
 from adapters.console.routes import Access, Own, Route, Routes, Visit
@@ -76,8 +77,6 @@ class Guard:
             answer = await self._let_in(request)
         except Refused as refused:
             answer = self._refuse(request, refused.status, refused.words)
-        except web.HTTPRequestEntityTooLarge:
-            answer = self._refuse(request, 413, "too large")
         except TimeoutError:
             answer = self._refuse(request, 503, "this took too long; try again")
         except ConnectionError:  # whoever asked has left
@@ -96,7 +95,7 @@ class Guard:
         origin = self._origins.of(request.headers.get("Host", "")) or self._origins.first
         cookie = request.cookies.get(cookie_name(origin), "")
         login = self._logins.find(cookie)
-        visit = Visit(request, origin, {}, {}, cookie if login else "", login)
+        visit = Visit(request, origin, {}, {}, b"", cookie if login else "", login)
         return self._routes.refuse(visit, status, words)
 
     async def _let_in(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -112,15 +111,15 @@ class Guard:
         login = self._logins.find(cookie) if cookie else None
         if request.method in CHANGES:
             _check_sender(request, origin)
-        fields = await _fields(request) if request.method in CHANGES else {}
-        visit = Visit(request, origin, at, fields, cookie if login else "", login)
         if route is None or route.access is Access.NOBODY:
             if login is None and request.method in READS:
                 return to_login(origin)
             raise Refused(404 if login else 403, "there is no such page")
+        if route.access is Access.LOGGED_IN and login is None:
+            return _to_login(request, origin, route)
+        fields, file = await _form(request, route)
+        visit = Visit(request, origin, at, fields, file, cookie if login else "", login)
         if route.access is Access.LOGGED_IN:
-            if login is None:
-                return _to_login(request, origin, route)
             _check_form(request, visit)
         async with asyncio.timeout(None if route.lasts else DEADLINE):
             return await route.handler(visit)
@@ -182,13 +181,11 @@ def _check_form(request: web.BaseRequest, visit: Visit) -> None:
         raise Refused(403, "this form is of an earlier login: load the page again")
 
 
-async def _fields(request: web.BaseRequest) -> dict[str, str]:
-    """The fields of a form without files. Raises Refused."""
-    if request.content_type != "application/x-www-form-urlencoded":
-        raise Refused(415, "forms only")
+async def _form(request: web.BaseRequest, route: Route) -> Form:
+    """What a request brings along. Raises Refused."""
+    if request.method not in CHANGES:
+        return {}, b""
     try:
-        async with asyncio.timeout(DEADLINE):
-            given = await request.post()
-    except (UnicodeError, LookupError) as error:  # LookupError: charset
-        raise Refused(400, "this form cannot be read") from error
-    return {name: value for name, value in given.items() if isinstance(value, str)}
+        return await read_form(request, takes_file=route.takes_file)
+    except NoForm as error:
+        raise Refused(error.status, error.words) from error

@@ -18,6 +18,7 @@ from adapters.console.guard import Refused
 from adapters.console.logins import Logins
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources
+from bot.domain.feed import Feed
 
 BEAT = 10.0  # seconds between two signs of life
 LOOK = 0.5  # seconds that a page which was left, or a login that ended, still counts
@@ -44,6 +45,10 @@ class LivePages:
         return (Route("GET", "/live", self.stream, Access.LOGGED_IN, lasts=True),)
 
     async def stream(self, visit: Visit) -> web.StreamResponse:
+        """What is new in the journal."""
+        return await self.follow(visit, self._sources.feed)
+
+    async def follow(self, visit: Visit, feed: Feed) -> web.StreamResponse:
         """Events from the last one that the browser had, until it leaves or its login ends."""
         name = visit.login.name if visit.login else ""
         if self.open.total() >= MOST or self.open[name] >= OF_ONE:
@@ -53,7 +58,7 @@ class LivePages:
         try:
             async with asyncio.timeout(listener.WRITE):
                 await answer.prepare(visit.request)
-            await self._send(visit, answer)
+            await self._send(visit, answer, feed)
         except ConnectionError:
             pass  # whoever looked has left
         except TimeoutError:
@@ -62,8 +67,8 @@ class LivePages:
             self.open[name] -= 1
         return answer
 
-    async def _send(self, visit: Visit, answer: web.StreamResponse) -> None:
-        feed, number = self._sources.feed, _number(visit, self._sources.feed.number)
+    async def _send(self, visit: Visit, answer: web.StreamResponse, feed: Feed) -> None:
+        number = _number(visit, feed.number)
         await answer.write(f"retry: {RETRY}\n\n".encode())
         quiet = 0.0
         while visit.login in self._logins.open and visit.request.transport is not None:

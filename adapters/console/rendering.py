@@ -25,6 +25,7 @@ NAVIGATION = (
     "persona",
     "tools",
     "health",
+    "try",
     "access",
 )
 
@@ -35,13 +36,7 @@ AT_HAND = 4  # pages in the bar of a phone; the others stand behind "more"
 class Pages:
     """Renders pages for visits."""
 
-    def __init__(
-        self,
-        navigation: tuple[str, ...] = NAVIGATION,
-        *,
-        mask: Callable[[str], str],
-        waiting: Callable[[], int],
-    ) -> None:
+    def __init__(self, *, mask: Callable[[str], str], waiting: Callable[[], int]) -> None:
         """`mask` keeps secrets out of every value that is put into a page, `waiting` is how much
         waits for an owner's word: every page says so.
         """
@@ -57,7 +52,7 @@ class Pages:
         )
         first = NAVIGATION[:AT_HAND]
         self._templates.globals["at_hand"] = first
-        self._templates.globals["others"] = tuple(one for one in navigation if one not in first)
+        self._templates.globals["others"] = NAVIGATION[AT_HAND:]
         for read in (moment, clock, day, money, dollars, tokens, seconds):
             self._templates.filters[read.__name__] = read
         self._templates.globals["share"] = share

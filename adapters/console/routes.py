@@ -25,13 +25,15 @@ class Access(Enum):
 class Visit(Struct, frozen=True):
     """A request that passed the guard: where it came in, which page of it, and by which login.
 
-    `fields` are those of a form. `cookie` and `login` are there behind a login alone.
+    `fields` are those of a form, `file` is what is in the one that came with it. `cookie` and
+    `login` are there behind a login alone.
     """
 
     request: web.BaseRequest
     origin: Origin
     at: Mapping[str, str]
     fields: Mapping[str, str]
+    file: bytes = b""
     cookie: str = ""
     login: Login | None = None
 
@@ -46,7 +48,7 @@ Handler: TypeAlias = Callable[[Visit], Awaitable[web.StreamResponse]]
 
 class Route(Struct, frozen=True):
     """A page or an action: `path` may have `{name}`s, one part each. `lasts`: it is a stream, which
-    has no deadline.
+    has no deadline. `takes_file`: its form may bring one.
     """
 
     method: str
@@ -54,6 +56,7 @@ class Route(Struct, frozen=True):
     handler: Handler
     access: Access = Access.NOBODY
     lasts: bool = False
+    takes_file: bool = False
 
 
 class Own(web.Response):

@@ -10,7 +10,7 @@ from adapters.console.health import HealthPages
 from adapters.console.live import LivePages
 from adapters.console.logins import Logins
 from adapters.console.personas import PersonaPages
-from adapters.console.rendering import NAVIGATION, Pages
+from adapters.console.rendering import Pages
 from adapters.console.routes import Routes
 from adapters.console.sources import Sources
 from adapters.console.statics import Statics
@@ -22,9 +22,8 @@ from adapters.console.turns import TurnPages
 
 def routes_of(logins: Logins, sources: Sources) -> Routes:
     """Every page and action there is."""
-    trying = sources.trying
-    navigation = ("try", *NAVIGATION) if trying else NAVIGATION
-    pages = Pages(navigation, mask=sources.mask, waiting=sources.waiting)
+    pages = Pages(mask=sources.mask, waiting=sources.waiting)
+    live = LivePages(logins, sources)
     return Routes(
         (
             *Statics().routes,
@@ -37,8 +36,8 @@ def routes_of(logins: Logins, sources: Sources) -> Routes:
             *ToolPages(pages, sources).routes,
             *PersonaPages(pages, logins, sources).routes,
             *HealthPages(pages, sources).routes,
-            *LivePages(logins, sources).routes,
-            *(TryPages(pages, sources, trying).routes if trying else ()),
+            *live.routes,
+            *TryPages(pages, sources, live).routes,
         ),
         refuse=pages.refuse,
     )

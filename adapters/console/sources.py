@@ -20,11 +20,11 @@ from bot.domain.shown import (
     PersonaState,
     Showing,
     State,
-    Trying,
     WaitingDraft,
 )
 from bot.domain.suspension import Settled
 from bot.domain.tongue import Tongue
+from bot.domain.trying import Trying
 
 
 class Pause(Protocol):
@@ -66,7 +66,7 @@ class Sources:
     what the persona of a key is told, `untell` goes back to what it was told before; both give
     False where that cannot be done. `doctor` looks at all that the bot needs, where there is one.
     `call` runs a tool by its name, with arguments as a model writes them. `waiting` is how much
-    waits for an owner's word.
+    waits for an owner's word. `base` is what stands before the path of a turn's page.
     """
 
     showing: Showing
@@ -94,7 +94,8 @@ class Sources:
     weigh: Callable[[Sequence[Round], int], float]
     midnight: Midnight
     clock: Clock
-    trying: Trying | None = None
+    trying: Trying
+    base: str = ""
     doctor: Callable[[], Awaitable[Sequence[Finding]]] | None = None
 
 

@@ -1,72 +1,269 @@
-"""The simulated group in the browser: talk to the bot without QQ. There where a chat of that kind
-runs.
+"""The simulated group in the browser: talk to the bot without QQ. It is opened when somebody asks
+for it, and what is said there stays there.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from urllib.parse import quote
 
 from aiohttp import web
+from msgspec import Struct
 
+from adapters.console.guard import Refused
+from adapters.console.live import LivePages
 from adapters.console.rendering import Pages, go
-from adapters.console.routes import Access, Route, Visit
+from adapters.console.routes import Access, Own, Route, Visit
 from adapters.console.sources import Sources, note
-from adapters.console.turns import told
-from bot.domain.shown import Trying, TurnQuery
+from adapters.console.speech import speech_for
+from adapters.console.turns import TurnPages, number_in
+from bot.domain.errors import MediaError
+from bot.domain.shown import ChatLine, TurnQuery, TurnRow
+from bot.domain.trying import Trial, TriedLine, Wanted
 
 LONGEST = 2000  # characters of a line
+PERSONA = 6000  # and of a persona's text
 PATIENCE = 7.0  # seconds for an answer, until the page is shown without it
-NEWEST = 3
+SENT_WITHIN = 20.0  # seconds for a picture to be unpacked, and an answer
+BASE = "/try"
+NOTHING = ChatLine(message_id="", at=0.0, sender=0, name="", text="")
+
+
+class Told(Struct, frozen=True):
+    """A line, and why the bot answered it or did not: what woke it or kept it silent, and the turn
+    with what it took.
+    """
+
+    line: TriedLine
+    why: str = ""
+    wakes: bool = False
+    state: str = ""
+    turn: TurnRow | None = None
+    where: str = ""
 
 
 class TryPages:
-    """The page, and what is said there."""
+    """The page, what is said there, and the turns that come of it."""
 
-    def __init__(self, pages: Pages, sources: Sources, trying: Trying) -> None:
+    def __init__(self, pages: Pages, sources: Sources, live: LivePages) -> None:
         self._pages = pages
         self._sources = sources
-        self._trying = trying
+        self._trying = sources.trying
+        self._live = live
 
     @property
     def routes(self) -> tuple[Route, ...]:
-        """Those of this page."""
+        """Those of these pages."""
+        inside = Access.LOGGED_IN
         return (
-            Route("GET", "/try", self.look, Access.LOGGED_IN),
-            Route("POST", "/try", self.say, Access.LOGGED_IN),
+            Route("GET", "/try", self.look, inside),
+            Route("POST", "/try", self.say, inside, lasts=True, takes_file=True),
+            Route("POST", "/try/open", self.open, inside, lasts=True),
+            Route("POST", "/try/end", self.end, inside),
+            Route("POST", "/try/persona", self.bring_persona, inside),
+            Route("POST", "/try/turn", self.bring_turn, inside),
+            Route("GET", "/try/pictures/{number}", self.picture, inside, lasts=True),
+            Route("GET", "/try/live", self.stream, inside, lasts=True),
+            Route("GET", "/try/turns/{id}", self.trace, inside),
+            Route("GET", "/try/turns/{id}/json", self.raw, inside),
+            Route("GET", "/try/silent/{where}/{id}", self.silent, inside),
         )
 
     async def look(self, visit: Visit) -> web.Response:
-        """The page."""
-        newest = self._sources.feed.number
-        rows = await self._sources.showing.rows(TurnQuery())
-        return self._pages.show(
-            visit,
-            "try",
-            trying=self._trying,
-            lines=self._trying.lines,
-            speaker=visit.request.query.get("as", ""),
-            rows=None if rows is None else told(self._sources, visit, rows.rows[:NEWEST]),
-            newest=newest,
+        """The group, or how to open one; another one, where that is asked for."""
+        if (trial := self._trying.current) is None or visit.request.query.get("new") == "1":
+            return self._begin(visit, Wanted())
+        return await self._show(visit, trial)
+
+    async def open(self, visit: Visit) -> web.Response:
+        """Open one; the one that was open ends."""
+        wanted = Wanted(
+            is_real=visit.fields.get("model") == "real",
+            key=visit.fields.get("key", "")[:80],
+            text=_text(visit.fields.get("persona", ""))[:PERSONA],
+            asker=visit.fields.get("asker", "")[:LONGEST],
+            question=_text(visit.fields.get("question", ""))[:LONGEST],
         )
+        try:
+            trouble = await self._trying.open(wanted)
+        except TimeoutError:
+            trouble = "failed"
+        what = "real model" if wanted.is_real else "demo model"
+        note(self._sources, visit, "try out", what=what, outcome=trouble or "ok")
+        if trouble:
+            return self._begin(visit, wanted, trouble=f"try.trouble.{trouble}", status=503)
+        return go(visit, f"{BASE}#say")
+
+    async def end(self, visit: Visit) -> web.Response:
+        """End the one that is open."""
+        await self._trying.end()
+        return go(visit, BASE)
+
+    async def bring_persona(self, visit: Visit) -> web.Response:
+        """The way to try a text that is in use nowhere."""
+        text = _text(visit.fields.get("text", ""))
+        if not text or len(text) > PERSONA:
+            raise Refused(400, "a persona has some words, and not too many")
+        return self._begin(visit, Wanted(key=visit.fields.get("key", "")[:80], text=text))
+
+    async def bring_turn(self, visit: Visit) -> web.Response:
+        """The way to ask once more what somebody asked."""
+        found = await self._sources.showing.trace(visit.fields.get("turn", ""))
+        if not found:
+            status = 503 if found is None else 404
+            return self._pages.show(visit, "missing", status=status, is_away=found is None)
+        row = found[0].row
+        name, question = row.name or str(row.asker), row.text[:LONGEST]
+        if (trial := self._trying.current) is None:
+            return self._begin(visit, Wanted(asker=name, question=question))
+        trial.propose(name, question)
+        self._trying.touch()
+        return go(visit, f"{BASE}#say")
 
     async def say(self, visit: Visit) -> web.Response:
         """Say a line, or let something go wrong; what is answered soon is there on the page."""
-        who, text = visit.fields.get("as", ""), visit.fields.get("text", "").strip()[:LONGEST]
+        trial = self._open()
+        self._trying.touch()
+        who, text = visit.fields.get("as", ""), _text(visit.fields.get("text", ""))[:LONGEST]
         fault = visit.fields.get("fault", "")
-        if who not in self._trying.people:
-            return web.Response(status=400, text="nobody of that name is in the group")
-        if fault in self._trying.faults:
-            text = f"!{fault}"
-        elif text.startswith("!"):
-            text = text.lstrip("!")
-        elif text and visit.fields.get("call") == "1":
-            text = f"@bot {text}"
-        if text:
-            note(self._sources, visit, "try", what=fault)
-            try:
-                async with asyncio.timeout(PATIENCE):
-                    await self._trying.say(who, text)
-            except TimeoutError:
-                pass  # it goes on, and is told as news
-        return go(visit, f"/try?as={quote(who)}")
+        if who not in trial.people:
+            raise Refused(400, "nobody of that name is in the group")
+        if fault and fault not in trial.faults:
+            raise Refused(400, "nothing of that kind goes wrong")
+        if fault:
+            await trial.obey(fault)
+        asked = f"@bot {text}".strip() if visit.fields.get("call") == "1" else text
+        if not (text or visit.file):
+            return go(visit, f"{BASE}?as={quote(who)}#say")
+        try:
+            async with asyncio.timeout(SENT_WITHIN if visit.file else PATIENCE):
+                await trial.say(who, asked, visit.file)
+        except MediaError:
+            trouble = "try.trouble.picture"
+            return await self._show(visit, trial, trouble=trouble, text=text, status=400)
+        except TimeoutError:
+            pass  # it goes on, and is told as news
+        self._trying.touch()
+        return go(visit, f"{BASE}?as={quote(who)}#say")
+
+    async def picture(self, visit: Visit) -> web.Response:
+        """A picture of a line, unpacked and packed anew by us."""
+        try:
+            data = await self._open().picture(number_in(visit.at["number"]))
+        except MediaError:
+            raise Refused(404, "it cannot be shown any more") from None
+        return Own(body=data, content_type="image/jpeg")
+
+    async def stream(self, visit: Visit) -> web.StreamResponse:
+        """What is new in the group."""
+        return await self._live.follow(visit, self._open().feed)
+
+    async def trace(self, visit: Visit) -> web.Response:
+        """A turn of the group in full."""
+        return await self._turns().trace(visit)
+
+    async def raw(self, visit: Visit) -> web.Response:
+        """The same as JSON."""
+        return await self._turns().raw(visit)
+
+    async def silent(self, visit: Visit) -> web.Response:
+        """Why a message of the group was not answered."""
+        return await self._turns().silent(visit)
+
+    def _open(self) -> Trial:
+        if (trial := self._trying.current) is None:
+            raise Refused(404, "nothing is tried out any more")
+        return trial
+
+    def _turns(self) -> TurnPages:
+        """The pages of turns, of the journal of the trial."""
+        showing = self._open().showing
+        self._trying.touch()
+        return TurnPages(self._pages, replace(self._sources, showing=showing, base=BASE))
+
+    def _begin(
+        self, visit: Visit, wanted: Wanted, *, trouble: str = "", status: int = 200
+    ) -> web.Response:
+        return self._pages.show(
+            visit,
+            "try_begin",
+            status=status,
+            wanted=wanted,
+            persona=self._called(wanted.key),
+            ceiling=self._trying.ceiling,
+            is_open=self._trying.can_end,
+            last=self._trying.last,
+            trouble=trouble,
+        )
+
+    async def _show(
+        self, visit: Visit, trial: Trial, *, trouble: str = "", text: str = "", status: int = 200
+    ) -> web.Response:
+        newest = trial.feed.number
+        self._trying.touch()
+        await trial.settle()
+        draft = trial.draft
+        speaker = visit.fields.get("as") or visit.request.query.get("as", "")
+        return self._pages.show(
+            visit,
+            "try",
+            status=status,
+            trial=trial,
+            lines=await self._told(visit, trial),
+            people=trial.people,
+            speaker=draft.who if draft else speaker,
+            text=draft.text if draft and not text else text,
+            taken=await trial.taken(),
+            is_used_up=await trial.is_used_up(),
+            can_end=self._trying.can_end,
+            persona=self._called(trial.wanted.key),
+            trouble=trouble,
+            newest=newest,
+        )
+
+    def _called(self, key: str) -> str:
+        """The name of the persona of this key."""
+        return next((one.name for one in self._sources.personas() if one.key == key), key)
+
+    async def _told(self, visit: Visit, trial: Trial) -> Sequence[Told]:
+        """The lines, each with why; a turn is told at the last that was said of it."""
+        rows = await trial.showing.rows(TurnQuery())
+        chat = await trial.showing.chat(trial.where, 0)
+        judged = {one.message_id: one for one in chat.lines if one.message_id} if chat else {}
+        turns = {row.turn_id: row for row in rows.rows if row.turn_id} if rows else {}
+        speech = speech_for(visit.request)
+
+        def reason(key: str) -> str:
+            return self._sources.explain.reason(key, chinese=speech.is_chinese) if key else ""
+
+        overheard = speech("try.overheard")
+        return list(_judge(trial.lines, judged, turns, str(trial.where), reason, overheard))
+
+
+def _judge(
+    lines: Sequence[TriedLine],
+    judged: Mapping[str, ChatLine],
+    turns: Mapping[str, TurnRow],
+    where: str,
+    reason: Callable[[str], str],
+    overheard: str,
+) -> Iterator[Told]:
+    woke = {one.turn_id: one.reason for one in judged.values() if one.wakes}
+    known = [(judged[line.message_id], line) for line in lines if line.message_id in judged]
+    last = {one.turn_id: line for one, line in known if one.is_own or one.wakes}
+    for line in lines:
+        one = judged.get(line.message_id, NOTHING)
+        turn = turns.get(one.turn_id) if last.get(one.turn_id) is line else None
+        if turn is not None:
+            why = reason(woke.get(one.turn_id, ""))
+        elif one.is_own or (one.wakes and one.turn_id in turns):
+            why = ""
+        else:
+            why = reason(one.reason) or (overheard if one.message_id else "")
+        yield Told(line, why, one.wakes, one.state, turn, where)
+
+
+def _text(given: str) -> str:
+    return given.replace("\r\n", "\n").strip()

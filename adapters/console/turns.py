@@ -143,6 +143,7 @@ class TurnPages:
             ),
             whole=whole,
             cut=CUT,
+            base=self._sources.base,
         )
 
     async def raw(self, visit: Visit) -> web.Response:
@@ -170,6 +171,7 @@ class TurnPages:
             why=self._sources.explain.story(story, chinese=chinese),
             setting=self._sources.explain.setting(story.reason),
             turn_id=story.turn_id,
+            base=self._sources.base,
         )
 
     def _missing(self, visit: Visit, *, is_away: bool) -> web.Response:
@@ -260,7 +262,7 @@ def _told(sources: Sources, visit: Visit, row: TurnRow) -> ToldRow:
         because=reason or _failure(speech, row.error),
         cost=" · ".join(took if row.seconds is None else [*took, seconds(row.seconds)]),
         tone=tone,
-        link=visit.origin.prefix + link,
+        link=visit.origin.prefix + sources.base + link,
     )
 
 

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Literal, TypeAlias
 
 from bot.domain.masking import Mask
-from bot.domain.trace import current_run
+from bot.domain.trace import current_run, is_tried
 
 Style: TypeAlias = Literal["console", "json"]
 
@@ -73,8 +73,8 @@ class _Formatter(logging.Formatter):
         return self._mask(self._write(told))
 
     def _describe(self, record: logging.LogRecord) -> Mapping[str, object]:
-        """The time, the level, the logger, the message and the run; then what else it was logged
-        with.
+        """The time, the level, the logger, the message, the run, and whether that is only tried
+        out; then what else it was logged with.
         """
         told: dict[str, object] = {
             "timestamp": self._moment(record.created),
@@ -84,6 +84,8 @@ class _Formatter(logging.Formatter):
         }
         if run := current_run.get():
             told["run"] = run
+        if is_tried.get():
+            told["tried"] = True
         if record.stack_info:
             told["stack_info"] = record.stack_info
         told |= {key: value for key, value in vars(record).items() if key not in USUAL}

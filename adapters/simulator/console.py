@@ -21,6 +21,8 @@ CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 )  # what could drive a terminal; tabs and line ends stay
 ALIAS = "bot"
+REPLY = re.compile(r"^\[reply to \S+\] ")
+"""How a message of the bot that answers another is printed; the order of lines says that, too."""
 
 
 @dataclass(frozen=True, slots=True)

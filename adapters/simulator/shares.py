@@ -46,6 +46,12 @@ def picture(name: str, *, sticker: bool = False, size: int = 4) -> Json:
     )
 
 
+def own_picture(world: World, name: str, content: bytes) -> Json:
+    """A picture that lies nowhere but here: `get_image` gives what is in it."""
+    world.contents[name] = content
+    return _segment("image", summary="", file=name, sub_type=0, file_size=str(len(content)))
+
+
 def voice(world: World, name: str, sound: bytes) -> Json:
     """A voice message; `sound` is what `get_record` gives for it."""
     world.contents[name] = sound

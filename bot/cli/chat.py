@@ -13,12 +13,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import re
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from functools import partial
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TextIO
@@ -32,14 +30,12 @@ from adapters.simulator.console import render, render_gesture
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World, demo_world
 from bot.app import Service, open_service
-from bot.cli.playing import BOT, Play
+from bot.domain.trying import Wanted
+from bot.wiring.simulated import MISSED, SimulatedTrial, finish, settle
 from config.settings import Settings, read_persona
 
 logger = logging.getLogger(__name__)
 
-SETTLED_WITHIN = 600.0  # seconds for one line; a run itself ends sooner
-FOUND_WITHIN = 30.0
-"""Seconds for a line that nobody heard: the bot may come back and find it in the history."""
 DEMO = (
     "FrostAgent chat with the built-in demo model: set LLM_BASE_URL, LLM_API_KEY and LLM_MODEL for "
     "a real one."
@@ -49,11 +45,8 @@ HELP = (
     "End with Ctrl-D.\n"
     "`!help` lists what can go wrong on purpose, and what else can happen."
 )
-FAULTS = ("timeout", "lost", "muted", "slow 3", "offline", "online", "mute", "lift", "off")
-REPLY = re.compile(r"^\[reply to \S+\] ")  # what a browser shows by the order of lines
 IN_A_BROWSER = "In a browser, once and within five minutes: {link}"
 LATEST = 20  # lines of a terminal that are waited for at its end
-MISSED = "Nobody heard that: the bot is not connected, or its account is offline."
 
 
 async def converse(
@@ -63,13 +56,13 @@ async def converse(
     itself.
     """
     world = demo_world()
-    people = tuple(name for name, one in people_of(world).items() if one != world.self_id)
-    play = Play(people, FAULTS) if source.isatty() else None
-    async with open_chat(settings, world, say, tell, play) as (service, simulator):
+    wanted = Wanted(is_real=bool(settings.llm_base_url))
+    trial = SimulatedTrial(world, wanted=wanted) if source.isatty() else None
+    async with open_chat(settings, world, say, tell, trial) as (service, simulator):
         if source.isatty():
             tell(HELP)
-        if play is not None and service.console_link is not None:
-            play.connect(partial(played, service, simulator, tell))
+        if trial is not None and service.console_link is not None:
+            trial.connect(service, simulator)
             tell(IN_A_BROWSER.format(link=service.console_link()))
         said: list[int] = []
         async for line in read_lines(source):
@@ -88,32 +81,12 @@ async def converse(
         await finish(service)
 
 
-def people_of(world: World) -> Mapping[str, int]:
-    """Those of the group that is talked in, by name."""
-    return world.people(next(iter(world.groups)))
-
-
-async def played(
-    service: Service, simulator: Simulator, tell: Callable[[str], None], line: str
-) -> None:
-    """Say a line of the browser's, and wait until all that came of it is settled."""
-    said = await take_line(simulator, line, tell)
-    await settle(service, simulator, said)
-    await finish(service)
-
-
 def speaking_as(settings: Settings, file: Path) -> Settings:
     """The settings with this persona alone. Raises ConfigError for a file that cannot be used."""
     alone = {"system_prompt": "", "personas_dir": None, "groups_file": None}
     changed = settings.model_copy(update={"bot_persona": file, **alone})
     read_persona(changed)
     return changed
-
-
-async def finish(service: Service) -> None:
-    """Wait until nothing is being answered or sent. Raises TimeoutError."""
-    async with asyncio.timeout(SETTLED_WITHIN):
-        await service.wait_idle()
 
 
 async def take_line(simulator: Simulator, line: str, tell: Callable[[str], None]) -> list[int]:
@@ -133,10 +106,10 @@ async def open_chat(
     world: World,
     say: Callable[[str], None],
     tell: Callable[[str], None],
-    play: Play | None = None,
+    trial: SimulatedTrial | None = None,
 ) -> AsyncIterator[tuple[Service, Simulator]]:
     """The service connected to a simulator of its own, on loopback ports nobody else uses; with a
-    `play`, in a browser, too.
+    `trial`, in a browser, too.
     """
     home = next(iter(world.groups))
 
@@ -144,12 +117,14 @@ async def open_chat(
         return {number: name for name, number in world.people(home).items()}
 
     def print_sent(message: SentMessage) -> None:
-        say(text := render(message, names(), home=home))
-        if play is not None:
-            play.note(BOT, REPLY.sub("", text.removeprefix(f"{BOT}: ")))
+        say(render(message, names(), home=home))
+        if trial is not None:
+            trial.note_sent(message)
 
     def print_gesture(gesture: Gesture) -> None:
         say(render_gesture(gesture, names()))
+        if trial is not None:
+            trial.note_gesture(gesture)
 
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory(prefix="frostagent-"))
@@ -163,7 +138,7 @@ async def open_chat(
             model = await stack.enter_async_context(OfflineModel())
             changes |= {
                 "llm_base_url": model.base_url,
-                "llm_model": "demo",
+                "llm_model": model.name,
                 "media_dir": MEDIA_FOLDER,
             }
             tell(DEMO)
@@ -173,35 +148,10 @@ async def open_chat(
         simulator.robots.on_said = lambda name, said: say(f"{name}: @bot {said}")
         changes |= {"onebot_mode": "forward", "onebot_url": await simulator.serve()}
         service = await stack.enter_async_context(
-            open_service(settings.model_copy(update=changes), terminal=tell, trying=play)
+            open_service(settings.model_copy(update=changes), terminal=tell, trying=trial)
         )
         await simulator.wait_connected()
         yield service, simulator
-
-
-async def settle(service: Service, simulator: Simulator, said: Sequence[int]) -> None:
-    """Wait until the bot is there, and has done all that comes of these messages. Raises
-    TimeoutError.
-
-    Nobody waits for long until a bot comes back, and finds what it did not hear.
-    """
-    world = simulator.world
-
-    async def settled(message_id: int) -> None:
-        await service.wait_settled(
-            (world.self_id, "group", next(iter(world.groups)), str(message_id))
-        )
-
-    async with asyncio.timeout(SETTLED_WITHIN):
-        for message_id in said:
-            if message_id not in simulator.missed:
-                await settled(message_id)
-    with suppress(TimeoutError):
-        async with asyncio.timeout(FOUND_WITHIN):
-            await simulator.wait_connected(timeout=FOUND_WITHIN)
-            for message_id in said:
-                if message_id in simulator.missed and world.online:
-                    await settled(message_id)
 
 
 async def read_lines(source: TextIO) -> AsyncIterator[str]:

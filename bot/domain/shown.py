@@ -288,29 +288,6 @@ class State(Struct, frozen=True, kw_only=True):
     ignored: tuple[Ignored, ...] = ()
 
 
-class TriedLine(Struct, frozen=True):
-    """Something said in the simulated group, and by whom; `bot` for the bot."""
-
-    who: str
-    text: str
-
-
-class Trying(Protocol):
-    """A simulated group, to talk in without QQ. `people` may speak; `faults` can go wrong."""
-
-    people: tuple[str, ...]
-    faults: tuple[str, ...]
-
-    @property
-    def lines(self) -> tuple[TriedLine, ...]:
-        """What was said, oldest first."""
-        ...
-
-    async def say(self, who: str, text: str) -> None:
-        """Say a line as that member, and wait until all that comes of it is settled."""
-        ...
-
-
 class Explaining(Protocol):
     """Tells in words why the bot answered or not, as `/why` does."""
 

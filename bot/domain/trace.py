@@ -9,3 +9,6 @@ current_run: Final[ContextVar[str]] = ContextVar("current_run", default="")
 """The run's trace id, empty outside any run. A turn sets it in the task of its lane, a send in that
 of its worker.
 """
+
+is_tried: Final[ContextVar[bool]] = ContextVar("is_tried", default=False)
+"""Whether what goes on is only tried out, beside the bot."""

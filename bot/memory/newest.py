@@ -30,11 +30,11 @@ class Newest:
     def see(self, entry: Entry) -> None:
         match entry:
             case MessageObserved(judged=Judged(wakes=False, message_id=message_id)):
-                self._add(message_id)
+                self.add(message_id)
             case TurnOpened(turn_id=turn_id) | TurnClosed(turn_id=turn_id):
-                self._add(turn_id)
+                self.add(turn_id)
             case Judged(wakes=False, message_id=message_id):
-                self._add(message_id)
+                self.add(message_id)
             case _:
                 pass
 
@@ -48,7 +48,8 @@ class Newest:
             return ()
         return tuple(one for one in self._news if one.number > number)
 
-    def _add(self, name: str) -> None:
+    def add(self, name: str) -> None:
+        """This is new."""
         self._number += 1
         self._news.append(News(self._number, name))
         self._changed.set()

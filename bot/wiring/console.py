@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from adapters.storage.store import SqlStore
 from bot.commands.why import Explanations
 from bot.conversation.approval.register import DAYS
+from bot.domain.audit import Audited
+from bot.domain.books import UsageSum
 from bot.domain.chat import ToolMessage, Usage
 from bot.domain.drafts import draft_id
 from bot.domain.events import Conversation
@@ -28,24 +30,26 @@ from bot.domain.shown import (
     OutboxState,
     PersonaState,
     State,
-    Trying,
     WaitingCall,
     WaitingDraft,
     WaitingPetition,
 )
 from bot.domain.suspension import Settled
+from bot.domain.trying import Trial, Wanted
 from bot.memory.drafts import LASTS, Waiting
 from bot.memory.newest import Newest
-from bot.memory.own_limits import OwnLimits
 from bot.memory.personas import Personas
 from bot.memory.row import NOWHERE
+from bot.memory.spending import Spending
 from bot.memory.window import weigh
 from bot.memory.wishes import Wish
 from bot.policy.approval import MAX_REASON, Answer
 from bot.policy.days import midnight
 from bot.policy.drafts import DraftWord
+from bot.policy.limits import Rung
 from bot.policy.tokens import estimate_text
 from bot.speaking.sends import Send
+from bot.wiring.background import background
 from bot.wiring.limits_shown import limits_shown
 from bot.wiring.line import Connections
 from bot.wiring.means import Means
@@ -53,6 +57,7 @@ from bot.wiring.service import Rooms
 from bot.wiring.standing import waiting_of
 from bot.wiring.tongue import owners_tongue
 from bot.wiring.tools_shown import call_tool, tools_of
+from bot.wiring.trying import Trials, ceiling_of
 from config.settings import Settings
 
 if TYPE_CHECKING:  # only an open console needs it
@@ -60,6 +65,7 @@ if TYPE_CHECKING:  # only an open console needs it
     from adapters.console.origins import Origins
     from adapters.console.routes import Routes
     from adapters.console.sources import Sources
+    from bot.wiring.simulated import Opens
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +84,7 @@ CLOSED = (
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the console looks at."""
+    """What the console looks at; this service may be itself one that is tried out."""
 
     rooms: Rooms
     journal: SqlStore
@@ -86,14 +92,17 @@ class Seen:
     means: Means
     newest: Newest
     clock: Clock
-    owned: OwnLimits
-    trying: Trying | None = None
+    spending: Spending
+    trying: Trial | None = None
     doctor: Doctor | None = None
 
 
 @asynccontextmanager
-async def open_console(settings: Settings, seen: Seen, *, mask: Mask) -> AsyncIterator[Link | None]:
-    """Listen while the block runs; what makes links, None where there is no console.
+async def open_console(
+    settings: Settings, seen: Seen, *, mask: Mask, opening: Opens
+) -> AsyncIterator[Link | None]:
+    """Listen while the block runs; what makes links, None where there is no console. `opening`
+    opens a service beside this one.
 
     Where something is tried out, there is one in any case, on a port that is free.
     """
@@ -112,11 +121,12 @@ async def open_console(settings: Settings, seen: Seen, *, mask: Mask) -> AsyncIt
     def load(logins: Logins, _origins: Origins) -> Routes:
         from adapters.console.site import routes_of
 
-        return routes_of(logins, sources_of(settings, seen, mask))
+        return routes_of(logins, sources_of(settings, seen, mask, trials))
 
     def keep(logins: str) -> None:
         seen.rooms.on.store.put(PlaceSet(NOWHERE, LOGINS, logins))
 
+    trials = trials_of(settings, seen, mask, opening)
     kept = await seen.journal.books.settings(LOGINS) or {}
     logins = Logins(
         token,
@@ -125,18 +135,57 @@ async def open_console(settings: Settings, seen: Seen, *, mask: Mask) -> AsyncIt
         kept=kept.get(NOWHERE, ""),
         keep=keep,
     )
-    async with Console(
+    console = Console(
         host=settings.console_host,
         port=port,
         origin=settings.console_origin,
         logins=logins,
         mask=mask,
         load=load,
-    ) as console:
+    )
+    async with background(trials.run()), console:
         yield console.link
 
 
-def sources_of(settings: Settings, seen: Seen, mask: Mask) -> Sources:
+def trials_of(settings: Settings, seen: Seen, mask: Mask, opens: Opens) -> Trials:
+    """What is tried out beside the bot; nothing of it is loaded before somebody wants it."""
+    rooms = seen.rooms
+
+    def opening(wanted: Wanted) -> AbstractAsyncContextManager[Trial]:
+        from bot.wiring.trial import offered, open_trial
+
+        told = personas_of(rooms.keeping.personas)
+        return open_trial(
+            settings,
+            wanted,
+            opening=opens,
+            found=offered(seen.means.staff.toolset.list()),
+            texts={one.key: one.text for one in told if one.filed is not None},
+            ceiling=trials.ceiling if wanted.is_real else None,
+            charge=partial(charge, rooms),
+            mask=mask,
+        )
+
+    def told(taken: UsageSum) -> None:
+        took = f"{taken.requests} requests, {taken.prompt + taken.completion} tokens"
+        cost = f"${taken.cost:.4f}{' + ?' if taken.unpriced else ''}"
+        at = seen.clock.now()
+        rooms.on.store.put(
+            Audited(at=at, login="", address="", action="tried", object=took, outcome=cost)
+        )
+
+    trials = Trials(
+        opening,
+        ceiling=partial(ceiling_of, settings),
+        is_spent=lambda: seen.spending.rung(NOWHERE, 0) >= Rung.SPENT,
+        told=told,
+        clock=seen.clock,
+        home=seen.trying,
+    )
+    return trials
+
+
+def sources_of(settings: Settings, seen: Seen, mask: Mask, trials: Trials) -> Sources:
     """All that the pages show."""
     from adapters.console.sources import Sources
 
@@ -152,7 +201,7 @@ def sources_of(settings: Settings, seen: Seen, mask: Mask) -> Sources:
         explain=Explanations(clock.now),
         feed=seen.newest,
         state=partial(state_of, seen),
-        limits=partial(limits_shown, settings, seen.owned),
+        limits=partial(limits_shown, settings, seen.spending.own),
         tools=partial(tools_of, seen.means, rooms.keeping.personas),
         call=partial(call_tool, seen.means, rooms.keeping.personas, clock),
         personas=partial(personas_of, rooms.keeping.personas),
@@ -172,7 +221,7 @@ def sources_of(settings: Settings, seen: Seen, mask: Mask) -> Sources:
         weigh=weigh,
         midnight=midnight,
         clock=clock,
-        trying=seen.trying,
+        trying=trials,
         doctor=None if seen.doctor is None else partial(seen.doctor, partial(charge, rooms)),
     )
 

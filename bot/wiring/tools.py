@@ -121,11 +121,14 @@ def build_ports(
 
 @contextmanager
 def following(
-    settings: Settings, *, mask: Callable[[str], str], clock: Clock
+    settings: Settings, mask: Callable[[str], str], clock: Clock, aside: Discovered | None = None
 ) -> Iterator[list[Observer]]:
     """Who follows runs while the block runs: spans always (nothing without an SDK), and
-    LOG_RUNS.
+    LOG_RUNS; nobody those of a service that is `aside` of another.
     """
+    if aside is not None:
+        yield []
+        return
     spans = SpanObserver(clock=clock)
     if settings.log_runs is None:
         yield [spans]

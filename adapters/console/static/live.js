@@ -39,6 +39,7 @@ function open() {
 
 function count() {
   if (!button) return;
+  if (!list && names.size && isIdle()) return location.reload();
   button.textContent = sign.dataset.fresh.replace("{count}", names.size);
   button.hidden = !names.size;
 }
@@ -51,7 +52,13 @@ function row(one) {
   return made;
 }
 
+// Where there are no rows, the page is loaded again: by itself, as long as nobody has begun to say something there.
+function isIdle() {
+  return ![...document.querySelectorAll("main input")].some((one) => one.value !== one.defaultValue);
+}
+
 async function show() {
+  if (!list) return location.reload();
   const asked = [...names];
   const answer = await fetch(list.dataset.rows, { redirect: "manual" }).catch(() => null);
   if (!answer) return; // the connection is lost, as the sign says: the button stays for later

@@ -1,38 +1,119 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import re
+from typing import Any
 
+import aiohttp
 import pytest
+from msgspec.structs import replace
 
 from adapters.console import trying
-from bot.cli.playing import Play
-from tests.adapters.console.samples import HOSTILE
-from tests.adapters.console.visiting import SAME, visiting
+from adapters.console.guard import HEADERS
+from adapters.console.trying import LONGEST, PERSONA
+from bot.domain.books import UsageSum
+from bot.domain.errors import MediaError
+from bot.domain.shown import Chat, ChatLine, PersonaState
+from bot.domain.trying import TriedLine, Wanted
+from tests.adapters.console.samples import HOSTILE, NOW, trace
+from tests.adapters.console.trials import CEILING, ListTrial
+from tests.adapters.console.visiting import SAME, Place, visiting
+from tests.fakes import GROUP
 
-ENGLISH = {"Accept-Language": "en"}
+ENGLISH = {"Accept-Language": "en", "Accept": "text/html"}
 
 
-async def test_somebody_talks_in_the_simulated_group_and_reads_the_answer() -> None:
-    play, said = Play(("user1", "user2"), ("timeout",)), list[str]()
+async def post(place: Place, path: str, **fields: Any) -> tuple[int, str, str]:
+    """Status, text and where it leads."""
+    data = aiohttp.FormData()
+    for name, value in {"form": await place.form(), **fields}.items():
+        if isinstance(value, bytes):
+            data.add_field(name, io.BytesIO(value), filename='../"x', content_type="text/html")
+        else:
+            data.add_field(name, value)
+    status, text, answer = await place.ask("POST", path, data=data, headers=SAME | ENGLISH)
+    return status, text, answer.headers.get("Location", "")
 
-    async def say(line: str) -> None:
-        said.append(line)
-        play.note("bot", HOSTILE)
 
-    play.connect(say)
-    async with visiting(trying=play) as place:
+async def test_nothing_is_open_before_somebody_asks_and_then_as_he_asks() -> None:
+    async with visiting() as place:
         await place.log_in()
-        form = {"form": await place.form()}
+        status, text, _ = await place.ask("GET", "/try", headers=ENGLISH)
+        assert (status, place.trying.wanted) == (200, [])
+        assert "at most about $0.2500, 100.0k tokens or 40 requests" in text
+        for path in ("/try/live", "/try/pictures/1", "/try/turns/t1", "/try/turns/t1/json", "/try/silent/x/1"):
+            assert (await place.ask("GET", path))[0] == 404, path
+        assert (await post(place, "/try", **{"as": "user1", "text": "hi"}))[0] == 404
+        place.trying.made = ListTrial(place.journal)
+        text = f"{HOSTILE}\r\n好"
+        fields = {"model": "real", "key": "k", "persona": text, "asker": "小明", "question": "\n伞？"}
+        assert await post(place, "/try/open", **fields) == (303, "", "/try#say")
+        assert await post(place, "/try/open", model="demo") == (303, "", "/try#say")
+        persona = text.replace("\r\n", "\n")
+        first = Wanted(is_real=True, key="k", text=persona, asker="小明", question="伞？")
+        assert place.trying.wanted == [first, Wanted()]
+        assert await post(place, "/try/end") == (303, "", "/try")
+        assert place.trying.current is None
+        assert place.journal.lines is not None
+        done = [(one.action, one.object, one.outcome) for one in place.journal.lines[1:]]
+        assert done == [("try out", "real model", "ok"), ("try out", "demo model", "ok")]
+
+
+async def test_a_real_model_is_offered_with_its_limit_or_not_at_all_and_what_went_wrong_is_said() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        place.trying.ceiling = replace(CEILING, cost=0.0)
+        assert "its price is not known" in (await place.ask("GET", "/try", headers=ENGLISH))[1]
+        place.trying.ceiling = None
+        text = (await place.ask("GET", "/try", headers=ENGLISH))[1]
+        assert 'value="real"' not in text
+        assert "LLM_BASE_URL is not set" in text
+        for trouble, words in (("spent", "money is spent"), ("failed", "could not be opened")):
+            place.trying.trouble = trouble
+            status, text, _ = await post(place, "/try/open", model="demo", question="伞？")
+            assert (status, words in text, "伞？" in text) == (503, True, True)
+        place.trying.trouble, place.trying.last = "", UsageSum(3, 900, 0, 100, 0.0123)
+        assert "3 requests, 1.0k tokens, $0.0123" in (await place.ask("GET", "/try", headers=ENGLISH))[1]
+
+
+async def test_somebody_talks_in_the_group_and_lets_things_go_wrong() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        trial, begun = place.tries(), place.trying.touched
         for fields, status in (
             ({"as": "user2", "text": "hello", "call": "1"}, 303),
             ({"as": "user1", "text": "!drop 9"}, 303),
-            ({"as": "user1", "text": "", "fault": "timeout"}, 303),
-            ({"as": "user1", "text": "", "fault": "drop"}, 303),
+            ({"as": "user1", "text": "", "call": "1"}, 303),  # nothing is said
+            ({"as": "user1", "text": "x" * 2 * LONGEST, "fault": "timeout"}, 303),
+            ({"as": "user1", "text": "", "fault": "slow 3"}, 303),
+            ({"as": "user1", "text": "no", "fault": "drop"}, 400),
             ({"as": "bot", "text": "forged"}, 400),
+            ({"as": "user1", "text": "看", "picture": b"\x89PNG"}, 303),
+            ({"as": "user1", "text": "", "call": "1", "picture": b"GIF8"}, 303),
         ):
-            assert (await place.ask("POST", "/try", data=form | fields, headers=SAME))[0] == status
-        assert said == ["user2: @bot hello", "user1: drop 9", "!timeout"]
-        _, text, _ = await place.ask("GET", "/try?as=user2", headers=ENGLISH)
+            assert (await post(place, "/try", **fields))[0] == status, fields
+        assert trial.said == [
+            ("user2", "@bot hello", b""),
+            ("user1", "!drop 9", b""),
+            ("user1", "x" * LONGEST, b""),
+            ("user1", "看", b"\x89PNG"),
+            ("user1", "@bot", b"GIF8"),
+        ]
+        assert trial.obeyed == ["timeout", "slow 3"]
+        assert (await post(place, "/try", **{"as": "user2", "text": "x"}))[2] == "/try?as=user2#say"
+        assert place.trying.touched > begun
+        plain = {"form": await place.form(), "as": "user1", "text": "plain"}  # as a program sends it
+        assert (await place.ask("POST", "/try", data=plain, headers=SAME))[0] == 303
+        assert trial.said[-1] == ("user1", "plain", b"")
+
+
+async def test_what_is_no_picture_is_said_beside_the_words_that_were_typed() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        place.tries().broken = MediaError("it is no picture but a program")
+        status, text, _ = await post(place, "/try", **{"as": "user2", "text": HOSTILE, "picture": b"MZ"})
+        assert (status, "no picture that can be read" in text) == (400, True)
         assert "<option selected>user2</option>" in text
         assert "alert(1)" in text
         assert "<script>" not in text
@@ -40,24 +121,167 @@ async def test_somebody_talks_in_the_simulated_group_and_reads_the_answer() -> N
 
 async def test_a_page_does_not_wait_for_a_slow_answer_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trying, "PATIENCE", 0.01)
-    play, cut = Play(("user1",), ()), list[bool]()
+    cut = list[bool]()
 
-    async def say(_: str) -> None:
+    async def say(*_: object) -> None:
         try:
             await asyncio.Event().wait()
         finally:
             cut.append(True)
 
-    play.connect(say)
-    async with visiting(trying=play) as place:
-        await place.log_in()
-        fields = {"form": await place.form(), "as": "user1", "text": "a story"}
-        assert (await place.ask("POST", "/try", data=fields, headers=SAME))[0] == 303
-        assert cut
-
-
-async def test_where_nothing_is_tried_there_is_no_such_page() -> None:
     async with visiting() as place:
         await place.log_in()
-        assert (await place.ask("GET", "/try"))[0] == 404
-        assert "/try" not in (await place.ask("GET", "/access"))[1]
+        trial: Any = place.tries()
+        trial.say, trial.is_busy = say, True
+        assert (await post(place, "/try", **{"as": "user1", "text": "a story"}))[0] == 303
+        assert cut
+        assert "The bot is at it." in (await place.ask("GET", "/try", headers=ENGLISH))[1]
+
+
+def line(message_id: str, **more: Any) -> ChatLine:
+    return ChatLine(message_id=message_id, at=NOW, sender=1, name="x", text="y", **more)
+
+
+def shown(text: str) -> list[str]:
+    """Lines and why, as they stand on the page, without marks."""
+    found = re.findall(r'class="(?:bubble|because-of|happened)[^>]*>(.*?)</(?:div|p)>', text, re.DOTALL)
+    return [" ".join(re.sub(r"<[^>]*>", " ", one).split()) for one in found]
+
+
+async def test_each_line_says_why_it_was_answered_or_not_and_leads_to_its_trace() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        trial = place.tries(
+            TriedLine("user1", "@bot 带伞吗", "1", (1,)),
+            TriedLine("bot", "查一下", "2"),
+            TriedLine("", "!timeout: timeout next"),
+            TriedLine("bot", "带", "3"),
+            TriedLine("user2", "吃了吗", "4"),
+            TriedLine("user2", "@bot 快", "5"),
+            TriedLine("user2", "@bot 还没写下", "6"),
+        )
+        place.journal.traces.append(trace())
+        lines = (
+            line("1", wakes=True, reason="mention", turn_id="t1"),
+            line("2", is_own=True, turn_id="t1"),
+            line("3", is_own=True, turn_id="t1", state="unknown"),
+            line("4", turn_id="t1"),  # the turn's prompt tells it, too
+            line("5", reason="its sender asks too often"),
+        )
+        place.journal.talks.append(Chat(where=GROUP, group="", lines=lines))
+        _, text, _ = await place.ask("GET", "/try", headers=ENGLISH)
+        assert shown(text) == [
+            "user1 @bot 带伞吗",
+            "bot 查一下",
+            "!timeout: timeout next",
+            "bot 带 (nobody knows whether it arrived)",
+            "why: mentioned 4.1 s $0.0038 What it did",
+            "user2 吃了吗",
+            "why: overheard: it was not for the bot Why",
+            "user2 @bot 快",
+            "why: its sender asks too often Why",
+            "user2 @bot 还没写下",
+        ]
+        assert re.findall(r'href="(/try/(?:turns|silent)[^"]*)"', text) == [
+            "/try/turns/t1",
+            *(f"/try/silent/{GROUP.platform_id}%3Agroup%3A{GROUP.session_id}/{number}" for number in (4, 5)),
+        ]
+        assert '<img src="/try/pictures/1" alt="A picture of user1"' in text
+        trial.showing = place.journal
+        place.journal.lines = None  # the journal is away: what was said is there all the same
+        assert len(shown((await place.ask("GET", "/try", headers=ENGLISH))[1])) == 7
+
+
+async def test_the_pages_of_its_turns_say_that_it_was_a_trial_and_change_nothing_of_the_bots() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        place.journal.traces.append(trace())
+        for path, has_it in (("/turns/t1", False), ("/try/turns/t1", False)):
+            assert ((await place.ask("GET", path, headers=ENGLISH))[0] == 200) is (path == "/turns/t1"), has_it
+        place.tries()
+        for path, is_trial in (("/turns/t1", False), ("/try/turns/t1", True)):
+            _, text, _ = await place.ask("GET", path, headers=ENGLISH)
+            assert ("This turn was only tried" in text) is is_trial
+            assert ('action="/pause"' in text, 'action="/try/turn"' in text) == (not is_trial, not is_trial)
+            base = "/try" if is_trial else ""
+            assert f'href="{base}/turns/t1/json"' in text
+            assert f'<a href="{base or "/turns"}" aria-current="page"' in text
+        status, text, answer = await place.ask("GET", "/try/turns/t1/json")
+        assert (status, answer.content_type) == (200, "application/json")
+        assert (await place.ask("GET", "/try/turns/none"))[0] == 404
+
+
+async def test_a_real_model_says_what_it_took_and_when_that_is_all() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        trial = place.tries()
+        trial.wanted, trial.ceiling = Wanted(is_real=True, key="k", text="x"), CEILING
+        place.personas = [PersonaState(key="k", name="小霜", text="y")]
+        trial.spent = UsageSum(4, 2900, 0, 100, 0.02)
+        _, text, _ = await place.ask("GET", "/try", headers=ENGLISH)
+        for words in ("So far 4 requests, 3.0k tokens, $0.0200", "real money", "An unsaved text of 小霜"):
+            assert words in text
+        assert "Used up" not in text
+        trial.used_up = True
+        assert "Used up" in (await place.ask("GET", "/try", headers=ENGLISH))[1]
+        trial.ceiling = replace(CEILING, cost=0.0)
+        assert "The price of this model is not known" in (await place.ask("GET", "/try", headers=ENGLISH))[1]
+        assert "Open one" not in text
+        place.trying.can_end = False
+        assert 'action="/try/end"' not in (await place.ask("GET", "/try", headers=ENGLISH))[1]
+        assert 'action="/try/open"' in (await place.ask("GET", "/try?new=1", headers=ENGLISH))[1]
+
+
+async def test_an_unsaved_text_of_a_persona_is_brought_along_and_kept_nowhere() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        place.personas = [PersonaState(key=key, name=f"N{key}", text="old") for key in ("", "k")]
+        _, text, _ = await place.ask("GET", "/persona/text?key=k")
+        assert 'formaction="/try/persona"' in text
+        status, text, _ = await post(place, "/try/persona", key="k", text=f"{HOSTILE}\n  二")
+        assert (status, 'name="key" value="k"' in text, "An unsaved text of Nk" in text) == (200, True, True)
+        kept = re.search(r'<textarea name="persona" hidden>\n(.*?)</textarea>', text, re.DOTALL)
+        assert kept
+        assert kept[1].endswith("\n  二")
+        assert "<script>" not in text
+        for wrong in ("", " \n ", "x" * (PERSONA + 1)):
+            assert (await post(place, "/try/persona", key="k", text=wrong))[0] == 400
+        assert [one.text for one in place.personas] == ["old", "old"]
+        assert place.trying.wanted == []
+
+
+async def test_a_question_is_brought_along_from_its_turn_or_stands_ready_in_what_is_open() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        assert (await post(place, "/try/turn", turn="t1"))[0] == 404
+        place.journal.traces.append(trace())
+        status, text, _ = await post(place, "/try/turn", turn="t1")
+        row = place.journal.traces[0].row
+        assert (status, f'name="asker" value="{row.name}"' in text, row.text in text) == (200, True, True)
+        trial = place.tries()
+        assert await post(place, "/try/turn", turn="t1") == (303, "", "/try#say")
+        assert trial.draft == TriedLine(row.name, row.text)
+        trial.people = (*trial.people, row.name)
+        _, text, _ = await place.ask("GET", "/try", headers=ENGLISH)
+        assert f"<option selected>{row.name}</option>" in text
+        assert f'value="{row.text}"' in text
+        assert not trial.said
+        place.journal.lines = None
+        assert (await post(place, "/try/turn", turn="t1"))[0] == 503
+
+
+async def test_a_picture_is_given_as_what_we_made_of_it_and_news_come_of_the_trial() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        trial = place.tries()
+        trial.pictures[7] = b"\xff\xd8\xff-not-text-\xfe"
+        url = f"http://{place.host}/try/pictures/7"
+        async with place.session.get(url) as answer:
+            assert (answer.status, answer.content_type) == (200, "image/jpeg")
+            assert await answer.read() == trial.pictures[7]
+            assert {name: answer.headers.get(name) for name in HEADERS} == HEADERS
+        for wrong in ("8", "x", "-7"):
+            assert (await place.ask("GET", f"/try/pictures/{wrong}"))[0] == 404
+        trial.feed.add("m1")
+        async with place.session.get(f"http://{place.host}/try/live?after=0") as answer:
+            assert b'"m1"' in await answer.content.readuntil(b"}\n\n")

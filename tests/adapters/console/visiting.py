@@ -36,7 +36,6 @@ from bot.domain.shown import (
     PersonaState,
     State,
     Trace,
-    Trying,
     TurnQuery,
     TurnRow,
     TurnRows,
@@ -44,8 +43,10 @@ from bot.domain.shown import (
 )
 from bot.domain.suspension import Settled
 from bot.domain.tongue import Tongue
+from bot.domain.trying import TriedLine
 from bot.memory.newest import Newest
 from bot.policy.days import midnight
+from tests.adapters.console.trials import ListTrial, ListTrials
 from tests.fakes import ManualClock
 
 TOKEN = "0123456789abcdef0123456789abcdef"
@@ -129,7 +130,7 @@ class Place:
     is_stuck: bool = False
     forgotten: list[Conversation] = field(default_factory=list)
     paused: list[tuple[Conversation, bool]] = field(default_factory=list)
-    trying: Trying | None = None
+    trying: ListTrials = field(default_factory=ListTrials)
     newest: Newest = field(default_factory=Newest)
     state: State = field(default_factory=State)
     limits: tuple[LimitState, ...] = ()
@@ -227,6 +228,11 @@ class Place:
         async with self.session.request(method, url, allow_redirects=False, **more) as answer:
             return answer.status, await answer.text(), answer
 
+    def tries(self, *lines: TriedLine) -> ListTrial:
+        """A trial that is open, in whose journal is the same as in the bot's."""
+        self.trying.current = self.trying.made = trial = ListTrial(self.journal, lines=lines)
+        return trial
+
     async def log_in(self, token: str = TOKEN, **more: Any) -> int:
         status, _, _ = await self.ask("POST", "/login", data={"token": token}, headers=SAME, **more)
         return status
@@ -245,11 +251,9 @@ class Place:
 
 
 @asynccontextmanager
-async def visiting(
-    *more: Route, origin: str = "", port: int = 0, totp: str = "", trying: Trying | None = None
-) -> AsyncIterator[Place]:
+async def visiting(*more: Route, origin: str = "", port: int = 0, totp: str = "") -> AsyncIterator[Place]:
     """A console with these routes beside its own."""
-    place = Place(clock := ManualClock(), trying=trying)
+    place = Place(clock := ManualClock())
     loads: list[Sequence[Route]] = []
 
     def load(logins: Logins, _: Origins) -> Routes:

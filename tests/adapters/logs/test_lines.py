@@ -13,7 +13,7 @@ import pytest
 
 from adapters.logs.lines import Style, make_formatter
 from bot.domain.masking import MASK, Mask
-from bot.domain.trace import current_run
+from bot.domain.trace import current_run, is_tried
 
 SECRET = 'sk-"very\\secret"-1234'
 
@@ -54,6 +54,15 @@ def test_a_console_line_has_time_level_logger_message_and_values() -> None:
     assert re.fullmatch(
         r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[warning\] bot\.test: no heartbeat for 90 s run=t1 account=10001\n", line
     )
+
+
+def test_a_line_of_what_is_only_tried_out_says_so() -> None:
+    def log(logger: logging.Logger) -> None:
+        is_tried.set(True)
+        logger.info("hello")
+
+    assert entry(log)["tried"] is True
+    assert "tried" not in entry(lambda logger: logger.info("hello"))
 
 
 def test_a_json_line_is_one_object_with_the_time_in_utc() -> None:

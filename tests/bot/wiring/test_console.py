@@ -3,8 +3,11 @@ from __future__ import annotations
 import re
 import sqlite3
 import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -12,18 +15,20 @@ from aiohttp import web
 from pydantic import SecretStr
 from yarl import URL
 
-from bot.app import open_service
+from adapters.offline.server import OfflineModel
+from bot.app import Service, open_service
 from bot.cli.process import look_again
 from bot.domain.actions import SendMessage
 from bot.domain.events import Conversation
 from bot.domain.journal import SendState
 from bot.domain.segments import Text
-from bot.domain.shown import OutboxState
+from bot.domain.shown import ChatRows, OutboxState
 from bot.speaking.sends import Send
 from bot.wiring.console import calls_of, drafts_of, outbox_of, settle
 from config.settings import Settings
 from tests.bot.cli.doctor.surroundings import answering, healthy
 from tests.bot.test_app import free_port, reverse
+from tests.bot.wiring.test_trial import inside
 from tests.e2e.test_watching import settings
 from tests.e2e.town import WIPE, open_town
 from tests.fakes import GROUP, words
@@ -186,3 +191,71 @@ async def examined(given: Settings) -> str:
             form = (await shown.text()).partition('name="form" value="')[2].partition('"')[0]
         async with session.post(f"{root}/health/doctor", data={"form": form}, headers=same) as shown:
             return await shown.text()
+
+
+async def test_something_is_tried_out_beside_the_bot_and_what_a_real_model_took_is_written_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "bot.wiring.trial", raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    async with (
+        OfflineModel() as model,
+        operated(model.base_url, tmp_path, system_prompt="filed") as (running, ask),
+    ):
+        assert await running.rooms.keeping.personas.change("", "told on a page")
+        await ask("/try")
+        assert "bot.wiring.trial" not in sys.modules
+        await ask("/try/open", model="demo", persona="an unsaved text")
+        text = await ask("/try", **{"as": "user1", "text": "hello", "call": "1"})
+        assert "I am the built-in demo model" in text
+        assert not model.requests
+        trace = text.partition('href="/try/turns/')[2].partition('"')[0]
+        assert "This turn was only tried" in await ask(f"/try/turns/{trace}")
+        await ask("/try/open", model="real")
+        await ask("/try", **{"as": "user2", "text": "hello", "call": "1"})
+        assert "told on a page" in str(model.requests[-1]["messages"][0])
+        assert "Its model took 1 requests" in await ask("/try/end", end="1")
+        # Nothing of it is in the bot's own journal but that it was done, and money that is the bot's.
+        assert await running.journal.shown.chats(0) == ChatRows((), None)
+        assert running.rooms.keeping.personas.text("") == "told on a page"
+        await running.journal.commit()
+        (cost,) = await running.journal.shown.costs(since=0.0, by="model") or ()
+        assert (cost.name.partition("@")[0], cost.usage.requests) == ("demo", 1)
+        lines = await running.journal.books.audit(latest=9)
+        tried = [(line.action, line.object.partition(",")[0], line.outcome[:5]) for line in lines or ()]
+        assert tried == [
+            ("tried", "1 requests", "$0.00"),
+            ("try out", "real model", "ok"),
+            ("try out", "demo model", "ok"),
+            ("login", "", "ok"),
+        ]
+        assert not [name for name in inside(tmp_path) if name.startswith("frostagent-try-")]
+
+
+Asking = Callable[..., Awaitable[str]]
+
+
+@asynccontextmanager
+async def operated(model: str, folder: Path, **more: Any) -> AsyncIterator[tuple[Service, Asking]]:
+    """A bot with a console, and somebody logged in there: he gets a page, or what comes of a form."""
+    console = {"console_port": free_port(), "console_token": SecretStr(TOKEN)}
+    jar = aiohttp.CookieJar(unsafe=True)
+    english = {"Sec-Fetch-Site": "same-origin", "Accept-Language": "en"}
+    async with (
+        open_service(settings(model, folder, **console, **more)) as running,
+        aiohttp.ClientSession(cookie_jar=jar, headers=english) as session,
+    ):
+        assert running.console_link is not None
+        page, _, code = running.console_link().partition("#")
+        root, form = page.removesuffix("/login"), ""
+
+        async def ask(path: str, **fields: str) -> str:
+            method, data = ("POST", {"form": form} | fields) if fields else ("GET", None)
+            async with session.request(method, f"{root}{path}", data=data) as shown:
+                assert shown.status == 200, path
+                return await shown.text()
+
+        answer = await session.post(page, data={"code": code}, allow_redirects=False)
+        jar.update_cookies({name: one.value for name, one in answer.cookies.items()}, URL(root))
+        form = (await ask("/access")).partition('name="form" value="')[2].partition('"')[0]
+        yield running, ask

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from bot.app import open_service
 from bot.domain.masking import Mask
 from bot.domain.shares import WHOLE, Share
 from bot.domain.tongue import Tongue
@@ -39,6 +40,6 @@ async def test_the_first_share_alone_has_the_console(share: Share, asked: list[s
     settings = Settings(
         console_port=free_port(), console_host="127.0.0.1", console_token=SecretStr("s" * 32), bot_digest=None
     )
-    async with once_for_all(settings, seen, RecordingStore(), Mask(())) as link:
+    async with once_for_all(settings, seen, RecordingStore(), Mask(()), open_service) as link:
         assert (link is not None) == share.is_first
         assert journal.asked == asked

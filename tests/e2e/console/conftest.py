@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from tests.adapters.console.visiting import SAME, Place, visiting
-from tests.e2e.console.sights import fill, play
+from tests.e2e.console.sights import fill
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -34,7 +34,7 @@ async def browser() -> AsyncIterator[Any]:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def place() -> AsyncIterator[Place]:
-    async with visiting(trying=play()) as console:
+    async with visiting() as console:
         fill(console)
         await console.log_in()
         await console.ask("POST", "/health/doctor", data={"form": await console.form()}, headers=SAME)

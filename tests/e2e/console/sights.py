@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 from msgspec.structs import replace
+from PIL import Image
 
 from adapters.console.guard import cookie_name
 from adapters.console.origins import Origin
-from bot.cli.playing import Play
 from bot.domain.books import UsageSum
 from bot.domain.events import Conversation
 from bot.domain.inspection import Finding, ToolAnswer, ToolState, ToolUse
@@ -26,8 +27,10 @@ from bot.domain.shown import (
     WaitingDraft,
     WaitingPetition,
 )
+from bot.domain.trying import TriedLine, Wanted
 from bot.policy.days import midnight
 from tests.adapters.console.samples import NOW, silent, trace
+from tests.adapters.console.trials import CEILING
 from tests.adapters.console.visiting import Place
 from tests.fakes import GROUP
 
@@ -37,7 +40,7 @@ WORDS = (
     + "W" * 90
 )
 AT = "10001%3Agroup%3A4242"
-FILLED = {"id": "t1", "where": AT, "name": "console.css", "tool": "weather"}
+FILLED = {"number": "1", "id": "t1", "where": AT, "name": "console.css", "tool": "weather"}
 TOOL = ToolState(
     name="weather",
     about=WORDS,
@@ -63,17 +66,9 @@ SILENT = "/silent/10001%3Agroup%3A77/-9"
 def pages(place: Place) -> list[str]:
     """Every page of the table of routes; a new one is among them by itself."""
     gets = {route.path for route in place.routes() if route.method == "GET" and not route.lasts}
-    shown = gets - {"/silent/{where}/{id}", "/login", "/static/{name}", "/rows"}
-    shown -= {path for path in gets if path.endswith(("/json", "/file", "/csv"))}
-    return [*sorted(path.format(**FILLED) for path in shown), SILENT, "/turns?asker=1"]
-
-
-def play() -> Play:
-    """A simulated group in which something was said."""
-    group = Play(("user1", "user2"), ("timeout", "drop"))
-    group.note("user1", WORDS)
-    group.note("bot", WORDS)
-    return group
+    shown = gets - {"/silent/{where}/{id}", "/login", "/static/{name}", "/rows", "/try/silent/{where}/{id}"}
+    shown -= {path for path in gets if path.endswith(("/json", "/file", "/csv", "{number}"))}
+    return [*sorted(path.format(**FILLED) for path in shown), SILENT, f"/try{SILENT}", "/try?new=1", "/turns?asker=1"]
 
 
 def fill(place: Place) -> None:
@@ -110,6 +105,7 @@ def fill(place: Place) -> None:
     journal.sums["day"] = tuple(CostSum(str(midnight(now, later=-n)), cost) for n in range(9))
     place.tools = [TOOL, replace(TOOL, name="wipe", unfit="effects")]
     place.answer = ToolAnswer(WORDS, WORDS, 0.5, 2)
+    fill_trial(place)
     place.personas = [PersonaState(key=key, name=WORDS, text=WORDS, chats=(str(GROUP),)) for key in ("", "k")]
     place.found = [Finding(WORDS, verdict, WORDS, WORDS) for verdict in ("ok", "warning", "problem")]
     place.drafts = (WaitingDraft(7, GROUP, WORDS, WORDS, WORDS, now + 60, WORDS),)
@@ -124,6 +120,21 @@ def fill(place: Place) -> None:
         outbox=(OutboxState(GROUP, 2, 1, now - 60),),
         place=WORDS,
     )
+
+
+def fill_trial(place: Place) -> None:
+    """Let something be tried out, with pictures, a question that stands ready, and real money."""
+    trial = place.tries(
+        TriedLine(WORDS, WORDS, "0", (1,)),
+        TriedLine("", WORDS),
+        TriedLine("bot", WORDS, "1", (1, 2)),
+        TriedLine("user1", WORDS, "2"),
+    )
+    trial.wanted, trial.ceiling, trial.is_busy = Wanted(is_real=True, text=WORDS), CEILING, True
+    trial.people, trial.draft = (WORDS, "user1"), TriedLine(WORDS, WORDS)
+    out = io.BytesIO()
+    Image.new("RGB", (900, 700), "#1d6fb8").save(out, "JPEG")
+    trial.pictures[1] = out.getvalue()
 
 
 async def logged_in(browser: Any, place: Place, **more: Any) -> Any:

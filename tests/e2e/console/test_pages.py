@@ -17,9 +17,9 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 STATIC = Path(statics.__file__).parent / "static"
 DESK = 704
-TOUCHED = "a[href], button, summary, select, textarea, input:not([type=hidden], [type=checkbox])"
+TOUCHED = "a[href], button, summary, select, textarea, input:not([type=hidden], [type=checkbox], [type=radio])"
 SMALL = f"""
-[...document.querySelectorAll("{TOUCHED}, label:has([type=checkbox])")]
+[...document.querySelectorAll("{TOUCHED}, label:has([type=checkbox], [type=radio])")]
   .filter(one => one.checkVisibility() && !(one.matches("a") && getComputedStyle(one).display === "inline"))
   .map(one => [one.outerHTML.slice(0, 80), one.getBoundingClientRect()])
   .filter(([, box]) => box.right > 0 && (box.width < 43.9 || box.height < 43.9))

@@ -1,0 +1,321 @@
+"""The simulated group that the bot is tried in, on a page or on a terminal: what was said there,
+its pictures, and how somebody says something.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import dataclasses
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import Any, Final, Protocol, TypeVar
+
+from msgspec.structs import replace
+
+from adapters.simulator import shares
+from adapters.simulator.call import Gesture, SentMessage
+from adapters.simulator.commands import obey
+from adapters.simulator.console import REPLY, parse_mentions, render, render_gesture
+from adapters.simulator.server import Simulator
+from adapters.simulator.world import World
+from adapters.storage.store import SqlStore
+from bot.domain.books import UsageSum
+from bot.domain.errors import ConfigError, MediaError
+from bot.domain.events import Conversation, Identity
+from bot.domain.masking import Mask
+from bot.domain.shown import Showing
+from bot.domain.trying import BOT, Ceiling, TriedLine, Wanted
+from bot.memory.newest import Newest
+from bot.memory.spending import ALL
+from bot.policy.limits import Rung
+from bot.wiring.discovery import Discovered
+from bot.wiring.means import Means
+from bot.wiring.service import Rooms
+from bot.wiring.web import Shown
+from config.settings import Settings
+
+T = TypeVar("T")
+
+SETTLED_WITHIN: Final = 600.0  # seconds for one line; a run itself ends sooner
+FOUND_WITHIN: Final = 30.0
+"""Seconds for a line that nobody heard: the bot may come back and find it in the history."""
+KEPT: Final = 200  # lines
+LARGEST: Final = 8 * 2**20  # bytes of a picture
+ALBUM: Final = 16 * 2**20  # bytes of all that are kept to be shown
+LONGEST_NAME: Final = 40  # characters
+MISSED: Final = "Nobody heard that: the bot is not connected, or its account is offline."
+FAULTS: Final = ("timeout", "lost", "muted", "slow 3", "offline", "online", "mute", "lift", "off")
+
+
+class Running(Protocol):
+    """What is needed of a service that is tried."""
+
+    @property
+    def journal(self) -> SqlStore: ...
+
+    @property
+    def rooms(self) -> Rooms: ...
+
+    @property
+    def shown(self) -> Shown: ...
+
+    @property
+    def means(self) -> Means: ...
+
+    async def wait_idle(self) -> None: ...
+
+    async def wait_settled(self, identity: Identity) -> None: ...
+
+
+class Wraps(Protocol):
+    """Puts something around a port, or nothing."""
+
+    def __call__(self, port: T, /) -> T: ...
+
+
+class Opens(Protocol):
+    """Opens a service `aside` of another one, with these tools."""
+
+    def __call__(
+        self,
+        settings: Settings,
+        *,
+        wrap: Wraps,
+        aside: Discovered,
+        mask: Mask,
+        ousted: Callable[[ConfigError], None],
+    ) -> AbstractAsyncContextManager[Running]: ...
+
+
+class Album:
+    """The pictures of the newest lines, by number: ALBUM bytes of them at most."""
+
+    def __init__(self, dropped: Callable[[int], None]) -> None:
+        self._pictures: dict[int, bytes] = {}
+        self._dropped = dropped
+        self._number = 0
+
+    def keep(self, data: bytes) -> int:
+        """Keep one; its number."""
+        self._number += 1
+        self._pictures[self._number] = data
+        while sum(map(len, self._pictures.values())) > ALBUM:
+            oldest = next(iter(self._pictures))
+            del self._pictures[oldest]
+            self._dropped(oldest)
+        return self._number
+
+    def get(self, number: int) -> bytes:
+        """The one of that number. Raises MediaError where it is kept no more."""
+        if (data := self._pictures.get(number)) is None:
+            raise MediaError("it is too long ago")
+        return data
+
+    def put(self, number: int, data: bytes) -> None:
+        """A better form of one."""
+        if number in self._pictures:
+            self._pictures[number] = data
+
+
+class SimulatedTrial:
+    """Fits `Trial`. The simulator tells it what the bot says; `connect` it with both."""
+
+    def __init__(self, world: World, *, wanted: Wanted, ceiling: Ceiling | None = None) -> None:
+        self.wanted = wanted
+        self.ceiling = ceiling
+        self.faults: tuple[str, ...] = FAULTS
+        self.feed = Newest()
+        self.draft: TriedLine | None = None
+        self._world = world
+        self._home = next(iter(world.groups))
+        self._lines: deque[TriedLine] = deque(maxlen=KEPT)
+        self._album = Album(self._forget)
+        self._decoded: set[int] = set()
+        self._simulator: Simulator | None = None
+        self._service: Running | None = None
+        self._is_over = False
+        self._sums = UsageSum()
+
+    def connect(self, service: Running, simulator: Simulator) -> None:
+        """From now on something can be said."""
+        self._service, self._simulator = service, simulator
+
+    def close(self) -> None:
+        """Its journal is away from now on."""
+        self._is_over = True
+
+    @property
+    def people(self) -> tuple[str, ...]:
+        """Whoever may speak."""
+        own, people = self._world.self_id, self._world.people(self._home)
+        return tuple(name for name, number in people.items() if number != own)
+
+    @property
+    def lines(self) -> tuple[TriedLine, ...]:
+        """What was said, oldest first."""
+        return tuple(self._lines)
+
+    @property
+    def showing(self) -> Showing:
+        """Its own journal."""
+        return self._running.journal.shown
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the bot is at an answer."""
+        lanes = self._running.rooms.on.lanes
+        return bool(lanes.active or lanes.waiting)
+
+    @property
+    def where(self) -> Conversation:
+        """The group."""
+        return Conversation(self._world.self_id, "group", self._home)
+
+    async def settle(self) -> None:
+        """Wait until what was said so far can be read there."""
+        await self._running.journal.commit()
+
+    async def is_used_up(self) -> bool:
+        """Whether its model may be asked nothing more."""
+        if self.ceiling is None:
+            return False
+        rung = self._running.shown.spending.rung(self.where, 0)
+        return rung >= Rung.SPENT or (await self.taken()).requests >= self.ceiling.requests
+
+    async def taken(self) -> UsageSum:
+        """What its requests took: as the journal has it, and what is known of those under way."""
+        rows = None
+        if not self._is_over:
+            await self.settle()
+            rows = await self.showing.costs(since=0.0, by="model")
+        if rows:
+            names = UsageSum.__struct_fields__
+            self._sums = UsageSum(*(sum(getattr(one.usage, n) for one in rows) for n in names))
+        told, known = self._sums, self._running.shown.spending.taken(ALL)
+        prompt = max(told.prompt, round(known.tokens) - told.completion)
+        return replace(told, prompt=prompt, cost=max(told.cost, known.cost))
+
+    def note(self, who: str, text: str) -> None:
+        """Something was said, or happened."""
+        self._add(TriedLine(who, text))
+
+    def note_sent(self, message: SentMessage) -> None:
+        """The bot said something, and people got it."""
+        names = {number: name for name, number in self._world.people(self._home).items()}
+        shown = [(one, picture_of(one)) for one in message.segments]
+        pictures = tuple(self._album.keep(data) for _, data in shown if data)
+        bare = dataclasses.replace(message, segments=tuple(one for one, data in shown if not data))
+        said = render(bare, names, home=self._home).removeprefix(f"{BOT}: ").rstrip()
+        said = REPLY.sub("", f"{said} ").strip()
+        self._add(TriedLine(BOT, said, str(message.message_id), pictures))
+
+    def note_gesture(self, gesture: Gesture) -> None:
+        """The bot made a sign without words."""
+        names = {number: name for name, number in self._world.people(self._home).items()}
+        self.note(BOT, render_gesture(gesture, names).removeprefix(f"{BOT}: "))
+
+    def propose(self, who: str, question: str) -> None:
+        """Let a question stand ready. Nobody has the bot's name here."""
+        own = self._world.people(self._home)
+        name = " ".join(who.split())[:LONGEST_NAME] or "user1"
+        taken = {one.casefold() for one, number in own.items() if number == self._world.self_id}
+        while name.casefold() in taken:
+            name += "·"
+        self.draft = TriedLine(self._world.join(self._home, name).name, question)
+
+    async def say(self, who: str, text: str, picture: bytes = b"") -> None:
+        """Say something as that member; it ends when all that comes of it is settled. Raises
+        MediaError for a picture that is none.
+        """
+        people = self._world.people(self._home)
+        if who not in self.people or self._simulator is None or await self.is_used_up():
+            return
+        segments, pictures = parse_mentions(text, people, self._world.self_id), tuple[int, ...]()
+        if picture:
+            jpeg = await self._running.means.media.decoder.decode(picture)
+            pictures = (number := self._album.keep(jpeg),)
+            self._decoded.add(number)
+            segments = [shares.own_picture(self._world, _name(number), jpeg), *segments]
+        self.draft = None
+        self._add(line := TriedLine(who, text, pictures=pictures))
+        said = await self._simulator.say(segments, user_id=people[who])
+        self._lines[self._lines.index(line)] = replace(line, message_id=str(said))
+        if said in self._simulator.missed:
+            self.note("", MISSED)
+        await settle(self._running, self._simulator, [said])
+        await finish(self._running)
+
+    async def obey(self, fault: str) -> None:
+        """Let one of the faults go wrong."""
+        if fault in self.faults and self._simulator is not None:
+            self.note("", f"!{fault}: {await obey(self._simulator, f'!{fault}')}")
+
+    async def picture(self, number: int) -> bytes:
+        """A picture of a line; what the bot sends may be a stranger's, and is unpacked as such."""
+        data = self._album.get(number)
+        if number not in self._decoded:
+            data = await self._running.means.media.decoder.decode(data)
+            self._album.put(number, data)
+            self._decoded.add(number)
+        return data
+
+    @property
+    def _running(self) -> Running:
+        if self._service is None:
+            raise RuntimeError("the trial is not connected")
+        return self._service
+
+    def _add(self, line: TriedLine) -> None:
+        self._lines.append(line)
+        self.feed.add(line.message_id)
+
+    def _forget(self, number: int) -> None:
+        self._decoded.discard(number)
+        self._world.contents.pop(_name(number), None)
+
+
+def _name(number: int) -> str:
+    return f"picture{number}.jpg"
+
+
+def picture_of(segment: Mapping[str, Any]) -> bytes:
+    """The picture that is in this part of a message; empty where none is, or a very large one."""
+    scheme, _, rest = str(segment["data"].get("file") or "").partition("://")
+    if segment["type"] == "image" and scheme == "base64" and len(rest) <= LARGEST * 4 // 3:
+        with suppress(binascii.Error, ValueError):
+            return base64.b64decode(rest)
+    return b""
+
+
+async def finish(service: Running) -> None:
+    """Wait until nothing is being answered or sent. Raises TimeoutError."""
+    async with asyncio.timeout(SETTLED_WITHIN):
+        await service.wait_idle()
+
+
+async def settle(service: Running, simulator: Simulator, said: Sequence[int]) -> None:
+    """Wait until the bot is there, and has done all that comes of these messages. Raises
+    TimeoutError.
+
+    Nobody waits for long until a bot comes back, and finds what it did not hear.
+    """
+    world = simulator.world
+
+    async def settled(message_id: int) -> None:
+        await service.wait_settled(
+            (world.self_id, "group", next(iter(world.groups)), str(message_id))
+        )
+
+    async with asyncio.timeout(SETTLED_WITHIN):
+        for message_id in said:
+            if message_id not in simulator.missed:
+                await settled(message_id)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(FOUND_WITHIN):
+            await simulator.wait_connected(timeout=FOUND_WITHIN)
+            for message_id in said:
+                if message_id in simulator.missed and world.online:
+                    await settled(message_id)

@@ -1,0 +1,210 @@
+"""A trial: a second service on the built-in simulator, with a journal of its own that goes with it.
+
+What it is offered changes nothing outside of the simulated group: see `offered`. Loaded when
+somebody opens one.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from tempfile import TemporaryDirectory
+from typing import Any, Final, TypeVar, cast
+
+from msgspec.structs import replace
+from pydantic import SecretStr
+
+import tools
+from adapters.offline.server import MEDIA_FOLDER, OfflineModel
+from adapters.simulator.server import Simulator
+from adapters.simulator.world import demo_world
+from adapters.storage.store import SqlStore
+from bot.domain.chat import Usage
+from bot.domain.errors import ConfigError
+from bot.domain.journal import Entry, UsageAdded
+from bot.domain.masking import Mask
+from bot.domain.ports import Subagents
+from bot.domain.run import StepFinished
+from bot.domain.tool import Tool
+from bot.domain.trying import Ceiling, Wanted
+from bot.memory.witnesses import WitnessedStore
+from bot.wiring.discovery import Discovered, PackagedTools, discover
+from bot.wiring.simulated import Opens, SimulatedTrial
+from config.owners import Owners
+from config.settings import Settings
+
+T = TypeVar("T")
+
+A_QUESTION: Final = 8  # requests of one question, at most
+DAY_LIMITS: Final = tuple(
+    f"bot_day_{of}_{whose}" for of in ("cost", "tokens") for whose in ("user", "group", "all")
+)
+
+
+class Charging:
+    """Fits `Witness`: what a trial's requests to a real model take is money of the bot's."""
+
+    def __init__(self, charge: Callable[[str, Usage], None]) -> None:
+        self._charge = charge
+
+    def see(self, entry: Entry) -> None:
+        match entry:
+            case StepFinished(completion=completion) if completion.usage is not None:
+                self._take(completion.endpoint or completion.model, completion.usage)
+            case UsageAdded(model=model, usage=usage):
+                self._take(model, usage)
+            case _:
+                pass
+
+    def _take(self, model: str, usage: Usage) -> None:
+        self._charge(model, replace(usage, reserved=0))
+
+    def around(self, port: T, /) -> T:
+        """The port; a journal as one that this sees."""
+        watched: Any = WitnessedStore(port, [self]) if isinstance(port, SqlStore) else port
+        return cast("T", watched)
+
+
+def offered(ours: Iterable[Tool]) -> Discovered:
+    """Of all tools of the bot those that change nothing outside of the simulated group: what only
+    computes or reads, and of the packaged ones what stays in its conversation by its own word, as
+    speaking there.
+    """
+    packaged = {tool.name: tool for tool in discover(PackagedTools(tools)).tools}
+    own = {tool.name: tool for tool in ours if tool.side_effects.is_harmless}
+    for tool in packaged.values():
+        if Subagents in tool.needs or (tool.name not in own and not tool.goes_beyond):
+            own[tool.name] = tool  # whom it asks is said when there are some
+    return Discovered(tuple(own[name] for name in sorted(own)))
+
+
+def settings_aside(settings: Settings, folder: str, names: frozenset[str]) -> dict[str, Any]:
+    """What is different from the bot's own settings in any trial: nothing of it is written down
+    elsewhere, nobody of QQ has a word in it, and nobody waits without need.
+    """
+    nobody = frozenset[int]()
+    return {
+        "store_url": SecretStr(f"sqlite:///{folder}/trial.db"),
+        "web_port": 0,
+        "console_port": 0,
+        "log_runs": None,
+        "log_content": False,
+        "bot_role": "all",
+        "broker_url": SecretStr(""),
+        "onebot_mode": "forward",
+        "bot_groups": nobody,
+        "bot_users": nobody,
+        "bot_block": nobody,
+        "bot_owners": Owners(),
+        "bot_new_group": "live",
+        "groups_file": None,
+        "bot_digest": None,
+        "bot_memory": False,
+        "bot_user_rate": None,
+        "bot_group_rate": None,
+        "bot_pace": False,
+        "bot_debounce": 0.0,
+        "stt_base_url": "",
+        "stt_api_key": SecretStr(""),
+        "tools_group": False,
+        "tools_dir": None,
+        "tools_deny": tuple(name for name in settings.tools_deny if name in names),
+        "tools_approve": tuple(name for name in settings.tools_approve if name in names),
+        "tools_audience": {
+            name: whose for name, whose in settings.tools_audience.items() if name in names
+        },
+        **dict.fromkeys(DAY_LIMITS, 0),
+    }
+
+
+def demo_model(url: str) -> dict[str, Any]:
+    """That only the demo model is asked, and no key of anybody is at hand."""
+    return {
+        "llm_base_url": url,
+        "llm_api_key": SecretStr(""),
+        "llm_model": OfflineModel.name,
+        "llm_dialect": "",
+        "llm_fallbacks": (),
+        "llm_vision_model": "",
+        "llm_cheap_model": "",
+        "llm_context": 0,
+        "coder_base_url": "",
+        "coder_api_key": SecretStr(""),
+        "coder_model": "",
+        "subagents_file": None,
+        "subagent_keys": {},
+        "media_dir": MEDIA_FOLDER,
+    }
+
+
+def real_model(settings: Settings, ceiling: Ceiling) -> dict[str, Any]:
+    """That the bot's own model is asked, and takes no more than a trial may: without owners, that
+    is the limit of a day.
+    """
+    limit = min(settings.bot_run_requests or A_QUESTION, A_QUESTION)
+    return {
+        "bot_day_cost_all": ceiling.cost,
+        "bot_day_tokens_all": ceiling.tokens,
+        "bot_run_requests": limit,
+    }
+
+
+@asynccontextmanager
+async def open_trial(
+    settings: Settings,
+    wanted: Wanted,
+    *,
+    opening: Opens,
+    found: Discovered,
+    texts: Mapping[str, str],
+    ceiling: Ceiling | None,
+    charge: Callable[[str, Usage], None],
+    mask: Mask,
+) -> AsyncIterator[SimulatedTrial]:
+    """A trial while the block runs; `texts` of personas are those that count now. With
+    a `ceiling` the bot's own model is asked, else the demo's; `charge` is told what that takes.
+    Raises ConfigError, inside a group, and OSError where there is no room for its journal.
+    """
+    trial = SimulatedTrial(world := demo_world(), wanted=wanted, ceiling=ceiling)
+    token = secrets.token_hex(16)  # else others on this machine could listen
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(TemporaryDirectory(prefix="frostagent-try-"))
+        changes = settings_aside(settings, folder, frozenset(found.names))
+        if ceiling is not None:
+            changes |= real_model(settings, ceiling)
+        else:
+            changes |= demo_model((await stack.enter_async_context(OfflineModel())).base_url)
+        simulator = await stack.enter_async_context(
+            Simulator(world, token=token, on_sent=trial.note_sent, on_gesture=trial.note_gesture)
+        )
+        changes |= {"onebot_url": await simulator.serve(), "onebot_access_token": SecretStr(token)}
+        service = await stack.enter_async_context(
+            opening(
+                settings.model_copy(update=changes),
+                wrap=as_it_is if ceiling is None else Charging(charge).around,
+                aside=found,
+                mask=mask,
+                ousted=let_go,
+            )
+        )
+        stack.callback(trial.close)
+        await simulator.wait_connected()
+        personas = service.rooms.keeping.personas
+        for key, text in {**texts, **({wanted.key: wanted.text} if wanted.text else {})}.items():
+            await personas.change(key, text)
+        if wanted.key:
+            await personas.choose(trial.where, wanted.key)
+        trial.connect(service, simulator)
+        if wanted.question:
+            trial.propose(wanted.asker, wanted.question)
+        yield trial
+
+
+def as_it_is(port: T, /) -> T:
+    """Nobody looks at it."""
+    return port
+
+
+def let_go(_: ConfigError) -> None:
+    """Its journal is nobody else's, so that nobody takes it away."""

@@ -1,0 +1,153 @@
+"""When something is tried out beside the bot: one trial at a time, opened when somebody asks.
+
+What a trial consists of is loaded by then (`bot/wiring/trial.py`), and gone when it is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Final
+
+from adapters.openai.endpoint import join_url
+from bot.domain.books import UsageSum
+from bot.domain.faults import BROKEN, isolate
+from bot.domain.ports import Clock
+from bot.domain.trace import is_tried
+from bot.domain.trying import Ceiling, Trial, Trying, Wanted
+from bot.policy.prices import read_known
+from bot.wiring.background import background
+from config.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+IDLE: Final = 600.0  # seconds after which nobody seems to be at it any more
+OPEN_WITHIN: Final = 20.0  # seconds
+COST, TOKENS, REQUESTS = 0.25, 100_000, 40
+"""The most that one trial with a real model takes: US dollars, tokens, requests."""
+
+Opening = Callable[[Wanted], AbstractAsyncContextManager[Trial]]
+
+
+class Trials(Trying):
+    """Fits `Trying`; `run` is its task. `opening` makes a trial, `is_spent` says that the bot has
+    no money left today, `told` hears what one with a real model took when it is over. A `home` is
+    there whenever no other is, and never ends.
+    """
+
+    def __init__(
+        self,
+        opening: Opening,
+        *,
+        ceiling: Callable[[], Ceiling | None],
+        is_spent: Callable[[], bool],
+        told: Callable[[UsageSum], None],
+        clock: Clock,
+        home: Trial | None = None,
+    ) -> None:
+        self._opening = opening
+        self._ceiling = ceiling
+        self._is_spent = is_spent
+        self._told = told
+        self._clock = clock
+        self._home = home
+        self._trial: Trial | None = None
+        self._turn = asyncio.Lock()
+        self._asked: asyncio.Queue[tuple[Wanted, asyncio.Future[str]]] = asyncio.Queue()
+        self._over = asyncio.Event()
+        self._gone = asyncio.Event()
+        self._gone.set()
+        self._touched = 0.0
+        self.last: UsageSum | None = None
+
+    @property
+    def ceiling(self) -> Ceiling | None:
+        """What a trial with the bot's own model may take; of a demo's there is none."""
+        is_demo = self._home is not None and not self._home.wanted.is_real
+        return None if is_demo else self._ceiling()
+
+    @property
+    def current(self) -> Trial | None:
+        """The one that is open."""
+        return self._trial or self._home
+
+    @property
+    def can_end(self) -> bool:
+        """Whether it can be ended here: that of a terminal ends with it."""
+        return self._trial is not None
+
+    def touch(self) -> None:
+        """Somebody is at it."""
+        self._touched = self._clock.monotonic()
+
+    async def open(self, wanted: Wanted) -> str:
+        """End the one that is open, and open another. Raises TimeoutError."""
+        if wanted.is_real and self.ceiling is None:
+            return "failed"
+        if wanted.is_real and self._is_spent():
+            return "spent"
+        async with self._turn, asyncio.timeout(OPEN_WITHIN):
+            await self.end()
+            done = asyncio.get_running_loop().create_future()
+            self._asked.put_nowait((wanted, done))
+            return str(await done)
+
+    async def end(self) -> None:
+        """End the one that was opened here, and wait until nothing of it is left."""
+        self._over.set()
+        await self._gone.wait()
+
+    async def run(self) -> None:
+        """Open what is asked for, one after the other."""
+        is_tried.set(True)  # what this task and those of a trial log
+        while True:
+            wanted, done = await self._asked.get()
+            self._over.clear()
+            self._gone.clear()
+            self.touch()
+            try:
+                await self._hold(wanted, done)
+            except BROKEN as error:
+                isolate(error)
+                logger.warning("what was tried out has ended with an error", exc_info=error)
+            finally:
+                self._trial = None
+                self._gone.set()
+                if not done.done():
+                    done.set_result("failed")
+
+    async def _hold(self, wanted: Wanted, done: asyncio.Future[str]) -> None:
+        """One trial, until it is over."""
+        model = "the bot's own model" if wanted.is_real else "the demo model"
+        logger.info("Try it on the console: a simulated group with %s is open", model)
+        trial: Trial | None = None
+        try:
+            async with self._opening(wanted) as trial, background(self._watch()):
+                self._trial = trial
+                if not done.done():
+                    done.set_result("")
+                await self._over.wait()
+                self._trial = None
+                await trial.taken()  # as long as its journal can be read
+        finally:
+            if trial is not None and wanted.is_real:
+                self.last = await trial.taken()
+                self._told(self.last)
+        logger.info("Try it on the console: the simulated group is gone")
+
+    async def _watch(self) -> None:
+        """End it once nobody is at it any more."""
+        while (left := self._touched + IDLE - self._clock.monotonic()) > 0:
+            await self._clock.sleep(left)
+        self._over.set()
+
+
+def ceiling_of(settings: Settings) -> Ceiling | None:
+    """What a trial of the bot's own model may take; None where there is no such model."""
+    if not settings.llm_base_url:
+        return None
+    host = join_url(settings.llm_base_url).host or ""
+    price = read_known(settings.llm_prices).price(settings.llm_model, host)
+    return Ceiling(settings.llm_model, COST if price else 0.0, TOKENS, REQUESTS)

@@ -1,0 +1,89 @@
+"""A trial that is a few lists, and somebody who opens it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from bot.domain.books import UsageSum
+from bot.domain.errors import MediaError
+from bot.domain.events import Conversation
+from bot.domain.shown import Showing
+from bot.domain.trying import Ceiling, TriedLine, Trying, Wanted
+from bot.memory.newest import Newest
+from tests.fakes import GROUP
+
+CEILING = Ceiling("deepseek-chat", 0.25, 100_000, 40)
+
+
+@dataclass
+class ListTrial:
+    """Fits `Trial`."""
+
+    showing: Showing
+    where: Conversation = GROUP
+    wanted: Wanted = field(default_factory=Wanted)
+    ceiling: Ceiling | None = None
+    people: tuple[str, ...] = ("user1", "user2")
+    faults: tuple[str, ...] = ("timeout", "slow 3")
+    lines: tuple[TriedLine, ...] = ()
+    draft: TriedLine | None = None
+    feed: Newest = field(default_factory=Newest)
+    is_busy: bool = False
+    used_up: bool = False
+    spent: UsageSum = field(default_factory=UsageSum)
+    said: list[tuple[str, str, bytes]] = field(default_factory=list)
+    obeyed: list[str] = field(default_factory=list)
+    pictures: dict[int, bytes] = field(default_factory=dict)
+    broken: Exception | None = None
+
+    async def settle(self) -> None:
+        pass
+
+    async def is_used_up(self) -> bool:
+        return self.used_up
+
+    async def say(self, who: str, text: str, picture: bytes = b"") -> None:
+        if self.broken is not None:
+            raise self.broken
+        self.said.append((who, text, picture))
+        self.draft = None
+
+    async def obey(self, fault: str) -> None:
+        self.obeyed.append(fault)
+
+    async def picture(self, number: int) -> bytes:
+        if number not in self.pictures:
+            raise MediaError("it is too long ago")
+        return self.pictures[number]
+
+    async def taken(self) -> UsageSum:
+        return self.spent
+
+    def propose(self, who: str, question: str) -> None:
+        self.draft = TriedLine(who, question)
+
+
+@dataclass
+class ListTrials(Trying):
+    """Fits `Trying`: opens what is `made` ready."""
+
+    made: ListTrial | None = None
+    current: ListTrial | None = None
+    ceiling: Ceiling | None = CEILING
+    can_end: bool = True
+    trouble: str = ""
+    last: UsageSum | None = None
+    wanted: list[Wanted] = field(default_factory=list)
+    touched: int = 0
+
+    def touch(self) -> None:
+        self.touched += 1
+
+    async def open(self, wanted: Wanted) -> str:
+        self.wanted.append(wanted)
+        if not self.trouble:
+            self.current = self.made
+        return self.trouble
+
+    async def end(self) -> None:
+        self.current = None

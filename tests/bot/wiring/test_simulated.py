@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import base64
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from adapters.simulator.call import Gesture, SentMessage
+from adapters.simulator.server import Simulator
+from adapters.simulator.wire import text
+from adapters.simulator.world import demo_world
+from bot.domain.books import UsageSum
+from bot.domain.errors import MediaError
+from bot.domain.shown import CostSum
+from bot.domain.trying import Ceiling, TriedLine, Wanted
+from bot.policy.limits import NOTHING, Amount, Rung
+from bot.wiring import simulated
+from bot.wiring.simulated import KEPT, LONGEST_NAME, MISSED, Album, SimulatedTrial, picture_of
+
+
+class Running:
+    """A service that answers nothing, with a journal of these sums."""
+
+    def __init__(self, *, decoded: bytes = b"jpeg") -> None:
+        self.sums: tuple[CostSum, ...] | None = ()
+        self.rung, self.amount = Rung.ALL, NOTHING
+        self.settled: list[Any] = []
+        self.committed = 0
+        spending = SimpleNamespace(rung=lambda *_: self.rung, taken=lambda _: self.amount)
+        self.shown = SimpleNamespace(spending=spending)
+        self.rooms = SimpleNamespace(on=SimpleNamespace(lanes=SimpleNamespace(active=0, waiting=0)))
+        self.journal = SimpleNamespace(shown=self, commit=self.commit)
+
+        async def decode(data: bytes) -> bytes:
+            if data == b"bad":
+                raise MediaError("it is none")
+            return decoded + data
+
+        self.means = SimpleNamespace(media=SimpleNamespace(decoder=SimpleNamespace(decode=decode)))
+
+    async def costs(self, *, since: float, by: str) -> tuple[CostSum, ...] | None:
+        assert (since, by) == (0.0, "model")
+        return self.sums
+
+    async def commit(self) -> None:
+        self.committed += 1
+
+    async def wait_idle(self) -> None:
+        pass
+
+    async def wait_settled(self, identity: Any) -> None:
+        self.settled.append(identity)
+
+
+def group(*, ceiling: Ceiling | None = None) -> tuple[SimulatedTrial, Running, Simulator]:
+    simulator = Simulator(world := demo_world())
+    trial, running = SimulatedTrial(world, wanted=Wanted(), ceiling=ceiling), Running()
+    service: Any = running
+    trial.connect(service, simulator)
+    return trial, running, simulator
+
+
+def sent(*segments: dict[str, Any]) -> SentMessage:
+    return SentMessage(5, segments, group_id=4242)
+
+
+def picture(data: bytes) -> dict[str, Any]:
+    return {"type": "image", "data": {"file": f"base64://{base64.b64encode(data).decode()}"}}
+
+
+async def test_before_it_is_connected_nobody_is_heard() -> None:
+    trial = SimulatedTrial(demo_world(), wanted=Wanted())
+    await trial.say("user1", "hello")
+    await trial.obey("timeout")
+    assert trial.lines == ()
+    with pytest.raises(RuntimeError):
+        assert trial.is_busy
+
+
+async def test_members_speak_and_whoever_is_none_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    trial, running, simulator = group()
+    monkeypatch.setattr(simulated, "FOUND_WITHIN", 0.001)
+    for who in ("bot", "nobody", ""):
+        await trial.say(who, "forged")
+    await trial.say("user2", "@user1 hi", b"-p")
+    said, missed = trial.lines
+    assert (said.who, said.text, said.pictures, missed) == ("user2", "@user1 hi", (1,), TriedLine("", MISSED))
+    assert simulator.missed == [int(said.message_id)]  # no bot has dialled
+    assert not running.settled
+    stored = simulator.world.messages.find(int(said.message_id))
+    assert stored.author == simulator.world.people(4242)["user2"]
+    assert [one["type"] for one in stored.segments] == ["image", "at", "text"]
+    assert "url" not in stored.segments[0]["data"]
+    assert simulator.world.contents == {"picture1.jpg": b"jpeg-p"}
+    assert await trial.picture(1) == b"jpeg-p"
+    with pytest.raises(MediaError):
+        await trial.say("user2", "x", b"bad")
+    assert len(trial.lines) == 2
+    await trial.settle()
+    assert running.committed
+
+
+async def test_what_the_bot_says_is_shown_without_the_mark_of_an_answer_and_with_its_pictures() -> None:
+    trial, _, _ = group()
+    reply = {"type": "reply", "data": {"id": "9"}}
+    trial.note_sent(sent(reply, text("two\nlines"), picture(b"one"), picture(b"bad")))
+    trial.note_gesture(Gesture("poke", user_id=20001))
+    line, poke = trial.lines
+    assert (line.who, line.message_id, line.pictures) == ("bot", "5", (1, 2))
+    assert line.text == "two\n  lines"
+    assert (poke.who, poke.text) == ("bot", "[pokes user1]")
+    assert await trial.picture(1) == await trial.picture(1) == b"jpegone"
+    with pytest.raises(MediaError):
+        await trial.picture(2)
+    assert trial.feed.number == 2
+
+
+def test_pictures_are_those_that_a_message_carries_itself() -> None:
+    elsewhere = {"type": "image", "data": {"file": "https://example.com/x.png"}}
+    broken = {"type": "image", "data": {"file": "base64://a"}}
+    voice = {"type": "record", "data": {"file": "base64://eA=="}}
+    large = {"type": "image", "data": {"file": "base64://" + "A" * (simulated.LARGEST * 4 // 3 + 4)}}
+    assert [picture_of(one) for one in (elsewhere, broken, voice, large, text("x"))] == [b""] * 5
+    assert picture_of(picture(b"x")) == b"x"
+
+
+def test_the_oldest_pictures_make_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulated, "ALBUM", 10)
+    dropped = list[int]()
+    album = Album(dropped.append)
+    assert [album.keep(b"x" * 4) for _ in range(4)] == [1, 2, 3, 4]
+    assert dropped == [1, 2]
+    assert album.get(4) == b"xxxx"
+    with pytest.raises(MediaError):
+        album.get(1)
+    album.put(1, b"y")
+    album.put(3, b"z")
+    assert album.get(3) == b"z"
+    with pytest.raises(MediaError):
+        album.get(1)
+
+
+async def test_whoever_asked_joins_by_his_name_and_nobody_by_that_of_the_bot() -> None:
+    trial, _, _ = group()
+    for name, joins in (
+        ("小明", "小明"),
+        ("BOT", "BOT·"),
+        ("", "user1"),
+        (" a\n b ", "a b"),
+        ("x" * 99, "x" * LONGEST_NAME),
+    ):
+        trial.propose(name, "今天？")
+        assert trial.draft == TriedLine(joins, "今天？")
+        assert joins in trial.people
+    assert "bot" not in trial.people
+
+
+async def test_faults_are_those_of_the_list_and_what_comes_of_them_is_told() -> None:
+    trial, _, simulator = group()
+    await trial.obey("timeout")
+    await trial.obey("drop 9")
+    assert trial.lines == (TriedLine("", "!timeout: timeout next"),)
+    assert [str(one) for one in simulator.faults.armed] == ["timeout next"]
+
+
+async def test_the_newest_lines_are_kept() -> None:
+    trial, _, _ = group()
+    for number in range(KEPT + 5):
+        trial.note("", str(number))
+    assert len(trial.lines) == KEPT
+    assert trial.lines[-1].text == str(KEPT + 4)
+
+
+async def test_what_it_took_is_what_the_journal_and_the_day_know_also_when_it_is_over() -> None:
+    trial, running, _ = group(ceiling=Ceiling("m", 1.0, 1000, 4))
+    assert (await trial.taken(), await trial.is_used_up()) == (UsageSum(), False)
+    running.sums = CostSum("a", UsageSum(2, 100, 50, 20, 0.1, 1)), CostSum("b", UsageSum(1, 10, 0, 5, 0.2))
+    running.amount = Amount(200.0, 0.25)  # a request that was broken off, or is under way
+    assert await trial.taken() == UsageSum(3, 175, 50, 25, 0.1 + 0.2, 1)
+    assert not await trial.is_used_up()
+    running.sums = None  # it cannot be read now
+    running.amount = Amount(200.0, 0.5)
+    assert await trial.taken() == UsageSum(3, 175, 50, 25, 0.5, 1)
+    running.rung = Rung.SPENT
+    assert await trial.is_used_up()
+    await trial.say("user1", "more")
+    assert trial.lines == ()
+    running.rung, running.sums = Rung.BARE, (CostSum("a", UsageSum(4)),)
+    assert await trial.is_used_up()
+    trial.close()
+    running.sums = (CostSum("a", UsageSum(9)),)
+    assert (await trial.taken()).requests == 4
+
+
+async def test_without_a_ceiling_there_is_no_end_to_it() -> None:
+    trial, running, _ = group()
+    running.rung, running.sums = Rung.SPENT, (CostSum("a", UsageSum(1000)),)
+    assert not await trial.is_used_up()

@@ -1,0 +1,265 @@
+"""A trial beside a bot, both over real sockets: what it may do, what it may take, and that nothing of it stays."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+from pydantic import SecretStr
+
+from adapters.offline.server import OfflineModel
+from bot.app import open_service
+from bot.domain.chat import Usage
+from bot.domain.errors import MediaError
+from bot.domain.masking import Mask
+from bot.domain.shown import TurnQuery
+from bot.domain.tool import tool
+from bot.domain.trying import Ceiling, Wanted
+from bot.wiring.simulated import SimulatedTrial
+from bot.wiring.trial import demo_model, offered, open_trial, real_model, settings_aside
+from config.owners import Owners
+from config.settings import Settings
+from tests.bot.test_app import settings
+
+CEILING = Ceiling("m", 0.25, 100_000, 40)
+
+
+def png(size: tuple[int, int] = (40, 30)) -> bytes:
+    out = io.BytesIO()
+    Image.new("RGB", size, "#1d6fb8").save(out, "PNG")
+    return out.getvalue()
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+
+
+def inside(folder: Path) -> list[str]:
+    return [one.name for one in folder.iterdir()]
+
+
+@asynccontextmanager
+async def trial(
+    given: Settings,
+    *,
+    ceiling: Ceiling | None = None,
+    texts: dict[str, str] | None = None,
+    charge: Callable[[str, Usage], None] = lambda *_: None,
+    **wanted: Any,
+) -> AsyncIterator[SimulatedTrial]:
+    opened = open_trial(
+        given,
+        Wanted(is_real=ceiling is not None, **wanted),
+        opening=open_service,
+        found=offered(()),
+        texts=texts or {},
+        ceiling=ceiling,
+        charge=charge,
+        mask=Mask(["a-secret-key"]),
+    )
+    async with opened as one:
+        yield one
+
+
+async def test_what_is_said_is_answered_and_nothing_of_it_is_left(tmp_path: Path) -> None:
+    given = settings("http://127.0.0.1:9/v1", bot_owners=Owners({20001: False}), bot_groups=frozenset({7}))
+    async with trial(given) as one:
+        (folder,) = inside(tmp_path)
+        assert folder.startswith("frostagent-try-")
+        assert inside(tmp_path / folder)
+        assert one.people == ("user1", "user2")
+        await one.say("user1", "@bot 你好")
+        await one.say("user2", "吃了吗")
+        assert [(line.who, line.text) for line in one.lines[::2]] == [("user1", "@bot 你好"), ("user2", "吃了吗")]
+        assert one.lines[1].is_ours
+        assert "演示模型" in one.lines[1].text
+        await one.settle()
+        chat = await one.showing.chat(one.where, 0)
+        assert chat is not None
+        known = {line.message_id: line for line in chat.lines}
+        asked, answer, overheard = (known[line.message_id] for line in one.lines)
+        assert (asked.reason, asked.wakes, overheard.wakes) == ("mention", True, False)
+        (trace,) = await one.showing.trace(answer.turn_id) or ()
+        assert trace.row.outcome == "answered"
+        assert (await one.taken()).requests == 1
+        assert (await one.taken()).cost == 0
+        assert not await one.is_used_up()
+        assert not one.is_busy
+    assert not inside(tmp_path)
+
+
+async def test_pictures_of_members_and_of_the_bot_are_unpacked_elsewhere_and_shown() -> None:
+    async with trial(settings("http://127.0.0.1:9/v1")) as one:
+        await one.say("user1", "@bot look at this", png())
+        (number,) = one.lines[0].pictures
+        assert (await one.picture(number)).startswith(b"\xff\xd8\xff")
+        for wrong in (b"MZ\x90", b"<svg xmlns='http://www.w3.org/2000/svg'/>", b"\x89PNG\r\n\x1a\nbroken"):
+            with pytest.raises(MediaError):
+                await one.say("user2", "@bot and this", wrong)
+        assert len(one.lines) == 2
+        await one.say("user1", "@bot send me a picture")
+        sent = next(line for line in one.lines if line.is_ours and line.pictures)
+        for _ in range(2):
+            assert (await one.picture(sent.pictures[0])).startswith(b"\xff\xd8\xff")
+        with pytest.raises(MediaError):
+            await one.picture(99)
+
+
+async def test_a_picture_is_in_the_request_of_a_model_that_sees_it() -> None:
+    async with OfflineModel() as model:
+        given = settings(model.base_url, llm_model="qwen-vl-max")
+        async with trial(given, ceiling=CEILING) as one:
+            await one.say("user1", "@bot 看", png())
+        asked = str(model.requests[-1]["messages"])
+        assert "data:image/jpeg;base64," in asked
+
+
+async def test_the_demo_asks_no_model_of_the_bot_and_a_real_one_is_asked_within_its_limit() -> None:
+    async with OfflineModel() as model:
+        given = settings(model.base_url, llm_api_key=SecretStr("a-secret-key"), bot_day_cost_user=0.0001)
+        async with trial(given) as one:
+            await one.say("user1", "@bot write a quicksort in python")
+        assert not model.requests
+        few, charged = Ceiling("m", 0.0, 100_000, 2), list[tuple[str, Usage]]()
+        async with trial(given, ceiling=few, charge=lambda *took: charged.append(took)) as one:
+            for _ in range(4):
+                await one.say("user1", "@bot hello")
+            assert await one.is_used_up()
+            assert (await one.taken()).requests == len(model.requests) == 2
+        took = await one.taken()  # when it is over
+        assert [(model[:5], usage.reserved) for model, usage in charged] == [("demo@", 0)] * took.requests
+        assert sum(usage.prompt for _, usage in charged) == took.prompt
+        assert took.requests == 2
+        model.requests.clear()
+        async with trial(given, ceiling=Ceiling("m", 0.0, 100, 40)) as one:
+            for _ in range(4):
+                await one.say("user1", "@bot hello")
+            assert len(model.requests) == 1  # it had more than 100 tokens
+            assert await one.is_used_up()
+
+
+async def test_the_texts_that_count_are_taken_along_and_the_unsaved_one_before_them(tmp_path: Path) -> None:
+    (folder := tmp_path / "personas").mkdir()
+    (folder / "fox.md").write_text("filed fox", "utf-8")
+    async with OfflineModel() as model:
+        given = settings(model.base_url, system_prompt="filed usual", personas_dir=folder)
+        cases: tuple[tuple[dict[str, Any], str], ...] = (
+            ({}, "told usual"),
+            ({"text": "unsaved usual"}, "unsaved usual"),
+            ({"key": "fox"}, "told fox"),
+            ({"key": "fox", "text": "unsaved fox"}, "unsaved fox"),
+        )
+        for wanted, prompt in cases:
+            told = {"": "told usual", "fox": "told fox"}
+            async with trial(given, ceiling=CEILING, texts=told, **wanted) as one:
+                await one.say("user1", "@bot hello")
+            assert prompt in str(model.requests[-1]["messages"][0])
+        async with open_service(given) as service:
+            assert service.rooms.keeping.personas.text("fox") == "filed fox"
+    assert (folder / "fox.md").read_text("utf-8") == "filed fox"
+
+
+async def test_a_question_stands_ready_until_it_is_asked() -> None:
+    async with trial(settings("http://127.0.0.1:9/v1"), asker="小明", question="今天要带伞吗") as one:
+        assert one.draft is not None
+        assert (one.draft.who, one.draft.text) == ("小明", "今天要带伞吗")
+        assert "小明" in one.people
+        await one.say("小明", f"@bot {one.draft.text}")
+        assert one.draft is None
+        assert one.lines[0].who == "小明"
+        rows = await one.showing.rows(TurnQuery())
+        assert rows is not None
+
+
+@tool(side_effects="read")
+async def reads() -> str:
+    """Looks something up."""
+    return "x"
+
+
+@tool(side_effects="external")
+async def acts() -> str:
+    """Does something."""
+    return "x"
+
+
+@tool(side_effects="write", stays_here=True)
+async def says_so() -> str:
+    """Says of itself that its effects stay in the conversation."""
+    return "x"
+
+
+@tool
+async def says_nothing() -> str:
+    """Says nothing of itself."""
+    return "x"
+
+
+@tool(name="get_weather", side_effects="read", replace=True)
+async def own_weather() -> str:
+    """Weather from elsewhere."""
+    return "x"
+
+
+@tool(name="chat_log", side_effects="external", replace=True)
+async def own_log() -> str:
+    """Writes into a log of its own."""
+    return "x"
+
+
+def test_tools_with_effects_are_not_offered_and_an_operators_only_where_they_read() -> None:
+    found = offered((reads, acts, says_so, says_nothing, own_weather, own_log))
+    assert found.names == (
+        "chat_log",
+        "get_game_version",
+        "get_weather",
+        "look",
+        "memory",
+        "reads",
+        "send_message",
+        "stay_silent",
+        "use_subagent",
+    )
+    by_name = {one.name: one for one in found.tools}
+    assert by_name["get_weather"] is own_weather
+    assert by_name["chat_log"] is not own_log
+    assert not found.commands
+
+
+def test_no_setting_of_the_bots_reaches_a_trial_that_would_let_it_out(tmp_path: Path) -> None:
+    given = settings("https://api.example/v1", tools_deny=("get_weather", "gone"), bot_day_cost_all=9.0)
+    aside = settings_aside(given, "/tmp/x", frozenset({"get_weather"}))
+    for changes in (aside, demo_model("http://127.0.0.1:1/v1"), real_model(given, CEILING)):
+        assert set(changes) <= set(Settings.model_fields)
+    assert aside["tools_deny"] == ("get_weather",)
+    changed = given.model_copy(update=aside | demo_model("http://127.0.0.1:1/v1"))
+    ours = {name for name, field in Settings.model_fields.items() if "url" in name or "key" in name or "token" in name}
+    left = {name for name in ours if getattr(changed, name) not in ("", SecretStr(""), 0, None, {}, ())}
+    # The line is put in by whoever opens it; keys of weather and maps let their tools read.
+    assert left <= {
+        "llm_base_url",
+        "store_url",
+        "onebot_access_token",
+        "bot_history_tokens",
+        "llm_first_token",
+        "media_urls",
+    }
+    assert (changed.bot_owners, changed.bot_day_cost_all) == (Owners(), 0)
+    limited = given.model_copy(update=aside | real_model(given, CEILING))
+    assert (limited.bot_day_cost_all, limited.bot_day_tokens_all, limited.bot_run_requests) == (0.25, 100_000, 8)
+
+
+async def test_where_there_is_no_room_for_its_journal_it_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", os.devnull)
+    with pytest.raises(OSError, match="null"):
+        async with trial(settings("http://127.0.0.1:9/v1")):
+            pass

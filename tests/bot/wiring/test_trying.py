@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from bot.domain.books import UsageSum
+from bot.domain.trying import Trial, Wanted
+from bot.wiring.background import background
+from bot.wiring.trying import IDLE, REQUESTS, TOKENS, Trials, ceiling_of
+from config.settings import Settings
+from tests.adapters.console.trials import CEILING, ListTrial
+from tests.adapters.console.visiting import Journal
+from tests.fakes import SteppedClock, until
+
+TOOK = UsageSum(2, 900, 0, 100, 0.01)
+
+
+@dataclass
+class Opened:
+    """What was opened and what ended, in order; `broken` is raised while one is open."""
+
+    trials: list[ListTrial] = field(default_factory=list)
+    ledger: list[str] = field(default_factory=list)
+    told: list[UsageSum] = field(default_factory=list)
+    fails: bool = False
+    breaks: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @asynccontextmanager
+    async def opening(self, wanted: Wanted) -> AsyncIterator[Trial]:
+        if self.fails:
+            raise OSError("there is no room")
+        number = len(self.trials)
+        self.trials.append(trial := ListTrial(Journal(), wanted=wanted, spent=TOOK))
+        self.ledger.append(f"opens {number}")
+        try:
+            async with asyncio.TaskGroup() as group:
+                task = group.create_task(self.break_down())
+                yield trial
+                task.cancel()
+        finally:
+            self.ledger.append(f"ends {number}")
+
+    async def break_down(self) -> None:
+        await self.breaks.wait()
+        raise RuntimeError("a service that breaks down")
+
+
+def trials(opened: Opened, clock: SteppedClock, **more: Any) -> Trials:
+    given = {"ceiling": lambda: CEILING, "is_spent": lambda: False} | more
+    return Trials(opened.opening, told=opened.told.append, clock=clock, **given)
+
+
+async def test_one_is_open_at_a_time_and_the_next_takes_its_place() -> None:
+    opened = Opened()
+    trying = trials(opened, SteppedClock())
+    async with background(trying.run()):
+        assert (trying.current, trying.can_end) == (None, False)
+        await asyncio.gather(trying.open(Wanted()), trying.open(Wanted(key="k")))
+        assert opened.ledger == ["opens 0", "ends 0", "opens 1"]
+        assert trying.current is opened.trials[1]
+        assert trying.can_end
+        await trying.end()
+        assert trying.current is None
+        assert opened.ledger[-1] == "ends 1"
+        await trying.end()
+        assert await trying.open(Wanted()) == ""
+    assert opened.ledger[-1] == "ends 2"
+    assert not opened.told  # the demo model costs nothing
+
+
+async def test_it_ends_when_nobody_was_at_it_for_ten_minutes() -> None:
+    opened, clock = Opened(), SteppedClock()
+    trying = trials(opened, clock)
+    async with background(trying.run()):
+        await trying.open(Wanted())
+        await clock.advance(IDLE - 1)
+        trying.touch()
+        await clock.advance(IDLE - 1)
+        assert opened.ledger == ["opens 0"]
+        await clock.advance(2)
+        await until(lambda: trying.current is None)
+    assert opened.ledger == ["opens 0", "ends 0"]
+
+
+async def test_what_a_real_model_took_is_told_when_it_is_over() -> None:
+    opened = Opened()
+    trying = trials(opened, SteppedClock())
+    async with background(trying.run()):
+        for _ in range(2):
+            await trying.open(Wanted(is_real=True))
+        assert (opened.told, trying.last) == ([TOOK], TOOK)
+        await trying.open(Wanted(is_real=True))
+    assert opened.told == [TOOK] * 3  # also where the process ends
+
+
+async def test_a_real_model_is_asked_where_there_is_one_and_the_day_has_money_left() -> None:
+    opened, clock = Opened(), SteppedClock()
+    demo, real = (ListTrial(Journal(), wanted=Wanted(is_real=is_real)) for is_real in (False, True))
+    for more, said in (
+        ({"ceiling": lambda: None}, "failed"),
+        ({"is_spent": lambda: True}, "spent"),
+        ({"home": demo}, "failed"),
+        ({"home": real}, ""),
+    ):
+        trying = trials(opened, clock, **more)
+        async with background(trying.run()):
+            assert await trying.open(Wanted(is_real=True)) == said
+    assert opened.ledger == ["opens 0", "ends 0"]
+
+
+async def test_the_group_of_a_terminal_is_there_whenever_no_other_is() -> None:
+    opened, home = Opened(), ListTrial(Journal())
+    trying = trials(opened, SteppedClock(), home=home)
+    async with background(trying.run()):
+        await trying.end()
+        assert (trying.current, trying.can_end) == (home, False)
+        await trying.open(Wanted())
+        assert trying.current is opened.trials[0]
+        await trying.end()
+        assert trying.current is home
+
+
+async def test_one_that_cannot_be_opened_or_breaks_down_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    opened = Opened(fails=True)
+    trying = trials(opened, SteppedClock())
+    async with background(trying.run()):
+        assert await trying.open(Wanted()) == "failed"
+        opened.fails = False
+        assert await trying.open(Wanted(is_real=True)) == ""
+        opened.breaks.set()
+        await until(lambda: trying.current is None)
+        await until(lambda: opened.ledger == ["opens 0", "ends 0"])
+        opened.breaks.clear()
+        assert await trying.open(Wanted()) == ""
+    assert opened.told == [TOOK]
+    assert len([one for one in caplog.records if one.levelno == logging.WARNING]) == 2
+
+
+def test_the_most_a_trial_may_take_is_told_with_the_price_where_that_is_known() -> None:
+    given = Settings(llm_base_url="https://api.deepseek.com/v1", llm_model="deepseek-chat")
+    known, strange = ceiling_of(given), ceiling_of(given.model_copy(update={"llm_model": "mine"}))
+    assert known is not None
+    assert strange is not None
+    assert (known.model, known.tokens, known.requests) == ("deepseek-chat", TOKENS, REQUESTS)
+    assert known.cost > 0
+    assert strange.cost == 0
+    assert ceiling_of(Settings()) is None
