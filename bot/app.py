@@ -9,7 +9,6 @@ adapters/metrics <-- run events, entries, events, model requests;  adapters/web 
 
 from __future__ import annotations
 
-import importlib.metadata
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import (
@@ -49,6 +48,7 @@ from bot.models.meter import Meter
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.runtime.loop import BAD_CONFIGURATION, leave
 from bot.runtime.reloading import Reload, Reread, reload_all
+from bot.runtime.version import version
 from bot.runtime.watchdog import Watchdog
 from bot.speaking.alarm import of_stalls
 from bot.speaking.outbox import Outbox
@@ -390,11 +390,3 @@ def user_agent(settings: Settings) -> str:
     return f"FrostAgent/{version()}" + (
         f" (+{settings.tools_contact})" if settings.tools_contact else ""
     )
-
-
-def version() -> str:
-    """The installed version, or "dev" where the project runs from a bare checkout."""
-    try:
-        return importlib.metadata.version("frostagent")
-    except importlib.metadata.PackageNotFoundError:
-        return "dev"

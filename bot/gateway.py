@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Final
 
 from adapters.broker.gateway import Gateway
@@ -29,9 +30,21 @@ LAST_EVENTS: Final = 5.0  # seconds at the end for what the broker has not confi
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A gateway at work: its accounts are the `peers`, its events go out by the `gateway`; it
+    listens on a port, 0 in forward mode.
+    """
+
+    port: int
+    peers: Peers
+    gateway: Gateway
+    ready: Attendance
+
+
 @asynccontextmanager
-async def open_gateway(settings: Settings) -> AsyncIterator[int]:
-    """Hold sockets while the block runs; the port listened on, 0 in forward mode.
+async def open_gateway(settings: Settings) -> AsyncIterator[Held]:
+    """Hold sockets while the block runs.
 
     At the end the sockets close first, then what came over them is published, within 5 s. Raises
     ConfigError, inside a group, for a port that is taken and for a broker of another cluster.
@@ -41,8 +54,10 @@ async def open_gateway(settings: Settings) -> AsyncIterator[int]:
     gateway = build_gateway(settings, sockets, clock=clock, ids=ids, trouble=_log)
     async with background(gateway.run()):
         try:
-            async with sockets.open(gateway) as port, _open_web(settings, gateway, sockets.peers):
-                yield port
+            async with sockets.open(gateway) as port:
+                held = Held(port, sockets.peers, gateway, _attendance(sockets.peers, gateway))
+                async with _open_web(settings, held):
+                    yield held
         finally:
             await _publish_the_last(gateway)
 
@@ -59,8 +74,16 @@ async def _publish_the_last(gateway: Gateway) -> None:
         logger.warning("%d events are lost: the broker did not take them", gateway.waiting)
 
 
+def _attendance(peers: Peers, gateway: Gateway) -> Attendance:
+    return Attendance(
+        peers.accounts,
+        refused=lambda: peers.refused,
+        cut_off=lambda: "" if gateway.is_up else "the broker cannot be reached",
+    )
+
+
 @asynccontextmanager
-async def _open_web(settings: Settings, gateway: Gateway, peers: Peers) -> AsyncIterator[None]:
+async def _open_web(settings: Settings, held: Held) -> AsyncIterator[None]:
     """/healthz, /readyz and /metrics of a gateway; those of a process that is a worker as well are
     the worker's.
     """
@@ -71,6 +94,7 @@ async def _open_web(settings: Settings, gateway: Gateway, peers: Peers) -> Async
     def show() -> bytes:
         from adapters.metrics.gateways import GatewayVitals, render_gateway
 
+        peers, gateway = held.peers, held.gateway
         accounts = peers.accounts()
         online = sum(account.online is not False for account in accounts)
         vitals = GatewayVitals(
@@ -84,15 +108,10 @@ async def _open_web(settings: Settings, gateway: Gateway, peers: Peers) -> Async
         )
         return render_gateway(vitals)
 
-    ready = Attendance(
-        peers.accounts,
-        refused=lambda: peers.refused,
-        cut_off=lambda: "" if gateway.is_up else "the broker cannot be reached",
-    )
     async with WebServer(
         host=settings.web_host,
         port=settings.web_port,
-        ready=ready,
+        ready=held.ready,
         metrics=show,
         required="web_port" in settings.model_fields_set,
     ):

@@ -73,7 +73,20 @@ class Presence(Struct, frozen=True):
     now: float = 0.0
 
 
-def pack(value: Event | Call | Answer | Presence | Note) -> bytes:
+class Asked(Struct, frozen=True):
+    """All parts of the cluster are asked this, by a word."""
+
+    command: str
+
+
+class Told(Struct, frozen=True):
+    """What the part of this name answers."""
+
+    name: str
+    answer: Mapping[str, Any] = field(default_factory=dict)
+
+
+def pack(value: Event | Call | Answer | Presence | Note | Asked | Told) -> bytes:
     """The body of a message."""
     return codec.write(value).encode()
 

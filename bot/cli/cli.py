@@ -237,6 +237,6 @@ def tools_call(
 @app.command()
 def version() -> None:
     """The version."""
-    from bot.app import version as installed
+    from bot.runtime.version import version as installed
 
     print(installed())

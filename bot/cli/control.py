@@ -5,14 +5,16 @@ is, to forget somebody.
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adapters.storage.url import file_of, place_of, read_url
-from adapters.web.readiness import Readiness
+from adapters.web.readiness import ConnectedAccount, Readiness
+from bot.cli.cluster_text import cluster_to_text
 from bot.domain.errors import BotError
 from bot.domain.ports import Clock
 from config.settings import Settings
@@ -21,8 +23,10 @@ if TYPE_CHECKING:
     from bot.app import Service  # large, and a command that only asks needs none of it
 
 SUFFIX = "-control"
-ELSEWHERE = Path("data/frostagent-control")
-"""Where the socket is if the journal is no file: in the folder that the bot runs in."""
+ELSEWHERE = Path("data/run/frostagent-control")
+"""Where the socket is if the journal is no file: in the folder that the bot runs in. Containers
+that share their data each have this folder to themselves (docker-compose.cluster.yml).
+"""
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 
@@ -101,24 +105,13 @@ class Desk:
         lanes = [bot.lanes for bot in bots]
         return {
             "version": self.version,
-            "pid": os.getpid(),
-            "since": datetime.fromtimestamp(self.since, UTC)
-            .astimezone()
-            .isoformat(timespec="seconds"),
-            "seconds": round(self.clock.now() - self.since, 1),
+            **begun(self.since, self.clock),
             "standing_by": not bots,
             "stopping": bool(lanes) and all(one.finishing for one in lanes),
             "readiness": self.ready().to_json(),
             "onebot": self._line(bots),
-            "accounts": [
-                {
-                    "account": account.self_id,
-                    "online": account.online is not False,
-                    "server": account.server,
-                }
-                for bot in bots
-                for account in bot.peers.accounts()
-            ],
+            "accounts": accounts_of(one for bot in bots for one in bot.peers.accounts()),
+            "partitions": [bot.journal.share.partition for bot in bots],
             "lanes": {
                 "active": sum(one.active for one in lanes),
                 "waiting": sum(max(0, one.waiting - one.active) for one in lanes),
@@ -149,13 +142,29 @@ class Desk:
         }
 
 
-def status_to_text(status: Mapping[str, Any]) -> str:
-    """The status as people read it, on one screen."""
-    states = {True: "online", False: "OFFLINE: log it in again"}
-    accounts = [
-        f"{row['account']} {states[bool(row['online'])]} {row['server']}".rstrip()
-        for row in status["accounts"]
+def begun(since: float, clock: Clock) -> Mapping[str, Any]:
+    """Which process it is, and since when (seconds, 1970)."""
+    at = datetime.fromtimestamp(since, UTC).astimezone()
+    return {
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "since": at.isoformat(timespec="seconds"),
+        "seconds": round(clock.now() - since, 1),
+    }
+
+
+def accounts_of(accounts: Iterable[ConnectedAccount]) -> list[Mapping[str, Any]]:
+    """Each with whether it is online, and what its server calls itself."""
+    return [
+        {"account": one.self_id, "online": one.online is not False, "server": one.server}
+        for one in accounts
     ]
+
+
+def status_to_text(status: Mapping[str, Any]) -> str:
+    """The status as people read it, on one screen; of a cluster, of all its parts."""
+    if "events" in status and "lanes" not in status:
+        return _with_cluster(_gateway_rows(status), status)
     journal, lanes = status["journal"], status["lanes"]
     trouble, state = "written", "running"
     if journal["in_trouble"]:
@@ -165,18 +174,44 @@ def status_to_text(status: Mapping[str, Any]) -> str:
     if status["standing_by"]:
         trouble, state = "other workers write it", "standing by: its log says why"
     rows = {
+        **_first_rows(status, state),
+        "at work": f"{lanes['active']} conversations, {lanes['waiting']} questions wait",
+        "journal": f"{journal['place']}: {trouble}",
+        "model": ", then ".join([status["model"], *status["fallbacks"]]),
+        "stalls": f"{status['stalls']} of over a second",
+    }
+    return _with_cluster(rows, status)
+
+
+def _first_rows(status: Mapping[str, Any], state: str) -> dict[str, Any]:
+    states = {True: "online", False: "OFFLINE: log it in again"}
+    accounts = [
+        f"{row['account']} {states[bool(row['online'])]} {row['server']}".rstrip()
+        for row in status["accounts"]
+    ]
+    return {
         "version": status["version"],
         "state": state,
         "pid": status["pid"],
         "since": f"{status['since'].replace('T', ' ')} ({_for_people(status['seconds'])})",
         "OneBot": status["onebot"],
         "accounts": ", ".join(accounts) or "none is connected",
-        "at work": f"{lanes['active']} conversations, {lanes['waiting']} questions wait",
-        "journal": f"{journal['place']}: {trouble}",
-        "model": ", then ".join([status["model"], *status["fallbacks"]]),
-        "stalls": f"{status['stalls']} of over a second",
     }
-    return "\n".join(f"{name:<9} {value}" for name, value in rows.items())
+
+
+def _gateway_rows(status: Mapping[str, Any]) -> dict[str, Any]:
+    events = status["events"]
+    waiting = (
+        f"{events['published']} published, {events['waiting']} wait, {events['lost']} are lost"
+    )
+    return {**_first_rows(status, "gateway"), "events": waiting}
+
+
+def _with_cluster(rows: Mapping[str, Any], status: Mapping[str, Any]) -> str:
+    text = "\n".join(f"{name:<9} {value}" for name, value in rows.items())
+    if "cluster" not in status:
+        return text
+    return f"{text}\n\n{cluster_to_text(status['cluster'])}"
 
 
 def _for_people(seconds: float) -> str:

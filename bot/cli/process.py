@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from bot.app import Service
     from bot.domain.chat import Usage
     from bot.domain.inspection import Finding
+    from bot.gateway import Held
 
+    Commands: TypeAlias = Mapping[str, Callable[..., Awaitable[Mapping[str, Any]]]]
     Bots: TypeAlias = Callable[[], Sequence[Service]]
 
 ENV_FILE = Path(".env")
@@ -116,10 +118,10 @@ async def serve(settings: Settings, *, grace: float = GRACE) -> None:
     if hasattr(signal, "SIGHUP"):
         on_signal(signal.SIGHUP, reload.set)
     from adapters.control.server import ControlServer
-    from bot.app import version
     from bot.cli.control import Desk, socket_of
     from bot.runtime.clock import SystemClock
     from bot.runtime.collector import relax_collector
+    from bot.runtime.version import version
     from bot.wiring.web import STANDING_BY, attendance_of
 
     logger, clock = logging.getLogger("bot"), SystemClock()
@@ -127,7 +129,7 @@ async def serve(settings: Settings, *, grace: float = GRACE) -> None:
     async with (
         exporting_spans(),
         control.open(),  # to its very end: whoever asked it to stop waits for that
-        gateway_beside(settings),
+        gateway_beside(settings) as held,
         bots_of(settings, grace) as bots,
     ):
         desk = Desk(
@@ -141,13 +143,38 @@ async def serve(settings: Settings, *, grace: float = GRACE) -> None:
             since=since,
             stop=end_as_asked,
         )
-        await control.listen(desk.commands)
-        relax_collector()
-        logger.info("%s, model %s", state_of(settings, bots()), settings.llm_model)
-        while await reload.wait():
-            reload.clear()
-            for bot in bots():
-                await bot.reload()
+        async with reached_by_all(settings, desk.commands, held) as commands:
+            await control.listen(commands)
+            relax_collector()
+            logger.info("%s, model %s", state_of(settings, bots()), settings.llm_model)
+            while await reload.wait():
+                reload.clear()
+                for bot in bots():
+                    await bot.reload()
+
+
+@contextlib.asynccontextmanager
+async def reached_by_all(
+    settings: Settings, own: Commands, held: Held | None = None
+) -> AsyncIterator[Commands]:
+    """The commands of this process while the block runs. In a cluster other parts ask for them,
+    too, and what is asked here reaches those.
+    """
+    if not settings.has_broker:
+        yield own
+        return
+    from adapters.broker.link import Link
+    from adapters.broker.roll import Roll
+    from bot.cli.cluster import Everywhere, name_of_part, with_events
+    from bot.runtime.clock import SystemClock
+    from bot.wiring.background import background
+
+    clock, name = SystemClock(), name_of_part()
+    own = {**own, "status": with_events(own["status"], held)} if held else own
+    asked = {word: own[word] for word in ("status", "reload")}
+    link = Link(settings.broker_url.get_secret_value(), clock=clock, trouble=lambda _: None)
+    async with background(Roll(name, link=link, commands=asked).run()):
+        yield Everywhere(own=own, name=name, settings=settings, clock=clock).commands
 
 
 @contextlib.asynccontextmanager
@@ -185,21 +212,46 @@ def state_of(settings: Settings, bots: Sequence[Service]) -> str:
 
 async def serve_gateway(settings: Settings) -> None:
     """A gateway, until it is asked to stop."""
-    async with gateway_beside(settings):
-        await asyncio.Event().wait()
+    from adapters.control.server import ControlServer
+    from bot.cli.cluster import GatewayDesk
+    from bot.cli.control import socket_of
+    from bot.runtime.clock import SystemClock
+    from bot.runtime.version import version
+
+    clock = SystemClock()
+    control, since = ControlServer(socket_of(settings.store_url.get_secret_value())), clock.now()
+    async with control.open(), open_held(settings) as held:
+        desk = GatewayDesk(
+            held=held,
+            settings=settings,
+            clock=clock,
+            version=version(),
+            since=since,
+            stop=end_as_asked,
+        )
+        async with reached_by_all(settings, desk.commands) as commands:
+            await control.listen(commands)
+            await asyncio.Event().wait()
 
 
 @contextlib.asynccontextmanager
-async def gateway_beside(settings: Settings) -> AsyncIterator[None]:
+async def gateway_beside(settings: Settings) -> AsyncIterator[Held | None]:
     """A gateway while the block runs, where this process is to be one; nothing else loads it."""
     if not settings.has_broker or settings.bot_role == "worker":
-        yield
+        yield None
         return
+    async with open_held(settings) as held:
+        yield held
+
+
+@contextlib.asynccontextmanager
+async def open_held(settings: Settings) -> AsyncIterator[Held]:
+    """A gateway while the block runs."""
     from bot.gateway import open_gateway
 
-    async with open_gateway(settings) as port:
-        logging.getLogger("bot").info("gateway: %s", where_of(settings, port))
-        yield
+    async with open_gateway(settings) as held:
+        logging.getLogger("bot").info("gateway: %s", where_of(settings, held.port))
+        yield held
 
 
 def where_of(settings: Settings, port: int) -> str:

@@ -18,7 +18,7 @@ from adapters.offline.server import MEDIA_FOLDER, OfflineModel
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World, demo_world
 from adapters.storage.store import SqlStore
-from bot.app import Service, open_service, version
+from bot.app import Service, open_service
 from bot.conversation.recovery import recovery
 from bot.domain.chat import UserMessage
 from bot.domain.errors import ConfigError
@@ -229,10 +229,6 @@ async def test_what_an_earlier_life_left_is_settled_when_its_journal_can_be_read
         (tmp_path / "link").replace(data)  # at once: in between the bot could make a folder of its own
         late = (await simulator.wait_sent(2))[1]
         assert (late.group_id, late.user_id) == (None, 20002)
-
-
-def test_the_version_is_a_word() -> None:
-    assert version()
 
 
 # --- the order of a start -------------------------------------------------------------------------

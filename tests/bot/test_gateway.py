@@ -31,10 +31,10 @@ async def test_without_a_broker_it_is_not_ready_and_tells_what_is_lost(
     caplog.set_level(logging.WARNING)
     async with (
         Simulator(make_world()) as simulator,
-        open_gateway(settings) as port,
+        open_gateway(settings) as held,
         aiohttp.ClientSession() as session,
     ):
-        simulator.dial(f"ws://127.0.0.1:{port}/")
+        simulator.dial(f"ws://127.0.0.1:{held.port}/")
         await simulator.wait_connected(timeout=PATIENCE)
         await simulator.say("@bot are you there?")
         figures = ""
@@ -51,5 +51,5 @@ async def test_without_a_broker_it_is_not_ready_and_tells_what_is_lost(
 
 async def test_one_that_is_a_worker_as_well_shows_no_pages_of_its_own() -> None:
     settings = Settings(broker_url=SecretStr("amqp://127.0.0.1:1/"), onebot_host="127.0.0.1", onebot_port=0, web_port=1)
-    async with open_gateway(settings) as port:
-        assert port
+    async with open_gateway(settings) as held:
+        assert held.port

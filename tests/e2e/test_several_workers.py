@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import signal
+import sys
+from asyncio.subprocess import PIPE, STDOUT
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -14,7 +18,7 @@ from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
 from tests.e2e.cluster import Cluster
-from tests.e2e.test_signals import ONE, PATIENCE, TOKEN, Bot, forget, quoted
+from tests.e2e.test_signals import ONE, PATIENCE, ROOT, TOKEN, Bot, forget, quoted
 from tests.fakes import until
 
 ACCOUNTS = (10004, 10002, 10005, 10001)
@@ -90,6 +94,40 @@ async def test_a_second_worker_takes_half_of_them_and_a_stopped_ones_come_back(t
         first.send(signal.SIGTERM)
         assert await first.end() == 0
     assert town.answers() == {account: [f"A:a{account}", f"A:b{account}"] for account in ACCOUNTS}
+
+
+async def beside_gateway(town: Town, command: str, *words: str) -> tuple[int, str]:
+    """A command typed where the gateway runs: its exit code, and what it says."""
+    (place,) = {path.parents[1] for path in town.cluster.folder.glob("*/data/frostagent.db-control")}
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "bot", command, *words),
+        cwd=place,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"},
+        stdout=PIPE,
+        stderr=STDOUT,
+    )
+    said, _ = await process.communicate()
+    return process.returncode or 0, said.decode()
+
+
+async def test_beside_any_part_the_whole_cluster_is_told_and_reaches_a_reload(town: Town) -> None:
+    async with town.worker() as first, town.worker() as second:
+        await has(first, 2)
+        await has(second, 2)
+        code, said = await beside_gateway(town, "status", "--json")
+        told = json.loads(said)
+        cluster = told["cluster"]
+        assert (code, {one["account"] for one in told["accounts"]}) == (0, {*ACCOUNTS})
+        assert sorted(number for one in cluster["workers"] for number in one["partitions"]) == [0, 1, 2, 3]
+        assert {one["pid"] for one in cluster["workers"]} == {first.process.pid, second.process.pid}
+        assert [len(one["accounts"]) for one in cluster["gateways"]] == [4]
+        assert (cluster["set_aside"], cluster["silent"], len(cluster["partitions"])) == (0, {}, 4)
+        code, said = await beside_gateway(town, "reload")
+        assert (code, "the journal is read again" in said) == (0, True)
+        second.send(signal.SIGSTOP)
+        code, said = await beside_gateway(town, "status")
+        second.send(signal.SIGCONT)
+        assert (code, said.count("\nworker "), said.count("\ngateway ")) == (0, 1, 1)
 
 
 async def test_of_three_workers_a_killed_ones_accounts_are_taken_over_with_their_questions(town: Town) -> None:

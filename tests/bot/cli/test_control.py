@@ -30,7 +30,7 @@ ELSEWHERE = Conversation(BOT, "group", 4343)
     [
         ("sqlite:///data/frost.db", "data/frost.db-control"),
         ("sqlite:////srv/frost.db", "/srv/frost.db-control"),
-        ("postgresql://db/frost", "data/frostagent-control"),
+        ("postgresql://db/frost", "data/run/frostagent-control"),
     ],
 )
 def test_the_socket_lies_beside_the_journal(

@@ -1,0 +1,13 @@
+"""Which version runs."""
+
+from __future__ import annotations
+
+import importlib.metadata
+
+
+def version() -> str:
+    """The installed version, or "dev" where the project runs from a bare checkout."""
+    try:
+        return importlib.metadata.version("frostagent")
+    except importlib.metadata.PackageNotFoundError:
+        return "dev"
