@@ -26,7 +26,6 @@ from bot.prompt.frame import label
 from bot.prompt.render import MAX_NAME
 from bot.speaking.postbox import Postbox
 
-DEADLINE = 10.0  # seconds for an answer
 LONGEST = 1000  # characters of a message that may be a command
 AT_ONCE = 8
 TYPED = re.compile(r"\s*[/／](?P<name>[^\s/／]+)(?P<rest>(?:\s[^\0]*)?)")
@@ -134,7 +133,7 @@ class Commands:
 
     async def _answer(self, message: MessageReceived, command: Command, asked: Asked) -> None:
         try:
-            async with self._places, asyncio.timeout(DEADLINE):
+            async with self._places, asyncio.timeout(command.within):
                 words = await command.answer(asked)
         except BROKEN as failure:
             isolate(failure)

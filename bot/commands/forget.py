@@ -24,6 +24,8 @@ DONE = (
 )
 FAILED = ("现在删不了，稍后再试。", "It cannot be erased now, try again later.")
 
+WITHIN = 120.0  # seconds: one that is broken off leaves in memory what the journal has lost
+
 logger = logging.getLogger(__name__)
 
 
@@ -41,7 +43,9 @@ def forget_command(forgetting: Forgetting, members: Members) -> Command:
             return asked.either(*FAILED)
         return asked.either(*DONE).format(rows=rows)
 
-    @command("forget", "忘记", about=("我：删掉关于你的一切", "me: erase all about you"))
+    about = "我：删掉关于你的一切", "me: erase all about you"
+
+    @command("forget", "忘记", about=about, within=WITHIN)
     async def forget(asked: Asked) -> str:
         whom = next(iter(asked.words), "").casefold()
         if whom in ME:

@@ -20,6 +20,7 @@ from bot.domain.run import Asker
 from bot.domain.traits import Audience
 
 LONGEST_NAME = 32
+WITHIN = 10.0  # seconds for an answer
 
 
 class Asked(Struct, frozen=True, kw_only=True):
@@ -47,7 +48,7 @@ Answering: TypeAlias = Callable[[Asked], Awaitable[str]]
 
 class Command(Struct, frozen=True, kw_only=True):
     """A command: its `names` without the slash, who may use it, what it does (in Chinese and in
-    English, for /help) and who answers it, in a few short lines.
+    English, for /help) and who answers it, in a few short lines and `within` so many seconds.
 
     Raises ValueError for a name that nobody can type as one word.
     """
@@ -56,6 +57,7 @@ class Command(Struct, frozen=True, kw_only=True):
     about: tuple[str, str]
     answer: Answering
     audience: Audience = Audience.EVERYONE
+    within: float = WITHIN
 
     def __post_init__(self) -> None:
         for name in self.names:
@@ -66,11 +68,15 @@ class Command(Struct, frozen=True, kw_only=True):
 
 
 def command(
-    *names: str, about: tuple[str, str], audience: Audience | str = Audience.EVERYONE
+    *names: str,
+    about: tuple[str, str],
+    audience: Audience | str = Audience.EVERYONE,
+    within: float = WITHIN,
 ) -> Callable[[Answering], Command]:
     """Make a command of an async function. Raises ValueError for a bad name or audience."""
 
     def of(answer: Answering) -> Command:
-        return Command(names=names, about=about, answer=answer, audience=Audience(audience))
+        allowed = Audience(audience)
+        return Command(names=names, about=about, answer=answer, audience=allowed, within=within)
 
     return of

@@ -70,6 +70,7 @@ class Forgetting:
         self._waiting.forget(user=note.user, group=note.group)
         for let_it_go in self._then:
             let_it_go()
+        self._history.speakers.let_go(user=note.user, group=note.group)
         await self._history.reread()
 
     async def chat(self, where: Conversation) -> int:
@@ -79,6 +80,7 @@ class Forgetting:
     async def _forget(self, note: Forgotten) -> int:
         rows = 0
         for _ in range(TIMES):
+            await self._history.reread()  # loses nothing; who reads it anew waits for the erasure
             rows += await self._erase(note)  # else nothing is let go of
             self._neighbours.tell(note)
             await self.elsewhere(note)

@@ -104,6 +104,7 @@ class History:
         self._doubted: set[Conversation] = set()  # by a recall: ask the store again
         self._recalled = Kept[Place, None](MAX_RECALLED)
         self._known = Weighed[Place, MessageReceived](MAX_KNOWN, weight_of)
+        self.times_let_go = 0
 
     async def load(self, conversation: Conversation) -> None:
         """A turn begins: have at hand what the store has, in its room. Ask for messages then."""
@@ -140,6 +141,7 @@ class History:
         self.speakers.forget()
         self.things.forget()
         self._known.clear()
+        self.times_let_go += 1
         return True
 
     async def _read(self, conversation: Conversation) -> None:
@@ -231,9 +233,7 @@ class History:
         answer: Sequence[Message],
         prefix: Prefix | None = None,
     ) -> tuple[Message, ...]:
-        """Keep a finished round, the user's words and all that the run, whose requests began with
-        `prefix`, added to them; the round as it is stored.
-        """
+        """Keep a finished round, whose requests began with `prefix`; the round as it is stored."""
         # Pictures were for this run; the text says where they stood.
         messages = tuple(map(_kept, (user, *answer)))
         # Nor with what was recalled while the run went on.

@@ -31,6 +31,8 @@ class _Book:
     names: dict[int, str] = field(default_factory=dict)
     last: int = 0
     complete: bool = False
+    stale: bool = False  # it is to be read anew; runs that go on know people by it until then
+    given: list[tuple[int, int, str]] = field(default_factory=list)  # since it is stale
 
     def write(self, number: int, user_id: int, name: str) -> None:
         self.last = max(self.last, number) if number < FAR else self.last
@@ -72,19 +74,39 @@ class Speakers:
 
     def __contains__(self, conversation: Conversation) -> bool:
         """Whether all its numbers are known."""
-        return conversation in self._books and self._books.use(conversation).complete
+        if conversation not in self._books:
+            return False
+        book = self._books.use(conversation)
+        return book.complete and not book.stale
 
     def learn(self, conversation: Conversation, members: Iterable[MemberNumbered]) -> None:
         """Take what the store knows of a conversation."""
         book = self._books[conversation]
+        if book.stale:
+            given, book = book.given, _Book()
+            self._books[conversation] = book
+            for number, user_id, name in given:  # after it was read, perhaps
+                book.write(number, user_id, name)
         for member in members:
             if member.number not in book.people:
                 book.write(member.number, member.user_id, member.name)
         book.complete = True
 
     def forget(self) -> None:
-        """Let go of everything: the store is to be read anew."""
-        self._books.clear()
+        """The store is to be read anew; until it is, runs that go on find whom they have read
+        of.
+        """
+        for book in self._books.values():
+            book.stale = True
+
+    def let_go(self, *, user: int = 0, group: int = 0) -> None:
+        """Of a person, or of everybody in a group, nothing is known any more."""
+        for where in [one for one in self._books if one.is_group and one.session_id == group]:
+            del self._books[where]
+        for book in self._books.values():
+            if (number := book.numbers.pop(user, None)) is not None:
+                book.people[number] = 0
+                del book.names[user]
 
     def number(self, conversation: Conversation, user_id: int) -> int:
         """The person's number there, a new one at the first time."""
@@ -125,7 +147,10 @@ class Speakers:
         return number
 
     def _write(self, conversation: Conversation, number: int, user_id: int, name: str) -> None:
-        self._books[conversation].write(number, user_id, name)
+        book = self._books[conversation]
+        book.write(number, user_id, name)
+        if book.stale:
+            book.given.append((number, user_id, name))
         self._store.put(
             MemberNumbered(conversation=conversation, number=number, user_id=user_id, name=name)
         )

@@ -130,9 +130,12 @@ class KeepingStage(Stage):
         await self._ask_all()
 
     async def finish(self) -> None:
-        """A question everywhere, twice: an answer may be what is asked about next."""
+        """A question everywhere, twice: an answer may be what is asked about next, and a command that was found in a
+        history is done by then.
+        """
         await self._connected()
         await self._ask_all("last")
+        await self.lives[-1].settle()
         await self._ask_all("last")
 
     async def _connected(self) -> None:

@@ -43,6 +43,11 @@ class Telling:
         """Have the history of the conversation at hand."""
         await self._history.load(where)
 
+    @property
+    def times_let_go(self) -> int:
+        """How often all was let go of, to be read anew."""
+        return self._history.times_let_go
+
     def is_at_hand(self, where: Conversation) -> bool:
         """Whether it is known who has which number there."""
         return where in self._speakers

@@ -25,14 +25,23 @@ from bot.domain.trace import current_run
 from bot.domain.traits import Audience
 from bot.engine.engine import Run
 from bot.memory.personas import Persona, Personas
-from bot.memory.remembering import NOTHING_RECALLED
+from bot.memory.remembering import NOTHING_RECALLED, Recalled
 from bot.policy.apologies import language_of
 from bot.policy.approval import quote_in
 from bot.policy.authority import asker_of, highest, least
 from bot.policy.budget import NOTHING_SPENT
 from bot.policy.limits import Rung
 from bot.policy.wake import CALLED, Wake
-from bot.prompt.compose import NO_TALK, Question, facts, moment, showing, system_prompt, transcript
+from bot.prompt.compose import (
+    NO_TALK,
+    Question,
+    Talk,
+    facts,
+    moment,
+    showing,
+    system_prompt,
+    transcript,
+)
 from bot.prompt.frames import Frames
 from bot.prompt.people import People
 from bot.prompt.render import plain
@@ -109,14 +118,9 @@ class Preparation:
         question = Question(message, lines=retry.lines if retry else lines)
         if not retry:
             question = await self._perception.perceive(message, lines)
-        await self._telling.load(where)
-        reader = message.sender.user_id
-        talk = NO_TALK if retry else self._telling.take_talk(where, reader)
-        question = self._telling.named(question)
-        recalled = NOTHING_RECALLED if retry else await self._telling.recalled(message)
-        talk = await self._telling.with_replies(question, talk)
-        if not retry:  # the journal counts as read all that is overheard until the turn opens
-            talk = self._telling.with_more(talk, where, reader)
+        question, talk, recalled = await remember(
+            self._telling, question, is_retry=retry is not None
+        )
         told = partial(str, retry.user.text) if retry else partial(words_of, question, talk)
         view = self._telling.view(where, told, language=self._personas.of(where).language)
         user = retry.user if retry else self._telling.render(question, talk, view)
@@ -243,6 +247,29 @@ class Preparation:
         )
         before = 1 + len(who.examples)
         return Turn(question, user, run, speaker, view, wake, recalled, sees=sees, before=before)
+
+
+async def remember(
+    telling: Telling, question: Question, *, is_retry: bool
+) -> tuple[Question, Talk, Recalled]:
+    """Have the history at hand, and with it the question as it is told, what was overheard
+    before it, and the facts that it is about; once more where all was let go of meanwhile, as
+    when somebody is forgotten.
+    """
+    where, reader = question.message.conversation, question.message.sender.user_id
+    while True:
+        age = telling.times_let_go
+        await telling.load(where)
+        talk = NO_TALK if is_retry else telling.take_talk(where, reader)
+        named, recalled = telling.named(question), NOTHING_RECALLED
+        if not is_retry:
+            recalled = await telling.recalled(question.message)
+        talk = await telling.with_replies(named, talk)
+        if age == telling.times_let_go:
+            break
+    if not is_retry:  # the journal counts as read all that is overheard until the turn opens
+        talk = telling.with_more(talk, where, reader)
+    return named, talk, recalled
 
 
 def is_alone(message: MessageReceived, user: UserMessage) -> bool:

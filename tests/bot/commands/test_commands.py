@@ -45,8 +45,13 @@ class Desk:
         async def crash(asked: Asked) -> str:
             raise RuntimeError("a bug")
 
+        @command("hang", about=("", ""), within=0.01)
+        async def hang(asked: Asked) -> str:
+            await asyncio.Event().wait()
+            return "never"
+
         self.commands = Commands(
-            (echo, groups, crash),
+            (echo, groups, crash, hang),
             postbox=Postbox(outbox=self.outbox, history=self.history, clock=clock),
             history=self.history,
             owners=frozenset({OWNER}),
@@ -170,6 +175,13 @@ async def test_a_command_that_breaks_is_one_polite_line_and_the_next_one_is_answ
         assert desk.commands.take(said("/echo a"))
     assert sorted(desk.sent()) == sorted([SORRY[0], "听到 a"])
     assert +desk.commands.taken == {"echo": 1, "crash": 1}
+
+
+async def test_a_command_that_hangs_is_given_up_after_its_time() -> None:
+    desk = Desk()
+    async with desk.open():
+        assert desk.commands.take(said("/hang"))
+    assert desk.sent() == [SORRY[0]]
 
 
 async def test_a_command_is_waited_for_until_it_is_answered() -> None:

@@ -18,9 +18,11 @@ class Place:
         self.order: list[str] = []
         self.asked, self.waiting, self.ear = Asked(), Nobody(), Ear()
         self.shredder = Shredder(lambda: self.order.append("erased"))
+        self.history = history = History(store=RecordingStore())
+        self.people = history.speakers
         self.forgetting = Forgetting(
             self.shredder,
-            History(store=RecordingStore()),
+            history,
             asked=self.asked,
             waiting=self.waiting,
             then=(lambda: self.order.append("let_go"),),
@@ -38,11 +40,30 @@ async def test_a_chat_is_a_group_or_the_person_it_is_with() -> None:
     assert place.waiting.gone == whose
 
 
+async def test_what_is_read_while_it_is_erased_is_read_anew() -> None:
+    place = Place()
+    before: list[int] = []
+    place.shredder.begin = lambda: before.append(place.history.times_let_go)
+    await place.forgetting.person(777)
+    assert (before, place.history.times_let_go) == ([1, 3], 4)
+
+
 async def test_memory_lets_go_of_what_is_erased_and_what_was_begun_meanwhile_is_erased_too() -> None:
     place = Place()
     await place.forgetting.person(777)
     assert place.order == ["erased", "let_go"] * 2
     assert place.shredder.swept == 1
+
+
+async def test_who_is_forgotten_has_no_number_in_a_run_that_goes_on() -> None:
+    place = Place()
+    place.people.learn(GROUP, ())
+    for user, name in ((777, "小明"), (888, "小红")):
+        place.people.meet(GROUP, user, name)
+    await place.forgetting.person(777)
+    assert [place.people.user_id(GROUP, number) for number in (1, 2)] == [None, 888]
+    await place.forgetting.group(GROUP.session_id)
+    assert place.people.user_id(GROUP, 2) is None
 
 
 @pytest.mark.parametrize("times", [0, 1])

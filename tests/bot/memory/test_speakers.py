@@ -36,6 +36,34 @@ def test_a_person_has_one_number_in_a_conversation_and_it_is_written_down_once()
     assert [speakers.user_id(GROUP, number) for number in (1, 2, 3)] == [777, 99, None]
 
 
+def test_what_is_to_be_read_anew_is_known_to_runs_that_go_on_until_it_is() -> None:
+    speakers, store = known(member(1, 777, "小明"), member(2, 778, "小红"), member(5, 780, "阿澈"))
+    speakers.forget()
+    assert GROUP not in speakers
+    assert (speakers.number(GROUP, 777), speakers.user_id(GROUP, 2), speakers.name(GROUP, 778)) == (1, 778, "小红")
+    assert store.entries == []
+    assert speakers.meet(GROUP, 781, "Ann") == 6
+    speakers.learn(GROUP, (member(1, 777, "群主"), member(2, 0)))  # what was read when Ann was not written yet
+    assert GROUP in speakers
+    found = {user: speakers.name(GROUP, user) for user in (777, 778, 780, 781)}
+    assert found == {777: "群主", 778: "", 780: "", 781: "Ann"}
+    assert [speakers.number(GROUP, user) for user in (781, 778)] == [6, 7]
+
+
+def test_who_is_forgotten_has_no_number_there_and_nobody_gets_it_again() -> None:
+    speakers, store = known(member(1, 777, "小明"), member(2, 778, "小红"))
+    speakers.let_go(user=778)
+    assert (speakers.user_id(GROUP, 2), speakers.name(GROUP, 778), speakers.user_id(GROUP, 1)) == (None, "", 777)
+    speakers.forget()
+    assert speakers.meet(GROUP, 778, "小红") == 3
+    speakers.let_go(group=GROUP.session_id)
+    assert speakers.user_id(GROUP, 1) is None
+    speakers.learn(PRIVATE, (member(1, GROUP.session_id, "?"),))
+    speakers.let_go(group=GROUP.session_id)
+    assert speakers.user_id(PRIVATE, 1) == GROUP.session_id
+    assert len(store.entries) == 1
+
+
 def test_a_new_name_is_the_same_person_and_the_name_last_seen() -> None:
     speakers, store = known(member(1, 777, "小明"))
     assert speakers.meet(GROUP, 777, "群主") == 1
@@ -60,13 +88,6 @@ def test_where_the_store_cannot_be_read_a_person_has_the_same_far_number_in_ever
     assert GROUP in one
     assert (one.number(GROUP, 777), one.user_id(GROUP, far)) == (1, 777)
     assert one.number(GROUP, 6) == 3
-
-
-def test_what_is_let_go_is_read_anew() -> None:
-    speakers, _ = known(member(1, 777))
-    speakers.forget()
-    assert GROUP not in speakers
-    assert speakers.user_id(GROUP, 1) is None
 
 
 NAMES = st.lists(

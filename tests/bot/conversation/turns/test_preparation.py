@@ -50,6 +50,33 @@ async def test_the_next_prompt_begins_as_the_one_before_and_has_what_was_said() 
     assert [m.text for m in after if isinstance(m, AssistantMessage)] == ["", "two"]
 
 
+async def test_what_is_let_go_of_while_a_turn_is_prepared_is_read_anew_before_it_is_asked() -> None:
+    """As when somebody is forgotten elsewhere: the prompt had neither history nor numbers."""
+    rounds = (Round("t0", (UserMessage("小明#2: earlier"), AssistantMessage("indeed"))),)
+    numbered = MemberNumbered(conversation=GROUP, number=2, user_id=777, name="小明")
+    async with living(words("a")) as house:
+        house.store.remembered[GROUP] = Remembered(
+            rounds, (said("overheard", user=5, message_id="4"),), members=(numbered,)
+        )
+        look, looks = house.store.find, list[str]()
+
+        async def find(where: Conversation, message_id: str) -> MessageReceived | None:
+            looks.append(message_id)
+            if len(looks) == 1:
+                assert await house.history.reread()
+            return await look(where, message_id)
+
+        house.store.find = find  # type: ignore[method-assign,assignment]  # one look of a fake
+        line = said((Quote("99"), Text("and")), message_id="6")
+        await house.turns.take(said("hi", message_id="7"), lines=(line,))
+    (request,) = house.model.requests
+    told = [one.text for one in request.messages[1:] if isinstance(one, UserMessage | AssistantMessage)]
+    assert told[:2] == ["小明#2: earlier", "indeed"]
+    assert told[2].count("overheard") == 1
+    assert "#2: hi" in told[2]
+    assert len(looks) > 1
+
+
 async def test_what_is_so_at_the_moment_stands_last_and_is_not_kept() -> None:
     async with living(words("a")) as house:
         await house.turns.take(replace(said("hi", role="owner"), group_name="登山"))
