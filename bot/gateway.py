@@ -104,6 +104,7 @@ async def _open_web(settings: Settings, held: Held) -> AsyncIterator[None]:
             published=gateway.published,
             waiting=gateway.waiting,
             lost=gateway.lost,
+            refused=gateway.refused,
             is_up=gateway.is_up,
         )
         return render_gateway(vitals)

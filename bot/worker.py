@@ -17,6 +17,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final, NoReturn, TypeVar
 
 from adapters.broker.notices import Notices
+from adapters.metrics.work import Work
 from adapters.storage.claim import Taken
 from adapters.storage.lease import SECONDS, Away, Lease, holder_of_process, name_of
 from adapters.storage.roster import Board, Roster
@@ -55,13 +56,13 @@ class Steward:
         opening: Opening,
         roster: Roster,
         *,
-        partitions: int,
+        work: Work,
         thread: ThreadPoolExecutor,
         clock: Clock,
     ) -> None:
         self._opening = opening
         self._roster = roster
-        self._partitions = partitions
+        self._work = work
         self._thread = thread
         self._clock = clock
         self._leaving: dict[int, asyncio.Event] = {}
@@ -96,19 +97,21 @@ class Steward:
 
     async def _look(self) -> Board | None:
         try:
-            return await self._blocking(self._roster.look)
+            board = await self._blocking(self._roster.look)
         except Away as error:
             # Nobody could renew a lease: who has one is given the time to.
             self._moving_from = self._clock.monotonic() + SECONDS
             self._tell(error.problems[0].what)
             return None
+        self._work.workers = board.workers
+        return board
 
     def _move(self, group: asyncio.TaskGroup, board: Board) -> None:
         free = [number for number in self._elsewhere() if name_of(number) not in board.had]
         holder = self._roster.holder
         others = Counter(who for who in board.had.values() if who != holder)
         wanted = moves(
-            partitions=self._partitions,
+            partitions=self._work.partitions,
             workers=board.workers,
             me=(self._staying, holder),
             others=others,
@@ -120,14 +123,14 @@ class Steward:
             self._leaving[number].set()
         for number in wanted.take:
             self._leaving[number] = asyncio.Event()
-            group.create_task(self._work(Share(number, self._partitions)))
+            group.create_task(self._keep(Share(number, self._work.partitions)))
         self._tell("other workers have all accounts")
 
     def _elsewhere(self) -> list[int]:
         """What is not here, in an order of its own: workers that begin together do not want the
         same.
         """
-        others = [number for number in range(self._partitions) if number not in self._leaving]
+        others = [number for number in range(self._work.partitions) if number not in self._leaving]
         random.shuffle(others)
         return others
 
@@ -145,11 +148,12 @@ class Steward:
             and (is_over or not (service.lanes.active or service.lanes.waiting))
         ]
 
-    async def _work(self, share: Share) -> None:
+    async def _keep(self, share: Share) -> None:
         number = share.partition
         try:
             async with self._opening(share) as service:
                 self._services[number], self._told = service, ""
+                self._work.begin(number)
                 logger.info("ready: over the broker, partition %d of %d", number, share.partitions)
                 await self._leaving[number].wait()
                 logger.info("partition %d is left to another worker", number)
@@ -157,6 +161,7 @@ class Steward:
             logger.debug("partition %d is not to be had: %s", number, group.exceptions)
         finally:
             self._services.pop(number, None)
+            self._work.end(number)
             del self._leaving[number]
 
     def _tell(self, why: str) -> None:
@@ -186,11 +191,11 @@ async def open_worker(
     the end have `grace` seconds. Raises ConfigError, inside a group.
     """
     clock, ids, holder = SystemClock(), RandomIds(), holder_of_process()
-    metrics = metrics_of(find_tools(settings).names, clock)
+    metrics, work = metrics_of(find_tools(settings).names, clock), Work(settings.broker_partitions)
 
     def opening(share: Share) -> AbstractAsyncContextManager[Service]:
         lease = Lease(name_of(share.partition), holder=holder)
-        seat = Seat(share, lease, metrics, Notices(ids.trace()))
+        seat = Seat(share, lease, metrics, Notices(ids.trace()), work)
         return open_service(settings, grace=grace, mask=mask, seat=seat, doctor=doctor)
 
     def stalled(seconds: float) -> None:
@@ -200,15 +205,14 @@ async def open_worker(
 
     with ThreadPoolExecutor(1, "roster") as thread:
         roster = Roster(settings.store_url.get_secret_value(), holder)
-        steward = Steward(
-            opening, roster, partitions=settings.broker_partitions, thread=thread, clock=clock
-        )
+        steward = Steward(opening, roster, work=work, thread=thread, clock=clock)
         watchdog = Watchdog(clock=clock, stalled=stalled)
         shown = open_web(
             settings,
             metrics,
             lambda: [service.shown for service in steward.services],
             cut_off=lambda: "" if steward.services else STANDING_BY,
+            work=work,
         )
         async with background(watchdog.run()), shown, background(steward.run()):
             yield steward

@@ -70,7 +70,7 @@ class Gateway:
         self._empty.set()
         self._epochs: Counter[int] = Counter()
         self._times: Counter[int] = Counter()
-        self.published = self.lost = 0
+        self.published = self.lost = self.refused = 0
         self._lost_at = 0.0
 
     @property
@@ -206,6 +206,7 @@ class Gateway:
         partition = partition_of(call.account, self._partitions)
         if call.epoch < self._epochs[partition]:
             # Whoever took over has settled what this worker still believes to be its own.
+            self.refused += 1
             logger.error("%s of an ousted worker is refused", call.action)
             return Answer("not_connected", wording="another worker has taken over")
         self._epochs[partition] = call.epoch

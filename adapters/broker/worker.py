@@ -69,7 +69,7 @@ class Worker:
     """Takes events from one partition, and hears which gateway has which account.
 
     An event that cannot be read, or thrice not be handled, is set aside in the queue frost.dead,
-    which `trouble` is told.
+    which `trouble` is told, and `lay_aside` counts.
     """
 
     def __init__(
@@ -82,6 +82,7 @@ class Worker:
         notices: Notices,
         clock: Clock,
         trouble: Tell,
+        lay_aside: Callable[[], None],
     ) -> None:
         self._link = link
         self._share = share
@@ -90,6 +91,7 @@ class Worker:
         self._notices = notices
         self._clock = clock
         self._trouble = trouble
+        self._lay_aside = lay_aside
         self._kept: list[AbstractIncomingMessage] = []
         self._due = asyncio.Event()
         self._lost: dict[str, int] = {}  # by gateway
@@ -172,6 +174,7 @@ class Worker:
             event: Event = unpack(Event, message.body, message.headers.get(HEADER_VERSION))
         except codec.Unreadable as error:
             logger.exception("an event cannot be read, and is kept in %s", DEAD)
+            self._lay_aside()
             self._trouble(filled(UNREADABLE, why=str(error)[:200], queue=DEAD))
             await message.reject(requeue=False)
             return
@@ -198,6 +201,7 @@ class Worker:
         """Once more, or never."""
         tries = int(str(message.headers.get(COUNTED) or 0)) + 1
         if tries >= TRIES:
+            self._lay_aside()
             self._trouble(filled(UNHANDLED, times=TRIES, queue=DEAD))
         await message.reject(requeue=tries < TRIES)
 

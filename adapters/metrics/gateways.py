@@ -25,6 +25,7 @@ class GatewayVitals(Struct, frozen=True, kw_only=True):
     published: int
     waiting: int
     lost: int
+    refused: int
     is_up: bool
 
 
@@ -60,6 +61,11 @@ class GatewayCollector(Collector):
             "frostagent_gateway_lost",
             "Events that found no room.",
             now.lost,
+        )
+        yield CounterMetricFamily(
+            "frostagent_gateway_refused",
+            "Calls of workers whose part another one had taken over.",
+            now.refused,
         )
         yield GaugeMetricFamily(
             "frostagent_broker_up", "Whether the broker can be reached.", int(now.is_up)

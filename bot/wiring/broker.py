@@ -101,6 +101,7 @@ def build_broker_line(
     share, lease = seat.share, seat.lease
     where = Whereabouts(share=share, clock=clock)
     link = Link(settings.broker_url.get_secret_value(), clock=clock, trouble=troubles.tell_once)
+    seat.work.links[share.partition] = link
     calls = Calls(where=where, epoch=lambda: lease.epoch, ids=ids)
     worker = Worker(
         link=link,
@@ -110,6 +111,7 @@ def build_broker_line(
         notices=seat.notices,
         clock=clock,
         trouble=troubles.tell,
+        lay_aside=seat.work.lay_aside,
     )
     peers, pass_urls = RemotePeers(where, link), settings.media_urls == "pass"
     transport = OneBotTransport(peers=peers, calls=RemoteCalls(calls), pass_urls=pass_urls)

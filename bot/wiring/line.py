@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from adapters.metrics.metrics import Metrics
+from adapters.metrics.work import Work
 from adapters.onebot.peers import Account
 from adapters.onebot.transport import AnyTransport
 from adapters.storage.lease import Lease
@@ -28,13 +29,15 @@ Durable: TypeAlias = Callable[[], Awaitable[bool]]
 @dataclass(frozen=True, slots=True)
 class Seat:
     """What a bot is given that is one of several in a cluster: its share of the accounts, the lease
-    it has on that, what counts for its whole process, and its line to the others.
+    it has on that, what counts for its whole process, its line to the others, and how its process
+    works.
     """
 
     share: Share
     lease: Lease
     metrics: Metrics
     notices: Notices
+    work: Work
 
 
 class Connections(Protocol):

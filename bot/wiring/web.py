@@ -9,6 +9,7 @@ from typing import Final
 
 from adapters.metrics.metrics import Metrics
 from adapters.metrics.vitals import Today, Vitals, together
+from adapters.metrics.work import Work
 from adapters.web.readiness import Attendance
 from bot.conversation.intake import hush, restraint, verdicts
 from bot.conversation.queue import questions, turnstile
@@ -64,15 +65,17 @@ async def open_web(
     bots: Callable[[], Sequence[Shown]],
     *,
     cut_off: Callable[[], str] = str,
+    work: Work | None = None,
 ) -> AsyncIterator[None]:
     """Show whether the bots of this process live, can answer, and what they count; not with
-    WEB_PORT=0. `cut_off` says why there is nobody; empty where somebody is.
+    WEB_PORT=0. `cut_off` says why there is nobody; empty where somebody is. Of a cluster's worker
+    its `work` is shown, too.
     """
 
     def show() -> bytes:
         from adapters.metrics.exposition import render
 
-        return render(metrics, together([vitals_of(one) for one in bots()]))
+        return render(metrics, together([vitals_of(one) for one in bots()]), work)
 
     match settings.web_port:
         case 0:

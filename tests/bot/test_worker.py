@@ -12,6 +12,7 @@ from typing import cast
 
 import pytest
 
+from adapters.metrics.work import Work
 from adapters.storage.claim import Taken
 from adapters.storage.lease import SECONDS, Away, name_of
 from adapters.storage.roster import Board, Roster
@@ -38,6 +39,7 @@ class Office:
     away: bool = False
     looks: int = 0
     clock: ManualClock = field(default_factory=ManualClock)
+    work: Work = field(default_factory=lambda: Work(4))
 
     def look(self) -> Board:
         self.looks += 1
@@ -84,10 +86,9 @@ class Bot:
 
 @asynccontextmanager
 async def at_work(office: Office, partitions: int = 4) -> AsyncIterator[Steward]:
+    office.work.partitions = partitions
     with ThreadPoolExecutor(1) as thread:
-        steward = Steward(
-            office.opening, cast("Roster", office), partitions=partitions, thread=thread, clock=office.clock
-        )
+        steward = Steward(office.opening, cast("Roster", office), work=office.work, thread=thread, clock=office.clock)
         async with asyncio.TaskGroup() as group:
             task = group.create_task(steward.run())
             try:
@@ -102,9 +103,11 @@ async def test_alone_it_has_all_of_them_and_at_its_end_none() -> None:
         await until(lambda: steward.partitions == (0, 1, 2, 3))
         await office.until_looked()
         assert [cast("Bot", one).lanes.number for one in steward.services] == [0, 1, 2, 3]
+        assert (office.work.held, office.work.workers, office.work.taken) == ({0, 1, 2, 3}, 1, 4)
     assert sorted(office.ledger[:4]) == ["+0", "+1", "+2", "+3"]
     assert sorted(office.ledger[4:8]) == ["-0", "-1", "-2", "-3"]
     assert office.ledger[8:] == ["left"]
+    assert office.work.held == set()
 
 
 async def test_what_others_have_is_left_to_them_until_nobody_has_it() -> None:

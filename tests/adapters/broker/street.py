@@ -130,7 +130,7 @@ async def gateway_of(
 @asynccontextmanager
 async def worker_of(url: str, desk: Desk, *, epoch: int = 1, **more: Any) -> AsyncIterator[Shop]:
     clock, told = SystemClock(), more.get("told", [])
-    share = more.get("share", SHARE)
+    share, aside = more.get("share", SHARE), more.get("aside", [])
     where = Whereabouts(share=share, clock=clock)
     notices = Notices(RandomIds().trace())
     calls = Calls(where=where, epoch=lambda: epoch, ids=RandomIds())
@@ -142,6 +142,7 @@ async def worker_of(url: str, desk: Desk, *, epoch: int = 1, **more: Any) -> Asy
         notices=notices,
         clock=clock,
         trouble=read(told),
+        lay_aside=lambda: aside.append(1),
     )
     async with asyncio.TaskGroup() as group:
         running = group.create_task(worker.run(desk, desk.durable, desk.hear))

@@ -70,7 +70,7 @@ async def test_without_a_broker_events_wait_and_beyond_all_room_they_are_lost_an
 async def test_a_worker_that_was_replaced_is_obeyed_no_more(broker: str) -> None:
     sockets = Sockets()
     async with (
-        gateway_of(broker, sockets),
+        gateway_of(broker, sockets) as gateway,
         worker_of(broker, Desk(), epoch=1) as older,
         worker_of(broker, Desk(), epoch=2) as newer,
     ):
@@ -80,6 +80,7 @@ async def test_a_worker_that_was_replaced_is_obeyed_no_more(broker: str) -> None
         refused = await older.call(ACCOUNT, "third", {})
         assert (refused.outcome, refused.wording) == ("not_connected", "another worker has taken over")
         assert (await newer.call(ACCOUNT, "fourth", {})).ok
+        assert gateway.refused == 1
     assert [call.action for call in sockets.calls] == ["first", "second", "fourth"]
 
 

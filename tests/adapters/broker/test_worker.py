@@ -50,10 +50,10 @@ async def test_events_that_a_journal_has_do_not_come_again(broker: str, monkeypa
 
 
 async def test_what_cannot_be_read_is_set_aside_and_told_and_holds_nobody_up(broker: str) -> None:
-    desk, told = Desk(), list[str]()
+    desk, told, aside = Desk(), list[str](), list[int]()
     async with (
         gateway_of(broker, Sockets()) as gateway,
-        worker_of(broker, desk, told=told),
+        worker_of(broker, desk, told=told, aside=aside),
         await aio_pika.connect(broker) as connection,
     ):
         channel = await connection.channel()
@@ -66,13 +66,14 @@ async def test_what_cannot_be_read_is_set_aside_and_told_and_holds_nobody_up(bro
         kept = [await dead.get(timeout=PATIENCE) for _ in range(2)]
         assert {message.body for message in kept} == {b'{"type": "colour"}'}
     assert all("frost.dead" in line for line in told)
+    assert len(aside) == 2
 
 
 async def test_what_breaks_its_handling_is_tried_thrice_then_set_aside_and_told(broker: str) -> None:
-    desk, told = Desk(breaks_at="2"), list[str]()
+    desk, told, aside = Desk(breaks_at="2"), list[str](), list[int]()
     async with (
         gateway_of(broker, Sockets()) as gateway,
-        worker_of(broker, desk, told=told) as worker,
+        worker_of(broker, desk, told=told, aside=aside) as worker,
         await aio_pika.connect(broker) as connection,
     ):
         for number in (1, 2, 3):
@@ -81,6 +82,7 @@ async def test_what_breaks_its_handling_is_tried_thrice_then_set_aside_and_told(
         dead = await (await connection.channel()).declare_queue(DEAD, passive=True)
         assert b'"message_id":"2"' in (await dead.get(timeout=PATIENCE)).body
     assert sorted(desk.numbers) == [1, 2, 2, 2, 3]
+    assert len(aside) == 1
     assert told == ["An event could not be handled (3 times). It is kept in the queue frost.dead; the log says more."]
 
 

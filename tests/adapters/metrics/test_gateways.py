@@ -6,7 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from adapters.metrics.gateways import GatewayVitals, render_gateway
 
-VITALS = GatewayVitals(online=2, offline=1, reconnects=3, published=40, waiting=5, lost=6, is_up=True)
+VITALS = GatewayVitals(online=2, offline=1, reconnects=3, published=40, waiting=5, lost=6, refused=7, is_up=True)
 
 
 def test_every_figure_is_there_under_its_name() -> None:
@@ -19,5 +19,6 @@ def test_every_figure_is_there_under_its_name() -> None:
         ("frostagent_gateway_events_total",): 40,
         ("frostagent_gateway_waiting",): 5,
         ("frostagent_gateway_lost_total",): 6,
+        ("frostagent_gateway_refused_total",): 7,
         ("frostagent_broker_up",): 1,
     }

@@ -12,8 +12,11 @@ from prometheus_client import generate_latest
 
 from adapters.metrics import metrics as module
 from adapters.metrics.exposition import VitalsCollector, registry_of
+from adapters.metrics.gateways import GatewayCollector, GatewayVitals
 from adapters.metrics.metrics import Metrics, kinds_of
 from adapters.metrics.vitals import Today, Vitals
+from adapters.metrics.work import Work
+from adapters.metrics.workers import WorkCollector
 from bot.domain.actions import SendMessage
 from bot.domain.chat import Attempt, ToolCall, ToolMessage, Usage, UserMessage
 from bot.domain.events import Event, MessageReceived
@@ -276,7 +279,10 @@ def test_every_figure_of_the_dashboard_is_one_of_ours() -> None:
         commands={"usage": 0},
         today=Today(cost=0, tokens=0, reserved=0, rung=0, used=0),
     )
-    shown = (*registry_of(desk.metrics).collect(), *VitalsCollector(vitals).collect())
+    gateway = GatewayVitals(online=0, offline=0, reconnects=0, published=0, waiting=0, lost=0, refused=0, is_up=True)
+    work = Work(1, {0: gateway})
+    parts = VitalsCollector(vitals), GatewayCollector(gateway), WorkCollector(work)
+    shown = (*registry_of(desk.metrics).collect(), *(metric for part in parts for metric in part.collect()))
     ours = {sample.name: set(sample.labels) for metric in shown for sample in metric.samples}
     dashboard = json.loads(DASHBOARD.read_text("utf-8"))
     expressions = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ())]

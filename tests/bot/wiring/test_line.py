@@ -9,6 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from adapters.broker.notices import Notices
+from adapters.metrics.work import Work
 from adapters.storage.lease import Lease
 from bot.domain.events import Event
 from bot.domain.notes import Note
@@ -41,7 +42,7 @@ def test_the_line_follows_the_seat() -> None:
     alone = build_line(Settings(), None, clock=clock, ids=ids, troubles=troubles)
     assert isinstance(alone, Sockets)
     settings = Settings(broker_url=SecretStr("amqp://queue/"))
-    seat = Seat(Share(), Lease(), metrics_of((), clock), Notices("me"))
+    seat = Seat(Share(), Lease(), metrics_of((), clock), Notices("me"), Work(1))
     many = build_line(settings, seat, clock=clock, ids=ids, troubles=troubles)
     assert isinstance(many, BrokerLine)
     assert (alone.peers.accounts(), many.peers.accounts()) == ((), ())
@@ -54,7 +55,7 @@ async def test_that_a_broker_is_away_is_told_by_the_first_share(
 ) -> None:
     clock, ids = ManualClock(), CountingIds()
     settings = Settings(broker_url=SecretStr("amqp://127.0.0.1:1/"))
-    seat = Seat(share, Lease(), metrics_of((), clock), Notices("me"))
+    seat = Seat(share, Lease(), metrics_of((), clock), Notices("me"), Work(1))
     troubles = troubles_of(seat)
     line, nobody = build_line(settings, seat, clock=clock, ids=ids, troubles=troubles), Silence()
     with troubles.logged_at_the_end():
