@@ -98,5 +98,7 @@ def rung_of(everybody: float, *others: float, is_owner: bool) -> Rung:
     """
     if is_owner:
         return Rung.SPENT if everybody >= OWNERS else Rung.ALL
-    used = max((everybody, *others))
-    return next(rung for rung in reversed(Rung) if 100 * used >= rung)
+    used = 100 * max((everybody, *others))
+    if used < Rung.CHEAP:
+        return Rung.ALL  # as of most
+    return next(rung for rung in reversed(Rung) if used >= rung)

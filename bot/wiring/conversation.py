@@ -142,7 +142,7 @@ def build_answering(
     manner = Manner(paced, lambda where: personas.of(where).name, deciders.tongue)
     delivery = Delivery(outbox=on.outbox, history=history, clock=clock, manner=manner)
     requests = Requests(runs=on.lanes, clock=clock, tongue=deciders.tongue)
-    ledger = Ledger(store, history, clock)
+    ledger = Ledger(store, history, clock, reserves=on.rungs.has_limits)
     approvals = Approvals(deciders=deciders, requests=requests, postbox=postbox, clock=clock)
     suspensions = Suspensions(store=store, approvals=approvals, requests=requests, ledger=ledger)
     preparation = Preparation(

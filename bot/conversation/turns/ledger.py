@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from msgspec.structs import replace
@@ -14,13 +14,24 @@ from bot.domain.ports import Clock, Store
 from bot.domain.run import Outcome, Stop
 from bot.engine.engine import RunState
 from bot.memory.history import History
+from bot.models.meter import never
 from bot.prompt.compose import Question
 
 
 class Ledger:
-    """Makes the entries of turns, and writes down those that leave nothing behind."""
+    """Makes the entries of turns, and writes down those that leave nothing behind. Where requests
+    are reserved before they are made, `reserves` says so.
+    """
 
-    def __init__(self, store: Store, history: History, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: Store,
+        history: History,
+        clock: Clock,
+        *,
+        reserves: Callable[[], bool] = never,
+    ) -> None:
+        self._reserves = reserves
         self._store = store
         self._history = history
         self._clock = clock
@@ -65,6 +76,15 @@ class Ledger:
             at=self._clock.now(),
             error=outcome.error,
         )
+
+    async def begin(self, *entries: Entry) -> None:
+        """Write these down before a model is asked. What its first request reserves is committed
+        before that is made, and these with it: one commit is as much work as the other.
+        """
+        if self._reserves():
+            self._store.put(*entries)
+        else:
+            await self._store.commit(*entries)
 
     def commit(self, *entries: Entry) -> Coroutine[Any, Any, bool]:
         """Write these down; whether that can be promised."""

@@ -25,6 +25,10 @@ DEAR = frozenset({Looking, Subagents})
 class Rungs(Protocol):
     """Knows how much of the limits of a day is used."""
 
+    def has_limits(self) -> bool:
+        """Whether anybody has one, so that requests are reserved."""
+        ...
+
     def rung(self, where: Conversation, who: int, /) -> Rung:
         """The rung of somebody there; of the group alone for 0."""
         ...
@@ -40,6 +44,10 @@ class Rungs(Protocol):
 
 class NoLimit:
     """Nobody has a limit. Fits `Rungs`."""
+
+    def has_limits(self) -> bool:
+        """No."""
+        return False
 
     def rung(self, _where: Conversation, _who: int, /) -> Rung:
         """All there is."""

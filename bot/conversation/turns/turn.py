@@ -102,7 +102,7 @@ class Turns:
         )
 
     async def _begin(self, live: LiveTurn, turn: Turn, *entries: Entry) -> Outcome | SuspendedRun:
-        await self._ledger.commit(*entries)
+        await self._ledger.begin(*entries)
         with self._signs_for(turn):
             return await self._engine.run(await self._preparation.seeing(turn), live.state)
 

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
-from bot.domain.chat import (
-    Completion,
-    ModelRequest,
-)
+from bot.conversation.turns.ledger import Ledger
+from bot.domain.chat import Completion, ModelRequest, Usage, UserMessage
 from bot.domain.journal import TurnClosed, TurnOpened
+from bot.domain.reserved import UsageReserved
 from bot.domain.run import Stop
+from bot.memory.history import History
+from bot.models.meter import Meter
 from tests.bot.conversation.turns.test_turn import living
 from tests.fakes import (
     GROUP,
+    CountingIds,
+    ManualClock,
+    RecordingStore,
     said,
     words,
 )
@@ -29,3 +33,19 @@ async def test_a_turn_is_committed_before_its_model_request_and_closed_with_its_
         assert isinstance(closed, TurnClosed)
         assert closed.round == house.history.messages(GROUP)
         assert (closed.stop, closed.steps, closed.usage.prompt) == (Stop.ANSWERED, 1, 10)
+
+
+async def test_where_requests_are_reserved_a_turn_is_committed_with_what_its_first_one_reserves() -> None:
+    store, clock, limited = RecordingStore(), ManualClock(), True
+    ledger = Ledger(store, History(store=store), clock, reserves=lambda: limited)
+    meter = Meter(store, clock=clock, ids=CountingIds(), reserves=lambda: limited)
+    asked = said("hi")
+    opened = TurnOpened(turn_id="t1", question=asked, user=UserMessage("hi"), at=1.0)
+    await ledger.begin(opened)
+    assert (store.entries, store.durable) == ([opened], 0)
+    assert await meter.reserve("m", lambda: Usage(5, 1))
+    assert [type(entry) for entry in store.entries] == [TurnOpened, UsageReserved]
+    assert store.durable == 2
+    limited = False
+    await ledger.begin(opened)
+    assert store.durable == len(store.entries) == 3
