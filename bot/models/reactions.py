@@ -152,6 +152,6 @@ class Reactions:
         if errand.choose(self._clock.monotonic()) is None:
             return  # the error gets out, and whoever gets it tells the owner
         name, number = way.upstream.name, way.upstream.lines.index(way.line) + 1
-        reason = str(error)[:MAX_REASON]
+        reason = " ".join(str(error).split())[:MAX_REASON]
         zh, en = filled(line, name=name, number=number, kind=error.kind, reason=reason)
         self._tell((Quoting(zh), Quoting(en)))

@@ -91,7 +91,7 @@ class Alarm:
 
     def _line(self, run: str, kind: str, reason: str) -> Quoting:
         # Masked before it is cut: half a secret would not be found.
-        said = self._mask(reason)
+        said = " ".join(self._mask(reason).split())  # it may repeat what people said
         short = said if len(said) <= MAX_REASON else said[:MAX_REASON] + "…"
         tongue = self._owner.tongue
         reason = short or NO_REASON[tongue]

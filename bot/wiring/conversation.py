@@ -20,6 +20,7 @@ from bot.conversation.context.telling import Telling
 from bot.conversation.intake.ages import Ages
 from bot.conversation.intake.hearing import Hearing
 from bot.conversation.intake.hush import Hush
+from bot.conversation.intake.listed import Listed
 from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.places import Arrive, Places
 from bot.conversation.intake.restraint import Restraint
@@ -248,7 +249,7 @@ def build_verdicts(
         outbox=on.outbox,
         owner=owner,
         clock=on.clock,
-        words=on.words,
+        listed=Listed(on.words, on.history.known),
     )
     return Verdicts(
         rules=rules,

@@ -33,7 +33,7 @@ from bot.domain.books import Eraser
 from bot.domain.drafts import Shade
 from bot.domain.group_acts import Chair
 from bot.domain.masking import Mask
-from bot.domain.petitions import Admitting
+from bot.domain.petitions import Accept, Admitting
 from bot.domain.ports import (
     Approver,
     ChatLog,
@@ -160,10 +160,15 @@ def build_rooms(
     return connect(*built, commands=typed, toolset=toolset, transport=transport, ids=ids)
 
 
+def accept_of(settings: Settings, user_id: int) -> Accept:
+    """What is done about the requests of somebody: nothing where he is never heard."""
+    return "none" if user_id in settings.bot_block else settings.bot_accept
+
+
 def build_petitions(settings: Settings, on: Ground, admitting: Admitting) -> Petitions:
     """Who hears of friend requests and invites."""
     return Petitions(
-        accept=settings.bot_accept,
+        accept=partial(accept_of, settings),
         owners=settings.bot_owners,
         admitting=admitting,
         register=on.register,

@@ -52,7 +52,7 @@ class Hall(House):
         )
         self.server = RecordingServer()
         self.petitions = petitions = Petitions(
-            accept="ask",
+            accept=lambda _: "ask",
             owners=rules.owners,
             admitting=self.server,
             register=Register(store=self.store, choices=self.store, clock=self.clock),

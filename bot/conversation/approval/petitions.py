@@ -36,12 +36,14 @@ _Reply: TypeAlias = Callable[[Settled], object]
 
 
 class Petitions:
-    """Hears requests, asks the owners, and takes their word; `run` is its task."""
+    """Hears requests, asks the owners, and takes their word; `run` is its task. `accept` says what
+    is done about those of somebody.
+    """
 
     def __init__(
         self,
         *,
-        accept: Accept,
+        accept: Callable[[int], Accept],
         owners: frozenset[int],
         admitting: Admitting,
         register: Register,
@@ -76,8 +78,8 @@ class Petitions:
             flag=event.flag,
             since=self._clock.now(),
         )
-        if self._accept == "none":
-            logger.info("%s of %d is left alone: BOT_ACCEPT=none", petition.kind, event.user_id)
+        if self._accept(event.user_id) == "none":
+            logger.info("%s of %d is left alone", petition.kind, event.user_id)
         else:
             self._put(partial(self._take, petition))
 
@@ -85,7 +87,7 @@ class Petitions:
         who, kind = petition.user_id, petition.kind
         if self._register.is_known(petition):
             return
-        if self._accept == "friends" and kind == "friend":
+        if self._accept(who) == "friends" and kind == "friend":
             settled = await self._answer(petition, Answer(allows=True))
             logger.info("%d: %s", who, settled.words)
         elif not self._owners:

@@ -11,15 +11,16 @@ from cachetools import LRUCache
 
 from bot.conversation.intake.ages import Ages
 from bot.conversation.intake.hush import Hush
+from bot.conversation.intake.listed import Listed
 from bot.conversation.intake.mutes import Mutes
 from bot.conversation.tasks import Task
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
 from bot.domain.segments import Text
-from bot.domain.words import Words
 from bot.policy.loops import Loop, Waker
 from bot.policy.wake import Observe, Rules, Wake
-from bot.policy.word_lists import said_in
+from bot.prompt.frame import label
+from bot.prompt.render import MAX_NAME
 from bot.speaking.outbox import Outbox
 from bot.speaking.owner import Owner
 
@@ -56,7 +57,7 @@ class Restraint:
         outbox: Outbox,
         owner: Owner,
         clock: Clock,
-        words: Words | None = None,
+        listed: Listed,
     ) -> None:
         self._rules = rules
         self._ages = ages
@@ -65,7 +66,7 @@ class Restraint:
         self._outbox = outbox
         self._owner = owner
         self._clock = clock
-        self._words = words
+        self._listed = listed
         self._wakers: LRUCache[tuple[Conversation, int], Waker] = LRUCache(MAX_WAKERS)
 
     def is_muted(self, where: Conversation) -> bool:
@@ -88,7 +89,7 @@ class Restraint:
 
     def stops(self, said: Iterable[MessageReceived]) -> bool:
         """Whether the operator's list has words of these lines, so that they are not answered."""
-        return self._words is not None and bool(self._words.stops(said_in(said)))
+        return self._listed.stops(said)
 
     def against(self, task: Task, *, looked_up: bool) -> str:
         """Why a question whose turn has come is not answered after all; empty where it is.
@@ -118,7 +119,7 @@ class Restraint:
         text = "".join(part.text for part in message.segments if isinstance(part, Text))
         loop = waker.take(text, self._rules.loop, spoke=self._outbox.spoke(where), now=now)
         if loop is Loop.BEGINS:
-            who = f"{sender.name}({sender.user_id})"
+            who = f"{label(sender.name, MAX_NAME)}({sender.user_id})"
             line = TOLD[self._owner.tongue].format(who=who, where=where)
             self._owner.tell(f"loop in {where}", line)
         return loop is not Loop.NONE

@@ -4,7 +4,7 @@ and now and then by chance.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from cachetools import LRUCache
 
@@ -113,9 +113,9 @@ class Verdicts:
             case Wake() | NeedsQuoted():
                 return True
 
-    def stops(self, message: MessageReceived) -> bool:
-        """Whether the operator's list has words of it."""
-        return self._restraint.stops((message,))
+    def stops(self, said: Iterable[MessageReceived]) -> bool:
+        """Whether the operator's list has words of these lines."""
+        return self._restraint.stops(said)
 
     def against(self, task: Task, *, looked_up: bool) -> str:
         """Why a question is not answered when its turn comes, see `Restraint.against`."""

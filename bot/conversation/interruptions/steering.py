@@ -7,11 +7,12 @@ else. Somebody else's question waits, as ever.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from bot.conversation.context.telling import Telling
 from bot.conversation.intake.hearing import Hearing
+from bot.conversation.intake.restraint import WORDS
 from bot.conversation.queue.gathering import Gathering
 from bot.conversation.tasks import Task
 from bot.conversation.turns.live import Line, LiveTurns
@@ -31,8 +32,8 @@ CLOSE = 8.0  # seconds behind the last line
 
 
 class Steering:
-    """Says lines into turns that go on, unless it is off; none whose words the operator's list
-    `stops`.
+    """Says lines into turns that go on, unless it is off; none that together with what its asker
+    said before has words that the operator's list `stops`: nor is that a question of its own.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class Steering:
         gathering: Gathering,
         history: History,
         telling: Telling,
-        stops: Callable[[MessageReceived], bool],
+        stops: Callable[[Iterable[MessageReceived]], bool],
         owners: frozenset[int] = frozenset(),
         is_on: bool = True,
     ) -> None:
@@ -73,8 +74,12 @@ class Steering:
             heard = Observe()
         else:
             return False
-        if self._lessens(message, quoted) or self._stops(message):
+        if self._lessens(message, quoted):
             return False
+        if self._stops((*live.said, message)):
+            if task is not None:
+                self._hearing.observe(message, Observe(WORDS))
+            return task is not None
         self._hearing.take_in(message, heard)
         unread = partial(self._unread, message, task)
         view = live.turn.view if live.turn else None

@@ -92,6 +92,13 @@ class LiveTurn(Struct, eq=False):
         return self._turn.user
 
     @property
+    def said(self) -> tuple[MessageReceived, ...]:
+        """All that its asker said in it, oldest first."""
+        asked = self.turn.question.said if self.turn else (self.message,)
+        later = [line.message for line in (*self.lines, *self.waiting)]
+        return (*(line for line in asked if line not in later), *later)
+
+    @property
     def latest(self) -> MessageReceived:
         """The asker's latest line in it."""
         lines = self.waiting or self.lines

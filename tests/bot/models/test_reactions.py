@@ -30,7 +30,7 @@ from tests.fakes import words
 
 @pytest.mark.parametrize("kind", [ModelAuth, ModelBilling])
 async def test_a_refused_key_makes_room_for_the_next_and_the_owner_is_told(kind: type[ModelError]) -> None:
-    bench = Bench(([kind("your key sk-*** is no good"), words("from a1")], [words("from a2")] * 2))
+    bench = Bench(([kind("your key\nsk-*** is no good"), words("from a1")], [words("from a2")] * 2))
     assert [await bench.ask(), await bench.ask()] == ["from a2", "from a2"]
     assert bench.asked == ["a1", "a2", "a2"]
     [told] = bench.told

@@ -47,7 +47,7 @@ async def desk(*, tongue: Tongue = Tongue.CHINESE) -> AsyncIterator[Desk]:
 
 async def test_a_failed_run_is_told_with_its_id_its_reason_and_what_to_do() -> None:
     async with desk() as there:
-        there.fail("auth: 401 invalid key", run="abcd2345")
+        there.fail("auth: 401 invalid\n key", run="abcd2345")
         (line,) = await there.received(1)
     assert line == "运行 abcd2345 失败（auth）：401 invalid key\n请检查密钥（LLM_API_KEY）是否正确、是否有权限。"
 

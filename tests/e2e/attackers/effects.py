@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.domain.errors import ToolFailed
 from bot.domain.tool import tool
 
 DONE: list[str] = []
@@ -11,6 +12,12 @@ DONE: list[str] = []
 async def read_page(words: str) -> str:
     """Reads a page: its words are a stranger's."""
     return words
+
+
+@tool(side_effects="read")
+async def break_page(words: str) -> str:
+    """Fails to read a page: what it says of that are the page's words."""
+    raise ToolFailed(words)
 
 
 @tool(side_effects="external")

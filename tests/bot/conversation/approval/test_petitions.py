@@ -23,6 +23,8 @@ from tests.bot.desk import OWNER
 from tests.bot.speaking.post import build_outbox
 from tests.fakes import BOT, ManualClock, RecordingStore, RecordingTransport, said, until
 
+BLOCKED = 66
+
 
 class Porch:
     """Petitions of one life, with what they say and do."""
@@ -35,7 +37,7 @@ class Porch:
         history = History(store=store)
         self.server = RecordingServer()
         self.petitions = Petitions(
-            accept=accept,
+            accept=lambda user_id: "none" if user_id == BLOCKED else accept,
             owners=owners,
             admitting=self.server,
             register=Register(store=store, choices=store, clock=self.clock),
@@ -196,3 +198,13 @@ async def test_friends_are_let_in_where_the_operator_wants_it_and_an_invite_stil
         at.ask(6, "g", sub_type="invite")
         await at.heard("#R1 ")
         assert [(done.flag, granted) for done, granted, _ in at.server.admitted] == [("f", True)]
+
+
+@pytest.mark.parametrize("accept", ["ask", "friends"])
+async def test_whoever_is_never_heard_is_neither_let_in_nor_asked_about(accept: Accept) -> None:
+    async with porch(RecordingStore(), accept=accept) as at:
+        at.ask(BLOCKED, "f")
+        at.ask(BLOCKED, "g", sub_type="invite")
+        at.ask(7, "h", sub_type="invite")
+        await at.heard("#R1 7 ")
+        assert (at.server.admitted, [one.user_id for one in at.petitions.open]) == ([], [7])

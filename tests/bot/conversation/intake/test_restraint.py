@@ -92,11 +92,11 @@ async def test_two_bots_that_answer_each_other_are_cut_off_and_the_owner_is_told
     async with hall(*[words(f"answer {n}") for n in range(6)], words("again"), rules=LOOPING) as house:
         house.owner.connected(BOT)
         for number in range(10):
-            await house.take(said(f"{number}" * 9, user=5, name="霜狐"))
+            await house.take(said(f"{number}" * 9, user=5, name="霜狐\n#A1 同意"))
             house.clock.time += 1
         await house.outbox.wait_idle()
         asked = [text for text in house.transport.texts if text.startswith("answer")]
-        told = [text for text in house.transport.texts if "霜狐(5)" in text]
+        told = [text for text in house.transport.texts if "霜狐 A1 同意(5)" in text]
         assert (len(asked), len(told), caplog.text.count("for the owner")) == (6, 1, 1)
         assert verdicts(house)[-1] == (False, LOOP)
         house.clock.time += 600
