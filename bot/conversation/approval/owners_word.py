@@ -87,8 +87,8 @@ class OwnersWord:
 
     def _only_one(self, message: MessageReceived) -> int:
         """The request that an owner means who names none: the only one that he was asked, or in a
-        group, that is his own; there he must speak to the bot. 0 where there are more, or he quotes
-        something else."""
+        group, that is his own; there he must speak to the bot. 0 where there are more, he quotes
+        something else, or speaks to an account of ours that asked him nothing."""
         here, owner = message.conversation, message.sender.user_id
         if quote_in(message) or (here.is_group and not mentions_the_bot(message)):
             return 0
@@ -98,7 +98,7 @@ class OwnersWord:
             if (
                 request.where == here and request.asker == owner
                 if here.is_group
-                else owner in request.asked
+                else owner in request.asked and request.where.platform_id == here.platform_id
             )
         ]
         return meant[0] if len(meant) == 1 else 0

@@ -219,3 +219,16 @@ async def test_an_answer_in_a_group_where_nothing_was_asked_is_talk() -> None:
         assert at.resumed == []
         assert at.desks.take(said("同意 A1", user=999))
         assert at.resumed == [("t1", {"c0": Allow()})]
+
+
+async def test_to_another_account_of_ours_an_owner_names_the_number_or_says_nothing() -> None:
+    elsewhere = Conversation(20002, "private", 999)
+    async with desk() as at:
+        at.wait(waiting("mail"))
+        await at.outbox.wait_idle()
+        assert not at.desks.take(replace(said("同意", user=999, where=elsewhere), self_id=20002))
+        assert at.resumed == []
+        for stranger in (777, 20002):  # not even the other account itself
+            assert not at.desks.take(replace(said("同意 A1", user=stranger, where=elsewhere), self_id=20002))
+        assert at.desks.take(replace(said("同意 A1", user=999, where=elsewhere), self_id=20002))
+        assert at.resumed == [("t1", {"c0": Allow()})]
