@@ -70,7 +70,10 @@ async def converse(
                 if not source.isatty():
                     await finish(service)
                 continue
-            said += await take_line(simulator, line, tell)
+            new = await take_line(simulator, line, tell)
+            said += new
+            if trial is not None and new:
+                trial.note_said(*new)
             # A person is not held up, and a script that waited for a bot it keeps away could say
             # nothing meanwhile.
             if not (source.isatty() or simulator.sockets.away):

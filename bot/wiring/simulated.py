@@ -180,10 +180,15 @@ class SimulatedTrial:
 
     async def is_used_up(self) -> bool:
         """Whether its model may be asked nothing more."""
-        if self.ceiling is None:
+        if (most := self.ceiling) is None:
             return False
-        rung = self._running.shown.spending.rung(self.where, 0)
-        return rung >= Rung.SPENT or (await self.taken()).requests >= self.ceiling.requests
+        took = await self.taken()
+        shares = (
+            took.requests / most.requests,
+            (took.prompt + took.completion) / most.tokens,
+            took.cost / most.cost if most.cost else 0.0,
+        )  # a day's limit begins anew at midnight, a trial's does not
+        return max(shares) >= 1 or self._running.shown.spending.rung(self.where, 0) >= Rung.SPENT
 
     async def taken(self) -> UsageSum:
         """What its requests took: as the journal has it, and what is known of those under way."""
@@ -211,6 +216,15 @@ class SimulatedTrial:
         said = render(bare, names, home=self._home).removeprefix(f"{BOT}: ").rstrip()
         said = REPLY.sub("", f"{said} ").strip()
         self._add(TriedLine(BOT, said, str(message.message_id), pictures))
+
+    def note_said(self, message_id: int) -> None:
+        """Somebody said something elsewhere, as on a terminal."""
+        stored = self._world.messages.find(message_id)
+        names = {number: name for name, number in self._world.people(self._home).items()}
+        spoken = SentMessage(message_id, stored.segments, group_id=self._home)
+        text = render(spoken, names, home=self._home).removeprefix(f"{BOT}: ")
+        who = names.get(stored.author, str(stored.author))
+        self._add(TriedLine(who, text, str(message_id)))
 
     def note_gesture(self, gesture: Gesture) -> None:
         """The bot made a sign without words."""

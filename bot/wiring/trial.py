@@ -99,6 +99,7 @@ def settings_aside(settings: Settings, folder: str, names: frozenset[str]) -> di
         "bot_owners": Owners(),
         "bot_new_group": "live",
         "groups_file": None,
+        "bot_loop": 0,
         "bot_digest": None,
         "bot_memory": False,
         "bot_user_rate": None,

@@ -156,6 +156,14 @@ async def test_whoever_asked_joins_by_his_name_and_nobody_by_that_of_the_bot() -
     assert "bot" not in trial.people
 
 
+async def test_what_is_said_on_a_terminal_is_there_too() -> None:
+    trial, _, simulator = group()
+    said = await simulator.say_line("user2: @bot hi @user1")
+    assert said is not None
+    trial.note_said(said)
+    assert trial.lines == (TriedLine("user2", "[@bot] hi [@user1]", str(said)),)
+
+
 async def test_faults_are_those_of_the_list_and_what_comes_of_them_is_told() -> None:
     trial, _, simulator = group()
     await trial.obey("timeout")
@@ -182,6 +190,12 @@ async def test_what_it_took_is_what_the_journal_and_the_day_know_also_when_it_is
     running.sums = None  # it cannot be read now
     running.amount = Amount(200.0, 0.5)
     assert await trial.taken() == UsageSum(3, 175, 50, 25, 0.5, 1)
+    running.amount = Amount(1000.0, 0.5)
+    assert await trial.is_used_up()
+    running.amount = Amount(200.0, 1.0)
+    assert await trial.is_used_up()
+    running.amount = Amount(200.0, 0.5)
+    assert not await trial.is_used_up()
     running.rung = Rung.SPENT
     assert await trial.is_used_up()
     await trial.say("user1", "more")

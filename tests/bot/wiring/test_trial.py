@@ -147,6 +147,20 @@ async def test_the_demo_asks_no_model_of_the_bot_and_a_real_one_is_asked_within_
             assert await one.is_used_up()
 
 
+async def test_it_is_a_bot_of_one_process_also_beside_the_worker_of_a_cluster() -> None:
+    cluster = {
+        "bot_role": "worker",
+        "broker_url": SecretStr("amqp://frost:secret@127.0.0.1:9/"),
+        "store_url": SecretStr("postgresql+psycopg://frost:secret@127.0.0.1:9/frost"),
+        "broker_partitions": 8,
+        "web_port": 9,
+        "console_port": 9,
+    }
+    async with trial(settings("http://127.0.0.1:9/v1").model_copy(update=cluster)) as one:
+        await one.say("user1", "@bot hello")
+        assert one.lines[1].is_ours
+
+
 async def test_the_texts_that_count_are_taken_along_and_the_unsaved_one_before_them(tmp_path: Path) -> None:
     (folder := tmp_path / "personas").mkdir()
     (folder / "fox.md").write_text("filed fox", "utf-8")
