@@ -48,19 +48,29 @@ from bot.models.meter import Meter
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.runtime.loop import BAD_CONFIGURATION, leave
 from bot.runtime.reloading import Reload, Reread, reload_all
-from bot.runtime.version import version
 from bot.runtime.watchdog import Watchdog
 from bot.speaking.alarm import of_stalls
 from bot.speaking.outbox import Outbox
 from bot.wiring.background import background
-from bot.wiring.console import Link, Seen
+from bot.wiring.console import Link
 from bot.wiring.discovery import Discovered
-from bot.wiring.hearsay import hearing
+from bot.wiring.hearsay import ears_of
 from bot.wiring.limits import build_meter, build_spending
-from bot.wiring.line import Connections, Durable, Line, Seat, build_line, neighbours_of, troubles_of
+from bot.wiring.line import (
+    Connections,
+    Durable,
+    Line,
+    Seat,
+    build_line,
+    neighbours_of,
+    others_of,
+    troubles_of,
+)
 from bot.wiring.means import Means, open_means
+from bot.wiring.naming import user_agent
 from bot.wiring.once import once_for_all
 from bot.wiring.personas import PersonaFiles
+from bot.wiring.seen import Seen
 from bot.wiring.senses import build_senses
 from bot.wiring.service import Rooms, build_rooms
 from bot.wiring.tongue import owners_tongue
@@ -224,8 +234,8 @@ async def open_service(
         )
         shown = Shown(rooms, spending, line.peers, journal.share)
         beside = nullcontext() if seat or aside else showing(settings, metrics, shown)
-        port = await enter(at_work(shown, line, beside, metrics, store.commit))
-        seen = Seen(rooms, journal, line.peers, means, newest, clock, spending, trying, doctor)
+        seen = Seen(shown, journal, means, newest, clock, others_of(seat), trying, doctor)
+        port = await enter(at_work(seen, line, beside, metrics, store.commit))
         link = await enter(once_for_all(settings, seen, store, mask, open_service))
         await enter(finishing(rooms, troubles, grace=grace))
         again = reloads(settings, rooms.keeping.personas, means)
@@ -256,7 +266,7 @@ def means_of(
 
 @asynccontextmanager
 async def at_work(
-    shown: Shown,
+    seen: Seen,
     line: Line,
     beside: AbstractAsyncContextManager[None],
     metrics: Metrics,
@@ -268,7 +278,7 @@ async def at_work(
     What an earlier process left is settled when every port is ours: where one is not, that process
     may be alive. Events that come before that wait.
     """
-    rooms, spending = shown.rooms, shown.spending
+    rooms, spending = seen.rooms, seen.spending
     gate = Gate(rooms.stages.dispatcher)
     sink = CountedSink(gate, metrics=metrics)
     async with (
@@ -278,7 +288,7 @@ async def at_work(
         rooms.commands.open(),
         rooms.on.lanes.open(rooms.stages.lane.do),
         beside,
-        line.open(sink, durable, hearing(shown)) as port,
+        line.open(sink, durable, ears_of(seen)) as port,
     ):
         await spending.start()
         await rooms.keeping.personas.start()
@@ -383,10 +393,3 @@ def reloads(settings: Settings, personas: Personas, means: Means) -> dict[str, R
         files["the word list"] = settings.words_file, means.words.reload
     again = PersonaFiles(settings, means.models.named).reloads(personas)
     return again | {name: reload for name, (file, reload) in files.items() if file is not None}
-
-
-def user_agent(settings: Settings) -> str:
-    """Who asks, and how to reach whoever runs it."""
-    return f"FrostAgent/{version()}" + (
-        f" (+{settings.tools_contact})" if settings.tools_contact else ""
-    )

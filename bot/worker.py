@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final, NoReturn, TypeVar
 
+from adapters.broker.asks import Asks
 from adapters.broker.notices import Notices
 from adapters.metrics.work import Work
 from adapters.storage.claim import Taken
@@ -195,7 +196,8 @@ async def open_worker(
 
     def opening(share: Share) -> AbstractAsyncContextManager[Service]:
         lease = Lease(name_of(share.partition), holder=holder)
-        seat = Seat(share, lease, metrics, Notices(ids.trace()), work)
+        name = ids.trace()
+        seat = Seat(share, lease, metrics, Notices(name), Asks(name, share), work)
         return open_service(settings, grace=grace, mask=mask, seat=seat, doctor=doctor)
 
     def stalled(seconds: float) -> None:

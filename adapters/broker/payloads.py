@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct, field
 
-from bot.domain import codec
+from bot.domain import asks, codec
 from bot.domain.events import Event
 from bot.domain.notes import Note
 
@@ -86,7 +86,9 @@ class Told(Struct, frozen=True):
     answer: Mapping[str, Any] = field(default_factory=dict)
 
 
-def pack(value: Event | Call | Answer | Presence | Note | Asked | Told) -> bytes:
+def pack(
+    value: Event | Call | Answer | Presence | Note | Asked | Told | asks.Ask | asks.Told,
+) -> bytes:
     """The body of a message."""
     return codec.write(value).encode()
 

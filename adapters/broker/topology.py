@@ -20,6 +20,7 @@ from bot.domain.errors import ConfigError, Problem
 EVENTS: Final = "frost.events"
 PRESENCE: Final = "frost.presence"
 NOTES: Final = "frost.notes"
+QUESTIONS: Final = "frost.questions"
 DEAD: Final = "frost.dead"
 NUMBER: Final = "frost.partitions"
 VARIABLE: Final = "BROKER_PARTITIONS"
@@ -56,6 +57,7 @@ async def declare(
     events = await channel.declare_exchange(EVENTS, ExchangeType.DIRECT, durable=True)
     presence = await channel.declare_exchange(PRESENCE, ExchangeType.FANOUT, durable=True)
     notes = await channel.declare_exchange(NOTES, ExchangeType.FANOUT, durable=True)
+    await channel.declare_exchange(QUESTIONS, ExchangeType.DIRECT, durable=True)
     await channel.declare_queue(DEAD, durable=True, arguments={"x-queue-type": "quorum"})
     await _declare_partitions(connection, partitions)
     queues = []

@@ -21,7 +21,7 @@ class Whereabouts:
     """
 
     def __init__(self, *, share: Share, clock: Clock) -> None:
-        self._share = share
+        self.share = share
         self._clock = clock
         self._told: dict[str, Presence] = {}
         self._first: dict[str, int | None] = {}  # the first partition with an account there
@@ -116,10 +116,10 @@ class Whereabouts:
         return sum(told.reconnects for told in self._told.values())
 
     def _partition(self, account: int) -> int:
-        return partition_of(account, self._share.partitions)
+        return partition_of(account, self.share.partitions)
 
     def _has(self, account: int) -> bool:
-        return self._partition(account) == self._share.partition
+        return self._partition(account) == self.share.partition
 
     def _of(self, gateway: str) -> tuple[There, ...]:
         told = self._told.get(gateway)

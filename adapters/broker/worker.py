@@ -10,6 +10,7 @@ from typing import Final, NoReturn
 from aio_pika.abc import AbstractConnection, AbstractIncomingMessage
 from msgspec.structs import replace
 
+from adapters.broker.asks import Asks
 from adapters.broker.calls import Calls
 from adapters.broker.link import Link, watch
 from adapters.broker.notices import Notices
@@ -23,10 +24,10 @@ from adapters.broker.payloads import (
 from adapters.broker.topology import DEAD, declare
 from adapters.broker.whereabouts import Whereabouts
 from bot.domain import codec
+from bot.domain.asks import Ears
 from bot.domain.events import Connected, Event, MessageReceived, MessageWaited
-from bot.domain.notes import Alarmed, Forgotten, Hear, Note, PlaceTold, RowSet, Taken
+from bot.domain.notes import Alarmed, Forgotten, Note, PlaceTold, RowSet, Taken
 from bot.domain.ports import Clock, EventSink
-from bot.domain.shares import Share
 from bot.domain.tongue import Tell, filled
 
 PREFETCH: Final = 1000  # events of a partition that are not acknowledged
@@ -76,19 +77,20 @@ class Worker:
         self,
         *,
         link: Link,
-        share: Share,
         where: Whereabouts,
         calls: Calls,
         notices: Notices,
+        asks: Asks,
         clock: Clock,
         trouble: Tell,
         lay_aside: Callable[[], None],
     ) -> None:
         self._link = link
-        self._share = share
+        self._share = where.share
         self._where = where
         self._calls = calls
         self._notices = notices
+        self._asks = asks
         self._clock = clock
         self._trouble = trouble
         self._lay_aside = lay_aside
@@ -103,20 +105,21 @@ class Worker:
         return self._link.is_up
 
     async def run(
-        self, sink: EventSink, durable: Callable[[], Awaitable[bool]], hear: Hear
+        self, sink: EventSink, durable: Callable[[], Awaitable[bool]], ears: Ears
     ) -> NoReturn:
-        """Hand on events, and what other workers tell, for ever; `durable` waits until all that
-        came of events is written, False where that cannot be promised. Raises ConfigError for a
-        broker of another cluster.
+        """Hand on events, and what other workers tell and ask, for ever; `durable` waits until all
+        that came of events is written, False where that cannot be promised. Raises ConfigError for
+        a broker of another cluster.
         """
 
         async def session(connection: AbstractConnection) -> None:
             try:
-                await self._session(connection, sink, durable, hear)
+                await self._session(connection, sink, durable, ears)
             finally:
                 # Whoever is there comes anew: what waits for an account is sent when it comes.
                 self._where.forget_all()
                 self._calls.hang_up()
+                self._asks.hang_up()
 
         await self._link.keep(session)
 
@@ -125,7 +128,7 @@ class Worker:
         connection: AbstractConnection,
         sink: EventSink,
         durable: Callable[[], Awaitable[bool]],
-        hear: Hear,
+        ears: Ears,
     ) -> None:
         events, calls = await connection.channel(), await connection.channel(on_return_raises=True)
         await events.set_qos(prefetch_count=PREFETCH)
@@ -154,6 +157,7 @@ class Worker:
             group.create_task(watch(calls))
             group.create_task(self._acknowledge(durable))
             group.create_task(self._notices.pass_on(topology.notes))
+            await self._asks.begin(calls, group, ears.answer)
             await topology.partitions[self._share.partition].consume(came.put)
             self._link.is_up = True
             while True:
@@ -161,9 +165,9 @@ class Worker:
                     case Connected() as event:
                         await sink.handle(event)
                     case None | Taken() | RowSet() | PlaceTold() | Forgotten() as note:
-                        await hear(note)
+                        await ears.hear(note)
                     case Alarmed() as note:
-                        await hear(note if self._is_crier else replace(note, text=""))
+                        await ears.hear(note if self._is_crier else replace(note, text=""))
                     case message:
                         await self._take(message, sink)
 

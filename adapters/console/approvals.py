@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Mapping
 from functools import partial
+from typing import Final
 
 from aiohttp import web
 
@@ -14,10 +16,13 @@ from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
 from adapters.console.speech import Speech, speech_for
+from bot.domain.asks import Word, WordKind
 from bot.domain.run import Led
 from bot.domain.suspension import Settled
 
 NAME = re.compile(r"([ARD])([0-9]{1,9})")
+ACCOUNT = re.compile(r"[0-9]{1,18}")
+KINDS: Final[Mapping[str, WordKind]] = {"A": "A", "R": "R", "D": "D"}
 PATIENCE = 6.0  # seconds that QQ has to answer; it goes on where it takes longer
 
 
@@ -44,23 +49,24 @@ class ApprovalPages:
     async def settle(self, visit: Visit) -> web.Response:
         """Allow or deny; the page, with what came of it."""
         found = NAME.fullmatch(visit.fields.get("name", ""))
+        account = ACCOUNT.fullmatch(visit.fields.get("account", ""))
         word = visit.fields.get("allows", "")
-        if found is None or word not in {"0", "1"}:
+        if found is None or account is None or word not in {"0", "1"}:
             raise Refused(400, "that is no request")
         name, reason = found[0], visit.fields.get("reason", "")
+        what = f"{account[0]}:{name}"  # each part of a cluster has numbers of its own
         action = "allow" if word == "1" else "deny"
         if word == "1" and (trouble := self._logins.doubt(visit.fields.get("totp", ""))):
-            note(self._sources, visit, action, what=name, outcome="no code")
+            note(self._sources, visit, action, what=what, outcome="no code")
             return await self._show(visit, name=name, key=trouble, status=403)
         try:
             async with asyncio.timeout(PATIENCE):
-                settled = await self._sources.settle(
-                    found[1], int(found[2]), allows=word == "1", reason=reason
-                )
+                said = Word(int(account[0]), KINDS[found[1]], int(found[2]), word == "1", reason)
+                settled = await self._sources.settle(said)
         except TimeoutError:
             settled = Settled("unanswered", "")
         outcome = "ok" if settled.kind == "done" else settled.kind
-        note(self._sources, visit, action, what=name, outcome=outcome)
+        note(self._sources, visit, action, what=what, outcome=outcome)
         done = "draft" if found[1] == "D" else "done"
         key = f"{done}.{word}" if settled.kind == "done" else settled.kind
         return await self._show(visit, name=name, key=key, settled=settled)
@@ -74,21 +80,20 @@ class ApprovalPages:
         settled: Settled | None = None,
         status: int = 200,
     ) -> web.Response:
-        state, now = self._sources.state(), self._sources.clock.now()
-        drafts, more = await self._sources.drafts()
+        found, now = await self._sources.look(with_drafts=True), self._sources.clock.now()
         return self._pages.show(
             visit,
             "approvals",
             status=status,
             asks=self._logins.totp.is_on,
-            state=state,
+            state=found.state,
             now=now,
             of=name,
             key=key,
             settled=settled,
             led=partial(_led, speech_for(visit.request)),
-            drafts=drafts,
-            more=more,
+            drafts=found.drafts,
+            more=found.more,
         )
 
 

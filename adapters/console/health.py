@@ -50,7 +50,7 @@ class HealthPages:
 
     async def look(self, visit: Visit) -> web.Response:
         """The page."""
-        state, explain = self._sources.state(), self._sources.explain
+        state, explain = (await self._sources.look()).state, self._sources.explain
         chinese = speech_for(visit.request).is_chinese
         ignored = [
             (one, explain.reason(one.reason, chinese=chinese), explain.setting(one.reason))

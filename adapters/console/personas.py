@@ -7,6 +7,7 @@ from difflib import SequenceMatcher
 from typing import Final
 
 from aiohttp import web
+from msgspec.structs import replace
 
 from adapters.console.guard import Refused
 from adapters.console.logins import Logins
@@ -46,13 +47,16 @@ class PersonaPages:
             where = Conversation.parse(given) if given else ANYWHERE
         except NotAConversation:
             is_bad = True
-        parts = self._sources.rendered(where)
+        parts, now = await self._sources.rendered(where), await self._sources.look()
+        states = [
+            replace(one, chats=now.personas.get(one.key, ())) for one in self._sources.personas()
+        ]
         return self._pages.show(
             visit,
             "persona",
-            personas=self._sources.personas(),
+            personas=states,
             parts=parts,
-            tokens_of=sum(map(self._sources.estimate, parts)),
+            tokens_of=sum(map(self._sources.estimate, parts or ())),
             where=given,
             is_bad=is_bad,
         )

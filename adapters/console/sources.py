@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from adapters.console.routes import Visit
+from bot.domain.asks import Glance, Word
 from bot.domain.audit import Audited
 from bot.domain.books import AuditBook
 from bot.domain.events import Conversation
@@ -19,8 +20,6 @@ from bot.domain.shown import (
     LimitState,
     PersonaState,
     Showing,
-    State,
-    WaitingDraft,
 )
 from bot.domain.suspension import Settled
 from bot.domain.tongue import Tongue
@@ -33,20 +32,10 @@ class Pause(Protocol):
     async def __call__(self, where: Conversation, *, silent: bool) -> bool: ...
 
 
-class Settling(Protocol):
-    """An owner's word about a call (`A`), a request of people (`R`) or a draft (`D`) of this
-    number; of a draft the reason are other words.
-    """
+class Looking(Protocol):
+    """How everything is now, in all of a cluster; the words of drafts only where asked for."""
 
-    async def __call__(
-        self, kind: str, number: int, *, allows: bool, reason: str = ""
-    ) -> Settled: ...
-
-
-class Drafted(Protocol):
-    """The drafts that wait, the newest first, and how many more there are."""
-
-    async def __call__(self) -> tuple[Sequence[WaitingDraft], int]: ...
+    async def __call__(self, *, with_drafts: bool = False) -> Glance: ...
 
 
 class Midnight(Protocol):
@@ -62,29 +51,29 @@ class Sources:
     of lines in Chinese and English they read those of their `tongue`. `pause` gives False where it
     cannot be written down now. `mask` is for a text that is cut: half a secret is not found any
     more. `estimate` is the tokens of a text, `weigh` those of rounds, the first so many told with
-    shortened results; `rendered` what stands before a conversation in its prompt. `retell` changes
-    what the persona of a key is told, `untell` goes back to what it was told before; both give
-    False where that cannot be done. `doctor` looks at all that the bot needs, where there is one.
-    `call` runs a tool by its name, with arguments as a model writes them. `waiting` is how much
-    waits for an owner's word. `base` is what stands before the path of a turn's page.
+    shortened results; `rendered` what stands before a conversation in its prompt, None where nobody
+    knows. `retell` changes what the persona of a key is told, `untell` goes back to what it was
+    told before; both give False where that cannot be done. `doctor` looks at all that the bot
+    needs, where there is one. `call` runs a tool by its name, with arguments as a model writes
+    them. `settle` carries out an owner's word, `waiting` is how much waits for one. `base` is what
+    stands before the path of a turn's page.
     """
 
     showing: Showing
     audits: AuditBook
     explain: Explaining
     feed: Feed
-    state: Callable[[], State]
+    look: Looking
     limits: Callable[[], Sequence[LimitState]]
     tools: Callable[[], Sequence[ToolState]]
     call: Callable[[str, str], Awaitable[ToolAnswer]]
     personas: Callable[[], Sequence[PersonaState]]
-    rendered: Callable[[Conversation], Sequence[str]]
+    rendered: Callable[[Conversation], Awaitable[Sequence[str] | None]]
     retell: Callable[[str, str], Awaitable[bool]]
     untell: Callable[[str], Awaitable[bool]]
     pause: Pause
     forget: Callable[[Conversation], Awaitable[int]]
-    settle: Settling
-    drafts: Drafted
+    settle: Callable[[Word], Awaitable[Settled]]
     waiting: Callable[[], int]
     note: Callable[[Audited], None]
     tell: Callable[[str, str], None]

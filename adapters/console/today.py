@@ -40,7 +40,7 @@ class TodayPages:
         day = await sources.showing.day(since=today, until=now + 1)
         rows = await sources.showing.rows(TurnQuery())
         week = await sources.showing.costs(since=sources.midnight(now, later=-7), by="day")
-        state, newest_rows = sources.state(), () if rows is None else rows.rows
+        state, newest_rows = (await sources.look()).state, () if rows is None else rows.rows
         before = [one.usage.cost for one in week or () if float(one.name) < today]
         return self._pages.show(
             visit,

@@ -13,7 +13,7 @@ from typing import Any
 from adapters.fetching.client import HttpxWeb
 from adapters.logs.lines import UNSAFE, UNSAFE_IN_TRACEBACKS
 from adapters.openai.client import make_session
-from bot.app import as_it_is, user_agent
+from bot.app import as_it_is
 from bot.cli.past_runs import columns, to_json
 from bot.domain.errors import Problem, ToolUnavailable
 from bot.domain.ports import Approver, Clock, Speaker
@@ -28,6 +28,7 @@ from bot.runtime.clock import RandomIds, SystemClock
 from bot.wiring.discovery import report
 from bot.wiring.media import open_media
 from bot.wiring.models import build_models
+from bot.wiring.naming import user_agent
 from bot.wiring.subagents import Staff
 from bot.wiring.tongue import owners_tongue
 from bot.wiring.tools import PORTS, build_ports, build_toolset, find_tools

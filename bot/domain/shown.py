@@ -215,7 +215,7 @@ class WaitingCall(Struct, frozen=True):
 
 class WaitingPetition(Struct, frozen=True):
     """A friend request, or an invite into that group, which waits until then (seconds since 1970).
-    `said` is what its asker wrote.
+    `said` is what its asker wrote to the bot's `account`.
     """
 
     number: int
@@ -223,6 +223,7 @@ class WaitingPetition(Struct, frozen=True):
     group: int
     said: str
     expires: float
+    account: int = 0
 
 
 class WaitingDraft(Struct, frozen=True):
@@ -270,7 +271,8 @@ class OutboxState(Struct, frozen=True):
 
 class State(Struct, frozen=True, kw_only=True):
     """How the bot is at this moment. `place` is where the journal is, `unwritten` how many of its
-    entries wait in memory where it is `in_trouble`.
+    entries wait in memory where it is `in_trouble`; `absent` how many other bots of a cluster said
+    nothing: what is theirs is not told.
     """
 
     accounts: tuple[AccountState, ...] = ()
@@ -286,6 +288,7 @@ class State(Struct, frozen=True, kw_only=True):
     paused: tuple[Conversation, ...] = ()
     outbox: tuple[OutboxState, ...] = ()
     ignored: tuple[Ignored, ...] = ()
+    absent: int = 0
 
 
 class Explaining(Protocol):

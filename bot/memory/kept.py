@@ -68,6 +68,12 @@ class Kept(Generic[V]):
         else:
             self._values[where] = value
 
+    async def reread(self) -> None:
+        """Another bot of the cluster may have: know what is set now, if that can be read."""
+        if (stored := await self._choices.settings(self._name)) is not None:
+            read = {where: self._read(text) for where, text in stored.items()}
+            self._values = {where: value for where, value in read.items() if value is not None}
+
     async def _commit(self, where: Conversation, value: V, text: str) -> bool:
         """Set it. False where that cannot be written down now: nothing is changed then."""
         if not await self._store.commit(PlaceSet(where, self._name, text)):

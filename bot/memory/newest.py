@@ -49,7 +49,7 @@ class Newest:
         return tuple(one for one in self._news if one.number > number)
 
     def add(self, name: str) -> None:
-        """This is new."""
+        """Something happened to the turn or message of that name."""
         self._number += 1
         self._news.append(News(self._number, name))
         self._changed.set()

@@ -15,8 +15,8 @@ from adapters.broker.worker import Worker
 from adapters.onebot.peers import Account
 from adapters.onebot.protocol import ActionReply
 from adapters.onebot.transport import OneBotTransport
+from bot.domain.asks import Ears
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
-from bot.domain.notes import Hear
 from bot.domain.ports import Clock, EventSink, Ids
 from bot.domain.tongue import Tell
 from bot.wiring.background import background
@@ -86,9 +86,9 @@ class BrokerLine:
     worker: Worker
 
     @asynccontextmanager
-    async def open(self, sink: EventSink, durable: Durable, hear: Hear, /) -> AsyncIterator[int]:
+    async def open(self, sink: EventSink, durable: Durable, ears: Ears, /) -> AsyncIterator[int]:
         """Take events from the broker while the block runs; nothing is listened on."""
-        async with background(self.worker.run(sink, durable, hear)):
+        async with background(self.worker.run(sink, durable, ears)):
             yield 0
 
 
@@ -105,10 +105,10 @@ def build_broker_line(
     calls = Calls(where=where, epoch=lambda: lease.epoch, ids=ids)
     worker = Worker(
         link=link,
-        share=share,
         where=where,
         calls=calls,
         notices=seat.notices,
+        asks=seat.asks,
         clock=clock,
         trouble=troubles.tell,
         lay_aside=seat.work.lay_aside,

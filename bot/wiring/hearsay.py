@@ -1,16 +1,24 @@
-"""Who hears what the other bots of a cluster tell."""
+"""Who hears what the other bots of a cluster tell, and ask."""
 
 from __future__ import annotations
 
 import logging
 
+from bot.domain.asks import Ears
 from bot.domain.notes import Alarmed, Forgotten, Hear, Note, PlaceTold, RowSet, Taken
 from bot.memory.own_limits import SETTING as LIMITS
 from bot.memory.persona_texts import SETTING as TEXTS
 from bot.memory.wishes import SETTING as HUSH
+from bot.wiring.seen import Seen
 from bot.wiring.web import Shown
+from bot.wiring.whole import answering
 
 logger = logging.getLogger(__name__)
+
+
+def ears_of(seen: Seen) -> Ears:
+    """What a bot hears of the others."""
+    return Ears(hearing(seen.shown), answering(seen))
 
 
 def hearing(shown: Shown) -> Hear:
@@ -48,4 +56,5 @@ async def _hear(shown: Shown, note: Note | None) -> None:
             await spending.own.reread()
             await spending.reread()
             await personas.reread()
+            await shown.rooms.on.wishes.reread()
             await shown.rooms.on.history.reread()

@@ -12,7 +12,8 @@ from adapters.metrics.work import Work
 from adapters.onebot.peers import Account
 from adapters.onebot.transport import AnyTransport
 from adapters.storage.lease import Lease
-from bot.domain.notes import ALONE, Hear, Neighbours
+from bot.domain.asks import NO_OTHERS, Ears, Others
+from bot.domain.notes import ALONE, Neighbours
 from bot.domain.ports import Clock, EventSink, Ids
 from bot.domain.shares import Share
 from bot.wiring.onebot import build_sockets
@@ -20,6 +21,7 @@ from bot.wiring.troubles import Troubles
 from config.settings import Settings
 
 if TYPE_CHECKING:
+    from adapters.broker.asks import Asks
     from adapters.broker.notices import Notices
 
 Durable: TypeAlias = Callable[[], Awaitable[bool]]
@@ -29,14 +31,15 @@ Durable: TypeAlias = Callable[[], Awaitable[bool]]
 @dataclass(frozen=True, slots=True)
 class Seat:
     """What a bot is given that is one of several in a cluster: its share of the accounts, the lease
-    it has on that, what counts for its whole process, its line to the others, and how its process
-    works.
+    it has on that, what counts for its whole process, its lines to the others (what it tells them,
+    and what it asks), and how its process works.
     """
 
     share: Share
     lease: Lease
     metrics: Metrics
     notices: Notices
+    asks: Asks
     work: Work
 
 
@@ -62,10 +65,10 @@ class Line(Protocol):
     def transport(self) -> AnyTransport: ...
 
     def open(
-        self, sink: EventSink, durable: Durable, hear: Hear, /
+        self, sink: EventSink, durable: Durable, ears: Ears, /
     ) -> AbstractAsyncContextManager[int]:
-        """Take events, and what other bots tell, while the block runs; the port that is listened
-        on, 0 where none is.
+        """Take events, and what other bots tell and ask, while the block runs; the port that is
+        listened on, 0 where none is.
         """
         ...
 
@@ -92,3 +95,8 @@ def troubles_of(seat: Seat | None) -> Troubles:
 def neighbours_of(seat: Seat | None) -> Neighbours:
     """The other bots of the cluster, if it is one."""
     return seat.notices if seat else ALONE
+
+
+def others_of(seat: Seat | None) -> Others:
+    """The same, to be asked."""
+    return seat.asks if seat else NO_OTHERS

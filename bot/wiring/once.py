@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from bot.domain.masking import Mask
 from bot.domain.ports import Store
-from bot.wiring.console import Link, Seen, open_console
+from bot.wiring.console import Link, open_console
 from bot.wiring.daily import telling_daily
+from bot.wiring.seen import Seen
 from config.settings import Settings
 
 if TYPE_CHECKING:  # only what is tried out needs it

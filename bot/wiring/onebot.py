@@ -11,7 +11,7 @@ from adapters.onebot.forward_ws import ForwardClient
 from adapters.onebot.peers import Peer, Peers
 from adapters.onebot.reverse_ws import ReverseServer
 from adapters.onebot.transport import OneBotTransport
-from bot.domain.notes import Hear
+from bot.domain.asks import Ears
 from bot.domain.ports import Clock, EventSink, Ids
 from bot.wiring.background import background
 from config.settings import Settings
@@ -33,7 +33,7 @@ class Sockets:
         self,
         sink: EventSink,
         _durable: Callable[[], Awaitable[bool]] | None = None,
-        _hear: Hear | None = None,
+        _ears: Ears | None = None,
         /,
     ) -> AsyncIterator[int]:
         """Listen for OneBot servers or dial one; the port listened on, 0 in forward mode."""

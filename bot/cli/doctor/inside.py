@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from adapters.fetching.client import HttpxWeb
 from adapters.openai.endpoint import join_url
-from bot.app import user_agent
 from bot.cli.doctor.checks import Check, wrong_settings
 from bot.cli.doctor.configuration import check_token
 from bot.cli.doctor.privacy import check_privacy
@@ -23,6 +22,7 @@ from bot.domain.errors import ConfigError
 from bot.domain.inspection import Finding
 from bot.domain.ports import Clock, Ids
 from bot.policy.prices import KnownModels, read_known
+from bot.wiring.naming import user_agent
 from config.endpoints import Endpoint
 from config.settings import Settings
 

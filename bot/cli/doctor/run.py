@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 
 from adapters.fetching.client import HttpxWeb
-from bot.app import user_agent
 from bot.cli.doctor.checks import Check, wrong
 from bot.cli.doctor.cluster import check_cluster
 from bot.cli.doctor.configuration import check_settings
@@ -36,6 +35,7 @@ from bot.cli.doctor.storage import check_folders, check_store
 from bot.cli.doctor.tools import check_tools
 from bot.domain.masking import Mask
 from bot.domain.ports import Clock, Ids
+from bot.wiring.naming import user_agent
 from config.secrets import all_secrets
 from config.settings import Settings
 from tools.get_weather.keys import WeatherKeys

@@ -9,7 +9,7 @@ import aio_pika
 import pytest
 
 from adapters.broker.roll import ASKS
-from adapters.broker.topology import DEAD, EVENTS, NOTES, NUMBER, PRESENCE, queue_of
+from adapters.broker.topology import DEAD, EVENTS, NOTES, NUMBER, PRESENCE, QUESTIONS, queue_of
 from tests.rabbit import running, why_not
 
 PARTITIONS = 3
@@ -37,5 +37,5 @@ async def clear(url: str) -> None:
     async with await aio_pika.connect(url) as connection, connection.channel() as channel:
         for queue in (NUMBER, DEAD, *map(queue_of, range(64))):
             await channel.queue_delete(queue)
-        for exchange in (ASKS, EVENTS, NOTES, PRESENCE):
+        for exchange in (ASKS, EVENTS, NOTES, PRESENCE, QUESTIONS):
             await channel.exchange_delete(exchange)

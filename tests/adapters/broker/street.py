@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from adapters.broker.asks import Asks
 from adapters.broker.calls import Calls
 from adapters.broker.gateway import Gateway
 from adapters.broker.link import Link
@@ -16,6 +17,7 @@ from adapters.broker.payloads import Answer, Call, Presence, There
 from adapters.broker.topology import queue_of
 from adapters.broker.whereabouts import Whereabouts
 from adapters.broker.worker import Worker
+from bot.domain.asks import Ask, Ears, Told
 from bot.domain.events import Connected, Conversation, Event, MessageReceived, MessageWaited, Sender
 from bot.domain.notes import Note
 from bot.domain.ports import Clock
@@ -68,6 +70,8 @@ class Desk:
     notes: list[Note | None] = field(default_factory=list)
     promises: int = 0
     breaks_at: str = ""
+    asked: list[Ask] = field(default_factory=list)
+    says: Told | None = None
 
     async def handle(self, event: Event) -> None:
         self.events.append(event)
@@ -76,6 +80,12 @@ class Desk:
 
     async def hear(self, note: Note | None) -> None:
         self.notes.append(note)
+
+    async def answer(self, ask: Ask) -> Told:
+        self.asked.append(ask)
+        if self.says is None:
+            raise ZeroDivisionError("a bug of ours")
+        return self.says
 
     async def durable(self) -> bool:
         self.promises += 1
@@ -99,6 +109,7 @@ class Shop:
     calls: Calls
     where: Whereabouts
     notices: Notices
+    asks: Asks
 
     async def call(self, account: int, action: str, params: Mapping[str, object]) -> Answer:
         return await self.calls.make(account, action, params)
@@ -132,20 +143,21 @@ async def worker_of(url: str, desk: Desk, *, epoch: int = 1, **more: Any) -> Asy
     clock, told = SystemClock(), more.get("told", [])
     share, aside = more.get("share", SHARE), more.get("aside", [])
     where = Whereabouts(share=share, clock=clock)
-    notices = Notices(RandomIds().trace())
+    name = RandomIds().trace()
+    notices, asks = Notices(name), Asks(name, share)
     calls = Calls(where=where, epoch=lambda: epoch, ids=RandomIds())
     worker = Worker(
         link=Link(url, clock=clock, trouble=lambda _: None),
-        share=share,
         where=where,
         calls=calls,
         notices=notices,
+        asks=asks,
         clock=clock,
         trouble=read(told),
         lay_aside=lambda: aside.append(1),
     )
     async with asyncio.TaskGroup() as group:
-        running = group.create_task(worker.run(desk, desk.durable, desk.hear))
+        running = group.create_task(worker.run(desk, desk.durable, Ears(desk.hear, desk.answer)))
         await until(lambda: worker.is_up, seconds=PATIENCE)
-        yield Shop(worker, calls, where, notices)
+        yield Shop(worker, calls, where, notices, asks)
         running.cancel()

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import re
 
+from bot.domain.asks import Word
 from bot.domain.events import Conversation
 from bot.domain.run import Led
-from bot.domain.shown import State, WaitingCall, WaitingDraft, WaitingPetition
+from bot.domain.shown import AccountState, State, WaitingCall, WaitingDraft, WaitingPetition
 from bot.domain.suspension import Settled
 from tests.adapters.console.samples import HOSTILE
 from tests.adapters.console.visiting import SAME, Place, visiting
@@ -15,8 +16,8 @@ OLD = "别人的话（小明）"
 ENGLISH = {"Accept-Language": "en"}
 
 
-async def answer(place: Place, name: str, allows: str, reason: str = "") -> tuple[int, str]:
-    data = {"form": await place.form(), "name": name, "allows": allows, "reason": reason}
+async def answer(place: Place, name: str, allows: str, reason: str = "", account: str = "1000") -> tuple[int, str]:
+    data = {"form": await place.form(), "account": account, "name": name, "allows": allows, "reason": reason}
     status, text, _ = await place.ask("POST", "/approvals", data=data, headers=SAME | ENGLISH)
     return status, text
 
@@ -70,21 +71,25 @@ async def test_a_word_is_passed_on_written_down_and_says_what_came_of_it() -> No
         await place.log_in()
         for name, allows in (("", "1"), ("A", "1"), ("B3", "1"), ("A3", ""), ("A3 ", "1")):
             assert (await answer(place, name, allows))[0] == 400
+        for account in ("", "x", "-1", "1" * 19):
+            assert (await answer(place, "A3", "1", account=account))[0] == 400
         assert "A3: allowed" in (await answer(place, "A3", "1"))[1]
         assert "R2: denied" in (await answer(place, "R2", "0", "no"))[1]
         for settled, said in (
             (Settled("over", HOSTILE), "was decided already"),
             (Settled("late", HOSTILE), "too late"),
             (Settled("busy", HOSTILE), "still waits"),
+            (Settled("away", HOSTILE), "no worker has its account just now"),
+            (Settled("lost", HOSTILE), "has not answered in time"),
         ):
             place.settled = settled
             text = (await answer(place, "A3", "0"))[1]
             assert said in text
             assert "<script>" not in text
-        assert place.words[:2] == [("A", 3, True, ""), ("R", 2, False, "no")]
+        assert place.words[:2] == [Word(1000, "A", 3, allows=True), Word(1000, "R", 2, allows=False, reason="no")]
         assert place.journal.lines is not None
         done = [(line.action, line.object, line.outcome) for line in place.journal.lines[1:]]
-        assert done[:3] == [("allow", "A3", "ok"), ("deny", "R2", "ok"), ("deny", "A3", "over")]
+        assert done[:3] == [("allow", "1000:A3", "ok"), ("deny", "1000:R2", "ok"), ("deny", "1000:A3", "over")]
 
 
 async def test_drafts_are_shown_with_their_questions_and_published_changed_or_left() -> None:
@@ -99,4 +104,38 @@ async def test_drafts_are_shown_with_their_questions_and_published_changed_or_le
         assert not re.search(r"<script>|<img|x{9}\"", text)
         assert "D7 is published." in (await answer(place, "D7", "1", "other words"))[1]
         assert "D7 is left." in (await answer(place, "D7", "0"))[1]
-        assert place.words == [("D", 7, True, "other words"), ("D", 7, False, "")]
+        assert place.words == [
+            Word(1000, "D", 7, allows=True, reason="other words"),
+            Word(1000, "D", 7, allows=False),
+        ]
+
+
+async def test_requests_of_one_number_at_two_accounts_are_told_apart_by_their_accounts() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        later, there = place.clock.now() + 492, Conversation(10002, "group", 5)
+        place.state = State(
+            accounts=(AccountState(10001, online=True), AccountState(10002, online=True)),
+            calls=(WaitingCall(3, GROUP, "wipe it", later), WaitingCall(3, there, "wipe it", later)),
+            petitions=(WaitingPetition(2, 5, 77, "", later, 10001), WaitingPetition(2, 5, 77, "", later, 10002)),
+        )
+        place.drafts = (
+            WaitingDraft(7, GROUP, "小明", "hi", "ho", later),
+            WaitingDraft(7, there, "小明", "hi", "ho", later),
+        )
+        _, text, _ = await place.ask("GET", "/approvals", headers=ENGLISH)
+        named = re.findall(r'name="account" value="(\d+)"><input type="hidden" name="name" value="(\w+)"', text)
+        assert named == [(account, name) for name in ("A3", "R2", "D7") for account in ("10001", "10002") for _ in "of"]
+        assert re.findall(r'<b>R2</b> <span class="quiet">(\d+) · ', text) == ["10001", "10002"]
+        ids = re.findall(r' id="([^"]+)"', text)
+        assert len(ids) == len(set(ids))
+
+
+async def test_that_others_of_a_cluster_said_nothing_is_told() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        for path in ("/approvals", "/", "/health"):
+            place.state = State()
+            assert "Not whole" not in (await place.ask("GET", path, headers=ENGLISH))[1]
+            place.state = State(absent=3)
+            assert "3 parts of the accounts have not answered" in (await place.ask("GET", path, headers=ENGLISH))[1]

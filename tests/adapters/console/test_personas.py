@@ -5,7 +5,7 @@ import re
 from bot.domain.shown import PersonaState
 from tests.adapters.console.samples import HOSTILE
 from tests.adapters.console.test_totp import SECRET, code
-from tests.adapters.console.visiting import SAME, TOKEN, Place, visiting
+from tests.adapters.console.visiting import AWAY, SAME, TOKEN, Place, visiting
 from tests.fakes import GROUP
 
 ENGLISH = {"Accept-Language": "en"}
@@ -91,3 +91,11 @@ async def test_with_a_code_set_nothing_is_used_without_it() -> None:
         assert (await said(place, text="be silly", do="apply"))[0] == 403
         assert (await said(place, text="be silly", do="look"))[0] == 200
         assert place.personas[0].text == "be kind"
+
+
+async def test_that_nobody_has_an_account_just_now_is_told_instead_of_its_prompt() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        _, text, _ = await place.ask("GET", f"/persona?where={AWAY}:group:1", headers=ENGLISH)
+        assert "No worker has this account just now" in text
+        assert "rendered for" not in text

@@ -6,6 +6,7 @@ import pytest
 
 from adapters.console.logins import EVERY
 from adapters.console.totp import STEP, Totp, code_of
+from bot.domain.asks import Word
 from bot.domain.shown import State, WaitingCall
 from tests.adapters.console.visiting import SAME, TOKEN, Place, visiting
 from tests.fakes import GROUP, ManualClock
@@ -67,7 +68,7 @@ async def test_what_is_allowed_needs_a_new_code_and_what_is_denied_does_not() ->
         data = {"token": TOKEN, "totp": code(place)}
         assert (await place.ask("POST", "/login", data=data, headers=SAME))[0] == 303
         place.state = State(calls=(WaitingCall(3, GROUP, "x", place.clock.now() + 99),))
-        form = {"form": await place.form(), "name": "A3"}
+        form = {"form": await place.form(), "name": "A3", "account": "1000"}
         assert 'name="totp"' in (await place.ask("GET", "/approvals"))[1]
         word = {"allows": "1", "totp": data["totp"]}
         status, text, _ = await place.ask("POST", "/approvals", data=form | word, headers=SAME | ENGLISH)
@@ -75,7 +76,7 @@ async def test_what_is_allowed_needs_a_new_code_and_what_is_denied_does_not() ->
         later(place)
         assert (await place.ask("POST", "/approvals", data=form | word | {"totp": code(place)}, headers=SAME))[0] == 200
         assert (await place.ask("POST", "/approvals", data=form | {"allows": "0"}, headers=SAME))[0] == 200
-        assert place.words == [("A", 3, True, ""), ("A", 3, False, "")]
+        assert place.words == [Word(1000, "A", 3, allows=True), Word(1000, "A", 3, allows=False)]
         for _ in range(9):  # whoever guesses has few tries
             status, text, _ = await place.ask("POST", "/approvals", data=form | word, headers=SAME | ENGLISH)
         assert "Too many tries" in text

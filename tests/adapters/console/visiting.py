@@ -21,6 +21,7 @@ from adapters.console.server import Console
 from adapters.console.site import routes_of
 from adapters.console.sources import Sources
 from bot.commands.why import Explanations
+from bot.domain.asks import Glance, Word
 from bot.domain.audit import Audited
 from bot.domain.books import DaySum, Story
 from bot.domain.errors import BotError
@@ -50,6 +51,7 @@ from tests.adapters.console.trials import ListTrial, ListTrials
 from tests.fakes import ManualClock
 
 TOKEN = "0123456789abcdef0123456789abcdef"
+AWAY = 999  # an account that no bot has just now
 SECRET = "sk-very-secret-indeed"
 SHORT = "none"  # what many write for a server that wants no key
 SAME = {"Sec-Fetch-Site": "same-origin"}
@@ -118,7 +120,7 @@ class Place:
     journal: Journal = field(default_factory=Journal)
     told: list[str] = field(default_factory=list)
     tongue: Tongue = Tongue.CHINESE
-    words: list[tuple[str, int, bool, str]] = field(default_factory=list)
+    words: list[Word] = field(default_factory=list)
     settled: Settled = field(default_factory=lambda: Settled("done", ""))
     tools: list[ToolState] = field(default_factory=list)
     called: list[tuple[str, str]] = field(default_factory=list)
@@ -146,18 +148,17 @@ class Place:
             audits=self.journal,
             explain=Explanations(self.clock.now),
             feed=self.newest,
-            state=lambda: self.state,
+            look=self.look,
             limits=lambda: self.limits,
             tools=lambda: self.tools,
             call=self.call,
             personas=lambda: self.personas,
-            rendered=lambda where: [f"rendered for {where}", *(one.text for one in self.personas)],
+            rendered=self.rendered,
             retell=self.retell,
             untell=self.untell,
             pause=self.pause,
             forget=self.forget,
             settle=self.settle,
-            drafts=self.waiting_drafts,
             waiting=lambda: len(self.state.calls) + len(self.drafts),
             note=lines.append,
             tell=lambda _kind, text: self.told.append(text),
@@ -211,11 +212,17 @@ class Place:
         self.forgotten.append(where)
         return 7
 
-    async def waiting_drafts(self) -> tuple[tuple[WaitingDraft, ...], int]:
-        return self.drafts, 3
+    async def look(self, *, with_drafts: bool = False) -> Glance:
+        drafts = self.drafts if with_drafts else ()
+        return Glance(0, self.state, 0, drafts, 3, {one.key: one.chats for one in self.personas})
 
-    async def settle(self, kind: str, number: int, *, allows: bool, reason: str = "") -> Settled:
-        self.words.append((kind, number, allows, reason))
+    async def rendered(self, where: Conversation) -> list[str] | None:
+        if where.platform_id == AWAY:
+            return None
+        return [f"rendered for {where}", *(one.text for one in self.personas)]
+
+    async def settle(self, word: Word) -> Settled:
+        self.words.append(word)
         return self.settled
 
     @property

@@ -18,20 +18,12 @@ from yarl import URL
 from adapters.offline.server import OfflineModel
 from bot.app import Service, open_service
 from bot.cli.process import look_again
-from bot.domain.actions import SendMessage
-from bot.domain.events import Conversation
-from bot.domain.journal import SendState
-from bot.domain.segments import Text
-from bot.domain.shown import ChatRows, OutboxState
-from bot.speaking.sends import Send
-from bot.wiring.console import calls_of, drafts_of, outbox_of, settle
+from bot.domain.shown import ChatRows
 from config.settings import Settings
 from tests.bot.cli.doctor.surroundings import answering, healthy
-from tests.bot.test_app import free_port, reverse
+from tests.bot.test_app import free_port
 from tests.bot.wiring.test_trial import inside
 from tests.e2e.test_watching import settings
-from tests.e2e.town import WIPE, open_town
-from tests.fakes import GROUP, words
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 ROLL = """from bot.domain.tool import tool
@@ -105,57 +97,6 @@ async def test_with_one_a_link_lets_into_what_is_loaded_when_somebody_asks(
     assert "adapters.console.site" in sys.modules
     assert TOKEN not in caplog.text
     assert code not in caplog.text
-
-
-async def test_a_draft_is_shown_with_its_words_and_published_changed_or_left_by_the_same_code(tmp_path: Path) -> None:
-    async with reverse(bot_new_group="shadow", bot_owners=[20001], store_url=f"sqlite:///{tmp_path}/frost.db") as (
-        service,
-        simulator,
-        _,
-    ):
-        for number in range(3):
-            await simulator.say(f"@bot hello {number}")
-            await simulator.wait_sent(number + 1)
-        drafts, more = await drafts_of(service.rooms)
-        name = simulator.world.groups[4242].name
-        assert name
-        assert ([(one.number, one.asked, one.group) for one in drafts], more) == (
-            [(3, "hello 2", name), (2, "hello 1", name), (1, "hello 0", name)],
-            0,
-        )
-        before = len(simulator.sent)
-        assert (await settle(service.rooms, "控制台", "D", 1, allows=True)).kind == "done"
-        assert (await settle(service.rooms, "控制台", "D", 2, allows=True, reason=" two\nlines ")).kind == "done"
-        assert (await settle(service.rooms, "控制台", "D", 3, allows=False)).kind == "done"
-        assert (await settle(service.rooms, "控制台", "D", 3, allows=True)).kind == "over"
-        said = [one.text for one in simulator.sent[before:] if one.group_id == 4242]
-        assert said == [drafts[2].text, "two\nlines"]
-        assert await drafts_of(service.rooms) == ((), 0)
-
-
-async def test_a_call_that_waits_is_told_with_the_name_of_its_group(tmp_path: Path) -> None:
-    async with open_town(tmp_path) as town, town.live(WIPE, words("wiped!")) as stage:
-        await stage.ask("@bot wipe sda, please")
-        (call,) = calls_of(stage.service.rooms)
-        (group,) = stage.simulator.world.groups.values()
-        assert group.name
-        assert (call.group, call.asked) == (group.name, "wipe sda, please")
-        await stage.answer("同意 A1")
-        assert calls_of(stage.service.rooms) == ()
-
-
-async def test_what_is_not_delivered_is_counted_by_chat_the_oldest_first() -> None:
-    def send(where: Conversation, state: SendState, at: float) -> Send:
-        return Send(f"s{at}", "", SendMessage(where, (Text("hi"),)), final=False, at=at, state=state)
-
-    friend = Conversation(1000, "private", 5)
-    sends = [
-        send(friend, SendState.QUEUED, 9.0),
-        send(GROUP, SendState.SENDING, 8.0),
-        send(GROUP, SendState.UNKNOWN, 3.0),
-        send(GROUP, SendState.QUEUED, 5.0),
-    ]
-    assert outbox_of(sends) == (OutboxState(GROUP, 2, 1, 3.0), OutboxState(friend, 1, 0, 9.0))
 
 
 async def test_the_doctor_of_a_running_bot_tells_no_secret_and_what_he_took_is_counted(tmp_path: Path) -> None:

@@ -41,6 +41,13 @@ class Spending(Heard):
         return Heard("limits", self.ledger)
 
 
+class Wishes(Heard):
+    """The same, of places."""
+
+    def hear(self, where: Any, value: str = "") -> None:
+        self.ledger.append((self.name, (where, value)))
+
+
 def told_by(ledger: list[tuple[str, Any]]) -> Any:
     spending, personas = Spending("spending", ledger), Heard("personas", ledger)
     rooms = SimpleNamespace(
@@ -49,7 +56,7 @@ def told_by(ledger: list[tuple[str, Any]]) -> Any:
         owner=Heard("owner", ledger),
         on=SimpleNamespace(
             history=Heard("history", ledger),
-            wishes=SimpleNamespace(hear=lambda where, value: ledger.append(("wishes", (where, value)))),
+            wishes=Wishes("wishes", ledger),
         ),
     )
     return SimpleNamespace(spending=spending, rooms=rooms)
@@ -67,7 +74,7 @@ def told_by(ledger: list[tuple[str, Any]]) -> Any:
         (PlaceTold(GROUP, "hush", "mute"), [("wishes", (GROUP, "mute"))]),
         (PlaceTold(GROUP, "mode", "off"), []),
         (Forgotten(user=7), [("forgetting", Forgotten(user=7))]),
-        (None, [(name, None) for name in ("limits", "spending", "personas", "history")]),
+        (None, [(name, None) for name in ("limits", "spending", "personas", "wishes", "history")]),
     ],
 )
 async def test_each_note_reaches_who_is_to_know(note: Note | None, who: list[tuple[str, Any]]) -> None:

@@ -8,9 +8,11 @@ import sys
 import pytest
 from pydantic import SecretStr
 
+from adapters.broker.asks import Asks
 from adapters.broker.notices import Notices
 from adapters.metrics.work import Work
 from adapters.storage.lease import Lease
+from bot.domain.asks import Ask, Ears, Told
 from bot.domain.events import Event
 from bot.domain.notes import Note
 from bot.domain.shares import Share
@@ -35,6 +37,9 @@ class Silence:
     async def hear(self, note: Note | None) -> None:
         raise AssertionError(note)
 
+    async def answer(self, ask: Ask) -> Told:
+        raise AssertionError(ask)
+
 
 def test_the_line_follows_the_seat() -> None:
     troubles = Troubles()
@@ -42,7 +47,7 @@ def test_the_line_follows_the_seat() -> None:
     alone = build_line(Settings(), None, clock=clock, ids=ids, troubles=troubles)
     assert isinstance(alone, Sockets)
     settings = Settings(broker_url=SecretStr("amqp://queue/"))
-    seat = Seat(Share(), Lease(), metrics_of((), clock), Notices("me"), Work(1))
+    seat = Seat(Share(), Lease(), metrics_of((), clock), Notices("me"), Asks("me", Share()), Work(1))
     many = build_line(settings, seat, clock=clock, ids=ids, troubles=troubles)
     assert isinstance(many, BrokerLine)
     assert (alone.peers.accounts(), many.peers.accounts()) == ((), ())
@@ -55,11 +60,11 @@ async def test_that_a_broker_is_away_is_told_by_the_first_share(
 ) -> None:
     clock, ids = ManualClock(), CountingIds()
     settings = Settings(broker_url=SecretStr("amqp://127.0.0.1:1/"))
-    seat = Seat(share, Lease(), metrics_of((), clock), Notices("me"), Work(1))
+    seat = Seat(share, Lease(), metrics_of((), clock), Notices("me"), Asks("me", share), Work(1))
     troubles = troubles_of(seat)
     line, nobody = build_line(settings, seat, clock=clock, ids=ids, troubles=troubles), Silence()
     with troubles.logged_at_the_end():
-        async with line.open(nobody, nobody.durable, nobody.hear):
+        async with line.open(nobody, nobody.durable, Ears(nobody.hear, nobody.answer)):
             await until(lambda: len(clock.slept) > 2)
     assert caplog.text.count("The broker cannot be reached") == told
 

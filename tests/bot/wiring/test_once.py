@@ -9,9 +9,11 @@ import pytest
 from pydantic import SecretStr
 
 from bot.app import open_service
+from bot.domain.asks import NO_OTHERS
 from bot.domain.masking import Mask
 from bot.domain.shares import WHOLE, Share
 from bot.domain.tongue import Tongue
+from bot.memory.newest import Newest
 from bot.wiring.once import once_for_all
 from config.settings import Settings
 from tests.e2e.test_signals import free_port
@@ -22,7 +24,7 @@ class Journal:
     """Knows of no logins; asking it for anything else fails."""
 
     def __init__(self, share: Share) -> None:
-        self.books, self.share = self, share
+        self.books, self.share, self.shown = self, share, None
         self.asked: list[str] = []
 
     async def settings(self, name: str) -> dict[Any, str]:
@@ -36,7 +38,9 @@ async def test_the_first_share_alone_has_the_console(share: Share, asked: list[s
     rooms: Any = SimpleNamespace(answering=None, owner=SimpleNamespace(tongue=Tongue.CHINESE, tell=None))
     rooms.stages = SimpleNamespace(petitions=none)
     rooms.on = SimpleNamespace(lanes=SimpleNamespace(in_progress=dict), store=RecordingStore())
-    seen: Any = SimpleNamespace(rooms=rooms, journal=journal, clock=SteppedClock(), trying=None)
+    seen: Any = SimpleNamespace(
+        rooms=rooms, journal=journal, clock=SteppedClock(), trying=None, others=NO_OTHERS, newest=Newest()
+    )
     settings = Settings(
         console_port=free_port(), console_host="127.0.0.1", console_token=SecretStr("s" * 32), bot_digest=None
     )

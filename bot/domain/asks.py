@@ -1,0 +1,122 @@
+"""What the bot that shows the console asks the others of a cluster, each of which has other
+accounts: how theirs are, and to carry out a word that was said on a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol, TypeAlias
+
+from msgspec import Struct, field
+
+from bot.domain.errors import NotConnected
+from bot.domain.events import Conversation
+from bot.domain.notes import Hear
+from bot.domain.shown import State, WaitingDraft
+from bot.domain.suspension import Settled
+
+WordKind: TypeAlias = Literal["A", "R", "D"]
+"""Calls, requests of people, drafts: each bot numbers its own."""
+
+
+class Look(Struct, frozen=True, tag="look"):
+    """How is everything now? With the words of drafts only where those are asked for."""
+
+    with_drafts: bool = False
+
+
+class Word(Struct, frozen=True, tag="word"):
+    """An owner's word, said on a page, on what waits by this number at this account; of a draft the
+    reason are other words.
+    """
+
+    account: int
+    kind: WordKind
+    number: int
+    allows: bool
+    reason: str = ""
+
+
+class Around(Struct, frozen=True, tag="around"):
+    """What stands before this conversation in its prompt?"""
+
+    where: Conversation
+
+
+Ask: TypeAlias = Look | Word | Around
+
+
+class Glance(Struct, frozen=True, tag="glance"):
+    """How a bot is that has this partition: `waiting` is how much waits there for a word, `more`
+    how many drafts beside those told, `personas` the chats of each by its key.
+    """
+
+    partition: int
+    state: State
+    waiting: int = 0
+    drafts: tuple[WaitingDraft, ...] = ()
+    more: int = 0
+    personas: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+class Said(Struct, frozen=True, tag="said"):
+    """What came of a word."""
+
+    settled: Settled
+
+
+class Parts(Struct, frozen=True, tag="parts"):
+    """The messages before a conversation."""
+
+    parts: tuple[str, ...]
+
+
+Told: TypeAlias = Glance | Said | Parts
+
+Answering: TypeAlias = Callable[[Ask], Awaitable[Told]]
+"""Answers another bot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ears:
+    """What a bot of a cluster hears of the others: notes, and what it is to answer."""
+
+    hear: Hear
+    answer: Answering
+
+
+class Others(Protocol):
+    """The other bots of a cluster, to be asked."""
+
+    @property
+    def count(self) -> int:
+        """How many there are to be: one for each other partition."""
+        ...
+
+    async def ask_all(self, ask: Ask, /) -> tuple[Told, ...]:
+        """What they say, within a second; who says nothing by then is missing. Nothing raises."""
+        ...
+
+    async def ask(self, account: int, ask: Ask, /) -> Told:
+        """What the bot says that has this account. Raises NotConnected (nobody has it just now, and
+        nothing was done) and ActionUnanswered (nobody knows).
+        """
+        ...
+
+
+class NoOthers:
+    """Fits `Others`: a bot alone has all accounts."""
+
+    count = 0
+
+    async def ask_all(self, _ask: Ask, /) -> tuple[Told, ...]:
+        """Nobody says anything."""
+        return ()
+
+    async def ask(self, account: int, _ask: Ask, /) -> Told:
+        """Nobody else has it."""
+        raise NotConnected(f"no other bot has account {account}")
+
+
+NO_OTHERS: Final = NoOthers()

@@ -1,0 +1,124 @@
+"""Bots are asked by the accounts they have, or all at once, over a real broker; who is not there is known at once, and
+who says nothing does not hold anybody up for long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import aio_pika
+import pytest
+from aio_pika import Message
+
+from adapters.broker import asks
+from adapters.broker.asks import Asks
+from adapters.broker.topology import QUESTIONS
+from bot.domain.asks import Around, Glance, Look, Parts, Said, Told, Word
+from bot.domain.errors import ActionUnanswered, NotConnected
+from bot.domain.shares import Share, partition_of
+from bot.domain.shown import State
+from bot.domain.suspension import Settled
+from tests.adapters.broker.conftest import PARTITIONS
+from tests.adapters.broker.street import ACCOUNT, SHARE, Desk, worker_of
+from tests.fakes import GROUP, until
+
+OTHER, THIRD = (Share(number, PARTITIONS) for number in range(PARTITIONS) if number != SHARE.partition)
+WORD = Word(ACCOUNT, "A", 3, allows=True)
+DONE = Said(Settled("done", "好了"))
+
+
+def glance(share: Share) -> Glance:
+    return Glance(share.partition, State(active=share.partition))
+
+
+async def test_the_bot_of_the_account_is_asked_and_no_other(broker: str) -> None:
+    desks = Desk(says=DONE), Desk(says=DONE), Desk(says=DONE)
+    async with (
+        worker_of(broker, desks[0], share=OTHER) as asker,
+        worker_of(broker, desks[1], share=SHARE),
+        worker_of(broker, desks[2], share=THIRD),
+    ):
+        assert await asker.asks.ask(ACCOUNT, WORD) == DONE
+        desks[1].says = Parts(("一",))
+        assert await asker.asks.ask(ACCOUNT, Around(GROUP)) == Parts(("一",))
+    assert [desk.asked for desk in desks] == [[], [WORD, Around(GROUP)], []]
+
+
+async def test_all_others_are_asked_at_once_and_it_is_not_waited_longer_than_they_take(
+    broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asks, "ALL_WITHIN", 60.0)
+    mine, desks = Desk(says=glance(OTHER)), [Desk(says=glance(SHARE)), Desk(says=glance(THIRD))]
+    async with (
+        worker_of(broker, mine, share=OTHER) as asker,
+        worker_of(broker, desks[0], share=SHARE),
+        worker_of(broker, desks[1], share=THIRD),
+    ):
+        async with asyncio.timeout(20):
+            told = await asker.asks.ask_all(Look())
+    assert (asker.asks.count, mine.asked, [desk.asked for desk in desks]) == (2, [], [[Look()], [Look()]])
+    assert sorted(one.partition for one in told if isinstance(one, Glance)) == sorted(
+        (SHARE.partition, THIRD.partition)
+    )
+
+
+async def test_an_account_that_nobody_has_just_now_is_known_at_once(
+    broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asks, "ONE_WITHIN", 60.0)
+    async with worker_of(broker, Desk(), share=OTHER) as asker, asyncio.timeout(20):
+        with pytest.raises(NotConnected, match="no bot has this account"):
+            await asker.asks.ask(ACCOUNT, WORD)
+
+
+async def test_who_does_not_answer_is_missing_and_what_became_of_a_word_nobody_knows(
+    broker: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(asks, "ALL_WITHIN", 0.3)
+    monkeypatch.setattr(asks, "ONE_WITHIN", 0.3)
+    broken, well = Desk(), Desk(says=glance(THIRD))
+    async with (
+        worker_of(broker, Desk(), share=OTHER) as asker,
+        worker_of(broker, broken, share=SHARE),
+        worker_of(broker, well, share=THIRD),
+    ):
+        told: tuple[Told, ...] = ()
+        async with asyncio.timeout(20):
+            while len(told) != 1:  # of a busy machine not even the one that answers may do so in time
+                told = await asker.asks.ask_all(Look())
+        with pytest.raises(ActionUnanswered):
+            await asker.asks.ask(ACCOUNT, WORD)
+        assert told == (glance(THIRD),)
+        broken.says = DONE
+        monkeypatch.setattr(asks, "ONE_WITHIN", 20.0)
+        assert await asker.asks.ask(ACCOUNT, WORD) == DONE  # a bug in one answer ends nothing
+    assert "what another bot asks is not answered" in caplog.text
+
+
+async def test_what_cannot_be_read_is_not_answered_and_ends_nothing(
+    broker: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.ERROR)
+    desk = Desk(says=DONE)
+    async with worker_of(broker, desk) as shop, worker_of(broker, Desk(), share=OTHER) as asker:
+        async with await aio_pika.connect(broker) as connection:
+            exchange = await (await connection.channel()).get_exchange(QUESTIONS)
+            for headers in ({}, {"version": 99}, {"version": 1}):
+                await exchange.publish(Message(b'{"type": "colour"}', headers={**headers}), "all")
+        assert await asker.asks.ask(ACCOUNT, WORD) == DONE
+        await until(lambda: caplog.text.count("is not answered") == 6)  # both have heard all three
+        assert (desk.asked, shop.worker.is_up) == ([WORD], True)
+
+
+async def test_without_a_broker_nothing_was_done() -> None:
+    nobody = Asks("me", Share(0, 4))
+    assert await nobody.ask_all(Look()) == ()
+    with pytest.raises(NotConnected, match="the broker cannot be reached"):
+        await nobody.ask(ACCOUNT, WORD)
+    assert nobody.count == 3
+    assert partition_of(ACCOUNT, PARTITIONS) == SHARE.partition
+
+
+async def test_one_that_has_all_partitions_to_itself_asks_nobody() -> None:
+    assert (Asks("me", Share()).count, await Asks("me", Share()).ask_all(Look())) == (0, ())
