@@ -49,6 +49,13 @@ class Rabbit:
     def url(self) -> str:
         return f"amqp://guest:guest@127.0.0.1:{self.ports[0]}/"
 
+    @property
+    def pid(self) -> int:
+        """Of the first of its processes. Raises RuntimeError while there is none."""
+        if self._process is None:
+            raise RuntimeError("it does not run")
+        return self._process.pid
+
     def start(self) -> None:
         """Begin, and return once it can be talked with."""
         port, apart, mapper = self.ports

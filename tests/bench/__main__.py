@@ -1,4 +1,5 @@
-"""`python -m tests.bench`: the bot, the bot without its journal, and the floor; or two revisions of the bot.
+"""`python -m tests.bench`: the bot, the bot without its journal, and the floor; or two revisions of the bot; or one
+process beside a cluster.
 
 Rounds are interleaved (A B C A B C), so that what else the machine does falls on all alike.
 """
@@ -20,7 +21,7 @@ from typing import Any
 
 import uvloop
 
-from tests.bench import micro, report
+from tests.bench import cluster, micro, report
 from tests.bench.subject import BOT, FLOOR, ROOT, UNJOURNALED, Subject, serving_model, sharing_cores
 from tests.bench.trial import Figures, Load, measure
 
@@ -85,6 +86,18 @@ def compare(options: argparse.Namespace, load: Load) -> dict[str, Any]:
     return {"base": commit, **report.as_json(results, pairs)}
 
 
+def bench_cluster(options: argparse.Namespace, load: Load) -> dict[str, Any]:
+    """One process beside a gateway and a worker, and what several workers do."""
+    if reason := cluster.why_not():
+        sys.exit(f"bench: {reason}")
+    measuring = cluster.measure_cluster(
+        rounds=options.rounds, load=load, kills=options.kills, backlog=options.backlog, bot_cpu=options.bot_cpu
+    )
+    outcome = uvloop.run(measuring)
+    say(cluster.told(outcome))
+    return cluster.as_json(outcome)
+
+
 def say(text: str) -> None:
     sys.stdout.write(text)
     sys.stdout.flush()
@@ -106,10 +119,16 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=Load().seconds, help="that they do")
     parser.add_argument("--bot-cpu", type=int, help="the core of the bot; the others are ours (the first, without)")
     parser.add_argument("--compare", metavar="REVISION", help="the bot of this revision instead of the floor")
+    parser.add_argument("--cluster", action="store_true", help="one process beside a gateway and workers over RabbitMQ")
+    parser.add_argument("--kills", type=int, default=3, help="of a worker, with --cluster")
+    parser.add_argument("--backlog", type=int, default=20_000, help="events that wait for workers, with --cluster")
     options = parser.parse_args()
     load = Load(messages=options.messages, groups=options.groups, seconds=options.seconds)
     say(f"load average at the start {os.getloadavg()[0]:.1f}\n")
-    figures = compare(options, load) if options.compare else bench(options, load)
+    if options.cluster:
+        figures = bench_cluster(options, load)
+    else:
+        figures = compare(options, load) if options.compare else bench(options, load)
     say(f"\nwritten to {write(figures).relative_to(ROOT)}\n")
 
 

@@ -28,10 +28,11 @@ ANSWERED_WITHIN = 20.0  # seconds
 
 
 class Driver:
-    """One connection to a bot. `ask` may be called side by side."""
+    """One connection of an account to a bot. `ask` may be called side by side."""
 
-    def __init__(self, socket: ClientConnection) -> None:
+    def __init__(self, socket: ClientConnection, account: int = ACCOUNT) -> None:
         self._socket = socket
+        self.account = account
         self._asked: dict[str, asyncio.Future[float]] = {}
         self._numbers = itertools.count(1)
         self.strays: list[str] = []  # what the bot said that answers no question
@@ -42,7 +43,7 @@ class Driver:
         mark = f"#Q{number:07}"
         answered: asyncio.Future[float] = asyncio.get_running_loop().create_future()
         self._asked[mark] = answered
-        event = group_message(number, group=FIRST_GROUP + group, text=f" {mark} {order}")
+        event = group_message(number, group=FIRST_GROUP + group, text=f" {mark} {order}", account=self.account)
         started = time.perf_counter()
         await self._socket.send(event, text=True)
         try:
@@ -51,6 +52,14 @@ class Driver:
         except TimeoutError:
             raise TimeoutError(f"no answer to {mark}; said instead: {self.strays[-1:]}") from None
         return heard - started
+
+    async def say(self, group: int) -> int:
+        """Say something in the group that is not for the bot; the number of the message."""
+        number = next(self._numbers)
+        text = f"line {number}"
+        event = group_message(number, group=FIRST_GROUP + group, text=text, account=self.account, calls=False)
+        await self._socket.send(event, text=True)
+        return number
 
     async def listen(self) -> None:
         """Read what the bot does, and answer it, until the connection ends."""
@@ -75,7 +84,7 @@ class Driver:
                     answered.set_result(now)
                 data = {"message_id": -next(self._numbers)}
             case "get_login_info":
-                data = {"user_id": ACCOUNT, "nickname": "bench"}
+                data = {"user_id": self.account, "nickname": "bench"}
             case "get_version_info":
                 data = {"app_name": "NapCat.Onebot", "app_version": "4.0.0", "protocol_version": "v11"}
             case "get_status":
@@ -85,12 +94,13 @@ class Driver:
         return {"status": "ok", "retcode": 0, "data": data, "echo": call.get("echo")}
 
 
-def group_message(number: int, *, group: int, text: str) -> bytes:
-    """A message of somebody who speaks to the bot in a group."""
-    segments = [{"type": "at", "data": {"qq": str(ACCOUNT)}}, {"type": "text", "data": {"text": text}}]
+def group_message(number: int, *, group: int, text: str, account: int = ACCOUNT, calls: bool = True) -> bytes:
+    """A message of somebody in a group, who `calls` the bot."""
+    called = [{"type": "at", "data": {"qq": str(account)}}] if calls else []
+    segments = [*called, {"type": "text", "data": {"text": text}}]
     event = {
         "time": int(time.time()),
-        "self_id": ACCOUNT,
+        "self_id": account,
         "post_type": "message",
         "message_type": "group",
         "sub_type": "normal",
@@ -100,16 +110,16 @@ def group_message(number: int, *, group: int, text: str) -> bytes:
         "user_id": ASKER,
         "message": segments,
         "message_format": "array",
-        "raw_message": f"[CQ:at,qq={ACCOUNT}]{text}",
+        "raw_message": f"[CQ:at,qq={account}]{text}" if calls else text,
         "font": 14,
         "sender": {"user_id": ASKER, "nickname": "asker", "card": "", "role": "member"},
     }
     return orjson.dumps(event)
 
 
-async def knock(url: str) -> ClientConnection:
+async def knock(url: str, account: int = ACCOUNT) -> ClientConnection:
     """A connection to the bot at `url`, as soon as it takes one. Raises TimeoutError."""
-    headers = {"Authorization": f"Bearer {TOKEN}", "X-Self-ID": str(ACCOUNT), "X-Client-Role": "Universal"}
+    headers = {"Authorization": f"Bearer {TOKEN}", "X-Self-ID": str(account), "X-Client-Role": "Universal"}
     async with asyncio.timeout(STARTED_WITHIN):
         while True:
             try:
@@ -119,15 +129,15 @@ async def knock(url: str) -> ClientConnection:
 
 
 @asynccontextmanager
-async def driving(url: str) -> AsyncIterator[Driver]:
-    """A driver connected to the bot at `url` while the block runs."""
-    socket = await knock(url)
+async def driving(url: str, account: int = ACCOUNT) -> AsyncIterator[Driver]:
+    """A driver of this account, connected to the bot at `url` while the block runs."""
+    socket = await knock(url, account)
     lifecycle = {"post_type": "meta_event", "meta_event_type": "lifecycle", "sub_type": "connect"}
-    driver = Driver(socket)
+    driver = Driver(socket, account)
     async with asyncio.TaskGroup() as group:
         group.create_task(driver.listen())
         try:
-            await socket.send(orjson.dumps({**lifecycle, "time": int(time.time()), "self_id": ACCOUNT}), text=True)
+            await socket.send(orjson.dumps({**lifecycle, "time": int(time.time()), "self_id": account}), text=True)
             yield driver
         finally:
             await socket.close()

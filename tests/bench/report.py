@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any, TypeAlias
 
@@ -50,16 +50,15 @@ def ratio(results: Results, figure: str, subject: str, base: str) -> Ratio:
     return Ratio(median(ratios), min(ratios), max(ratios))
 
 
-def table(results: Results, pairs: Sequence[tuple[str, str]]) -> str:
+def table(results: Results, pairs: Sequence[tuple[str, str]], labels: Mapping[str, tuple[str, str]] = LABELS) -> str:
     """The median of each figure of each subject, and for each pair (subject, base) the ratio with its extent."""
     head = ["", *results, *(f"{subject} / {base}" for subject, base in pairs)]
     rows = [head]
-    for figure, (label, unit) in LABELS.items():
+    for figure, (label, unit) in labels.items():
         values = [f"{median(getattr(one, figure) for one in rounds):.2f}" for rounds in results.values()]
         ratios = [str(ratio(results, figure, subject, base)) for subject, base in pairs]
         rows.append([f"{label}, {unit}", *values, *ratios])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "".join(_line(row, widths) for row in rows)
+    return lines(rows)
 
 
 def bounds(results: Results, subject: str, base: str) -> str:
@@ -69,17 +68,23 @@ def bounds(results: Results, subject: str, base: str) -> str:
         measured = ratio(results, figure, subject, base).median
         holds = measured >= bound if figure == "rate" else measured <= bound
         sign = ">=" if figure == "rate" else "<="
-        rows.append([LABELS[figure][0], f"{measured:.2f}x", f"{sign} {bound:g}x", _word(holds)])
+        rows.append([LABELS[figure][0], f"{measured:.2f}x", f"{sign} {bound:g}x", word(holds)])
     for figure, limit in LIMITS.items():
         label, unit = LABELS[figure]
         measured = median(getattr(one, figure) for one in results[subject])
         holds = measured <= limit
-        rows.append([label, f"{measured:.2f} {unit}", f"<= {limit:g} {unit}", _word(holds)])
+        rows.append([label, f"{measured:.2f} {unit}", f"<= {limit:g} {unit}", word(holds)])
+    return lines(rows)
+
+
+def lines(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of words, in columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "".join(_line(row, widths) for row in rows)
 
 
-def _word(holds: bool) -> str:
+def word(holds: bool) -> str:
+    """Whether a bound is kept."""
     return "holds" if holds else "SLIPPED"
 
 
@@ -94,9 +99,7 @@ def as_json(results: Results, pairs: Sequence[tuple[str, str]]) -> dict[str, Any
     return {
         "rounds": {name: [asdict(one) for one in rounds] for name, rounds in results.items()},
         "ratios": {
-            f"{subject}/{base}": {
-                field.name: asdict(ratio(results, field.name, subject, base)) for field in fields(Figures)
-            }
+            f"{subject}/{base}": {name: asdict(ratio(results, name, subject, base)) for name in LABELS}
             for subject, base in pairs
         },
     }

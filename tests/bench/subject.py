@@ -8,8 +8,8 @@ import socket
 import sys
 import time
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,11 +25,14 @@ TOLD = 3000  # characters of a log that a failure repeats
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A program that answers on OneBot: its name in the report, its module and words, the tree it is run from."""
+    """A program that answers on OneBot: its name in the report, its module and words, the tree it is run from, and the
+    settings of each of its processes, beside those of all.
+    """
 
     name: str
     words: tuple[str, ...]
     root: Path = ROOT
+    parts: tuple[Mapping[str, str], ...] = ({},)
 
 
 BOT = Subject("bot", ("bot", "run"))
@@ -39,9 +42,9 @@ FLOOR = Subject("floor", ("tests.bench.floor",))
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A started subject. Everything counts the whole tree of its processes."""
+    """A started subject. Everything counts the whole trees of its processes."""
 
-    process: psutil.Process
+    processes: tuple[psutil.Process, ...]
     url: str
 
     def cpu(self) -> float:
@@ -57,7 +60,7 @@ class Running:
         return sum(read_status(one.pid, "VmHWM") for one in self._tree())
 
     def _tree(self) -> list[psutil.Process]:
-        return [self.process, *self.process.children(recursive=True)]
+        return [one for each in self.processes for one in (each, *each.children(recursive=True))]
 
 
 def cpu_clock(pid: int) -> int:
@@ -92,9 +95,25 @@ def sharing_cores(bot_cpu: int | None) -> Iterator[Sequence[int]]:
 
 @asynccontextmanager
 async def running(subject: Subject, *, model: str, cores: Sequence[int]) -> AsyncIterator[Running]:
-    """The subject as a process while the block runs. What it logged is told where the block fails."""
+    """The subject's processes while the block runs."""
     port = free_port()
-    environment = {
+    common = settings_of(subject, model=model, port=port)
+    async with AsyncExitStack() as stack:
+        processes = [
+            await stack.enter_async_context(process_of(subject, {**common, **part}, cores=cores))
+            for part in subject.parts
+        ]
+        yield Running(tuple(psutil.Process(one.pid) for one in processes), url_of(port))
+
+
+def url_of(port: int) -> str:
+    """Where a subject waits for its OneBot server."""
+    return f"ws://127.0.0.1:{port}/"
+
+
+def settings_of(subject: Subject, *, model: str, port: int) -> dict[str, str]:
+    """The environment of every process of a subject: nothing of it holds anything back."""
+    return {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": str(subject.root),
         "PYTHONUTF8": "1",
@@ -115,6 +134,13 @@ async def running(subject: Subject, *, model: str, cores: Sequence[int]) -> Asyn
         "WEB_PORT": "0",
         "LOG_LEVEL": "WARNING",
     }
+
+
+@asynccontextmanager
+async def process_of(
+    subject: Subject, environment: Mapping[str, str], *, cores: Sequence[int]
+) -> AsyncIterator[Process]:
+    """One process while the block runs, in an empty folder. What it logged is told where the block fails."""
     with TemporaryDirectory(prefix="bench-") as folder:
         log = Path(folder) / "log"
         with log.open("wb") as output:
@@ -128,7 +154,7 @@ async def running(subject: Subject, *, model: str, cores: Sequence[int]) -> Asyn
             )
         os.sched_setaffinity(process.pid, cores)
         try:
-            yield Running(psutil.Process(process.pid), f"ws://127.0.0.1:{port}/")
+            yield process
         except BaseException as error:
             error.add_note(f"{subject.name} told:\n{log.read_text('utf-8', 'replace')[-TOLD:]}")
             raise

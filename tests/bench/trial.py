@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tests.bench.driver import Driver, driving
@@ -31,7 +31,7 @@ class Figures:
     """What came of it: latencies in ms, messages per second, ms of processor for a message, MiB, seconds.
 
     The model answers at once, so a latency is what the bot adds and the wires take; on a busy machine the tenth
-    percentile says most.
+    percentile says most. `beside` is what another process took for a message, in ms of processor.
     """
 
     p10: float
@@ -43,10 +43,18 @@ class Figures:
     idle: float
     peak: float
     start: float
+    beside: float = 0.0
 
 
-async def measure(subject: Subject, load: Load, *, model: str, cores: Sequence[int]) -> Figures:
-    """Start the subject, load it, end it."""
+def nobody() -> float:
+    """Nothing works beside the subject."""
+    return 0.0
+
+
+async def measure(
+    subject: Subject, load: Load, *, model: str, cores: Sequence[int], beside: Callable[[], float] = nobody
+) -> Figures:
+    """Start the subject, load it, end it. `beside` is the processor time that another process has used so far."""
     started = time.perf_counter()
     async with running(subject, model=model, cores=cores) as bot, driving(bot.url) as driver:
         start = time.perf_counter() - started
@@ -55,7 +63,8 @@ async def measure(subject: Subject, load: Load, *, model: str, cores: Sequence[i
         for number in range(load.warm_up):
             await driver.ask(number % load.groups)
         latencies = sorted([await driver.ask(number % load.groups) for number in range(load.messages)])
-        rate, cpu = await saturate(bot, driver, load)
+        used = beside()
+        rate, cpu, answered = await saturate(bot, driver, load)
         return Figures(
             p10=percentile(latencies, 10) * 1000,
             p50=percentile(latencies, 50) * 1000,
@@ -66,11 +75,14 @@ async def measure(subject: Subject, load: Load, *, model: str, cores: Sequence[i
             idle=idle,
             peak=bot.peak(),
             start=start,
+            beside=1000 * (beside() - used) / answered,
         )
 
 
-async def saturate(bot: Running, driver: Driver, load: Load) -> tuple[float, float]:
-    """Ask in every group, one question at a time in each; messages per second, seconds of processor for one."""
+async def saturate(bot: Running, driver: Driver, load: Load) -> tuple[float, float, int]:
+    """Ask in every group, one question at a time in each; messages per second, seconds of processor for one, and how
+    many there were.
+    """
     began, used = time.perf_counter(), bot.cpu()
     answered = 0
 
@@ -85,7 +97,7 @@ async def saturate(bot: Running, driver: Driver, load: Load) -> tuple[float, flo
     async with asyncio.TaskGroup() as talks:
         for group in range(load.groups):
             talks.create_task(talk(group))
-    return answered / (time.perf_counter() - began), (bot.cpu() - used) / answered
+    return answered / (time.perf_counter() - began), (bot.cpu() - used) / answered, answered
 
 
 def percentile(ordered: Sequence[float], rank: int) -> float:
