@@ -19,7 +19,9 @@ VERSION: Final = 1
 
 HEADER_VERSION: Final = "version"
 HEADER_GATEWAY: Final = "gateway"  # which one took an event
-HEADER_TAKEN: Final = "taken"  # and when, by its own clock, in seconds since 1970
+HEADER_TAKEN: Final = (
+    "taken"  # and when, by its own clock, in whole ms since 1970: AMQP rounds floats
+)
 
 Outcome = Literal["answered", "not_connected", "refused", "unanswered"]
 

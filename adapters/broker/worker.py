@@ -194,9 +194,9 @@ class Worker:
     def _as_it_came(self, event: Event, message: AbstractIncomingMessage) -> Event:
         """A message that waited long says so."""
         taken = message.headers.get(HEADER_TAKEN)
-        if not isinstance(event, MessageReceived) or not isinstance(taken, int | float):
+        if not isinstance(event, MessageReceived) or not isinstance(taken, int):
             return event
-        seconds = self._where.waited(str(message.headers.get(HEADER_GATEWAY)), float(taken))
+        seconds = self._where.waited(str(message.headers.get(HEADER_GATEWAY)), taken / 1000)
         if seconds < LONG:
             return event
         return MessageWaited(self_id=event.self_id, time=event.time, message=event, seconds=seconds)
