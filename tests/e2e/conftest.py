@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.adapters.openai.conftest import session, sessions, vendor
-from tests.adapters.storage.conftest import postgres, sqlite, url
+from tests.adapters.storage.conftest import postgres, schemas, sqlite, url
 from tests.e2e.cluster import cluster, rabbit, store_url
 
-__all__ = ("cluster", "postgres", "rabbit", "session", "sessions", "sqlite", "store_url", "url", "vendor")
+__all__ = ("cluster", "postgres", "rabbit", "schemas", "session", "sessions", "sqlite", "store_url", "url", "vendor")

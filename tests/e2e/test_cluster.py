@@ -162,7 +162,7 @@ async def test_an_answer_that_was_ready_while_the_broker_was_away_is_sent_once_i
         asked = await simulator.say("@bot plain#q1")
         await cluster.gate.began.wait()
         cluster.rabbit.kill()
-        await worker.until("The broker cannot be reached")
+        await worker.until("连不上消息队列")  # as its owners read it
         cluster.gate.opened.set()
         await worker.until("cannot send to 10001:group:4242 yet")
         await asyncio.to_thread(cluster.rabbit.start)
