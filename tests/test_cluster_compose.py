@@ -20,7 +20,8 @@ def test_a_cluster_has_two_of_each_part_and_keeps_its_engines_to_itself() -> Non
     assert [cluster[name]["deploy"]["replicas"] for name in ("bot", "worker")] == [2, 2]
     assert cluster["worker"]["extends"] == {"file": "docker-compose.yml", "service": "bot"}
     # Their data are one volume, but each is reached by commands of its own.
-    assert [cluster[name]["tmpfs"] for name in ("bot", "worker")] == [[f"/app/{ELSEWHERE.parent}"]] * 2
+    place = f"/app/{ELSEWHERE.parent}:uid=1000,gid=1000,mode=0700"
+    assert [cluster[name]["tmpfs"] for name in ("bot", "worker")] == [[place]] * 2
     assert cluster["init"]["build"]["args"]["EXTRAS"] == "broker,postgres"
     for name in ("rabbitmq", "postgres"):
         engine = cluster[name]

@@ -262,8 +262,8 @@ def holder_of_session(connection: Connection) -> str | None:
     name: str | None = connection.scalar(text(WHO_HAS_IT), {"claim": CLAIM})
     if name is None:
         return None
-    pid, _, host = name.removeprefix("frostagent ").partition("@")
-    return _described(pid, host) if host else ""
+    who, _, host = name.removeprefix("frostagent ").partition("@")
+    return _described(who.partition(".")[0], host) if host else ""  # a worker has chance in it
 
 
 # --- the file -------------------------------------------------------------------------------------

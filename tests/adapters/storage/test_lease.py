@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Engine, create_engine, text
 
 from adapters.storage import store as module
 from adapters.storage.claim import NAME, Taken
+from adapters.storage.database import Database
 from adapters.storage.lease import Lease, holder_of_process
 from adapters.storage.roster import Roster
 from adapters.storage.url import read_url
@@ -187,3 +188,10 @@ def test_two_processes_of_one_name_and_number_are_told_apart_and_one_is_always_t
     for roster in rosters:
         roster.close()
     holder_of_process.cache_clear()
+
+
+async def test_who_looks_at_a_workers_journal_is_told_which_process_has_it(postgres: str) -> None:
+    async with opened(postgres, lease=Lease()):
+        reading = Database(postgres, migrate=lambda _: None)
+        assert reading.holder() == f" (pid {os.getpid()})"
+        reading.close()
