@@ -225,6 +225,43 @@ async def test_a_worker_without_a_database_stands_by_until_it_is_there(cluster: 
     assert cluster.answers() == [("A:q1", str(asked))]
 
 
+async def test_an_upgrade_part_by_part_ends_each_properly_and_answers_every_question_once(cluster: Cluster) -> None:
+    """Workers first, as docs/cluster.md says, then gateways; somebody asks at each moment."""
+    simulator, gate, asked = cluster.simulator, cluster.gate, list[int]()
+
+    async def ask(number: int, group_id: int = ONE) -> None:
+        asked.append(await simulator.say(f"@bot plain#q{number}", group_id=group_id))
+
+    async with AsyncExitStack() as stack:
+        gateway = await stack.enter_async_context(cluster.gateway())
+        older = await stack.enter_async_context(cluster.worker())
+        newer = await stack.enter_async_context(cluster.part("worker"))
+        await newer.until("standing by: ")
+        await ask(1)
+        await gate.began.wait()
+        older.send(signal.SIGTERM)
+        await older.until("stopping")
+        await ask(2, TWO)  # nothing is begun any more there
+        gate.opened.set()
+        assert await older.end() == 0
+        await newer.until("ready: over the broker")
+        await simulator.wait_delivered(2, timeout=PATIENCE)
+        await ask(3)
+        await simulator.wait_delivered(3, timeout=PATIENCE)
+        gateway.send(signal.SIGTERM)
+        assert await gateway.end() == 0
+        await ask(4, TWO)  # while no gateway is there
+        another = await stack.enter_async_context(cluster.gateway())
+        await simulator.wait_delivered(4, timeout=PATIENCE)
+        await ask(5)
+        await simulator.wait_delivered(5, timeout=PATIENCE)
+        for part in (newer, another):
+            part.send(signal.SIGTERM)
+            assert await part.end() == 0
+    assert cluster.answers() == [(f"A:q{number}", str(said)) for number, said in enumerate(asked, 1)]
+    assert "events are lost" not in gateway.told + another.told
+
+
 async def test_another_number_of_partitions_is_refused(cluster: Cluster) -> None:
     async with cluster.gateway(), cluster.part("worker", BROKER_PARTITIONS="4") as bot:
         assert await bot.end() == 2
