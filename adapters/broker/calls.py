@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from aio_pika import DeliveryMode, Message
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
-from aio_pika.exceptions import AMQPError, DeliveryError
+from aio_pika.exceptions import AMQPError, ChannelInvalidStateError, DeliveryError
 
 from adapters.broker.payloads import HEADER_VERSION, VERSION, Answer, Call, pack, unpack
 from adapters.broker.whereabouts import Whereabouts
@@ -102,6 +102,8 @@ class Calls:
         except DeliveryError:  # nobody has a queue of this name
             self._where.forget(gateway)
             raise NotConnected("the gateway of this account is gone") from None
+        except ChannelInvalidStateError:  # closed before anything was written
+            raise NotConnected("the broker cannot be reached") from None
         except (AMQPError, OSError, asyncio.InvalidStateError, TimeoutError) as error:
             raise ActionUnanswered(f"the broker did not confirm a call ({error})") from None
 

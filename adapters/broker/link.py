@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 
 import aio_pika
 from aio_pika.abc import AbstractChannel, AbstractConnection
-from aio_pika.exceptions import AMQPError
+from aio_pika.exceptions import AMQPError, ChannelInvalidStateError
 
 from bot.domain.errors import BotError, ConfigError
 from bot.domain.ports import Clock
@@ -32,6 +32,17 @@ Session = Callable[[AbstractConnection], Awaitable[None]]
 
 class Lost(BotError):
     """The connection, or a channel on it, is closed."""
+
+
+GONE: Final = (
+    AMQPError,
+    Lost,
+    OSError,
+    TimeoutError,
+    asyncio.InvalidStateError,
+    ChannelInvalidStateError,
+)
+"""What the library raises where a broker goes while something is done over it."""
 
 
 class Link:
@@ -60,7 +71,7 @@ class Link:
                     await self._run(session, connection)
             except* ConfigError as group:
                 problem = _first(group)  # what is raised in here becomes part of a group
-            except* (AMQPError, Lost, OSError, TimeoutError, asyncio.InvalidStateError) as group:
+            except* GONE as group:
                 why = str(_first(group)) or type(_first(group)).__name__
             finally:
                 self.is_up = False

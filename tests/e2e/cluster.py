@@ -115,8 +115,8 @@ class Cluster:
             yield bot
 
     @asynccontextmanager
-    async def worker(self) -> AsyncIterator[Bot]:
-        async with self.part("worker") as bot:
+    async def worker(self, **more: str) -> AsyncIterator[Bot]:
+        async with self.part("worker", **more) as bot:
             await bot.until("ready: over the broker")
             await bot.until_figure('frostagent_accounts{online="true"}', 1)
             yield bot

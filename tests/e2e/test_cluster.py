@@ -158,11 +158,11 @@ async def test_a_broker_that_is_killed_loses_nothing(cluster: Cluster) -> None:
 
 async def test_an_answer_that_was_ready_while_the_broker_was_away_is_sent_once_it_is_back(cluster: Cluster) -> None:
     simulator = cluster.simulator
-    async with cluster.gateway(), cluster.worker() as worker:
+    async with cluster.gateway(), cluster.worker(BOT_LANGUAGE="en") as worker:
         asked = await simulator.say("@bot plain#q1")
         await cluster.gate.began.wait()
         cluster.rabbit.kill()
-        await worker.until("连不上消息队列")  # as its owners read it
+        await worker.until("The broker cannot be reached")
         cluster.gate.opened.set()
         await worker.until("cannot send to 10001:group:4242 yet")
         await asyncio.to_thread(cluster.rabbit.start)
@@ -181,7 +181,7 @@ async def test_a_worker_that_is_cut_off_from_the_database_says_nothing_of_what_i
     through = there.set(host="127.0.0.1", port=proxy.port).render_as_string(hide_password=False)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(cluster.gateway())
-        cut_off = await stack.enter_async_context(cluster.part("worker", STORE_URL=through))
+        cut_off = await stack.enter_async_context(cluster.part("worker", STORE_URL=through, BOT_LANGUAGE="en"))
         await cut_off.until("ready: over the broker")
         await cut_off.until_figure('frostagent_accounts{online="true"}', 1)
         waiting = await stack.enter_async_context(cluster.part("worker"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 from adapters.broker import calls as module
 from adapters.broker import whereabouts
@@ -79,6 +80,21 @@ async def test_a_call_under_way_when_the_broker_is_lost_may_have_been_done(broke
             worker.calls.hang_up()
         with pytest.raises(NotConnected, match="the broker cannot be reached"):
             await worker.call(ACCOUNT, "send_msg", {})
+
+
+async def test_a_call_on_a_channel_that_is_closed_already_was_not_made(broker: str) -> None:
+    """A worker that wakes from a freeze finds it so before it has heard that the connection is gone."""
+    sockets = Sockets()
+    async with gateway_of(broker, sockets), worker_of(broker, Desk()) as worker:
+        await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
+        channel = worker.calls._channel
+        assert channel is not None
+        await channel.close()
+        worker.calls._channel = channel
+        worker.where.hear(replace(sockets.here, gateway="frost.gateway.a"))
+        with pytest.raises(NotConnected, match="the broker cannot be reached"):
+            await worker.call(ACCOUNT, "send_msg", {})
+    assert sockets.calls == []
 
 
 async def test_a_call_that_is_too_large_is_not_made(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import re
 
 import pytest
+from aio_pika import Message
 from aio_pika.abc import AbstractConnection
 
 from adapters.broker.link import Link
@@ -34,6 +35,21 @@ async def test_a_session_that_lost_its_connection_is_followed_by_another(broker:
         "The broker cannot be reached (the connection was closed). What is to be sent over it waits.",
         "The broker can be reached again.",
     ]
+
+
+async def test_what_is_done_on_a_channel_that_is_closed_already_ends_no_process(broker: str) -> None:
+    closed: list[AbstractConnection] = []
+
+    async def session(connection: AbstractConnection) -> None:
+        channel = await connection.channel()
+        await channel.close()
+        closed.append(connection)
+        await channel.default_exchange.publish(Message(b"too late"), "nobody")
+
+    async with asyncio.TaskGroup() as group:
+        keeping = group.create_task(Link(broker, clock=SystemClock(), trouble=lambda _: None).keep(session))
+        await until(lambda: len(closed) == 2)
+        keeping.cancel()
 
 
 async def test_a_broker_that_is_not_there_is_told_once() -> None:
