@@ -154,7 +154,7 @@ class Gateway:
         """Whether it has a place in its partition."""
         headers: dict[str, FieldValue] = {
             HEADER_GATEWAY: self._name,
-            HEADER_TAKEN: int(taken * 1000),
+            HEADER_TAKEN: round(taken * 1000),
         }
         message = self._message(pack(event), persistent=True, headers=headers)
         queue = queue_of(partition_of(event.self_id, self._partitions))

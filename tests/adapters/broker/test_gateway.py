@@ -6,6 +6,7 @@ import asyncio
 
 import aio_pika
 import pytest
+from aio_pika.abc import AbstractIncomingMessage
 
 from adapters.broker import gateway as module
 from adapters.broker import topology
@@ -16,7 +17,7 @@ from bot.domain.events import AccountChanged, Connected, Heartbeat
 from bot.domain.shares import Share, partition_of
 from bot.runtime.clock import SystemClock
 from tests.adapters.broker.conftest import PARTITIONS
-from tests.adapters.broker.street import ACCOUNT, PATIENCE, Desk, Sockets, gateway_of, said, worker_of
+from tests.adapters.broker.street import ACCOUNT, OURS, PATIENCE, Desk, Sockets, gateway_of, said, worker_of
 from tests.fakes import until
 
 
@@ -39,6 +40,32 @@ async def test_events_wait_in_the_broker_until_a_worker_comes_and_then_come_in_o
         await until(lambda: len(desk.numbers) == 300, seconds=PATIENCE)
     for group in range(3):
         assert [number for number in desk.numbers if number % 3 == group] == list(range(group, 300, 3))
+
+
+class Stopped(SystemClock):
+    """A clock that stands still at a moment that 32 bits cannot hold."""
+
+    def now(self) -> float:
+        return 1_795_610_636.531
+
+
+async def test_when_an_event_was_taken_reaches_the_broker_to_the_millisecond(broker: str) -> None:
+    async with (
+        gateway_of(broker, Sockets(), clock=Stopped()) as gateway,
+        await aio_pika.connect(broker) as connection,
+    ):
+        await gateway.handle(said(1))
+        async with asyncio.timeout(PATIENCE):
+            await gateway.wait_published()
+        queue = await (await connection.channel()).declare_queue(OURS, passive=True)
+        taken = list[object]()
+
+        async def take(message: AbstractIncomingMessage) -> None:
+            taken.append((message.headers["gateway"], message.headers["taken"]))
+
+        await queue.consume(take, no_ack=True)
+        await until(lambda: taken, seconds=PATIENCE)
+    assert taken == [("frost.gateway.a", 1_795_610_636_531)]
 
 
 async def test_what_an_account_does_is_told_of_it_and_no_event(broker: str) -> None:
