@@ -12,7 +12,7 @@ from typing import Final
 
 from aio_pika import DeliveryMode, Message
 from aio_pika.abc import AbstractChannel, AbstractExchange, AbstractIncomingMessage
-from aio_pika.exceptions import AMQPError, DeliveryError
+from aio_pika.exceptions import AMQPError, ChannelInvalidStateError, DeliveryError
 from pamqp.common import FieldValue
 
 from adapters.broker.payloads import HEADER_VERSION, VERSION, pack, unpack
@@ -113,6 +113,8 @@ class Asks:
             await self._exchange.publish(message, key)
         except DeliveryError:
             raise NotConnected("no bot has this account just now") from None
+        except ChannelInvalidStateError:  # closed before anything was written
+            raise NotConnected("the broker cannot be reached") from None
         except (AMQPError, OSError, asyncio.InvalidStateError) as error:
             raise ActionUnanswered(f"the broker did not confirm ({error})") from None
 

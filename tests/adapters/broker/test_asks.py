@@ -122,3 +122,19 @@ async def test_without_a_broker_nothing_was_done() -> None:
 
 async def test_one_that_has_all_partitions_to_itself_asks_nobody() -> None:
     assert (Asks("me", Share()).count, await Asks("me", Share()).ask_all(Look())) == (0, ())
+
+
+async def test_what_is_asked_on_a_channel_that_is_closed_already_was_not_asked(broker: str) -> None:
+    desk = Desk(says=DONE)
+    async with (
+        worker_of(broker, Desk(), share=OTHER) as asker,
+        worker_of(broker, desk),
+        await aio_pika.connect(broker) as connection,
+    ):
+        channel = await connection.channel()
+        asker.asks._exchange = await channel.get_exchange(QUESTIONS, ensure=False)
+        await channel.close()
+        with pytest.raises(NotConnected, match="the broker cannot be reached"):
+            await asker.asks.ask(ACCOUNT, WORD)
+        assert await asker.asks.ask_all(Look()) == ()
+    assert desk.asked == []
