@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeVar, cast
 
@@ -106,6 +107,9 @@ def settings_aside(settings: Settings, folder: str, names: frozenset[str]) -> di
         "bot_group_rate": None,
         "bot_pace": False,
         "bot_debounce": 0.0,
+        # That of the bot keeps its drafts, which a journal that knows none would sweep.
+        "media_dir": Path(folder) / "media",
+        "media_send": "base64",
         "stt_base_url": "",
         "stt_api_key": SecretStr(""),
         "tools_group": False,
@@ -135,6 +139,9 @@ def demo_model(url: str) -> dict[str, Any]:
         "coder_model": "",
         "subagents_file": None,
         "subagent_keys": {},
+        "qweather_key": SecretStr(""),
+        "qweather_jwt_private_key": SecretStr(""),
+        "amap_key": SecretStr(""),
         "media_dir": MEDIA_FOLDER,
     }
 
@@ -148,6 +155,7 @@ def real_model(settings: Settings, ceiling: Ceiling) -> dict[str, Any]:
         "bot_day_cost_all": ceiling.cost,
         "bot_day_tokens_all": ceiling.tokens,
         "bot_run_requests": limit,
+        "bot_lane": 1,  # what waits is asked, too, after the last look at what was taken
     }
 
 

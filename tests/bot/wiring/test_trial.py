@@ -147,6 +147,20 @@ async def test_the_demo_asks_no_model_of_the_bot_and_a_real_one_is_asked_within_
             assert await one.is_used_up()
 
 
+async def test_the_bots_own_media_and_what_its_drafts_keep_there_are_left_alone(tmp_path: Path) -> None:
+    kept = tmp_path / "media" / ".drafts" / "D7"
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes(png())
+    async with OfflineModel() as model:
+        given = settings(model.base_url, media_dir=tmp_path / "media", media_send="file")
+        for ceiling in (None, CEILING):
+            async with trial(given, ceiling=ceiling) as one:
+                await one.say("user1", "@bot hello")
+                assert len(one.lines) == 2
+    assert [path.name for path in (tmp_path / "media").rglob("*")] == [".drafts", "D7"]
+    assert kept.read_bytes() == png()
+
+
 async def test_it_is_a_bot_of_one_process_also_beside_the_worker_of_a_cluster() -> None:
     cluster = {
         "bot_role": "worker",
@@ -250,15 +264,26 @@ def test_tools_with_effects_are_not_offered_and_an_operators_only_where_they_rea
 
 
 def test_no_setting_of_the_bots_reaches_a_trial_that_would_let_it_out(tmp_path: Path) -> None:
-    given = settings("https://api.example/v1", tools_deny=("get_weather", "gone"), bot_day_cost_all=9.0)
+    given = settings(
+        "https://api.example/v1",
+        tools_deny=("get_weather", "gone"),
+        bot_day_cost_all=9.0,
+        qweather_key=SecretStr("k"),
+        amap_key=SecretStr("k"),
+    )
     aside = settings_aside(given, "/tmp/x", frozenset({"get_weather"}))
     for changes in (aside, demo_model("http://127.0.0.1:1/v1"), real_model(given, CEILING)):
         assert set(changes) <= set(Settings.model_fields)
     assert aside["tools_deny"] == ("get_weather",)
+    given = given.model_copy(update={"qweather_jwt_private_key": SecretStr("k")})
     changed = given.model_copy(update=aside | demo_model("http://127.0.0.1:1/v1"))
     ours = {name for name, field in Settings.model_fields.items() if "url" in name or "key" in name or "token" in name}
+    held = {
+        name for name in Settings.model_fields if isinstance(value := getattr(changed, name), SecretStr) and str(value)
+    }
+    assert held == {"store_url", "onebot_access_token"}  # a file of its own; put in by whoever opens it
     left = {name for name in ours if getattr(changed, name) not in ("", SecretStr(""), 0, None, {}, ())}
-    # The line is put in by whoever opens it; keys of weather and maps let their tools read.
+    # The line is put in by whoever opens it.
     assert left <= {
         "llm_base_url",
         "store_url",
