@@ -15,7 +15,7 @@ from aio_pika.exceptions import DeliveryError, PublishError
 from msgspec.structs import replace
 from pamqp.common import FieldValue
 
-from adapters.broker.link import Link, watch
+from adapters.broker.link import Link, Lost, watch
 from adapters.broker.payloads import (
     HEADER_GATEWAY,
     HEADER_TAKEN,
@@ -143,9 +143,12 @@ class Gateway:
             batch = [self._waiting[place] for place in range(min(BATCH, len(self._waiting)))]
             async with asyncio.timeout(CONFIRMED_WITHIN), asyncio.TaskGroup() as group:
                 sent = [group.create_task(self._publish(topology, *one)) for one in batch]
-            for one in sent:
+            taken = [one.result() for one in sent]
+            if not all(taken) and not await topology.is_full():
+                raise Lost("the broker refused events that it has room for")
+            for is_taken in taken:
                 self._waiting.popleft()
-                if one.result():
+                if is_taken:
                     self.published += 1
                 else:
                     self._lose("their partition is full, as no worker takes them in time")
@@ -162,7 +165,7 @@ class Gateway:
             await topology.events.publish(message, queue)
         except PublishError:  # nobody has such a queue
             raise
-        except DeliveryError:  # x-overflow
+        except DeliveryError:  # x-overflow, or a queue in trouble
             return False
         return True
 
@@ -195,9 +198,13 @@ class Gateway:
     # --- calls ------------------------------------------------------------------------------------
 
     async def _answer(self, channel: AbstractChannel, message: AbstractIncomingMessage) -> None:
-        answer = await self._done(message)
+        try:
+            body = pack(await self._done(message))
+        except Exception as error:  # nobody else's calls may end with it
+            logger.exception("what became of a call cannot be told")
+            body = pack(Answer("unanswered", wording=type(error).__name__))
         if message.reply_to:
-            reply = self._message(pack(answer), correlation=message.correlation_id)
+            reply = self._message(body, correlation=message.correlation_id)
             await channel.default_exchange.publish(reply, message.reply_to, mandatory=False)
 
     async def _done(self, message: AbstractIncomingMessage) -> Answer:

@@ -11,9 +11,8 @@ from typing import Any, Final, NoReturn, TypeAlias
 import aio_pika
 from aio_pika import DeliveryMode, ExchangeType, Message
 from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage
-from aio_pika.exceptions import AMQPError
 
-from adapters.broker.link import CONNECT_WITHIN, Link, watch
+from adapters.broker.link import CONNECT_WITHIN, GONE, Link, watch
 from adapters.broker.payloads import HEADER_VERSION, VERSION, Asked, Told, pack, unpack
 from adapters.broker.survey import Unreachable
 from bot.domain import codec
@@ -84,8 +83,9 @@ async def ask(url: str, command: str, *, within: float) -> dict[str, Mapping[str
     """
     try:
         async with await aio_pika.connect(url, timeout=CONNECT_WITHIN) as connection:
-            return await _ask(connection, command, within)
-    except (AMQPError, OSError, TimeoutError) as error:
+            async with asyncio.timeout(SECONDS + within + CONNECT_WITHIN):
+                return await _ask(connection, command, within)
+    except GONE as error:
         raise Unreachable(str(error) or type(error).__name__) from error
 
 
@@ -106,8 +106,13 @@ async def _ask(
             async with asyncio.timeout(seconds):
                 while of is None or not found[word].keys() >= set(of):
                     message = await answers.get()
-                    told: Told = unpack(Told, message.body, message.headers.get(HEADER_VERSION))
-                    found[message.correlation_id or HERE][told.name] = told.answer
+                    version = message.headers.get(HEADER_VERSION)
+                    try:
+                        told: Told = unpack(Told, message.body, version)
+                    except codec.Unreadable:  # of a part that is newer: it counts as silent
+                        logger.exception("what a part of the cluster answers cannot be read")
+                    else:
+                        found.get(message.correlation_id or HERE, {})[told.name] = told.answer
 
     await call(HERE, SECONDS, None)
     await call(command, within, found[HERE])

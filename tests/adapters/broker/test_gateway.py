@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any, cast
 
 import aio_pika
 import pytest
-from aio_pika.abc import AbstractIncomingMessage
+from aio_pika import Message
+from aio_pika.abc import AbstractExchange, AbstractIncomingMessage
+from aio_pika.exceptions import DeliveryError
+from msgspec.structs import replace
+from pamqp.commands import Basic
 
 from adapters.broker import gateway as module
 from adapters.broker import topology
-from adapters.broker.payloads import Presence, There
-from adapters.broker.topology import queue_of
+from adapters.broker.payloads import Answer, Presence, There
+from adapters.broker.topology import Topology, queue_of
 from bot.domain.errors import NotConnected
 from bot.domain.events import AccountChanged, Connected, Heartbeat
 from bot.domain.shares import Share, partition_of
@@ -174,6 +179,38 @@ async def test_what_finds_its_partition_full_is_lost_and_counted_and_a_worker_te
     assert "1 events are lost: their partition is full, as no worker takes them in time" in caplog.text
 
 
+class Sulking:
+    """An exchange whose queue refuses the first events, as one that has lost its leader does."""
+
+    def __init__(self, exchange: AbstractExchange, refuses: int) -> None:
+        self._exchange = exchange
+        self.refuses = refuses
+
+    async def publish(self, message: Message, key: str) -> None:
+        if self.refuses > 0:
+            self.refuses -= 1
+            raise DeliveryError(None, Basic.Nack())
+        await self._exchange.publish(message, key)
+
+
+async def test_what_is_refused_though_there_is_room_is_published_again(
+    broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, sulking = Desk(), list[Sulking]()
+
+    async def declared(*words: Any) -> Topology:
+        made = await topology.declare(*words)
+        sulking.append(Sulking(made.events, refuses=0 if sulking else 3))
+        return replace(made, events=cast("AbstractExchange", sulking[-1]))
+
+    monkeypatch.setattr(module, "declare", declared)
+    async with gateway_of(broker, Sockets()) as gateway, worker_of(broker, desk):
+        for number in range(20):
+            await gateway.handle(said(number))
+        await until(lambda: set(desk.numbers) == {*range(20)}, seconds=PATIENCE)
+        assert (gateway.lost, len(sulking), sulking[0].refuses) == (0, 2, 0)
+
+
 async def test_a_loss_is_told_by_one_worker_once_and_an_old_one_by_nobody(broker: str) -> None:
     first, other = list[str](), list[str]()
     clock = SystemClock()
@@ -194,3 +231,17 @@ async def test_a_loss_is_told_by_one_worker_once_and_an_old_one_by_nobody(broker
         "A gateway has lost events (9",
     ]
     assert other == []
+
+
+async def test_an_answer_that_cannot_be_written_ends_nobody_elses_calls(broker: str) -> None:
+    sockets = Sockets()
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    sockets.answer = Answer("answered", True, 0, deep)
+    async with gateway_of(broker, sockets), worker_of(broker, Desk()) as worker:
+        await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
+        told = await worker.call(ACCOUNT, "get_msg", {})
+        assert (told.outcome, told.wording) == ("unanswered", "RecursionError")
+        sockets.answer = Answer("answered", True, 0, {"message_id": 7})
+        assert (await worker.call(ACCOUNT, "send_msg", {})).ok

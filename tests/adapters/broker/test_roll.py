@@ -80,3 +80,22 @@ async def test_what_cannot_be_read_is_answered_as_such_and_ends_nobody(broker: s
         async with asyncio.timeout(PATIENCE):
             assert b"it is of version 99" in (await told.get()).body
         assert await ask(broker, "status", within=PATIENCE) == {"a": {"state": "well"}}
+
+
+async def test_a_part_whose_answer_cannot_be_read_keeps_nobodys_answer_back(
+    broker: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with part(broker, "a", well), await aio_pika.connect(broker) as connection:
+        channel = await connection.channel()
+        ear = await channel.declare_queue(exclusive=True)
+        await ear.bind(await channel.get_exchange(ASKS))
+
+        async def newer(message: AbstractIncomingMessage) -> None:
+            for word in (message.correlation_id, "elsewhere"):
+                body, headers = b'{"name": "b"}', {"version": 99 if word != "elsewhere" else 1}
+                told = Message(body, headers={**headers}, correlation_id=word)
+                await channel.default_exchange.publish(told, message.reply_to or "", mandatory=False)
+
+        await ear.consume(newer, no_ack=True)
+        assert await ask(broker, "status", within=PATIENCE) == {"a": {"state": "well"}}
+    assert "what a part of the cluster answers cannot be read" in caplog.text
