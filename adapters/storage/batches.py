@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 
 from adapters.storage.ahead import Ahead, Put, begin_mark, read_mark
 from adapters.storage.claim import Taken
+from adapters.storage.crossed import until_done
 from adapters.storage.database import Database
 from adapters.storage.failures import Blame, Unusable, fault, words
 from adapters.storage.told import FROM_MEMORY, SILENCE
@@ -104,7 +105,7 @@ class EntryBatches:
             self.close()  # to connect anew, and have its file
         try:
             done = self._transactions.written_after_all(self._connected())
-            self._transactions.write(self._connected(), batch[done:])
+            until_done(lambda: self._transactions.write(self._connected(), batch[done:]))
             if not batch:
                 self._try_out()
         except Taken:
@@ -133,14 +134,18 @@ class EntryBatches:
     def run(self, job: Callable[[Connection], T]) -> T:
         """Do something else in a transaction. Raises what the job or the database raises."""
         try:
-            with self._connected().begin():
-                done = job(self._connected())
-                self._database.fence(self._connected().connection.cursor())
+            done = until_done(lambda: self._run(job))
             self._database.note()
         except Exception as error:
             if fault(error) is not Blame.ENTRY:
                 self._failed(error)
             raise
+        return done
+
+    def _run(self, job: Callable[[Connection], T]) -> T:
+        with self._connected().begin():
+            done = job(self._connected())
+            self._database.fence(self._connected().connection.cursor())
         return done
 
     def close(self) -> None:

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, text
 
 from adapters.storage.ahead import Ahead, Put, move_mark, read_mark
 from adapters.storage.columns import Row
+from adapters.storage.crossed import is_crossed
 from adapters.storage.database import Database
 from adapters.storage.failures import Blame, Unusable, fault
 from adapters.storage.redaction import redact_turns
@@ -77,7 +78,7 @@ class Transactions:
                 move_mark(cursor, held[-1])
             driver.commit()
         except Exception as error:
-            if fault(error) is Blame.ENTRY:
+            if fault(error) is Blame.ENTRY or is_crossed(error):
                 self._doubt = None
                 driver.rollback()
             raise
