@@ -126,9 +126,16 @@ class Cluster:
 
 
 @pytest.fixture
-async def cluster(tmp_path: Path, rabbit: Rabbit, store_url: str) -> AsyncIterator[Cluster]:
+async def unconnected(tmp_path: Path, rabbit: Rabbit, store_url: str) -> AsyncIterator[Cluster]:
+    """A cluster whose account is not there: two servers of one account would take turns."""
     gate, port = Gate(), free_port()
     await clear(rabbit.url)
     async with ScriptedModel(gate.hold) as model, Simulator(make_world(), reconnect=0.05) as simulator:
-        simulator.dial(f"ws://127.0.0.1:{port}/", token=TOKEN)
         yield Cluster(tmp_path, gate, model, simulator, rabbit, store_url, port)
+
+
+@pytest.fixture
+def cluster(unconnected: Cluster) -> Cluster:
+    """One whose account connects as soon as a gateway is there."""
+    unconnected.simulator.dial(f"ws://127.0.0.1:{unconnected.onebot_port}/", token=TOKEN)
+    return unconnected

@@ -55,18 +55,19 @@ class Town:
 
 
 @pytest.fixture
-async def town(cluster: Cluster) -> AsyncIterator[Town]:
+async def town(unconnected: Cluster) -> AsyncIterator[Town]:
     async with AsyncExitStack() as stack:
         servers = {}
         for account in ACCOUNTS:
             world = World(self_id=account)
             world.add_group(ONE, "group", (Person(20001, "user1", role="owner"), Person(20002, "user2")))
             servers[account] = await stack.enter_async_context(Simulator(world, reconnect=0.05))
-            servers[account].dial(f"ws://127.0.0.1:{cluster.onebot_port}/", token=TOKEN)
-        await stack.enter_async_context(cluster.gateway(**FOUR))
+            servers[account].dial(f"ws://127.0.0.1:{unconnected.onebot_port}/", token=TOKEN)
+        gateway = await stack.enter_async_context(unconnected.part("gateway", **FOUR))
+        await gateway.until("gateway: listening")
         for server in servers.values():
             await server.wait_connected(timeout=PATIENCE)
-        yield Town(cluster, servers)
+        yield Town(unconnected, servers)
 
 
 async def has(worker: Bot, *numbers: int) -> None:
