@@ -21,7 +21,7 @@ from bot.domain.events import Conversation, NotAConversation
 from bot.domain.shown import ChatLine
 
 MOST = 20_000  # messages of a file
-ERASED_WITHIN = 60.0  # seconds
+ERASED_WITHIN = 120.0  # seconds: what is broken off leaves in memory what the journal has lost
 
 
 class ChatPages:

@@ -125,9 +125,10 @@ class Trials(Trying):
         trial: Trial | None = None
         try:
             async with self._opening(wanted) as trial, background(self._watch()):
+                if done.done():  # who asked has given up
+                    return
                 self._trial = trial
-                if not done.done():
-                    done.set_result("")
+                done.set_result("")
                 await self._over.wait()
                 self._trial = None
                 await trial.taken()  # as long as its journal can be read

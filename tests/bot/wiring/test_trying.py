@@ -11,6 +11,7 @@ import pytest
 
 from bot.domain.books import UsageSum
 from bot.domain.trying import Trial, Wanted
+from bot.wiring import trying as module
 from bot.wiring.background import background
 from bot.wiring.trying import IDLE, REQUESTS, TOKENS, Trials, ceiling_of
 from config.settings import Settings
@@ -30,11 +31,14 @@ class Opened:
     told: list[UsageSum] = field(default_factory=list)
     fails: bool = False
     breaks: asyncio.Event = field(default_factory=asyncio.Event)
+    slow: asyncio.Event | None = None
 
     @asynccontextmanager
     async def opening(self, wanted: Wanted) -> AsyncIterator[Trial]:
         if self.fails:
             raise OSError("there is no room")
+        if self.slow is not None:
+            await self.slow.wait()
         number = len(self.trials)
         self.trials.append(trial := ListTrial(Journal(), wanted=wanted, spent=TOOK))
         self.ledger.append(f"opens {number}")
@@ -140,6 +144,22 @@ async def test_one_that_cannot_be_opened_or_breaks_down_harms_nobody(caplog: pyt
         assert await trying.open(Wanted()) == ""
     assert opened.told == [TOOK]
     assert len([one for one in caplog.records if one.levelno == logging.WARNING]) == 2
+
+
+async def test_one_that_nobody_waits_for_any_more_is_not_held_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "OPEN_WITHIN", 0.02)
+    opened = Opened(slow=asyncio.Event())
+    trying = trials(opened, SteppedClock())
+    async with background(trying.run()):
+        with pytest.raises(TimeoutError):
+            await trying.open(Wanted(is_real=True))
+        assert opened.slow is not None
+        opened.slow.set()
+        await until(lambda: opened.ledger == ["opens 0", "ends 0"])
+        assert trying.current is None
+        monkeypatch.setattr(module, "OPEN_WITHIN", 20.0)
+        assert await trying.open(Wanted()) == ""
+        assert trying.current is opened.trials[1]
 
 
 def test_the_most_a_trial_may_take_is_told_with_the_price_where_that_is_known() -> None:
