@@ -68,11 +68,12 @@ class Whole:
     async def look(self, *, with_drafts: bool = False) -> Glance:
         """How all are now, as one; the partition is this bot's own."""
         told = await self._others.ask_all(Look(with_drafts))
-        glances = [one for one in told if isinstance(one, Glance)]
-        self._elsewhere = sum(one.waiting for one in glances)
         own = await glance_of(self._seen, with_drafts=with_drafts)
-        found = [own, *sorted(glances, key=lambda one: one.partition)]
-        return together(found, absent=self._others.count - len(glances))
+        # While a partition changes hands two bots may answer for it.
+        found = {one.partition: one for one in (*told, own) if isinstance(one, Glance)}
+        others = [found[number] for number in sorted(found) if number != own.partition]
+        self._elsewhere = sum(one.waiting for one in others)
+        return together([own, *others], absent=self._others.count - len(others))
 
     def waiting(self) -> int:
         """How much waits for an owner's word: here now, and elsewhere when that was asked last."""

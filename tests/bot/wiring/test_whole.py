@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from bot.domain.asks import Around, Ask, Glance, Look, Parts, Said, Told, Word
 from bot.domain.books import Ignored
@@ -87,13 +88,13 @@ def test_what_several_show_is_one_page() -> None:
 class Others:
     """One other bot, which says what it is to, or raises it; what it was asked, and about which account."""
 
-    def __init__(self, says: Told | Exception | None, count: int = 1) -> None:
-        self.says, self.count = says, count
+    def __init__(self, says: Told | Exception | None, count: int = 1, *also: Told) -> None:
+        self.says, self.count, self.also = says, count, also
         self.asked: list[tuple[int, Ask]] = []
 
     async def ask_all(self, ask: Ask, /) -> tuple[Told, ...]:
         self.asked.append((0, ask))
-        return () if self.says is None or isinstance(self.says, Exception) else (self.says,)
+        return () if self.says is None or isinstance(self.says, Exception) else (self.says, *self.also)
 
     async def ask(self, account: int, ask: Ask, /) -> Told:
         self.asked.append((account, ask))
@@ -199,3 +200,10 @@ async def test_a_bot_alone_looks_at_nobody_else() -> None:
         assert (await shown.look()).state == OWN.state
         assert shown.feed.number == 0
     assert alone.asked == [(0, Look())]
+
+
+async def test_who_answers_for_a_partition_that_another_has_by_now_is_shown_once() -> None:
+    stale = replace(OWN, waiting=50)
+    found = await Whole(seen(Others(ELSEWHERE, 2, ELSEWHERE, stale))).look()
+    assert [one.account for one in found.state.accounts] == [HERE, THERE]
+    assert (found.waiting, found.state.absent) == (7, 1)
