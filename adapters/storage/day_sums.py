@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, func, select, text
@@ -32,10 +31,10 @@ def day(connection: Connection, since: float, until: float, where: Conversation 
     """What happened from then on, before `until`: there, or in all."""
     heard = select(func.max(verdicts.c.id)).where(verdicts.c.at >= since, verdicts.c.at < until)
     used = [usage.c.at >= since, usage.c.at < until, usage.c.step != PAYER]
-    opened = select(turns.c.turn_id).where(*_then(connection, since, until, used))
+    then = _then(connection, since, until, used)
     if where is not None:
         heard = heard.where(verdicts.c.conversation == str(where))
-        opened = opened.where(turns.c.conversation == str(where))
+        then = *then, turns.c.conversation == str(where)
         used.append(usage.c.conversation == str(where))
     last = heard.group_by(verdicts.c.conversation, verdicts.c.message_id)
     judged = connection.execute(
@@ -43,10 +42,7 @@ def day(connection: Connection, since: float, until: float, where: Conversation 
         .where(verdicts.c.id.in_(last))
         .group_by(verdicts.c.wakes, verdicts.c.reason)
     ).all()
-    ended = runs.c.turn_id.in_(opened)
-    failed = select(runs.c.error, runs.c.turn_id).where(
-        ended, runs.c.stop == "failed", text(IN_ERROR)
-    )
+    ended = runs.c.turn_id.in_(select(turns.c.turn_id).where(*then))
     stops = {
         row[0]: row[1]
         for row in connection.execute(
@@ -58,11 +54,11 @@ def day(connection: Connection, since: float, until: float, where: Conversation 
         answered=stops.get("answered", 0),
         silent=stops.get("silent", 0),
         dropped=tuple((row[1], row[2]) for row in judged if not row[0]),
-        failed=_kinds(connection.execute(failed.order_by(runs.c.id.desc()).limit(FAILURES))),
+        failed=_failed(connection, then),
         models=_models(connection, used),
         people=_people(connection, used),
         groups=_groups(connection, used),
-        published=_published(connection, opened),
+        published=_published(connection, then),
     )
 
 
@@ -86,13 +82,25 @@ def _then(
     )
 
 
-def _published(connection: Connection, opened: Select[Any]) -> tuple[tuple[str, int], ...]:
+def _failed(
+    connection: Connection, then: tuple[ColumnElement[bool], ...]
+) -> tuple[tuple[str, str], ...]:
+    """The kinds of errors that the last of these turns failed with. Errors are few: turns are
+    looked for by them.
+    """
+    errors = select(runs.c.error, runs.c.turn_id).join(turns, turns.c.turn_id == runs.c.turn_id)
+    failed = errors.where(text(f"runs.{IN_ERROR}"), runs.c.stop == "failed", *then)
+    rows = connection.execute(failed.order_by(runs.c.id.desc()).limit(FAILURES))
+    return tuple((error.partition(":")[0], turn_id) for error, turn_id in rows)
+
+
+def _published(
+    connection: Connection, then: tuple[ColumnElement[bool], ...]
+) -> tuple[tuple[str, int], ...]:
     """By whom drafts of these turns were published; each may be several messages."""
-    rows = connection.execute(
-        select(sends.c.send_id, sends.c.reason)
-        .where(text(WAS_DRAFT), sends.c.turn_id.in_(opened))
-        .order_by(sends.c.id)
-    )
+    drafts = select(sends.c.send_id, sends.c.reason).join(turns, turns.c.turn_id == sends.c.turn_id)
+    public = drafts.where(text(f"sends.{WAS_DRAFT}"), *then)
+    rows = connection.execute(public.order_by(sends.c.id))
     by = {draft_of(send_id): who for send_id, who in rows}
     return tuple(Counter(by.values()).most_common(TOP))
 
@@ -146,10 +154,6 @@ def _most(*whose: Any) -> Select[Any]:
     tokens = func.sum(usage.c.prompt + usage.c.completion)
     cost = func.coalesce(func.sum(usage.c.cost), 0.0)
     return select(*whose, tokens, cost).group_by(whose[0]).order_by(-cost, -tokens).limit(TOP)
-
-
-def _kinds(rows: Iterable[Any]) -> tuple[tuple[str, str], ...]:
-    return tuple((error.partition(":")[0], turn_id) for error, turn_id in rows)
 
 
 def _sum(row: Any) -> UsageSum:

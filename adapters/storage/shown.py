@@ -105,7 +105,10 @@ class SqlShown:
         def read() -> T:
             with self._database.reading() as connection:
                 drivers.append(connection.connection.driver_connection)
-                return query(connection)
+                try:
+                    return query(connection)
+                finally:
+                    _shrink(connection)
 
         try:
             async with asyncio.timeout(DEADLINE):
@@ -118,6 +121,12 @@ class SqlShown:
             logger.warning("the console could not read the journal: %s", words(error))
             logger.debug("reading failed", exc_info=True)
         return None
+
+
+def _shrink(connection: Connection) -> None:
+    """Let go of the pages that were read: nobody may look again for days."""
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("PRAGMA shrink_memory").close()
 
 
 def _trace(connection: Connection, turn_id: str) -> tuple[Trace, ...]:

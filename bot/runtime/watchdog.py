@@ -13,6 +13,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 
 from bot.domain.ports import Clock
 
@@ -77,9 +78,14 @@ class Watchdog:
 
 
 def doing(thread: int) -> str:
-    """The place where a thread is, in one line, the innermost call last."""
+    """The place where a thread is, in one line, the innermost call last.
+
+    No line of source is looked up: each file would stay in memory as a whole.
+    """
     frame = sys._current_frames().get(thread)  # noqa: SLF001  # the one way to see another thread's stack
-    stack = traceback.extract_stack(frame)[-DEEPEST:] if frame is not None else []
-    return " > ".join(
-        f"{call.filename.rpartition('/')[2]}:{call.lineno} {call.name}" for call in stack
-    )
+    inner = [] if frame is None else islice(traceback.walk_stack(frame), DEEPEST)
+    stack = [
+        f"{call.f_code.co_filename.rpartition('/')[2]}:{line} {call.f_code.co_name}"
+        for call, line in inner
+    ]
+    return " > ".join(reversed(stack))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import linecache
 import threading
 import time
 from collections.abc import Callable
@@ -117,3 +118,9 @@ async def test_its_thread_ends_with_it() -> None:
 def test_a_thread_that_is_gone_does_nothing() -> None:
     assert doing(-1) == ""
     assert doing(threading.get_ident()).endswith("doing")
+
+
+def test_looking_at_what_a_thread_does_keeps_no_source_in_memory() -> None:
+    linecache.clearcache()
+    assert doing(threading.get_ident()).endswith("doing")
+    assert not linecache.cache
