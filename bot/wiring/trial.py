@@ -6,11 +6,13 @@ somebody opens one.
 
 from __future__ import annotations
 
+import os
 import secrets
+import shutil
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any, Final, TypeVar, cast
 
 from msgspec.structs import replace
@@ -34,6 +36,8 @@ from bot.wiring.discovery import Discovered, PackagedTools, discover
 from bot.wiring.simulated import Opens, SimulatedTrial
 from config.owners import Owners
 from config.settings import Settings
+
+PREFIX: Final = "frostagent-try-"  # of the folder of a trial, before the number of its process
 
 T = TypeVar("T")
 
@@ -178,7 +182,8 @@ async def open_trial(
     trial = SimulatedTrial(world := demo_world(), wanted=wanted, ceiling=ceiling)
     token = secrets.token_hex(16)  # else others on this machine could listen
     async with AsyncExitStack() as stack:
-        folder = stack.enter_context(TemporaryDirectory(prefix="frostagent-try-"))
+        sweep()
+        folder = stack.enter_context(TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-"))
         changes = settings_aside(settings, folder, frozenset(found.names))
         if ceiling is not None:
             changes |= real_model(settings, ceiling)
@@ -208,6 +213,27 @@ async def open_trial(
         if wanted.question:
             trial.propose(wanted.asker, wanted.question)
         yield trial
+
+
+def sweep() -> None:
+    """Remove what trials of killed processes have left: there is what people said."""
+    for folder in Path(gettempdir()).glob(f"{PREFIX}*-*"):
+        pid = folder.name.removeprefix(PREFIX).partition("-")[0]
+        if pid.isascii() and pid.isdigit() and not _is_alive(int(pid)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_alive(pid: int) -> bool:
+    """Whether there is such a process, other than this one, which has one trial at a time."""
+    if pid == os.getpid():
+        return False
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def as_it_is(port: T, /) -> T:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -159,6 +161,27 @@ async def test_the_bots_own_media_and_what_its_drafts_keep_there_are_left_alone(
                 assert len(one.lines) == 2
     assert [path.name for path in (tmp_path / "media").rglob("*")] == [".drafts", "D7"]
     assert kept.read_bytes() == png()
+
+
+@pytest.fixture
+def ended() -> int:
+    """The number of a process that is no more."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+async def test_what_a_killed_process_has_left_is_removed_and_nothing_of_a_live_one(tmp_path: Path, ended: int) -> None:
+    left = {
+        name: tmp_path / f"frostagent-try-{name}"
+        for name in (f"{ended}-a", f"{os.getpid()}-b", f"{os.getppid()}-c", "1-d", "x-e", f"{2**80}-f")
+    }
+    for folder in left.values():
+        (folder / "trial.db").mkdir(parents=True)
+    async with trial(settings("http://127.0.0.1:9/v1")):
+        assert len(inside(tmp_path)) == 4
+    kept = {f"{os.getppid()}-c", "1-d", "x-e"}
+    assert {name for name, folder in left.items() if folder.exists()} == kept
 
 
 async def test_it_is_a_bot_of_one_process_also_beside_the_worker_of_a_cluster() -> None:
