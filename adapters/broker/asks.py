@@ -8,6 +8,7 @@ import asyncio
 import itertools
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from aio_pika import DeliveryMode, Message
@@ -15,6 +16,7 @@ from aio_pika.abc import AbstractChannel, AbstractExchange, AbstractIncomingMess
 from aio_pika.exceptions import AMQPError, ChannelInvalidStateError, DeliveryError
 from pamqp.common import FieldValue
 
+from adapters.broker.link import in_tasks
 from adapters.broker.payloads import HEADER_VERSION, VERSION, pack, unpack
 from adapters.broker.topology import QUESTIONS
 from bot.domain import codec
@@ -133,11 +135,7 @@ class Asks:
         for key in (ALL, str(self._share.partition)):
             await asked.bind(exchange, key)
 
-        async def attend(message: AbstractIncomingMessage) -> None:
-            if message.headers.get(HEADER_ORIGIN) != self._origin:
-                group.create_task(self._answer(channel, message, answer))
-
-        await asked.consume(attend, no_ack=True)
+        await asked.consume(in_tasks(group, partial(self._answer, channel, answer)), no_ack=True)
         self._exchange, self._replies = exchange, replies.name
 
     def hang_up(self) -> None:
@@ -145,8 +143,10 @@ class Asks:
         self._exchange = None
 
     async def _answer(
-        self, channel: AbstractChannel, message: AbstractIncomingMessage, answer: Answering
+        self, channel: AbstractChannel, answer: Answering, message: AbstractIncomingMessage
     ) -> None:
+        if message.headers.get(HEADER_ORIGIN) == self._origin:
+            return
         try:
             version = message.headers.get(HEADER_VERSION)
             body = pack(await answer(unpack(Ask, message.body, version)))

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Final, NoReturn
 
@@ -15,7 +16,7 @@ from aio_pika.exceptions import DeliveryError, PublishError
 from msgspec.structs import replace
 from pamqp.common import FieldValue
 
-from adapters.broker.link import Link, Lost, watch
+from adapters.broker.link import Link, Lost, in_tasks, watch
 from adapters.broker.payloads import (
     HEADER_GATEWAY,
     HEADER_TAKEN,
@@ -118,11 +119,7 @@ class Gateway:
         topology = await declare(connection, out, self._partitions)
         desk = await back.declare_queue(self._name, exclusive=True, auto_delete=True)
         async with asyncio.TaskGroup() as group:
-
-            async def called(message: AbstractIncomingMessage) -> None:
-                group.create_task(self._answer(back, message))
-
-            await desk.consume(called, no_ack=True)
+            await desk.consume(in_tasks(group, partial(self._answer, back)), no_ack=True)
             group.create_task(watch(out))
             group.create_task(watch(back))
             group.create_task(self._tell_accounts(topology))

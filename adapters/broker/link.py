@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Final, NoReturn
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final, NoReturn
 
 import aio_pika
-from aio_pika.abc import AbstractChannel, AbstractConnection
+from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage
 from aio_pika.exceptions import AMQPError, ChannelInvalidStateError
 
 from bot.domain.errors import BotError, ConfigError
@@ -106,6 +106,24 @@ async def _until_closed(what: AbstractConnection | AbstractChannel, name: str) -
 async def watch(channel: AbstractChannel) -> NoReturn:
     """Raise Lost once the broker has closed the channel."""
     await _until_closed(channel, "a channel")
+
+
+def in_tasks(
+    group: asyncio.TaskGroup, work: Callable[[AbstractIncomingMessage], Coroutine[Any, Any, None]]
+) -> Callable[[AbstractIncomingMessage], Awaitable[None]]:
+    """What takes messages from a queue, and works on each in a task of the group. Those that come
+    while the group ends are left alone: the channel they came over is closed next.
+    """
+
+    async def take(message: AbstractIncomingMessage) -> None:
+        working = work(message)
+        try:
+            group.create_task(working)
+        except RuntimeError as error:
+            working.close()
+            logger.debug("a message came too late: %s", error)
+
+    return take
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -6,13 +6,14 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, NoReturn, TypeAlias
 
 import aio_pika
 from aio_pika import DeliveryMode, ExchangeType, Message
 from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage
 
-from adapters.broker.link import CONNECT_WITHIN, GONE, Link, watch
+from adapters.broker.link import CONNECT_WITHIN, GONE, Link, in_tasks, watch
 from adapters.broker.payloads import HEADER_VERSION, VERSION, Asked, Told, pack, unpack
 from adapters.broker.survey import Unreachable
 from bot.domain import codec
@@ -46,11 +47,7 @@ class Roll:
         ear = await channel.declare_queue(exclusive=True, auto_delete=True)
         await ear.bind(asks)
         async with asyncio.TaskGroup() as group:
-
-            async def heard(message: AbstractIncomingMessage) -> None:
-                group.create_task(self._answer(channel, message))
-
-            await ear.consume(heard, no_ack=True)
+            await ear.consume(in_tasks(group, partial(self._answer, channel)), no_ack=True)
             self._link.is_up = True
             await watch(channel)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import AsyncIterator
 
+import aio_pika
 import pytest
 from aio_pika import Message
-from aio_pika.abc import AbstractConnection
+from aio_pika.abc import AbstractConnection, AbstractIncomingMessage, AbstractQueue
 
-from adapters.broker.link import Link
+from adapters.broker.link import Link, in_tasks
 from bot.domain.errors import ConfigError, Problem
 from bot.runtime.clock import SystemClock
 from tests.fakes import until
@@ -81,3 +83,34 @@ async def test_a_problem_of_the_configuration_ends_it(broker: str) -> None:
 
     with pytest.raises(ConfigError, match="Mend it"):
         await Link(broker, clock=SystemClock(), trouble=lambda _: None).keep(session)
+
+
+async def test_messages_are_worked_on_side_by_side_and_not_begun_any_more_once_that_ends(broker: str) -> None:
+    begun, held = list[bytes](), asyncio.Event()
+
+    async def work(message: AbstractIncomingMessage) -> None:
+        begun.append(message.body)
+        await held.wait()
+
+    async with await aio_pika.connect(broker) as connection:
+        channel = await connection.channel()
+        queue = await channel.declare_queue(exclusive=True)
+        for body in (b"1", b"2", b"3"):
+            await channel.default_exchange.publish(Message(body), queue.name)
+        taken = [message async for message in first_of(queue, 3)]
+        async with asyncio.TaskGroup() as group:
+            take = in_tasks(group, work)
+            await take(taken[0])
+            await take(taken[1])
+            await until(lambda: begun == [b"1", b"2"])
+            held.set()
+        await take(taken[2])
+    assert begun == [b"1", b"2"]
+
+
+async def first_of(queue: AbstractQueue, number: int) -> AsyncIterator[AbstractIncomingMessage]:
+    for _ in range(number):
+        message = await queue.get(timeout=20)
+        assert message is not None
+        await message.ack()
+        yield message
