@@ -218,10 +218,12 @@ async def test_a_loss_is_told_by_one_worker_once_and_an_old_one_by_nobody(broker
     async with gateway_of(broker, Sockets(here)) as gateway:
         gateway.lost, gateway._lost_at = 7, clock.now() - 3600
         async with (
-            worker_of(broker, Desk(), share=Share(0, PARTITIONS), told=first),
+            worker_of(broker, Desk(), share=Share(0, PARTITIONS), told=first) as teller,
             worker_of(broker, Desk(), share=Share(1, PARTITIONS), told=other) as worker,
         ):
-            await until(lambda: worker.where.has("frost.gateway.a"), seconds=PATIENCE)
+            both = (teller.where, worker.where)
+            await until(lambda: all(one.has("frost.gateway.a") for one in both), seconds=PATIENCE)
+            assert first == []
             gateway._lose("a test")
             await until(lambda: first, seconds=PATIENCE)
             gateway._lose("a test")
