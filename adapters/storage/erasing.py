@@ -7,6 +7,7 @@ PostgreSQL frees what was deleted when it vacuums.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from functools import partial
@@ -18,7 +19,9 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.erasure import empty_log, erase_group, erase_user
 from adapters.storage.failures import Unusable, words
+from adapters.storage.newer import newer
 from bot.domain.errors import BotError
+from bot.domain.shares import WHOLE, Share
 
 T = TypeVar("T")
 
@@ -38,26 +41,31 @@ class SqlErasing:
         writing: Executor,
         commit: Callable[[], Awaitable[bool]],
         now: Callable[[], float],
+        share: Share = WHOLE,
     ) -> None:
         self._database = database
         self._batches = batches
         self._writing = writing
         self._commit = commit
         self._now = now
+        self._share = share
 
-    async def forget_user(self, user: int) -> int:
+    async def forget_user(self, user: int, *, since: float = math.inf) -> int:
         """Erase a person; how many rows went. Raises NotErased."""
-        return await self._forget(partial(erase_user, user=user, now=self._now()))
+        return await self._forget(partial(erase_user, user=user, now=self._now()), since)
 
-    async def forget_group(self, group: int) -> int:
+    async def forget_group(self, group: int, *, since: float = math.inf) -> int:
         """Erase a group; how many rows went. Raises NotErased."""
-        return await self._forget(partial(erase_group, group=group, now=self._now()))
+        return await self._forget(partial(erase_group, group=group, now=self._now()), since)
 
-    async def _forget(self, erase: Callable[[Connection], dict[str, int]]) -> int:
+    async def _forget(self, erase: Callable[..., dict[str, int]], since: float) -> int:
         if not await self._commit():
             raise NotErased("the journal cannot be written now")
 
-        return await self._do(lambda: sum(self._batches.run(erase).values()))
+        def work(connection: Connection) -> dict[str, int]:
+            return erase(connection, newer=newer(connection, since, self._share.has_place))
+
+        return await self._do(lambda: sum(self._batches.run(work).values()))
 
     async def sweep(self) -> None:
         """Empty SQLite's log. Raises NotErased where somebody reads all the time."""

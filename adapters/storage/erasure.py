@@ -25,6 +25,7 @@ from sqlalchemy import (
     bindparam,
     case,
     delete,
+    false,
     func,
     insert,
     literal,
@@ -37,6 +38,7 @@ from sqlalchemy import (
 from adapters.storage.database import Database
 from adapters.storage.failures import Unusable
 from adapters.storage.memories import drop
+from adapters.storage.newer import NOTHING, Newer
 from adapters.storage.reads import NOWHERE
 from adapters.storage.retention import LONGEST_DAY
 from adapters.storage.rows import SEGMENTS
@@ -83,7 +85,9 @@ WITHOUT_ROUND = (
 
 @dataclass(frozen=True, slots=True)
 class _Whose:
-    """Rows that are to go: all of these conversations, and besides these rows elsewhere."""
+    """Rows that are to go: all of these conversations, and besides these rows elsewhere; but what
+    is `newer`.
+    """
 
     conversations: str
     messages: tuple[ColumnElement[bool], ...] = ()
@@ -93,6 +97,7 @@ class _Whose:
     verdicts: tuple[ColumnElement[bool], ...] = ()
     memories: tuple[ColumnElement[bool], ...] = ()
     settings: tuple[ColumnElement[bool], ...] = ()
+    newer: Newer = NOTHING
 
 
 def forget_user(
@@ -121,11 +126,15 @@ def forget_group(
     return gone
 
 
-def erase_user(connection: Connection, user: int, *, now: float) -> dict[str, int]:
-    """Delete all rows of a person, in the transaction that is open; how many of each table."""
+def erase_user(
+    connection: Connection, user: int, *, now: float, newer: Newer = NOTHING
+) -> dict[str, int]:
+    """Delete all rows of a person but what is newer, in the transaction that is open; how many of
+    each table.
+    """
     named = f"%({user})%"
     _note_payers(connection, now)
-    _claim_turns(connection, user)
+    _claim_turns(connection, user, newer)
     whose = _Whose(
         f"%:private:{user}",
         messages=(messages.c.sender == user,),
@@ -135,20 +144,25 @@ def erase_user(connection: Connection, user: int, *, now: float) -> dict[str, in
         verdicts=(verdicts.c.sender == user,),
         memories=(memories.c.subject == user, memories.c.author == user),
         settings=(place_settings.c.value.like(f'%"user_id":{user},%'),),  # invites by them
+        newer=newer,
     )
     _erase_summaries(connection, whose, user)
     gone = _erase(connection, whose, now)
-    _erase_member(connection, user)
+    _erase_member(connection, user, newer)
     _erase_names(connection, user)
     published = update(sends).where(sends.c.reason.like(named))
     connection.execute(published.values(reason=""))
     return gone
 
 
-def erase_group(connection: Connection, group: int, *, now: float) -> dict[str, int]:
-    """Delete all rows of a group, in the transaction that is open; how many of each table."""
+def erase_group(
+    connection: Connection, group: int, *, now: float, newer: Newer = NOTHING
+) -> dict[str, int]:
+    """Delete all rows of a group but what is newer, in the transaction that is open; how many of
+    each table.
+    """
     _note_payers(connection, now)
-    return _erase(connection, _Whose(f"%:group:{group}"), now)
+    return _erase(connection, _Whose(f"%:group:{group}", newer=newer), now)
 
 
 def _note_payers(connection: Connection, now: float) -> None:
@@ -170,7 +184,11 @@ def _blank(connection: Connection, whose: _Whose) -> int:
     """
     newest = select(func.max(messages.c.taken)).scalar_subquery()
     own_place = messages.c.conversation.like(whose.conversations)
-    rows = or_(own_place, *whose.messages), messages.c.taken >= newest - ACTIVE
+    rows = (
+        or_(own_place, *whose.messages),
+        messages.c.taken >= newest - ACTIVE,
+        ~whose.newer.has(messages),
+    )
     place = case((own_place, NOWHERE), else_=messages.c.conversation)
     words = "nickname", "card", "role", "sub_type", "group_name", "message_seq", "turn_id"
     blank = update(messages).where(*rows).values(dict.fromkeys(words, ""))
@@ -178,7 +196,7 @@ def _blank(connection: Connection, whose: _Whose) -> int:
     return connection.execute(blank).rowcount
 
 
-def _claim_turns(connection: Connection, user: int) -> None:
+def _claim_turns(connection: Connection, user: int, newer: Newer) -> None:
     """Make the turns with `name#2` in them, and not `name#21`, theirs: by their number in each
     conversation. An issue-#2 is nobody.
     """
@@ -191,6 +209,7 @@ def _claim_turns(connection: Connection, user: int) -> None:
         named = re.compile(rf"(?:{name})#{number}(?!\d)")
         read = select(turns.c.id, turns.c.user, turns.c.round).where(
             turns.c.conversation == conversation,
+            ~newer.has(turns),
             or_(turns.c.user.like(f"%#{number}%"), turns.c.round.like(f"%#{number}%")),
         )
         found = [
@@ -204,6 +223,7 @@ def _claim_turns(connection: Connection, user: int) -> None:
             told = select(turns.c.id, column).where(
                 column.table.c.turn_id == turns.c.turn_id,
                 turns.c.conversation == conversation,
+                ~newer.has(turns),
                 column.like(f"%#{number}%"),
             )
             found += [
@@ -225,19 +245,20 @@ def _name_of(connection: Connection, user: int) -> str:
     return "|".join([r"\w", *map(re.escape, sorted(ends))])
 
 
-def _erase_member(connection: Connection, user: int) -> None:
+def _erase_member(connection: Connection, user: int, newer: Newer) -> None:
     """Whose numbers those were, and what it was they showed; that they were given stays."""
-    connection.execute(
-        update(speakers).where(speakers.c.user_id == user).values(user_id=0, name="")
-    )
-    connection.execute(
-        update(things).where(things.c.sender == user).values(sender=0, message_id="", thing=None)
-    )
+    whose = update(speakers).where(speakers.c.user_id == user, ~newer.has(speakers))
+    connection.execute(whose.values(user_id=0, name=""))
+    shown = update(things).where(things.c.sender == user, ~newer.has(things))
+    connection.execute(shown.values(sender=0, message_id="", thing=None))
 
 
 def _erase(connection: Connection, whose: _Whose, now: float) -> dict[str, int]:
+    newer = whose.newer
+
     def rows(table: Table, *more: ColumnElement[bool]) -> ColumnElement[bool]:
-        return or_(table.c.conversation.like(whose.conversations), *more)
+        theirs = or_(table.c.conversation.like(whose.conversations), *more)
+        return and_(theirs, ~newer.has(table))
 
     their_turns = rows(turns, *whose.turns)
     turn_ids, every_turn = select(turns.c.turn_id).where(their_turns), select(turns.c.turn_id)
@@ -251,9 +272,9 @@ def _erase(connection: Connection, whose: _Whose, now: float) -> dict[str, int]:
         usage: and_(
             usage.c.at < now - LONGEST_DAY, rows(usage, usage.c.turn_id.in_(turn_ids), *whose.usage)
         ),
-        sends: rows(sends, sends.c.turn_id.in_(turn_ids)),
+        sends: and_(rows(sends, sends.c.turn_id.in_(turn_ids)), ~newer.has_turn(sends)),
         messages: rows(messages, *whose.messages),
-        windows: rows(windows),
+        windows: rows(windows) if newer is NOTHING else false(),
         verdicts: rows(verdicts, *whose.verdicts),
         speakers: rows(speakers),
         chosen: rows(chosen),
@@ -261,6 +282,8 @@ def _erase(connection: Connection, whose: _Whose, now: float) -> dict[str, int]:
         things: rows(things),
         turns: their_turns,  # last: the others ask it which turns
     }
+    # What newer turns have read is marked there; a summary is none of theirs.
+    connection.execute(update(windows).where(rows(windows)).values(summary=""))
     # Nobody knows whose they were, and they can be made anew.
     connection.execute(delete(pictures))
     # What was taken on a day that is over stays in its sums, as nobody's.

@@ -4,17 +4,20 @@ the transaction that erases it. Blocks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from itertools import chain
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
+from adapters.storage.columns import plain
 from adapters.storage.rows import ROUND
 from adapters.storage.statements import Parameters, Prepared, Statement
 from bot.domain import codec
 from bot.domain.chat import AssistantMessage, Message, ToolMessage, UserMessage
+from bot.domain.events import MessageReceived
 from bot.domain.redaction import RECALLED, lines_of, redacted, without_arguments
+from bot.domain.segments import Text
 
 T = TypeVar("T")
 
@@ -34,18 +37,23 @@ def redact_turns(
         cursor.execute(prepared.sql, prepared.values(parameters))
 
     execute(Statement.FIND_READERS, recalled)
-    found = {row_id: _read(user, round_) for row_id, user, round_ in cursor.fetchall()}
+    rows = cursor.fetchall()
+    found = {row_id: _read(user, round_) for row_id, _, user, round_ in rows}
     ids = frozenset((recalled["message_id"],))
     gone = lines_of(chain.from_iterable(found.values()), ids)
     changed = []
-    for row_id, messages in found.items():
+    for row_id, asked, user, round_ in rows:
         _redact_calls(cursor, execute, row_id, ids)
-        user, *round_ = redacted(messages, ids, gone)
-        if (user, *round_) != messages:
-            changed.append(row_id)
-            kept = codec.write(round_) if round_ else None
-            rewritten = {"id": row_id, "user": codec.write(user), "round": kept}
-            execute(Statement.REWRITE_TURN, rewritten)
+        question, messages = _without_words(asked, ids), found[row_id]
+        after = redacted(messages, ids, gone)
+        if question == asked and after == messages:
+            continue
+        changed.append(row_id)
+        rewritten = {"id": row_id, "question": question, "user": user, "round": round_}
+        if after != messages:
+            first, *rest = after
+            rewritten |= {"user": codec.write(first), "round": codec.write(rest) if rest else None}
+        execute(Statement.REWRITE_TURN, rewritten)
     if changed:
         where = {"conversation": recalled["conversation"], "rounds": TOLD_AGAIN}
         execute(Statement.TELL_AGAIN, {**where, "id": changed[0]})
@@ -74,6 +82,14 @@ def _redact_calls(
             if (message := _as(AssistantMessage, words)) is not None:
                 kept = codec.write(without_arguments(message, {call_id}))
                 execute(Statement.REWRITE_STEP, {"id": step_id, "message": kept})
+
+
+def _without_words(asked: str, ids: Collection[str]) -> str:
+    """The question of a turn, by whom and when it was asked; no words where it is one of these."""
+    question = _as(MessageReceived, asked)
+    if question is None or plain(question.message_id) not in ids:
+        return asked
+    return codec.write(replace(question, segments=(Text(RECALLED),)))
 
 
 def _as(kind: type[T], text: str) -> T | None:

@@ -239,8 +239,7 @@ SQL = {
             coalesce((SELECT max(id) FROM messages WHERE conversation = :conversation), 0))
         ON CONFLICT (conversation) DO UPDATE SET read_to = excluded.read_to""",
     # The mark goes back to before the first line that the turn, or the one it repeats, overheard;
-    # what other turns have read since keeps their marks, and what was said before a reset stays
-    # read. It looks through all messages of the conversation: for a recall that will do.
+    # what others have read keeps its marks, what was before a reset stays read. Slow, but rare.
     Statement.MARK_UNREAD: """
         WITH these AS (
             SELECT messages.id, messages.conversation FROM turns
@@ -281,7 +280,7 @@ SQL = {
             WHERE speakers.user_id = excluded.user_id""",
     # Who may have read or quoted a recalled message: turns that had not ended when it was taken.
     Statement.FIND_READERS: """
-        SELECT id, "user", round FROM turns
+        SELECT id, question, "user", round FROM turns
         WHERE conversation = :conversation AND coalesce(closed, 1e18) >= (
             SELECT min(taken) FROM messages
             WHERE conversation = :conversation AND message_id = :message_id)
@@ -294,7 +293,8 @@ SQL = {
     Statement.FORGET_REQUESTS: """
         UPDATE requests SET message = NULL WHERE turn_id = :turn_id AND run = :run""",
     Statement.REWRITE_STEP: "UPDATE steps SET message = :message WHERE id = :id",
-    Statement.REWRITE_TURN: """UPDATE turns SET "user" = :user, round = :round WHERE id = :id""",
+    Statement.REWRITE_TURN: """
+        UPDATE turns SET question = :question, "user" = :user, round = :round WHERE id = :id""",
     # A summary that a rewritten round went into is given up, and the latest rounds are told again.
     Statement.TELL_AGAIN: """
         UPDATE windows SET summary = '', light_to = 0, first_turn = coalesce((

@@ -98,6 +98,7 @@ class SqlStore:
             writing=writing,
             commit=writer.commit,
             now=clock.now,
+            share=share,
         )
         self._opened = clock.now()
         self._recalls = 0

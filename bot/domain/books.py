@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
@@ -162,13 +163,15 @@ class AuditBook(Protocol):
 
 
 class Eraser(Protocol):
-    """Forgets for good what is kept of somebody, or of a group."""
+    """Forgets for good what is kept of somebody, or of a group; what people have said after
+    `since`, in seconds since 1970, stays.
+    """
 
-    async def forget_user(self, user: int) -> int:
+    async def forget_user(self, user: int, *, since: float = math.inf) -> int:
         """Erase a person; how many rows went. Raises BotError where it cannot be done now."""
         ...
 
-    async def forget_group(self, group: int) -> int:
+    async def forget_group(self, group: int, *, since: float = math.inf) -> int:
         """Erase a group; how many rows went. Raises BotError where it cannot be done now."""
         ...
 

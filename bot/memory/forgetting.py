@@ -1,22 +1,23 @@
 """Erases all that is kept of a person or a group, in the journal and in memory.
 
 The journal first: where that fails, nothing was let go of. What was begun before memory had let go
-had the words still, and what it put is behind that erasure: so all is done once more.
+had the words still, and what it put is behind that erasure: so all is done once more, but what was
+said to the bot since the first time stays.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from typing import Protocol
+
+from msgspec.structs import replace
 
 from bot.domain.books import Eraser
 from bot.domain.events import Conversation
 from bot.domain.notes import ALONE, Forgotten, Neighbours
 from bot.domain.petitions import Waiting
 from bot.memory.history import History
-
-TIMES: Final = 2
 
 
 class Questions(Protocol):
@@ -45,6 +46,7 @@ class Forgetting:
         *,
         asked: Questions,
         waiting: Waiting,
+        now: Callable[[], float],
         then: Sequence[Callable[[], None]] = (),
         neighbours: Neighbours = ALONE,
     ) -> None:
@@ -53,6 +55,7 @@ class Forgetting:
         self._history = history
         self._asked = asked
         self._waiting = waiting
+        self._now = now
         self._then = then
 
     async def person(self, user: int, *, said: float = math.inf) -> int:
@@ -78,19 +81,24 @@ class Forgetting:
         return await (self.group if where.is_group else self.person)(where.session_id)
 
     async def _forget(self, note: Forgotten) -> int:
-        rows = 0
-        for _ in range(TIMES):
-            await self._history.reread()  # loses nothing; who reads it anew waits for the erasure
-            rows += await self._erase(note)  # else nothing is let go of
-            self._neighbours.tell(note)
-            await self.elsewhere(note)
+        rows = await self._once(note, since=math.inf)
+        since = self._now()
+        said = since if note.said is None else note.said
+        rows += await self._once(replace(note, said=said), since=since)
         await self._eraser.sweep()
         return rows
 
-    async def _erase(self, note: Forgotten) -> int:
+    async def _once(self, note: Forgotten, *, since: float) -> int:
+        await self._history.reread()  # loses nothing; who reads it anew waits for the erasure
+        rows = await self._erase(note, since)  # else nothing is let go of
+        self._neighbours.tell(note)
+        await self.elsewhere(note)
+        return rows
+
+    async def _erase(self, note: Forgotten, since: float) -> int:
         if note.user:
-            return await self._eraser.forget_user(note.user)
-        return await self._eraser.forget_group(note.group)
+            return await self._eraser.forget_user(note.user, since=since)
+        return await self._eraser.forget_group(note.group, since=since)
 
 
 def _finite(said: float) -> float | None:

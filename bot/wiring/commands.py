@@ -110,6 +110,7 @@ def forgetting_of(
         keeping.history,
         asked=asked,
         waiting=on.register,
+        now=on.clock.now,
         then=(*facts, on.shadow.forget),
         neighbours=on.neighbours,
     )

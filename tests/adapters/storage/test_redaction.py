@@ -11,13 +11,15 @@ from sqlalchemy import select, text
 from adapters.storage import reads, redaction
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
-from adapters.storage.tables import metadata
+from adapters.storage.tables import metadata, turns
 from bot.domain import codec
 from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, UserMessage
+from bot.domain.events import MessageReceived
 from bot.domain.journal import Entry, MessageErased, Remembered, TurnOpened, WindowMoved
+from bot.domain.plain import plain_words
 from bot.domain.reserved import RequestMade
 from tests.adapters.storage.entries import NOW, asked, began, closing, ended, fact, heard, opening, put, read, step
-from tests.fakes import GROUP
+from tests.fakes import BOT, GROUP, said
 
 ASKED = UserMessage("[群聊记录]\n阿澈#1: 周六去香山吧\n[提问]\n小明#2: 行吗", sources=("7", "8"))
 GONE = UserMessage("[群聊记录]\n阿澈#1: [已撤回]\n[提问]\n小明#2: 行吗", sources=("7", "8"))
@@ -60,9 +62,11 @@ def test_turns_that_had_ended_before_it_was_said_and_rows_that_cannot_be_read_st
     batches.write(put(early, closing(early), at=NOW))
     batches.write(put(heard(message_id="7"), opening("t2"), at=NOW + 50))
     with database.connect() as connection, connection.begin():
-        connection.execute(text("UPDATE turns SET round = 'x' WHERE turn_id = 't2'"))
+        connection.execute(text("UPDATE turns SET round = 'x', question = 'x' WHERE turn_id = 't2'"))
     batches.write(put(RECALL, at=NOW + 60))
     assert users(database)[0] == ASKED
+    with database.reading() as connection:
+        assert reads.find(connection, GROUP, "7") is None
 
 
 def test_a_summary_that_was_made_of_it_is_given_up_and_its_rounds_are_told_again(
@@ -81,6 +85,32 @@ def test_a_summary_that_was_made_of_it_is_given_up_and_its_rounds_are_told_again
     now = told(database)
     assert ([round_.turn_id for round_ in now.rounds], now.summary, now.light) == (["t2", "t3", "t4"], "", 0)
     assert now.rounds[0].messages[0] == GONE
+
+
+def questions(database: Database) -> list[tuple[str, int, str]]:
+    """Which message each turn's question is, whose, and in which words."""
+    with database.reading() as connection:
+        rows = connection.scalars(select(turns.c.question).order_by(turns.c.id))
+        asked = [codec.read(MessageReceived, row) for row in rows]
+    return [(one.message_id, one.sender.user_id, plain_words(one.segments, own=BOT)) for one in asked]
+
+
+def test_a_recalled_question_is_kept_without_its_words_by_whom_and_when_it_was_asked(
+    batches: EntryBatches, database: Database
+) -> None:
+    """Whatever else can be read of its turn; and other turns' questions have theirs."""
+    first, second = opening("t1", said("去香山", message_id="8")), opening("t2", said("下雨吗", message_id="9"))
+    third = opening("t3", said("去香山", message_id="8"), at=NOW + 1, retry_of="t1")
+    batches.write(put(asked(message_id="8"), first, second, closing(second), third))
+    with database.connect() as connection, connection.begin():
+        connection.execute(turns.update().where(turns.c.turn_id == "t3").values(user="x", round="y"))
+    batches.write(put(MessageErased(GROUP, "8")))
+    assert questions(database) == [("8", 777, "[已撤回]"), ("9", 777, "下雨吗"), ("8", 777, "[已撤回]")]
+    with database.reading() as connection:
+        assert connection.execute(select(turns.c.user, turns.c.round).where(turns.c.turn_id == "t3")).one() == (
+            "x",
+            "y",
+        )
 
 
 def test_what_a_summary_does_not_tell_leaves_it_as_it_is(batches: EntryBatches, database: Database) -> None:
@@ -104,6 +134,7 @@ def test_words_that_were_recalled_are_in_no_table_though_a_tool_kept_them(
     """The line, its turn, what the model gave the tool, the fact with the words it is found by, and the summary."""
     planted = "planted-霜降-word"
     opened = turn("t1", UserMessage(f"[提问]\n小明#2: 记住 {planted}", sources=("8",)))
+    opened = replace(opened, question=said(planted, message_id="8"))
     call = AssistantMessage("好", (ToolCall("c", "memory", f'{{"text": "{planted}"}}'), ToolCall("d", "look", "{1}")))
     result = ToolMessage("c", "memory", f"remembered: {planted}", sources=("8",))
     other = ToolMessage("d", "look", "a cat", sources=("5",))

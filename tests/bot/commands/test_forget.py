@@ -21,17 +21,19 @@ class Shredder:
     def __init__(self, begin: Callable[[], None] = lambda: None) -> None:
         self.begin = begin
         self.gone: list[tuple[str, int]] = []
+        self.since: list[float] = []
         self.last = math.inf
         self.swept = 0
 
-    async def forget_user(self, user: int) -> int:
-        return self._shred("user", user)
+    async def forget_user(self, user: int, *, since: float = math.inf) -> int:
+        return self._shred("user", user, since)
 
-    async def forget_group(self, group: int) -> int:
-        return self._shred("group", group)
+    async def forget_group(self, group: int, *, since: float = math.inf) -> int:
+        return self._shred("group", group, since)
 
-    def _shred(self, kind: str, number: int) -> int:
+    def _shred(self, kind: str, number: int, since: float) -> int:
         self.begin()
+        self.since.append(since)
         if len(self.gone) >= self.last:
             raise BotError("the disk is full")
         self.gone.append((kind, number))
@@ -74,7 +76,9 @@ class Room:
         self.history.know(said("我的秘密", message_id="5"))
         self.let_go = 0
         self.asked = Asked()
-        forgetting = Forgetting(self.eraser, self.history, asked=self.asked, waiting=Nobody(), then=(self._let_go,))
+        forgetting = Forgetting(
+            self.eraser, self.history, asked=self.asked, waiting=Nobody(), now=lambda: 7.5, then=(self._let_go,)
+        )
         self.command: Command = forget_command(forgetting, speakers)
 
     def _let_go(self) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from bot.domain.errors import BotError
@@ -25,6 +27,7 @@ class Place:
             history,
             asked=self.asked,
             waiting=self.waiting,
+            now=lambda: 100.0 + len(self.order),
             then=(lambda: self.order.append("let_go"),),
             neighbours=self.ear,
         )
@@ -55,6 +58,21 @@ async def test_memory_lets_go_of_what_is_erased_and_what_was_begun_meanwhile_is_
     assert place.shredder.swept == 1
 
 
+@pytest.mark.parametrize(("said", "second"), [(math.inf, 102.0), (5.0, 5.0)])
+async def test_what_is_said_once_all_is_let_go_of_is_neither_erased_nor_dropped_the_second_time(
+    said: float, second: float
+) -> None:
+    for whose in ("person", "group"):
+        place = Place()
+        await getattr(place.forgetting, whose)(777, said=said)
+        assert place.shredder.since == [math.inf, 102.0]
+        assert place.asked.said == [said, second]
+        assert [one.said for one in place.ear.notes if isinstance(one, Forgotten)] == [
+            None if said == math.inf else said,
+            second,
+        ]
+
+
 async def test_who_is_forgotten_has_no_number_in_a_run_that_goes_on() -> None:
     place = Place()
     place.people.learn(GROUP, ())
@@ -81,7 +99,8 @@ async def test_the_other_bots_of_a_cluster_are_told_and_let_go_without_erasing()
     here, there = Place(), Place()
     await here.forgetting.person(777)
     await here.forgetting.group(4242, said=5.0)
-    assert here.ear.notes == [Forgotten(user=777)] * 2 + [Forgotten(group=4242, said=5.0)] * 2
+    once, again = Forgotten(user=777), Forgotten(user=777, said=102.0)
+    assert here.ear.notes == [once, again] + [Forgotten(group=4242, said=5.0)] * 2
     for note in here.ear.notes[1:3]:
         assert isinstance(note, Forgotten)
         await there.forgetting.elsewhere(note)
