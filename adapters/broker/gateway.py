@@ -115,7 +115,7 @@ class Gateway:
 
     async def _session(self, connection: AbstractConnection) -> None:
         out = await connection.channel(on_return_raises=True)
-        back = await connection.channel()
+        back = await connection.channel(publisher_confirms=False)  # who asked has a deadline
         topology = await declare(connection, out, self._partitions)
         desk = await back.declare_queue(self._name, exclusive=True, auto_delete=True)
         async with asyncio.TaskGroup() as group:

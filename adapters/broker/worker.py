@@ -35,6 +35,7 @@ TRIES: Final = 3  # of an event that cannot be handled
 COUNTED: Final = "x-delivery-count"  # how often a quorum queue has had it back
 LONG: Final = 30.0  # seconds in which an event is here where all is well
 LATELY: Final = 600.0  # seconds in which a loss is news to who had not heard of it
+GATHERED: Final = 0.05  # seconds in which events gather: for each acknowledgement there is a commit
 AGAIN: Final = 0.5  # seconds until a journal in trouble is asked once more
 
 UNREADABLE: Final = (
@@ -151,7 +152,8 @@ class Worker:
         await notes.consume(listen, no_ack=True)
         came.put_nowait(None)  # whatever was told before
         await presence.consume(attend, no_ack=True)
-        self._kept = []
+        self._kept.clear()
+        self._due.clear()
         async with asyncio.TaskGroup() as group:
             group.create_task(watch(events))
             group.create_task(watch(calls))
@@ -212,12 +214,13 @@ class Worker:
     async def _acknowledge(self, durable: Callable[[], Awaitable[bool]]) -> NoReturn:
         while True:
             await self._due.wait()
+            await self._clock.sleep(GATHERED)
             self._due.clear()
             handled, self._kept = self._kept, []
             while not await durable():
                 await self._clock.sleep(AGAIN)
-            for message in handled:
-                await message.ack()
+            # Whatever came before the last of them is handled, or was given back.
+            await handled[-1].ack(multiple=True)
             self.acknowledged += len(handled)
 
     # --- accounts ---------------------------------------------------------------------------------

@@ -93,8 +93,8 @@ def troubles_of(seat: Seat | None) -> Troubles:
 
 
 def neighbours_of(seat: Seat | None) -> Neighbours:
-    """The other bots of the cluster, if it is one."""
-    return seat.notices if seat else ALONE
+    """The other bots of the cluster, if there can be any."""
+    return seat.notices if seat and seat.share.partitions > 1 else ALONE
 
 
 def others_of(seat: Seat | None) -> Others:

@@ -140,7 +140,7 @@ async def gateway_of(
 
 @asynccontextmanager
 async def worker_of(url: str, desk: Desk, *, epoch: int = 1, **more: Any) -> AsyncIterator[Shop]:
-    clock, told = SystemClock(), more.get("told", [])
+    clock, told = more.get("clock") or SystemClock(), more.get("told", [])
     share, aside = more.get("share", SHARE), more.get("aside", [])
     where = Whereabouts(share=share, clock=clock)
     name = RandomIds().trace()

@@ -9,6 +9,7 @@ import pytest
 from aio_pika import Message
 
 from adapters.broker import worker as module
+from adapters.broker.payloads import VERSION, pack
 from adapters.broker.topology import DEAD, EVENTS
 from bot.domain.events import AccountChanged, MessageReceived, MessageWaited
 from bot.domain.shares import Share, partition_of
@@ -47,6 +48,33 @@ async def test_events_that_a_journal_has_do_not_come_again(broker: str, monkeypa
             await gateway.handle(said(3))
             await until(lambda: 3 in second.numbers, seconds=PATIENCE)
     assert second.numbers == [3]
+
+
+async def test_events_that_come_together_are_acknowledged_together_by_one_promise_of_the_journal(
+    broker: str,
+) -> None:
+    gathered, come = list[float](), asyncio.Event()
+
+    class Patient(SystemClock):
+        async def sleep(self, seconds: float) -> None:
+            gathered.append(seconds)
+            await come.wait()
+
+    desk = Desk()
+    async with worker_of(broker, desk, clock=Patient()) as worker, await aio_pika.connect(broker) as connection:
+        events = await (await connection.channel()).get_exchange(EVENTS)
+        for number in range(20):
+            await events.publish(Message(pack(said(number)), headers={"version": VERSION}), OURS)
+        await until(lambda: len(desk.numbers) == 20, seconds=PATIENCE)
+        assert (desk.promises, worker.worker.acknowledged, gathered) == (0, 0, [module.GATHERED])
+        come.set()
+        await until(lambda: worker.worker.acknowledged == 20, seconds=PATIENCE)
+        assert desk.promises == 1
+    next_one = Desk()
+    async with gateway_of(broker, Sockets()) as gateway, worker_of(broker, next_one):
+        await gateway.handle(said(20))
+        await until(lambda: 20 in next_one.numbers, seconds=PATIENCE)
+    assert next_one.numbers == [20]
 
 
 async def test_what_cannot_be_read_is_set_aside_and_told_and_holds_nobody_up(broker: str) -> None:

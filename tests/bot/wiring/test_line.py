@@ -14,10 +14,10 @@ from adapters.metrics.work import Work
 from adapters.storage.lease import Lease
 from bot.domain.asks import Ask, Ears, Told
 from bot.domain.events import Event
-from bot.domain.notes import Note
+from bot.domain.notes import ALONE, Note
 from bot.domain.shares import Share
 from bot.wiring.broker import BrokerLine
-from bot.wiring.line import Seat, build_line, troubles_of
+from bot.wiring.line import Seat, build_line, neighbours_of, troubles_of
 from bot.wiring.onebot import Sockets
 from bot.wiring.troubles import Troubles
 from bot.wiring.web import metrics_of
@@ -67,6 +67,17 @@ async def test_that_a_broker_is_away_is_told_by_the_first_share(
         async with line.open(nobody, nobody.durable, Ears(nobody.hear, nobody.answer)):
             await until(lambda: len(clock.slept) > 2)
     assert caplog.text.count("The broker cannot be reached") == told
+
+
+def test_a_bot_that_has_all_accounts_tells_nobody_of_them() -> None:
+    def seat_of(share: Share) -> Seat:
+        metrics = metrics_of((), ManualClock())
+        return Seat(share, Lease(), metrics, Notices("me"), Asks("me", share), Work(share.partitions))
+
+    one_of_two = seat_of(Share(1, 2))
+    assert neighbours_of(one_of_two) is one_of_two.notices
+    assert neighbours_of(seat_of(Share())) is ALONE
+    assert neighbours_of(None) is ALONE
 
 
 def test_the_service_alone_loads_nothing_of_a_broker() -> None:
