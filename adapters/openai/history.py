@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from adapters.openai.call_drafts import CALL_FIELDS
 from adapters.openai.dialects import Dialect
-from adapters.openai.mere_words import are_mere_words
+from adapters.openai.mere_words import is_mere_words
 from adapters.openai.names import write_id, write_name
 from adapters.openai.schemas import write_schema
 from adapters.openai.texts import mend, to_json
@@ -88,7 +88,7 @@ def prepare_history(
     for message in messages:
         if isinstance(message, SystemMessage):
             system.append(_scrub(message.text))
-        elif are_mere_words((message,)):
+        elif is_mere_words(message):
             said.append(message)
         else:
             only_words = False
