@@ -79,7 +79,7 @@ class Steward:
 
     @property
     def partitions(self) -> tuple[int, ...]:
-        """What they have."""
+        """The partitions they have."""
         return tuple(sorted(self._services))
 
     async def run(self) -> NoReturn:
@@ -128,8 +128,8 @@ class Steward:
         self._tell("other workers have all accounts")
 
     def _elsewhere(self) -> list[int]:
-        """What is not here, in an order of its own: workers that begin together do not want the
-        same.
+        """The partitions that are not here, in an order of its own: workers that begin together do
+        not want the same.
         """
         others = [number for number in range(self._work.partitions) if number not in self._leaving]
         random.shuffle(others)
@@ -140,7 +140,7 @@ class Steward:
         return sum(not leaving.is_set() for leaving in self._leaving.values())
 
     def _to_leave(self) -> list[int]:
-        """What may be given away now: runs that go on are let end, for a while."""
+        """The partitions that may be given away now: runs that go on are let end, for a while."""
         is_over = self._clock.monotonic() - self._surplus_since > PATIENCE
         return [
             number

@@ -97,7 +97,7 @@ def parts_of(text: str) -> list[tuple[int, str]]:
 
 
 def console_token(value: SecretStr) -> SecretStr:
-    """What lets anybody into the console: nobody can guess it who has tried for years."""
+    """The token that lets anybody into the console: nobody can guess it who has tried for years."""
     text = value.get_secret_value()
     if not (text.isascii() and text.isprintable()) or " " in text:
         raise Wrong("has a space, a line break or a character that is not ASCII", CONSOLE_MEND)
@@ -107,7 +107,7 @@ def console_token(value: SecretStr) -> SecretStr:
 
 
 def console_totp(value: SecretStr) -> SecretStr:
-    """What an authenticator app makes its codes of: base32, spaces and case do not matter."""
+    """The secret of an authenticator app: base32, spaces and case do not matter."""
     text = "".join(value.get_secret_value().split()).upper().rstrip("=")
     try:
         key = b32decode(text + "=" * (-len(text) % 8))

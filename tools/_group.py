@@ -1,4 +1,4 @@
-"""What admins of a group may have done there, each once an owner of the bot has said yes: off
+"""Group actions that admins may have done, each once an owner of the bot has said yes: off
 without TOOLS_GROUP=1.
 """
 

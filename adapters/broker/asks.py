@@ -1,5 +1,5 @@
-"""What the bots of a cluster ask each other, and the answers: each has a queue of its own, which
-hears what is for its partition and what is for all.
+"""The questions that the bots of a cluster ask each other, and the answers: each has a queue of its
+own, which hears what is for its partition and what is for all.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Asks:
     # --- asking -----------------------------------------------------------------------------------
 
     async def ask_all(self, ask: Ask, /) -> tuple[Told, ...]:
-        """What the others say, within a second. Nothing raises."""
+        """The others' answers, within a second. Nothing raises."""
         told, whole = list[Told](), asyncio.Event()
 
         def take(one: Told) -> None:
@@ -73,7 +73,7 @@ class Asks:
         return tuple(told)
 
     async def ask(self, account: int, ask: Ask, /) -> Told:
-        """What the bot of this account says. Raises NotConnected (nothing was done) and
+        """The answer of the bot with this account. Raises NotConnected (nothing was done) and
         ActionUnanswered (nobody knows).
         """
         answer: asyncio.Future[Told] = asyncio.get_running_loop().create_future()

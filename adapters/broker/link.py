@@ -111,8 +111,8 @@ async def watch(channel: AbstractChannel) -> NoReturn:
 def in_tasks(
     group: asyncio.TaskGroup, work: Callable[[AbstractIncomingMessage], Coroutine[Any, Any, None]]
 ) -> Callable[[AbstractIncomingMessage], Awaitable[None]]:
-    """What takes messages from a queue, and works on each in a task of the group. Those that come
-    while the group ends are left alone: the channel they came over is closed next.
+    """A callback for the messages of a queue that works on each in a task of the group. Those that
+    come while the group ends are left alone: the channel they came over is closed next.
     """
 
     async def take(message: AbstractIncomingMessage) -> None:

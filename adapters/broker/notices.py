@@ -1,4 +1,4 @@
-"""What the bots of a cluster tell each other, over an exchange that all of them hear."""
+"""The notes that the bots of a cluster send each other, over an exchange that all of them hear."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Notices:
 
     @property
     def waiting(self) -> tuple[Note, ...]:
-        """What is not published yet, the oldest first."""
+        """The notes that are not published yet, the oldest first."""
         return tuple(self._waiting)
 
     def tell(self, note: Note, /) -> None:

@@ -82,7 +82,7 @@ class Asked(Struct, frozen=True):
 
 
 class Told(Struct, frozen=True):
-    """What the part of this name answers."""
+    """The answer of the part of this name."""
 
     name: str
     answer: Mapping[str, Any] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What is asked of all parts of a cluster at once, gateways and workers, and what each answers."""
+"""Questions to all parts of a cluster at once, gateways and workers, and the answer of each."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Roll:
 
 
 async def ask(url: str, command: str, *, within: float) -> dict[str, Mapping[str, Any] | None]:
-    """What every part that is there answers, by its name; None for one that has not within so many
+    """The answers of all parts that are there, by name; None for one that has not within so many
     seconds. Raises Unreachable.
     """
     try:

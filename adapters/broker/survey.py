@@ -32,7 +32,8 @@ class Partition(Struct, frozen=True):
 
 
 class Survey(Struct, frozen=True):
-    """What there is: `version` is RabbitMQ's; no `partitions` where nobody has ever been there.
+    """The state of a broker: `version` is RabbitMQ's; no `partitions` where nobody has ever been
+    there.
 
     `dead` is how many events were set aside; `gateways` are those that said something lately.
     """

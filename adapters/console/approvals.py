@@ -1,4 +1,4 @@
-"""What waits for an owner's word, and the word said on a page."""
+"""The calls and drafts that wait for an owner's word, and the word said on a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What it costs: by day, chat, person, model and tool; and as CSV."""
+"""The page of costs: by day, chat, person, model and tool; and as CSV."""
 
 from __future__ import annotations
 

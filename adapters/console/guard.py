@@ -132,7 +132,7 @@ class Guard:
 
 
 def cookie_name(origin: Origin) -> str:
-    """What browsers keep a login under: on https, a name that nobody else can set.
+    """The name of a login's cookie: on https, a name that nobody else can set.
 
     Browsers give a cookie to every port and path of a host: each console there has its own name.
     """
@@ -182,7 +182,7 @@ def _check_form(request: web.BaseRequest, visit: Visit) -> None:
 
 
 async def _form(request: web.BaseRequest, route: Route) -> Form:
-    """What a request brings along. Raises Refused."""
+    """The fields of the form in a request. Raises Refused."""
     if request.method not in CHANGES:
         return {}, b""
     try:

@@ -25,7 +25,7 @@ OK: Final = "ok"
 
 
 class Report(Struct, frozen=True):
-    """What the doctor found, when (seconds since 1970); None where he was not done in time."""
+    """The doctor's findings, when (seconds since 1970); None where he was not done in time."""
 
     at: float
     found: tuple[Finding, ...] | None

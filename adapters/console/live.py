@@ -1,4 +1,4 @@
-"""What is new, as it happens: one stream a page, by server-sent events.
+"""News as it happens: one stream a page, by server-sent events.
 
 aiohttp does not end a stream's handler when the browser leaves: a look at its connection does, so
 that whoever goes quickly from page to page is not refused for those left behind.
@@ -45,7 +45,7 @@ class LivePages:
         return (Route("GET", "/live", self.stream, Access.LOGGED_IN, lasts=True),)
 
     async def stream(self, visit: Visit) -> web.StreamResponse:
-        """What is new in the journal."""
+        """The news of the journal."""
         return await self.follow(visit, self._sources.feed)
 
     async def follow(self, visit: Visit, feed: Feed) -> web.StreamResponse:

@@ -124,8 +124,8 @@ class Logins:
         return login
 
     def doubt(self, code: str) -> str:
-        """What keeps somebody who is logged in from a grave change: `wait` or `code`, nothing where
-        this code of the app is good, or none is asked for.
+        """The obstacle between somebody who is logged in and a grave change: `wait` or `code`,
+        nothing where this code of the app is good, or none is asked for.
         """
         if not self.totp.is_on:
             return ""
@@ -163,7 +163,7 @@ class Logins:
 
 
 def form_token(cookie: str) -> str:
-    """What every form of a login holds: no other page can know it."""
+    """The token in every form of a login: no other page can know it."""
     return hmac.digest(cookie.encode(), b"form", "sha256").hex()
 
 

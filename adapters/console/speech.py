@@ -1,4 +1,4 @@
-"""What the console says, in Chinese and English: a file of words for each, and the choice."""
+"""The words of the console, in Chinese and English: a file of words for each, and the choice."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def _chats(
 
 
 def _used(day: DaySum | None) -> UsageSum:
-    """What all models took."""
+    """The sum that all models took."""
     models = () if day is None else day.models
     return UsageSum(
         *(sum(getattr(one, name) for _, one in models) for name in UsageSum.__struct_fields__)

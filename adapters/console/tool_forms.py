@@ -47,8 +47,8 @@ def fields_of(schema: Mapping[str, Any], typed: Mapping[str, str]) -> tuple[Fiel
 
 
 def arguments_of(fields: Sequence[Field]) -> str:
-    """What was typed, as the JSON a model would write. What does not fit is left as it is: the tool
-    says what is wrong with it.
+    """The typed fields as the JSON a model would write. A value that does not fit is left as it is:
+    the tool says what is wrong with it.
     """
     if [field.name for field in fields] == [""]:
         return fields[0].typed

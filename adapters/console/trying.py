@@ -157,7 +157,7 @@ class TryPages:
         return Own(body=data, content_type="image/jpeg")
 
     async def stream(self, visit: Visit) -> web.StreamResponse:
-        """What is new in the group."""
+        """The news of the group."""
         return await self._live.follow(visit, self._open().feed)
 
     async def trace(self, visit: Visit) -> web.Response:

@@ -201,7 +201,7 @@ def query_of(visit: Visit) -> TurnQuery:
 
 
 def _moment(text: str) -> float:
-    """What a browser sends for a time, in the time zone of the process; 0 for anything else."""
+    """A time as a browser sends it, in the time zone of the process; 0 for anything else."""
     try:
         return max(0.0, datetime.fromisoformat(text).astimezone().timestamp())
     except (ValueError, OverflowError, OSError):
@@ -267,7 +267,7 @@ def _told(sources: Sources, visit: Visit, row: TurnRow) -> ToldRow:
 
 
 def _failure(speech: Speech, error: str) -> str:
-    """What went wrong, by its kind; in the error's own words where there are none for that."""
+    """The failure, named by its kind; in the error's own words where there are none for that."""
     kind = f"outcome.{error.partition(':')[0]}"
     return speech(kind) if speech.has(kind) else error
 

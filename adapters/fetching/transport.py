@@ -153,8 +153,8 @@ class CheckedTransport(httpx.AsyncBaseTransport):
             await transport.aclose()
 
     async def _check_here(self, host: str, port: int) -> None:
-        """What the name means here, where it means anything: behind a proxy many names cannot be
-        resolved.
+        """Refuse a name by its addresses here, where it has any: behind a proxy many names cannot
+        be resolved.
         """
         try:
             async with asyncio.timeout(LOOK_UP):

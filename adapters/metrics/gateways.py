@@ -1,4 +1,4 @@
-"""What a gateway shows to Prometheus: its sockets, and what goes over the broker."""
+"""The metrics of a gateway: its sockets, and the traffic over the broker."""
 
 from __future__ import annotations
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Today:
-    """What everybody took since midnight, in US dollars and tokens; so much of the tokens is
-    `reserved` for requests under way. `rung` is how much of what people may take is left out, as in
-    docs/limits.md; `used` is the share of the limit of all, None where there is none, as `cost` is
-    where no price is known.
+    """The sum that everybody took since midnight, in US dollars and tokens; so much of the tokens
+    is `reserved` for requests under way. `rung` is how much of what people may take is left out, as
+    in docs/limits.md; `used` is the share of the limit of all, None where there is none, as `cost`
+    is where no price is known.
     """
 
     cost: float | None

@@ -1,4 +1,4 @@
-"""What a worker of a cluster shows to Prometheus beside the figures of its bots."""
+"""The metrics of a worker of a cluster, beside those of its bots."""
 
 from __future__ import annotations
 

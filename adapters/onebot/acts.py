@@ -1,4 +1,4 @@
-"""What is done in a group, and answered to who wants to be a friend or have the bot in one, as
+"""Acts in a group, and answers to who wants to be a friend or have the bot in one, as
 servers want it (onebot.md 5): the standard's actions, and for 精华 the one that NapCat, LLBot,
 Lagrange and go-cqhttp have.
 """

@@ -226,7 +226,7 @@ class OpenAIModel:
 
 
 def _explain(error: BaseException) -> str:
-    """What went wrong on the line and what to check, and the library's own words, unless they may
+    """The failure of the line and what to check, and the library's own words, unless they may
     quote the body.
     """
     reason = next(

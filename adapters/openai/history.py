@@ -216,8 +216,8 @@ def _is_signed(extras: str) -> bool:
 def _reasoning(
     reasoning: Reasoning | None, origin: Origin, dialect: Dialect, *, kept: bool
 ) -> Reasoning | None:
-    """What goes back of a turn's reasoning: only to the endpoint and model it came from (section
-    5).
+    """The part of a turn's reasoning that goes back: only to the endpoint and model it came from
+    (section 5).
 
     `kept`: fields of its calls do, so whose they are stays known.
     """

@@ -97,7 +97,7 @@ def _calls(blocks: list[MarkupBlock]) -> list[RawCall]:
 
 
 def _bare(text: str) -> str:
-    """What a text says however it is written: without blanks and what nobody sees, in one case and
+    """A text as its letters alone: without blanks and what nobody sees, in one case and
     width.
 
     A model that repeats what somebody wrote may space it otherwise: that is no call of its own

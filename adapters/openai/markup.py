@@ -117,7 +117,7 @@ def _read_bare(text: str, tools: Tools) -> Written | None:
 
 
 def _read_tool_call(body: str, tools: Tools) -> Written:
-    """What stands in `<tool_call>`: JSON, a function with parameters, or a name with keys and
+    """The call in `<tool_call>`: JSON, a function with parameters, or a name with keys and
     values.
     """
     body = body.strip()

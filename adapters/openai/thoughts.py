@@ -130,7 +130,7 @@ def _split_channels(answer: RawAnswer) -> RawAnswer:
 
 
 def _split_tags(answer: RawAnswer) -> RawAnswer:
-    """What begins at the beginning (4.1) may be cut off; later only what is closed counts, or is a
+    """Thoughts at the beginning (4.1) may be cut off; later only what is closed counts, or is a
     token.
 
     An end before any beginning ends what a template began.

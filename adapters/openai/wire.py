@@ -285,7 +285,7 @@ def _names(request: ModelRequest) -> frozenset[str]:
 
 
 def _given(request: ModelRequest) -> tuple[str, ...]:
-    """What others than the model said in a request: repeating it is quoting, not calling."""
+    """The words of others than the model in a request: repeating it is quoting, not calling."""
     said = (
         message for message in request.messages if isinstance(message, UserMessage | ToolMessage)
     )
@@ -295,8 +295,8 @@ def _given(request: ModelRequest) -> tuple[str, ...]:
 
 
 def _read_finish(answer: RawAnswer) -> FinishReason:
-    """What the finish reason says; where a gateway tells the native one as well, that may say it
-    was a failure.
+    """The meaning of the finish reason; where a gateway tells the native one as well, that may say
+    it was a failure.
     """
     finish = FinishReason.UNKNOWN
     for reason in (answer.native_finish_reason, answer.finish_reason):
@@ -332,7 +332,7 @@ def _read_calls(
 
 
 def _read_reasoning(answer: RawAnswer, origin: Origin) -> Reasoning | None:
-    """What was thought, and whose the answer is where fields of its calls may have to go back
+    """The thoughts, and whose the answer is where fields of its calls may have to go back
     (section 5).
     """
     owned = answer.tool_calls and any(call.extras for call in answer.tool_calls)

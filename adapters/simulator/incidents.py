@@ -1,4 +1,4 @@
-"""What happens to the account and to what was said: recalls, pokes, requests, mutes, lost logins,
+"""Incidents of the account and of its messages: recalls, pokes, requests, mutes, lost logins,
 lost sockets.
 """
 

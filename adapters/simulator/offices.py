@@ -1,4 +1,4 @@
-"""What admins do in a group: mutes, cards, messages of note. Refused as QQ refuses it."""
+"""The acts of admins in a group: mutes, cards, messages of note. Refused as QQ refuses it."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class SqlBooks:
     async def usage(
         self, *, since: float, where: Conversation | None = None, asker: int | None = None
     ) -> UsageSum | None:
-        """What was spent since then: there, by questions of somebody, or in all."""
+        """The sum spent since then: there, by questions of somebody, or in all."""
         return await self._read(lambda connection: spent(connection, since, where, asker), None)
 
     async def taken(self, *, since: float, until: float) -> tuple[TakenSum, ...] | None:
@@ -75,13 +75,13 @@ class SqlBooks:
         return await self._read(lambda connection: payers(connection, latest), None)
 
     async def audit(self, *, latest: int) -> tuple[Audited, ...] | None:
-        """What was done in the console, so much of it, the latest first."""
+        """So many entries of the console's audit, the latest first."""
         return await self._read(lambda connection: audited(connection, latest), None)
 
     async def day(
         self, *, since: float, until: float, where: Conversation | None = None
     ) -> DaySum | None:
-        """What happened from then on, before `until`: there, or in all."""
+        """The sums of the time from then on, before `until`: there, or in all."""
         return await self._read(lambda connection: day(connection, since, until, where), None)
 
     async def places(self, *, since: float) -> tuple[PlaceSum, ...] | None:
@@ -97,7 +97,7 @@ class SqlBooks:
         return await self._read(groups, None)
 
     async def settings(self, name: str) -> Mapping[Conversation, str] | None:
-        """What was set under this name by command, by conversation."""
+        """The values set under this name by command, by conversation."""
         return self._ours(await self._read(lambda connection: settings(connection, name), None))
 
     async def story(self, where: Conversation, message_id: str = "") -> Story | None:
@@ -124,7 +124,7 @@ def groups(connection: Connection) -> frozenset[Conversation]:
 
 
 def settings(connection: Connection, name: str) -> dict[Conversation, str]:
-    """What was set under this name, by conversation."""
+    """The values set under this name, by conversation."""
     query = select(place_settings.c.conversation, place_settings.c.value).where(
         place_settings.c.name == name, place_settings.c.value != ""
     )
@@ -152,7 +152,7 @@ def spent(
 
 
 def taken(connection: Connection, since: float, until: float) -> tuple[TakenSum, ...]:
-    """What was taken from then on, to `until`."""
+    """The sums taken from then on, to `until`."""
     query = select(
         usage.c.conversation,
         usage.c.asker,
@@ -176,7 +176,7 @@ def payers(connection: Connection, latest: int) -> tuple[tuple[str, Conversation
 
 
 def audited(connection: Connection, latest: int) -> tuple[Audited, ...]:
-    """What was done in the console, the latest first."""
+    """The audit of the console, the latest entry first."""
     rows = connection.execute(select(audit).order_by(audit.c.id.desc()).limit(latest))
     return tuple(
         Audited(
@@ -208,7 +208,7 @@ def places(connection: Connection, since: float) -> tuple[PlaceSum, ...]:
 
 
 def story(connection: Connection, where: Conversation, message_id: str) -> Story:
-    """What is known of a message and of its turn, which may be nothing."""
+    """The story of a message and of its turn, which may be empty."""
     here = str(where)
     turn = _turn(connection, here, message_id)
     asked = message_id if turn is None else turn.message_id

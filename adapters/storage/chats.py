@@ -141,7 +141,7 @@ def _line(row: Row[Any], judged: dict[str, Row[Any]], first: str | None) -> Chat
 def _sent(
     connection: Connection, conversation: str, rows: Sequence[Row[Any]], until: float | None
 ) -> list[ChatLine]:
-    """What the bot said among these messages, by the turns that were asked there: sends have no
+    """The bot's words among these messages, by the turns that were asked there: sends have no
     order of their own in a conversation.
     """
     read = [row.turn_id for row in rows if row.turn_id]

@@ -1,4 +1,4 @@
-"""What was used on days that are over, added up once: ninety days of rows take 300 ms to add, their
+"""Sums of the days that are over, added up once: ninety days of rows take 300 ms to add, their
 sums a few. Blocks.
 
 A day ends at midnight in the time zone of the process. It is added up some hours later: what was

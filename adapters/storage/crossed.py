@@ -22,7 +22,7 @@ def is_crossed(error: Exception) -> bool:
 
 
 def until_done(transaction: Callable[[], T]) -> T:
-    """What the transaction returns, which is tried five times at most. Raises what it raises."""
+    """The result of a transaction that is tried five times at most. Raises what it raises."""
     for _ in range(TRIES - 1):
         try:
             return transaction()

@@ -28,7 +28,7 @@ TOP = 5  # people, and groups
 
 
 def day(connection: Connection, since: float, until: float, where: Conversation | None) -> DaySum:
-    """What happened from then on, before `until`: there, or in all."""
+    """The sums of the time from then on, before `until`: there, or in all."""
     heard = select(func.max(verdicts.c.id)).where(verdicts.c.at >= since, verdicts.c.at < until)
     used = [usage.c.at >= since, usage.c.at < until, usage.c.step != PAYER]
     then = _then(connection, since, until, used)

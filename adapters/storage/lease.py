@@ -60,13 +60,13 @@ class Away(ConfigError):
 
 
 def name_of(partition: int) -> str:
-    """What the lease on a partition is called."""
+    """The name of the lease on a partition."""
     return f"partition {partition}"
 
 
 @cache
 def holder_of_process() -> str:
-    """What this process is called, as somebody who holds leases: two containers may have the same
+    """The name of this process, as somebody who holds leases: two containers may have the same
     host name and number, so chance tells them apart.
     """
     return f"{os.getpid()}.{token_hex(4)}@{socket.gethostname()}"[:NAME]

@@ -1,5 +1,5 @@
-"""What stays when the same person or group is erased a second time: what people have said since the
-first time, and the turns that answer it. Blocks.
+"""The part that stays when a person or group is erased a second time: what people have said since
+the first time, and the turns that answer it. Blocks.
 
 Only the rows of our own accounts are told apart by our clock; another worker's has another one.
 """
@@ -39,7 +39,7 @@ NOTHING = Newer()
 
 
 def newer(connection: Connection, since: float, has: Callable[[Conversation], bool]) -> Newer:
-    """What was taken after that, in seconds since 1970, in the conversations that we `has`.
+    """The rows taken after that, in seconds since 1970, in the conversations that we `has`.
 
     A turn belongs to it that was opened for one of these messages: it read nothing that was let go
     of before. What the bot says itself does not: it may be of an older turn.

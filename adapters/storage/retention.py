@@ -96,8 +96,8 @@ def _delete_memories(connection: Connection, now: float) -> bool:
 
 
 def _delete_usage(connection: Connection, until: float) -> bool:
-    """What the erased took on a day that is over (erasure.py): it was somebody's, and its turn is
-    gone.
+    """Delete the usage of the erased on a day that is over (erasure.py): it was somebody's, and its
+    turn is gone.
     """
     gone = usage.c.conversation != "", ~exists().where(turns.c.turn_id == usage.c.turn_id)
     old = select(usage.c.id).where(usage.c.at < until, *gone).limit(ROWS)

@@ -141,7 +141,7 @@ def _audit(entry: Audited) -> dict[str, Any]:
 
 
 def _in_place_of(turn_id: str, number: int) -> tuple[Row, ...]:
-    """What was reserved under the number goes."""
+    """Delete the reservation of this number."""
     return ((Statement.DROP_RESERVED, {"turn_id": turn_id, "step": -number}),) if number else ()
 
 

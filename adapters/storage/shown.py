@@ -86,7 +86,7 @@ class SqlShown:
         return await self._read(tools)
 
     async def day(self, *, since: float, until: float) -> DaySum | None:
-        """What happened from then on, before `until`."""
+        """The sums of the time from then on, before `until`."""
         return await self._read(lambda connection: day(connection, since, until, None))
 
     async def ends(self, *, since: float) -> tuple[int, int] | None:
@@ -94,7 +94,7 @@ class SqlShown:
         return await self._read(lambda connection: ends(connection, since))
 
     async def costs(self, *, since: float, by: str) -> tuple[CostSum, ...] | None:
-        """What was taken since then."""
+        """The sums taken since then."""
         return await self._read(lambda connection: costs(connection, since, by))
 
     async def _read(self, query: Callable[[Connection], T]) -> T | None:

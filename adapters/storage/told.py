@@ -1,4 +1,4 @@
-"""What owners are told of the journal. Pure.
+"""The lines for owners about the journal. Pure.
 
 The brackets hold what differs from one time to the next (`bot/wiring/troubles.py`).
 """

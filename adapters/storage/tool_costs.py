@@ -1,6 +1,6 @@
-"""What tools cost: a request counts for the tools whose results it was the first to read, in equal
-parts where its step before had several calls. All other requests, those that models make inside
-tools among them, count for none. So the parts add up to the whole. Blocks.
+"""The costs of tools: a request counts for the tools whose results it was the first to read, in
+equal parts where its step before had several calls. All other requests, those that models make
+inside tools among them, count for none. So the parts add up to the whole. Blocks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bot.domain.shown import CostSum
 
 
 def tool_costs(connection: Connection, since: float) -> list[CostSum]:
-    """What each tool cost since that midnight: of days that are added up from their sums."""
+    """The cost of each tool since that midnight: of days that are added up from their sums."""
     last = connection.scalar(select(func.max(day_tools.c.day)))
     closed = [func.sum(day_tools.c[name]) for name in SHARED]
     told = select(day_tools.c.tool, *closed).where(day_tools.c.day >= since)

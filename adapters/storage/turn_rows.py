@@ -69,7 +69,7 @@ def _low(connection: Connection, query: TurnQuery) -> int:
 
 
 def _horizon(connection: Connection, low: int) -> float:
-    """What is older than that turn is on the next page."""
+    """When the oldest turn of this page began: what is older than that is on the next."""
     first = select(turns.c.opened).where(turns.c.id >= low).order_by(turns.c.id).limit(1)
     return float(connection.scalar(first) or 0.0) if low else 0.0
 

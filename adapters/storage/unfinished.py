@@ -96,7 +96,7 @@ def recover(connection: Connection, now: float, before: float = math.inf) -> Rec
 
 
 def of_share(share: Share, found: Recovery) -> Recovery:
-    """What is unfinished of these accounts alone: others' may go on."""
+    """The unfinished of these accounts alone: others' may go on."""
     has = share.has_place
     return Recovery(
         seen=tuple(one for one in found.seen if share.has(one[0][0])),

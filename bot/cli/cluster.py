@@ -29,7 +29,7 @@ Command: TypeAlias = Callable[..., Awaitable[Mapping[str, Any]]]
 
 
 def name_of_part() -> str:
-    """What this process is called among the others."""
+    """The name of this process among the others."""
     return f"{os.getpid()}.{token_hex(4)}@{socket.gethostname()}"
 
 
@@ -76,7 +76,7 @@ class GatewayDesk:
 
 
 def events_of(held: Held) -> Mapping[str, Any]:
-    """What became of the events of a gateway."""
+    """The fates of a gateway's events."""
     gateway = held.gateway
     return {
         "published": gateway.published,
@@ -144,7 +144,7 @@ class Everywhere:
             return {}
 
     async def _looked(self) -> Survey | str:
-        """What there is; why that cannot be said."""
+        """The state of the broker, or why that cannot be said."""
         try:
             return await survey(self._url, self.settings.broker_partitions, clock=self.clock)
         except (Unreachable, ConfigError) as error:

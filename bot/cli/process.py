@@ -194,7 +194,7 @@ async def bots_of(settings: Settings, grace: float) -> AsyncIterator[Bots]:
 
 
 async def look_again(settings: Settings, charge: Callable[[str, Usage], None]) -> Sequence[Finding]:
-    """What the doctor says of the bot of this process; he is loaded when he is asked."""
+    """The doctor's findings about the bot of this process; he is loaded when he is asked."""
     from bot.cli.doctor import inside
     from bot.runtime.clock import RandomIds, SystemClock
 
@@ -204,7 +204,7 @@ async def look_again(settings: Settings, charge: Callable[[str, Usage], None]) -
 
 
 def state_of(settings: Settings, bots: Sequence[Service]) -> str:
-    """What it is now: a worker says by itself what it is ready for."""
+    """The state it is in: a worker says by itself what it is ready for."""
     if settings.has_broker:
         return "worker"
     return "ready: " + ", ".join(where_of(settings, bot.port) for bot in bots)

@@ -1,1 +1,1 @@
-"""What people type in the chat, a file each: answered from the store, without a model or a lane."""
+"""Commands in the chat, a file each: answered from the store, without a model or a lane."""

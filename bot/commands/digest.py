@@ -48,7 +48,7 @@ Stands: TypeAlias = Callable[[], Awaitable[Standing]]
 
 
 class Days(Struct, frozen=True):
-    """What a day is called, and the one before it; in Chinese and English."""
+    """The names of a day and of the one before it; in Chinese and English."""
 
     this: tuple[str, str]
     before: tuple[str, str]

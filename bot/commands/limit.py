@@ -40,7 +40,7 @@ EXEMPT = ("主人只受合计的限额管。", "An owner has no limit but that o
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to hold (None: the usual), and whether for today only."""
+    """The limit that is to hold (None: the usual), and whether for today only."""
 
     cap: OwnCap | None
     today: bool

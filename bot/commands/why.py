@@ -148,7 +148,7 @@ class Explanations:
         return tell(self._asked(chinese=chinese), story)
 
     def reason(self, reason: str, *, chinese: bool) -> str:
-        """What woke the bot, or kept it silent."""
+        """The reason that woke the bot, or kept it silent."""
         return REASONS.get(reason, (reason, reason))[0 if chinese else 1]
 
     def ending(self, stop: str, *, chinese: bool) -> str:
@@ -156,7 +156,7 @@ class Explanations:
         return STOPS.get(stop, (stop, stop))[0 if chinese else 1]
 
     def setting(self, reason: str) -> str:
-        """What decides it."""
+        """The setting that decides it."""
         return SETTINGS.get(reason, "")
 
     def _asked(self, *, chinese: bool) -> Asked:

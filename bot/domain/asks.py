@@ -1,4 +1,4 @@
-"""What the bot that shows the console asks the others of a cluster, each of which has other
+"""Questions of the bot that shows the console to the others of a cluster, each of which has other
 accounts: how theirs are, and to carry out a word that was said on a page.
 """
 
@@ -39,7 +39,7 @@ class Word(Struct, frozen=True, tag="word"):
 
 
 class Around(Struct, frozen=True, tag="around"):
-    """What stands before this conversation in its prompt?"""
+    """The question what stands before this conversation in its prompt."""
 
     where: Conversation
 
@@ -61,7 +61,7 @@ class Glance(Struct, frozen=True, tag="glance"):
 
 
 class Said(Struct, frozen=True, tag="said"):
-    """What came of a word."""
+    """The outcome of a word."""
 
     settled: Settled
 
@@ -80,7 +80,7 @@ Answering: TypeAlias = Callable[[Ask], Awaitable[Told]]
 
 @dataclass(frozen=True, slots=True)
 class Ears:
-    """What a bot of a cluster hears of the others: notes, and what it is to answer."""
+    """The ears of a bot for the others of its cluster: notes, and what it is to answer."""
 
     hear: Hear
     answer: Answering
@@ -95,12 +95,12 @@ class Others(Protocol):
         ...
 
     async def ask_all(self, ask: Ask, /) -> tuple[Told, ...]:
-        """What they say, within a second; who says nothing by then is missing. Nothing raises."""
+        """Their answers, within a second; who says nothing by then is missing. Nothing raises."""
         ...
 
     async def ask(self, account: int, ask: Ask, /) -> Told:
-        """What the bot says that has this account. Raises NotConnected (nobody has it just now, and
-        nothing was done) and ActionUnanswered (nobody knows).
+        """The answer of the bot that has this account. Raises NotConnected (nobody has it just now,
+        and nothing was done) and ActionUnanswered (nobody knows).
         """
         ...
 

@@ -1,4 +1,4 @@
-"""What people do in the operator's console, as an entry of the journal."""
+"""Acts in the operator's console, as an entry of the journal."""
 
 from __future__ import annotations
 

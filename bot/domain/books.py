@@ -1,4 +1,4 @@
-"""What the journal tells people about the past: what was spent, and how one answer came about."""
+"""The journal's tales of the past: what was spent, and how one answer came about."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from bot.domain.events import Conversation
 
 
 class UsageSum(Struct, frozen=True):
-    """What some requests took, in tokens (`prompt` includes `cached`), and what they cost in US
-    dollars; of `unpriced` of them nobody knows that.
+    """The sum that some requests took, in tokens (`prompt` includes `cached`), and what they cost
+    in US dollars; of `unpriced` of them nobody knows that.
     """
 
     requests: int = 0
@@ -114,7 +114,7 @@ class Taker(Struct, frozen=True):
 
 
 class DaySum(Struct, frozen=True, kw_only=True):
-    """What happened in some hours: how many questions and answers, how often the bot chose to be
+    """The sums of some hours: how many questions and answers, how often the bot chose to be
     `silent`, how many messages for it were `dropped` by reason, the kinds and turns of the last
     that `failed`, what each model took; the people and groups for whom most was taken; how many
     drafts of its turns were `published`, by whom.
@@ -132,8 +132,8 @@ class DaySum(Struct, frozen=True, kw_only=True):
 
 
 class TakenSum(Struct, frozen=True):
-    """What requests took for the questions of somebody somewhere, in tokens and US dollars; `where`
-    is None and `who` 0 where nobody knows whose they were.
+    """The sum that requests took for the questions of somebody somewhere, in tokens and US dollars;
+    `where` is None and `who` 0 where nobody knows whose they were.
     """
 
     where: Conversation | None
@@ -181,7 +181,7 @@ class Eraser(Protocol):
 
 
 class Choices(Protocol):
-    """What was chosen by command, over restarts."""
+    """The choices made by command, kept over restarts."""
 
     async def choices(self) -> Mapping[Conversation, str] | None:
         """The persona's key in each conversation where one was chosen; None where that cannot be
@@ -194,7 +194,7 @@ class Choices(Protocol):
         ...
 
     async def settings(self, name: str) -> Mapping[Conversation, str] | None:
-        """What was set under this name, by conversation; None where that cannot be read now."""
+        """The values set under this name, by conversation; None where that cannot be read now."""
         ...
 
 
@@ -204,13 +204,13 @@ class Books(Protocol):
     async def usage(
         self, *, since: float, where: Conversation | None = None, asker: int | None = None
     ) -> UsageSum | None:
-        """What was spent since then: there, by questions of somebody, or in all."""
+        """The sum spent since then: there, by questions of somebody, or in all."""
         ...
 
     async def day(
         self, *, since: float, until: float, where: Conversation | None = None
     ) -> DaySum | None:
-        """What happened from then on, before `until`: there, or in all."""
+        """The sums of the time from then on, before `until`: there, or in all."""
         ...
 
     async def places(self, *, since: float) -> tuple[PlaceSum, ...] | None:

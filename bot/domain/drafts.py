@@ -34,7 +34,7 @@ class Shelf(Protocol):
         ...
 
     async def find(self, name: str) -> bytes:
-        """What is there; empty for nothing."""
+        """The bytes kept under that name; empty where there are none."""
         ...
 
     async def keep_only(self, names: Collection[str]) -> None:

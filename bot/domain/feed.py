@@ -1,4 +1,4 @@
-"""What happens, as it happens, for who watches."""
+"""News as it happens, for who watches."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ class Feed(Protocol):
         ...
 
     async def after(self, number: int, *, within: float) -> tuple[News, ...]:
-        """What is newer than that, waited for so many seconds; nothing where nothing came."""
+        """All that is newer than that, waited for so many seconds; nothing where nothing came."""
         ...

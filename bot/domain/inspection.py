@@ -1,4 +1,4 @@
-"""What the operator's console shows of tools, and what the doctor says of the bot."""
+"""Tools as the operator's console shows them, and the doctor's findings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ToolState(Struct, frozen=True, kw_only=True):
 
 
 class ToolAnswer(Struct, frozen=True):
-    """What a call from a page gave, as a model would read it: its `code` is `ok` or that of its
+    """The result of a call from a page, as a model would read it: its `code` is `ok` or that of its
     failure; how many seconds it took, and how many pictures came with it.
     """
 
@@ -52,8 +52,8 @@ class ToolUse(Struct, frozen=True):
 
 
 class Finding(Struct, frozen=True):
-    """What the doctor says of one thing: its `verdict` is `ok`, `warning` or `problem`; the mend is
-    empty where all is well.
+    """The doctor's finding about one thing: its `verdict` is `ok`, `warning` or `problem`; the mend
+    is empty where all is well.
     """
 
     check: str

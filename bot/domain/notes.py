@@ -1,5 +1,5 @@
-"""What the bots of a cluster tell each other, each of which has other accounts: people have limits
-and are forgotten everywhere, and an owner's word may be about all.
+"""Notes that the bots of a cluster send each other, each of which has other accounts: people have
+limits and are forgotten everywhere, and an owner's word may be about all.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class Taken(Struct, frozen=True, tag="taken"):
 
 
 class RowSet(Struct, frozen=True, tag="row_set"):
-    """What is kept in a row for no conversation has this value now."""
+    """The value that is kept in a row for no conversation is this now."""
 
     name: str
     value: str
 
 
 class PlaceTold(Struct, frozen=True, tag="place_told"):
-    """What is kept under a name for a conversation has this value now, which may be set by a bot
+    """The value kept under a name for a conversation is this now, which may be set by a bot
     that has not its account: on a page that shows all of them.
     """
 

@@ -31,7 +31,7 @@ class Petition(Struct, frozen=True, kw_only=True):
 
     @property
     def where(self) -> Conversation:
-        """What would come of it: a private chat, or a group."""
+        """The place that would come of it: a private chat, or a group."""
         if self.kind == "friend":
             return Conversation(self.account, "private", self.user_id)
         return Conversation(self.account, "group", self.group_id)

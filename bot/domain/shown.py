@@ -1,4 +1,4 @@
-"""What the operator's console shows of the journal, and the port it reads that from."""
+"""The journal as the operator's console shows it, and the port it reads that from."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class ChatLine(Struct, frozen=True, kw_only=True):
 
 
 class Fact(Struct, frozen=True):
-    """What is remembered of a person (0: the conversation), since `made`."""
+    """A fact remembered of a person (0: the conversation), since `made`."""
 
     subject: int
     text: str
@@ -173,8 +173,8 @@ class PersonaState(Struct, frozen=True, kw_only=True):
 
 
 class CostSum(Struct, frozen=True):
-    """What something took: a day (its midnight, in seconds since 1970), a model, a conversation, a
-    person or a tool, by its name, and as people call it.
+    """The sum that something took: a day (its midnight, in seconds since 1970), a model, a
+    conversation, a person or a tool, by its name, and as people call it.
     """
 
     name: str
@@ -227,7 +227,7 @@ class WaitingPetition(Struct, frozen=True):
 
 
 class WaitingDraft(Struct, frozen=True):
-    """What the bot would have said there, in this `text`, to a question; an owner may publish it
+    """The words `text` that the bot would have said there to a question; an owner may publish it
     until then (seconds since 1970). `group` is the name of the group, where that is known.
     """
 
@@ -299,7 +299,7 @@ class Explaining(Protocol):
         ...
 
     def reason(self, reason: str, *, chinese: bool) -> str:
-        """What woke the bot, or kept it silent."""
+        """The reason that woke the bot, or kept it silent."""
         ...
 
     def ending(self, stop: str, *, chinese: bool) -> str:
@@ -339,7 +339,7 @@ class Showing(Protocol):
         ...
 
     async def day(self, *, since: float, until: float) -> DaySum | None:
-        """What happened from then on, before `until`."""
+        """The sums of the time from then on, before `until`."""
         ...
 
     async def ends(self, *, since: float) -> tuple[int, int] | None:
@@ -347,7 +347,7 @@ class Showing(Protocol):
         ...
 
     async def costs(self, *, since: float, by: str) -> tuple[CostSum, ...] | None:
-        """What was taken since then, by `day`, `model`, `conversation`, `asker` or `tool`, the
+        """The sums taken since then, by `day`, `model`, `conversation`, `asker` or `tool`, the
         dearest first, days in their order. The tool without a name stands for all that counts for
         none.
         """

@@ -72,7 +72,7 @@ class Trial(Protocol):
 
     @property
     def lines(self) -> tuple[TriedLine, ...]:
-        """What was said, oldest first."""
+        """The lines that were said, oldest first."""
         ...
 
     @property
@@ -113,7 +113,7 @@ class Trial(Protocol):
         ...
 
     async def taken(self) -> UsageSum:
-        """What its requests took, failed ones among them."""
+        """The sum its requests took, failed ones among them."""
         ...
 
     def propose(self, who: str, question: str) -> None:
@@ -130,7 +130,7 @@ class Trying(Protocol):
 
     @property
     def ceiling(self) -> Ceiling | None:
-        """What a trial with the bot's own model may take; None where it has none."""
+        """The most that a trial with the bot's own model may take; None where it has none."""
         ...
 
     @property

@@ -104,7 +104,7 @@ class Drafts:
         return self._clock.now() >= one.at + LASTS
 
     def past(self, number: int) -> str:
-        """What became of one; empty where nobody knows."""
+        """The fate of one; empty where nobody knows."""
         return self._past.get(number, "")
 
     def add(

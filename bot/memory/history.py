@@ -193,7 +193,7 @@ class History:
         return self._memories[conversation].overheard.take(reader if self._by_member else None)
 
     def unread(self, conversation: Conversation) -> Overheard:
-        """What was overheard there, and no run has taken yet."""
+        """The lines overheard there that no run has taken yet."""
         return self._memories[conversation].overheard
 
     def forget_message(self, conversation: Conversation, message_id: str) -> None:

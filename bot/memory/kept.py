@@ -1,4 +1,4 @@
-"""What people set for conversations by command, kept over restarts under one name."""
+"""Settings of conversations by command, kept over restarts under one name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was used last, by key: the rest is let go. In C on the way of a message, where caches that
+"""The values used last, by key: the rest is let go. In C on the way of a message, where caches that
 are written in Python take a dozen times as long.
 """
 

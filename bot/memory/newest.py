@@ -1,4 +1,4 @@
-"""What is new for whoever looks at the console: turns that began or ended, and what got no answer.
+"""News for whoever looks at the console: turns that began or ended, and what got no answer.
 
 Numbers and names alone: who looks, reads the rest from the journal.
 """
@@ -39,7 +39,7 @@ class Newest:
                 pass
 
     async def after(self, number: int, *, within: float) -> tuple[News, ...]:
-        """What is newer than that, waited for so many seconds; nothing where nothing came."""
+        """All that is newer than that, waited for so many seconds; nothing where nothing came."""
         try:
             async with asyncio.timeout(within):
                 while self._number <= number:

@@ -1,4 +1,4 @@
-"""What was said in a conversation since the last run, and nobody has read."""
+"""The lines of a conversation since the last run, which nobody has read."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Overheard:
         self._messages.append(message)
 
     def recall(self, remembered: Remembered) -> None:
-        """What the store has was overheard before all others; some of it may be known already."""
+        """Put the store's lines before all others; some of it may be known already."""
         stored = [message.identity for message in remembered.overheard]
         since = [message for message in self._messages if message.identity not in stored]
         self._messages.clear()

@@ -22,7 +22,7 @@ Holder: TypeAlias = int | Conversation
 
 
 class Own(Struct, frozen=True):
-    """What was set for good, and what for a day that ends then (seconds since 1970)."""
+    """The limits set for good, and those for a day that ends then (seconds since 1970)."""
 
     good: OwnCap | None = None
     today: OwnCap | None = None
@@ -56,12 +56,12 @@ class OwnLimits(Row[Holder, Own]):
         )
 
     def of(self, whose: Holder) -> OwnCap | None:
-        """What holds for them now; None where that is the usual."""
+        """The limits that hold for them now; None where that is the usual."""
         own = self._values.get(whose) if self._values else None
         return own.at(self._clock.now()) if own is not None else None
 
     def cap(self, whose: Holder, limits: DayLimits) -> Cap:
-        """What they may take today, where everybody else has these limits."""
+        """The most they may take today, where everybody else has these limits."""
         usual = limits.user if isinstance(whose, int) else limits.group
         own = self.of(whose)
         return usual if own is None else own.over(usual)

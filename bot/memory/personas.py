@@ -125,7 +125,7 @@ class Personas:
 
     @property
     def chosen(self) -> Mapping[Conversation, str]:
-        """What was chosen by command, where; empty keys: as the files say."""
+        """The choices by command, where; empty keys: as the files say."""
         return self._chosen
 
     def become(self, cast: Cast) -> None:
@@ -173,7 +173,7 @@ class Personas:
         return True
 
     def text(self, key: str) -> str:
-        """What the persona of this key is told to be now; of one there is not, the usual's."""
+        """The text that the persona of this key has now; of one there is not, the usual's."""
         filed = self._cast.others.get(key, self._cast.usual).prompt
         return self._texts.latest.get(key, filed)
 
@@ -207,7 +207,7 @@ class Personas:
         return self._here(where).who
 
     def rules(self, where: Conversation, rules: Rules) -> Rules:
-        """What wakes the bot there: the names it has there, the chance and the quiet hours of the
+        """The rules of waking there: the names it has there, the chance and the quiet hours of the
         house.
         """
         here = self._here(where)

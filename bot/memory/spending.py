@@ -1,4 +1,4 @@
-"""What was taken today: of each person, in each group, in all. A witness of the journal: its sums
+"""Spending today: of each person, in each group, in all. A witness of the journal: its sums
 are those of the rows.
 
 At the start they are read from the journal; then every entry about a request is counted as it is
@@ -185,7 +185,7 @@ class Spending:
         return self.rung_of(turn_id) >= Rung.SPENT
 
     def taken(self, key: Whose) -> Amount:
-        """What was taken today by a person, in a group, or in all."""
+        """The amount taken today by a person, in a group, or in all."""
         self._turn_over()
         return self._sums.get(key, NOTHING)
 
@@ -200,7 +200,7 @@ class Spending:
 
     @property
     def reserved(self) -> Amount:
-        """What is reserved today for requests under way; it is among what is taken."""
+        """The amount reserved today for requests under way; it is among what is taken."""
         self._turn_over()
         pending = [one.amount for one in self._pending.values() if one.at >= self._begin]
         return Amount(sum(one.tokens for one in pending), sum(one.cost for one in pending))
@@ -267,5 +267,5 @@ def unlimited(_turn_id: str) -> bool:
 
 
 def amount_of(usage: Usage) -> Amount:
-    """What a request took; one of unknown price counts by its tokens alone."""
+    """The amount a request took; one of unknown price counts by its tokens alone."""
     return Amount(usage.prompt + usage.completion, usage.cost or 0.0)

@@ -1,4 +1,4 @@
-"""What is new at all bots of a cluster, for whoever looks at the console of one: its own as it
+"""News of all bots of a cluster, for whoever looks at the console of one: its own as it
 happens, the others' from the journal, once a second while somebody watches.
 """
 
@@ -44,7 +44,7 @@ class WideFeed:
         return self._newest.number
 
     async def after(self, number: int, *, within: float) -> tuple[News, ...]:
-        """What is newer than that, waited for so many seconds; nothing where nothing came."""
+        """All that is newer than that, waited for so many seconds; nothing where nothing came."""
         self._watch()
         return await self._newest.after(number, within=within)
 

@@ -47,7 +47,7 @@ class Wishes(Kept[Wish]):
         )
 
     def of(self, where: Conversation) -> Wish | None:
-        """What holds there; None where nobody wishes anything."""
+        """The wish that holds there; None where nobody wishes anything."""
         if not self._values:
             return None
         wish = self._values.get(where)
@@ -70,7 +70,7 @@ class Wishes(Kept[Wish]):
 
 
 def _read(value: str) -> Wish | None:
-    """What was written; what nobody understands any more is no wish."""
+    """The wish as written; None for what nobody understands any more."""
     if value == MUTE:
         return Wish(is_mute=True)
     return Wish(is_mute=False, until=float(value)) if value.isdecimal() else None

@@ -96,7 +96,7 @@ BEFORE = " \t\r\n\u3000,，:："  # between a number and other words
 
 @dataclass(frozen=True, slots=True)
 class DraftWord:
-    """What an owner wants with a draft: it is published, with other `words` where he `changes` it.
+    """An owner's word about a draft: it is published, with other `words` where he `changes` it.
     The number is 0 where he names none.
     """
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class Moves(Struct, frozen=True):
-    """What it is to `take` now, and how many to give away."""
+    """The partitions to `take` now, and how many to give away."""
 
     take: tuple[int, ...] = ()
     give: int = 0
@@ -22,7 +22,7 @@ def moves(
     others: Mapping[str, int],
     free: Sequence[int],
 ) -> Moves:
-    """What is to be done by one of so many workers where these partitions have nobody.
+    """The moves of one of so many workers where these partitions have nobody.
 
     `me` is how many it has, and its name; `others` how many those have of whom that is known. Where
     not all can have as many, those keep one more who have the most, by name where that is equal: so

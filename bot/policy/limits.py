@@ -1,4 +1,4 @@
-"""What a day may cost, in US dollars and in tokens, and what is left out as it comes near. Pure."""
+"""Limits of a day, in US dollars and in tokens, and what is left out as it comes near. Pure."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ NO_CAP = Cap()
 
 @dataclass(frozen=True, slots=True)
 class OwnCap:
-    """What an owner of the bot set for somebody in place of the usual: None is as usual, 0 is no
-    limit.
+    """A limit that an owner of the bot set for somebody in place of the usual: None is as usual, 0
+    is no limit.
     """
 
     cost: float | None = None

@@ -78,7 +78,7 @@ DECIDED = (
 
 @dataclass(frozen=True, slots=True)
 class GroupWord:
-    """What an owner wants for a new group; `group` is its number, 0 where he names none."""
+    """An owner's word about a new group; `group` is its number, 0 where he names none."""
 
     mode: Mode
     group: int = 0

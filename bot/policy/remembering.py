@@ -1,4 +1,4 @@
-"""What may be remembered, of whom, and where it may be told again. Pure.
+"""Rules of memory: what is kept, of whom, and where it may be told again. Pure.
 
 Wrong memories are worse than none: what looks like an order to the bot, a secret, or somebody's
 number is not kept, whoever wants it kept. What was said in private never surfaces in a group.

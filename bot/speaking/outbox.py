@@ -159,7 +159,7 @@ class Outbox:
 
     @property
     def open_sends(self) -> list[Send]:
-        """What waits, is on the wire, or may have been: no receipt tells."""
+        """The sends that wait, are on the wire, or may have been: no receipt tells."""
         return [*self._queues.sends, *self.unconfirmed.sends]
 
     def lines(self, where: Conversation) -> int:
@@ -241,7 +241,7 @@ def _chain(sends: Iterable[Send]) -> None:
 
 
 async def _receipts(sends: Sequence[Send], patience: float, rows: Rows) -> tuple[Receipt, ...]:
-    """What became of these, up to the first that is not confirmed; where nobody waits any more,
+    """The receipts of these, up to the first that is not confirmed; where nobody waits any more,
     what has not been on the wire is withdrawn.
     """
     receipts: list[Receipt] = []

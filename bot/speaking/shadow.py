@@ -1,4 +1,4 @@
-"""What the bot would say in a group where it is only a shadow: drafts for its owners.
+"""The words of a group where the bot is only a shadow: drafts for its owners.
 
 A draft is the send itself, a row of its turn that is never queued, in one commit with the lines to
 the owners and its number. Lines that belong to no turn are not said at all.

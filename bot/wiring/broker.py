@@ -121,7 +121,7 @@ def build_broker_line(
 def build_gateway(
     settings: Settings, sockets: Sockets, *, clock: Clock, ids: Ids, trouble: Tell
 ) -> Gateway:
-    """What stands behind the sockets of a gateway."""
+    """The composition behind the sockets of a gateway."""
 
     async def put(call: Call) -> Answer:
         try:

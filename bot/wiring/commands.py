@@ -94,7 +94,7 @@ def build_commands(
 def forgetting_of(
     keeping: Keeping, eraser: Eraser, on: Ground, asking: Asking, answering: Answering
 ) -> Forgetting:
-    """What erases a person or a group, by a command, on a page, or in another bot."""
+    """The forgetting of a person or a group, by a command, on a page, or in another bot."""
     facts = () if keeping.extraction is None else (keeping.extraction.forget,)
     asked = Forgotten(
         lanes=on.lanes,

@@ -105,7 +105,7 @@ async def open_console(
 
 
 def trials_of(settings: Settings, seen: Seen, mask: Mask, opens: Opens) -> Trials:
-    """What is tried out beside the bot; nothing of it is loaded before somebody wants it."""
+    """The trials beside the bot; nothing of it is loaded before somebody wants it."""
     rooms = seen.rooms
 
     def opening(wanted: Wanted) -> AbstractAsyncContextManager[Trial]:
@@ -183,6 +183,6 @@ def sources_of(settings: Settings, seen: Seen, whole: Whole, mask: Mask, trials:
 
 
 def charge(rooms: Rooms, model: str, usage: Usage) -> None:
-    """What a request took that is nobody's."""
+    """Count a request that is nobody's."""
     now = rooms.on.clock.now()
     rooms.on.store.put(UsageAdded(turn_id="", model=model, usage=usage, at=now))

@@ -166,7 +166,7 @@ class ToolFolder:
 
 
 def _doubt(path: Path) -> Problem | None:
-    """What is wrong with a file as a file; a link to nowhere (an editor's lock) costs nobody else's
+    """The fault of a file as a file; a link to nowhere (an editor's lock) costs nobody else's
     tools.
     """
     try:
@@ -245,7 +245,7 @@ def _look_into(package: str, folders: list[str], *, label: str, empty: bool = Fa
 
 
 def _all_of(kind: type[T], module: ModuleType) -> Iterator[T]:
-    """What of this kind a module has: alone, and in lists."""
+    """All of this kind in a module: alone, and in lists."""
     for value in vars(module).values():
         for item in value if isinstance(value, list | tuple) else (value,):
             if isinstance(item, kind):
@@ -253,7 +253,7 @@ def _all_of(kind: type[T], module: ModuleType) -> Iterator[T]:
 
 
 def _broken(error: BaseException, place: str, folders: list[str], label: str) -> Problem:
-    """What is wrong with the file, and where: the innermost line of it, not of a library that it
+    """The fault of the file, and where it is: the innermost line of it, not of a library that it
     calls.
     """
     lines = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]

@@ -17,12 +17,12 @@ logger = logging.getLogger(__name__)
 
 
 def ears_of(seen: Seen) -> Ears:
-    """What a bot hears of the others."""
+    """The ears of a bot for the others."""
     return Ears(hearing(seen.shown), answering(seen))
 
 
 def hearing(shown: Shown) -> Hear:
-    """What lets a bot know; nothing raises."""
+    """The function that lets a bot know; nothing raises."""
 
     async def hear(note: Note | None) -> None:
         try:

@@ -1,4 +1,4 @@
-"""What limits requests to models, put together from the settings: a question's budget, a day's."""
+"""Limits of requests to models, put together from the settings: a question's budget, a day's."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def build_meter(
 
 
 def build_thrift(settings: Settings, means: Means, spending: Spending) -> Thrift:
-    """What a question may take; the cheap model answers where one is named."""
+    """The thrift of questions; the cheap model answers where one is named."""
     named = settings.llm_cheap_model not in {"", settings.llm_model}
     cheap = means.models.named(settings.llm_cheap_model) if named else None
     return Thrift(limits_of(settings), spending, cheap, means.staff.toolset.list)

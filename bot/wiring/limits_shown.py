@@ -57,6 +57,6 @@ def _value(name: str, value: object) -> str:
 
 
 def _amounts(cost: float | None, many: int | None) -> list[str]:
-    """What was set by command; 0 is no limit, None is as usual."""
+    """The amounts set by command; 0 is no limit, None is as usual."""
     told = [f"${cost:g}"] if cost else []
     return told + ([f"{tokens(many)} token"] if many else [])

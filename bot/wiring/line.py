@@ -30,7 +30,7 @@ Durable: TypeAlias = Callable[[], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """What a bot is given that is one of several in a cluster: its share of the accounts, the lease
+    """The place of a bot that is one of several in a cluster: its share of the accounts, the lease
     it has on that, what counts for its whole process, its lines to the others (what it tells them,
     and what it asks), and how its process works.
     """

@@ -1,4 +1,4 @@
-"""What is done once for all accounts, also where several bots of a cluster have them."""
+"""Tasks that are done once for all accounts, also where several bots of a cluster have them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one bot shows of itself on the console's pages, and the word it carries out that was said on
+"""A bot as the console's pages show it, and the word it carries out that was said on
 one.
 """
 
@@ -49,7 +49,7 @@ BY = ("控制台", "the console")  # who decided, as others read it
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the console looks at: a bot, and the `others` of its cluster."""
+    """The bot the console looks at, and the `others` of its cluster."""
 
     shown: Shown
     journal: SqlStore
@@ -72,7 +72,7 @@ class Seen:
 
     @property
     def spending(self) -> Spending:
-        """What is taken, and may be."""
+        """The amounts that are taken, and may be."""
         return self.shown.spending
 
 
@@ -189,7 +189,7 @@ def personas_of(personas: Personas) -> tuple[PersonaState, ...]:
 
 
 def rendered(rooms: Rooms, where: Conversation) -> tuple[str, ...]:
-    """What stands before a conversation: the system prompt, and the persona's examples."""
+    """The prompt before a conversation: the system prompt, and the persona's examples."""
     return tuple(
         one.content if isinstance(one, ToolMessage) else one.text
         for one in rooms.keeping.around(where).messages
@@ -197,7 +197,7 @@ def rendered(rooms: Rooms, where: Conversation) -> tuple[str, ...]:
 
 
 def outbox_of(sends: Iterable[Send]) -> tuple[OutboxState, ...]:
-    """What is not delivered yet, or may not be, by chat; the oldest first."""
+    """The sends that are not delivered yet, or may not be, by chat; the oldest first."""
     by_chat: dict[Conversation, list[Send]] = {}
     for send in sends:
         by_chat.setdefault(send.action.conversation, []).append(send)

@@ -161,7 +161,7 @@ def build_rooms(
 
 
 def accept_of(settings: Settings, user_id: int) -> Accept:
-    """What is done about the requests of somebody: nothing where he is never heard."""
+    """The answer to requests of somebody: none where he is never heard."""
     return "none" if user_id in settings.bot_block else settings.bot_accept
 
 

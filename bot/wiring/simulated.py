@@ -51,7 +51,7 @@ FAULTS: Final = ("timeout", "lost", "muted", "slow 3", "offline", "online", "mut
 
 
 class Running(Protocol):
-    """What is needed of a service that is tried."""
+    """The parts that are needed of a service that is tried."""
 
     @property
     def journal(self) -> SqlStore: ...
@@ -155,7 +155,7 @@ class SimulatedTrial:
 
     @property
     def lines(self) -> tuple[TriedLine, ...]:
-        """What was said, oldest first."""
+        """The lines that were said, oldest first."""
         return tuple(self._lines)
 
     @property
@@ -191,7 +191,7 @@ class SimulatedTrial:
         return max(shares) >= 1 or self._running.shown.spending.rung(self.where, 0) >= Rung.SPENT
 
     async def taken(self) -> UsageSum:
-        """What its requests took: as the journal has it, and what is known of those under way."""
+        """The sum its requests took, as the journal has it; of those under way as far as known."""
         rows = None
         if not self._is_over:
             await self.settle()

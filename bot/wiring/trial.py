@@ -85,7 +85,7 @@ def offered(ours: Iterable[Tool]) -> Discovered:
 
 
 def settings_aside(settings: Settings, folder: str, names: frozenset[str]) -> dict[str, Any]:
-    """What is different from the bot's own settings in any trial: nothing of it is written down
+    """The settings in which any trial differs from the bot: nothing of it is written down
     elsewhere, nobody of QQ has a word in it, and nobody waits without need.
     """
     nobody = frozenset[int]()

@@ -64,7 +64,7 @@ class Trials(Trying):
 
     @property
     def ceiling(self) -> Ceiling | None:
-        """What a trial with the bot's own model may take; of a demo's there is none."""
+        """The most that a trial with the bot's own model may take; of a demo's there is none."""
         is_demo = self._home is not None and not self._home.wanted.is_real
         return None if is_demo else self._ceiling()
 
@@ -146,7 +146,7 @@ class Trials(Trying):
 
 
 def ceiling_of(settings: Settings) -> Ceiling | None:
-    """What a trial of the bot's own model may take; None where there is no such model."""
+    """The most that a trial of the bot's own model may take; None where there is no such model."""
     if not settings.llm_base_url:
         return None
     host = join_url(settings.llm_base_url).host or ""

@@ -44,13 +44,13 @@ STANDING_BY: Final = "standing by: other workers have all accounts"
 
 
 def metrics_of(tools: Collection[str], clock: Clock) -> Metrics:
-    """What counts, with these tools."""
+    """The metrics, with these tools."""
     return Metrics(tools=tools, reasons=REASONS, clock=clock)
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What others may see of a bot."""
+    """The parts of a bot that others may see."""
 
     rooms: Rooms
     spending: Spending
@@ -136,7 +136,7 @@ def vitals_of(shown: Shown) -> Vitals:
 
 
 def today_of(spending: Spending) -> Today | None:
-    """What everybody took today; None until it is known."""
+    """The sum that everybody took today; None until it is known."""
     if not spending.is_known:
         return None
     taken, cap = spending.taken(ALL), spending.cap(ALL)

@@ -24,7 +24,7 @@ FAILURES: Final = 20  # that are shown of all bots
 
 
 def answering(seen: Seen) -> Answering:
-    """What answers the other bots of a cluster for this one."""
+    """The function that answers the other bots of a cluster for this one."""
 
     async def answer(ask: Ask) -> Told:
         match ask:
@@ -41,7 +41,7 @@ def answering(seen: Seen) -> Answering:
 
 
 class Whole:
-    """What this bot shows of itself, and what the others do."""
+    """This bot as it shows itself, and the others as they do."""
 
     def __init__(self, seen: Seen) -> None:
         self._seen = seen
@@ -53,7 +53,7 @@ class Whole:
 
     @property
     def feed(self) -> WideFeed:
-        """What is new anywhere."""
+        """The news of all."""
         return self._wide
 
     @asynccontextmanager
@@ -90,7 +90,7 @@ class Whole:
         return told.settled if isinstance(told, Said) else Settled("lost", "")
 
     async def rendered(self, where: Conversation) -> Sequence[str] | None:
-        """What stands before a conversation; None where nobody has its account just now."""
+        """The prompt before a conversation; None where nobody has its account just now."""
         try:
             told = await self._ask(where.platform_id, Around(where))
         except (NotConnected, ActionUnanswered):
@@ -103,7 +103,7 @@ class Whole:
 
 
 def together(glances: Sequence[Glance], *, absent: int = 0) -> Glance:
-    """What several bots show, as one. A model rests where it rests for anybody."""
+    """Several bots, shown as one. A model rests where it rests for anybody."""
     first, states = glances[0], [one.state for one in glances]
     drafts = sorted(
         chain.from_iterable(one.drafts for one in glances), key=lambda one: -one.expires

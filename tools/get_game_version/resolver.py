@@ -93,7 +93,7 @@ def look_up(table: GameTable, name: str, name_en: str) -> Looked:
 async def _search(
     name: str, name_en: str, web: Web
 ) -> tuple[FoundGame | None, list[str], tuple[str, ...]]:
-    """What the stores have: a game; or the names they offered, and whom could not be asked and
+    """The game the stores have; or the names they offered, and whom could not be asked and
     why.
     """
     offered: list[str] = []

@@ -116,7 +116,7 @@ async def _try(question: WeatherQuestion, kind: type[W], extensions: str) -> W |
 
 
 def _refusal(status: _Status) -> SourceFailed:
-    """What a body says that is none of the documented ones, too."""
+    """The refusal in a body, also in one that is not documented."""
     code = tidy(status.infocode or str(status.code))
     if not code:
         return SourceFailed(f"{NAME} sent an answer that cannot be read")

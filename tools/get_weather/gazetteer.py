@@ -157,8 +157,8 @@ class Gazetteer:
         return None
 
     def namesakes(self, query: Query) -> tuple[WeatherPlace, ...]:
-        """What has a short Latin name of which `find` says nothing, because cities abroad may have
-        it, too.
+        """The places of a short Latin name of which `find` says nothing, because cities abroad may
+        have it, too.
         """
         for words in _readings(query) if query.language == "en" else ():
             if areas := _unique(self._matches(words, None)):

@@ -19,7 +19,7 @@ LOOK = "The log of the workers says why; once that is mended: rabbitmqctl purge_
 
 
 async def check_cluster(settings: Settings, *, clock: Clock) -> list[Check]:
-    """What there is to say of the broker and of who is there."""
+    """Check the broker and who is there."""
     from adapters.broker.survey import Unreachable, survey
 
     url, partitions = settings.broker_url.get_secret_value(), settings.broker_partitions

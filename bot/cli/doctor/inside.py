@@ -60,7 +60,7 @@ async def look_again(
 
 
 def _prices(settings: Settings) -> tuple[KnownModels, list[Check]]:
-    """What requests cost; and what is wrong with the operator's file, if it was changed since."""
+    """The prices of requests, and what is wrong with the operator's file if it changed since."""
     try:
         return read_known(settings.llm_prices), []
     except ConfigError as error:

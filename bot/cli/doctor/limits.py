@@ -1,5 +1,5 @@
-"""What strangers may cost: a group of many that nothing limits, and limits in money that count
-nothing of a model, since nobody knows its price.
+"""The costs that strangers may cause: a group of many that nothing limits, and limits in money that
+count nothing of a model, since nobody knows its price.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def check_limits(settings: Settings) -> list[Check]:
 
 
 def judge_groups(settings: Settings, groups: Iterable[tuple[int, int]]) -> list[Check]:
-    """What is not limited in the largest of these groups (number, people), where it has more than
-    MANY, and a model that is paid for, or may be.
+    """Warn of what is not limited in the largest of these groups (number, people), where it has
+    more than MANY, and a model that is paid for, or may be.
     """
     group, people = max(groups, key=lambda one: one[1], default=(0, 0))
     if people <= MANY or not (lacking := list(_lacking(settings))):
@@ -78,7 +78,7 @@ def _uncounted(settings: Settings) -> Iterator[Check]:
 
 
 def _prices(settings: Settings) -> dict[str, Price | None]:
-    """What each model that is asked for answers costs."""
+    """The price of each model that is asked for answers."""
     known = read_known(settings.llm_prices)
     asked = dict.fromkeys(
         (

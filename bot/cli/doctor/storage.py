@@ -106,7 +106,7 @@ def _leave(_connection: Connection) -> None:
 
 
 def _unheard(connection: Connection) -> list[Check]:
-    """What to do about new groups of which no owner has heard; nothing where there are none."""
+    """The mend for new groups of which no owner has heard; nothing where there are none."""
     modes = place_settings(connection, SETTING)
     groups = sorted(where.session_id for where, mode in modes.items() if mode == Mode.ASKING)
     if not groups:
@@ -117,7 +117,7 @@ def _unheard(connection: Connection) -> list[Check]:
 
 
 def _unread(connection: Connection, settings: Settings) -> list[Check]:
-    """What to do where drafts and requests have nobody to read them; nothing where they have, or
+    """The mend where drafts and requests have nobody to read them; nothing where they have, or
     are none.
     """
     if settings.bot_owners:

@@ -1,1 +1,1 @@
-"""What waits for an owner's word: calls of tools, friends and invites; who may say it, and how."""
+"""Waiting for an owner's word: calls of tools, friends and invites; who may say it, and how."""

@@ -139,7 +139,7 @@ class Publishing:
     async def _actions(
         self, said: DraftWord, where: Conversation, spoken: Spoken
     ) -> tuple[SendMessage, ...]:
-        """What is to be said there now; empty where it was not kept whole."""
+        """The actions that say it there now; empty where it was not kept whole."""
         actions: tuple[SendMessage, ...]
         if said.changes:
             actions = (SendMessage(where, (Text(said.words),)),)
@@ -180,7 +180,7 @@ class Publishing:
         )
 
     def _learn(self, said: DraftWord, receipts: tuple[Receipt, ...], spoken: Spoken) -> Settled:
-        """What became of it; what surely never reached QQ still waits."""
+        """Learn its fate; a draft that surely never reached QQ still waits."""
         number = said.number
         match receipts[-1]:
             case Queued():

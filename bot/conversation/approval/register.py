@@ -107,7 +107,7 @@ class Register:
 
 
 def _read(value: str) -> Petition | None:
-    """What was written; None for what nobody understands any more."""
+    """The entry as written; None for what nobody understands any more."""
     try:
         petition: Petition = codec.read(Petition, value)
     except codec.Unreadable:

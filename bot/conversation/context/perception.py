@@ -103,7 +103,7 @@ class Perception:
     async def _resolved(
         self, message: MessageReceived, lines: tuple[MessageReceived, ...]
     ) -> Question:
-        """What it quotes from another conversation stays there: a server answers for any message of
+        """A line quoted from another conversation stays there: a server answers for any message of
         its account.
         """
         if not any(

@@ -57,7 +57,7 @@ class Telling:
         return self._history.messages(where)
 
     def take_talk(self, where: Conversation, reader: int) -> Talk:
-        """What was overheard since the last run, which belongs to the run that begins for this
+        """The lines overheard since the last run, which belong to the run that begins for this
         person.
         """
         unread = self._history.unread(where)

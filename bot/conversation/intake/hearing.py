@@ -77,7 +77,7 @@ class Hearing:
             self._store.put(entry)
 
     def quoted_by(self, message: MessageReceived) -> MessageReceived | None:
-        """What it quotes, where that is at hand."""
+        """The line it quotes, where that is at hand."""
         quote = quote_in(message)
         return self._history.known(message.conversation, quote) if quote else None
 

@@ -1,4 +1,4 @@
-"""What somebody says while he is being answered: a line that belongs to it becomes part of it.
+"""Lines of somebody who is being answered: one that belongs to it becomes part of it.
 
 That is one he addresses to the bot, and one that comes close behind the last and is for nobody
 else. Somebody else's question waits, as ever.

@@ -1,4 +1,4 @@
-"""What belongs to one question: the lines its asker said just before it, and those that still come.
+"""Gathering one question: the lines its asker said just before it, and those that still come.
 
 People write in bursts. A line that looks unfinished waits for more of its author's, never for
 anybody else's; one that looks finished begins at once. What he says while his question waits in

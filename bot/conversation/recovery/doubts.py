@@ -1,4 +1,4 @@
-"""What may have been said, and what becomes of it: looked for once more after a while, and told
+"""Words that may have been said, and their fate: looked for once more after a while, and told
 where it got lost.
 
 A history that reaches back past a send and does not have it says more than a missing answer: nobody
@@ -86,7 +86,7 @@ class Doubts:
         return any(goes_on) or any(send not in ripe for send in self._young(where))
 
     def _young(self, where: Conversation) -> list[Send]:
-        """What a turn said lately, or did not."""
+        """The words that a turn said lately, or did not."""
         begin = self._clock.now() - YOUNG
         return [send for send in self._unconfirmed.at(where) if send.turn_id and send.at > begin]
 
@@ -97,7 +97,7 @@ class Doubts:
         history: Sequence[MessageReceived],
         known: Collection[str],
     ) -> bool:
-        """What became of one turn's words; whether the turn goes on, and they may yet matter."""
+        """The fate of one turn's words; whether the turn goes on, and they may yet matter."""
         spoken = await self._store.spoken(turn_id)
         if spoken is None or any(is_apology(send.action) for send in spoken.sends):
             return False

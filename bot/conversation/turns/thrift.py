@@ -1,4 +1,4 @@
-"""What a question may take: its budget, and what is left out as a limit of the day comes near."""
+"""The means of a question: its budget, and what is left out as a limit of the day comes near."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Thrift:
     tools: Callable[[], Sequence[Tool]] = tuple
 
     def budget(self, turn_id: str, spent: Spent = NOTHING_SPENT) -> Budget:
-        """What a turn may take, which took so much already; once the day's is used up it is asked
+        """The budget of a turn that took so much already; once the day's is used up it is asked
         for no more than the words it owes.
         """
         rung_of = self.rungs.rung_of
