@@ -14,20 +14,19 @@ from msgspec import Struct
 
 from adapters.console.guard import Refused
 from adapters.console.live import LivePages
+from adapters.console.opening import BASE, LONGEST, OpeningPages, words_of
 from adapters.console.rendering import Pages, go
 from adapters.console.routes import Access, Own, Route, Visit
-from adapters.console.sources import Sources, note
+from adapters.console.sources import Sources
 from adapters.console.speech import speech_for
 from adapters.console.turns import TurnPages, number_in
 from bot.domain.errors import MediaError
+from bot.domain.faults import BROKEN, isolate
 from bot.domain.shown import ChatLine, TurnQuery, TurnRow
 from bot.domain.trying import Trial, TriedLine, Wanted
 
-LONGEST = 2000  # characters of a line
-PERSONA = 6000  # and of a persona's text
 PATIENCE = 7.0  # seconds for an answer, until the page is shown without it
 SENT_WITHIN = 20.0  # seconds for a picture to be unpacked, and an answer
-BASE = "/try"
 NOTHING = ChatLine(message_id="", at=0.0, sender=0, name="", text="")
 
 
@@ -52,18 +51,16 @@ class TryPages:
         self._sources = sources
         self._trying = sources.trying
         self._live = live
+        self._opening = OpeningPages(pages, sources)
 
     @property
     def routes(self) -> tuple[Route, ...]:
         """Those of these pages."""
         inside = Access.LOGGED_IN
         return (
+            *self._opening.routes,
             Route("GET", "/try", self.look, inside),
             Route("POST", "/try", self.say, inside, lasts=True, takes_file=True),
-            Route("POST", "/try/open", self.open, inside, lasts=True),
-            Route("POST", "/try/end", self.end, inside),
-            Route("POST", "/try/persona", self.bring_persona, inside),
-            Route("POST", "/try/turn", self.bring_turn, inside),
             Route("GET", "/try/pictures/{number}", self.picture, inside, lasts=True),
             Route("GET", "/try/live", self.stream, inside, lasts=True),
             Route("GET", "/try/turns/{id}", self.trace, inside),
@@ -74,77 +71,44 @@ class TryPages:
     async def look(self, visit: Visit) -> web.Response:
         """The group, or how to open one; another one, where that is asked for."""
         if (trial := self._trying.current) is None or visit.request.query.get("new") == "1":
-            return self._begin(visit, Wanted())
+            return self._opening.begin(visit, Wanted())
         return await self._show(visit, trial)
 
-    async def open(self, visit: Visit) -> web.Response:
-        """Open one; the one that was open ends."""
-        wanted = Wanted(
-            is_real=visit.fields.get("model") == "real",
-            key=visit.fields.get("key", "")[:80],
-            text=_text(visit.fields.get("persona", ""))[:PERSONA],
-            asker=visit.fields.get("asker", "")[:LONGEST],
-            question=_text(visit.fields.get("question", ""))[:LONGEST],
-        )
-        try:
-            trouble = await self._trying.open(wanted)
-        except TimeoutError:
-            trouble = "failed"
-        what = "real model" if wanted.is_real else "demo model"
-        note(self._sources, visit, "try out", what=what, outcome=trouble or "ok")
-        if trouble:
-            return self._begin(visit, wanted, trouble=f"try.trouble.{trouble}", status=503)
-        return go(visit, f"{BASE}#say")
-
-    async def end(self, visit: Visit) -> web.Response:
-        """End the one that is open."""
-        await self._trying.end()
-        return go(visit, BASE)
-
-    async def bring_persona(self, visit: Visit) -> web.Response:
-        """The way to try a text that is in use nowhere."""
-        text = _text(visit.fields.get("text", ""))
-        if not text or len(text) > PERSONA:
-            raise Refused(400, "a persona has some words, and not too many")
-        return self._begin(visit, Wanted(key=visit.fields.get("key", "")[:80], text=text))
-
-    async def bring_turn(self, visit: Visit) -> web.Response:
-        """The way to ask once more what somebody asked."""
-        found = await self._sources.showing.trace(visit.fields.get("turn", ""))
-        if not found:
-            status = 503 if found is None else 404
-            return self._pages.show(visit, "missing", status=status, is_away=found is None)
-        row = found[0].row
-        name, question = row.name or str(row.asker), row.text[:LONGEST]
-        if (trial := self._trying.current) is None:
-            return self._begin(visit, Wanted(asker=name, question=question))
-        trial.propose(name, question)
-        self._trying.touch()
-        return go(visit, f"{BASE}#say")
-
     async def say(self, visit: Visit) -> web.Response:
-        """Say a line, or let something go wrong; what is answered soon is there on the page."""
-        trial = self._open()
+        """Say a line, or let something go wrong; what is answered soon is there on the page. What
+        was typed is there still where nobody heard it.
+        """
+        who, text = visit.fields.get("as", ""), words_of(visit.fields.get("text", ""))[:LONGEST]
+        if (trial := self._trying.current) is None:
+            return self._opening.ended(visit, who, text)
         self._trying.touch()
-        who, text = visit.fields.get("as", ""), _text(visit.fields.get("text", ""))[:LONGEST]
+        if visit.fields.get("trial", trial.name) != trial.name:
+            return await self._show(visit, trial, "another", text=text, status=409)
         fault = visit.fields.get("fault", "")
         if who not in trial.people:
-            raise Refused(400, "nobody of that name is in the group")
+            return await self._show(visit, trial, "nobody", text=text, status=400)
         if fault and fault not in trial.faults:
             raise Refused(400, "nothing of that kind goes wrong")
         if fault:
             await trial.obey(fault)
-        asked = f"@bot {text}".strip() if visit.fields.get("call") == "1" else text
         if not (text or visit.file):
             return go(visit, f"{BASE}?as={quote(who)}#say")
+        if trial.lacks:  # the page says why
+            return await self._show(visit, trial, text=text, status=409)
+        asked = f"@bot {text}".strip() if visit.fields.get("call") == "1" else text
         try:
             async with asyncio.timeout(SENT_WITHIN if visit.file else PATIENCE):
                 await trial.say(who, asked, visit.file)
         except MediaError:
-            trouble = "try.trouble.picture"
-            return await self._show(visit, trial, trouble=trouble, text=text, status=400)
+            return await self._show(visit, trial, "picture", text=text, status=400)
         except TimeoutError:
             pass  # it goes on, and is told as news
+        except BROKEN as error:
+            isolate(error)
+            if self._trying.current is trial:
+                raise
+        if self._trying.current is not trial:
+            return self._opening.ended(visit, who, text)
         self._trying.touch()
         return go(visit, f"{BASE}?as={quote(who)}#say")
 
@@ -183,28 +147,13 @@ class TryPages:
         self._trying.touch()
         return TurnPages(self._pages, replace(self._sources, showing=showing, base=BASE))
 
-    def _begin(
-        self, visit: Visit, wanted: Wanted, *, trouble: str = "", status: int = 200
-    ) -> web.Response:
-        return self._pages.show(
-            visit,
-            "try_begin",
-            status=status,
-            wanted=wanted,
-            persona=self._called(wanted.key),
-            ceiling=self._trying.ceiling,
-            is_open=self._trying.can_end,
-            last=self._trying.last,
-            trouble=trouble,
-        )
-
     async def _show(
-        self, visit: Visit, trial: Trial, *, trouble: str = "", text: str = "", status: int = 200
+        self, visit: Visit, trial: Trial, trouble: str = "", *, text: str = "", status: int = 200
     ) -> web.Response:
         newest = trial.feed.number
         self._trying.touch()
         await trial.settle()
-        draft = trial.draft
+        draft = None if text else trial.draft
         speaker = visit.fields.get("as") or visit.request.query.get("as", "")
         return self._pages.show(
             visit,
@@ -214,18 +163,13 @@ class TryPages:
             lines=await self._told(visit, trial),
             people=trial.people,
             speaker=draft.who if draft else speaker,
-            text=draft.text if draft and not text else text,
+            text=draft.text if draft else text,
             taken=await trial.taken(),
-            is_used_up=await trial.is_used_up(),
             can_end=self._trying.can_end,
-            persona=self._called(trial.wanted.key),
-            trouble=trouble,
+            persona=self._opening.called(trial.wanted.key),
+            trouble=f"try.trouble.{trouble}" if trouble else "",
             newest=newest,
         )
-
-    def _called(self, key: str) -> str:
-        """The name of the persona of this key."""
-        return next((one.name for one in self._sources.personas() if one.key == key), key)
 
     async def _told(self, visit: Visit, trial: Trial) -> Sequence[Told]:
         """The lines, each with why; a turn is told at the last that was said of it."""
@@ -263,7 +207,3 @@ def _judge(
         else:
             why = reason(one.reason) or (overheard if one.message_id else "")
         yield Told(line, why, one.wakes, one.state, turn, where)
-
-
-def _text(given: str) -> str:
-    return given.replace("\r\n", "\n").strip()

@@ -30,10 +30,19 @@ class TriedLine(Struct, frozen=True):
         return self.who == BOT
 
 
+class Source(Struct, frozen=True):
+    """Where words of the bot's journal are from: the numbers of who said them, and of the group, 0
+    in a private chat.
+    """
+
+    user: int
+    group: int = 0
+
+
 class Wanted(Struct, frozen=True, kw_only=True):
     """How the bot is to be tried: with its own model (`is_real`), which costs money, or the demo's;
     as the persona of this key, by an unsaved `text` of it where there is one; and a question that
-    is to stand ready there, with the name of whoever asked it.
+    is to stand ready there, with the name of whoever asked it, and where it is from.
     """
 
     is_real: bool = False
@@ -41,6 +50,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     text: str = ""
     asker: str = ""
     question: str = ""
+    source: Source | None = None
 
 
 class Ceiling(Struct, frozen=True):
@@ -56,13 +66,27 @@ class Ceiling(Struct, frozen=True):
 
 class Trial(Protocol):
     """One simulated group, and the bot in it. `people` may speak, `faults` can go wrong on purpose;
-    `draft` is a question that stands ready; without a `ceiling` there is no limit to what it takes.
+    `draft` is a question that stands ready. One that is not as it was wanted has a `trouble`, in a
+    word: `persona` (its text or key could not be used). `name` is of this one alone.
     """
 
+    name: str
     wanted: Wanted
-    ceiling: Ceiling | None
+    trouble: str
     faults: tuple[str, ...]
     draft: TriedLine | None
+
+    @property
+    def ceiling(self) -> Ceiling | None:
+        """The most it takes; None where there is no limit."""
+        ...
+
+    @property
+    def lacks(self) -> str:
+        """Why its model is asked nothing more, in a word: `used_up`, `often` (all of today's
+        together took too much), `spent` (the bot's day has no money left); empty while it is.
+        """
+        ...
 
     @property
     def where(self) -> Conversation: ...
@@ -94,10 +118,6 @@ class Trial(Protocol):
         """Wait until what was said so far can be read there."""
         ...
 
-    async def is_used_up(self) -> bool:
-        """Whether its model may be asked nothing more."""
-        ...
-
     async def say(self, who: str, text: str, picture: bytes = b"") -> None:
         """Say something as that member, with a picture where there is one, and wait until all that
         comes of it is settled. Raises MediaError for a picture that is none.
@@ -116,8 +136,18 @@ class Trial(Protocol):
         """The sum its requests took, failed ones among them."""
         ...
 
-    def propose(self, who: str, question: str) -> None:
-        """Let a question stand ready; whoever asked it joins."""
+    def propose(self, who: str, question: str, source: Source | None = None) -> None:
+        """Let a question stand ready; whoever asked it joins, and the one who joined long ago
+        leaves.
+        """
+        ...
+
+    def has_words_of(self, user: int, group: int) -> bool:
+        """Whether anything that this person said, or anybody in this group, was brought here."""
+        ...
+
+    def erase(self) -> None:
+        """Let go of all that was said here."""
         ...
 
 
@@ -149,7 +179,8 @@ class Trying(Protocol):
 
     async def open(self, wanted: Wanted) -> str:
         """End the one that is open, and open another; what came in between, in a word: `spent` (the
-        day has no money left), `failed`; empty where it is open.
+        day has no money left), `often` (today's trials took too much), `persona` (it could not be
+        used), `failed`; empty where it is open.
         """
         ...
 

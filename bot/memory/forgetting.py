@@ -57,6 +57,11 @@ class Forgetting:
         self._waiting = waiting
         self._now = now
         self._then = then
+        self._followers: list[Callable[[Forgotten], None]] = []
+
+    def follow(self, follower: Callable[[Forgotten], None]) -> None:
+        """Tell this one, too, whoever is forgotten: it has words of people."""
+        self._followers.append(follower)
 
     async def person(self, user: int, *, said: float = math.inf) -> int:
         """Of a person, everywhere; how many records there were. Raises BotError."""
@@ -73,6 +78,8 @@ class Forgetting:
         self._waiting.forget(user=note.user, group=note.group)
         for let_it_go in self._then:
             let_it_go()
+        for follower in self._followers:
+            follower(note)
         self._history.speakers.let_go(user=note.user, group=note.group)
         await self._history.reread()
 

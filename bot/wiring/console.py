@@ -16,7 +16,7 @@ from bot.domain.chat import Usage
 from bot.domain.events import Conversation
 from bot.domain.journal import PlaceSet, UsageAdded
 from bot.domain.masking import Mask
-from bot.domain.trying import Trial, Wanted
+from bot.domain.trying import Ceiling, Trial, Wanted
 from bot.memory.row import NOWHERE
 from bot.memory.window import weigh
 from bot.memory.wishes import Wish
@@ -25,6 +25,7 @@ from bot.policy.limits import Rung
 from bot.policy.tokens import estimate_text
 from bot.wiring.background import background
 from bot.wiring.limits_shown import limits_shown
+from bot.wiring.purse import Purse
 from bot.wiring.seen import Seen, personas_of
 from bot.wiring.service import Rooms
 from bot.wiring.tools_shown import call_tool, tools_of
@@ -118,10 +119,16 @@ def trials_of(settings: Settings, seen: Seen, mask: Mask, opens: Opens) -> Trial
             opening=opens,
             found=offered(seen.means.staff.toolset.list()),
             texts={one.key: one.text for one in told if one.filed is not None},
-            ceiling=trials.ceiling if wanted.is_real else None,
-            charge=partial(charge, rooms),
+            purse=purse(most) if wanted.is_real and (most := trials.ceiling) else None,
             mask=mask,
         )
+
+    def purse(most: Ceiling) -> Purse:
+        store, day = rooms.on.store, trials.today
+        return Purse(most, day=day, is_spent=is_spent, store=store, clock=seen.clock)
+
+    def is_spent() -> bool:
+        return seen.spending.rung(NOWHERE, 0) >= Rung.SPENT
 
     def told(taken: UsageSum) -> None:
         took = f"{taken.requests} requests, {taken.prompt + taken.completion} tokens"
@@ -134,11 +141,12 @@ def trials_of(settings: Settings, seen: Seen, mask: Mask, opens: Opens) -> Trial
     trials = Trials(
         opening,
         ceiling=partial(ceiling_of, settings),
-        is_spent=lambda: seen.spending.rung(NOWHERE, 0) >= Rung.SPENT,
+        is_spent=is_spent,
         told=told,
         clock=seen.clock,
         home=seen.trying,
     )
+    rooms.forgetting.follow(trials.forget)
     return trials
 
 

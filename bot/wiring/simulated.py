@@ -8,6 +8,7 @@ import asyncio
 import base64
 import binascii
 import dataclasses
+import secrets
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
@@ -27,12 +28,13 @@ from bot.domain.errors import ConfigError, MediaError
 from bot.domain.events import Conversation, Identity
 from bot.domain.masking import Mask
 from bot.domain.shown import Showing
-from bot.domain.trying import BOT, Ceiling, TriedLine, Wanted
+from bot.domain.trying import BOT, Ceiling, Source, TriedLine, Wanted
 from bot.memory.newest import Newest
 from bot.memory.spending import ALL
-from bot.policy.limits import Rung
 from bot.wiring.discovery import Discovered
+from bot.wiring.guests import Guests
 from bot.wiring.means import Means
+from bot.wiring.purse import Purse
 from bot.wiring.service import Rooms
 from bot.wiring.web import Shown
 from config.settings import Settings
@@ -45,7 +47,6 @@ FOUND_WITHIN: Final = 30.0
 KEPT: Final = 200  # lines
 LARGEST: Final = 8 * 2**20  # bytes of a picture
 ALBUM: Final = 16 * 2**20  # bytes of all that are kept to be shown
-LONGEST_NAME: Final = 40  # characters
 MISSED: Final = "Nobody heard that: the bot is not connected, or its account is offline."
 FAULTS: Final = ("timeout", "lost", "muted", "slow 3", "offline", "online", "mute", "lift", "off")
 
@@ -119,16 +120,24 @@ class Album:
         if number in self._pictures:
             self._pictures[number] = data
 
+    def clear(self) -> None:
+        """Keep none."""
+        while self._pictures:
+            self._dropped(self._pictures.popitem()[0])
+
 
 class SimulatedTrial:
     """Fits `Trial`. The simulator tells it what the bot says; `connect` it with both."""
 
-    def __init__(self, world: World, *, wanted: Wanted, ceiling: Ceiling | None = None) -> None:
+    def __init__(self, world: World, *, wanted: Wanted, purse: Purse | None = None) -> None:
         self.wanted = wanted
-        self.ceiling = ceiling
+        self.name = secrets.token_hex(4)
+        self.trouble = ""
         self.faults: tuple[str, ...] = FAULTS
         self.feed = Newest()
         self.draft: TriedLine | None = None
+        self._purse = purse
+        self._guests = Guests(world)
         self._world = world
         self._home = next(iter(world.groups))
         self._lines: deque[TriedLine] = deque(maxlen=KEPT)
@@ -140,8 +149,9 @@ class SimulatedTrial:
         self._sums = UsageSum()
 
     def connect(self, service: Running, simulator: Simulator) -> None:
-        """From now on something can be said."""
+        """From now on something can be said; whoever is forgotten there, is here, too."""
         self._service, self._simulator = service, simulator
+        service.rooms.forgetting.follow(lambda _: self.erase())
 
     def close(self) -> None:
         """Its journal is away from now on."""
@@ -178,20 +188,22 @@ class SimulatedTrial:
         """Wait until what was said so far can be read there."""
         await self._running.journal.commit()
 
-    async def is_used_up(self) -> bool:
-        """Whether its model may be asked nothing more."""
-        if (most := self.ceiling) is None:
-            return False
-        took = await self.taken()
-        shares = (
-            took.requests / most.requests,
-            (took.prompt + took.completion) / most.tokens,
-            took.cost / most.cost if most.cost else 0.0,
-        )  # a day's limit begins anew at midnight, a trial's does not
-        return max(shares) >= 1 or self._running.shown.spending.rung(self.where, 0) >= Rung.SPENT
+    @property
+    def ceiling(self) -> Ceiling | None:
+        """The most it takes."""
+        return None if self._purse is None else self._purse.most
+
+    @property
+    def lacks(self) -> str:
+        """Why its model is asked nothing more."""
+        return "" if self._purse is None else self._purse.lacks
 
     async def taken(self) -> UsageSum:
-        """The sum its requests took, as the journal has it; of those under way as far as known."""
+        """The sum its requests took, by its purse, else by the journal; of those under way as far
+        as known.
+        """
+        if self._purse is not None:
+            return self._purse.taken
         rows = None
         if not self._is_over:
             await self.settle()
@@ -231,21 +243,27 @@ class SimulatedTrial:
         names = {number: name for name, number in self._world.people(self._home).items()}
         self.note(BOT, render_gesture(gesture, names).removeprefix(f"{BOT}: "))
 
-    def propose(self, who: str, question: str) -> None:
-        """Let a question stand ready. Nobody has the bot's name here."""
-        own = self._world.people(self._home)
-        name = " ".join(who.split())[:LONGEST_NAME] or "user1"
-        taken = {one.casefold() for one, number in own.items() if number == self._world.self_id}
-        while name.casefold() in taken:
-            name += "·"
-        self.draft = TriedLine(self._world.join(self._home, name).name, question)
+    def propose(self, who: str, question: str, source: Source | None = None) -> None:
+        """Let a question stand ready."""
+        self.draft = TriedLine(self._guests.welcome(who, source), question)
+
+    def has_words_of(self, user: int, group: int) -> bool:
+        """Whether anything of theirs was brought here."""
+        return self._guests.are_from(user, group)
+
+    def erase(self) -> None:
+        """Let go of all that was said here."""
+        self.draft = None
+        self._lines.clear()
+        self._album.clear()
+        self.feed.add("")
 
     async def say(self, who: str, text: str, picture: bytes = b"") -> None:
         """Say something as that member; it ends when all that comes of it is settled. Raises
         MediaError for a picture that is none.
         """
         people = self._world.people(self._home)
-        if who not in self.people or self._simulator is None or await self.is_used_up():
+        if who not in self.people or self._simulator is None or self.lacks:
             return
         segments, pictures = parse_mentions(text, people, self._world.self_id), tuple[int, ...]()
         if picture:
@@ -256,7 +274,8 @@ class SimulatedTrial:
         self.draft = None
         self._add(line := TriedLine(who, text, pictures=pictures))
         said = await self._simulator.say(segments, user_id=people[who])
-        self._lines[self._lines.index(line)] = replace(line, message_id=str(said))
+        if line in self._lines:  # nobody was forgotten meanwhile
+            self._lines[self._lines.index(line)] = replace(line, message_id=str(said))
         if said in self._simulator.missed:
             self.note("", MISSED)
         await settle(self._running, self._simulator, [said])

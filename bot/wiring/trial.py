@@ -9,30 +9,27 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
-from msgspec.structs import replace
 from pydantic import SecretStr
 
 import tools
 from adapters.offline.server import MEDIA_FOLDER, OfflineModel
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
-from adapters.storage.store import SqlStore
-from bot.domain.chat import Usage
 from bot.domain.errors import ConfigError
-from bot.domain.journal import Entry, UsageAdded
+from bot.domain.events import Conversation
 from bot.domain.masking import Mask
 from bot.domain.ports import Subagents
-from bot.domain.run import StepFinished
 from bot.domain.tool import Tool
 from bot.domain.trying import Ceiling, Wanted
-from bot.memory.witnesses import WitnessedStore
+from bot.memory.personas import Personas
 from bot.wiring.discovery import Discovered, PackagedTools, discover
+from bot.wiring.purse import Purse
 from bot.wiring.simulated import Opens, SimulatedTrial
 from config.owners import Owners
 from config.settings import Settings
@@ -45,30 +42,6 @@ A_QUESTION: Final = 8  # requests of one question, at most
 DAY_LIMITS: Final = tuple(
     f"bot_day_{of}_{whose}" for of in ("cost", "tokens") for whose in ("user", "group", "all")
 )
-
-
-class Charging:
-    """Fits `Witness`: what a trial's requests to a real model take is money of the bot's."""
-
-    def __init__(self, charge: Callable[[str, Usage], None]) -> None:
-        self._charge = charge
-
-    def see(self, entry: Entry) -> None:
-        match entry:
-            case StepFinished(completion=completion) if completion.usage is not None:
-                self._take(completion.endpoint or completion.model, completion.usage)
-            case UsageAdded(model=model, usage=usage):
-                self._take(model, usage)
-            case _:
-                pass
-
-    def _take(self, model: str, usage: Usage) -> None:
-        self._charge(model, replace(usage, reserved=0))
-
-    def around(self, port: T, /) -> T:
-        """The port; a journal as one that this sees."""
-        watched: Any = WitnessedStore(port, [self]) if isinstance(port, SqlStore) else port
-        return cast("T", watched)
 
 
 def offered(ours: Iterable[Tool]) -> Discovered:
@@ -151,15 +124,14 @@ def demo_model(url: str) -> dict[str, Any]:
 
 
 def real_model(settings: Settings, ceiling: Ceiling) -> dict[str, Any]:
-    """That the bot's own model is asked, and takes no more than a trial may: without owners, that
-    is the limit of a day.
+    """That the bot's own model is asked, and told how much is left: for that the limits of a day
+    are those of a trial. What keeps them is the purse.
     """
     limit = min(settings.bot_run_requests or A_QUESTION, A_QUESTION)
     return {
         "bot_day_cost_all": ceiling.cost,
         "bot_day_tokens_all": ceiling.tokens,
         "bot_run_requests": limit,
-        "bot_lane": 1,  # what waits is asked, too, after the last look at what was taken
     }
 
 
@@ -171,22 +143,22 @@ async def open_trial(
     opening: Opens,
     found: Discovered,
     texts: Mapping[str, str],
-    ceiling: Ceiling | None,
-    charge: Callable[[str, Usage], None],
+    purse: Purse | None,
     mask: Mask,
 ) -> AsyncIterator[SimulatedTrial]:
     """A trial while the block runs; `texts` of personas are those that count now. With
-    a `ceiling` the bot's own model is asked, else the demo's; `charge` is told what that takes.
-    Raises ConfigError, inside a group, and OSError where there is no room for its journal.
+    a `purse` the bot's own model is asked, which it pays for, else the demo's. One whose persona
+    could not be taken over has a `trouble`. Raises ConfigError, inside a group, and OSError where
+    there is no room for its journal.
     """
-    trial = SimulatedTrial(world := demo_world(), wanted=wanted, ceiling=ceiling)
+    trial = SimulatedTrial(world := demo_world(), wanted=wanted, purse=purse)
     token = secrets.token_hex(16)  # else others on this machine could listen
     async with AsyncExitStack() as stack:
         sweep()
         folder = stack.enter_context(TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-"))
         changes = settings_aside(settings, folder, frozenset(found.names))
-        if ceiling is not None:
-            changes |= real_model(settings, ceiling)
+        if purse is not None:
+            changes |= real_model(settings, purse.most)
         else:
             changes |= demo_model((await stack.enter_async_context(OfflineModel())).base_url)
         simulator = await stack.enter_async_context(
@@ -196,7 +168,7 @@ async def open_trial(
         service = await stack.enter_async_context(
             opening(
                 settings.model_copy(update=changes),
-                wrap=as_it_is if ceiling is None else Charging(charge).around,
+                wrap=as_it_is if purse is None else purse.around,
                 aside=found,
                 mask=mask,
                 ousted=let_go,
@@ -204,15 +176,27 @@ async def open_trial(
         )
         stack.callback(trial.close)
         await simulator.wait_connected()
-        personas = service.rooms.keeping.personas
-        for key, text in {**texts, **({wanted.key: wanted.text} if wanted.text else {})}.items():
-            await personas.change(key, text)
-        if wanted.key:
-            await personas.choose(trial.where, wanted.key)
+        if not await take_over(service.rooms.keeping.personas, trial.where, wanted, texts):
+            trial.trouble = "persona"
         trial.connect(service, simulator)
         if wanted.question:
-            trial.propose(wanted.asker, wanted.question)
+            trial.propose(wanted.asker, wanted.question, wanted.source)
         yield trial
+
+
+async def take_over(
+    personas: Personas, where: Conversation, wanted: Wanted, texts: Mapping[str, str]
+) -> bool:
+    """Tell its personas what they are told, and be the one that is wanted; whether it is that one,
+    by the text that is wanted.
+    """
+    for key, text in texts.items():
+        await personas.change(key, text)
+    if wanted.text and not await personas.change(wanted.key, wanted.text):
+        return False
+    if wanted.key and not await personas.choose(where, wanted.key):
+        return False
+    return not (wanted.key or wanted.text) or personas.key(where) == wanted.key
 
 
 def sweep() -> None:

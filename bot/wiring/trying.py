@@ -14,11 +14,14 @@ from typing import Final
 from adapters.openai.endpoint import join_url
 from bot.domain.books import UsageSum
 from bot.domain.faults import BROKEN, isolate
+from bot.domain.notes import Forgotten
 from bot.domain.ports import Clock
 from bot.domain.trace import is_tried
 from bot.domain.trying import Ceiling, Trial, Trying, Wanted
+from bot.policy.days import midnight
 from bot.policy.prices import read_known
 from bot.wiring.background import background
+from bot.wiring.purse import A_DAY, Tally
 from config.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -60,6 +63,7 @@ class Trials(Trying):
         self._gone = asyncio.Event()
         self._gone.set()
         self._touched = 0.0
+        self._tally, self._day_ends = Tally(), 0.0
         self.last: UsageSum | None = None
 
     @property
@@ -78,16 +82,23 @@ class Trials(Trying):
         """Whether it can be ended here: that of a terminal ends with it."""
         return self._trial is not None
 
+    @property
+    def today(self) -> Tally:
+        """What all trials of today took that asked the bot's own model, since the bot was
+        started.
+        """
+        if (now := self._clock.now()) >= self._day_ends:
+            self._tally, self._day_ends = Tally(), midnight(now, later=1)
+        return self._tally
+
     def touch(self) -> None:
         """Somebody is at it."""
         self._touched = self._clock.monotonic()
 
     async def open(self, wanted: Wanted) -> str:
         """End the one that is open, and open another. Raises TimeoutError."""
-        if wanted.is_real and self.ceiling is None:
-            return "failed"
-        if wanted.is_real and self._is_spent():
-            return "spent"
+        if wanted.is_real and (refused := self._refuses()):
+            return refused
         async with self._turn, asyncio.timeout(OPEN_WITHIN):
             await self.end()
             done = asyncio.get_running_loop().create_future()
@@ -98,6 +109,12 @@ class Trials(Trying):
         """End the one that was opened here, and wait until nothing of it is left."""
         self._over.set()
         await self._gone.wait()
+
+    def forget(self, note: Forgotten) -> None:
+        """Somebody is forgotten, or a group: what has words of theirs ends."""
+        if self._trial is not None and self._trial.has_words_of(note.user, note.group):
+            self._trial.erase()
+            self._over.set()
 
     async def run(self) -> None:
         """Open what is asked for, one after the other."""
@@ -118,6 +135,14 @@ class Trials(Trying):
                 if not done.done():
                     done.set_result("failed")
 
+    def _refuses(self) -> str:
+        """Why the bot's own model is not asked just now, in a word."""
+        if (most := self.ceiling) is None:
+            return "failed"
+        if self.today.is_beyond(most, times=A_DAY):
+            return "often"
+        return "spent" if self._is_spent() else ""
+
     async def _hold(self, wanted: Wanted, done: asyncio.Future[str]) -> None:
         """One trial, until it is over."""
         model = "the bot's own model" if wanted.is_real else "the demo model"
@@ -126,6 +151,9 @@ class Trials(Trying):
         try:
             async with self._opening(wanted) as trial, background(self._watch()):
                 if done.done():  # who asked has given up
+                    return
+                if trial.trouble:
+                    done.set_result(trial.trouble)
                     return
                 self._trial = trial
                 done.set_result("")

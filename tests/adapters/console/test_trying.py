@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from adapters.console import trying
 from adapters.console.guard import HEADERS
-from adapters.console.trying import LONGEST, PERSONA
+from adapters.console.opening import LONGEST
 from bot.domain.books import UsageSum
 from bot.domain.errors import MediaError
 from bot.domain.shown import Chat, ChatLine, PersonaState
@@ -44,7 +44,6 @@ async def test_nothing_is_open_before_somebody_asks_and_then_as_he_asks() -> Non
         assert "at most about $0.2500, 100.0k tokens or 40 requests" in text
         for path in ("/try/live", "/try/pictures/1", "/try/turns/t1", "/try/turns/t1/json", "/try/silent/x/1"):
             assert (await place.ask("GET", path))[0] == 404, path
-        assert (await post(place, "/try", **{"as": "user1", "text": "hi"}))[0] == 404
         place.trying.made = ListTrial(place.journal)
         text = f"{HOSTILE}\r\n好"
         fields = {"model": "real", "key": "k", "persona": text, "asker": "小明", "question": "\n伞？"}
@@ -58,23 +57,6 @@ async def test_nothing_is_open_before_somebody_asks_and_then_as_he_asks() -> Non
         assert place.journal.lines is not None
         done = [(one.action, one.object, one.outcome) for one in place.journal.lines[1:]]
         assert done == [("try out", "real model", "ok"), ("try out", "demo model", "ok")]
-
-
-async def test_a_real_model_is_offered_with_its_limit_or_not_at_all_and_what_went_wrong_is_said() -> None:
-    async with visiting() as place:
-        await place.log_in()
-        place.trying.ceiling = replace(CEILING, cost=0.0)
-        assert "its price is not known" in (await place.ask("GET", "/try", headers=ENGLISH))[1]
-        place.trying.ceiling = None
-        text = (await place.ask("GET", "/try", headers=ENGLISH))[1]
-        assert 'value="real"' not in text
-        assert "LLM_BASE_URL is not set" in text
-        for trouble, words in (("spent", "money is spent"), ("failed", "could not be opened")):
-            place.trying.trouble = trouble
-            status, text, _ = await post(place, "/try/open", model="demo", question="伞？")
-            assert (status, words in text, "伞？" in text) == (503, True, True)
-        place.trying.trouble, place.trying.last = "", UsageSum(3, 900, 0, 100, 0.0123)
-        assert "3 requests, 1.0k tokens, $0.0123" in (await place.ask("GET", "/try", headers=ENGLISH))[1]
 
 
 async def test_somebody_talks_in_the_group_and_lets_things_go_wrong() -> None:
@@ -117,6 +99,50 @@ async def test_what_is_no_picture_is_said_beside_the_words_that_were_typed() -> 
         assert "<option selected>user2</option>" in text
         assert "alert(1)" in text
         assert "<script>" not in text
+
+
+async def test_what_was_typed_while_the_group_ended_stands_ready_for_the_next_one() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        for is_open in (False, True):
+            if is_open:
+                trial: Any = place.tries()
+
+                async def say(*_: object) -> None:
+                    place.trying.current = None
+                    raise RuntimeError("it is closed")
+
+                trial.say = say
+            status, text, _ = await post(place, "/try", **{"as": "user1", "text": f"a long question {HOSTILE}"})
+            assert (status, "has ended meanwhile" in text, "<script>" in text) == (409, True, False)
+            assert 'name="asker" value="user1"' in text
+            kept = re.search(r'<textarea name="question" hidden>\n(.*?)</textarea>', text, re.DOTALL)
+            assert kept
+            assert "a long question" in kept[1]
+
+
+async def test_what_was_typed_into_another_group_than_the_one_that_is_open_is_not_said_there() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        trial = place.tries()
+        trial.name = "two"
+        fields = {"as": "user2", "text": "a secret of group one", "trial": "one", "fault": "timeout"}
+        status, text, _ = await post(place, "/try", **fields)
+        assert (status, trial.said, trial.obeyed) == (409, [], [])
+        assert "Another group was opened meanwhile" in text
+        assert 'value="a secret of group one"' in text
+        assert 'name="trial" value="two"' in text
+        assert (await post(place, "/try", **fields | {"trial": "two"}))[0] == 303
+        assert trial.said == [("user2", "a secret of group one", b"")]
+
+
+async def test_whoever_has_left_says_nothing_and_the_words_are_there_still() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        trial = place.tries()
+        status, text, _ = await post(place, "/try", **{"as": "gone", "text": "my words"})
+        assert (status, trial.said, 'value="my words"' in text) == (400, [], True)
+        assert "Nobody of that name is in the group any more" in text
 
 
 async def test_a_page_does_not_wait_for_a_slow_answer_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,52 +248,18 @@ async def test_a_real_model_says_what_it_took_and_when_that_is_all() -> None:
         for words in ("So far 4 requests, 3.0k tokens, $0.0200", "real money", "An unsaved text of 小霜"):
             assert words in text
         assert "Used up" not in text
-        trial.used_up = True
-        assert "Used up" in (await place.ask("GET", "/try", headers=ENGLISH))[1]
+        for lacks, words in (("used_up", "Used up"), ("often", "four times"), ("spent", "money is spent")):
+            trial.lacks = lacks
+            text = (await place.ask("GET", "/try", headers=ENGLISH))[1]
+            assert re.search(f'role="alert">[^<]*{words}', text), lacks
+        status, text, _ = await post(place, "/try", **{"as": "user2", "text": f"kept {HOSTILE}"})
+        assert (status, "kept " in text, "<option selected>user2</option>" in text, trial.said) == (409, True, True, [])
         trial.ceiling = replace(CEILING, cost=0.0)
         assert "The price of this model is not known" in (await place.ask("GET", "/try", headers=ENGLISH))[1]
         assert "Open one" not in text
         place.trying.can_end = False
         assert 'action="/try/end"' not in (await place.ask("GET", "/try", headers=ENGLISH))[1]
         assert 'action="/try/open"' in (await place.ask("GET", "/try?new=1", headers=ENGLISH))[1]
-
-
-async def test_an_unsaved_text_of_a_persona_is_brought_along_and_kept_nowhere() -> None:
-    async with visiting() as place:
-        await place.log_in()
-        place.personas = [PersonaState(key=key, name=f"N{key}", text="old") for key in ("", "k")]
-        _, text, _ = await place.ask("GET", "/persona/text?key=k")
-        assert 'formaction="/try/persona"' in text
-        status, text, _ = await post(place, "/try/persona", key="k", text=f"{HOSTILE}\n  二")
-        assert (status, 'name="key" value="k"' in text, "An unsaved text of Nk" in text) == (200, True, True)
-        kept = re.search(r'<textarea name="persona" hidden>\n(.*?)</textarea>', text, re.DOTALL)
-        assert kept
-        assert kept[1].endswith("\n  二")
-        assert "<script>" not in text
-        for wrong in ("", " \n ", "x" * (PERSONA + 1)):
-            assert (await post(place, "/try/persona", key="k", text=wrong))[0] == 400
-        assert [one.text for one in place.personas] == ["old", "old"]
-        assert place.trying.wanted == []
-
-
-async def test_a_question_is_brought_along_from_its_turn_or_stands_ready_in_what_is_open() -> None:
-    async with visiting() as place:
-        await place.log_in()
-        assert (await post(place, "/try/turn", turn="t1"))[0] == 404
-        place.journal.traces.append(trace())
-        status, text, _ = await post(place, "/try/turn", turn="t1")
-        row = place.journal.traces[0].row
-        assert (status, f'name="asker" value="{row.name}"' in text, row.text in text) == (200, True, True)
-        trial = place.tries()
-        assert await post(place, "/try/turn", turn="t1") == (303, "", "/try#say")
-        assert trial.draft == TriedLine(row.name, row.text)
-        trial.people = (*trial.people, row.name)
-        _, text, _ = await place.ask("GET", "/try", headers=ENGLISH)
-        assert f"<option selected>{row.name}</option>" in text
-        assert f'value="{row.text}"' in text
-        assert not trial.said
-        place.journal.lines = None
-        assert (await post(place, "/try/turn", turn="t1"))[0] == 503
 
 
 async def test_a_picture_is_given_as_what_we_made_of_it_and_news_come_of_the_trial() -> None:

@@ -8,7 +8,7 @@ from bot.domain.books import UsageSum
 from bot.domain.errors import MediaError
 from bot.domain.events import Conversation
 from bot.domain.shown import Showing
-from bot.domain.trying import Ceiling, TriedLine, Trying, Wanted
+from bot.domain.trying import Ceiling, Source, TriedLine, Trying, Wanted
 from bot.memory.newest import Newest
 from tests.fakes import GROUP
 
@@ -20,6 +20,9 @@ class ListTrial:
     """Fits `Trial`."""
 
     showing: Showing
+    name: str = "one"
+    trouble: str = ""
+    lacks: str = ""
     where: Conversation = GROUP
     wanted: Wanted = field(default_factory=Wanted)
     ceiling: Ceiling | None = None
@@ -29,18 +32,15 @@ class ListTrial:
     draft: TriedLine | None = None
     feed: Newest = field(default_factory=Newest)
     is_busy: bool = False
-    used_up: bool = False
     spent: UsageSum = field(default_factory=UsageSum)
     said: list[tuple[str, str, bytes]] = field(default_factory=list)
     obeyed: list[str] = field(default_factory=list)
     pictures: dict[int, bytes] = field(default_factory=dict)
     broken: Exception | None = None
+    sources: list[Source] = field(default_factory=list)
 
     async def settle(self) -> None:
         pass
-
-    async def is_used_up(self) -> bool:
-        return self.used_up
 
     async def say(self, who: str, text: str, picture: bytes = b"") -> None:
         if self.broken is not None:
@@ -59,8 +59,16 @@ class ListTrial:
     async def taken(self) -> UsageSum:
         return self.spent
 
-    def propose(self, who: str, question: str) -> None:
+    def propose(self, who: str, question: str, source: Source | None = None) -> None:
         self.draft = TriedLine(who, question)
+        if source is not None:
+            self.sources.append(source)
+
+    def has_words_of(self, user: int, group: int) -> bool:
+        return any(user == one.user or group == one.group for one in self.sources)
+
+    def erase(self) -> None:
+        self.lines, self.draft = (), None
 
 
 @dataclass

@@ -73,6 +73,15 @@ async def test_what_is_said_once_all_is_let_go_of_is_neither_erased_nor_dropped_
         ]
 
 
+async def test_whoever_follows_is_told_who_is_forgotten_here_or_by_another_bot() -> None:
+    place, told = Place(), list[Forgotten]()
+    place.forgetting.follow(told.append)
+    await place.forgetting.person(777)
+    assert [one.user for one in told] == [777] * 2
+    await place.forgetting.elsewhere(Forgotten(group=5))
+    assert told[2:] == [Forgotten(group=5)]
+
+
 async def test_who_is_forgotten_has_no_number_in_a_run_that_goes_on() -> None:
     place = Place()
     place.people.learn(GROUP, ())

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import re
 import sqlite3
 import sys
@@ -18,12 +19,16 @@ from yarl import URL
 from adapters.offline.server import OfflineModel
 from bot.app import Service, open_service
 from bot.cli.process import look_again
+from bot.domain.chat import Usage, UserMessage
+from bot.domain.journal import TurnClosed, TurnOpened
+from bot.domain.run import Stop
 from bot.domain.shown import ChatRows
 from config.settings import Settings
 from tests.bot.cli.doctor.surroundings import answering, healthy
 from tests.bot.test_app import free_port
 from tests.bot.wiring.test_trial import inside
 from tests.e2e.test_watching import settings
+from tests.fakes import said, until
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 ROLL = """from bot.domain.tool import tool
@@ -171,6 +176,58 @@ async def test_something_is_tried_out_beside_the_bot_and_what_a_real_model_took_
             ("login", "", "ok"),
         ]
         assert not [name for name in inside(tmp_path) if name.startswith("frostagent-try-")]
+
+
+async def test_a_request_that_is_tried_is_in_the_bots_journal_while_it_is_under_way_and_once_when_it_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adapters.console.trying.PATIENCE", 0.05)
+    gate = asyncio.Event()
+
+    def rows() -> list[tuple[str, bool, int]]:
+        """What is left of it where the process is killed now."""
+        with sqlite3.connect(tmp_path / "journal.db") as journal:
+            return journal.execute("SELECT turn_id, step < 0, prompt > 0 FROM usage WHERE step <> -1").fetchall()
+
+    class Held(OfflineModel):
+        async def _complete(self, request: web.Request) -> web.StreamResponse:
+            await gate.wait()
+            return await super()._complete(request)
+
+    async with Held() as model, operated(model.base_url, tmp_path) as (running, ask):
+        await ask("/try/open", model="real")
+        await ask("/try", **{"as": "user1", "text": "hello", "call": "1"})
+        await until(lambda: [row[1] for row in rows()] == [True])
+        assert running.shown.spending.reserved.tokens > 0
+        gate.set()
+        await until(lambda: [row[1] for row in rows()] == [False])
+        assert rows() == [("", False, 1)]
+        assert running.shown.spending.reserved.tokens == 0
+        assert "So far 1 requests" in await ask("/try")
+
+
+async def test_a_trial_with_words_of_somebody_ends_when_he_is_forgotten_on_a_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    async with OfflineModel() as model, operated(model.base_url, tmp_path) as (running, ask):
+        question = said("@bot 我的手机号是多少", message_id="9")
+        running.rooms.on.store.put(
+            TurnOpened(turn_id="t1", question=question, user=UserMessage("x"), at=1.0),
+            TurnClosed(turn_id="t1", stop=Stop.ANSWERED, round=(), usage=Usage(), steps=1, at=2.0),
+        )
+        await running.journal.commit()
+        begin = await ask("/try/turn", turn="t1")
+        assert "我的手机号是多少" in begin
+        await ask("/try/open", model="demo", turn="t1")
+        assert "我的手机号是多少" in await ask("/try")
+        group = question.conversation
+        assert "Erased: " in await ask(f"/chats/{group}/forget", name=str(group.session_id))
+        gone = await ask("/try")
+        assert ('action="/try/open"' in gone, "我的手机号" in gone) == (True, False)
+        # A form that was open before does not bring it back.
+        await ask("/try/open", model="demo", turn="t1", asker="小明", question="我的手机号是多少")
+        assert "我的手机号" not in await ask("/try")
 
 
 Asking = Callable[..., Awaitable[str]]

@@ -37,6 +37,7 @@ async def test_the_first_share_alone_has_the_console(share: Share, asked: list[s
     none, journal = SimpleNamespace(open={}), Journal(share)
     rooms: Any = SimpleNamespace(answering=None, owner=SimpleNamespace(tongue=Tongue.CHINESE, tell=None))
     rooms.stages = SimpleNamespace(petitions=none)
+    rooms.forgetting = SimpleNamespace(follow=lambda _: None)
     rooms.on = SimpleNamespace(lanes=SimpleNamespace(in_progress=dict), store=RecordingStore())
     seen: Any = SimpleNamespace(
         rooms=rooms, journal=journal, clock=SteppedClock(), trying=None, others=NO_OTHERS, newest=Newest()

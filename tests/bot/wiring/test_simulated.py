@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,11 +13,15 @@ from adapters.simulator.wire import text
 from adapters.simulator.world import demo_world
 from bot.domain.books import UsageSum
 from bot.domain.errors import MediaError
+from bot.domain.notes import Forgotten
 from bot.domain.shown import CostSum
-from bot.domain.trying import Ceiling, TriedLine, Wanted
-from bot.policy.limits import NOTHING, Amount, Rung
+from bot.domain.trying import Ceiling, Source, TriedLine, Wanted
+from bot.policy.limits import NOTHING, Amount
 from bot.wiring import simulated
-from bot.wiring.simulated import KEPT, LONGEST_NAME, MISSED, Album, SimulatedTrial, picture_of
+from bot.wiring.guests import LONGEST_NAME
+from bot.wiring.purse import Purse, Tally
+from bot.wiring.simulated import KEPT, MISSED, Album, SimulatedTrial, picture_of
+from tests.fakes import ManualClock, RecordingStore
 
 
 class Running:
@@ -24,12 +29,13 @@ class Running:
 
     def __init__(self, *, decoded: bytes = b"jpeg") -> None:
         self.sums: tuple[CostSum, ...] | None = ()
-        self.rung, self.amount = Rung.ALL, NOTHING
+        self.amount = NOTHING
+        self.followers: list[Callable[[Forgotten], None]] = []
         self.settled: list[Any] = []
         self.committed = 0
-        spending = SimpleNamespace(rung=lambda *_: self.rung, taken=lambda _: self.amount)
-        self.shown = SimpleNamespace(spending=spending)
-        self.rooms = SimpleNamespace(on=SimpleNamespace(lanes=SimpleNamespace(active=0, waiting=0)))
+        self.shown = SimpleNamespace(spending=SimpleNamespace(taken=lambda _: self.amount))
+        on = SimpleNamespace(lanes=SimpleNamespace(active=0, waiting=0))
+        self.rooms = SimpleNamespace(on=on, forgetting=SimpleNamespace(follow=self.followers.append))
         self.journal = SimpleNamespace(shown=self, commit=self.commit)
 
         async def decode(data: bytes) -> bytes:
@@ -53,9 +59,9 @@ class Running:
         self.settled.append(identity)
 
 
-def group(*, ceiling: Ceiling | None = None) -> tuple[SimulatedTrial, Running, Simulator]:
+def group(*, purse: Purse | None = None) -> tuple[SimulatedTrial, Running, Simulator]:
     simulator = Simulator(world := demo_world())
-    trial, running = SimulatedTrial(world, wanted=Wanted(), ceiling=ceiling), Running()
+    trial, running = SimulatedTrial(world, wanted=Wanted(), purse=purse), Running()
     service: Any = running
     trial.connect(service, simulator)
     return trial, running, simulator
@@ -181,33 +187,57 @@ async def test_the_newest_lines_are_kept() -> None:
 
 
 async def test_what_it_took_is_what_the_journal_and_the_day_know_also_when_it_is_over() -> None:
-    trial, running, _ = group(ceiling=Ceiling("m", 1.0, 1000, 4))
-    assert (await trial.taken(), await trial.is_used_up()) == (UsageSum(), False)
+    trial, running, _ = group()
+    assert await trial.taken() == UsageSum()
     running.sums = CostSum("a", UsageSum(2, 100, 50, 20, 0.1, 1)), CostSum("b", UsageSum(1, 10, 0, 5, 0.2))
     running.amount = Amount(200.0, 0.25)  # a request that was broken off, or is under way
     assert await trial.taken() == UsageSum(3, 175, 50, 25, 0.1 + 0.2, 1)
-    assert not await trial.is_used_up()
     running.sums = None  # it cannot be read now
     running.amount = Amount(200.0, 0.5)
     assert await trial.taken() == UsageSum(3, 175, 50, 25, 0.5, 1)
-    running.amount = Amount(1000.0, 0.5)
-    assert await trial.is_used_up()
-    running.amount = Amount(200.0, 1.0)
-    assert await trial.is_used_up()
-    running.amount = Amount(200.0, 0.5)
-    assert not await trial.is_used_up()
-    running.rung = Rung.SPENT
-    assert await trial.is_used_up()
-    await trial.say("user1", "more")
-    assert trial.lines == ()
-    running.rung, running.sums = Rung.BARE, (CostSum("a", UsageSum(4)),)
-    assert await trial.is_used_up()
     trial.close()
     running.sums = (CostSum("a", UsageSum(9)),)
-    assert (await trial.taken()).requests == 4
+    assert (await trial.taken()).requests == 3
+    assert (trial.ceiling, trial.lacks) == (None, "")
 
 
-async def test_without_a_ceiling_there_is_no_end_to_it() -> None:
-    trial, running, _ = group()
-    running.rung, running.sums = Rung.SPENT, (CostSum("a", UsageSum(1000)),)
-    assert not await trial.is_used_up()
+async def test_one_with_a_purse_takes_what_is_in_it_and_then_nobody_is_heard() -> None:
+    most = Ceiling("m", 1.0, 1000, 4)
+    store, clock = RecordingStore(), ManualClock()
+    purse = Purse(most, day=Tally(), is_spent=lambda: False, store=store, clock=clock)
+    trial, running, _ = group(purse=purse)
+    running.sums = (CostSum("a", UsageSum(9)),)
+    assert (trial.ceiling, trial.lacks, await trial.taken()) == (most, "", UsageSum())
+    for _ in range(4):
+        purse.take()
+    assert (trial.lacks, (await trial.taken()).requests) == ("used_up", 4)
+    await trial.say("user1", "more")
+    assert trial.lines == ()
+
+
+async def test_what_was_said_is_let_go_of_where_anybody_is_forgotten() -> None:
+    trial, running, simulator = group()
+    trial.note_sent(sent(text("you said so"), picture(b"one")))
+    trial.propose("小明", "今天？", Source(777, 4242))
+    for follower in running.followers:
+        follower(Forgotten(user=20001))
+    assert (trial.lines, trial.draft) == ((), None)
+    with pytest.raises(MediaError):
+        await trial.picture(1)
+    assert trial.feed.number == 2
+    assert (trial.has_words_of(777, 0), trial.has_words_of(778, 0)) == (True, False)
+    assert not simulator.world.contents
+
+
+async def test_a_line_that_is_let_go_of_while_it_is_said_does_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulated, "FOUND_WITHIN", 0.001)
+    trial, _, simulator = group()
+    say = simulator.say
+
+    async def meanwhile(*given: Any, **more: Any) -> int:
+        trial.erase()
+        return await say(*given, **more)
+
+    monkeypatch.setattr(simulator, "say", meanwhile)
+    await trial.say("user1", "hello")
+    assert [line.text for line in trial.lines] == [MISSED]

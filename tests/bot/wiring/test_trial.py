@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,17 +18,20 @@ from pydantic import SecretStr
 
 from adapters.offline.server import OfflineModel
 from bot.app import open_service
-from bot.domain.chat import Usage
 from bot.domain.errors import MediaError
+from bot.domain.journal import UsageAdded
 from bot.domain.masking import Mask
+from bot.domain.reserved import UsageReserved
 from bot.domain.shown import TurnQuery
 from bot.domain.tool import tool
 from bot.domain.trying import Ceiling, Wanted
+from bot.wiring.purse import Purse, Tally
 from bot.wiring.simulated import SimulatedTrial
 from bot.wiring.trial import demo_model, offered, open_trial, real_model, settings_aside
 from config.owners import Owners
 from config.settings import Settings
 from tests.bot.test_app import settings
+from tests.fakes import ManualClock, RecordingStore, until
 
 CEILING = Ceiling("m", 0.25, 100_000, 40)
 
@@ -55,17 +59,18 @@ async def trial(
     *,
     ceiling: Ceiling | None = None,
     texts: dict[str, str] | None = None,
-    charge: Callable[[str, Usage], None] = lambda *_: None,
+    store: RecordingStore | None = None,
+    day: Tally | None = None,
     **wanted: Any,
 ) -> AsyncIterator[SimulatedTrial]:
+    paying: dict[str, Any] = {"store": store or RecordingStore(), "day": day or Tally(), "clock": ManualClock()}
     opened = open_trial(
         given,
         Wanted(is_real=ceiling is not None, **wanted),
         opening=open_service,
         found=offered(()),
         texts=texts or {},
-        ceiling=ceiling,
-        charge=charge,
+        purse=Purse(ceiling, is_spent=lambda: False, **paying) if ceiling else None,
         mask=Mask(["a-secret-key"]),
     )
     async with opened as one:
@@ -94,7 +99,7 @@ async def test_what_is_said_is_answered_and_nothing_of_it_is_left(tmp_path: Path
         assert trace.row.outcome == "answered"
         assert (await one.taken()).requests == 1
         assert (await one.taken()).cost == 0
-        assert not await one.is_used_up()
+        assert one.lacks == ""
         assert not one.is_busy
     assert not inside(tmp_path)
 
@@ -131,22 +136,40 @@ async def test_the_demo_asks_no_model_of_the_bot_and_a_real_one_is_asked_within_
         async with trial(given) as one:
             await one.say("user1", "@bot write a quicksort in python")
         assert not model.requests
-        few, charged = Ceiling("m", 0.0, 100_000, 2), list[tuple[str, Usage]]()
-        async with trial(given, ceiling=few, charge=lambda *took: charged.append(took)) as one:
+        few, store = Ceiling("m", 0.0, 100_000, 2), RecordingStore()
+        async with trial(given, ceiling=few, store=store) as one:
             for _ in range(4):
                 await one.say("user1", "@bot hello")
-            assert await one.is_used_up()
+            assert one.lacks == "used_up"
             assert (await one.taken()).requests == len(model.requests) == 2
         took = await one.taken()  # when it is over
-        assert [(model[:5], usage.reserved) for model, usage in charged] == [("demo@", 0)] * took.requests
-        assert sum(usage.prompt for _, usage in charged) == took.prompt
+        charged = [entry for entry in store.entries if isinstance(entry, UsageAdded)]
+        assert [(entry.model[:5], entry.turn_id) for entry in charged] == [("demo@", "")] * took.requests
+        assert sum(entry.usage.prompt for entry in charged) == took.prompt
+        under_way = [entry.number for entry in store.entries if isinstance(entry, UsageReserved)]
+        assert under_way == [entry.usage.reserved for entry in charged]  # nothing is reserved any more
         assert took.requests == 2
         model.requests.clear()
-        async with trial(given, ceiling=Ceiling("m", 0.0, 100, 40)) as one:
-            for _ in range(4):
+        async with trial(given, ceiling=Ceiling("m", 0.0, 5000, 40)) as one:
+            for _ in range(9):
                 await one.say("user1", "@bot hello")
-            assert len(model.requests) == 1  # it had more than 100 tokens
-            assert await one.is_used_up()
+            took = await one.taken()
+            assert one.lacks == "used_up"
+            assert 0 < len(model.requests) == took.requests < 9
+            assert took.prompt + took.completion <= 5000
+
+
+async def test_lines_that_are_said_at_the_same_time_have_no_more_requests_together() -> None:
+    async with OfflineModel() as model:
+        few = Ceiling("m", 0.0, 1_000_000, 3)
+        async with trial(settings(model.base_url), ceiling=few) as one:
+            for number in range(6):
+                one.propose(f"guest{number}", "hello")
+            async with asyncio.TaskGroup() as lines:
+                for who in one.people:
+                    lines.create_task(one.say(who, "@bot hello"))
+            took = await one.taken()
+        assert (len(model.requests), took.requests, one.lacks) == (3, 3, "used_up")
 
 
 async def test_the_bots_own_media_and_what_its_drafts_keep_there_are_left_alone(tmp_path: Path) -> None:
@@ -217,6 +240,28 @@ async def test_the_texts_that_count_are_taken_along_and_the_unsaved_one_before_t
         async with open_service(given) as service:
             assert service.rooms.keeping.personas.text("fox") == "filed fox"
     assert (folder / "fox.md").read_text("utf-8") == "filed fox"
+
+
+async def test_a_persona_that_cannot_be_used_is_no_trial_of_another_one(tmp_path: Path) -> None:
+    (tmp_path / "personas").mkdir()
+    given = settings("http://127.0.0.1:9/v1", personas_dir=tmp_path / "personas")
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"key": "gone", "text": "x"}, "persona"),
+        ({"key": "gone"}, "persona"),
+        ({"text": "x"}, ""),
+        ({}, ""),
+    )
+    for wanted, trouble in cases:
+        async with trial(given, **wanted) as one:
+            assert one.trouble == trouble, wanted
+
+
+async def test_where_somebody_in_it_is_forgotten_nothing_of_what_was_said_stays_on_the_page() -> None:
+    async with trial(settings("http://127.0.0.1:9/v1")) as one:
+        await one.say("user1", "@bot 记住我的生日")
+        await one.say("user1", "@bot /forget me")
+        await until(lambda: [line.is_ours for line in one.lines] == [True])
+        assert "Erased: " in one.lines[0].text
 
 
 async def test_a_question_stands_ready_until_it_is_asked() -> None:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from bot.domain.books import UsageSum
-from bot.domain.trying import Trial, Wanted
+from bot.domain.notes import Forgotten
+from bot.domain.trying import Source, Trial, Wanted
 from bot.wiring import trying as module
 from bot.wiring.background import background
 from bot.wiring.trying import IDLE, REQUESTS, TOKENS, Trials, ceiling_of
@@ -30,6 +31,7 @@ class Opened:
     ledger: list[str] = field(default_factory=list)
     told: list[UsageSum] = field(default_factory=list)
     fails: bool = False
+    trouble: str = ""
     breaks: asyncio.Event = field(default_factory=asyncio.Event)
     slow: asyncio.Event | None = None
 
@@ -40,7 +42,7 @@ class Opened:
         if self.slow is not None:
             await self.slow.wait()
         number = len(self.trials)
-        self.trials.append(trial := ListTrial(Journal(), wanted=wanted, spent=TOOK))
+        self.trials.append(trial := ListTrial(Journal(), wanted=wanted, spent=TOOK, trouble=self.trouble))
         self.ledger.append(f"opens {number}")
         try:
             async with asyncio.TaskGroup() as group:
@@ -144,6 +146,47 @@ async def test_one_that_cannot_be_opened_or_breaks_down_harms_nobody(caplog: pyt
         assert await trying.open(Wanted()) == ""
     assert opened.told == [TOOK]
     assert len([one for one in caplog.records if one.levelno == logging.WARNING]) == 2
+
+
+async def test_one_that_is_not_as_it_was_wanted_is_not_held_open() -> None:
+    opened = Opened(trouble="persona")
+    trying = trials(opened, SteppedClock())
+    async with background(trying.run()):
+        assert await trying.open(Wanted(key="gone")) == "persona"
+        await until(lambda: opened.ledger == ["opens 0", "ends 0"])
+        assert trying.current is None
+        opened.trouble = ""
+        assert await trying.open(Wanted()) == ""
+
+
+async def test_all_of_a_day_together_take_no_more_than_four_times_one_and_the_next_day_begins_anew() -> None:
+    opened, clock = Opened(), SteppedClock()
+    trying = trials(opened, clock)
+    async with background(trying.run()):
+        trying.today.requests = 4 * REQUESTS - 1
+        assert await trying.open(Wanted(is_real=True)) == ""
+        trying.today.requests += 1
+        assert await trying.open(Wanted(is_real=True)) == "often"
+        assert await trying.open(Wanted()) == ""  # the demo model is there all the same
+        await clock.advance(86_400)
+        assert trying.today.requests == 0
+        assert await trying.open(Wanted(is_real=True)) == ""
+
+
+async def test_one_with_words_of_somebody_who_is_forgotten_ends_and_no_other() -> None:
+    opened = Opened()
+    trying = trials(opened, SteppedClock())
+    async with background(trying.run()):
+        trying.forget(Forgotten(user=777))
+        await trying.open(Wanted())
+        opened.trials[0].propose("小明", "伞？", Source(777, 4242))
+        trying.forget(Forgotten(user=778, group=4243))
+        await asyncio.sleep(0)
+        assert (trying.current, opened.ledger) == (opened.trials[0], ["opens 0"])
+        trying.forget(Forgotten(user=777))
+        assert opened.trials[0].draft is None  # at once
+        await until(lambda: trying.current is None)
+        await until(lambda: opened.ledger == ["opens 0", "ends 0"])
 
 
 async def test_one_that_nobody_waits_for_any_more_is_not_held_open(monkeypatch: pytest.MonkeyPatch) -> None:

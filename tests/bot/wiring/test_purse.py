@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from adapters.openai.client import OpenAIModel
+from adapters.storage.store import SqlStore
+from bot.domain.books import UsageSum
+from bot.domain.chat import ModelRequest, Usage, UserMessage
+from bot.domain.errors import ModelRejected
+from bot.domain.journal import Entry, UsageAdded
+from bot.domain.ports import Store
+from bot.domain.reserved import UsageReleased, UsageReserved
+from bot.domain.run import StepFinished
+from bot.domain.trying import Ceiling
+from bot.models.failover import Failover
+from bot.models.meter import Meter
+from bot.models.upstreams import Upstream
+from bot.policy.prices import Price
+from bot.wiring.purse import A_DAY, PaidModel, PaidStore, Purse, Tally
+from tests.fakes import CountingIds, ManualClock, RecordingStore, ScriptedModel, until, words
+
+MOST = Ceiling("m", 0.25, 1000, 3)
+REQUEST = ModelRequest((UserMessage("how are you?"),))
+NO_COST = replace(MOST, cost=0.0)
+
+
+def reserved(number: int, *, tokens: int = 100, cost: float | None = None) -> UsageReserved:
+    return UsageReserved(turn_id="t1", number=number, model="m@x", usage=Usage(tokens, 0, cost=cost), at=5.0)
+
+
+def purse(
+    most: Ceiling = MOST, *, day: Tally | None = None, spent: Callable[[], bool] = lambda: False
+) -> tuple[Purse, RecordingStore]:
+    store = RecordingStore()
+    return Purse(most, day=day or Tally(), is_spent=spent, store=store, clock=ManualClock()), store
+
+
+def test_no_more_requests_are_made_than_it_has_whether_they_come_to_anything_or_not() -> None:
+    one, _ = purse()
+    for number in range(MOST.requests):
+        assert one.lacks == ""
+        one.note([reserved(number)])
+        one.take()
+        one.note([UsageReleased(turn_id="t1", number=number)])
+    for _ in range(2):
+        with pytest.raises(ModelRejected):
+            one.take()
+    assert (one.lacks, one.taken) == ("used_up", UsageSum(requests=3))
+
+
+@pytest.mark.parametrize(
+    ("most", "tokens", "cost", "lacks"),
+    [
+        (MOST, 1000, 0.25, ""),
+        (MOST, 1001, 0.0, "used_up"),
+        (MOST, 10, 0.2501, "used_up"),
+        (NO_COST, 10, 9.0, ""),
+        (MOST, 10, None, ""),
+    ],
+)
+def test_a_request_is_not_made_where_what_it_may_take_is_beyond_the_rest(
+    most: Ceiling, tokens: int, cost: float | None, lacks: str
+) -> None:
+    one, _ = purse(most)
+    one.note([reserved(1, tokens=tokens, cost=cost)])
+    if lacks:
+        with pytest.raises(ModelRejected):
+            one.take()
+        one.note([UsageReleased(turn_id="t1", number=1)])
+        assert one.taken.prompt == 0
+    else:
+        one.take()
+    assert one.lacks == lacks  # and so it stays: what was said to need more would need it again
+
+
+def test_what_others_of_that_day_took_and_what_is_under_way_there_counts_too() -> None:
+    day = Tally()
+    for number in range(A_DAY * MOST.requests):
+        one, _ = purse(day=day)
+        one.note([reserved(number, tokens=1)])
+        one.take()
+        one.note([UsageAdded(turn_id="t", model="m", usage=Usage(1, 1, reserved=number), at=0.0)])
+    another, _ = purse(day=day)
+    assert another.lacks == "often"
+    with pytest.raises(ModelRejected):
+        another.take()
+    assert day.taken == UsageSum(12, 12, 0, 12, 0.0, 12)
+    full = Tally()
+    full.reserve(1, Usage(A_DAY * MOST.tokens + 1))
+    assert purse(day=full)[0].lacks == "often"
+    full.release(1)
+    assert purse(day=full)[0].lacks == ""
+
+
+def test_the_day_of_the_bot_is_looked_at_before_each_request() -> None:
+    spent = list[bool]()
+    one, _ = purse(spent=lambda: bool(spent))
+    one.take()
+    spent.append(True)
+    assert one.lacks == "spent"
+    with pytest.raises(ModelRejected):
+        one.take()
+    assert one.taken.requests == 1
+
+
+def test_the_bots_journal_is_told_of_money_alone_and_for_no_turn_of_its_own() -> None:
+    one, store = purse()
+    done = replace(words("fine"), usage=Usage(7, 3, cost=0.5, reserved=1), endpoint="m@x")
+    entries: list[Entry] = [
+        reserved(1),
+        StepFinished(run_id="t1", step=1, completion=done, seconds=1.0),
+        reserved(2),
+        UsageReleased(turn_id="t1", number=2),
+        UsageAdded(turn_id="t1", model="n", usage=Usage(1, 1), at=1.0),
+        StepFinished(run_id="t1", step=2, completion=replace(words("nobody counted"), usage=None), seconds=1.0),
+    ]
+    assert one.note(entries)
+    assert not one.note(entries[-1:])
+    now = ManualClock().now()
+    assert store.entries == [
+        replace(reserved(1), turn_id=""),
+        UsageAdded(turn_id="", model="m@x", usage=Usage(7, 3, cost=0.5, reserved=1), at=now),
+        replace(reserved(2), turn_id=""),
+        UsageReleased(turn_id="", number=2),
+        UsageAdded(turn_id="", model="n", usage=Usage(1, 1), at=now),
+    ]
+    assert one.taken == UsageSum(0, 8, 0, 4, 0.5, 1)
+
+
+class Slow(RecordingStore):
+    """A journal that takes its time to be durable."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = asyncio.Event()
+
+    async def commit(self, *entries: Entry) -> bool:
+        self.put(*entries)
+        await self.gate.wait()
+        return True
+
+
+async def test_a_request_is_in_the_bots_journal_before_the_model_is_asked() -> None:
+    bots, own, clock, ids = Slow(), RecordingStore(), ManualClock(), CountingIds()
+    one = Purse(MOST, day=Tally(), is_spent=lambda: False, store=bots, clock=clock)
+    with ScriptedModel(words("fine"), words("fine")) as scripted:
+        upstream = Upstream(PaidModel(scripted, one), price=Price(prompt=1.0, cached=1.0, completion=1.0))
+        meter = Meter(PaidStore(own, one), clock=clock, ids=ids, reserves=lambda: True)
+        failover = Failover([upstream], clock=clock, ids=ids, meter=meter)
+        async with asyncio.TaskGroup() as group:
+            asking = group.create_task(failover.complete(REQUEST))
+            await until(lambda: bots.entries)
+            assert (len(scripted.requests), [type(entry) for entry in bots.entries]) == (0, [UsageReserved])
+            assert bots.entries == [replace(entry, turn_id="") for entry in own.entries]
+            bots.gate.set()
+        answer = asking.result()
+        assert (len(scripted.requests), one.taken.requests) == (1, 1)
+        PaidStore(own, one).put(UsageAdded(turn_id="t", model="m", usage=answer.usage or Usage(), at=0.0))
+        assert one.taken.prompt == (answer.usage or Usage()).prompt  # and nothing is under way
+        one.take()
+        one.take()
+        with pytest.raises(ModelRejected):
+            await failover.complete(REQUEST)
+        assert len(scripted.requests) == 1
+        await scripted.complete(REQUEST)
+    assert isinstance(bots.entries[-1], UsageReleased)
+
+
+def test_a_model_and_a_journal_are_paid_for_and_any_other_port_is_as_it_was() -> None:
+    one, _ = purse()
+    model: Any = OpenAIModel.__new__(OpenAIModel)
+    journal: Any = SqlStore.__new__(SqlStore)
+    other: Store = RecordingStore()
+    assert isinstance(one.around(model), PaidModel)
+    assert isinstance(one.around(journal), PaidStore)
+    assert one.around(other) is other
