@@ -47,12 +47,20 @@ async def test_a_voice_is_the_words_in_it_in_one_line() -> None:
     assert await listening.hear(1, Record("a.amr")) == "啊" * MAX_TEXT
 
 
+async def test_a_minute_and_five_megabytes_are_listened_to() -> None:
+    largest = wav(60)
+    largest += bytes(5 * 2**20 - len(largest))
+    listening, heard = ear(largest)
+    assert await listening.hear(1, Record("a.amr", seconds=60)) == "明天 去吗"
+    assert heard == [largest]
+
+
 @pytest.mark.parametrize(
     ("record", "kept", "lack"),
     [
         (Record("a.amr", seconds=61), wav(1), Lack.TOO_LARGE),
         (Record("a.amr"), wav(61), Lack.TOO_LARGE),
-        (Record("a.amr"), wav(1) + bytes(5 * 2**20), Lack.TOO_LARGE),
+        (Record("a.amr"), wav(1) + bytes(5 * 2**20 + 1 - len(wav(1))), Lack.TOO_LARGE),
         (Record("a.amr"), b"\x02#!SILK_V3", Lack.UNREADABLE),
         (Record("a.amr"), ActionRefused("get_record", retcode=1200, wording="no"), Lack.EXPIRED),
     ],

@@ -33,7 +33,13 @@ def test_the_same_again_and_again_is_a_loop_however_slow() -> None:
     assert seen == [Loop.NONE] * 6 + [Loop.BEGINS]
 
 
-@pytest.mark.parametrize(("reply", "gap"), [(FAST + 1, 2.0), (1.0, WITHIN / (WAKES - 1))])
+def test_what_shares_less_than_nine_tenths_with_the_words_before_is_something_else() -> None:
+    waker, same = Waker(), "请问还有什么需要帮助的吗"
+    lines = [same * 2 + word * 3 for word in "天地玄黄宇宙洪荒日月盈昃"]  # 24 of 27 characters are the same: 88.9 %
+    assert {waker.take(line, WAKES, spoke=-math.inf, now=n * 20.0) for n, line in enumerate(lines)} == {Loop.NONE}
+
+
+@pytest.mark.parametrize(("reply", "gap"), [(FAST + 0.1, 2.0), (1.0, WITHIN / (WAKES - 1))])
 def test_people_take_their_time_and_are_no_loop(reply: float, gap: float) -> None:
     assert set(meet(Waker(), times=20, reply=reply, gap=gap)) == {Loop.NONE}
 

@@ -301,7 +301,7 @@ async def test_what_is_older_than_the_process_or_than_the_question_is_no_part_of
         house.seen.read((), whole=True)
         await ask_while(house, thought, later(-60, said("more", message_id="2")))
         assert house.store.of("turn_steered") == []
-    assert belongs(later(1, said("b", at=False)), said("a"))
+    assert belongs(later(8, said("b", at=False)), said("a"))
     assert not belongs(later(-1, said("b", at=False)), said("a"))
 
 

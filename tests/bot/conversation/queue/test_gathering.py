@@ -137,6 +137,13 @@ async def test_nobody_waits_longer_than_five_seconds_or_for_more_than_ten_lines(
         assert len((await house.asked())[1]) == 10
 
 
+async def test_whoever_wants_it_to_wait_longer_than_that_has_it_wait_so_long() -> None:
+    async with porch(debounce=8.0) as house:
+        house.says("嗯")
+        assert await house.asked(7.9) == []
+        assert await house.asked(0.2) == [["嗯"]]
+
+
 async def test_after_a_picture_he_has_more_time() -> None:
     async with porch() as house:
         house.says((Mention(10001), *PICTURE))
