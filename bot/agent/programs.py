@@ -229,11 +229,13 @@ class Program:
                 await running.over.wait()
             finally:
                 kill_group(transport.get_pid())
-                with suppress(TimeoutError):
-                    async with last_moments(LAST_OUTPUT):
-                        await running.gone.wait()
-                code = transport.get_returncode()
-                transport.close()
+                try:
+                    with suppress(TimeoutError):
+                        async with last_moments(LAST_OUTPUT):
+                            await running.gone.wait()
+                finally:  # a stop does not wait so long
+                    code = transport.get_returncode()
+                    transport.close()
         return self._result(running, code)
 
     def _environment(self, home: str) -> dict[str, str]:

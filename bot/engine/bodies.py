@@ -9,19 +9,25 @@ from typing import Any
 from bot.domain.errors import ToolUnavailable
 from bot.domain.faults import BROKEN, isolate
 from bot.domain.tool import Tool, ToolContext
+from bot.engine.letting_go import LettingGo
 from bot.engine.threads import THREADS
 
 logger = logging.getLogger(__name__)
 
 
 async def run_body(tool: Tool, context: ToolContext, arguments: dict[str, Any]) -> object:
-    """Run the body with checked arguments: a coroutine on the loop, a plain `def` in a thread."""
+    """Run the body with checked arguments: a coroutine on the loop, a plain `def` in a thread. A
+    coroutine that does not end when it is cancelled is left as it stands.
+    """
     if tool.function is None:
         raise ToolUnavailable(f"{tool.name} has no body, so it cannot run. Do without it.")
     given = (context,) if tool.wants_context else ()
     if inspect.iscoroutinefunction(tool.function):
-        return await tool.function(*given, **arguments)
-    result = await THREADS.run(tool.function, *given, **arguments)
+        result = tool.function(*given, **arguments)
+    else:
+        result = await THREADS.run(tool.function, *given, **arguments)
+    if inspect.iscoroutine(result):
+        return await LettingGo(result, name=f"tool {tool.name}")
     return await result if inspect.isawaitable(result) else result
 
 

@@ -46,7 +46,7 @@ from bot.engine.ongoing import (
 from bot.policy.approval import led_by
 from bot.policy.repeated_calls import key_of
 
-LAST_HOOKS = 2.0  # seconds that the after hooks of what was cancelled have together
+LAST_HOOKS = 0.5  # seconds that the after hooks of what was cancelled have together: a stop waits
 
 CANCELLED = "the call was cancelled."
 ASKS_TWICE = (

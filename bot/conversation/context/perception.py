@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from bot.conversation.context.forwards import Forwards
+from bot.conversation.context.forwards import PATIENCE, Forwards
 from bot.conversation.context.listening import listened
 from bot.domain.errors import ActionUnanswered, Lack, MediaError, TransportError
 from bot.domain.events import Conversation, MessageReceived
@@ -25,7 +25,6 @@ from bot.prompt.compose import Forwarded, PicturePlace, Question, QuestionPictur
 
 logger = logging.getLogger(__name__)
 
-PATIENCE = 6.0  # seconds to look up what a message quotes, and as many to open what it forwards
 LOOKING = 6.0  # seconds for all its pictures together
 MAX_PICTURES = 4  # each costs about a thousand tokens
 
@@ -66,7 +65,7 @@ class Perception:
         senses: Senses = NO_SENSES,
         patience: float = PATIENCE,
     ) -> None:
-        """The times are in seconds."""
+        """`patience` is in seconds: for what is quoted, and once more for what is forwarded."""
         self._transport = transport
         self._history = history
         self._senses = senses

@@ -67,8 +67,7 @@ class Verdicts:
                 self._robots.meet(message)
                 return self._restraint.on(message, wake) if answer else Observe(LATE)
             case NeedsQuoted() as verdict:
-                is_silent = not answer or self._restraint.is_muted(message.conversation)
-                return Observe() if is_silent else verdict
+                return verdict if answer else Observe()
             case Observe(may_join=True) if answer and self._joins(message.conversation):
                 return Wake("chance", weak=True)
             case verdict:

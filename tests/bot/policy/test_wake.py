@@ -150,6 +150,11 @@ def test_official_bots_are_known_from_the_first_number_to_the_last(first: int, l
     assert not is_official_bot(last + 1)
 
 
+@pytest.mark.parametrize("user", [3328144510, 2854196301, 2854216399, 66600000, 3889000000, 4010000000])
+def test_robots_of_qq_itself_wake_nobody_by_a_mention(user: int) -> None:
+    assert judge(said("hi", user=user), RULES) == Observe("the sender is a robot")
+
+
 @given(st.integers(1, 10**10), st.booleans(), st.booleans(), st.booleans())
 def test_a_blocked_person_who_is_no_owner_never_wakes(user: int, private: bool, listed: bool, at: bool) -> None:
     rules = Rules(blocked=frozenset({user}), users=frozenset({user} if listed else ()))

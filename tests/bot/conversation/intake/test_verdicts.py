@@ -34,6 +34,18 @@ async def test_a_muted_bot_does_not_ask_the_model_until_the_mute_ends() -> None:
         assert house.transport.texts == ["a", "b", "c"]
 
 
+async def test_that_a_quote_was_of_the_bots_words_is_written_down_though_it_is_muted() -> None:
+    async with hall() as house:
+        house.transport.known |= {"own": said("mine", user=BOT, at=False, message_id="own")}
+        house.transport.known |= {"his": said("his", user=9, at=False, message_id="his")}
+        await house.take(
+            muted(60), *(said((Quote(q), Text("why?")), at=False, message_id=q + "?") for q in ("own", "his"))
+        )
+        judged = [(entry.message_id, entry.wakes, entry.reason) for entry in house.verdicts]
+        assert judged == [("own?", True, "quote"), ("own?", False, "the bot is muted there")]
+        assert [message.message_id for message in house.history.take_overheard(GROUP)] == ["own?", "his?"]
+
+
 async def test_a_quote_of_a_message_in_memory_takes_no_place_in_the_lane() -> None:
     gate = asyncio.Event()
 

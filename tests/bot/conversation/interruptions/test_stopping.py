@@ -13,7 +13,8 @@ from bot.domain.actions import React, SendMessage
 from bot.domain.chat import UserMessage
 from bot.domain.errors import NotConnected
 from bot.domain.events import MessageReceived
-from bot.domain.journal import SendChanged, SendState, TurnClosed
+from bot.domain.faults import BROKEN
+from bot.domain.journal import MessageErased, MessageObserved, SendChanged, SendState, TurnClosed
 from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
 from bot.domain.tool import tool
@@ -71,6 +72,9 @@ async def test_a_run_ends_at_the_word_of_its_asker_an_admin_or_an_owner(stop: Me
         assert closed.round[-1] == notes.note(ZH, ZH.about.stopped)
         assert house.transport.texts == []
         await until(lambda: house.transport.gestures == [React(GROUP, "s", HEARD)])
+        known = [entry.message for entry in house.store.entries if isinstance(entry, MessageObserved)]
+        assert stop in known  # told once more, after a restart, it is no question
+        assert MessageErased(GROUP, "s") in house.store.entries
         await house.take(said("and now?", message_id="q2"))
         assert house.transport.texts == ["next"]
         (before,) = [message for message in house.model.requests[-1].messages if "and now" in str(message)]
@@ -180,3 +184,26 @@ async def test_words_of_a_turn_that_is_over_do_not_leave_any_more() -> None:
         house.outbox.connected()
         await house.outbox.wait_idle()
         assert house.transport.texts == []
+
+
+async def test_a_tool_that_does_not_let_go_holds_up_neither_the_stop_nor_the_next_question() -> None:
+    begun, never = asyncio.Event(), asyncio.Event()
+
+    @tool(side_effects="external")
+    async def cling() -> str:
+        """Begins again whatever happens."""
+        while not never.is_set():
+            begun.set()
+            try:
+                await never.wait()
+            except BROKEN:  # as people write it: `except:`
+                continue
+        return "never"
+
+    async with hall(calls(("cling", "")), words("next"), rules=RULES) as house:
+        house.toolset.register(cling)
+        await house.dispatcher.handle(said("go", message_id="q1"))
+        await begun.wait()
+        await house.take(said("停", message_id="s"), said("and now?", message_id="q2"))
+        assert house.transport.texts == ["next"]
+        never.set()

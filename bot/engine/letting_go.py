@@ -1,0 +1,109 @@
+"""Other people's coroutines, which have to let go when they are cancelled.
+
+`except:` in a loop is soon written, and then nothing ends it: neither a deadline nor a stop, and
+the questions behind it wait for ever. So such a coroutine is driven by hand, and left where it
+stands.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Generator
+from contextvars import ContextVar
+from functools import partial
+from typing import Any
+
+from bot.domain.faults import BROKEN
+
+logger = logging.getLogger(__name__)
+
+PATIENCE = 0.4  # seconds to clean up, and once as many for what goes on inside
+
+
+class LettingGo:
+    """Awaited, it is as if the body was awaited in its place, in the same task. Cancelled, the body
+    has `patience` seconds to end; then it is left undone, and whoever waits goes on.
+    """
+
+    def __init__(
+        self, body: Coroutine[Any, Any, object], *, name: str, patience: float = PATIENCE
+    ) -> None:
+        self._body = body
+        self._name = name
+        self._patience = patience
+        self.inside = 0  # others that go on in this one: of its subagent's calls
+        self._alarm: asyncio.TimerHandle | None = None
+        self._is_over = False
+
+    def __await__(self) -> Generator[Any, Any, object]:
+        """The body's result. Raises what it raises."""
+        around = _around.get()
+        _around.set(self)
+        if around is not None:
+            around.inside += 1
+        try:
+            return (yield from self._drive())
+        finally:
+            _around.set(around)
+            if around is not None:
+                around.inside -= 1
+            if self._alarm is not None:
+                self._alarm.cancel()
+
+    def _drive(self) -> Generator[Any, Any, object]:
+        step: Callable[[], Any] = partial(self._body.send, None)
+        while True:
+            try:
+                awaited = step()
+            except StopIteration as end:
+                return end.value
+            try:
+                yield awaited
+            except GeneratorExit:
+                self._body.close()
+                raise
+            except BROKEN as error:  # what it waited for has raised it, or somebody cancels
+                if isinstance(error, asyncio.CancelledError):
+                    self._hurry()
+                step = partial(self._body.throw, error)
+            else:
+                step = partial(self._body.send, None)
+
+    def _hurry(self) -> None:
+        """It is cancelled, for the first time, or by the alarm. Raises CancelledError where its
+        time is over.
+        """
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("only what a task awaits can be cancelled")
+        if self._is_over:
+            self._leave()
+            task.uncancel()  # that was the alarm's
+            raise asyncio.CancelledError
+        if self._alarm is None:
+            self._wait(task, again=True)
+
+    def _wait(self, task: asyncio.Task[Any], *, again: bool) -> None:
+        def ring() -> None:
+            if again and self.inside:
+                self._wait(task, again=False)
+                return
+            self._is_over = True
+            task.cancel()
+
+        self._alarm = asyncio.get_running_loop().call_later(self._patience, ring)
+
+    def _leave(self) -> None:
+        logger.error(
+            "%s does not end when it is cancelled, and is left as it stands: "
+            "its code catches CancelledError, perhaps with a bare except",
+            self._name,
+        )
+        try:
+            self._body.close()
+        except BROKEN as error:  # not even now
+            logger.debug("%s does not end at all: %r", self._name, error)
+
+
+_around: ContextVar[LettingGo | None] = ContextVar("around", default=None)

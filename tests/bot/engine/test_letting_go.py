@@ -1,0 +1,202 @@
+"""Coroutines that end when they are cancelled, and others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextvars import ContextVar
+from typing import Any
+
+import pytest
+
+from bot.domain.faults import BROKEN
+from bot.engine.letting_go import LettingGo
+
+SOON = 0.01
+WORD: ContextVar[str] = ContextVar("WORD", default="")
+
+
+class Stubborn:
+    """Begins again whenever it is cancelled, until it is `released`."""
+
+    def __init__(self) -> None:
+        self.began = 0
+        self.released = False
+
+    async def __call__(self) -> str:
+        while not self.released:
+            self.began += 1
+            try:
+                await asyncio.Event().wait()
+            except BROKEN:  # as people write it: `except:`
+                continue
+        return "released"
+
+
+@pytest.fixture
+def stubborn() -> Stubborn:
+    return Stubborn()
+
+
+def letting_go(body: Coroutine[Any, Any, object], patience: float = SOON) -> LettingGo:
+    return LettingGo(body, name="tool cling", patience=patience)
+
+
+async def cancelled(body: Callable[[], Coroutine[Any, Any, object]]) -> asyncio.Task[object]:
+    """A task that has begun with this, and is cancelled and over."""
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(body())
+        await asyncio.sleep(0)
+        task.cancel()
+    return task
+
+
+async def test_it_is_as_if_it_was_awaited_here() -> None:
+    async def body() -> tuple[asyncio.Task[Any] | None, str]:
+        before = WORD.get()
+        await asyncio.sleep(0)
+        WORD.set("changed")
+        return asyncio.current_task(), before
+
+    WORD.set("here")
+    assert await letting_go(body()) == (asyncio.current_task(), "here")
+    assert WORD.get() == "changed"
+
+
+async def test_what_it_raises_or_what_it_waits_for_raises_comes_out() -> None:
+    async def waits(what: asyncio.Future[str]) -> str:
+        try:
+            return await what
+        except LookupError as error:
+            raise ValueError("seen") from error
+
+    future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    future.set_exception(LookupError())
+    with pytest.raises(ValueError, match="seen"):
+        await letting_go(waits(future))
+
+
+async def test_who_cleans_up_in_time_is_waited_for() -> None:
+    seen = []
+
+    async def tidy() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            seen.append("tidied")
+
+    async def run() -> object:
+        return await letting_go(tidy(), patience=60)
+
+    assert (await cancelled(run)).cancelled()
+    assert seen == ["tidied"]
+
+
+async def test_who_does_not_end_is_left_and_the_log_says_who(
+    stubborn: Stubborn, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def run() -> object:
+        return await letting_go(stubborn())
+
+    task = await cancelled(run)
+    assert task.cancelled()
+    assert stubborn.began > 1
+    assert "tool cling does not end when it is cancelled" in caplog.text
+    stubborn.released = True
+
+
+async def test_a_deadline_is_one_for_it_too(stubborn: Stubborn) -> None:
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(SOON):
+            await letting_go(stubborn())
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0
+    stubborn.released = True
+
+
+async def test_it_has_four_tenths_of_a_second(stubborn: Stubborn, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> object:
+        return await LettingGo(stubborn(), name="tool cling")
+
+    over, loop = list[bool](), asyncio.get_running_loop()
+    now = loop.time()
+    monkeypatch.setattr(loop, "time", lambda: now)
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(run())
+        await asyncio.sleep(0)
+        task.cancel()
+        for seconds in (0.0, 0.39, 0.41):
+            monkeypatch.setattr(loop, "time", lambda passed=seconds: now + passed)
+            for _ in range(5):
+                await asyncio.sleep(0)
+            over.append(task.done())
+    stubborn.released = True
+    assert over == [False, False, True]
+
+
+async def test_what_goes_on_inside_is_left_before_what_is_around_it(stubborn: Stubborn) -> None:
+    seen = []
+
+    async def outer() -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(inner())
+        finally:
+            seen.append("outer")
+
+    async def inner() -> None:
+        try:
+            await letting_go(stubborn())
+        finally:
+            seen.append("inner")
+
+    async def run() -> object:
+        return await letting_go(outer())
+
+    assert (await cancelled(run)).cancelled()
+    assert seen == ["inner", "outer"]
+    stubborn.released = True
+
+
+async def test_who_is_cancelled_again_has_no_more_time(stubborn: Stubborn) -> None:
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(run_of(stubborn))
+        for _ in range(3):
+            await asyncio.sleep(0)
+            task.cancel()
+    assert task.cancelled()
+    stubborn.released = True
+
+
+async def run_of(stubborn: Stubborn) -> object:
+    return await letting_go(stubborn())
+
+
+async def test_a_body_that_is_thrown_away_with_its_loop_is_closed() -> None:
+    seen = []
+
+    async def body() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            seen.append("closed")
+
+    driven = letting_go(body()).__await__()
+    next(driven)
+    driven.close()
+    assert seen == ["closed"]
+
+
+async def test_who_ends_after_all_has_its_result(stubborn: Stubborn, caplog: pytest.LogCaptureFixture) -> None:
+    async def run() -> object:
+        return await letting_go(stubborn(), patience=60)
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(run())
+        await asyncio.sleep(0)
+        stubborn.released = True
+        task.cancel()
+    assert task.result() == "released"
+    assert caplog.record_tuples == []
