@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
+
+import pytest
 from msgspec.structs import replace
 
 from bot.domain.chat import (
     Completion,
     ModelRequest,
+    ToolCall,
     ToolMessage,
     UserMessage,
 )
+from bot.domain.hooks import AfterCall, Hooks
 from bot.domain.result import ToolResult
 from bot.domain.run import RunFinished, Stop, ToolFinished, ToolProgressed
 from bot.domain.tool import ToolContext, tool
+from bot.engine.batches import Batch, Batches
 from bot.engine.engine import RunState
+from bot.engine.toolset import Toolset
 from bot.policy.notices import EN
 
 # Runs that wait for somebody's word: tests/e2e/test_suspended_runs.py
 from tests.bot.runs import assert_valid, echo, engine, run, to_the_end
-from tests.fakes import RecordingObserver, ScriptedModel, calls, words
+from tests.bot.toolbox import results_of
+from tests.fakes import ManualClock, RecordingObserver, ScriptedModel, calls, tool_context, words
 
 ECHO = calls(("echo", '{"text": "a"}'))
 
@@ -176,3 +184,33 @@ async def test_a_reader_can_follow_from_an_answer_to_its_calls_and_their_results
     assert (progressed.partial, finished.details) == (ToolResult("half"), {"ms": 3})
     assert isinstance(outcome.messages[1], ToolMessage)
     assert outcome.messages[1].content == "resp-7"
+
+
+async def test_hooks_after_a_cancelled_call_have_half_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    @tool
+    async def slow() -> str:
+        """Waits for ever."""
+        begun.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    async def hang(_: AfterCall) -> None:
+        await asyncio.Event().wait()
+
+    over, now = list[bool](), loop.time()
+    monkeypatch.setattr(loop, "time", lambda: now)
+    tools = Toolset([slow], hooks=[Hooks(after_call=hang)], clock=ManualClock())
+    batch = Batch([ToolCall("x", "slow", "")])
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(Batches(tools.calls).run(batch, [tool_context()]))
+        await begun.wait()
+        task.cancel()
+        for seconds in (0.0, 0.49, 0.51):
+            monkeypatch.setattr(loop, "time", lambda passed=seconds: now + passed)
+            for _ in range(10):
+                await asyncio.sleep(0)
+            over.append(task.done())
+    assert over == [False, False, True]
+    assert "the call was cancelled" in results_of(batch)[0].content

@@ -44,36 +44,6 @@ async def test_results_come_in_call_order_whatever_finishes_first() -> None:
     assert [result.content for result in results_of(batch)] == ["one", "two"]
 
 
-async def test_hooks_after_a_cancelled_call_have_half_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, loop = asyncio.Event(), asyncio.get_running_loop()
-
-    @tool
-    async def slow() -> str:
-        """Waits for ever."""
-        begun.set()
-        await asyncio.Event().wait()
-        return "never"
-
-    async def hang(_: AfterCall) -> None:
-        await asyncio.Event().wait()
-
-    over, now = list[bool](), loop.time()
-    monkeypatch.setattr(loop, "time", lambda: now)
-    tools = Toolset([slow], hooks=[Hooks(after_call=hang)], clock=ManualClock())
-    batch = Batch([ToolCall("x", "slow", "")])
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(Batches(tools.calls).run(batch, [tool_context()]))
-        await begun.wait()
-        task.cancel()
-        for seconds in (0.0, 0.49, 0.51):
-            monkeypatch.setattr(loop, "time", lambda passed=seconds: now + passed)
-            for _ in range(10):
-                await asyncio.sleep(0)
-            over.append(task.done())
-    assert over == [False, False, True]
-    assert "the call was cancelled" in results_of(batch)[0].content
-
-
 async def test_a_cancelled_batch_still_has_one_result_for_each_call() -> None:
     started = asyncio.Event()
 
