@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Mapping
-from functools import cache
 from typing import Literal, TypeAlias, assert_never
 
 from msgspec.structs import replace
@@ -23,7 +22,6 @@ from bot.domain.chat import (
     AssistantMessage,
     FinishReason,
     ModelRequest,
-    ToolMessage,
 )
 from bot.domain.errors import (
     ContentFiltered,
@@ -42,15 +40,12 @@ from bot.domain.run import (
 )
 from bot.domain.suspension import BadSuspension, Decision, verify
 from bot.engine.batches import Batches
+from bot.engine.own_words import doubted, failed, own_words, told
 from bot.engine.registry import Registry
 from bot.engine.running import Run, RunState, by_now, complete, may_ask
 from bot.engine.step_calls import StepCalls, metadata_of_run
-from bot.engine.steps import ask_before_request, tokens_of, with_notice, words_of
+from bot.engine.steps import ask_before_request, tokens_of, words_of
 from bot.engine.transcripts import close_interrupted
-from bot.policy.already_said import bare
-from bot.policy.apologies import OURS, without_trace
-from bot.policy.echo import is_said_back
-from bot.policy.notices import Notices
 
 __all__ = ["Engine", "OnLimit", "Run", "RunState"]
 
@@ -140,13 +135,11 @@ class Engine:
             async with deadline:
                 ended = await steps
         except ModelError as error:
-            ended = state.outcome(Stop.FAILED, error=f"{error.kind}: {error}")
+            ended = failed(run, state, f"{error.kind}: {error}")
         except TimeoutError:
             if not deadline.expired():
                 raise
-            ended = state.outcome(
-                Stop.FAILED, error=f"deadline: not finished after {self._deadline:g} s"
-            )
+            ended = failed(run, state, f"deadline: not finished after {self._deadline:g} s")
         finally:
             seconds = self._clock.monotonic() - started
             if isinstance(ended, SuspendedRun):
@@ -170,14 +163,13 @@ class Engine:
             if not may_ask(run, state, specs):
                 return self._give_up(run, state)
             last = state.steps >= self._max_steps or empty > 1 or state.tally.is_over
-            messages = with_notice(
-                (*run.transcript, *state.messages), run.notices.last_step if last else notice
-            )
+            messages = told(run, state, run.notices.last_step if last else notice)
             request = ModelRequest(messages, () if last else specs, run.share, run.temperature)
             if hooks := self._toolset.hooks:
                 request, model = await ask_before_request(
                     hooks, request, model, metadata_of_run(run, state.steps + 1)
                 )
+            before = doubted(run, state)
             asked = await self._ask(run, state, model, request)
             if asked is None:
                 continue
@@ -186,7 +178,7 @@ class Engine:
             if completion.message.tool_calls and not completion.refusal and not last:
                 if ended := await self._calls.run(run, state, answer):
                     return ended
-            elif (text := words_of(completion)) or run.may_end_empty(spoilt=spoilt):
+            elif (text := words_of(completion) or before) or run.may_end_empty(spoilt=spoilt):
                 goes_on = state.steps < self._max_steps and not run.share.is_over
                 if goes_on and run.inbox is not None and state.is_overtaken():
                     empty, notice = 0, ""
@@ -202,10 +194,11 @@ class Engine:
                 return state.outcome(
                     Stop.ANSWERED if text else Stop.SILENT, text, limit=bool(text) and limit
                 )
-            elif last or (spoilt and notice == run.notices.spoilt):
+            elif last or (spoilt and state.is_spoilt):
                 return self._give_up(run, state)
             else:
-                empty, notice = empty + 1, run.notices.spoilt if spoilt else run.notices.empty
+                empty, state.is_spoilt = empty + 1, state.is_spoilt or spoilt
+                notice = "" if spoilt and run.examples else run.notices.empty
 
     async def _ask(
         self, run: Run, state: RunState, model: ChatModel, request: ModelRequest
@@ -220,7 +213,7 @@ class Engine:
         run.share.settle(tokens_of(request, said))
         if said.usage is not None:
             state.usage += said.usage
-        message = _own_words(run, state, said.message)
+        message = own_words(run, state, said.message)
         completion = said if message is said.message else replace(said, message=message)
         answer = StepFinished(
             run_id=run.id,
@@ -252,28 +245,9 @@ class Engine:
 
     def _give_up(self, run: Run, state: RunState) -> Outcome:
         limit = state.steps > self._max_steps
-        if not limit and not state.tally.is_over:
+        if not doubted(run, state):
+            if limit or state.tally.is_over:
+                return state.outcome(Stop.ANSWERED, run.notices.no_conclusion, limit=limit)
             if run.may_be_silent:
                 return state.outcome(Stop.SILENT)
-            return state.outcome(
-                Stop.FAILED, error="empty: the model gave no answer, whatever it was told"
-            )
-        return state.outcome(Stop.ANSWERED, run.notices.no_conclusion, limit=limit)
-
-
-def _own_words(run: Run, state: RunState, message: AssistantMessage) -> AssistantMessage:
-    """The message, tidied; without words that only say a notice of ours or a call's error back."""
-    tidied = run.tidy(message)
-    if tidied.tool_calls:
-        return tidied
-    results = [one for one in state.messages if isinstance(one, ToolMessage) and one.is_error]
-    told = (*_told(run.notices), *(bare(result.content) for result in results))
-    if is_said_back(without_trace(tidied.text), told):
-        return replace(tidied, text="")
-    return tidied
-
-
-@cache
-def _told(notices: Notices) -> tuple[str, ...]:
-    """All that we tell a model in its run's language, and people in any."""
-    return tuple(map(bare, (notices.last_step, notices.empty, notices.spoilt, *OURS)))
+        return failed(run, state, "empty: the model gave no answer, whatever it was told")

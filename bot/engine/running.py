@@ -56,6 +56,11 @@ def as_it_is(message: AssistantMessage) -> AssistantMessage:
     return message
 
 
+def never(_: str) -> bool:
+    """No answer is doubted."""
+    return False
+
+
 def as_ever(run: Run) -> Run:
     """The run itself: nothing makes it leaner."""
     return run
@@ -71,7 +76,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     an end, too. With an `inbox` whatever steers it is read before its final words are said.
     `model` is asked, the engine's own where it is None, with a `temperature` where there is one;
     `terms` say which tools are offered and run there. `leaner` makes it what its next request may
-    be. `notices` are in its language, `tongue` is its asker's.
+    be. `notices` are in its language, `tongue` is its asker's. An answer that it `doubts`, or of
+    which nothing is left, is asked for once more, with the `examples` before the question.
     """
 
     id: str
@@ -91,6 +97,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     tongue: Tongue = Tongue.CHINESE
     leaner: Callable[[Run], Run] = as_ever
     notices: Notices = notices.EN
+    doubts: Callable[[str], bool] = never
+    examples: tuple[Message, ...] = ()
 
     def may_end_empty(self, *, spoilt: bool) -> bool:
         """Whether it may end without words; `spoilt` are such that had to be cut."""
@@ -105,7 +113,9 @@ class RunState:
     While it goes on, people may be let in: what they say is read after the next tool calls
     (`steer`), or once the model is done (`follow_up`; what is steered too late is one, too). What
     comes after its end stays in the queues. `request` is under way, and nothing was said or begun.
-    `model` was asked last, and offered the tools that are `shown`; None is the engine's own.
+    `model` was asked last, and offered the tools that are `shown`; None is the engine's own. Once
+    an answer was spoilt its like is asked for with examples; what was `doubted` is the answer where
+    no other comes.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -119,6 +129,8 @@ class RunState:
     overtaken: int = field(default=0, compare=False)
     shown: tuple[ToolSpec, ...] = field(default=(), compare=False)
     model: ChatModel | None = field(default=None, compare=False)
+    is_spoilt: bool = field(default=False, compare=False)
+    doubted: str = field(default="", compare=False)
 
     def steer(self, message: UserMessage) -> None:
         """Say something into the run: the model reads it with its next request, after the results

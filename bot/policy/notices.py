@@ -13,7 +13,6 @@ class Notices:
 
     last_step: str
     empty: str
-    spoilt: str
     no_conclusion: str
 
 
@@ -23,11 +22,6 @@ EN = Notices(
         "have found so far, and say what is still missing."
     ),
     empty="Your last answer was empty. Answer now, in words.",
-    spoilt=(
-        "Your last answer was nothing but the question, or the frame around what people say here. "
-        "Answer now, in words of your own alone: no name, number or heading in front, and no lines "
-        "of others."
-    ),
     no_conclusion=(
         "I looked into it in several steps and came to no conclusion, so I stop here. Could you "
         "ask for something more specific?"

@@ -74,7 +74,8 @@ class Wording:
     """One language's words. `rules` takes the name of the bot and the headings.
 
     `quoted` takes who and words, `more` a number. `places` are those of pictures: question, quoted,
-    forwarded; `lacks` say why something cannot be had. `here` takes the name of a group.
+    forwarded; `lacks` say why something cannot be had. `here` takes the name of a group. `examples`
+    are questions as a model reads them, and answers to these: for one that said the frame back.
     """
 
     language: str
@@ -106,6 +107,7 @@ class Wording:
     segments: SegmentWords
     about: NoteWords
     summary: SummaryWords
+    examples: tuple[tuple[str, str], ...]
     notices: Notices
 
     def heading(self, word: str, moment: str = "") -> str:

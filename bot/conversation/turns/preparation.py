@@ -4,7 +4,7 @@ may take.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from msgspec import Struct
@@ -14,7 +14,7 @@ from bot.conversation.context.perception import Perception
 from bot.conversation.context.telling import Telling, words_of
 from bot.conversation.turns.suspensions import WaitingTurn
 from bot.conversation.turns.thrift import Thrift, told_on
-from bot.domain.chat import UserMessage
+from bot.domain.chat import Message, UserMessage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.group_acts import Chair, Topic
 from bot.domain.journal import OpenTurn
@@ -42,6 +42,7 @@ from bot.prompt.compose import (
     system_prompt,
     transcript,
 )
+from bot.prompt.doubts import Doubts, example_rounds, said_twice
 from bot.prompt.frames import Frames
 from bot.prompt.people import People
 from bot.prompt.render import plain
@@ -222,7 +223,7 @@ class Preparation:
         summary = self._telling.summary(where)
         asker = replace(asker, read=brought_in(summary)) if summary else asker
         read = transcript(system, rounds, user, words=words, summary=summary, examples=who.examples)
-        asked = plain(message.segments, view, self_id=message.self_id)
+        doubts = doubts_of(message, view, read, rounds)
         frames = Frames(who.names, number=where.platform_id, people=People.of(read))
         budget = self._thrift.budget(run_id, spent)
         speaker = TurnSpeaker(self._delivery, run_id, asker, where, frames, budget)
@@ -235,7 +236,9 @@ class Preparation:
             asked=tuple(one.message_id for one in question.said if one.has_identity),
             ports=self._ports_of(message, speaker),
             heard=lambda: bool(speaker.said),
-            tidy=partial(tidy, frames, question=asked, now=facts(message, view)),
+            tidy=partial(tidy, frames, question=doubts.asked, now=doubts.now),
+            doubts=doubts.has,
+            examples=example_rounds(words),
             share=budget.share(),
             may_be_silent=wake.weak,
             model=who.model,
@@ -245,8 +248,21 @@ class Preparation:
             leaner=self._thrift.leaner,
             notices=words.notices,
         )
-        before = 1 + len(who.examples)
-        return Turn(question, user, run, speaker, view, wake, recalled, sees=sees, before=before)
+        return Turn(question, user, run, speaker, view, wake, recalled, sees, 1 + len(who.examples))
+
+
+def doubts_of(
+    message: MessageReceived, view: View, read: Sequence[Message], rounds: Sequence[Message]
+) -> Doubts:
+    """Which answers to this question may be nothing but a part of what was read."""
+    return Doubts(
+        read,
+        asked=plain(message.segments, view, self_id=message.self_id),
+        now=facts(message, view),
+        day=view.date(message.time),
+        place=message.group_name,
+        twice=said_twice(rounds),
+    )
 
 
 async def remember(

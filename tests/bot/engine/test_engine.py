@@ -169,8 +169,8 @@ async def test_spoilt_words_that_nobody_waits_for_are_asked_for_once_more_and_th
 @pytest.mark.parametrize(
     "notice",
     [
-        "No name, number or heading in front, and no lines of others.",
-        EN.spoilt.replace("Your last", "You last"),
+        "answer now, in words, from what you have found so far",
+        EN.last_step.replace("You have", "You had"),
         UNANSWERED.format(trace="3xn6kykx"),
     ],
 )

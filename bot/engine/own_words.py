@@ -1,0 +1,63 @@
+"""Which of a model's words are an answer of its own: without the frame of its prompt, no notice of
+ours said back, and not doubted, or doubted and nothing better said.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from msgspec.structs import replace
+
+from bot.domain.chat import AssistantMessage, Message, ToolMessage
+from bot.domain.run import Outcome, Stop
+from bot.engine.running import Run, RunState
+from bot.engine.steps import with_notice
+from bot.policy.already_said import bare
+from bot.policy.apologies import OURS, without_trace
+from bot.policy.echo import is_said_back
+from bot.policy.notices import Notices
+
+
+def told(run: Run, state: RunState, notice: str) -> tuple[Message, ...]:
+    """What the next request tells; to a model that has said something back examples, too, before
+    the question: the prompt begins as it did.
+    """
+    *before, question = run.transcript
+    examples = run.examples if state.is_spoilt else ()
+    return with_notice((*before, *examples, question, *state.messages), notice)
+
+
+def own_words(run: Run, state: RunState, message: AssistantMessage) -> AssistantMessage:
+    """The message, tidied; without words that only say a notice of ours or a call's error back, or
+    that are doubted the first time.
+    """
+    tidied = run.tidy(message)
+    if tidied.tool_calls:
+        return tidied
+    results = [one for one in state.messages if isinstance(one, ToolMessage) and one.is_error]
+    notices = (*_told(run.notices), *(bare(result.content) for result in results))
+    if is_said_back(without_trace(tidied.text), notices):
+        return replace(tidied, text="")
+    if not (state.is_spoilt or run.heard()) and run.doubts(tidied.text):
+        state.doubted = tidied.text
+        return replace(tidied, text="")
+    return tidied
+
+
+def doubted(run: Run, state: RunState) -> str:
+    """The answer that was doubted; none where something was said since."""
+    return "" if run.heard() else state.doubted
+
+
+def failed(run: Run, state: RunState, error: str) -> Outcome:
+    """Ended by the error, or with what was doubted: that is better than no answer."""
+    if text := doubted(run, state):
+        state.messages.append(AssistantMessage(text))
+        return state.outcome(Stop.ANSWERED, text)
+    return state.outcome(Stop.FAILED, error=error)
+
+
+@cache
+def _told(notices: Notices) -> tuple[str, ...]:
+    """All that we tell a model in its run's language, and people in any."""
+    return tuple(map(bare, (notices.last_step, notices.empty, *OURS)))

@@ -1,0 +1,152 @@
+"""Whether an answer may be no answer but a part of the prompt, which small models say back. Pure.
+
+An honest answer can be the same: what somebody said, today's date, words in brackets. So nothing of
+it is cut: the model is asked once more, with examples before the question, and what it says then is
+sent; where that is nothing, what was doubted is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
+from itertools import islice
+
+from msgspec import Struct
+
+from bot.domain.chat import AssistantMessage, Message, SystemMessage, UserMessage
+from bot.policy.already_said import bare
+from bot.policy.echo import GREETING
+from bot.prompt.language import WORDINGS
+from bot.prompt.render import LINE, REPLY
+from bot.prompt.wording import Wording
+
+LONGEST = 600  # characters: nobody who says so much only says it back
+TELLING = 6  # letters: fewer are said by many
+ASKED_BACK = 4  # letters of a question said back: fewer are an answer
+RECITED = 12  # letters of our rules, which say so much in no other words
+WHOSE, MOST_COLONS = 60, 3  # in front of somebody's words: a time, a name, a number
+COLON = re.compile("[:：]")
+ENDS = " 。.!！"  # what a model adds to a line, or leaves out
+BRACKETS = frozenset(("()", "（）", "[]", "［］", "【】"))
+CJK = re.compile(r"[\u3400-\u9fff]")
+THANKS = re.compile(r"谢|\bth(?:anks|x)", re.IGNORECASE)
+ASKS_WHERE = re.compile(r"群|哪|叫|group|where|name|called", re.IGNORECASE)
+ASKS_WHEN = re.compile(r"[号日天期几周时何]|截止|多久|when|dat|day|time|week|long", re.IGNORECASE)
+REPLIES = REPLY.partition("{")[0].strip()
+SAYS = LINE.partition("{text}")[0].removeprefix("{who}")
+TOLD = tuple(
+    bare(told)
+    for words in WORDINGS
+    for told in (words.notices.last_step, words.notices.empty, *words.roles.values())
+)
+
+
+class Doubts(Struct, frozen=True):
+    """What a model has `read`, and what was `asked`; the words about the moment behind that, the
+    day in them and the name of the place; and what was answered twice in a row, if anything.
+    """
+
+    read: Sequence[Message]
+    asked: str = ""
+    now: str = ""
+    day: str = ""
+    place: str = ""
+    twice: str = ""
+
+    def has(self, text: str) -> bool:
+        """Whether the answer may be nothing but a part of that, or what was said `twice` before."""
+        words = text.strip()
+        if not words or len(words) > LONGEST:
+            return False
+        letters, lines = bare(words), list(filter(str.strip, words.splitlines()))
+        return (
+            _is_aside(words)
+            or REPLIES in words
+            or self._is_moment(letters)
+            or self._is_place(words)
+            or any(told in letters for told in TOLD)
+            or self._goes_round(words, letters)
+            or all(map(self._is_said, lines))
+            or any(map(self._is_rule, lines))
+        )
+
+    def _goes_round(self, words: str, letters: str) -> bool:
+        """Whether it is the question itself, or the answer of the two before; people greet each
+        other in the same words, and are greeted so in turn.
+        """
+        greets = GREETING.search(self.asked)
+        if _weight(letters) >= ASKED_BACK and letters == bare(self.asked):
+            return not greets or bool(THANKS.search(self.asked))
+        return not greets and _weight(letters) >= TELLING and words == self.twice
+
+    def _is_place(self, words: str) -> bool:
+        """Whether it tells the name of the place in our signs, and nobody asked for that."""
+        named = bool(self.place) and f"「{self.place}」" in words
+        return named and not ASKS_WHERE.search(self.asked)
+
+    def _is_moment(self, letters: str) -> bool:
+        """Whether it is of the words about the moment, or has both their day and their place."""
+        place, weekday = bare(self.place), self.day.rpartition(" ")[2].casefold()
+        is_here = bool(place) and (
+            place == letters or (place in letters and bool(weekday) and weekday in letters)
+        )
+        if letters in bare(self.day) and ASKS_WHEN.search(self.asked):
+            return False  # today's day may be the answer
+        return is_here or (_weight(letters) >= TELLING and letters in bare(self.now))
+
+    def _is_said(self, line: str) -> bool:
+        """Whether a line of somebody's begins with this, whoever's name stands before it."""
+        return any(
+            f"{SAYS}{words}" in one.text
+            for words in _words_in(line)
+            for one in self.read
+            if isinstance(one, UserMessage)
+        )
+
+    def _is_rule(self, line: str) -> bool:
+        letters = bare(line)
+        return len(letters) >= RECITED and any(
+            letters in _letters_of(one.text) for one in self.read if isinstance(one, SystemMessage)
+        )
+
+
+@cache
+def example_rounds(words: Wording) -> tuple[Message, ...]:
+    """The examples of a language, as messages."""
+    return tuple(
+        message
+        for question, answer in words.examples
+        for message in (UserMessage(question), AssistantMessage(answer))
+    )
+
+
+def said_twice(rounds: Sequence[Message]) -> str:
+    """What was answered last in these rounds, where the answer before was the same; else empty."""
+    answers = (one.text for one in reversed(rounds) if isinstance(one, AssistantMessage))
+    last = list(islice(filter(None, answers), 2))
+    return last[0] if len(last) > 1 and last[0] == last[1] else ""
+
+
+def _weight(letters: str) -> int:
+    """How many letters it says as much as: a Chinese character is two."""
+    return len(letters) + len(CJK.findall(letters))
+
+
+def _is_aside(words: str) -> bool:
+    """Whether it is in one pair of brackets."""
+    inside = words[1:-1]
+    return f"{words[0]}{words[-1]}" in BRACKETS and not (words[0] in inside or words[-1] in inside)
+
+
+def _words_in(line: str) -> Iterator[str]:
+    """The line itself, and what stands behind its first colons: enough of each to be somebody's."""
+    colons = islice(COLON.finditer(line, 0, WHOSE), MOST_COLONS)
+    for part in (line, *(line[colon.end() :] for colon in colons)):
+        if len(bare(part)) >= TELLING:
+            yield part.strip(ENDS)
+
+
+@lru_cache(maxsize=16)
+def _letters_of(rules: str) -> str:
+    return bare(rules)

@@ -1,0 +1,93 @@
+"""What may be the prompt said back is asked for once more; no answer is lost by that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from bot.domain.chat import AssistantMessage, UserMessage
+from bot.domain.errors import ModelAuth
+from bot.domain.run import Stop
+from bot.domain.tool import tool
+from bot.engine.engine import Run, RunState
+from bot.policy.budget import Budget, Limits
+from tests.bot.runs import QUESTION, engine, run, to_the_end
+from tests.data.speech import entries
+from tests.fakes import ScriptedModel, Step, calls, words
+
+EXAMPLES = (UserMessage("[Asked] thanks"), AssistantMessage("You're welcome!"))
+
+
+def doubting(answer: str = "", **more: Any) -> Run:
+    """A run that doubts this answer, or every one."""
+    return replace(run(**more), doubts=lambda text: not answer or text == answer, examples=EXAMPLES)
+
+
+async def test_a_doubted_answer_is_asked_for_once_more_with_examples_before_the_question_and_nobody_keeps_them() -> (
+    None
+):
+    with ScriptedModel(words("(noted)"), words("周六七点")) as model:
+        outcome = await to_the_end(engine(model).run(doubting("(noted)"), RunState()))
+    assert (outcome.text, outcome.messages) == ("周六七点", (AssistantMessage("周六七点"),))
+    first, second = (request.messages for request in model.requests)
+    assert second == (*first[:-1], *EXAMPLES, first[-1])
+
+
+async def test_so_is_one_of_which_nothing_was_left() -> None:
+    cutting = replace(doubting("?"), tidy=lambda message: replace(message, text=message.text.removeprefix("小明: hi")))
+    with ScriptedModel(words("小明: hi"), words("周六七点")) as model:
+        outcome = await to_the_end(engine(model).run(cutting, RunState()))
+    assert outcome.text == "周六七点"
+    assert model.requests[1].messages[-3:-1] == EXAMPLES
+
+
+@pytest.mark.parametrize("answer", entries("honest.txt"))
+async def test_no_honest_answer_is_lost_though_it_is_doubted(answer: str) -> None:
+    with ScriptedModel(words(answer), words(answer)) as model:
+        outcome = await to_the_end(engine(model).run(doubting(), RunState()))
+    assert (outcome.stop, outcome.text, len(outcome.messages)) == (Stop.ANSWERED, answer.strip(), 1)
+
+
+@pytest.mark.parametrize("more", [{}, {"may_be_silent": True}])
+@pytest.mark.parametrize("then", [words(""), ModelAuth("bad key"), words("小明: hi")])
+async def test_what_was_doubted_is_the_answer_where_no_other_comes(then: Step, more: dict[str, Any]) -> None:
+    def cut(message: AssistantMessage) -> AssistantMessage:
+        return replace(message, text="") if message.text == "小明: hi" else message
+
+    with ScriptedModel(words("（未提及）"), then) as model:
+        outcome = await to_the_end(engine(model).run(replace(doubting(**more), tidy=cut), RunState()))
+    assert (outcome.stop, outcome.text) == (Stop.ANSWERED, "（未提及）")
+    assert outcome.messages == (AssistantMessage("（未提及）"),)
+
+
+async def test_so_it_is_where_there_is_no_room_for_another_request() -> None:
+    short = replace(doubting(), share=Budget(Limits(requests=1)).share())
+    with ScriptedModel(words("（未提及）")) as model:
+        outcome = await to_the_end(engine(model).run(short, RunState()))
+    assert (outcome.stop, outcome.text) == (Stop.ANSWERED, "（未提及）")
+
+
+async def test_nothing_is_doubted_where_something_was_said_and_nothing_said_twice_then() -> None:
+    heard: list[str] = []
+
+    @tool
+    async def speak() -> str:
+        """Says something."""
+        heard.append("x")
+        return "said"
+
+    with ScriptedModel(words("(noted)"), calls(("speak", "{}")), words("")) as model:
+        outcome = await to_the_end(engine(model, speak).run(doubting(heard=lambda: bool(heard)), RunState()))
+    assert (outcome.stop, outcome.text, heard) == (Stop.SILENT, "", ["x"])
+    with ScriptedModel(words("(noted)")) as model:
+        outcome = await to_the_end(engine(model).run(doubting(heard=lambda: True), RunState()))
+    assert (outcome.stop, outcome.text) == (Stop.ANSWERED, "(noted)")
+
+
+async def test_words_beside_a_call_are_not_doubted() -> None:
+    with ScriptedModel(calls(("echo", '{"text": "a"}'), text="(noted)"), words("done")) as model:
+        outcome = await to_the_end(engine(model).run(doubting("(noted)"), RunState()))
+    assert (outcome.text, len(model.requests)) == ("done", 2)
+    assert model.requests[1].messages[: len(QUESTION)] == QUESTION
