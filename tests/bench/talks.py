@@ -15,6 +15,7 @@ import os
 import re
 import sqlite3
 import sys
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, closing
@@ -42,6 +43,7 @@ LINE = re.compile(r"(?P<at_once>\+?)(?P<name>[^:>]+?)(?: >(?P<quoted>[^:]+))?: (
 ANSWERED_WITHIN = 900.0  # seconds: small machines are slow
 STARTED_WITHIN = 60.0
 LOOK_AGAIN = 0.2
+APART = 30.0  # seconds between two lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +102,26 @@ class Answer:
         return "  >> " + self.sent.replace("\n", "\n     ") + mark
 
 
+class Clock:
+    """The time of the group's server, so many seconds ahead: lines are said one after the other without waiting, and
+    would else all belong to the next question of who said them.
+    """
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def __call__(self) -> float:
+        return time.time() + self.ahead
+
+
 class Playing:
     """Says the lines of one script in a group, and collects what is answered."""
 
-    def __init__(self, script: Script, group: int, simulator: Simulator, journal: Path, listener: Listener) -> None:
+    def __init__(
+        self, script: Script, group: int, simulator: Simulator, *, clock: Clock, journal: Path, listener: Listener
+    ) -> None:
         self._script, self._group, self._simulator = script, group, simulator
-        self._journal, self._listener = journal, listener
+        self._clock, self._journal, self._listener = clock, journal, listener
         self._last: dict[str, int] = {}  # of whom, the id of what they said last
         self._waiting: dict[int, Line] = {}
         self._heard, self._seen = len(simulator.delivered), len(listener.exchanges)
@@ -123,6 +139,7 @@ class Playing:
                     yield answer
 
     async def _say(self, line: Line) -> int:
+        self._clock.ahead += 0 if line.at_once else APART
         world = self._simulator.world
         members = world.group(self._group).members.values()
         number = next(one.user_id for one in members if one.name == line.name)
@@ -213,7 +230,8 @@ async def play(
     scripts: Sequence[Script], model_url: str, *, model: str, key: str = "none", tools: bool = False
 ) -> AsyncIterator[Script | Line | Answer]:
     """Each script, its lines and its answers, as they come; one bot plays them all, a group each."""
-    world = World()
+    clock = Clock()
+    world = World(now=clock)
     for place, script in enumerate(scripts):
         people = [Person(FIRST_PERSON + number, name) for number, name in enumerate(script.people)]
         world.add_group(FIRST_GROUP + place, script.group, people)
@@ -243,7 +261,12 @@ async def play(
                 await simulator.wait_connected(timeout=STARTED_WITHIN)
                 for place, script in enumerate(scripts):
                     yield script
-                    playing = Playing(script, FIRST_GROUP + place, simulator, folder / "bot.db", listener)
+                    playing = Playing(
+                        *(script, FIRST_GROUP + place, simulator),
+                        clock=clock,
+                        journal=folder / "bot.db",
+                        listener=listener,
+                    )
                     async for heard in playing.run():
                         yield heard
 
