@@ -23,13 +23,16 @@ ALIKE = 85.0  # percent
 ORDER = re.compile(
     r"忽略|无视|指令|提示词|系统(?:消息|规则)|管理员权限|主人(?:的)?权限|听(?:从|命于)"
     r"|(?:从现在|从今)(?:开始|起|以后)|(?<![A-Za-z])(?:你|机器人|助手|bot)\s*(?:必须|应当|应该|一定要|务必|只能|不许|不准|不要|别|得|要|是)"
-    r"|(?:每次|以后|永远|始终|一律)(?:都|请|要|必须)?(?:回答|回复|说|发|调用|执行|发送|用)"
-    r"|(?:不要|别|不许|不准|禁止)再?(?:回答|回复|理会|搭理|告诉|提醒)|(?:回答|回复)(?:时|之?前|的时候)"
+    r"|(?:每次|以后|永远|始终|一律)(?:都|请|要|得|必须|一定|务必|只)*(?:回答|回复|说|发|调用|执行|发送|用)"
+    r"|(?:回答|回复|答话|说话|讲话|结尾|句尾|每句话?)(?:里|后面?|时|都)*(?:要|得|请|必须|一定|务必)+[带加用以说讲]"
+    r"|(?:结尾|句尾|每句话?后?面?)都?加"
+    r"|(?:不要|别|不许|不准|禁止)再?(?:回答|回复|理会|搭理|理睬|告诉|提醒)|(?:回答|回复)(?:时|之?前|的时候)"
     r"|(?:见到|看到|遇到|提到|凡是).{0,20}就(?:说|骂|发|回|叫|喊|@)"
     r"|(?:你|机器人|助手|bot)的?(?:主人|管理员|开发者)"
     r"|\b(?:ignore|disregard|override|system prompt|instructions?|jailbreak|pretend|from now on)\b"
     r"|\b(?:you|the bot|the assistant) (?:must|should|shall|are|have to|may not|will|need to)\b"
     r"|\b(?:answer|reply|respond) (?:with|in|only)\b"
+    r"|\b(?:every|each|all) (?:answer|reply|replies|response|message|sentence)s?\b"
     r"|\b(?:owner|master|admin|developer) of (?:the|this) bot\b"
     r"|\b(?:bot|assistant)'?s (?:owner|master|admin|developer)\b"
     r"|\b(?:always|never) (?:answer|reply|respond|say|send|call|use|obey|follow)\b",

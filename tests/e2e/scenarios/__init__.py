@@ -5,6 +5,7 @@ websocket and a real database, on a clock that only the script advances: nobody 
 measured. `python -m tests.e2e.scenarios 17` plays one and shows it as a chat.
 
     title: a sentence that says what is true
+    of: memory                        # or summary, persona, command: in the second line, where it is of one
     begins: "23:59"                   # the time of day; 14:00 where nothing is said
     settings: {BOT_STEER: 0}          # as in .env; what is not named is as in production
     files: {fox/fox.md: 你是狐狸。}   # in a folder that settings call $FILES; [喵, 40000] is that often

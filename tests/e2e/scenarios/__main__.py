@@ -1,5 +1,6 @@
 """`python -m tests.e2e.scenarios 17` plays scenario 17 and shows it as a chat; without a number, all
-there are by name.
+there are by name; `python -m tests.e2e.scenarios memory` those of this topic, with how many of them
+are our own.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from tests.e2e.scenarios.play import Play, play
-from tests.e2e.scenarios.script import files
+from tests.e2e.scenarios.script import NUMBERED, TOPICS, files, topic_of
 
 
 def chat(played: Play) -> str:
@@ -18,9 +19,19 @@ def chat(played: Play) -> str:
     return "\n".join(lines)
 
 
+def listed(topics: list[str]) -> list[str]:
+    """The scenarios of these topics by name, then how many there are."""
+    theirs = [file.stem for file in files() if topic_of(file) in topics]
+    own = sum(int(name.partition("-")[0]) > NUMBERED for name in theirs)
+    return [*theirs, f"{len(theirs)} of {', '.join(topics)}, {own} of them our own"]
+
+
 def main(numbers: list[str]) -> int:
     """Play what is named; how many of these were not as they should be."""
     chosen = [file for file in files() if file.stem.partition("-")[0] in numbers]
+    if topics := [topic for topic in TOPICS if topic in numbers]:
+        sys.stdout.writelines(f"{line}\n" for line in listed(topics))
+        return 0
     if not chosen:
         sys.stdout.writelines(f"{file.stem}\n" for file in files())
     wrong = 0

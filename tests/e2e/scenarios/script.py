@@ -14,7 +14,9 @@ from tests.e2e.scenarios.model import Answer, read_answer
 
 FOLDER = Path(__file__).parent
 CAST: Mapping[str, Any] = {"主人": "owner", "小明": "member", "阿澈": "member", "小红": "member"}
-KEYS = {"title", "about", "begins", "settings", "files", "people", "model", "script"}
+KEYS = {"title", "of", "about", "begins", "settings", "files", "people", "model", "script"}
+NUMBERED = 100  # the scenarios of the specification have numbers up to this
+TOPICS = ("summary", "memory", "persona", "command")  # of part (b) of the conversation's specification
 EXPECTATIONS = {
     "sent", "count", "gestures", "requests", "cancelled", "shown", "hidden", "request", "pictures", "fetched", "heard",
 }  # fmt: skip
@@ -34,6 +36,7 @@ class Scenario:
     settings: Mapping[str, str] = field(default_factory=dict)
     people: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, str | tuple[str, int]] = field(default_factory=dict)
+    of: str = ""
     about: str = ""
     begins: float = AFTERNOON
 
@@ -43,11 +46,19 @@ def files() -> list[Path]:
     return sorted(FOLDER.glob("*.yaml"), key=lambda file: int(file.stem.partition("-")[0]))
 
 
+def topic_of(file: Path) -> str:
+    """What the scenario in this file is of, by its head alone; empty where that is nothing of the TOPICS."""
+    head = file.read_text("utf-8").splitlines()[1:2]
+    return head[0].removeprefix("of: ") if head and head[0].startswith("of: ") else ""
+
+
 def read_scenario(file: Path, verbs: Collection[str]) -> Scenario:
     """The scenario in a file, in which these things can happen. Raises ValueError for a key that means nothing."""
     written = yaml.safe_load(file.read_text("utf-8"))
     if strange := written.keys() - KEYS:
         raise ValueError(f"{file.name}: what is {sorted(strange)}?")
+    if (topic := written.get("of", "")) not in {"", *TOPICS}:
+        raise ValueError(f"{file.name}: of what is {topic}?")
     people = {**CAST, **written.get("people", {})}
     lines = tuple(written["script"])
     for line in lines:
@@ -56,6 +67,7 @@ def read_scenario(file: Path, verbs: Collection[str]) -> Scenario:
     return Scenario(
         name=file.stem,
         title=written["title"],
+        of=topic,
         about=written.get("about", ""),
         begins=seconds_of(written["begins"]) if "begins" in written else AFTERNOON,
         lines=lines,

@@ -59,6 +59,9 @@ def test_a_request_without_an_answer_and_a_strange_word_are_told(tmp_path: Path)
     file.write_text("title: t\nscript: [{snet: []}]\n", "utf-8")
     with pytest.raises(ValueError, match="snet"):
         play(file, tmp_path)
+    file.write_text("title: t\nof: nothing\nscript: []\n", "utf-8")
+    with pytest.raises(ValueError, match="nothing"):
+        play(file, tmp_path)
 
 
 def test_calls_and_results_are_pairs() -> None:

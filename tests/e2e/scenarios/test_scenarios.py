@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.scenarios.play import play
-from tests.e2e.scenarios.script import files
+from tests.e2e.scenarios.script import NUMBERED, TOPICS, files, topic_of
 
 
 @pytest.mark.parametrize("file", [pytest.param(file, id=file.stem) for file in files()])
@@ -18,3 +18,10 @@ def test_it_goes_as_the_script_says(file: Path, tmp_path: Path) -> None:
 def test_no_two_have_the_same_number() -> None:
     numbers = [file.stem.partition("-")[0] for file in files()]
     assert len(numbers) == len(set(numbers))
+
+
+@pytest.mark.parametrize(("topic", "least"), [("summary", 8), ("memory", 24), ("persona", 3), ("command", 11)])
+def test_there_are_so_many_of_our_own_on_each_topic(topic: str, least: int) -> None:
+    own = [file for file in files() if topic_of(file) == topic and int(file.stem.partition("-")[0]) > NUMBERED]
+    assert topic in TOPICS
+    assert len(own) >= least
