@@ -122,7 +122,7 @@ class OpeningPages:
 
 
 def asked_again(row: TurnRow | None) -> dict[str, Any]:
-    """What is wanted of a trial in which the question of a turn stands ready."""
+    """The wish for a trial in which the question of a turn stands ready."""
     if row is None:
         return {"asker": "", "question": ""}
     source = Source(row.asker, row.where.session_id if row.where.is_group else 0)
@@ -131,5 +131,5 @@ def asked_again(row: TurnRow | None) -> dict[str, Any]:
 
 
 def words_of(given: str) -> str:
-    """What was typed into a field of several lines."""
+    """The words typed into a field of several lines."""
     return given.replace("\r\n", "\n").strip()

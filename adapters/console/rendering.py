@@ -10,6 +10,7 @@ from aiohttp import web
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from adapters.console.figures import clock, day, dollars, moment, money, seconds, share, tokens
+from adapters.console.leftovers import let_go
 from adapters.console.logins import form_token
 from adapters.console.routes import Own, Visit
 from adapters.console.speech import speech_for
@@ -70,6 +71,7 @@ class Pages:
             path=visit.request.path_qs,
             **values,
         )
+        let_go()
         return Own(text=text, status=status, content_type=HTML)
 
     def refuse(self, visit: Visit, status: int, words: str) -> web.Response:

@@ -1,5 +1,5 @@
-"""What a trial may take of the bot's own model: each request is taken before it is made, and stands
-in the bot's journal by then, so that one that a crash cuts off is counted, once.
+"""The money of a trial with the bot's own model: each request is taken before it is made, and is
+in the bot's journal by then: one that a crash cuts off is counted, once.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Purse:
 
     @property
     def taken(self) -> UsageSum:
-        """What its requests took, those under way among them."""
+        """The sum of its requests, those under way among them."""
         return self._own.taken
 
     @property

@@ -84,9 +84,7 @@ class Trials(Trying):
 
     @property
     def today(self) -> Tally:
-        """What all trials of today took that asked the bot's own model, since the bot was
-        started.
-        """
+        """The sum of today's trials that asked the bot's own model, since the bot was started."""
         if (now := self._clock.now()) >= self._day_ends:
             self._tally, self._day_ends = Tally(), midnight(now, later=1)
         return self._tally
