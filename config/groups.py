@@ -23,8 +23,9 @@ MAX_RULES = 500  # characters: they stand in front of every question
 
 class GroupRow(BaseModel):
     """One group: who the bot is there (a key of a persona, empty for the usual one), what its house
-    rules are, how often it joins in unasked (0 to 1), for whom tools are, and when it keeps quiet
-    and how (minutes of the day, as `hours` reads them); None is as everywhere.
+    rules are, how often it joins in unasked (0 to 1), for whom tools are, when it keeps quiet and
+    how (minutes of the day, as `hours` reads them), and what a day of it may take, in US dollars
+    and in tokens (0: no limit); None is as everywhere.
     """
 
     model_config = ConfigDict(
@@ -37,6 +38,8 @@ class GroupRow(BaseModel):
     chance: Annotated[float, Field(ge=0, le=1)] | None = None
     quiet: Annotated[tuple[tuple[int, int], ...], BeforeValidator(hours)] | None = None
     quiet_mode: Literal["weak", "all"] | None = None
+    day_cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    day_tokens: Annotated[int, Field(ge=0)] | None = None
     tools_audience: dict[str, Literal["everyone", "group_admin", "owner"]] = Field(
         default_factory=dict
     )

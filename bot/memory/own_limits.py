@@ -1,8 +1,10 @@
-"""The limits of a day that owners set by command for a person or a group, over restarts."""
+"""The limits of a day that owners set by command for a person or a group, over restarts, and those
+of single groups in the operator's file, which hold where no owner has set one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -45,6 +47,7 @@ class OwnLimits(Row[Holder, Own]):
         neighbours: Neighbours = ALONE,
     ) -> None:
         self._clock = clock
+        self.filed: Callable[[], Mapping[int, OwnCap]] = dict  # by the group's number
         super().__init__(
             SETTING,
             dict[str, Own],
@@ -63,13 +66,15 @@ class OwnLimits(Row[Holder, Own]):
     def cap(self, whose: Holder, limits: DayLimits) -> Cap:
         """The most they may take today, where everybody else has these limits."""
         usual = limits.user if isinstance(whose, int) else limits.group
+        if not isinstance(whose, int) and (filed := self.filed().get(whose.session_id)):
+            usual = filed.over(usual)
         own = self.of(whose)
         return usual if own is None else own.over(usual)
 
     @property
     def are_some(self) -> bool:
         """Whether there is any."""
-        return bool(self._values)
+        return bool(self._values or self.filed())
 
     def all(self) -> Mapping[Holder, OwnCap]:
         """All that hold now."""

@@ -17,6 +17,7 @@ from bot.domain.notes import ALONE, Neighbours
 from bot.domain.ports import ChatModel, Clock, Store
 from bot.domain.traits import Audience
 from bot.memory.persona_texts import PersonaTexts
+from bot.policy.limits import OwnCap
 from bot.policy.quiet import Hours, Quiet
 from bot.policy.wake import Rules
 
@@ -51,8 +52,8 @@ class Persona:
 @dataclass(frozen=True, slots=True)
 class House:
     """One group by the operator's file: the key of its persona, its house rules, how often the bot
-    joins in there unasked, and when it keeps quiet; empty and None where that is as everywhere.
-    `audiences` are those of tools there.
+    joins in there unasked, when it keeps quiet, and what its day may take; empty and None where
+    that is as everywhere. `audiences` are those of tools there.
     """
 
     persona: str = ""
@@ -61,6 +62,7 @@ class House:
     audiences: Mapping[str, Audience] = field(default_factory=dict)
     quiet: tuple[Hours, ...] | None = None
     quiet_mode: Quiet | None = None
+    day: OwnCap | None = None
 
     def changed(self, rules: Rules) -> Rules:
         """The rules of all groups, as they are in this one."""
@@ -108,6 +110,7 @@ class Personas:
         neighbours: Neighbours = ALONE,
     ) -> None:
         self._cast = cast
+        self._days = _days_of(cast)
         self._store = store
         self._choices = choices
         self._clock = clock
@@ -128,9 +131,14 @@ class Personas:
         """The choices by command, where; empty keys: as the files say."""
         return self._chosen
 
+    def days(self) -> Mapping[int, OwnCap]:
+        """What a day of a group may take by the operator's file, by the group's number."""
+        return self._days
+
     def become(self, cast: Cast) -> None:
         """Be these from the next turn on."""
         self._cast = cast
+        self._days = _days_of(cast)
         self._look_anew()
 
     async def start(self) -> bool:
@@ -245,3 +253,7 @@ class Personas:
     def _look_anew(self) -> None:
         self._here.cache_clear()
         self._rules.clear()
+
+
+def _days_of(cast: Cast) -> dict[int, OwnCap]:
+    return {group: house.day for group, house in cast.houses.items() if house.day is not None}

@@ -64,6 +64,7 @@ class OwnCap:
 
 
 LIFTED = OwnCap(0.0, 0)
+AS_USUAL = OwnCap()
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,17 +29,24 @@ SETTINGS: Final = (
     "tools_max_calls",
 )
 BY_COMMAND: Final = "/limit"
+BY_FILE: Final = "GROUPS_FILE"
 MANY: Final = 10_000
 
 
 def limits_shown(settings: Settings, owned: OwnLimits) -> tuple[LimitState, ...]:
-    """Those of the settings, then those that owners set by command."""
+    """Those of the settings, then those of single groups: in the operator's file, and those that
+    owners set by command.
+    """
     usual = [LimitState(name.upper(), _value(name, getattr(settings, name))) for name in SETTINGS]
     own = [
         LimitState(BY_COMMAND, ", ".join(_amounts(cap.cost, cap.tokens)), str(whose))
         for whose, cap in owned.all().items()
     ]
-    return (*usual, *own)
+    filed = [
+        LimitState(BY_FILE, ", ".join(_amounts(cap.cost, cap.tokens)), str(group))
+        for group, cap in owned.filed().items()
+    ]
+    return (*usual, *filed, *own)
 
 
 def _value(name: str, value: object) -> str:
@@ -57,6 +64,6 @@ def _value(name: str, value: object) -> str:
 
 
 def _amounts(cost: float | None, many: int | None) -> list[str]:
-    """The amounts set by command; 0 is no limit, None is as usual."""
+    """The amounts set for one; 0 is no limit, None is as usual."""
     told = [f"${cost:g}"] if cost else []
     return told + ([f"{tokens(many)} token"] if many else [])

@@ -9,10 +9,11 @@ from itertools import starmap
 from bot.domain.books import Choices
 from bot.domain.chat import AssistantMessage, Message, UserMessage
 from bot.domain.errors import ConfigError, Problem
-from bot.domain.notes import ALONE, Neighbours
 from bot.domain.ports import ChatModel, Clock, Store
 from bot.domain.traits import Audience
 from bot.memory.personas import Cast, House, Persona, Personas
+from bot.memory.spending import Spending
+from bot.policy.limits import AS_USUAL, OwnCap
 from bot.policy.quiet import Hours, Quiet
 from bot.runtime.reloading import Reload
 from config.groups import GroupRow, read_groups
@@ -99,6 +100,7 @@ class PersonaFiles:
             audiences=self._audiences(row.tools_audience),
             quiet=None if row.quiet is None else tuple(starmap(Hours, row.quiet)),
             quiet_mode=None if row.quiet_mode is None else Quiet(row.quiet_mode),
+            day=None if (day := OwnCap(row.day_cost, row.day_tokens)) == AS_USUAL else day,
         )
 
     def _audiences(self, own: Mapping[str, str] | None = None) -> dict[str, Audience]:
@@ -115,11 +117,15 @@ def build_personas(
     choices: Choices,
     store: Store,
     clock: Clock,
-    neighbours: Neighbours = ALONE,
+    spending: Spending,
 ) -> Personas:
-    """Who the bot is, where. Raises ConfigError for a file that cannot be used."""
-    cast = PersonaFiles(settings, model_of).cast()
-    return Personas(cast, store=store, choices=choices, clock=clock, neighbours=neighbours)
+    """Who the bot is, where, and what days of single groups may take. Raises ConfigError for a file
+    that cannot be used.
+    """
+    cast, others = PersonaFiles(settings, model_of).cast(), spending.neighbours
+    personas = Personas(cast, store=store, choices=choices, clock=clock, neighbours=others)
+    spending.own.filed = personas.days
+    return personas
 
 
 def _examples(file: PersonaFile) -> Iterator[Message]:

@@ -124,7 +124,7 @@ def build_rooms(
 ) -> Rooms:
     """The rooms, each given what it needs."""
     model, toolset = means.models.main, means.staff.toolset
-    said = settings, means.models.named, journal.books, store, clock, spending.neighbours
+    said = settings, means.models.named, journal.books, store, clock, spending
     personas = build_personas(*said)
     things = Things(store=store, kinds=(taken_in := senses(store, clock)).kinds)
     keep = partial(build_keeping, settings, personas, means, things, clock=clock, ids=ids)

@@ -27,6 +27,8 @@ def test_a_row_says_what_is_otherwise_in_a_group(tmp_path: Path) -> None:
         chance = 0.02
         quiet = "22:00-8:00"
         quiet_mode = "all"
+        day_cost = 2
+        day_tokens = 200000
         tools_audience = {look = "group_admin"}
 
         [[group]]
@@ -42,6 +44,8 @@ def test_a_row_says_what_is_otherwise_in_a_group(tmp_path: Path) -> None:
             chance=0.02,
             quiet=((1320, 480),),
             quiet_mode="all",
+            day_cost=2.0,
+            day_tokens=200_000,
             tools_audience={"look": "group_admin"},
         ),
         4243: GroupRow(number=4243),
@@ -90,6 +94,9 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
         ("number = 1\nchance = 0.0", "number = 1\nchance = -0.1"),
         ('number = 1\nquiet_mode = "weak"', 'number = 1\nquiet_mode = "some"'),
         ('number = 1\ntools_audience = {look = "owner"}', 'number = 1\ntools_audience = {look = "nobody"}'),
+        ("number = 1\nday_cost = 0", "number = 1\nday_cost = -0.1"),
+        ("number = 1\nday_cost = 0.0", "number = 1\nday_cost = inf"),
+        ("number = 1\nday_tokens = 0", "number = 1\nday_tokens = -1"),
         ('number = 1\nquiet = "22:00-8:00"', 'number = 1\nquiet = "22:00"'),
     ],
 )

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from bot.memory.own_limits import OwnLimits
-from bot.policy.limits import LIFTED, OwnCap
+from bot.policy.limits import LIFTED, Cap, DayLimits, OwnCap
 from tests.fakes import GROUP, ManualClock, RecordingStore
 
 
@@ -24,3 +26,21 @@ async def test_what_was_set_outlives_a_restart_and_nothing_is_set_that_would_not
     assert not await again.keep(777, LIFTED)
     assert again.of(777) is None
     assert not await OwnLimits(store=store, choices=store, clock=clock).start()
+
+
+async def test_a_group_has_the_limits_of_the_operators_file_where_no_owner_has_set_one() -> None:
+    store, clock = RecordingStore(), ManualClock()
+    limits = OwnLimits(store=store, choices=store, clock=clock)
+    assert await limits.start()
+    usual = DayLimits(user=Cap(1.0), group=Cap(2.0, 9000))
+    filed = {GROUP.session_id: OwnCap(cost=0.5)}
+    assert not limits.are_some
+    limits.filed = lambda: filed
+    assert limits.are_some
+    assert limits.cap(GROUP, usual) == Cap(0.5, 9000)
+    assert limits.cap(replace(GROUP, session_id=9), usual) == Cap(2.0, 9000)
+    assert limits.cap(GROUP.session_id, usual) == Cap(1.0)  # a person of that number
+    assert await limits.keep(GROUP, OwnCap(tokens=7))
+    assert limits.cap(GROUP, usual) == Cap(0.5, 7)
+    filed.clear()
+    assert limits.cap(GROUP, usual) == Cap(2.0, 7)

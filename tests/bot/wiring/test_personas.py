@@ -9,6 +9,7 @@ from bot.domain.errors import ConfigError
 from bot.domain.ports import ChatModel
 from bot.domain.traits import Audience
 from bot.memory.personas import House, Persona, Personas
+from bot.policy.limits import OwnCap
 from bot.wiring.personas import PersonaFiles
 from config.settings import Settings
 from tests.fakes import ManualClock, RecordingStore, ScriptedModel
@@ -102,6 +103,10 @@ def test_a_broken_file_is_told_and_the_last_good_one_stays_while_others_are_read
         assert personas.cast.houses[4343].rules == "不剧透。"
         with pytest.raises(ConfigError, match="row 1: persona"):
             files.cast()
-        (tmp_path / "groups.toml").write_text("[[group]]\nnumber = 1\npersona = 'owl'\nchance = 0.0\n")
+        assert personas.days() == {}
+        row = "[[group]]\nnumber = 1\npersona = 'owl'\nchance = 0.0\nday_tokens = 9\n"
+        (tmp_path / "groups.toml").write_text(row)
         assert reloads["the file of groups"]() == ()
-        assert personas.cast.houses == {1: House("owl", chance=0.0, audiences={"look": Audience.EVERYONE})}
+        day, audiences = OwnCap(tokens=9), {"look": Audience.EVERYONE}
+        assert personas.cast.houses == {1: House("owl", chance=0.0, audiences=audiences, day=day)}
+        assert personas.days() == {1: day}
