@@ -14,9 +14,11 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from typing import Final, NoReturn, TypeVar
 
 from adapters.broker.asks import Asks
+from adapters.broker.link import Link
 from adapters.broker.notices import Notices
 from adapters.metrics.work import Work
 from adapters.storage.claim import Taken
@@ -39,6 +41,11 @@ from config.settings import Settings
 
 PAUSE: Final = 0.5  # seconds between two looks at the roster
 PATIENCE: Final = 60.0  # seconds in which only partitions with nothing to do are given away
+UNREACHED: Final = 4.0  # seconds without the broker, after which a worker is there for nobody
+# And so much later it gives away what it has, if others are there all the time. Where the broker is
+# away for all of them, the last one notices it, and is there for nobody, some seven seconds after
+# the first; and one finds it again five seconds before another. Nothing is to be moved for that.
+STEPS_BACK: Final = 10.0
 
 T = TypeVar("T")
 
@@ -49,7 +56,8 @@ logger = logging.getLogger(__name__)
 
 class Steward:
     """Keeps as many partitions at work here as are this worker's part; `opening` makes the bot of
-    one. All that blocks is in the `thread`.
+    one. All that blocks is in the `thread`. `reaches` says whether the broker can be reached: who
+    cannot, leaves all to others that can.
     """
 
     def __init__(
@@ -57,12 +65,14 @@ class Steward:
         opening: Opening,
         roster: Roster,
         *,
+        reaches: Callable[[], bool],
         work: Work,
         thread: ThreadPoolExecutor,
         clock: Clock,
     ) -> None:
         self._opening = opening
         self._roster = roster
+        self._reaches = reaches
         self._work = work
         self._thread = thread
         self._clock = clock
@@ -71,6 +81,8 @@ class Steward:
         self._told = ""
         self._surplus_since = 0.0
         self._moving_from = -math.inf
+        self._reached = self._not_cut_off = clock.monotonic()  # last
+        self._cut_off = 0.0  # seconds
 
     @property
     def services(self) -> tuple[Service, ...]:
@@ -97,17 +109,27 @@ class Steward:
             await self._leave()
 
     async def _look(self) -> Board | None:
+        now = self._clock.monotonic()
+        if self._reaches():
+            self._reached = now
+        signs = now - self._reached < UNREACHED
         try:
-            board = await self._blocking(self._roster.look)
+            board = await self._blocking(partial(self._roster.look, signs=signs))
         except Away as error:
             # Nobody could renew a lease: who has one is given the time to.
             self._moving_from = self._clock.monotonic() + SECONDS
             self._tell(error.problems[0].what)
             return None
         self._work.workers = board.workers
+        if signs or not board.workers:
+            self._not_cut_off = now
+        self._cut_off = now - self._not_cut_off
         return board
 
     def _move(self, group: asyncio.TaskGroup, board: Board) -> None:
+        if self._cut_off:
+            self._step_back()
+            return
         free = [number for number in self._elsewhere() if name_of(number) not in board.had]
         holder = self._roster.holder
         others = Counter(who for who in board.had.values() if who != holder)
@@ -126,6 +148,15 @@ class Steward:
             self._leaving[number] = asyncio.Event()
             group.create_task(self._keep(Share(number, self._work.partitions)))
         self._tell("other workers have all accounts")
+
+    def _step_back(self) -> None:
+        """Others can reach the broker, and this worker cannot: it takes nothing, and after a while
+        has nothing.
+        """
+        if self._cut_off >= STEPS_BACK:
+            for leaving in self._leaving.values():
+                leaving.set()
+        self._tell("the broker cannot be reached from here")
 
     def _elsewhere(self) -> list[int]:
         """The partitions that are not here, in an order of its own: workers that begin together do
@@ -205,9 +236,12 @@ async def open_worker(
         for tell in told or [metrics.stalled]:
             tell(seconds)
 
+    sight = Link(settings.broker_url.get_secret_value(), clock=clock, trouble=lambda _: None)
     with ThreadPoolExecutor(1, "roster") as thread:
         roster = Roster(settings.store_url.get_secret_value(), holder)
-        steward = Steward(opening, roster, work=work, thread=thread, clock=clock)
+        steward = Steward(
+            opening, roster, reaches=lambda: sight.is_up, work=work, thread=thread, clock=clock
+        )
         watchdog = Watchdog(clock=clock, stalled=stalled)
         shown = open_web(
             settings,
@@ -216,5 +250,5 @@ async def open_worker(
             cut_off=lambda: "" if steward.services else STANDING_BY,
             work=work,
         )
-        async with background(watchdog.run()), shown, background(steward.run()):
+        async with background(watchdog.run(), sight.hold()), shown, background(steward.run()):
             yield steward

@@ -85,6 +85,16 @@ class Link:
             await self._clock.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
+    async def hold(self) -> NoReturn:
+        """For ever: have a connection, by which to know whether there can be one."""
+
+        async def session(connection: AbstractConnection) -> None:
+            channel = await connection.channel()  # which ends where no word comes any more
+            self.is_up = True
+            await watch(channel)
+
+        await self.keep(session)
+
     async def _run(self, session: Session, connection: AbstractConnection) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(_until_closed(connection, "the connection"))

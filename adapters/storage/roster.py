@@ -33,7 +33,9 @@ HAD: Final = "SELECT name, holder FROM leases WHERE until > clock_timestamp()"
 
 
 class Board(Struct, frozen=True):
-    """How many workers there are, oneself included, and who has what, by the name of its lease."""
+    """How many workers there are, oneself included where one `signs`, and who has what, by the name
+    of its lease.
+    """
 
     workers: int
     had: dict[str, str]
@@ -55,13 +57,15 @@ class Roster:
             hide_parameters=True,
         )
 
-    def look(self) -> Board:
-        """Be there for so long, and see who else is. Raises Away."""
+    def look(self, *, signs: bool = True) -> Board:
+        """Be there for so long, and see who else is; or only see, and be there for nobody. Raises
+        Away.
+        """
         with self._reached() as connection:
             signed = {"holder": self.holder, "seconds": lease.SECONDS}
-            connection.execute(text(SIGN), signed)
+            connection.execute(text(SIGN if signs else STRIKE), signed)
             had = {row.name: row.holder for row in connection.execute(text(HAD))}
-            return Board(connection.scalar(text(THERE)) or 1, had)
+            return Board(connection.scalar(text(THERE)) or 0, had)
 
     def leave(self) -> None:
         """Be there no longer. Raises Away."""

@@ -10,6 +10,7 @@ from adapters.broker.calls import Calls
 from adapters.broker.gateway import Gateway
 from adapters.broker.link import Link
 from adapters.broker.payloads import Answer, Call, Presence, There
+from adapters.broker.taking import Taking
 from adapters.broker.whereabouts import Whereabouts
 from adapters.broker.worker import Worker
 from adapters.onebot.peers import Account
@@ -103,15 +104,16 @@ def build_broker_line(
     link = Link(settings.broker_url.get_secret_value(), clock=clock, trouble=troubles.tell_once)
     seat.work.links[share.partition] = link
     calls = Calls(where=where, epoch=lambda: lease.epoch, ids=ids)
+    taking = Taking(where, clock=clock, trouble=troubles.tell, lay_aside=seat.work.lay_aside)
     worker = Worker(
         link=link,
         where=where,
+        taking=taking,
         calls=calls,
         notices=seat.notices,
         asks=seat.asks,
         clock=clock,
         trouble=troubles.tell,
-        lay_aside=seat.work.lay_aside,
     )
     peers, pass_urls = RemotePeers(where, link), settings.media_urls == "pass"
     transport = OneBotTransport(peers=peers, calls=RemoteCalls(calls), pass_urls=pass_urls)

@@ -20,7 +20,7 @@ from bot import worker as module
 from bot.app import Service
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.shares import Share
-from bot.worker import PATIENCE, PAUSE, Steward
+from bot.worker import PATIENCE, PAUSE, STEPS_BACK, UNREACHED, Steward
 from tests.fakes import ManualClock, until
 
 TAKEN = Taken("PostgreSQL", " (7@x)")
@@ -37,12 +37,15 @@ class Office:
     refusals: dict[int, list[Exception]] = field(default_factory=dict)
     busy: set[int] = field(default_factory=set)
     away: bool = False
+    up: bool = True
+    signs: bool = True
     looks: int = 0
     clock: ManualClock = field(default_factory=ManualClock)
     work: Work = field(default_factory=lambda: Work(4))
 
-    def look(self) -> Board:
+    def look(self, *, signs: bool = True) -> Board:
         self.looks += 1
+        self.signs = signs
         if self.away:
             raise Away("PostgreSQL", "nobody is there")
         return self.board
@@ -88,7 +91,8 @@ class Bot:
 async def at_work(office: Office, partitions: int = 4) -> AsyncIterator[Steward]:
     office.work.partitions = partitions
     with ThreadPoolExecutor(1) as thread:
-        steward = Steward(office.opening, cast("Roster", office), work=office.work, thread=thread, clock=office.clock)
+        roster, reaches = cast("Roster", office), lambda: office.up
+        steward = Steward(office.opening, roster, reaches=reaches, work=office.work, thread=thread, clock=office.clock)
         async with asyncio.TaskGroup() as group:
             task = group.create_task(steward.run())
             try:
@@ -213,3 +217,51 @@ async def test_who_stands_by_again_after_he_was_at_work_says_so_again(caplog: py
     standing = [line for line in caplog.messages if "standing" in line]
     assert standing == ["standing by: other workers have all accounts"] * 2
     assert office.ledger == ["+0", "-0", "left"]
+
+
+async def test_who_cannot_reach_the_broker_leaves_all_to_others_that_can(caplog: pytest.LogCaptureFixture) -> None:
+    office = Office(busy={0, 1, 2, 3})
+    with caplog.at_level(logging.INFO):
+        async with at_work(office) as steward:
+            await until(lambda: len(steward.partitions) == 4)
+            assert office.signs
+            office.board, office.up, begun = Board(1, {}), False, office.clock.time
+            await until(lambda: not office.signs)
+            assert UNREACHED <= office.clock.time - begun < STEPS_BACK
+            await until(lambda: not steward.partitions)
+            assert office.clock.time - begun >= UNREACHED + STEPS_BACK - PAUSE
+            await office.until_looked()
+            assert len(office.ledger) == 8
+            office.up = True
+            await until(lambda: len(steward.partitions) == 4)
+            assert office.signs
+    assert [one.message for one in caplog.records if "standing by" in one.message] == [
+        "standing by: the broker cannot be reached from here"
+    ]
+
+
+async def test_where_nobody_can_reach_the_broker_everybody_keeps_what_he_has() -> None:
+    office = Office()
+    async with at_work(office) as steward:
+        await until(lambda: len(steward.partitions) == 4)
+        office.board, office.up, begun = Board(1, {}), False, office.clock.time
+        await until(lambda: office.clock.time - begun > UNREACHED + STEPS_BACK / 2)  # others have not noticed yet
+        office.board, begun = Board(0, {}), office.clock.time
+        await until(lambda: office.clock.time - begun > 3 * STEPS_BACK)
+        office.board, begun = Board(1, {}), office.clock.time  # somebody found it again a little earlier
+        await until(lambda: office.clock.time - begun > STEPS_BACK / 2)
+        office.up = True
+        await until(lambda: office.signs)
+        await office.until_looked()
+        assert sorted(office.ledger) == ["+0", "+1", "+2", "+3"]
+
+
+async def test_who_begins_without_a_broker_takes_nothing_that_others_could() -> None:
+    office = Office(Board(1, {name_of(number): "2@b" for number in range(4)}), up=False)
+    async with at_work(office) as steward:
+        await until(lambda: not office.signs)
+        office.board = Board(1, {})
+        await office.until_looked(4)
+        assert (steward.partitions, office.ledger) == ((), [])
+        office.board = Board(0, {})
+        await until(lambda: len(steward.partitions) == 4)

@@ -7,7 +7,7 @@ import os
 import sys
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -66,9 +66,13 @@ class Cluster:
     store_url: str
     onebot_port: int
 
-    @asynccontextmanager
-    async def part(self, role: str, **more: str) -> AsyncIterator[Bot]:
+    def part(self, role: str, **more: str) -> AbstractAsyncContextManager[Bot]:
         """A process of this role; it is killed at the end, if it lives."""
+        return self.part_on((), role, **more)
+
+    @asynccontextmanager
+    async def part_on(self, host: tuple[str, ...], role: str, **more: str) -> AsyncIterator[Bot]:
+        """The same on another host, by the words with which a program there begins."""
         web = free_port()
         environment = {
             "PATH": os.environ["PATH"],
@@ -94,7 +98,7 @@ class Cluster:
         folder = self.folder / uuid4().hex
         folder.mkdir()
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "bot", "run"),
+            *(*host, sys.executable, "-m", "bot", "run"),
             cwd=folder,
             env=environment | more,
             stdin=asyncio.subprocess.DEVNULL,

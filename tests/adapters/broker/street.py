@@ -14,6 +14,7 @@ from adapters.broker.gateway import Gateway
 from adapters.broker.link import Link
 from adapters.broker.notices import Notices
 from adapters.broker.payloads import Answer, Call, Presence, There
+from adapters.broker.taking import Taking
 from adapters.broker.topology import queue_of
 from adapters.broker.whereabouts import Whereabouts
 from adapters.broker.worker import Worker
@@ -106,6 +107,7 @@ class Shop:
     """A worker, and what stands beside it."""
 
     worker: Worker
+    taking: Taking
     calls: Calls
     where: Whereabouts
     notices: Notices
@@ -146,18 +148,19 @@ async def worker_of(url: str, desk: Desk, *, epoch: int = 1, **more: Any) -> Asy
     name = RandomIds().trace()
     notices, asks = Notices(name), Asks(name, share)
     calls = Calls(where=where, epoch=lambda: epoch, ids=RandomIds())
+    taking = Taking(where, clock=clock, trouble=read(told), lay_aside=lambda: aside.append(1))
     worker = Worker(
         link=Link(url, clock=clock, trouble=lambda _: None),
         where=where,
+        taking=taking,
         calls=calls,
         notices=notices,
         asks=asks,
         clock=clock,
         trouble=read(told),
-        lay_aside=lambda: aside.append(1),
     )
     async with asyncio.TaskGroup() as group:
         running = group.create_task(worker.run(desk, desk.durable, Ears(desk.hear, desk.answer)))
         await until(lambda: worker.is_up, seconds=PATIENCE)
-        yield Shop(worker, calls, where, notices, asks)
+        yield Shop(worker, taking, calls, where, notices, asks)
         running.cancel()

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from typing import NoReturn
 
 import aio_pika
 import pytest
 from aio_pika import Message
-from aio_pika.abc import AbstractConnection, AbstractIncomingMessage, AbstractQueue
+from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage, AbstractQueue
 
-from adapters.broker.link import Link, in_tasks
+from adapters.broker import link as module
+from adapters.broker.link import Link, in_tasks, watch
 from bot.domain.errors import ConfigError, Problem
 from bot.runtime.clock import SystemClock
 from tests.fakes import until
@@ -83,6 +85,36 @@ async def test_a_problem_of_the_configuration_ends_it(broker: str) -> None:
 
     with pytest.raises(ConfigError, match="Mend it"):
         await Link(broker, clock=SystemClock(), trouble=lambda _: None).keep(session)
+
+
+async def test_a_connection_may_be_had_only_to_know_whether_there_can_be_one(
+    broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Patient(SystemClock):
+        def __init__(self) -> None:
+            self.again = asyncio.Event()
+
+        async def sleep(self, seconds: float) -> None:
+            await self.again.wait()
+
+    channels: list[AbstractChannel] = []
+
+    async def noted(channel: AbstractChannel) -> NoReturn:
+        channels.append(channel)
+        await watch(channel)
+
+    monkeypatch.setattr(module, "watch", noted)
+    clock = Patient()
+    link = Link(broker, clock=clock, trouble=lambda _: None)
+    async with asyncio.TaskGroup() as group:
+        holding = group.create_task(link.hold())
+        await until(lambda: link.is_up)
+        await channels[0].close()
+        await until(lambda: not link.is_up)
+        clock.again.set()
+        await until(lambda: link.is_up)
+        holding.cancel()
+    assert len(channels) == 2
 
 
 async def test_messages_are_worked_on_side_by_side_and_not_begun_any_more_once_that_ends(broker: str) -> None:

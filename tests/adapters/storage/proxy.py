@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from socket import socket
 
 from sqlalchemy import make_url
 
@@ -21,8 +22,12 @@ class Proxy:
     streams: list[asyncio.StreamWriter] = field(default_factory=list)
     on_data: Callable[[bytes], bool] = lambda _: True
 
-    async def mend(self) -> None:
-        self.server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
+    async def mend(self, listening: socket | None = None) -> None:
+        """Let it through; over a socket that is listened on already, where there is one."""
+        if listening is None:
+            self.server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
+        else:
+            self.server = await asyncio.start_server(self._serve, sock=listening)
         self.port = self.server.sockets[0].getsockname()[1]
 
     async def cut(self) -> None:

@@ -40,6 +40,15 @@ def test_who_looks_is_there_until_he_leaves_or_is_silent(rosters: list[Roster], 
     assert third.look().workers == 2
 
 
+def test_who_does_not_sign_sees_the_others_and_is_there_for_nobody(rosters: list[Roster]) -> None:
+    first, second, _ = rosters
+    assert [first.look().workers, second.look().workers] == [1, 2]
+    assert second.look(signs=False).workers == 1
+    assert first.look().workers == 1
+    assert first.look(signs=False).workers == 0
+    assert second.look().workers == 1
+
+
 def test_a_partition_is_had_while_its_lease_lasts(rosters: list[Roster], postgres: str) -> None:
     (first, *_), engine = rosters, create_engine(read_url(postgres))
     assert first.look() == Board(1, {})

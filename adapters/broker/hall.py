@@ -1,0 +1,62 @@
+"""Where what has come to a bot waits for it, in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Final, TypeAlias
+
+from aio_pika.abc import AbstractIncomingMessage
+
+from adapters.broker.gateway import PRESENCE_EVERY
+from adapters.broker.payloads import HEADER_GATEWAY
+from adapters.broker.whereabouts import Whereabouts
+from bot.domain.events import Connected
+from bot.domain.notes import Note
+from bot.domain.ports import Clock
+
+INTRODUCED_WITHIN: Final = 1.5 * PRESENCE_EVERY  # seconds in which every gateway says something
+
+Come: TypeAlias = AbstractIncomingMessage | Connected | Note | None
+
+
+class Hall:
+    """An event waits until its gateway has said who is there, for a while after the connection has
+    begun: an account comes before what it says, as it does over a socket, and how long an event has
+    waited is told by its gateway's clock.
+    """
+
+    def __init__(self, where: Whereabouts, clock: Clock) -> None:
+        self._where = where
+        self._clock = clock
+        self._come: asyncio.Queue[Come] = asyncio.Queue()
+        self._held: deque[AbstractIncomingMessage] = deque()
+        self._is_open = False
+
+    def put(self, *come: Connected | Note | None) -> None:
+        """What is no event."""
+        for one in come:
+            self._come.put_nowait(one)
+
+    async def take_in(self, event: AbstractIncomingMessage) -> None:
+        """An event, behind those that came before it."""
+        self._held.append(event)
+        self.let_in()
+
+    def let_in(self) -> None:
+        """Somebody may have said who is there."""
+        while self._held and (self._is_open or self._is_known(self._held[0])):
+            self._come.put_nowait(self._held.popleft())
+
+    async def open(self) -> None:
+        """Let everybody in, after a while."""
+        await self._clock.sleep(INTRODUCED_WITHIN)
+        self._is_open = True
+        self.let_in()
+
+    async def next(self) -> Come:
+        """What has come first, once there is something."""
+        return await self._come.get()
+
+    def _is_known(self, event: AbstractIncomingMessage) -> bool:
+        return self._where.has(str(event.headers.get(HEADER_GATEWAY)))

@@ -1,0 +1,86 @@
+"""An event waits until its gateway has said who is there, for a while, and nothing overtakes it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from aio_pika.abc import AbstractIncomingMessage
+
+from adapters.broker.hall import INTRODUCED_WITHIN, Hall
+from adapters.broker.payloads import HEADER_GATEWAY, Presence
+from adapters.broker.whereabouts import Whereabouts
+from bot.domain.events import Connected
+from bot.domain.shares import Share
+from tests.fakes import ManualClock
+
+CAME = Connected(self_id=10001, time=1.0)
+
+
+@dataclass
+class Entrance:
+    """A hall whose clock stands still until it is let go."""
+
+    clock: ManualClock = field(default_factory=ManualClock)
+    come: list[object] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.where = Whereabouts(share=Share(), clock=self.clock)
+        self.hall = Hall(self.where, self.clock)
+
+    async def event(self, number: int, gateway: str | None) -> None:
+        headers: dict[str, Any] = {} if gateway is None else {HEADER_GATEWAY: gateway}
+        await self.hall.take_in(cast("AbstractIncomingMessage", Event(number, headers)))
+
+    def introduce(self, gateway: str) -> None:
+        self.where.hear(Presence(gateway))
+        self.hall.put(CAME)
+        self.hall.let_in()
+
+    async def has_come(self) -> list[object]:
+        """All that has come by now."""
+        self.hall.put(None)
+        while (one := await self.hall.next()) is not None:
+            self.come.append(one.number if isinstance(one, Event) else one)
+        return self.come
+
+
+@dataclass(frozen=True)
+class Event:
+    number: int
+    headers: dict[str, Any]
+
+
+async def test_an_account_comes_before_what_it_said() -> None:
+    entrance = Entrance()
+    await entrance.event(1, "a")
+    await entrance.event(2, "a")
+    assert await entrance.has_come() == []
+    entrance.introduce("a")
+    assert await entrance.has_come() == [CAME, 1, 2]
+    await entrance.event(3, "a")
+    assert await entrance.has_come() == [CAME, 1, 2, 3]
+
+
+async def test_no_event_overtakes_one_of_a_gateway_that_is_not_known_yet() -> None:
+    entrance = Entrance()
+    entrance.introduce("a")
+    for number, gateway in enumerate(("a", "b", "a")):
+        await entrance.event(number, gateway)
+    assert await entrance.has_come() == [CAME, 0]
+    entrance.introduce("b")
+    assert await entrance.has_come() == [CAME, 0, CAME, 1, 2]
+
+
+async def test_a_gateway_that_is_gone_is_not_waited_for_for_ever() -> None:
+    entrance = Entrance()
+    await entrance.event(1, "gone")
+    await entrance.event(2, None)
+    begun = entrance.clock.time
+    async with asyncio.timeout(20):
+        await entrance.hall.open()
+    assert entrance.clock.time - begun == INTRODUCED_WITHIN
+    assert await entrance.has_come() == [1, 2]
+    await entrance.event(3, "gone")
+    assert await entrance.has_come() == [1, 2, 3]

@@ -1,0 +1,179 @@
+"""An event is acknowledged once the journal has it, given back where it never will be, and set aside at last."""
+
+from __future__ import annotations
+
+import asyncio
+
+import aio_pika
+import pytest
+from aio_pika import Message
+
+from adapters.broker import taking as module
+from adapters.broker.payloads import VERSION, pack
+from adapters.broker.topology import DEAD, EVENTS
+from bot.domain.events import AccountChanged, MessageReceived, MessageWaited
+from bot.runtime.clock import SystemClock
+from tests.adapters.broker.street import ACCOUNT, OURS, PATIENCE, Desk, Sockets, gateway_of, said, worker_of
+from tests.fakes import until
+
+
+async def test_events_that_no_journal_has_come_again_to_the_next_worker(broker: str) -> None:
+    forgetful, careful = Desk(is_durable=False), Desk()
+    async with gateway_of(broker, Sockets()) as gateway:
+        async with worker_of(broker, forgetful):
+            for number in range(20):
+                await gateway.handle(said(number))
+            await until(lambda: len(forgetful.numbers) == 20 and forgetful.promises, seconds=PATIENCE)
+        async with worker_of(broker, careful):
+            await until(lambda: len(careful.numbers) == 20 and careful.promises, seconds=PATIENCE)
+            await gateway.handle(said(20))
+            await until(lambda: careful.numbers[-1] == 20, seconds=PATIENCE)
+    assert careful.numbers == [*range(20), 20]
+
+
+async def test_events_that_a_journal_has_do_not_come_again(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = Desk(is_durable=False), Desk()
+    monkeypatch.setattr(module, "AGAIN", 0.0)
+    async with gateway_of(broker, Sockets()) as gateway:
+        async with worker_of(broker, first) as worker:
+            await gateway.handle(said(1))
+            await until(lambda: first.numbers == [1], seconds=PATIENCE)
+            first.is_durable = True
+            await gateway.handle(said(2))
+            await until(lambda: first.numbers == [1, 2], seconds=PATIENCE)
+            await until(lambda: worker.taking.acknowledged == 2, seconds=PATIENCE)
+        async with worker_of(broker, second):
+            await gateway.handle(said(3))
+            await until(lambda: 3 in second.numbers, seconds=PATIENCE)
+    assert second.numbers == [3]
+
+
+async def test_events_that_come_together_are_acknowledged_together_by_one_promise_of_the_journal(
+    broker: str,
+) -> None:
+    gathered, come = list[float](), asyncio.Event()
+
+    class Patient(SystemClock):
+        async def sleep(self, seconds: float) -> None:
+            if seconds == module.GATHERED:
+                gathered.append(seconds)
+                await come.wait()
+            else:
+                await super().sleep(seconds)
+
+    desk = Desk()
+    async with worker_of(broker, desk, clock=Patient()) as worker, await aio_pika.connect(broker) as connection:
+        events = await (await connection.channel()).get_exchange(EVENTS)
+        for number in range(20):
+            await events.publish(Message(pack(said(number)), headers={"version": VERSION}), OURS)
+        await until(lambda: len(desk.numbers) == 20 and gathered, seconds=PATIENCE)
+        assert (desk.promises, worker.taking.acknowledged, gathered) == (0, 0, [module.GATHERED])
+        come.set()
+        await until(lambda: worker.taking.acknowledged == 20, seconds=PATIENCE)
+        assert desk.promises == 1
+    next_one = Desk()
+    async with gateway_of(broker, Sockets()) as gateway, worker_of(broker, next_one):
+        await gateway.handle(said(20))
+        await until(lambda: 20 in next_one.numbers, seconds=PATIENCE)
+    assert next_one.numbers == [20]
+
+
+async def test_what_cannot_be_read_is_set_aside_and_told_and_holds_nobody_up(broker: str) -> None:
+    desk, told, aside = Desk(), list[str](), list[int]()
+    async with (
+        gateway_of(broker, Sockets()) as gateway,
+        worker_of(broker, desk, told=told, aside=aside),
+        await aio_pika.connect(broker) as connection,
+    ):
+        channel = await connection.channel()
+        events = await channel.get_exchange(EVENTS)
+        for headers in ({"version": 1}, {"version": 99}):
+            await events.publish(Message(b'{"type": "colour"}', headers={**headers}), OURS)
+        await gateway.handle(said(1))
+        await until(lambda: desk.numbers == [1] and len(told) == 2, seconds=PATIENCE)
+        dead = await channel.declare_queue(DEAD, passive=True)
+        kept = [await dead.get(timeout=PATIENCE) for _ in range(2)]
+        assert {message.body for message in kept} == {b'{"type": "colour"}'}
+    assert all("frost.dead" in line for line in told)
+    assert len(aside) == 2
+
+
+async def test_what_breaks_its_handling_is_tried_thrice_then_set_aside_and_told(broker: str) -> None:
+    desk, told, aside = Desk(breaks_at="2"), list[str](), list[int]()
+    async with (
+        gateway_of(broker, Sockets()) as gateway,
+        worker_of(broker, desk, told=told, aside=aside) as worker,
+        await aio_pika.connect(broker) as connection,
+    ):
+        for number in (1, 2, 3):
+            await gateway.handle(said(number))
+        await until(lambda: told and worker.taking.acknowledged == 2, seconds=PATIENCE)
+        dead = await (await connection.channel()).declare_queue(DEAD, passive=True)
+        assert b'"message_id":"2"' in (await dead.get(timeout=PATIENCE)).body
+    assert sorted(desk.numbers) == [1, 2, 2, 2, 3]
+    assert len(aside) == 1
+    assert told == ["An event could not be handled (3 times). It is kept in the queue frost.dead; the log says more."]
+
+
+class Behind(SystemClock):
+    """A clock that is an hour behind the worker's."""
+
+    by = 3600.0
+
+    def now(self) -> float:
+        return super().now() - self.by
+
+
+async def test_a_message_that_waited_says_how_long_by_the_clock_of_its_gateway(broker: str) -> None:
+    desk, clock = Desk(), Behind()
+    async with gateway_of(broker, Sockets(), clock=clock) as gateway, worker_of(broker, desk) as worker:
+        await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
+        await gateway.handle(said(1))
+        clock.by += 1000
+        await gateway.handle(said(2))
+        clock.by -= 1000
+        await gateway.handle(AccountChanged(self_id=ACCOUNT, time=1.0, online=True))
+        await until(lambda: len(desk.events) == 4, seconds=PATIENCE)
+    new, waited = [event for event in desk.events if isinstance(event, MessageReceived | MessageWaited)]
+    assert new == said(1)
+    assert isinstance(waited, MessageWaited)
+    assert waited.message == said(2)
+    assert 1000 - PATIENCE < waited.seconds < 1000 + 2 * PATIENCE
+
+
+async def test_while_the_journal_is_away_for_long_events_are_left_to_whoever_can_reach_it(
+    broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "AGAIN", 0.01)
+    monkeypatch.setattr(module, "PATIENCE", 0.1)
+    cut_off, reaching = Desk(is_durable=False), Desk()
+    async with gateway_of(broker, Sockets()) as gateway, worker_of(broker, cut_off) as first:
+        await gateway.handle(said(1))
+        await until(lambda: cut_off.numbers == [1], seconds=PATIENCE)
+        async with worker_of(broker, reaching) as second:
+            await gateway.handle(said(2))
+            await until(lambda: reaching.numbers == [1, 2], seconds=PATIENCE)
+            await until(lambda: second.taking.acknowledged == 2, seconds=PATIENCE)
+            assert (await first.call(ACCOUNT, "send_msg", {})).ok  # all else goes on
+            cut_off.is_durable = True
+        await gateway.handle(said(3))
+        await until(lambda: 3 in cut_off.numbers, seconds=PATIENCE)
+        await until(lambda: first.taking.acknowledged == 1, seconds=PATIENCE)
+    assert reaching.numbers == [1, 2]
+    assert cut_off.numbers in ([1, 3], [1, 2, 3])  # the second may have come before it gave up
+
+
+async def test_a_journal_that_is_away_for_a_moment_keeps_its_events(
+    broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "AGAIN", 0.01)
+    desk, waiting = Desk(is_durable=False), Desk()
+    async with gateway_of(broker, Sockets()) as gateway, worker_of(broker, desk) as first:
+        await gateway.handle(said(1))
+        async with worker_of(broker, waiting):
+            await until(lambda: desk.promises > 3, seconds=PATIENCE)
+            desk.is_durable = True
+            await until(lambda: first.taking.acknowledged == 1, seconds=PATIENCE)
+            await gateway.handle(said(2))
+            await until(lambda: first.taking.acknowledged == 2, seconds=PATIENCE)
+    assert (desk.numbers, waiting.numbers) == ([1, 2], [])
