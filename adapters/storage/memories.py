@@ -6,7 +6,7 @@ everywhere. Blocks, but for `SqlMemories`.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, delete, func, or_, select, true
@@ -90,11 +90,10 @@ def recall(
     connection: Connection, where: Conversation, asker: int, terms: Collection[str], now: float
 ) -> tuple[StoredFact, ...]:
     """The facts that have most of these words, the latest used first among equals."""
-    here = str(where)
     hits = (
         select(memory_terms.c.memory_id, func.count(memory_terms.c.term.distinct()).label("hits"))
         .where(
-            memory_terms.c.shelf.in_((here, shelf_of(asker), EVERYWHERE)),
+            memory_terms.c.shelf.in_((str(where), shelf_of(asker), EVERYWHERE)),
             memory_terms.c.term.in_(terms),
         )
         .group_by(memory_terms.c.memory_id)
@@ -108,7 +107,10 @@ def recall(
         .limit(FOUND)
     )
     told = connection.execute(found).all()
-    return tuple(readable(_memory, (*told, *_by_character(connection, here, terms, told, now))))
+    single = [term for term in terms if len(term) == 1 and not term.isascii()]
+    if single:  # in no pair
+        told = [*told, *_by_character(connection, where, asker, single, told, now)]
+    return tuple(readable(_memory, told))
 
 
 def _may_be_told(where: Conversation) -> ColumnElement[bool]:
@@ -118,27 +120,27 @@ def _may_be_told(where: Conversation) -> ColumnElement[bool]:
 
 def _by_character(
     connection: Connection,
-    here: str,
-    terms: Collection[str],
+    where: Conversation,
+    asker: int,
+    characters: Collection[str],
     told: Collection[Row[Any]],
     now: float,
-) -> tuple[Row[Any], ...]:
-    """Single characters are in no pair: they are looked for in the texts of this conversation."""
-    single = [term for term in terms if len(term) == 1 and not term.isascii()]
-    if not single:
-        return ()
-    known = [row.id for row in told]
+) -> Sequence[Row[Any]]:
+    """The facts with one of these in their texts, but those that are known."""
+    shelves_elsewhere = memory_terms.c.shelf.in_((shelf_of(asker), EVERYWHERE))
+    elsewhere = memories.c.memory_id.in_(select(memory_terms.c.memory_id).where(shelves_elsewhere))
     query = (
         select(memories)
         .where(
-            and_(memories.c.conversation == here, memories.c.expires > now),
-            or_(*(memories.c.text.contains(term, autoescape=True) for term in single)),
-            memories.c.id.not_in(known),
+            or_(memories.c.conversation == str(where), elsewhere),
+            and_(memories.c.expires > now, _may_be_told(where)),
+            or_(*(memories.c.text.contains(term, autoescape=True) for term in characters)),
+            memories.c.id.not_in([row.id for row in told]),
         )
         .order_by(memories.c.used.desc())
         .limit(FOUND)
     )
-    return tuple(connection.execute(query).all())
+    return connection.execute(query).all()
 
 
 def shelves(connection: Connection) -> set[str]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from sqlalchemy import func, select
 
 from adapters.storage.batches import EntryBatches
@@ -35,6 +36,9 @@ def test_chinese_words_of_two_characters_and_of_one_are_found(batches: EntryBatc
     batches.write(put(fact("1", "小明对花生过敏"), fact("2", "小红养了一只猫"), fact("3", "Ming plays Genshin")))
     assert found(database, "谁不能吃花生") == ["小明对花生过敏"]
     assert found(database, "猫") == ["小红养了一只猫"]
+    assert found(database, "花？花生") == ["小明对花生过敏"]
+    batches.write(put(fact("4", "17点下班")))
+    assert (found(database, "17"), found(database, "7")) == (["17点下班"], [])
     assert found(database, "genshin?") == ["Ming plays Genshin"]
     assert found(database, "100%_") == []
 
@@ -48,9 +52,11 @@ def test_what_has_more_of_the_words_comes_first_then_what_was_used_last(
     assert found(database, "花生") == ["花生一", "花生二", "花生过敏"]
 
 
+@pytest.mark.parametrize("word", ["花生", "花"])
 def test_a_fact_is_found_where_it_may_be_told_and_nothing_private_in_a_group(
-    batches: EntryBatches, database: Database
+    batches: EntryBatches, database: Database, word: str
 ) -> None:
+    """By a word of two characters, and by one."""
     batches.write(
         put(
             fact("1", "花生 here"),
@@ -60,10 +66,11 @@ def test_a_fact_is_found_where_it_may_be_told_and_nothing_private_in_a_group(
             fact("5", "花生 own", where=PRIVATE, visibility=Visibility.PERSON),
         )
     )
-    assert sorted(found(database, "花生")) == ["花生 everywhere", "花生 here", "花生 person"]
-    assert sorted(found(database, "花生", where=ELSEWHERE)) == ["花生 everywhere"]
-    assert sorted(found(database, "花生", where=ELSEWHERE, asker=MING)) == ["花生 everywhere", "花生 person"]
-    assert "花生 private" in found(database, "花生", where=PRIVATE, asker=MING)
+    assert sorted(found(database, word)) == ["花生 everywhere", "花生 here", "花生 person"]
+    assert sorted(found(database, word, where=ELSEWHERE)) == ["花生 everywhere"]
+    assert sorted(found(database, word, where=ELSEWHERE, asker=MING)) == ["花生 everywhere", "花生 person"]
+    assert "花生 private" in found(database, word, where=PRIVATE, asker=MING)
+    assert "花生 here" not in found(database, word, where=PRIVATE, asker=MING)
 
 
 def test_a_fact_of_the_same_id_is_written_over_with_its_words(batches: EntryBatches, database: Database) -> None:
@@ -78,7 +85,8 @@ def test_what_is_forgotten_or_expired_is_not_found_and_leaves_no_words(
     batches: EntryBatches, database: Database
 ) -> None:
     batches.write(put(fact("1", "花生一"), fact("2", "花生二", expires=NOW), fact("3", "花生三")))
-    assert sorted(found(database, "花生")) == ["花生一", "花生三"]
+    for word in ("花生", "花"):
+        assert sorted(found(database, word)) == ["花生一", "花生三"]
     batches.write(put(MemoriesForgotten(("1", "2", "3"))))
     assert rows(database) == (0, 0)
 
