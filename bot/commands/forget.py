@@ -30,7 +30,9 @@ logger = logging.getLogger(__name__)
 
 
 def forget_command(forgetting: Forgetting, members: Members) -> Command:
-    """Of oneself for everybody, of `#2` or of the whole group for owners."""
+    """Of oneself for everybody, of `#2` or of the whole group for owners; with any other words it
+    only says how.
+    """
 
     async def erase(asked: Asked, user: int | None) -> str:
         try:
@@ -47,7 +49,8 @@ def forget_command(forgetting: Forgetting, members: Members) -> Command:
 
     @command("forget", "忘记", about=about, within=WITHIN)
     async def forget(asked: Asked) -> str:
-        whom = next(iter(asked.words), "").casefold()
+        # What comes behind would narrow it down for whoever wrote it: nothing can be undone here.
+        whom = asked.words[0].casefold() if len(asked.words) == 1 else ""
         if whom in ME:
             return await erase(asked, asked.asker.user_id)
         if not whom.startswith("#") and whom not in GROUP:

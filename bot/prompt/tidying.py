@@ -1,5 +1,5 @@
-"""Messages of a model, as they may be sent and kept: without the frame in their words and in those
-given to `send_message`. Pure.
+"""Messages of a model, as they may be sent and kept: without the frame, and what nobody sees, in
+their words and in those given to `send_message`. Pure.
 """
 
 from __future__ import annotations
@@ -10,19 +10,24 @@ from typing import Any
 from msgspec.structs import replace
 
 from bot.domain.chat import AssistantMessage, ToolCall
+from bot.domain.visible import visible
 from bot.policy.echo import is_all_of, is_echo
 from bot.prompt.frames import Frames
 
 SEND = "send_message"  # the tool whose words are ours
+BESIDE = frozenset({"session", "last"})  # what else is given to it
+PARTS = frozenset({"plain", "text", "image", "record", "video", "file", "mention_user", "quote"})
+ESCAPES = ("\\u", "\\r", "\\b", "\\f")  # of JSON, behind which anything may stand
 
 
 def tidy(
     frames: Frames, message: AssistantMessage, *, question: str = "", now: str = ""
 ) -> AssistantMessage:
-    """The message without the frame, and without words that only repeat the question, or what was
-    told of the moment (`now`); the very same message where there is nothing to cut.
+    """The message without the frame and what nobody sees, and without words that only repeat the
+    question, or what was told of the moment (`now`); the very same message where there is nothing
+    to cut.
     """
-    text = frames.cut(message.text)
+    text = frames.cut(visible(_said(message.text)))
     if not message.tool_calls and (is_echo(text, question) or is_all_of(text, now)):
         text = ""
     calls = tuple(_tidy_call(frames, call) for call in message.tool_calls)
@@ -32,12 +37,31 @@ def tidy(
 
 
 def is_tidy(frames: Frames, call: ToolCall) -> bool:
-    """Whether no frame can be in what the call gives to `send_message`."""
+    """Whether no frame, and nothing unseen, can be in what the call gives to `send_message`."""
     if call.name != SEND:
         return True
     folded = call.arguments.casefold()
     named = any(name.casefold() in folded for name in frames.names)
-    return not named and "\\u" not in call.arguments and frames.is_clean(call.arguments)
+    is_plain = not any(escape in call.arguments for escape in ESCAPES)
+    is_seen = visible(call.arguments) == call.arguments
+    return is_plain and is_seen and not named and frames.is_clean(call.arguments)
+
+
+def _said(text: str) -> str:
+    """The words of an answer that is what `send_message` is given, and nothing else: a model that
+    writes a call without calling. None of it where it has no words; any other text as it is.
+    """
+    if not (text.strip().startswith("{") and '"messages"' in text):
+        return text
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    match given:
+        case {"messages": [*parts], **beside} if beside.keys() <= BESIDE and parts:
+            if all(isinstance(part, dict) and part.get("type") in PARTS for part in parts):
+                return "".join([str(part.get("text") or "") for part in parts])
+    return text
 
 
 def _tidy_call(frames: Frames, call: ToolCall) -> ToolCall:
@@ -70,6 +94,6 @@ def _tidy_parts(frames: Frames, parts: Any) -> Any:
         case list():
             return [_tidy_parts(frames, part) if isinstance(part, dict) else part for part in parts]
         case {"text": str(text), **rest}:
-            return {"text": frames.cut(text), **rest}
+            return {"text": frames.cut(visible(text)), **rest}
         case _:
             return parts

@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+GAP: Final = re.compile(r"\n(?:[^\S\n]*\n){3,}")  # more than two blank lines: nothing but room
+
 MARKED: Final = re.compile(r"[*_`<|\[\\]|^[^\S\n]*(?:[-+>~=]|#+\s)", re.MULTILINE)
 
 # A line that opens a code block: a mark after it on the same line means a code span (CommonMark
@@ -53,9 +55,9 @@ CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 
 
 def plain(text: str) -> str:
-    """The text as people shall read it; the very same where nothing in it is Markdown."""
+    """The text as people shall read it; the very same where nothing in it is Markdown, or a gap."""
     if not MARKED.search(text):
-        return text  # as nearly all are
+        return GAP.sub("\n\n", text)  # as nearly all are
     lines: list[str] = []
     for block, is_code in blocks(text):
         lines += block[1 : -1 if _is_closed(block) else None] if is_code else _plain_lines(block)
@@ -121,7 +123,8 @@ def _plain_lines(lines: list[str]) -> list[str]:
 
     read = _without_tables(KEPT.sub(keep, text).split("\n"))
     said = "\n".join(_without_marks(_without_rules(read)))
-    return re.sub(f"{mark}(\\d+){mark}", lambda place: kept[int(place[1])], said).split("\n")
+    whole = re.sub(f"{mark}(\\d+){mark}", lambda place: kept[int(place[1])], said)
+    return GAP.sub("\n\n", whole).split("\n")
 
 
 def _kept(match: re.Match[str]) -> tuple[str, str, str]:

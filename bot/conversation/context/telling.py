@@ -4,6 +4,7 @@ language.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
@@ -210,10 +211,14 @@ class Telling:
         return replace(segment, name=seen) if seen else segment
 
 
-def words_of(question: Question, talk: Talk) -> str:
-    """The words of all that a prompt tells anew."""
+def words_of(question: Question, talk: Talk, names: Iterable[str] = ()) -> str:
+    """The words of all that a prompt tells anew, without the `names` by which the bot is called:
+    those are of no language.
+    """
     said = (*talk.messages, *question.lines, question.message)
-    return "\n".join(plain(one.segments, View(), self_id=one.self_id) for one in said)
+    words = "\n".join(plain(one.segments, View(), self_id=one.self_id) for one in said)
+    called = "|".join(map(re.escape, filter(None, names)))
+    return re.sub(called, "", words, flags=re.IGNORECASE) if called else words
 
 
 def quotes(message: MessageReceived) -> Iterable[str]:

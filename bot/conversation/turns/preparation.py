@@ -122,8 +122,11 @@ class Preparation:
         question, talk, recalled = await remember(
             self._telling, question, is_retry=retry is not None
         )
-        told = partial(str, retry.user.text) if retry else partial(words_of, question, talk)
-        view = self._telling.view(where, told, language=self._personas.of(where).language)
+        who = self._personas.of(where)
+        told = (
+            partial(str, retry.user.text) if retry else partial(words_of, question, talk, who.names)
+        )
+        view = self._telling.view(where, told, language=who.language)
         user = retry.user if retry else self._telling.render(question, talk, view)
         asker = asker_of(
             question.message,

@@ -112,8 +112,11 @@ async def test_others_and_groups_are_forgotten_by_owners_alone() -> None:
     assert await lines(room.command, "群", user=OWNER, where=PRIVATE) == HOW[0].splitlines()
 
 
-@pytest.mark.parametrize("words", [(), ("everything",), ("小明",)])
-async def test_without_saying_whom_nothing_is_forgotten(words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [(), ("everything",), ("小明",), ("me", "saying", "that"), ("我", "喜欢猫"), ("#2", "昨天的话"), ("群", "名")],
+)
+async def test_without_saying_whom_or_with_any_word_behind_it_nothing_is_forgotten(words: tuple[str, ...]) -> None:
     room = Room()
     assert await lines(room.command, *words, user=OWNER, chinese=False) == [HOW[1]]
     assert room.eraser.gone == []

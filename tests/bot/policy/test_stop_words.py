@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 
 from bot.domain.segments import Mention, Picture, Quote, Text
-from bot.policy.stop_words import StopWord, stop_in
+from bot.policy.stop_words import CHINESE, StopWord, stop_in
 from tests.fakes import BOT, said
 
 NAMES = ("小霜", "Frost")
 
 
-@pytest.mark.parametrize("text", ["停", "停止", "别说了！", " 停。", "/stop", "/STOP", "／stop", "/stop  all"])
+@pytest.mark.parametrize("text", [*CHINESE, "别说了！", " 停。", "闭嘴！！", "/stop", "/STOP", "／stop", "/stop  all"])
 def test_a_stop_is_one_of_a_few_words_and_nothing_else(text: str) -> None:
     command = text.strip()[0] in "/／"
     assert stop_in(said(text, at=False), NAMES) == StopWord(False, command, "all" in text)
@@ -29,7 +29,20 @@ def test_a_name_says_whom_it_means(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["停车场在哪", "/stop it", "怎么停止", "", "小霜", "stop the music", "don't stop", "停" * 200]
+    "text",
+    [
+        "停车场在哪",
+        "他让我闭嘴",
+        "闭嘴是什么意思",
+        "住口袋里",
+        "/stop it",
+        "怎么停止",
+        "",
+        "小霜",
+        "stop the music",
+        "don't stop",
+        "停" * 200,
+    ],
 )
 def test_talk_is_no_stop(text: str) -> None:
     assert stop_in(said(text), NAMES) is None

@@ -35,6 +35,8 @@ LEAK, CLEAN = {"type": "plain", "text": "小霜(10001): 好"}, {"text": "好", "
         (json.dumps([LEAK]), json.dumps([CLEAN], ensure_ascii=False)),
         (LEAK | {"text": "小霜：好"}, CLEAN),
         (LEAK | {"text": "[引用 小明(777) 的「嗨」] 好"}, CLEAN),
+        ([CLEAN | {"text": "\u202e好\x07\u2066"}], [CLEAN]),
+        ([CLEAN | {"text": "一\r\n二"}], [CLEAN | {"text": "一\n二"}]),
     ],
 )
 def test_what_a_model_sends_is_cut_before_it_is_kept_in_every_form_the_tool_takes(given: object, left: object) -> None:
@@ -55,3 +57,44 @@ def test_a_clean_call_and_a_call_of_another_tool_stay_byte_for_byte() -> None:
     other = AssistantMessage("", (ToolCall("1", "note", '{"messages": [{"type": "plain", "text": "小霜: 好"}]}'),))
     assert tidy(FRAMES, clean) is clean
     assert tidy(FRAMES, other) is other
+
+
+def test_what_nobody_sees_and_other_line_ends_leave_an_answer() -> None:
+    assert (
+        tidy(FRAMES, AssistantMessage("你\x00好\x07呀\x1b[31m红\u202e反\r\n👨\u200d👩")).text
+        == "你好呀红反\n👨\u200d👩"
+    )
+
+
+PLAIN = {"type": "plain", "text": "好"}
+
+
+@pytest.mark.parametrize(
+    ("given", "left"),
+    [
+        ({"messages": [PLAIN]}, "好"),
+        ({"messages": [{"type": "quote"}, PLAIN, {"type": "text", "text": "的"}], "session": "", "last": True}, "好的"),
+        ({"messages": [{"type": "image", "path": "a.png"}]}, ""),
+        ({"messages": [LEAK]}, "好"),
+    ],
+)
+def test_an_answer_that_is_written_as_a_call_of_send_message_is_its_words(given: object, left: str) -> None:
+    assert tidy(FRAMES, AssistantMessage(json.dumps(given, ensure_ascii=False, indent=1) + "\n")).text == left
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"messages": [{"role": "user", "content": "hi"}]},
+        {"messages": []},
+        {"messages": ["好"]},
+        {"messages": "好"},
+        {"messages": [PLAIN], "model": "gpt"},
+        {"messages": [PLAIN | {"type": "paragraph"}]},
+    ],
+)
+def test_other_json_with_messages_in_it_stays_as_it_is(given: object) -> None:
+    text = json.dumps(given, ensure_ascii=False)
+    for said in (text, f"{text}}}", f"看：{text}"):
+        message = AssistantMessage(said)
+        assert tidy(FRAMES, message) is message

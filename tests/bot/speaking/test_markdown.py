@@ -33,6 +33,8 @@ from bot.speaking.markdown import plain
         ("先\n```python\n# c\n\n**x** | [a](http://b)\n```\n*后*", "先\n# c\n\n**x** | [a](http://b)\n后"),
         ("~~~\n  **x**\n~~~", "  **x**"),
         ("```\n**left open", "**left open"),
+        ("上\n\n \n\t\n下", "上\n\n下"),
+        ("**上**" + "\n" * 20 + "下\n```\na\n\n\n\n\nb\n```", "上\n\n下\na\n\n\n\n\nb"),
     ],
 )
 def test_marks_go_and_code_and_addresses_stay(text: str, read: str) -> None:

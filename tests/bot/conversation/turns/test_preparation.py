@@ -154,6 +154,14 @@ async def test_the_prompt_goes_on_from_what_the_store_remembers() -> None:
 NUMBERED = MemberNumbered(conversation=GROUP, number=9, user_id=6, name="刚哥")
 
 
+@pytest.mark.parametrize(("asked", "heading"), [("frostagent 你好", "提问"), ("你好, how are you?", "Asked")])
+async def test_what_the_bot_is_called_says_nothing_of_the_language(asked: str, heading: str) -> None:
+    async with living(words("a")) as house:
+        house.personas.become(Cast(Persona("p", "FrostAgent", ("",))))
+        await house.turns.take(said(asked))
+    assert f"[{heading} " in house.model.requests[0].messages[-1].text
+
+
 async def test_a_conversation_in_english_is_told_in_english_unless_one_language_is_chosen() -> None:
     async with living(words("a"), words("b")) as house:
         await house.turns.take(said("how are you today, my friend?"))
