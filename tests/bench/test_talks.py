@@ -88,6 +88,19 @@ async def test_a_talk_is_played_to_a_bot_of_its_own_and_each_answer_is_told_with
     assert "   3 answers" in figures(answers)
 
 
+async def test_what_somebody_said_before_he_asked_is_talk_and_no_part_of_his_question() -> None:
+    """Lines are as far apart as people's, though nobody waits between them."""
+    script = Script("饭搭子", tuple(map(read_line, ["小明: 周六去香山吧", "阿澈: 去", "小明: @bot 几点？"])))
+    async with ScriptedModel(nothing_happens, lambda _: Thought("九点")) as model:
+        heard = [one async for one in play([script], model.base_url, model="x")]
+    answer = heard[-1]
+    assert isinstance(answer, Answer)
+    shown = answer.exchanges[0].messages[-1]["content"]
+    before, _, question = shown.partition("[提问")
+    assert "小明#1: 周六去香山吧\n阿澈#2: 去\n" in before
+    assert question.splitlines()[1] == "小明#1: 几点？"
+
+
 def test_what_quotes_nobody_or_is_silent_is_told() -> None:
     line = read_line("小明: @bot 几点")
     assert Answer(line, "九点").told() == "  >> 九点    [quotes somebody else]"

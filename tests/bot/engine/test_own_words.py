@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.chat import AssistantMessage, UserMessage
+from bot.domain.chat import AssistantMessage, Usage, UserMessage
 from bot.domain.errors import ModelAuth
-from bot.domain.run import Stop
+from bot.domain.run import StepFinished, Stop
 from bot.domain.tool import tool
 from bot.engine.engine import Run, RunState
 from bot.policy.budget import Budget, Limits
 from tests.bot.runs import QUESTION, engine, run, to_the_end
 from tests.data.speech import entries
-from tests.fakes import ScriptedModel, Step, calls, words
+from tests.fakes import RecordingObserver, ScriptedModel, Step, calls, words
 
 EXAMPLES = (UserMessage("[Asked] thanks"), AssistantMessage("You're welcome!"))
 
@@ -41,6 +41,24 @@ async def test_so_is_one_of_which_nothing_was_left() -> None:
         outcome = await to_the_end(engine(model).run(cutting, RunState()))
     assert outcome.text == "周六七点"
     assert model.requests[1].messages[-3:-1] == EXAMPLES
+
+
+async def test_what_comes_then_is_the_answer_though_it_may_be_doubted_itself() -> None:
+    with ScriptedModel(words("（未提及）"), words("（没有人说）")) as model:
+        outcome = await to_the_end(engine(model).run(doubting(), RunState()))
+    assert (outcome.stop, outcome.text, len(model.requests)) == (Stop.ANSWERED, "（没有人说）", 2)
+    assert outcome.messages == (AssistantMessage("（没有人说）"),)
+
+
+async def test_the_second_request_is_counted_like_any_other() -> None:
+    """A step of the run, in its tokens and in its share of the budget; the doubted words are no part of it."""
+    observer, budget = RecordingObserver(), Budget(Limits(requests=9))
+    asked = replace(doubting("（未提及）"), share=budget.share())
+    with ScriptedModel(words("（未提及）"), words("周六七点")) as model:
+        outcome = await to_the_end(engine(model, observer=observer).run(asked, RunState()))
+    steps = [event for event in observer.events if isinstance(event, StepFinished)]
+    assert [step.completion.message.text for step in steps] == ["", "周六七点"]
+    assert (outcome.steps, outcome.usage, budget.spent.requests) == (2, Usage(20, 10), 2)
 
 
 @pytest.mark.parametrize("answer", entries("honest.txt"))
