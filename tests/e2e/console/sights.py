@@ -60,6 +60,7 @@ TOOL = ToolState(
         "required": [WORDS],
     },
 )
+MORE = "/try?new=1", "/turns?asker=1", "/cost?by=model", "/cost?by=person", "/cost?by=tool", "/persona/text?key=k"
 SILENT = "/silent/10001%3Agroup%3A77/-9"
 
 
@@ -68,7 +69,14 @@ def pages(place: Place) -> list[str]:
     gets = {route.path for route in place.routes() if route.method == "GET" and not route.lasts}
     shown = gets - {"/silent/{where}/{id}", "/login", "/static/{name}", "/rows", "/try/silent/{where}/{id}"}
     shown -= {path for path in gets if path.endswith(("/json", "/file", "/csv", "{number}"))}
-    return [*sorted(path.format(**FILLED) for path in shown), SILENT, f"/try{SILENT}", "/try?new=1", "/turns?asker=1"]
+    return [
+        *sorted(path.format(**FILLED) for path in shown),
+        SILENT,
+        f"/try{SILENT}",
+        "/try?new=1",
+        "/turns?asker=1",
+        *MORE,
+    ]
 
 
 def fill(place: Place) -> None:

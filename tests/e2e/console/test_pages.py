@@ -50,6 +50,11 @@ addEventListener("load", () => { document.body.dataset.ran = ran.join(); });
 """Within the page's own rules: what a driver evaluates is bound by none."""
 
 
+def axe_of() -> str:
+    """axe-core, as a script."""
+    return files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
+
+
 def _is_wrong(said: Any) -> bool:
     """Whether a page complained, but for that it is none."""
     return said.type in {"error", "warning"} and "404 (Not Found)" not in said.text
@@ -83,7 +88,7 @@ async def test_hostile_words_run_on_no_page_not_even_where_a_script_of_ours_woul
 async def test_every_page_fits_runs_nothing_foreign_and_is_for_everybody(
     browser: Any, place: Place, language: str, theme: str, size: tuple[int, int]
 ) -> None:
-    axe = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
+    axe = axe_of()
     context = await logged_in(
         browser, place, locale=language, color_scheme=theme, viewport={"width": size[0], "height": size[1]}
     )
@@ -113,7 +118,7 @@ async def test_every_page_fits_runs_nothing_foreign_and_is_for_everybody(
 async def test_what_a_tool_gave_and_the_doctor_said_are_words_and_nothing_else(
     browser: Any, place: Place, language: str, theme: str, size: tuple[int, int]
 ) -> None:
-    axe = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
+    axe = axe_of()
     async with await logged_in(
         browser, place, locale=language, color_scheme=theme, viewport={"width": size[0], "height": size[1]}
     ) as context:

@@ -1,0 +1,265 @@
+"""Try it in a real Chromium, beside a real bot: several members, pictures, faults, two windows, without script."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from PIL import Image
+from playwright.async_api import Error
+from pydantic import SecretStr
+
+from adapters.offline.server import OfflineModel
+from bot.app import Service, open_service
+from bot.domain.chat import Usage, UserMessage
+from bot.domain.journal import TurnClosed, TurnOpened
+from bot.domain.run import Stop
+from tests.bot.test_app import free_port
+from tests.e2e.console.test_pages import AXE, PROBE, RUNS, SMALL, STATIC, WIDE, axe_of
+from tests.e2e.test_watching import settings
+from tests.fakes import said
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+PHONE = {"width": 360, "height": 780}
+NAME = "</select><script src=/static/live.js?evil></script><img src=x onerror=evil()>\"'{{7*7}}"
+QUESTION = "</textarea><script>evil()</script> @bot 带伞吗"
+LONG = "长" * 90 + "W" * 90
+SHOWN = "document.querySelector('.bubble img').naturalWidth"
+
+
+@dataclass
+class Bot:
+    """A bot with a console, and the cookies of whoever is logged in there."""
+
+    service: Service
+    model: OfflineModel
+    browser: Any
+    root: str
+    cookies: list[Any]
+
+    @asynccontextmanager
+    async def visited(self, **more: Any) -> AsyncIterator[Any]:
+        """A window that is logged in."""
+        context = await self.browser.new_context(**{"locale": "en"} | more)
+        await context.add_cookies(self.cookies)
+        yield context
+        await context.close()
+
+    @asynccontextmanager
+    async def trying(self, *, model: str = "demo", **more: Any) -> AsyncIterator[Any]:
+        """A window with a group that was just opened."""
+        async with self.visited(**more) as context:
+            page = await context.new_page()
+            await self.open(page, model=model)
+            yield page
+
+    async def open(self, page: Any, *, model: str = "demo") -> None:
+        await page.goto(f"{self.root}/try?new=1")
+        await page.locator(f"input[value={model}]").check()
+        await page.locator("main button.main").click()
+        await page.locator("#text").wait_for()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def bot(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Bot]:
+    folder = tmp_path_factory.mktemp("trying")
+    console = {"console_port": free_port(), "console_token": SecretStr("0123456789abcdef0123456789abcdef")}
+    async with OfflineModel() as model, open_service(settings(model.base_url, folder, **console)) as service:
+        assert service.console_link is not None
+        root = (link := service.console_link()).partition("/login")[0]
+        context = await browser.new_context()
+        page = await context.new_page()
+        await page.goto(link)
+        await page.wait_for_url(f"{root}/")
+        cookies = await context.cookies()
+        await context.close()
+        yield Bot(service, model, browser, root, cookies)
+
+
+async def say(page: Any, who: str, text: str, *, call: bool = True, fault: str = "", picture: bytes = b"") -> None:
+    """Fill the form in and send it, as a person does; the page that comes of it is there then."""
+    await page.locator("#as").select_option(who)
+    await page.locator("#text").fill(text)
+    await page.locator("[name=call]").set_checked(call)
+    if fault:
+        await page.locator("#fault").select_option(fault)
+    if picture:
+        file = {"name": "sky.png", "mimeType": "image/png", "buffer": picture}
+        await page.locator("#picture").set_input_files([file])
+    async with page.expect_navigation():
+        await page.get_by_role("button", name="Send", exact=True).click()
+
+
+async def told(page: Any) -> list[str]:
+    """The bubbles on the page, and what stands below them; it may be loaded again meanwhile, as news come."""
+    while True:
+        with suppress(Error):
+            found = await page.locator(".bubble, .because-of, .happened").all_text_contents()
+            return [" ".join(one.split()) for one in found]
+
+
+def png() -> bytes:
+    out = io.BytesIO()
+    Image.new("RGB", (320, 200), "#1d6fb8").save(out, "PNG")
+    return out.getvalue()
+
+
+async def looked_at(page: Any, *, is_phone: bool) -> list[Any]:
+    """What is wrong with a page."""
+    wrong = [name for name, test in (("too wide", WIDE), ("broke out", RUNS)) if await page.evaluate(test)]
+    if is_phone:
+        wrong += await page.evaluate(SMALL)
+    await page.evaluate(axe_of())
+    return [*wrong, *await page.evaluate(AXE)]
+
+
+@pytest.mark.parametrize("script", [True, False])
+async def test_several_members_talk_and_each_line_says_why(bot: Bot, script: bool) -> None:
+    async with bot.trying(java_script_enabled=script, viewport=PHONE) as page:
+        await say(page, "user1", "hello")
+        await say(page, "user2", "have you eaten?", call=False)
+        await say(page, "user2", "hello again")
+        lines = await told(page)
+        assert (lines[0], lines[3]) == ("user1@bot hello", "user2have you eaten?")
+        assert lines[1].startswith("botHello! I am the built-in demo model")
+        assert lines[2].startswith("why: mentioned")
+        assert lines[4].startswith("why: overheard: it was not for the bot")
+        assert lines[5:6] == ["user2@bot hello again"]
+        assert await page.locator("#as").input_value() == "user2"  # whoever spoke last goes on
+        await page.get_by_role("link", name="What it did").first.click()
+        await page.get_by_text("This turn was only tried").wait_for()
+        await page.go_back()
+        await page.locator(".because-of").get_by_role("link", name="Why", exact=True).click()
+        await page.get_by_text("This turn was only tried").wait_for()
+
+
+@pytest.mark.parametrize("script", [True, False])
+async def test_a_picture_is_sent_and_shown_and_what_is_none_is_said_beside_the_words(bot: Bot, script: bool) -> None:
+    async with bot.trying(java_script_enabled=script) as page:
+        await say(page, "user2", "look at this", picture=png())
+        assert (await told(page))[0] == "user2@bot look at this"
+        picture = page.locator(".bubble img").first
+        assert await picture.get_attribute("alt") == "A picture of user2"
+        answer = await page.request.get(f"{bot.root}{await picture.get_attribute('src')}")
+        with Image.open(io.BytesIO(await answer.body())) as shown:
+            assert (shown.format, shown.size) == ("JPEG", (320, 200))
+        before = len(await told(page))
+        await say(page, "user2", "and this", picture=b"MZ\x90 a program")
+        assert "no picture that can be read" in await page.locator("[role=alert]").inner_text()
+        assert await page.locator("#text").input_value() == "and this"
+        assert len(await told(page)) == before
+        await say(page, "user1", "send me a picture")
+        assert await page.locator(".bubble.ours img").count() == 1
+    async with bot.trying() as page:
+        await say(page, "user1", "look", picture=png())
+        await page.wait_for_function(f"{SHOWN} === 320")  # the page's policy lets it be shown
+
+
+@pytest.mark.parametrize("script", [True, False])
+async def test_things_go_wrong_on_purpose_and_the_page_says_what_came_of_it(bot: Bot, script: bool) -> None:
+    async with bot.trying(java_script_enabled=script) as page:
+        await say(page, "user1", "", fault="mute")
+        assert any(line.startswith("!mute: ") for line in await told(page))
+        await say(page, "user1", "hello")
+        lines = await told(page)
+        assert not any(line.startswith("bot") for line in lines)
+        await say(page, "user1", "", fault="lift")
+        await say(page, "user1", "hello?")
+        await page.wait_for_function("document.querySelectorAll('.bubble.ours').length === 1")
+        await say(page, "user1", "once more", fault="timeout")
+        lines = await told(page)
+        assert any(line.startswith("!timeout: ") for line in lines)
+        assert sum(line.startswith("bot") for line in lines) == 2  # not said twice, though nobody confirmed it
+
+
+async def test_what_is_new_is_there_by_itself_in_another_window_unless_somebody_types_there(bot: Bot) -> None:
+    async with bot.trying() as page:
+        other = await page.context.new_page()
+        await other.goto(f"{bot.root}/try")
+        await other.locator(".live:not(.off)").wait_for()
+        await say(page, "user1", "hello")
+        await other.locator(".bubble.ours").wait_for()  # nobody has loaded it again
+        await other.locator(".live:not(.off)").wait_for()
+        await other.locator("#text").fill("half a sent")
+        await say(page, "user1", "hello again")
+        await other.locator(".fresh-rows").wait_for()
+        assert await other.locator("#text").input_value() == "half a sent"
+        assert await other.locator(".bubble").count() == 2
+        await other.locator(".fresh-rows").click()
+        await other.locator(".bubble >> nth=3").wait_for()
+
+
+async def test_words_for_a_group_that_another_window_ended_are_kept_and_said_in_none(bot: Bot) -> None:
+    async with bot.trying() as page:
+        other = await page.context.new_page()
+        await bot.open(other)  # takes the place of the first
+        await say(page, "user2", "meant for the first group")
+        assert "Another group was opened meanwhile" in await page.locator("[role=alert]").inner_text()
+        assert await page.locator("#text").input_value() == "meant for the first group"
+        assert await page.locator("#as").input_value() == "user2"
+        await other.get_by_role("button", name="End it").click()
+        await other.get_by_role("button", name="Open the group").wait_for()
+        await say(page, "user2", "is anybody there?")
+        assert "has ended meanwhile" in await page.locator("[role=alert]").inner_text()
+        assert await looked_at(page, is_phone=False) == []
+        await page.locator("main button.main").click()
+        await page.locator("#text").wait_for()
+        assert await page.locator("#text").input_value() == "is anybody there?"
+        assert await told(page) == []
+        await say(page, "user2", "is anybody there?")
+        assert (await told(page))[0] == "user2@bot is anybody there?"
+
+
+@pytest.mark.parametrize(("language", "theme", "phone"), [("zh-CN", "light", True), ("en", "dark", False)])
+async def test_hostile_names_and_words_are_words_in_the_group_and_every_state_is_for_everybody(
+    bot: Bot, language: str, theme: str, phone: bool
+) -> None:
+    hostile = said(QUESTION, user=6, name=NAME)
+    bot.service.rooms.on.store.put(
+        TurnOpened(turn_id=f"hostile-{theme}", question=hostile, user=UserMessage("x"), at=1.0),
+        TurnClosed(turn_id=f"hostile-{theme}", stop=Stop.ANSWERED, round=(), usage=Usage(), steps=1, at=2.0),
+    )
+    await bot.service.journal.commit()
+    keys = (STATIC / "keys.js").read_text("utf-8")
+    size = PHONE if phone else {"width": 1280, "height": 800}
+    async with bot.visited(locale=language, color_scheme=theme, viewport=size) as context:
+        await context.route("**/keys.js", lambda one: one.fulfill(body=keys + PROBE, content_type="text/javascript"))
+        page, wrong = await context.new_page(), list[Any]()
+
+        async def look(state: str) -> None:
+            ran = await page.locator("body[data-ran]").get_attribute("data-ran")
+            wrong.extend((state, one) for one in [*([ran] if ran else []), *await looked_at(page, is_phone=phone)])
+
+        await page.goto(f"{bot.root}/try")
+        if await page.locator("button.danger").count():
+            async with page.expect_navigation():
+                await page.locator("button.danger").click()
+        await page.goto(f"{bot.root}/turns/hostile-{theme}")
+        await page.locator("[action='/try/turn'] button").click()
+        await page.locator("blockquote").wait_for()
+        await look("how it is opened, with a question")
+        await page.locator("input[value=real]").check()
+        await page.locator("main button.main").click()
+        await page.locator("#text").wait_for()
+        await look("with a question that stands ready")
+        assert await page.locator("#text").input_value() == " ".join(QUESTION.split())
+        name = await page.locator("#as").input_value()
+        assert name == NAME[:40]
+        await page.locator("main .say button.main").click()
+        await page.locator(".bubble >> nth=1").wait_for()
+        await page.locator(".live:not(.off)").wait_for()
+        await page.locator("#text").fill(LONG)
+        await page.locator("main .say button.main").click()
+        await page.locator(".bubble >> nth=2").wait_for()
+        assert await page.locator(".bubble b").first.text_content() == name
+        await look("after somebody spoke")
+        await page.locator(".because-of a").first.click()
+        await page.locator("h1").wait_for()
+        await look("the trace")
+    assert not wrong, "\n".join(map(str, wrong))
