@@ -9,10 +9,10 @@ import logging
 from typing import assert_never
 
 from bot.conversation.approval.petitions import Petitions
-from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.own import OwnMessages
 from bot.conversation.intake.places import Places
 from bot.conversation.intake.pokes import Pokes
+from bot.conversation.interruptions.muting import Muting
 from bot.conversation.interruptions.recalls import Recalls
 from bot.conversation.recovery.greetings import Greetings
 from bot.conversation.recovery.overdue import Overdue
@@ -43,7 +43,7 @@ class Dispatcher:
         *,
         way: Overdue,
         recalls: Recalls,
-        mutes: Mutes,
+        mutes: Muting,
         places: Places,
         greetings: Greetings,
         pokes: Pokes,

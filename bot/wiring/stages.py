@@ -13,6 +13,7 @@ from bot.conversation.intake.own import OwnMessages
 from bot.conversation.intake.pokes import Pokes
 from bot.conversation.interruptions.expiry import Expiry
 from bot.conversation.interruptions.goings_on import GoingsOn
+from bot.conversation.interruptions.muting import Muting
 from bot.conversation.interruptions.recalls import Recalls
 from bot.conversation.interruptions.steering import Steering
 from bot.conversation.interruptions.stopping import Stopping
@@ -199,7 +200,13 @@ def build_dispatcher(
             owner=owner,
         ),
         recalls=build_recalls(on, asking, answering),
-        mutes=asking.mutes,
+        mutes=Muting(
+            mutes=asking.mutes,
+            live=on.live,
+            lanes=on.lanes,
+            questions=asking.questions,
+            hearing=asking.hearing,
+        ),
         places=asking.places,
         greetings=greetings,
         pokes=Pokes(asking.verdicts, on.postbox, on.pokes, on.clock, tongue=tongue),

@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+from collections import Counter
 from contextlib import suppress
 from random import Random
 
 import pytest
 
+from bot.conversation.intake.restraint import MUTED, STALE
+from bot.conversation.interruptions import goings_on, steering, stopping
+from bot.conversation.queue.lane import Lane
+from bot.conversation.queue.questions import FULL
+from bot.conversation.queue.turnstile import USER
+from bot.conversation.tasks import Resume
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.errors import ModelBilling
 from bot.domain.events import MessageReceived
-from bot.domain.journal import Judged, MessageErased, MessageObserved, TurnClosed, TurnOpened
+from bot.domain.journal import (
+    Judged,
+    MessageErased,
+    MessageObserved,
+    MessageTakenUp,
+    TurnClosed,
+    TurnOpened,
+    TurnSteered,
+)
 from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
+from bot.domain.suspension import Allow, Deny, Suspend
+from bot.domain.tool import ToolContext, tool
+from bot.domain.traits import Rate
 from bot.policy.wake import Rules
 from tests.bot.hall import Hall, hall, muted, recalled
-from tests.fakes import BOT, calls, said, words
+from tests.fakes import BOT, GROUP, calls, said, words
 from tools.stay_silent import stay_silent
 
-STEPS = 100
+STEPS, MANY = 100, 400
 RULES = Rules(names=("小霜",), chance=0.6, stale=120, loop=3)
 
 
@@ -61,6 +81,8 @@ def unfinished(house: Hall) -> dict[str, Judged]:
                 waking[judged.message_id] = judged
             case Judged(message_id=message_id) | MessageErased(message_id=message_id):
                 waking.pop(message_id, None)
+            case MessageTakenUp(message=message, gone=True) | TurnSteered(message=message):
+                waking.pop(message.message_id, None)  # it leaves with its question, or ends with that
             case TurnOpened():
                 turns[entry.turn_id] = entry.question.message_id
                 for one in entry.lines:
@@ -104,3 +126,154 @@ async def test_every_wake_comes_to_an_end_that_the_journal_tells(seed: int) -> N
         while len(house.model.requests) < STEPS:  # the script is to be used up
             with suppress(ModelBilling):
                 await house.model.complete(ModelRequest(()))
+
+
+# --- while runs are under way ---------------------------------------------------------------------
+
+BLOCKED, ADMIN = 8, 9
+BUSY = Rules(blocked=frozenset({BLOCKED}), stale=120, user_rate=Rate(2, 60.0))
+SPOKEN = re.compile(r"question \d+")
+
+
+@tool(side_effects="read")
+async def ask_first(context: ToolContext) -> str:
+    """Waits for somebody's word."""
+    if not context.allowed:
+        raise Suspend("may I?", seconds=60)
+    return "it was allowed"
+
+
+class Town:
+    """People who ask, go on, stop and take back while the model thinks; what is `against` a request: the words that
+    no later one may have.
+    """
+
+    def __init__(self, house: Hall, random: Random) -> None:
+        self.house, self.random = house, random
+        self.thoughts: list[asyncio.Event] = []
+        self.against: set[str] = set()
+        self.muted_until = 0.0
+        self.wrong: list[str] = []
+        self.turns = 0
+        self.over = False
+
+    async def think(self, request: ModelRequest) -> Completion:
+        """Look at the request; then answer, in time or much later."""
+        if self.over:
+            return words("")
+        told = [text for message in request.messages for text in SPOKEN.findall(str(message))]
+        self.wrong += [f"{words} is in a request" for words in told if words in self.against]
+        turns, self.turns = self.turns, len(self.house.store.of("turn_opened"))
+        if self.turns > turns and self.house.clock.time < self.muted_until:
+            self.wrong.append(f"{told[-1]} is asked while muted")
+        answers = (
+            words(""),
+            words("an answer"),
+            calls(("ask_first", "")),
+            calls(("stay_silent", "")),
+            ModelBilling("no money"),
+        )
+        answer = self.random.choice(answers)
+        if self.random.random() < 0.7:
+            self.thoughts.append(thought := asyncio.Event())
+            await thought.wait()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def happen(self, number: int) -> None:
+        """One more thing happens."""
+        house, random = self.house, self.random
+        house.clock.time += random.choice((0, 0, 0, 1, 5, 50, 130))
+        match random.randrange(10):
+            case 0:
+                seconds = random.choice((0, 60))
+                self.muted_until = house.clock.time + seconds
+                await house.dispatcher.handle(muted(seconds))
+            case 1 if number:
+                gone = random.randrange(number)
+                await house.dispatcher.handle(recalled(f"m{gone}"))
+                self.against.add(f"question {gone}")
+            case 2:
+                await house.dispatcher.handle(said("停", user=random.choice((5, 6, ADMIN)), message_id=f"m{number}"))
+            case 3:
+                stop = said("/stop all", user=ADMIN, role="admin", message_id=f"m{number}")
+                await self.stop_all(stop)
+            case 4 | 5 if self.thoughts:
+                self.thoughts.pop(random.randrange(len(self.thoughts))).set()
+            case 6:
+                await house.dispatcher.handle(said(f"question {number}", user=BLOCKED, message_id=f"m{number}"))
+                self.against.add(f"question {number}")
+            case 7:
+                for user in range(10, 14):
+                    await house.dispatcher.handle(said(f"question {number}{user}", user=user))
+            case _:
+                asked = random.random() < 0.7
+                line = said(f"question {number}", at=asked, user=random.choice((5, 6, 7)), message_id=f"m{number}")
+                await house.dispatcher.handle(line)
+        for _ in range(random.choice((0, 3, 30))):
+            await asyncio.sleep(0)
+
+    async def stop_all(self, stop: MessageReceived) -> None:
+        """Nothing is asked behind it."""
+        goes_on = bool(self.house.goings_on.askers(GROUP))
+        await self.house.dispatcher.handle(stop)
+        if goes_on:
+            before = len(self.house.model.requests)
+            await self.house.lanes.wait_idle()
+            if len(self.house.model.requests) > before:
+                self.wrong.append("somebody was asked behind a stop")
+
+    async def rest(self) -> None:
+        """Let everything come to its end."""
+        while self.house.lanes.places or self.house.suspensions.waiting():
+            while self.thoughts:
+                self.thoughts.pop().set()
+            for turn_id, run in self.house.suspensions.waiting().items():
+                decisions = {pending.call.id: self.random.choice((Allow(), Deny("no"))) for pending in run.pending}
+                self.house.lanes.put(GROUP, Resume(turn_id, decisions, None))
+            await asyncio.sleep(0)
+
+
+def told_twice(house: Hall) -> list[str]:
+    """The lines that more than one round tells as somebody's question, as part of it, or as overheard."""
+    user = {one.turn_id: one.user.sources for one in house.store.entries if isinstance(one, TurnOpened)}
+    steered = [(one.turn_id, one.message.message_id) for one in house.store.entries if isinstance(one, TurnSteered)]
+    closed = [one for one in house.store.entries if isinstance(one, TurnClosed) and one.round]
+    lines = Counter(
+        line
+        for turn in closed
+        for line in {*user[turn.turn_id], *(line for turn_id, line in steered if turn_id == turn.turn_id)}
+    )
+    return [line for line, times in lines.items() if times > 1]
+
+
+async def walk(seed: int) -> set[str]:
+    """Live through sixty things that happen; the reasons for what became of the wakes among them."""
+    towns: list[Town] = []
+
+    async def think(request: ModelRequest) -> Completion:
+        return await towns[0].think(request)
+
+    async with hall(*[think] * MANY, rules=BUSY, steers=True) as house:
+        towns.append(town := Town(house, Random(seed)))  # a script, not a secret
+        house.toolset.register(stay_silent)
+        house.toolset.register(ask_first)
+        for number in range(60):
+            await town.happen(number)
+        await town.rest()
+        await house.outbox.wait_idle()
+        assert (seed, town.wrong, unfinished(house), told_twice(house)) == (seed, [], {}, [])
+        town.over = True
+        while len(house.model.requests) < MANY:  # the script is to be used up
+            await house.model.complete(ModelRequest(()))
+        stops = {one.stop for one in house.store.entries if isinstance(one, TurnClosed)}
+        return {*stops, *(one.reason for one in house.verdicts)}
+
+
+async def test_so_it_does_while_people_stop_it_go_on_take_back_and_crowd(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Lane, "is_full", lambda lane, _: len(lane.waiting) > 1)
+    ends = set[str]().union(*[await walk(seed) for seed in range(20)])
+    stops = {Stop.ANSWERED, Stop.SILENT, Stop.FAILED, Stop.STOPPED}
+    whys = {MUTED, STALE, FULL, USER, stopping.NOT_HIS, goings_on.STOPPED, steering.STOPPED}
+    assert ends == stops | whys | {"mention"}

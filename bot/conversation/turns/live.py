@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from bot.conversation.turns.preparation import Turn
 from bot.domain.chat import Usage, UserMessage, joined
-from bot.domain.events import Conversation, MessageReceived
+from bot.domain.events import Conversation, Identity, MessageReceived
 from bot.domain.journal import Entry, TurnSteered, UsageAdded
 from bot.domain.ports import Clock, Store
 from bot.domain.redaction import lines_of, redacted
@@ -51,11 +51,12 @@ class Line(Struct, frozen=True):
 
 
 class Ended(Struct, frozen=True):
-    """A turn that is over."""
+    """A turn that is over, and the question that it was about, where that can be known again."""
 
     turn_id: str
     where: Conversation
     asker: int
+    question: Identity | None
 
 
 class LiveTurn(Struct, eq=False):
@@ -63,7 +64,9 @@ class LiveTurn(Struct, eq=False):
 
     `lines` are those that were read in it, `waiting` those to come. `first` is the question as it
     was at first, `asked` as the run has it; `see` shows the model its pictures, which are others
-    where it is not `is_seen`. Nothing is said into it any more once it is not `is_open`.
+    where it is not `is_seen`. The messages that are `gone` were recalled meanwhile. Nothing is said
+    into it any more once it is not `is_open`; its words are on their way once it is not
+    `is_thinking`.
     """
 
     message: MessageReceived
@@ -77,9 +80,12 @@ class LiveTurn(Struct, eq=False):
     first: str = ""
     asked: str = ""
     see: See = as_it_is
+    gone: frozenset[str] = frozenset()
     is_seen: bool = True
     is_open: bool = True
     is_stopped: bool = False
+    is_muted: bool = False
+    is_thinking: bool = True
 
     @property
     def asker(self) -> int:
@@ -108,7 +114,9 @@ class LiveTurn(Struct, eq=False):
         """It is prepared; the turn with this inbox."""
         self.turn, self.see = replace(turn, run=replace(turn.run, inbox=self)), see
         self.first = self.asked = turn.user.text
-        return self.turn
+        if self.gone:  # while it was prepared
+            self._redact(self.turn)
+        return self._turn
 
     def say(self, line: Line) -> None:
         """Say something into it."""
@@ -147,24 +155,15 @@ class LiveTurn(Struct, eq=False):
             self.waiting.remove(line)
             if line.user in self.state.steering:
                 self.state.steering.remove(line.user)
-        if self.turn is None:
-            return
-        messages, ids = (self.turn.user, *self.state.messages), frozenset({message_id})
-        user, *rest = redacted(messages, ids, lines_of(messages, ids))
-        if (user, *rest) != messages and isinstance(user, UserMessage):
-            self._rephrase(user)
-            self.state.messages[:] = rest
-            question = self.turn.question
-            rest_of_it = tuple(one for one in question.lines if one.message_id != message_id)
-            if rest_of_it != question.lines or question.message.message_id == message_id:
-                self._belong(rest_of_it)
-                self.state.ask_anew(most=self.state.anew + 1)
+        self.gone |= {message_id}
+        if self.turn is not None:
+            self._redact(self.turn)
 
-    def stop(self) -> None:
+    def stop(self, *, muted: bool = False) -> None:
         """End it; what was said of it stays. One that is being prepared is still a question in its
-        lane, and ends there.
+        lane, and ends there. `muted`: by nobody's word.
         """
-        self.is_open, self.is_stopped = False, True
+        self.is_open, self.is_stopped, self.is_muted = False, True, muted
         if self.task is not None and self.turn is not None:
             self.task.cancel()
 
@@ -187,6 +186,18 @@ class LiveTurn(Struct, eq=False):
             raise AssertionError("no run reads before its turn has begun")
         return self.turn
 
+    def _redact(self, turn: Turn) -> None:
+        """Take what was recalled out of the question and what was said since."""
+        messages, ids = (turn.user, *self.state.messages), self.gone
+        user, *rest = redacted(messages, ids, lines_of(messages, ids))
+        if (user, *rest) != messages and isinstance(user, UserMessage):
+            self._rephrase(user)
+            self.state.messages[:] = rest
+            lines = tuple(one for one in turn.question.lines if one.message_id not in ids)
+            if lines != turn.question.lines or turn.message.message_id in ids:
+                self._belong(lines)
+                self.state.ask_anew(most=self.state.anew + 1)
+
     def _rephrase(self, user: UserMessage) -> None:
         self.turn = replace(self._turn, user=user)
 
@@ -199,13 +210,22 @@ class LiveTurn(Struct, eq=False):
 
     def _asking(self, run: Run) -> Run:
         """The run with its question as it is now; what stands around it and its pictures stay."""
-        last, user = run.transcript[-1], self._turn.user
+        run, user = self._forgetting(run), self._turn.user
+        last = run.transcript[-1]
         if self.asked == user.text or not isinstance(last, UserMessage):
             return run
         before, _, after = last.text.rpartition(self.asked)
         self.asked = user.text
         question = replace(last, text=f"{before}{user.text}{after}", sources=user.sources)
         return replace(run, transcript=(*run.transcript[:-1], question))
+
+    def _forgetting(self, run: Run) -> Run:
+        """The run without what was recalled meanwhile of the rounds before it: one cache miss."""
+        if not self.gone:
+            return run
+        *rounds, last = run.transcript
+        kept = redacted(tuple(rounds), self.gone, lines_of(rounds, self.gone))
+        return replace(run, transcript=(*kept, last))
 
     async def _see(self) -> Run:
         """The run with the question as it is now, and with its pictures."""
@@ -233,7 +253,9 @@ class GoingOn(Struct, frozen=True):
         self.turns.remove(live)
         live.is_open = False
         if live.turn is not None:
-            self.ended.append(Ended(live.turn.run.id, live.message.conversation, live.asker))
+            message, turn_id = live.message, live.turn.run.id
+            question = message.identity if message.has_identity else None
+            self.ended.append(Ended(turn_id, message.conversation, live.asker, question))
             live.turn = None  # which holds it: else both wait for the cycle collector
 
 

@@ -164,7 +164,7 @@ class Turns:
                 waiting = WaitingTurn(message, live.user, ended, said, speaker.heard)
                 self._suspensions.suspend(waiting)
                 return
-            outcome = ended
+            outcome, live.is_thinking = ended, False
             note = await self._closing.say(turn, outcome)
         except asyncio.CancelledError:
             ending = message.identity not in self._disowned and not live.is_stopped
@@ -175,7 +175,9 @@ class Turns:
             if not ending:
                 live.close(dropped=disowned)
             if live.is_stopped and not disowned:
-                outcome, note = state.outcome(Stop.STOPPED), turn.words.about.stopped
+                about = turn.words.about
+                note = about.broken_off if live.is_muted else about.stopped
+                outcome = state.outcome(Stop.STOPPED)
             if outcome is not None and not ending:
                 self._closing.keep(live.turn or turn, state, outcome, note)
             elif disowned:

@@ -78,12 +78,12 @@ async def test_a_question_in_front_of_which_the_bot_was_muted_is_not_asked() -> 
     gate, slow = gated("first")
     async with hall(slow) as house:
         await house.dispatcher.handle(said("one"))
-        await until(lambda: house.store.of("turn_opened"))
+        await until(lambda: house.model.requests)
         for event in (said("two"), muted(60), said("three")):
             await house.dispatcher.handle(event)
         gate.set()
         await house.lanes.wait_idle()
-        assert verdicts(house) == [(True, "mention"), (True, "mention"), (False, MUTED), (False, MUTED)]
+        assert verdicts(house) == [(True, "mention")] * 2 + [(False, MUTED)] * 3
 
 
 async def test_two_bots_that_answer_each_other_are_cut_off_and_the_owner_is_told_once(

@@ -10,10 +10,11 @@ from bot.conversation.turns.live import Line
 from bot.domain.events import MessageReceived
 from bot.domain.journal import TurnSteered
 from bot.domain.segments import Quote, Text
+from bot.domain.tool import tool
 from bot.prompt.additions import addition
-from tests.bot.hall import hall
+from tests.bot.hall import hall, recalled
 from tests.bot.prompt import VIEW
-from tests.fakes import GROUP, said
+from tests.fakes import GROUP, calls, said, words
 
 QUESTION = said("go", message_id="q1")
 
@@ -80,3 +81,37 @@ async def test_nothing_is_said_into_a_turn_whose_words_are_on_their_way() -> Non
             assert house.live.of(said("more")) is None
             assert house.live.at(GROUP) == [live]
         assert house.live.at(GROUP) == []
+
+
+async def test_what_is_recalled_of_earlier_rounds_is_in_no_further_request_of_a_run_that_goes_on() -> None:
+    @tool
+    async def look_up() -> str:
+        """Somebody takes back what he said long ago, meanwhile."""
+        await house.dispatcher.handle(recalled("m1"))
+        return "found"
+
+    async with hall(words("one"), calls(("look_up", "")), words("two")) as house:
+        house.toolset.register(look_up)
+        await house.dispatcher.handle(said("a secret", at=False, user=5, message_id="m1"))
+        await house.take(said("first", message_id="q1"))
+        await house.take(said("second", message_id="q2"))
+        *_, before, after = (str(request.messages) for request in house.model.requests)
+        assert ("a secret" in before, "a secret" in after) == (True, False)
+        assert "#1: [已撤回]" in after
+        assert "second" in after
+        assert "found" in after
+
+
+async def test_what_is_recalled_while_a_question_is_prepared_is_not_told_with_it() -> None:
+    async with hall() as house:
+        talk = said("a secret", at=False, user=5, message_id="m1")
+        await house.dispatcher.handle(talk)
+        with house.live.going_on(QUESTION) as live:
+            prepared = await house.answering.preparation.begin(QUESTION, None)
+            assert "a secret" in prepared.user.text
+            live.recall("m1")
+            begun = live.begin(prepared)
+            assert begun.user.text.count("[已撤回]") == 1
+            read = await live.read(begun.run, live.state)
+            assert "a secret" not in str(read.transcript)
+            assert "[已撤回]" in str(read.transcript[-1])
