@@ -21,12 +21,12 @@ async def test_a_recalled_question_is_not_answered() -> None:
         await asyncio.Event().wait()
         return words("never")
 
-    async with hall(think, words("second")) as house:
+    async with hall(think, words("for B")) as house:
         await house.dispatcher.handle(said("first", message_id="61"))
         await house.dispatcher.handle(said("second", user=5, message_id="62"))
         await asked.wait()
         await house.take(recalled("61"))
-        assert house.transport.texts == ["second"]
+        assert house.transport.texts == ["for B"]
 
 
 async def test_a_recall_stops_a_turn_that_goes_on() -> None:
