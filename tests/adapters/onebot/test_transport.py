@@ -218,6 +218,13 @@ async def test_a_picture_is_asked_for_by_its_name_and_found_in_every_dialect(
     assert (call["action"], call["params"]) == ("get_image", {"file": "A.png"})
 
 
+async def test_a_voice_is_asked_for_as_wav(house: House, dial: Dial) -> None:
+    async with dial() as napcat, asyncio.TaskGroup() as group:
+        group.create_task(house.transport.get_record(ACCOUNT, "A.amr"))
+        call = await answered(napcat, {"file": "/a.wav"})
+    assert (call["action"], call["params"]) == ("get_record", {"file": "A.amr", "out_format": "wav"})
+
+
 async def test_a_history_is_of_the_account_that_asked_and_has_nothing_empty_and_any_time(
     house: House, dial: Dial
 ) -> None:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+from collections.abc import Iterator
+from types import ModuleType
+
 import pytest
 
+from adapters.simulator import acts, commands
 from adapters.simulator.commands import EXPLAINED, OTHERS, help_text, obey
 from adapters.simulator.faults import Fault
 from adapters.simulator.server import Simulator
@@ -15,6 +21,23 @@ def test_every_fault_is_explained() -> None:
     assert EXPLAINED.keys() == set(Fault)
     assert all(f"  {name} " in help_text() for name in [*Fault, *OTHERS])
     assert max(map(len, help_text().splitlines())) <= 120
+
+
+def understood(module: ModuleType) -> Iterator[str]:
+    """The words that a line may begin with, as the cases of this module have them."""
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        if isinstance(node, ast.MatchSequence) and node.patterns:
+            first = node.patterns[0]
+            for one in first.patterns if isinstance(first, ast.MatchOr) else [first]:
+                if isinstance(one, ast.MatchValue) and isinstance(one.value, ast.Constant):
+                    yield str(one.value.value)
+
+
+def test_all_that_is_understood_is_explained() -> None:
+    words = {*understood(commands), *understood(acts)} - {"help"}
+    told = {word.strip(",") for name in OTHERS for word in name.split() if word.islower()} - {"on|off"}
+    assert words == told
+    assert len(words) >= 20
 
 
 @pytest.mark.parametrize("line", ["!help", "!", " ! HELP "])

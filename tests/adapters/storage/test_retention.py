@@ -99,7 +99,7 @@ def test_what_was_shown_by_a_short_name_goes_when_it_is_old(batches: EntryBatche
 def test_a_picture_is_known_by_its_description_for_a_month_whatever_else_is_kept(
     batches: EntryBatches, database: Database
 ) -> None:
-    batches.write(put(PictureDescribed("cat", "a cat"), PictureDescribed("dog", "a dog"), days=31))
+    batches.write(put(PictureDescribed("cat", "a cat"), PictureDescribed("dog", "a dog"), days=30))
     batches.write(put(PictureDescribed("dog", "a brown dog"), days=29))
     sweep(batches, Retention(0, 0))
     with database.reading() as connection:

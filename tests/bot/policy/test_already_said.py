@@ -166,6 +166,14 @@ def test_what_is_mostly_function_words_is_not_a_part_of_anything() -> None:
     assert already_said("总的来说明天上午北京晴天呢", ["明天上午北京晴"])  # half of them
 
 
+def test_forty_five_of_a_hundred_words_and_pairs_were_said_before() -> None:
+    assert already_said("It is also really sunny in Rome again today", ["sunny in Rome again today"])  # 5 of 9
+    assert already_said(
+        "Please, it is also really very sunny in Rome again today", ["sunny in Rome again today"]
+    )  # 5 of 11
+    assert not already_said("It is also really very sunny in Rome today", ["sunny in Rome today"])  # 4 of 9
+
+
 def test_of_very_long_texts_only_the_same_is_the_same() -> None:
     long = "今天天气好，我们去爬山。" * 800
     assert already_said(long, [long])

@@ -125,7 +125,7 @@ async def report(stage: Stage, wanted: bool) -> None:
 
 async def server(stage: Stage, name: str) -> None:
     """Another OneBot server: NapCat or Lagrange."""
-    is_lagrange = name == "Lagrange"
+    is_lagrange = {"Lagrange": True, "NapCat": False}[name]
     stage.world.app_name = "Lagrange.OneBot" if is_lagrange else "NapCat.Onebot"
     stage.world.unsupported = set(LAGRANGE if is_lagrange else {"set_group_reaction"})
 

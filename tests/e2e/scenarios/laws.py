@@ -17,6 +17,11 @@ FRAME = re.compile(
 )
 
 
+ERROR = re.compile(
+    r"retcode|Traceback|Errno|\bHTTP\b|\b[A-Z]\w+(?:Error|Exception)\b|\[(?:MODEL|MEDIA|TRANSPORT)_[A-Z_]+\]"
+)
+
+
 def broken_by(requests: list[ModelRequest], sent: list[SentMessage], people: Iterable[int]) -> Iterator[str]:
     """Complaints, a line each; no model is told the QQ number of any of these people."""
     numbers = re.compile("|".join(map(str, people)))
@@ -24,6 +29,8 @@ def broken_by(requests: list[ModelRequest], sent: list[SentMessage], people: Ite
         yield from unpaired(number, request)
         if found := numbers.search(as_text(request.messages)):
             yield f"request {number} tells a QQ number: {found[0]}"
+        if found := ERROR.search(as_text([one for one in request.messages if not isinstance(one, AssistantMessage)])):
+            yield f"request {number} tells the words of an error: {found[0]}"
     for message in sent:
         if found := FRAME.search(text_of(message)):
             yield f"the frame of the prompt was sent: {found[0]!r} in {text_of(message)!r}"

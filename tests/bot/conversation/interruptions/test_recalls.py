@@ -4,9 +4,10 @@ import asyncio
 
 from bot.conversation.tasks import Resume
 from bot.domain.chat import Completion, ModelRequest
-from bot.domain.journal import Remembered, TurnClosed
+from bot.domain.journal import Remembered, TurnClosed, TurnSteered
 from bot.domain.run import Stop
 from bot.domain.suspension import Allow
+from tests.bot.conversation.interruptions.test_stopping import hanging
 from tests.bot.conversation.recovery.test_recovery import HELLO, turn
 from tests.bot.hall import hall, recalled
 from tests.e2e.test_suspended_turns import ask_first
@@ -99,3 +100,14 @@ async def test_what_a_turn_had_overheard_that_was_to_be_repeated_is_there_for_th
         house.lanes.release(GROUP)
         await house.take(said("when?", message_id="62"))
         assert "meet at seven" in house.model.requests[-1].messages[-1].text
+
+
+async def test_what_was_said_into_a_run_leaves_with_its_recalled_question() -> None:
+    async with hanging() as house:
+        await house.dispatcher.handle(said("and this", message_id="2"))
+        await house.dispatcher.handle(said("quickly", at=False, message_id="3"))
+        await house.take(recalled("q1"))
+        assert len(house.model.requests) == 1
+        assert house.history.take_overheard(GROUP) == ()
+        steered = [one.message.message_id for one in house.store.entries if isinstance(one, TurnSteered)]
+        assert steered == ["2", "3"]
