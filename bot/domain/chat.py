@@ -143,12 +143,26 @@ class Allowance(Protocol):
         ...
 
 
+class Counted(Struct, frozen=True):
+    """Messages whose tokens were estimated when they were kept; in a transcript they stand behind
+    so many others, its `place`.
+    """
+
+    place: int
+    messages: tuple[Message, ...]
+    tokens: float
+
+
+NOT_COUNTED = Counted(0, (), 0.0)
+
+
 class ModelRequest(Struct, frozen=True):
     """One request. No tools means that no `tools` key is sent.
 
     `allowance` is asked before each attempt but the first; without one there may be any number.
     `temperature` is 0 to 2, and not sent where it is None. Without `calls` the
-    tools are shown only so that the request begins as others did: none may be called.
+    tools are shown only so that the request begins as others did: none may be called. What is
+    `counted` was in the messages when it was made: whoever counts them looks whether it still is.
     """
 
     messages: tuple[Message, ...]
@@ -156,8 +170,9 @@ class ModelRequest(Struct, frozen=True):
     allowance: Allowance | None = None
     temperature: float | None = None
     calls: bool = True
+    counted: Counted = NOT_COUNTED
 
-    def __eq__(self, other: object) -> bool:  # who counts the attempts asks for nothing else
+    def __eq__(self, other: object) -> bool:  # who counts attempts or tokens asks nothing else
         if not isinstance(other, ModelRequest):
             return NotImplemented
         return (self.messages, self.tools, self.temperature, self.calls) == (

@@ -164,7 +164,7 @@ class Engine:
                 return self._give_up(run, state)
             last = state.steps >= self._max_steps or empty > 1 or state.tally.is_over
             messages = told(run, state, run.notices.last_step if last else notice)
-            request = ModelRequest(messages, () if last else specs, run.share, run.temperature)
+            request = run.request(messages, () if last else specs)
             if hooks := self._toolset.hooks:
                 request, model = await ask_before_request(
                     hooks, request, model, metadata_of_run(run, state.steps + 1)

@@ -14,8 +14,10 @@ import msgspec
 from msgspec.structs import replace
 
 from bot.domain.chat import (
+    NOT_COUNTED,
     AssistantMessage,
     Completion,
+    Counted,
     Message,
     ModelRequest,
     ToolMessage,
@@ -68,7 +70,7 @@ def as_ever(run: Run) -> Run:
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One question to the engine. `transcript` is everything the model gets to read before its
-    first step; `asked` are the messages of its asker's that it answers.
+    first step, of which some is `counted`; `asked` are the messages of its asker's that it answers.
 
     `heard` says whether the asker has already been told something in this run: then an empty ending
     is fine. `tidy` makes of what the model said what may be said and kept. `share` is what of its
@@ -84,6 +86,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     conversation: Conversation
     asker: Asker
     transcript: tuple[Message, ...]
+    counted: Counted = NOT_COUNTED
     asked: tuple[str, ...] = ()
     ports: Mapping[type, object] = msgspec.field(default_factory=dict)
     heard: Callable[[], bool] = lambda: False
@@ -99,6 +102,10 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     notices: Notices = notices.EN
     doubts: Callable[[str], bool] = never
     examples: tuple[Message, ...] = ()
+
+    def request(self, messages: tuple[Message, ...], tools: tuple[ToolSpec, ...]) -> ModelRequest:
+        """What a model is asked with these messages, which begin with the transcript."""
+        return ModelRequest(messages, tools, self.share, self.temperature, counted=self.counted)
 
     def may_end_empty(self, *, spoilt: bool) -> bool:
         """Whether it may end without words; `spoilt` are such that had to be cut."""
@@ -226,7 +233,7 @@ def may_ask(run: Run, state: RunState, tools: tuple[ToolSpec, ...]) -> bool:
     """
     share, tokens = run.share, 0.0
     if share.counts_tokens:
-        tokens = estimate(ModelRequest((*run.transcript, *state.messages), tools))
+        tokens = estimate(run.request((*run.transcript, *state.messages), tools))
     room = share.begin(tokens)
     state.tally.is_over |= room is not Room.MORE
     return room is not Room.NONE

@@ -15,12 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Protocol, TypeAlias
 
 from msgspec.structs import replace
 
-from bot.domain.chat import Message, ToolMessage, UserMessage, as_kept
+from bot.domain.chat import Counted, Message, ToolMessage, UserMessage, as_kept
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Store
 from bot.domain.redaction import lines_of, redacted, sources_of
@@ -212,17 +211,18 @@ class History:
 
     def messages(self, conversation: Conversation) -> tuple[Message, ...]:
         """The rounds as one transcript, oldest first, as they are told."""
-        rounds = self._memories.use(conversation).window.rounds
-        return tuple(chain.from_iterable([told.messages for told in rounds]))
+        return self._memories.use(conversation).window.messages
+
+    def counted(self, conversation: Conversation) -> Counted:
+        """How many tokens these are, but for those of the first round."""
+        return self._memories[conversation].window.counted()
 
     def day(self, conversation: Conversation) -> str:
         """The last date that the rounds tell; empty where they tell none."""
         return self._memories[conversation].window.day
 
     def summary(self, conversation: Conversation) -> str:
-        """The summary of all before the first of the rounds; empty where nothing was, or nobody
-        knows.
-        """
+        """The summary of all before the first of the rounds; empty where there is none."""
         return self._memories[conversation].window.summary
 
     def add_round(
@@ -234,9 +234,8 @@ class History:
         prefix: Prefix | None = None,
     ) -> tuple[Message, ...]:
         """Keep a finished round, whose requests began with `prefix`; the round as it is stored."""
-        # Pictures were for this run; the text says where they stood.
+        # Pictures were for this run; what was recalled while it went on is for nobody.
         messages = tuple(map(_kept, (user, *answer)))
-        # Nor with what was recalled while the run went on.
         read = {id_ for message in messages for id_ in sources_of(message)}
         gone = frozenset(id_ for id_ in read if (conversation, id_) in self._recalled)
         messages = redacted(messages, gone, lines_of(messages, gone)) if gone else messages

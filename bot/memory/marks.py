@@ -48,7 +48,9 @@ class Marks:
         """
         told = self._told.get(key, 0.0)
         self._told[key] = share
-        if isinstance(key, int) or not any(told < mark <= share for mark in TOLD):
+        if isinstance(key, int) or share < TOLD[0]:  # as nearly always
+            return
+        if not any(told < mark <= share for mark in TOLD):
             return
         whose, then = EVERYWHERE, OVER if share >= 1 else THEN
         if isinstance(key, Conversation):

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from bot.domain.books import DayBook, TakenSum
 from bot.domain.chat import Usage
@@ -22,11 +23,12 @@ from bot.domain.ports import Clock
 from bot.domain.reserved import UsageReleased, UsageReserved
 from bot.domain.run import StepFinished
 from bot.domain.tongue import Tell
+from bot.memory.day_sums import DaySums
 from bot.memory.latest import Kept
 from bot.memory.marks import Marks, Whose
 from bot.memory.own_limits import OwnLimits
 from bot.policy.days import midnight
-from bot.policy.limits import NOTHING, Amount, Cap, DayLimits, Rung, rung_of
+from bot.policy.limits import NOTHING, Amount, DayLimits, Rung, rung_of
 
 ALL: Final = "all"
 LOOK: Final = 2.0  # seconds between two looks at a journal that could not be read
@@ -38,17 +40,17 @@ COUNTED: Final = frozenset({TurnOpened, StepFinished, UsageAdded, UsageReserved,
 
 
 class Payer(Struct, frozen=True):
-    """Where a turn is, and who asked for it, if anybody did: its requests are theirs."""
+    """Where a turn is, and who asked for it, if anybody did: its requests are theirs. The `keys`
+    are those of the sums that they belong to.
+    """
 
     where: Conversation | None = None
     who: int = 0
+    keys: tuple[Whose, ...] = ()
 
-    @property
-    def keys(self) -> tuple[Whose, ...]:
-        """The sums that its requests belong to."""
-        if self.where is None or not self.where.is_group:
-            return (ALL, self.who) if self.who else (ALL,)
-        return (ALL, self.where, self.who) if self.who else (ALL, self.where)
+    def __post_init__(self) -> None:
+        group = (self.where,) if self.where is not None and self.where.is_group else ()
+        force_setattr(self, "keys", (ALL, *group, self.who) if self.who else (ALL, *group))
 
 
 NOBODY = Payer()
@@ -85,7 +87,8 @@ class Spending:
         self._opened = self._as_of = clock.now()  # the sums are those of the journal then
         self._payers = Kept[str, Payer](TURNS)
         self._pending: dict[tuple[str, int], _Pending] = {}
-        self._sums: dict[Whose, Amount] = {}
+        self._sums = DaySums(limits, own)
+        self.cap = self._sums.cap  # the limit of a person, of a group, or of all
         self._meanwhile: list[tuple[Payer, Amount]] | None = None
         self._begin = self._end = 0.0
         self._is_read = self._is_behind = False
@@ -126,7 +129,7 @@ class Spending:
             self._sums.clear()
             self._as_of = now
             for payer, amount in meanwhile:  # rather twice than never
-                self._add(payer, amount)
+                self._sums.add(payer.keys, amount)
             self._read(rows)
 
     def hear(self, note: Taken) -> None:
@@ -134,8 +137,8 @@ class Spending:
         self._turn_over()
         if note.at >= self._begin and note.told >= self._as_of - LATE:
             payer = Payer(note.where, note.who)
-            self._add(payer, Amount(note.tokens, note.cost))
-            self._marks.know({key: self._share(key) for key in payer.keys})
+            self._sums.add(payer.keys, Amount(note.tokens, note.cost))
+            self._marks.know(dict(zip(payer.keys, self._sums.shares(payer.keys), strict=True)))
 
     async def run(self) -> None:
         """Read it once that can be done, unless it was."""
@@ -157,8 +160,9 @@ class Spending:
             case UsageReserved(turn_id=turn_id, number=number, usage=usage, at=at):
                 self._turn_over()
                 payer = self._payers.get(turn_id, NOBODY)
-                self._pending[turn_id, number] = _Pending(payer, amount_of(usage), at)
-                self._take(payer, amount_of(usage), at)
+                amount = amount_of(usage)
+                self._pending[turn_id, number] = _Pending(payer, amount, at)
+                self._take(payer, amount, at)
             case UsageReleased(turn_id=turn_id, number=number):
                 self._release(turn_id, number)
             case _:
@@ -187,11 +191,7 @@ class Spending:
     def taken(self, key: Whose) -> Amount:
         """The amount taken today by a person, in a group, or in all."""
         self._turn_over()
-        return self._sums.get(key, NOTHING)
-
-    def cap(self, key: Whose) -> Cap:
-        """The limit of a person, of a group, or of all."""
-        return self.limits.all if isinstance(key, str) else self.own.cap(key, self.limits)
+        return self._sums.of(key)
 
     @property
     def is_known(self) -> bool:
@@ -212,45 +212,47 @@ class Spending:
 
     def _count(self, turn_id: str, usage: Usage, at: float) -> None:
         self._turn_over()
-        self._release(turn_id, usage.reserved)
-        if at >= self._begin:
-            payer = self._payers.get(turn_id, NOBODY)
-            self._take(payer, amount_of(usage), at)
-            if self.has_limits():
-                for key in payer.keys:
-                    self._marks.reach(key, self._share(key), self._sums[key])
+        payer = self._payers.get(turn_id, NOBODY)
+        amount = amount_of(usage) if at >= self._begin else NOTHING
+        if (pending := self._settled(turn_id, usage.reserved)) is not None:
+            if pending.payer is payer:  # both at once
+                amount = amount.less(pending.amount)
+            else:
+                self._take(pending.payer, NOTHING.less(pending.amount), pending.at)
+        if amount is NOTHING:
+            return
+        self._take(payer, amount, at)
+        if self.has_limits():
+            for key, share in zip(payer.keys, self._sums.shares(payer.keys), strict=True):
+                self._marks.reach(key, share, self._sums.of(key))
 
     def _release(self, turn_id: str, number: int) -> None:
+        if (pending := self._settled(turn_id, number)) is not None:
+            self._take(pending.payer, NOTHING.less(pending.amount), pending.at)
+
+    def _settled(self, turn_id: str, number: int) -> _Pending | None:
+        """The reservation of today that is none any more; None where there was none."""
         pending = self._pending.pop((turn_id, number), None) if number else None
-        if pending is not None and pending.at >= self._begin:
-            less = Amount(-pending.amount.tokens, -pending.amount.cost)
-            self._take(pending.payer, less, pending.at)
+        return pending if pending is not None and pending.at >= self._begin else None
 
     def _read(self, rows: Iterable[TakenSum]) -> None:
         for row in rows:
-            self._add(Payer(row.where, row.who), Amount(row.tokens, row.cost))
-        self._marks.know({key: self._share(key) for key in self._sums})
+            self._sums.add(Payer(row.where, row.who).keys, Amount(row.tokens, row.cost))
+        self._marks.know(self._sums.all_shares())
 
     def _take(self, payer: Payer, amount: Amount, at: float) -> None:
-        self._add(payer, amount)
+        self._sums.add(payer.keys, amount)
         if self._meanwhile is not None:
             self._meanwhile.append((payer, amount))
-        now = self._clock.now()
-        self.neighbours.tell(Taken(payer.where, payer.who, amount.tokens, amount.cost, at, now))
-
-    def _add(self, payer: Payer, amount: Amount) -> None:
-        sums = self._sums
-        for key in payer.keys:
-            sums[key] = before.plus(amount) if (before := sums.get(key)) else amount
+        if self.neighbours is not ALONE:
+            now = self._clock.now()
+            self.neighbours.tell(Taken(payer.where, payer.who, amount.tokens, amount.cost, at, now))
 
     def _rung(self, payer: Payer) -> Rung:
         self._turn_over()
         is_owner = payer.who in self._owners
-        known = rung_of(self._share(ALL), *map(self._share, payer.keys[1:]), is_owner=is_owner)
+        known = rung_of(*self._sums.shares(payer.keys), is_owner=is_owner)
         return known if self._is_read or is_owner else max(known, Rung.BARE)
-
-    def _share(self, key: Whose) -> float:
-        return self.cap(key).used(self._sums.get(key, NOTHING))
 
     def _turn_over(self) -> None:
         now = self._clock.now()

@@ -14,7 +14,7 @@ from operator import is_
 
 from msgspec import Struct
 
-from bot.domain.chat import Message
+from bot.domain.chat import NOT_COUNTED, Counted, Message
 from bot.domain.events import Conversation
 from bot.domain.journal import Round, WindowMoved
 from bot.domain.redaction import lines_of, redacted
@@ -79,21 +79,26 @@ class Fold:
 
 @dataclass(slots=True)
 class Window:
-    """`tokens` are those of the summary and of all rounds, `left` the rounds that have become lines
-    since the latest fold.
+    """`messages` are those of its rounds. `tokens` are those of the summary and of all rounds,
+    `behind` those of all but the first round; `left` are the rounds that have become lines since
+    the latest fold.
     """
 
     rounds: list[Told] = field(default_factory=list)
     light_to: str = ""
     summary: str = ""
+    messages: tuple[Message, ...] = ()
     tokens: float = 0.0
+    behind: float = 0.0
     left: dict[str, str] = field(default_factory=dict)
     state: object = field(default_factory=object)
 
     def tell(self, summary: str, rounds: list[Told]) -> None:
         """Tell these from now on."""
         self.summary, self.rounds = summary, rounds
-        self.tokens = estimate_text(summary) + _tokens(rounds)
+        self.messages = tuple(chain.from_iterable([told.messages for told in rounds]))
+        self.behind = _tokens(rounds[1:])
+        self.tokens = estimate_text(summary) + _tokens(rounds[:1]) + self.behind
 
     @property
     def day(self) -> str:
@@ -102,8 +107,17 @@ class Window:
 
     def add(self, told: Told) -> None:
         """Tell one more round."""
+        self.behind += told.tokens if self.rounds else 0.0
         self.rounds.append(told)
+        self.messages += told.messages
         self.tokens += told.tokens
+
+    def counted(self) -> Counted:
+        """The messages behind its first round, in which the summary is told."""
+        if not self.rounds:
+            return NOT_COUNTED
+        first = len(self.rounds[0].messages)
+        return Counted(first, self.messages[first:], self.behind)
 
     def is_full(self, room: float) -> bool:
         """Whether it is to move."""
@@ -167,8 +181,7 @@ class Window:
         What is folded just now may have them, and comes to nothing.
         """
         self.state, ids = object(), frozenset((message_id,))
-        told = chain.from_iterable(told.messages for told in self.rounds)
-        gone = lines_of(told, ids)
+        gone = lines_of(self.messages, ids)
         rounds = [
             told.changed(partial(redacted, message_ids=ids, gone=gone)) for told in self.rounds
         ]

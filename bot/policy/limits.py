@@ -20,6 +20,10 @@ class Amount(Struct, frozen=True):
         """Both together."""
         return Amount(self.tokens + other.tokens, self.cost + other.cost)
 
+    def less(self, other: Amount) -> Amount:
+        """This without the other."""
+        return Amount(self.tokens - other.tokens, self.cost - other.cost)
+
     @property
     def known_cost(self) -> float | None:
         """The cost; None where there are tokens and no cost: nobody may know their price."""

@@ -15,6 +15,7 @@ from functools import lru_cache
 
 from bot.domain.chat import (
     AssistantMessage,
+    Counted,
     Message,
     ModelRequest,
     SystemMessage,
@@ -70,7 +71,18 @@ def estimate(request: ModelRequest) -> float:
     """The tokens of a request as an average model counts them; its reasoning is not counted: few
     send it back.
     """
-    return REQUEST + estimate_messages(request.messages) + _estimate_tools(request.tools)
+    rest, known = _without(request.counted, request.messages)
+    return REQUEST + known + estimate_messages(rest) + _estimate_tools(request.tools)
+
+
+def _without(counted: Counted, messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], float]:
+    """The messages whose tokens nobody knows yet, and the tokens of the others. Messages that are
+    the very same are found to be so in no time.
+    """
+    begin, end = counted.place, counted.place + len(counted.messages)
+    if messages[begin:end] != counted.messages:  # somebody made others of them
+        return messages, 0.0
+    return messages[:begin] + messages[end:], counted.tokens
 
 
 def estimate_messages(messages: Collection[Message]) -> float:

@@ -1,5 +1,5 @@
 """`python -m tests.bench`: the bot, the bot without its journal, and the floor; or two revisions of the bot; or one
-process beside a cluster.
+process beside a cluster; or what limits add.
 
 Rounds are interleaved (A B C A B C), so that what else the machine does falls on all alike.
 """
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,7 +21,7 @@ from typing import Any
 
 import uvloop
 
-from tests.bench import cluster, micro, report
+from tests.bench import cluster, limits, micro, report
 from tests.bench.subject import BOT, FLOOR, ROOT, UNJOURNALED, Subject, serving_model, sharing_cores
 from tests.bench.trial import Figures, Load, measure
 
@@ -98,6 +98,14 @@ def bench_cluster(options: argparse.Namespace, load: Load) -> dict[str, Any]:
     return cluster.as_json(outcome)
 
 
+def bench_limits(options: argparse.Namespace) -> dict[str, Any]:
+    """The bot without limits, with rates, with limits of a day; where a revision is named, that one without any too."""
+    with checked_out(options.compare) if options.compare else nullcontext(("", None)) as (_, tree):
+        added = uvloop.run(limits.measure_limits(options.slices, options.bot_cpu, base=tree))
+    say(limits.told(added))
+    return limits.as_json(added)
+
+
 def say(text: str) -> None:
     sys.stdout.write(text)
     sys.stdout.flush()
@@ -120,6 +128,8 @@ def main() -> None:
     parser.add_argument("--bot-cpu", type=int, help="the core of the bot; the others are ours (the first, without)")
     parser.add_argument("--compare", metavar="REVISION", help="the bot of this revision instead of the floor")
     parser.add_argument("--cluster", action="store_true", help="one process beside a gateway and workers over RabbitMQ")
+    parser.add_argument("--limits", action="store_true", help="what limits add to a message, side by side")
+    parser.add_argument("--slices", type=int, default=200, help="of each bot, with --limits")
     parser.add_argument("--kills", type=int, default=3, help="of a worker, with --cluster")
     parser.add_argument("--backlog", type=int, default=20_000, help="events that wait for workers, with --cluster")
     options = parser.parse_args()
@@ -127,6 +137,8 @@ def main() -> None:
     say(f"load average at the start {os.getloadavg()[0]:.1f}\n")
     if options.cluster:
         figures = bench_cluster(options, load)
+    elif options.limits:
+        figures = bench_limits(options)
     else:
         figures = compare(options, load) if options.compare else bench(options, load)
     say(f"\nwritten to {write(figures).relative_to(ROOT)}\n")

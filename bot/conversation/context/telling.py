@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
-from bot.domain.chat import Message, UserMessage
+from bot.domain.chat import Counted, Message, UserMessage
 from bot.domain.errors import Lack
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.segments import Mention, Quote, Segment
@@ -56,6 +56,11 @@ class Telling:
     def rounds(self, where: Conversation) -> tuple[Message, ...]:
         """The earlier rounds, oldest first."""
         return self._history.messages(where)
+
+    def counted(self, where: Conversation, before: int) -> Counted:
+        """How many tokens these are, but for those of the first, with so many messages before."""
+        known = self._history.counted(where)
+        return replace(known, place=before + known.place)
 
     def take_talk(self, where: Conversation, reader: int) -> Talk:
         """The lines overheard since the last run, which belong to the run that begins for this

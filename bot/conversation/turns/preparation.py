@@ -218,11 +218,9 @@ class Preparation:
         message, where = question.message, question.message.conversation
         current_run.set(run_id)  # for the rest of this lane's task
         sees = self._perception.sees and rung < Rung.PLAIN
-        who, words, rounds = self._personas.of(where), view.words, self._telling.rounds(where)
-        system, rounds = (
-            system_prompt(who.prompt, name=who.name, words=words, sees=sees),
-            told_on(rung, rounds),
-        )
+        who, words = self._personas.of(where), view.words
+        rounds, before = told_on(rung, self._telling.rounds(where)), 1 + len(who.examples)
+        system = system_prompt(who.prompt, name=who.name, words=words, sees=sees)
         summary = self._telling.summary(where)
         asker = replace(asker, read=brought_in(summary)) if summary else asker
         read = transcript(system, rounds, user, words=words, summary=summary, examples=who.examples)
@@ -236,6 +234,7 @@ class Preparation:
             conversation=where,
             asker=asker,
             transcript=read,
+            counted=self._telling.counted(where, before),
             asked=tuple(one.message_id for one in question.said if one.has_identity),
             ports=self._ports_of(message, speaker),
             heard=lambda: bool(speaker.said),
@@ -251,7 +250,7 @@ class Preparation:
             leaner=self._thrift.leaner,
             notices=words.notices,
         )
-        return Turn(question, user, run, speaker, view, wake, recalled, sees, 1 + len(who.examples))
+        return Turn(question, user, run, speaker, view, wake, recalled, sees, before)
 
 
 def doubts_of(

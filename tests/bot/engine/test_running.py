@@ -1,6 +1,15 @@
 from __future__ import annotations
 
-from bot.domain.chat import AssistantMessage, ModelRequest, ToolCall, ToolMessage, ToolSpec, Usage, UserMessage
+from bot.domain.chat import (
+    AssistantMessage,
+    Counted,
+    ModelRequest,
+    ToolCall,
+    ToolMessage,
+    ToolSpec,
+    Usage,
+    UserMessage,
+)
 from bot.domain.events import Conversation
 from bot.domain.result import ToolResult
 from bot.domain.run import Asker, PendingCall, Stop, SuspendedRun
@@ -80,6 +89,25 @@ def test_a_request_is_estimated_with_what_was_said_and_its_tools_where_tokens_co
     state = RunState([AssistantMessage("ho")])
     may_ask(run, state, tools)
     assert budget.spent.tokens == estimate(ModelRequest((UserMessage("hi"), AssistantMessage("ho")), tools))
+
+
+def test_of_a_request_what_the_transcript_has_counted_is_known() -> None:
+    transcript = (UserMessage("hi"), AssistantMessage("ho"))
+    counted = Counted(1, transcript[1:], 500.0)
+    budget = Budget(Limits(tokens=10**6))
+    run = Run(
+        id="r",
+        conversation=GROUP,
+        asker=Asker(1),
+        transcript=transcript,
+        counted=counted,
+        share=budget.share(),
+        temperature=0.5,
+    )
+    request = run.request((*transcript, UserMessage("and?")), ())
+    assert (request.counted, request.temperature, request.allowance) == (counted, 0.5, run.share)
+    may_ask(run, RunState([UserMessage("and?")]), ())
+    assert budget.spent.tokens == estimate(request) > 500
 
 
 def test_a_run_without_a_budget_has_one_of_its_own_without_limits() -> None:

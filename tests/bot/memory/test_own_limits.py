@@ -3,8 +3,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bot.memory.own_limits import OwnLimits
-from bot.policy.limits import LIFTED, Cap, DayLimits, OwnCap
-from tests.fakes import GROUP, ManualClock, RecordingStore
+from bot.policy.limits import LIFTED, Cap, DayLimits, OwnCap, Rung
+from tests.bot.memory.test_spending import till_of
+from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingStore
 
 
 async def test_what_was_set_outlives_a_restart_and_nothing_is_set_that_would_not() -> None:
@@ -44,3 +45,21 @@ async def test_a_group_has_the_limits_of_the_operators_file_where_no_owner_has_s
     assert limits.cap(GROUP, usual) == Cap(0.5, 7)
     filed.clear()
     assert limits.cap(GROUP, usual) == Cap(2.0, 7)
+
+
+async def test_a_limit_of_somebodys_own_holds_at_once_and_so_does_its_end() -> None:
+    """Though nothing is taken in between."""
+    till = await till_of(DayLimits(user=Cap(tokens=100)))
+    till.takes(60)
+    assert till.rung() is Rung.ALL
+    own = till.spending.own
+    for cap, rung in ((OwnCap(tokens=50), Rung.SPENT), (LIFTED, Rung.ALL), (OwnCap(tokens=80), Rung.CHEAP)):
+        assert await own.keep(777, cap)
+        assert till.rung() is till.rung(PRIVATE) is rung
+        assert till.rung(who=5) is Rung.ALL
+    assert await own.keep(777, OwnCap(tokens=60), until=till.clock.now() + 60)
+    assert till.rung() is Rung.SPENT
+    till.clock.time += 60
+    assert till.rung() is Rung.CHEAP
+    assert await own.keep(777, None)
+    assert till.rung() is Rung.ALL

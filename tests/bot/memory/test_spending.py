@@ -152,6 +152,11 @@ async def test_what_is_reserved_counts_until_it_is_settled_or_released() -> None
     till.takes(0, reserved=7)
     assert till.spending.reserved == NOTHING
     assert [till.spending.taken(key) for key in (777, GROUP, ALL)] == [Amount(10)] * 3
+    usage = Usage(60, cost=0.5)  # for a turn of which nobody knows yet whose it is
+    till.spending.see(UsageReserved(turn_id="new", number=9, model="m", usage=usage, at=till.clock.now()))
+    till.spending.see(opened("new", GROUP, 777))
+    till.takes(10, "new", reserved=9, cost=0.25)
+    assert [till.spending.taken(key) for key in (777, GROUP, ALL)] == [Amount(20, 0.25)] * 3
 
 
 async def test_at_midnight_all_begins_anew_and_what_was_reserved_before_is_not_taken_off() -> None:

@@ -283,7 +283,12 @@ def test_the_window_moves_rarely_between_turns_and_is_known_to_the_store(
             await history.load(GROUP)
             assert again.messages(GROUP) == history.messages(GROUP)
             assert again.summary(GROUP) == history.summary(GROUP)
-            tokens = sum(map(estimate_message, history.messages(GROUP)))
+            known, told = history.counted(GROUP), history.messages(GROUP)
+            assert known.messages == told[known.place :]
+            assert sum(isinstance(one, UserMessage) for one in told[: known.place]) == 1
+            assert known.tokens == pytest.approx(sum(map(estimate_message, known.messages)))
+            assert again.counted(GROUP).messages == known.messages
+            tokens = sum(map(estimate_message, told))
             assert tokens <= room or len(memory.questions) <= 1
 
     asyncio.run(live())

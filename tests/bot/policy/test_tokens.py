@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from bot.domain import chat
 from bot.domain.chat import (
     AssistantMessage,
     Message,
@@ -102,6 +104,29 @@ def test_every_message_every_tool_and_every_picture_counts() -> None:
 def test_messages_have_as_many_together_as_one_by_one() -> None:
     assert estimate_messages(MESSAGES) == pytest.approx(sum(map(estimate_message, MESSAGES)))
     assert estimate_messages(()) == 0
+
+
+TEXTS = st.lists(st.text(max_size=20).map(UserMessage), max_size=8).map(tuple)
+
+
+@given(TEXTS, TEXTS, TEXTS, st.integers(0, 24))
+def test_what_was_counted_before_is_not_counted_again_and_only_where_it_still_stands(
+    before: tuple[Message, ...], kept: tuple[Message, ...], behind: tuple[Message, ...], place: int
+) -> None:
+    whole = (*before, *kept, *behind)
+    known = chat.Counted(len(before), kept, estimate_messages(kept))
+    counted = ModelRequest(whole, (TOOL,), counted=known)
+    assert estimate(counted) == pytest.approx(estimate(ModelRequest(whole, (TOOL,))))
+    others = (*whole[:place], UserMessage("put in by a hook"), *whole[place + 1 :])
+    for made in (others, whole[place:], whole[::-1], ()):
+        expected = estimate(ModelRequest(made, (TOOL,)))
+        assert estimate(replace(counted, messages=made)) == pytest.approx(expected)
+
+
+def test_the_tokens_of_what_was_counted_are_taken_as_they_are() -> None:
+    known = chat.Counted(1, MESSAGES[1:4], 1000.0)
+    alone = estimate(ModelRequest((MESSAGES[0], MESSAGES[4])))
+    assert estimate(ModelRequest(MESSAGES, counted=known)) == pytest.approx(alone + 1000.0)
 
 
 # --- what a model makes of it -----------------------------------------------------------------------

@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Sequence
+from operator import is_
 
 import pytest
 from msgspec.structs import replace
@@ -21,6 +22,7 @@ from bot.domain.run import Asker, Spent, SuspendedRun
 from bot.domain.segments import Mention, Quote, Text
 from bot.domain.traits import Audience
 from bot.memory.personas import Cast, Persona
+from bot.policy.tokens import estimate_messages
 from bot.prompt.compose import Question, user_message
 from bot.prompt.view import View
 from tests.bot.conversation.recovery.test_recovery import turn
@@ -48,6 +50,23 @@ async def test_the_next_prompt_begins_as_the_one_before_and_has_what_was_said() 
     before, after = house.model.requests[1].messages, house.model.requests[2].messages
     assert list(after[: len(before)]) == lasting(before)
     assert [m.text for m in after if isinstance(m, AssistantMessage)] == ["", "two"]
+
+
+async def test_of_a_prompt_all_rounds_but_the_first_were_counted_when_they_were_kept() -> None:
+    """With a summary, which is told in the first, and a persona's examples before it."""
+    examples = (UserMessage("How are you?"), AssistantMessage("Fine."))
+    rounds = tuple(Round(f"t{n}", (UserMessage(f"q{n}"), AssistantMessage(f"a{n}"))) for n in range(3))
+    async with living(words("one"), words("two")) as house:
+        house.personas.become(Cast(Persona("be kind", "Frost", examples=examples)))
+        house.store.remembered[GROUP] = Remembered(rounds, summary="they met")
+        await house.turns.take(said("first"))
+        await house.turns.take(said("second"))
+    for number, request in enumerate(house.model.requests):
+        known, whole = request.counted, request.messages
+        assert known.messages == whole[known.place : -1]
+        assert len(known.messages) == 2 * (2 + number)
+        assert known.tokens == pytest.approx(estimate_messages(known.messages))
+        assert all(map(is_, known.messages, whole[known.place :]))  # the same, not equal ones
 
 
 async def test_what_is_let_go_of_while_a_turn_is_prepared_is_read_anew_before_it_is_asked() -> None:

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from bot.memory.day_sums import DaySums
+from bot.memory.own_limits import OwnLimits
+from bot.policy.limits import NOTHING, Amount, Cap, DayLimits, OwnCap
+from tests.fakes import GROUP, ManualClock, RecordingStore
+
+LIMITS = DayLimits(user=Cap(tokens=100), group=Cap(cost=2.0), all=Cap(tokens=1000, cost=10.0))
+
+
+async def test_each_sum_is_its_keys_and_its_share_is_of_the_limit_of_its_kind() -> None:
+    store = RecordingStore()
+    own = OwnLimits(store=store, choices=store, clock=ManualClock())
+    sums, keys = DaySums(LIMITS, own), ("all", GROUP, 777)
+    assert await own.start()
+    assert (sums.shares(keys), sums.of(777), dict(sums.all_shares())) == ([0.0, 0.0, 0.0], NOTHING, {})
+    sums.add(keys, Amount(50, 1.0))
+    sums.add(("all", 5), Amount(100, 2.0))
+    assert sums.shares(keys) == sums.shares(keys) == [0.3, 0.5, 0.5]
+    assert sums.all_shares() == {"all": 0.3, GROUP: 0.5, 777: 0.5, 5: 1.0}
+    sums.add((777,), NOTHING.less(Amount(25)))
+    assert (sums.of(777), sums.shares((777,))) == (Amount(25, 1.0), [0.25])
+    assert await own.keep(777, OwnCap(tokens=50))
+    assert sums.shares((777, 5)) == [0.5, 1.0]
+    assert await own.keep(777, None)
+    assert sums.shares((777, 5)) == [0.25, 1.0]
+    sums.clear()
+    assert (sums.shares(keys), dict(sums.all_shares())) == ([0.0, 0.0, 0.0], {})
