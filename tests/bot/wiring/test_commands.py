@@ -7,6 +7,7 @@ import pytest
 
 from bot.conversation.context.telling import Telling
 from bot.domain.chat import AssistantMessage, ModelRequest, SystemMessage, ToolSpec, UserMessage
+from bot.domain.traits import Audience
 from bot.memory.history import History
 from bot.memory.personas import Cast, Persona, Personas
 from bot.memory.summaries import Summaries
@@ -57,3 +58,24 @@ async def test_commands_are_answered_without_a_model_and_no_prompt_tells_of_them
         async with asyncio.timeout(5):
             await service.wait_idle()
         assert "/usage" not in str(model.requests[-1]["messages"])
+
+
+AUDIENCES = {
+    Audience.EVERYONE: "help stop usage context why me forget",
+    Audience.GROUP_ADMIN: "reset persona quiet mute unmute",
+    Audience.OWNER: "groups model errors limit digest live shadow off",
+}
+"""`/forget` of others is an owner's, which it says itself."""
+
+
+async def test_each_command_has_its_audience_a_name_in_both_languages_and_words_for_help(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with reverse() as (service, _, _):
+        there = {command.names[0]: command for command in service.rooms.commands._by_name.values()}
+    theirs = {audience: {n for n, one in there.items() if one.audience is audience} for audience in AUDIENCES}
+    assert theirs == {audience: set(names.split()) for audience, names in AUDIENCES.items()}
+    for name, command in there.items():
+        assert all(command.about), name
+        assert name == "stop" or any(sign >= "\u4e00" for sign in "".join(command.names)), name
