@@ -8,7 +8,7 @@ sent; where that is nothing, what was doubted is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import islice
 
@@ -59,7 +59,8 @@ class Doubts(Struct, frozen=True):
         words = text.strip()
         if not words or len(words) > LONGEST:
             return False
-        letters, lines = bare(words), list(filter(str.strip, words.splitlines()))
+        lines = {line: bare(line) for line in words.splitlines() if line.strip()}
+        letters = "".join(lines.values())
         return (
             _is_aside(words)
             or REPLIES in words
@@ -67,18 +68,18 @@ class Doubts(Struct, frozen=True):
             or self._is_place(words)
             or any(told in letters for told in TOLD)
             or self._goes_round(words, letters)
-            or all(map(self._is_said, lines))
-            or any(map(self._is_rule, lines))
+            or self._is_said(lines)
+            or self._is_recited(lines.values())
         )
 
     def _goes_round(self, words: str, letters: str) -> bool:
         """Whether it is the question itself, or the answer of the two before; people greet each
         other in the same words, and are greeted so in turn.
         """
-        greets = GREETING.search(self.asked)
-        if _weight(letters) >= ASKED_BACK and letters == bare(self.asked):
-            return not greets or bool(THANKS.search(self.asked))
-        return not greets and _weight(letters) >= TELLING and words == self.twice
+        if letters == bare(self.asked) and _weight(letters) >= ASKED_BACK:
+            return not GREETING.search(self.asked) or bool(THANKS.search(self.asked))
+        is_again = words == self.twice and _weight(letters) >= TELLING
+        return is_again and not GREETING.search(self.asked)
 
     def _is_place(self, words: str) -> bool:
         """Whether it tells the name of the place in our signs, and nobody asked for that."""
@@ -87,27 +88,28 @@ class Doubts(Struct, frozen=True):
 
     def _is_moment(self, letters: str) -> bool:
         """Whether it is of the words about the moment, or has both their day and their place."""
-        place, weekday = bare(self.place), self.day.rpartition(" ")[2].casefold()
+        place, weekday = _letters_of(self.place), self.day.rpartition(" ")[2].casefold()
         is_here = bool(place) and (
             place == letters or (place in letters and bool(weekday) and weekday in letters)
         )
-        if letters in bare(self.day) and ASKS_WHEN.search(self.asked):
-            return False  # today's day may be the answer
-        return is_here or (_weight(letters) >= TELLING and letters in bare(self.now))
+        if not is_here and (letters not in bare(self.now) or _weight(letters) < TELLING):
+            return False
+        # Today's day may be the answer.
+        return letters not in bare(self.day) or not ASKS_WHEN.search(self.asked)
 
-    def _is_said(self, line: str) -> bool:
-        """Whether a line of somebody's begins with this, whoever's name stands before it."""
-        return any(
-            f"{SAYS}{words}" in one.text
-            for words in _words_in(line)
-            for one in self.read
-            if isinstance(one, UserMessage)
+    def _is_said(self, lines: Mapping[str, str]) -> bool:
+        """Whether with each line one of somebody's begins, whoever's name stands before it."""
+        told = [one.text for one in self.read if isinstance(one, UserMessage)]
+        return all(
+            any(f"{SAYS}{words}" in text for words in _words_in(*line) for text in told)
+            for line in lines.items()
         )
 
-    def _is_rule(self, line: str) -> bool:
-        letters = bare(line)
-        return len(letters) >= RECITED and any(
-            letters in _letters_of(one.text) for one in self.read if isinstance(one, SystemMessage)
+    def _is_recited(self, lines: Iterable[str]) -> bool:
+        """Whether the letters of a line are of the rules."""
+        rules = [_letters_of(one.text) for one in self.read if isinstance(one, SystemMessage)]
+        return any(
+            letters in text for letters in lines if len(letters) >= RECITED for text in rules
         )
 
 
@@ -139,14 +141,18 @@ def _is_aside(words: str) -> bool:
     return f"{words[0]}{words[-1]}" in BRACKETS and not (words[0] in inside or words[-1] in inside)
 
 
-def _words_in(line: str) -> Iterator[str]:
+def _words_in(line: str, letters: str) -> Iterator[str]:
     """The line itself, and what stands behind its first colons: enough of each to be somebody's."""
-    colons = islice(COLON.finditer(line, 0, WHOSE), MOST_COLONS)
-    for part in (line, *(line[colon.end() :] for colon in colons)):
+    if len(letters) < TELLING:
+        return
+    yield line.strip(ENDS)
+    for colon in islice(COLON.finditer(line, 0, WHOSE), MOST_COLONS):
+        part = line[colon.end() :]
         if len(bare(part)) >= TELLING:
             yield part.strip(ENDS)
 
 
-@lru_cache(maxsize=16)
-def _letters_of(rules: str) -> str:
-    return bare(rules)
+@lru_cache(maxsize=256)
+def _letters_of(known: str) -> str:
+    """The letters of what is asked for again and again: rules, and names of places."""
+    return bare(known)
