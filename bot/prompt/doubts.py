@@ -8,7 +8,7 @@ sent; where that is nothing, what was doubted is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import islice
 
@@ -59,8 +59,8 @@ class Doubts(Struct, frozen=True):
         words = text.strip()
         if not words or len(words) > LONGEST:
             return False
-        lines = {line: bare(line) for line in words.splitlines() if line.strip()}
-        letters = "".join(lines.values())
+        lines = [(line, bare(line)) for line in words.splitlines() if line.strip()]
+        letters = "".join(letters for _, letters in lines)
         return (
             _is_aside(words)
             or REPLIES in words
@@ -69,7 +69,7 @@ class Doubts(Struct, frozen=True):
             or any(told in letters for told in TOLD)
             or self._goes_round(words, letters)
             or self._is_said(lines)
-            or self._is_recited(lines.values())
+            or self._is_recited(lines)
         )
 
     def _goes_round(self, words: str, letters: str) -> bool:
@@ -97,19 +97,19 @@ class Doubts(Struct, frozen=True):
         # Today's day may be the answer.
         return letters not in bare(self.day) or not ASKS_WHEN.search(self.asked)
 
-    def _is_said(self, lines: Mapping[str, str]) -> bool:
+    def _is_said(self, lines: Sequence[tuple[str, str]]) -> bool:
         """Whether with each line one of somebody's begins, whoever's name stands before it."""
         told = [one.text for one in self.read if isinstance(one, UserMessage)]
         return all(
             any(f"{SAYS}{words}" in text for words in _words_in(*line) for text in told)
-            for line in lines.items()
+            for line in lines
         )
 
-    def _is_recited(self, lines: Iterable[str]) -> bool:
+    def _is_recited(self, lines: Sequence[tuple[str, str]]) -> bool:
         """Whether the letters of a line are of the rules."""
         rules = [_letters_of(one.text) for one in self.read if isinstance(one, SystemMessage)]
         return any(
-            letters in text for letters in lines if len(letters) >= RECITED for text in rules
+            letters in text for _, letters in lines if len(letters) >= RECITED for text in rules
         )
 
 

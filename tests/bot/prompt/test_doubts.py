@@ -201,3 +201,7 @@ def test_the_examples_are_questions_as_we_write_them_and_answers_without_a_frame
             assert Frames(("小霜",), 10001, People.of(rounds)).cut(one.text) is one.text
             assert not Doubts(rounds).has(one.text)
     assert {ZH.examples, EN.examples} == {one.examples for one in WORDINGS}
+
+
+def test_a_line_that_stands_twice_counts_twice() -> None:
+    assert Doubts((UserMessage("[提问 14:10]\n小明#2: 在吗在吗"),), asked="在吗在吗").has("在吗\n在吗")
