@@ -14,6 +14,7 @@ ECHO = 90.0  # percent
 ALIKE = 60.0  # percent: below, marks and blanks alone cannot keep two texts from being the same
 FEW_WORDS = 3  # a name or a number alone is said back by who answers with it
 LONG_ENOUGH = 8  # letters and digits: people greet in fewer, and are greeted back in the same words
+BESIDE = 4  # letters and digits beside a greeting: `啦`, `你`, `all`
 LETTERS = 3  # that say as much as a Chinese character: "Delivered." is an answer, and in our lines
 
 CJK = re.compile(r"[\u3400-\u9fff]")
@@ -42,7 +43,7 @@ GREETING = re.compile(
     r"你们?好|大家|各位|[早晚]上好|[早晚]安|再见|谢谢|恭喜|发财|加油|祝|新[年春]|生日|[佳春元中]?[节宵秋]"
     r"|快乐|愉快|健康|身体|万事|如意|顺利|平安"
     r"|\b(?:happy|hello|good|morning|night|evening|thank|thanks|you"
-    r"|congratulations|merry|christmas|new|year|welcome)\b",
+    r"|congratulations|merry|christmas|new|year|welcome|bye|goodbye|see|later|soon|tomorrow)\b",
     re.IGNORECASE,
 )
 
@@ -77,7 +78,9 @@ def is_echo(text: str, question: str) -> bool:
         return False
     if not is_like(text.casefold(), question.casefold(), least=ALIKE):
         return False  # as nearly all are
-    if len(bare(GREETING.sub("", text))) < LONG_ENOUGH or ASKS_TO_REPEAT.search(question):
+    if len(bare(GREETING.sub("", text))) < LONG_ENOUGH:
+        return False
+    if ASKS_TO_REPEAT.search(question) and not _asks_the_same(text, question):
         return False
     if (dictates := DICTATES.match(question)) and not bare(text).startswith(bare(dictates[0])):
         return False
@@ -91,3 +94,16 @@ def is_echo(text: str, question: str) -> bool:
     # in it.
     said, asked = (one.rstrip("?？ ") for one in (text, question))
     return already_said(said, (asked,)) and is_like(bare(said), bare(asked), least=ECHO)
+
+
+def is_greeting(text: str) -> bool:
+    """Whether it greets, thanks or wishes, and says hardly anything else."""
+    beside, greetings = GREETING.subn("", text)
+    return greetings > 0 and len(bare(beside)) < BESIDE
+
+
+def _asks_the_same(text: str, question: str) -> bool:
+    """Whether it asks what the question asks, in the same letters: "how do I read this" is none for
+    who was asked to read.
+    """
+    return ASKING.search(question) is not None and bare(text) == bare(question)

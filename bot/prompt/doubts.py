@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from bot.domain.chat import AssistantMessage, Message, SystemMessage, UserMessage
 from bot.policy.already_said import bare
-from bot.policy.echo import GREETING
+from bot.policy.echo import is_greeting
 from bot.prompt.language import WORDINGS
 from bot.prompt.render import LINE, REPLY
 from bot.prompt.wording import Wording
@@ -77,9 +77,9 @@ class Doubts(Struct, frozen=True):
         other in the same words, and are greeted so in turn.
         """
         if letters == bare(self.asked) and _weight(letters) >= ASKED_BACK:
-            return not GREETING.search(self.asked) or bool(THANKS.search(self.asked))
+            return not is_greeting(self.asked) or bool(THANKS.search(self.asked))
         is_again = words == self.twice and _weight(letters) >= TELLING
-        return is_again and not GREETING.search(self.asked)
+        return is_again and not is_greeting(self.asked)
 
     def _is_place(self, words: str) -> bool:
         """Whether it tells the name of the place in our signs, and nobody asked for that."""

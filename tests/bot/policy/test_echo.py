@@ -4,7 +4,7 @@ import pytest
 
 from bot.policy.already_said import bare
 from bot.policy.apologies import OURS
-from bot.policy.echo import is_all_of, is_echo, is_said_back
+from bot.policy.echo import is_all_of, is_echo, is_greeting, is_said_back
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,10 @@ from bot.policy.echo import is_all_of, is_echo, is_said_back
         ("Print: the quick brown fox jumps over the lazy dog", "The quick brown fox jumps over the lazy dog.", False),
         ("念：我爱北京天安门广场", "念：我爱北京天安门广场", True),
         ("问题：北京明天白天和晚上的天气怎么样？", "北京明天白天和晚上的天气怎么样？", True),
+        ("python 怎么读环境变量", "python 怎么读环境变量。", True),  # asks how to read, not to read it out
+        ("怎么翻译「今天天气很好」这句话", "今天天气很好，怎么翻译这句话", False),
+        ("see you later!", "See you later!", False),
+        ("Goodbye, see you all tomorrow!", "Goodbye, see you all tomorrow!", False),
         ("", "", False),
     ],
 )
@@ -47,6 +51,23 @@ def test_a_question_said_back_is_no_answer_unless_it_is_a_greeting_or_asked_for(
     question: str, answer: str, said_back: bool
 ) -> None:
     assert is_echo(answer, question) is said_back
+
+
+@pytest.mark.parametrize(
+    ("text", "greets"),
+    [
+        *(("晚安啦", True), ("好的，谢谢你", True), ("see you later all", True), ("good night!", True)),
+        *(
+            ("what do you think?", False),
+            ("你好，明天几点集合", False),
+            ("see the new year plan", False),
+            ("几点？", False),
+            ("", False),
+        ),
+    ],
+)
+def test_a_greeting_says_hardly_anything_else(text: str, greets: bool) -> None:
+    assert is_greeting(text) is greets
 
 
 def test_a_part_of_what_we_told_it_is_said_back_and_few_letters_are_not() -> None:

@@ -156,7 +156,12 @@ def test_who_goes_round_has_said_it_twice_in_a_row(answers: str, twice: str) -> 
             ("几点？", "几点", True),
             ("谢谢", "不客气～", False),
         ),
-        *(("晚安", "晚安～", False), ("good morning", "Good morning!", False), ("早", "早！", False)),
+        *(
+            ("晚安", "晚安～", False),
+            ("good morning", "Good morning!", False),
+            ("what do you say?", "What do you say", True),
+            ("早", "早！", False),
+        ),
     ],
 )
 def test_who_is_asked_says_no_question_back_but_greets_as_he_is_greeted(asked: str, answer: str, doubted: bool) -> None:
