@@ -16,13 +16,15 @@ BOT: Final = "bot"
 
 class TriedLine(Struct, frozen=True):
     """Something said in the group: by whom (BOT for the bot, nobody for what happened there), with
-    the numbers of its pictures. What is no message has no id.
+    the numbers of its pictures. What is no message has no id; what `happened` is a fault's name,
+    `missed` where nobody heard a line, or only told in words.
     """
 
     who: str
     text: str
     message_id: str = ""
     pictures: tuple[int, ...] = ()
+    happened: str = ""
 
     @property
     def is_ours(self) -> bool:

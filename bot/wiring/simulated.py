@@ -277,14 +277,15 @@ class SimulatedTrial:
         if line in self._lines:  # nobody was forgotten meanwhile
             self._lines[self._lines.index(line)] = replace(line, message_id=str(said))
         if said in self._simulator.missed:
-            self.note("", MISSED)
+            self._add(TriedLine("", MISSED, happened="missed"))
         await settle(self._running, self._simulator, [said])
         await finish(self._running)
 
     async def obey(self, fault: str) -> None:
         """Let one of the faults go wrong."""
         if fault in self.faults and self._simulator is not None:
-            self.note("", f"!{fault}: {await obey(self._simulator, f'!{fault}')}")
+            told = await obey(self._simulator, f"!{fault}")
+            self._add(TriedLine("", f"!{fault}: {told}", happened=fault))
 
     async def picture(self, number: int) -> bytes:
         """A picture of a line; what the bot sends may be a stranger's, and is unpacked as such."""

@@ -180,7 +180,9 @@ async def test_each_line_says_why_it_was_answered_or_not_and_leads_to_its_trace(
         trial = place.tries(
             TriedLine("user1", "@bot 带伞吗", "1", (1,)),
             TriedLine("bot", "查一下", "2"),
-            TriedLine("", "!timeout: timeout next"),
+            TriedLine("", "!timeout: timeout next", happened="timeout"),
+            TriedLine("", "the words of the simulator", happened="missed"),
+            TriedLine("", "somebody joined"),
             TriedLine("bot", "带", "3"),
             TriedLine("user2", "吃了吗", "4"),
             TriedLine("user2", "@bot 快", "5"),
@@ -199,7 +201,9 @@ async def test_each_line_says_why_it_was_answered_or_not_and_leads_to_its_trace(
         assert shown(text) == [
             "user1 @bot 带伞吗",
             "bot 查一下",
-            "!timeout: timeout next",
+            "(timeout: arrives, but is not confirmed)",
+            "Nobody heard that: the bot is not connected, or its account is offline.",
+            "somebody joined",
             "bot 带 (nobody knows whether it arrived)",
             "why: mentioned 4.1 s $0.0038 What it did",
             "user2 吃了吗",
@@ -215,7 +219,7 @@ async def test_each_line_says_why_it_was_answered_or_not_and_leads_to_its_trace(
         assert '<img src="/try/pictures/1" alt="A picture of user1"' in text
         trial.showing = place.journal
         place.journal.lines = None  # the journal is away: what was said is there all the same
-        assert len(shown((await place.ask("GET", "/try", headers=ENGLISH))[1])) == 7
+        assert len(shown((await place.ask("GET", "/try", headers=ENGLISH))[1])) == 9
 
 
 async def test_the_pages_of_its_turns_say_that_it_was_a_trial_and_change_nothing_of_the_bots() -> None:

@@ -91,7 +91,12 @@ async def test_members_speak_and_whoever_is_none_does_not(monkeypatch: pytest.Mo
         await trial.say(who, "forged")
     await trial.say("user2", "@user1 hi", b"-p")
     said, missed = trial.lines
-    assert (said.who, said.text, said.pictures, missed) == ("user2", "@user1 hi", (1,), TriedLine("", MISSED))
+    assert (said.who, said.text, said.pictures, missed) == (
+        "user2",
+        "@user1 hi",
+        (1,),
+        TriedLine("", MISSED, happened="missed"),
+    )
     assert simulator.missed == [int(said.message_id)]  # no bot has dialled
     assert not running.settled
     stored = simulator.world.messages.find(int(said.message_id))
@@ -174,7 +179,7 @@ async def test_faults_are_those_of_the_list_and_what_comes_of_them_is_told() -> 
     trial, _, simulator = group()
     await trial.obey("timeout")
     await trial.obey("drop 9")
-    assert trial.lines == (TriedLine("", "!timeout: timeout next"),)
+    assert trial.lines == (TriedLine("", "!timeout: timeout next", happened="timeout"),)
     assert [str(one) for one in simulator.faults.armed] == ["timeout next"]
 
 

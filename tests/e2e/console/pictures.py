@@ -184,9 +184,28 @@ SHOTS: tuple[Shot, ...] = (
     ("turn-phone", "/turns?outcome=answered", (390, 844), "light"),
     ("approvals", "/approvals", (390, 844), "dark"),
     ("turn", "/turns?outcome=answered", (1280, 900), "dark"),
+    ("try", "/try?new=1", (390, 844), "light"),
 )
+TALK = {
+    "en": (("user1", "send me a picture", True), ("user2", "is that thing alive?", False), ("user1", "be quiet", True)),
+    "zh": (("user1", "发张图", True), ("user2", "这机器人是活的吗", False), ("user1", "别说话", True)),
+}
+"""What is said in the simulated group: by whom, what, and whether to the bot."""
 COLOURS = 64  # of which a page has few, and a picture then a third of the bytes
 LANGUAGES = {"en": "en", "zh": "zh-CN"}
+
+
+async def talk(page: Any, language: str) -> None:
+    """Open the simulated group, and say what is said there."""
+    await page.locator("main button.main").click()
+    for who, line, is_called in TALK[language]:
+        await page.locator("#as").select_option(who)
+        await page.locator("#text").fill(line)
+        await page.locator("[name=call]").set_checked(is_called)
+        async with page.expect_navigation():
+            await page.locator(".say button.main").click()
+    await page.evaluate("scrollTo(0, 0)")
+    await page.wait_for_function("document.images[0].naturalWidth > 0")
 
 
 async def shoot(browser: Any, link: str, shots: Sequence[Shot], into: Path) -> None:
@@ -208,6 +227,8 @@ async def shoot(browser: Any, link: str, shots: Sequence[Shot], into: Path) -> N
             if name in {"turn", "turn-phone"}:
                 first = page.locator("main a[href*='/turns/']").last
                 await page.goto(address + str(await first.get_attribute("href")))
+            if name == "try":
+                await talk(page, short)
             with Image.open(io.BytesIO(await page.screenshot())) as picture:
                 small = picture.quantize(COLOURS, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
                 small.save(into / f"{name}{'' if short == 'en' else '.zh'}.png", optimize=True)
