@@ -288,7 +288,7 @@ async def at_work(
         rooms.commands.open(),
         rooms.on.lanes.open(rooms.stages.lane.do),
         beside,
-        line.open(sink, durable, ears_of(seen)) as port,
+        line.open(sink, durable, ears_of(seen, gate.opened)) as port,
     ):
         await spending.start()
         await rooms.keeping.personas.start()

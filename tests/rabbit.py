@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 PROGRAM = "/usr/lib/rabbitmq/bin/rabbitmq-server"
+CONTROL = "/usr/lib/rabbitmq/bin/rabbitmqctl"
 STARTED_WITHIN = 50.0  # seconds
 GREETING = b"AMQP\x00\x00\x09\x01"
 
@@ -94,6 +95,18 @@ class Rabbit:
                 return bool(line.recv(8))
         except OSError:
             return False
+
+    def alarm(self, *, on: bool) -> None:
+        """Let it have too little memory by far, or enough again."""
+        share = "0.000001" if on else "0.6"
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.folder),
+            "RABBITMQ_NODENAME": f"frost{self.ports[0]}@localhost",
+            "ERL_EPMD_PORT": str(self.ports[2]),
+        }
+        words = (CONTROL, "set_vm_memory_high_watermark", share)
+        subprocess.run(words, env=environment, check=True, capture_output=True, timeout=STARTED_WITHIN)
 
     def kill(self) -> None:
         """End it as a power cut does."""

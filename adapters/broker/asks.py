@@ -16,8 +16,8 @@ from aio_pika.abc import AbstractChannel, AbstractExchange, AbstractIncomingMess
 from aio_pika.exceptions import AMQPError, ChannelInvalidStateError, DeliveryError
 from pamqp.common import FieldValue
 
-from adapters.broker.link import in_tasks
-from adapters.broker.payloads import HEADER_VERSION, VERSION, pack, unpack
+from adapters.broker.link import GONE, in_tasks
+from adapters.broker.payloads import HEADER_VERSION, LARGEST, VERSION, pack, unpack
 from adapters.broker.topology import QUESTIONS
 from bot.domain import codec
 from bot.domain.asks import Answering, Ask, Told
@@ -153,6 +153,9 @@ class Asks:
         except Exception:  # of another version, or a bug: who asked goes without
             logger.exception("what another bot asks is not answered")
             return
+        if len(body) > LARGEST:
+            logger.error("what another bot asks is not answered: it takes %d bytes", len(body))
+            return
         told = Message(
             body,
             headers={HEADER_VERSION: VERSION},
@@ -160,8 +163,13 @@ class Asks:
             delivery_mode=DeliveryMode.NOT_PERSISTENT,
             correlation_id=message.correlation_id,
         )
-        reply_to = message.reply_to or ""
-        await channel.default_exchange.publish(told, reply_to, mandatory=False)
+        try:
+            async with asyncio.timeout(ONE_WITHIN):
+                await channel.default_exchange.publish(
+                    told, message.reply_to or "", mandatory=False
+                )
+        except GONE as error:  # its connection, by now
+            logger.info("who asked does not hear the answer: %s", error)
 
     async def _take(self, message: AbstractIncomingMessage) -> None:
         if (take := self._open.get(message.correlation_id or "")) is None:

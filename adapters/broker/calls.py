@@ -11,13 +11,13 @@ from aio_pika import DeliveryMode, Message
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 from aio_pika.exceptions import AMQPError, ChannelInvalidStateError, DeliveryError
 
-from adapters.broker.payloads import HEADER_VERSION, VERSION, Answer, Call, pack, unpack
+from adapters.broker.link import Link
+from adapters.broker.payloads import HEADER_VERSION, LARGEST, VERSION, Answer, Call, pack, unpack
 from adapters.broker.whereabouts import Whereabouts
 from bot.domain import codec
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.ports import Ids
 
-LARGEST: Final = 8 * 2**20  # bytes of a call
 TOO_LARGE: Final = 413
 DEADLINE: Final = 36.0  # seconds; the gateway itself waits 30, and 5 once a socket is gone
 SLOWEST: Final = 128_000  # bytes a second, added for large calls
@@ -30,7 +30,10 @@ class Calls:
     an older one's calls.
     """
 
-    def __init__(self, *, where: Whereabouts, epoch: Callable[[], int], ids: Ids) -> None:
+    def __init__(
+        self, *, link: Link, where: Whereabouts, epoch: Callable[[], int], ids: Ids
+    ) -> None:
+        self._link = link
         self._where = where
         self._epoch = epoch
         self._boot = ids.trace()
@@ -87,6 +90,8 @@ class Calls:
         channel = self._channel
         if channel is None:
             raise NotConnected("the broker cannot be reached")
+        if self._link.is_blocked:
+            raise NotConnected("the broker takes nothing just now")
         message = Message(
             body,
             headers={HEADER_VERSION: VERSION},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Final, NoReturn
@@ -21,6 +21,7 @@ from adapters.broker.payloads import (
     HEADER_GATEWAY,
     HEADER_TAKEN,
     HEADER_VERSION,
+    LARGEST,
     VERSION,
     Answer,
     Call,
@@ -138,8 +139,9 @@ class Gateway:
                 self._due.clear()
                 await self._due.wait()
             batch = [self._waiting[place] for place in range(min(BATCH, len(self._waiting)))]
-            async with asyncio.timeout(CONFIRMED_WITHIN), asyncio.TaskGroup() as group:
+            async with asyncio.TaskGroup() as group:
                 sent = [group.create_task(self._publish(topology, *one)) for one in batch]
+                await self._confirmed(sent)
             taken = [one.result() for one in sent]
             if not all(taken) and not await topology.is_full():
                 raise Lost("the broker refused events that it has room for")
@@ -150,13 +152,21 @@ class Gateway:
                 else:
                     self._lose("their partition is full, as no worker takes them in time")
 
+    async def _confirmed(self, sent: Sequence[asyncio.Task[bool]]) -> None:
+        """Return once all are. Under an alarm of the broker that lasts as long as the alarm does;
+        else it has its time, and Lost is raised.
+        """
+        while (await asyncio.wait(sent, timeout=CONFIRMED_WITHIN))[1]:
+            if not self._link.is_blocked:
+                raise Lost(f"no confirmation within {CONFIRMED_WITHIN:g} s")
+
     async def _publish(self, topology: Topology, event: Event, taken: float) -> bool:
         """Whether it has a place in its partition."""
         headers: dict[str, FieldValue] = {
             HEADER_GATEWAY: self._name,
             HEADER_TAKEN: round(taken * 1000),
         }
-        message = self._message(pack(event), persistent=True, headers=headers)
+        message = _message(pack(event), persistent=True, headers=headers)
         queue = queue_of(partition_of(event.self_id, self._partitions))
         try:
             await topology.events.publish(message, queue)
@@ -174,7 +184,7 @@ class Gateway:
             now = self._clock.monotonic()
             here = self._here()
             if here.accounts != told or now >= due:
-                message = self._message(pack(here))
+                message = _message(pack(here))
                 await topology.presence.publish(message, "", mandatory=False)
                 told, due = here.accounts, now + PRESENCE_EVERY
             await self._clock.sleep(LOOK)
@@ -197,11 +207,14 @@ class Gateway:
     async def _answer(self, channel: AbstractChannel, message: AbstractIncomingMessage) -> None:
         try:
             body = pack(await self._done(message))
+            if len(body) > LARGEST:
+                why = f"its answer has {len(body) / 2**20:.1f} MB, over 8: too large for a cluster"
+                body = pack(Answer("unanswered", wording=why))
         except Exception as error:  # nobody else's calls may end with it
             logger.exception("what became of a call cannot be told")
             body = pack(Answer("unanswered", wording=type(error).__name__))
         if message.reply_to:
-            reply = self._message(body, correlation=message.correlation_id)
+            reply = _message(body, correlation=message.correlation_id)
             await channel.default_exchange.publish(reply, message.reply_to, mandatory=False)
 
     async def _done(self, message: AbstractIncomingMessage) -> Answer:
@@ -219,19 +232,19 @@ class Gateway:
         self._epochs[partition] = call.epoch
         return await self._calls(call)
 
-    @staticmethod
-    def _message(
-        body: bytes,
-        *,
-        persistent: bool = False,
-        correlation: str | None = None,
-        headers: Mapping[str, FieldValue] = NO_HEADERS,
-    ) -> Message:
-        mode = DeliveryMode.PERSISTENT if persistent else DeliveryMode.NOT_PERSISTENT
-        return Message(
-            body,
-            headers={HEADER_VERSION: VERSION, **headers},
-            content_type="application/json",
-            delivery_mode=mode,
-            correlation_id=correlation,
-        )
+
+def _message(
+    body: bytes,
+    *,
+    persistent: bool = False,
+    correlation: str | None = None,
+    headers: Mapping[str, FieldValue] = NO_HEADERS,
+) -> Message:
+    mode = DeliveryMode.PERSISTENT if persistent else DeliveryMode.NOT_PERSISTENT
+    return Message(
+        body,
+        headers={HEADER_VERSION: VERSION, **headers},
+        content_type="application/json",
+        delivery_mode=mode,
+        correlation_id=correlation,
+    )

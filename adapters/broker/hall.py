@@ -12,7 +12,7 @@ from adapters.broker.gateway import PRESENCE_EVERY
 from adapters.broker.payloads import HEADER_GATEWAY
 from adapters.broker.whereabouts import Whereabouts
 from bot.domain.events import Connected
-from bot.domain.notes import Note
+from bot.domain.notes import Alarmed, Note
 from bot.domain.ports import Clock
 
 INTRODUCED_WITHIN: Final = 1.5 * PRESENCE_EVERY  # seconds in which every gateway says something
@@ -23,7 +23,7 @@ Come: TypeAlias = AbstractIncomingMessage | Connected | Note | None
 class Hall:
     """An event waits until its gateway has said who is there, for a while after the connection has
     begun: an account comes before what it says, as it does over a socket, and how long an event has
-    waited is told by its gateway's clock.
+    waited is told by its gateway's clock. So does an alarm, until all have: it is for one bot.
     """
 
     def __init__(self, where: Whereabouts, clock: Clock) -> None:
@@ -31,12 +31,16 @@ class Hall:
         self._clock = clock
         self._come: asyncio.Queue[Come] = asyncio.Queue()
         self._held: deque[AbstractIncomingMessage] = deque()
+        self._alarms: list[Alarmed] = []
         self._is_open = False
 
     def put(self, *come: Connected | Note | None) -> None:
         """What is no event."""
         for one in come:
-            self._come.put_nowait(one)
+            if isinstance(one, Alarmed) and not self._is_open:
+                self._alarms.append(one)
+            else:
+                self._come.put_nowait(one)
 
     async def take_in(self, event: AbstractIncomingMessage) -> None:
         """An event, behind those that came before it."""
@@ -52,6 +56,7 @@ class Hall:
         """Let everybody in, after a while."""
         await self._clock.sleep(INTRODUCED_WITHIN)
         self._is_open = True
+        self.put(*self._alarms)
         self.let_in()
 
     async def next(self) -> Come:

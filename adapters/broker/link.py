@@ -17,6 +17,7 @@ from bot.domain.tongue import Tell, filled
 
 CONNECT_WITHIN: Final = 5.0  # seconds
 HEARTBEAT: Final = 2  # seconds; a broker gives up on who misses two
+LOOK: Final = 1.0  # seconds between two looks whether the broker takes anything, and of each
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0  # seconds
 
 logger = logging.getLogger(__name__)
@@ -26,6 +27,15 @@ CANNOT: Final = (
     "连不上消息队列 ({why})。要经它发的都先等着。",
     "The broker cannot be reached ({why}). What is to be sent over it waits.",
 )
+
+BLOCKED: Final = (
+    "RabbitMQ 眼下什么也不收 (内存或磁盘报警)。要经它发的都先等着；请给它加内存或磁盘。",
+    (
+        "RabbitMQ takes nothing just now (an alarm of its memory or disk). What is to be sent over"
+        " it waits; give it more of them."
+    ),
+)
+UNBLOCKED: Final = ("RabbitMQ 又收消息了。", "RabbitMQ takes messages again.")
 
 Session = Callable[[AbstractConnection], Awaitable[None]]
 
@@ -49,11 +59,14 @@ class Link:
     """Runs a session on each connection, one after the other. `url` is never shown."""
 
     def __init__(self, url: str, *, clock: Clock, trouble: Tell) -> None:
-        """`trouble` is told when the broker cannot be reached, and when it can be again."""
+        """`trouble` is told when the broker cannot be reached or takes nothing, and when it does
+        again.
+        """
         self._url = url
         self._clock = clock
         self._trouble = trouble
         self.is_up = False
+        self.is_blocked = False  # it gives, and takes nothing
 
     async def keep(self, session: Session) -> NoReturn:
         """For ever: connect, and run the session until the connection ends. Raises ConfigError."""
@@ -74,7 +87,7 @@ class Link:
             except* GONE as group:
                 why = str(_first(group)) or type(_first(group)).__name__
             finally:
-                self.is_up = False
+                self.is_up = self.is_blocked = False
             _end_if_cancelled()
             if problem is not None:
                 raise problem
@@ -98,7 +111,23 @@ class Link:
     async def _run(self, session: Session, connection: AbstractConnection) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(_until_closed(connection, "the connection"))
+            group.create_task(self._watch_alarms(connection))
             await session(connection)
+
+    async def _watch_alarms(self, connection: AbstractConnection) -> NoReturn:
+        """The library says only when it would take something again."""
+        while (transport := connection.transport) is not None:
+            await self._clock.sleep(LOOK)
+            try:
+                async with asyncio.timeout(LOOK):
+                    await transport.connection.ready()
+            except TimeoutError:
+                self.is_blocked = True
+                self._trouble(BLOCKED)
+                await transport.connection.ready()
+                self.is_blocked = False
+                self._trouble(UNBLOCKED)
+        raise Lost("the connection was closed")
 
 
 def _end_if_cancelled() -> None:

@@ -16,6 +16,7 @@ from bot.domain.events import Event
 from bot.domain.notes import Note
 
 VERSION: Final = 1
+LARGEST: Final = 8 * 2**20  # bytes of a body
 
 HEADER_VERSION: Final = "version"
 HEADER_GATEWAY: Final = "gateway"  # which one took an event

@@ -7,6 +7,7 @@ consumer. Their number is fixed for a broker's life, else an account would be in
 
 from __future__ import annotations
 
+import logging
 from typing import Final
 
 from aio_pika import ExchangeType
@@ -29,6 +30,8 @@ MOST: Final = 100_000
 """Events that wait in a partition, beyond which none is taken: as many as come in two minutes at
 the most that a worker handles. Who asks later than that is answered no more, see MessageWaited.
 """
+
+logger = logging.getLogger(__name__)
 
 NEARLY: Final = 0.9  # of that: what is told of a queue's length lags behind
 
@@ -94,6 +97,7 @@ async def _declare_partitions(connection: AbstractConnection, partitions: int) -
         try:
             await channel.declare_queue(queue_of(number), durable=True, arguments=arguments)
         except ChannelPreconditionFailed:  # the broker has closed it
+            logger.info("%s keeps the limits with which it was made", queue_of(number))
             channel = await connection.channel()
     await channel.close()
 

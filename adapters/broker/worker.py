@@ -85,14 +85,16 @@ class Worker:
 
         async def session(connection: AbstractConnection) -> None:
             try:
-                await self._session(connection, sink, durable, ears)
+                await self._session(connection, sink, durable, ears, answers)
             finally:
                 # Whoever is there comes anew: what waits for an account is sent when it comes.
                 self._where.forget_all()
                 self._calls.hang_up()
                 self._asks.hang_up()
 
-        await self._link.keep(session)
+        # A word that is being carried out does not end with the connection over which it came.
+        async with asyncio.TaskGroup() as answers:
+            await self._link.keep(session)
 
     async def _session(
         self,
@@ -100,6 +102,7 @@ class Worker:
         sink: EventSink,
         durable: Callable[[], Awaitable[bool]],
         ears: Ears,
+        answers: asyncio.TaskGroup,
     ) -> None:
         out, calls = await connection.channel(), await connection.channel(on_return_raises=True)
         topology = await declare(connection, out, self._share.partitions)
@@ -126,7 +129,7 @@ class Worker:
             group.create_task(watch(out))
             group.create_task(watch(calls))
             group.create_task(self._notices.pass_on(topology.notes))
-            await self._asks.begin(calls, group, ears.answer)
+            await self._asks.begin(calls, answers, ears.answer)
             group.create_task(hall.open())
             group.create_task(self._taking.run(connection, hall.take_in, durable))
             self._link.is_up = True
@@ -137,7 +140,8 @@ class Worker:
                     case None | Taken() | RowSet() | PlaceTold() | Forgotten() as note:
                         await ears.hear(note)
                     case Alarmed() as note:
-                        await ears.hear(note if self._is_crier else replace(note, text=""))
+                        is_for_us = self._where.crier in (None, self._share.partition)
+                        await ears.hear(note if is_for_us else replace(note, text=""))
                     case message:
                         await self._taking.take(message, sink)
 
@@ -155,10 +159,6 @@ class Worker:
         came = self._where.hear(told)
         self._notices.has_crier = self._where.crier is not None
         return came
-
-    @property
-    def _is_crier(self) -> bool:
-        return self._where.crier == self._share.partition
 
     def _look_at_losses(self, told: Presence) -> None:
         """Of all workers one tells what gateways have lost."""

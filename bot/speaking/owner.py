@@ -73,6 +73,8 @@ class Owner:
         """Write from this account from now on, and say what waited for a connection."""
         self._account = account
         self._connections += 1
+        for kind in {kind for _, kind in self._untold}:
+            self._neighbours.tell(Alarmed(kind))
         self._say_untold()
 
     def tell(self, kind: str, text: str) -> None:
@@ -86,22 +88,32 @@ class Owner:
             logger.warning("for the owner: %s", kind)
         if not self._is_new(kind):
             return
-        if self._is_for_others:
+        if self._account:
+            self._neighbours.tell(Alarmed(kind))
+        else:
             quoting = isinstance(text, Quoting)
             self._neighbours.tell(Alarmed(kind, self._mask(text), is_quoting=quoting))
-        else:
-            self._neighbours.tell(Alarmed(kind))
+        if not self._is_for_others:  # nobody may be there to hear it
             self._keep(kind, text)
 
     def hear(self, alarmed: Alarmed) -> None:
-        """Another bot of the cluster tells the owners, or cannot: then this one does."""
+        """Another bot of the cluster tells the owners, or cannot: then this one does, once it has
+        an account.
+        """
         if not alarmed.text:
             self._is_new(alarmed.kind)
+            self._forget(alarmed.kind)
         elif not alarmed.kind:
             self._post(alarmed.text)
         elif self._is_new(alarmed.kind):
-            self._neighbours.tell(Alarmed(alarmed.kind))
+            if self._account:
+                self._neighbours.tell(Alarmed(alarmed.kind))
             self._keep(alarmed.kind, alarmed.text)
+
+    def _forget(self, kind: str) -> None:
+        """Another says it."""
+        for line in [one for one in self._untold if one[1] == kind and one not in self._on_its_way]:
+            del self._untold[line]
 
     def _is_new(self, kind: str) -> bool:
         """Whether nothing of the kind was said lately; it is, now."""

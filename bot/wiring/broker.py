@@ -103,7 +103,7 @@ def build_broker_line(
     where = Whereabouts(share=share, clock=clock)
     link = Link(settings.broker_url.get_secret_value(), clock=clock, trouble=troubles.tell_once)
     seat.work.links[share.partition] = link
-    calls = Calls(where=where, epoch=lambda: lease.epoch, ids=ids)
+    calls = Calls(link=link, where=where, epoch=lambda: lease.epoch, ids=ids)
     taking = Taking(where, clock=clock, trouble=troubles.tell, lay_aside=seat.work.lay_aside)
     worker = Worker(
         link=link,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Awaitable, Callable
+from typing import Final
 
-from bot.domain.asks import Ears
+from bot.domain.asks import Ask, Ears, Said, Told
 from bot.domain.notes import Alarmed, Forgotten, Hear, Note, PlaceTold, RowSet, Taken
+from bot.domain.suspension import Settled
 from bot.memory.own_limits import SETTING as LIMITS
 from bot.memory.persona_texts import SETTING as TEXTS
 from bot.memory.wishes import SETTING as HUSH
@@ -13,12 +17,26 @@ from bot.wiring.seen import Seen
 from bot.wiring.web import Shown
 from bot.wiring.whole import answering
 
+AT_WORK_WITHIN: Final = 5.0  # seconds; who asks waits for eight
+
 logger = logging.getLogger(__name__)
 
 
-def ears_of(seen: Seen) -> Ears:
-    """The ears of a bot for the others."""
-    return Ears(hearing(seen.shown), answering(seen))
+def ears_of(seen: Seen, at_work: Callable[[], Awaitable[None]]) -> Ears:
+    """The ears of a bot for the others. Before it is `at_work` it does not know yet what waits
+    there, and answers nothing; a word waits for that, for a while.
+    """
+    answer = answering(seen)
+
+    async def answer_at_work(ask: Ask) -> Told:
+        try:
+            async with asyncio.timeout(AT_WORK_WITHIN):
+                await at_work()
+        except TimeoutError:
+            return Said(Settled("away", ""))
+        return await answer(ask)
+
+    return Ears(hearing(seen.shown), answer_at_work)
 
 
 def hearing(shown: Shown) -> Hear:

@@ -50,6 +50,7 @@ from tests.rabbit import Rabbit
 PARTITIONS = 6
 WORKERS = 3
 GROUPS = 50  # of an account, in which a backlog was said
+RATE, EACH = 3000, 50  # events said in a second at most, looked at after so many of an account
 LOOK = 0.1  # seconds between two looks
 PATIENCE = 60.0  # seconds for whatever must happen
 WORKED_WITHIN = 600.0  # seconds
@@ -234,10 +235,14 @@ async def work_off(ground: Ground, events: int, workers: int) -> Backlog:
     """Let so many events wait in the broker, then start so many workers."""
     async with town_of(ground) as town:
         said = dict.fromkeys(range(len(town.drivers)), 0)
-        for number in range(events):
-            turn, place = divmod(number, len(town.drivers))
-            await town.drivers[place].say(turn % GROUPS)
-            said[place] += 1
+        begun = time.perf_counter()
+        async with asyncio.timeout(WORKED_WITHIN):
+            for number in range(events):
+                turn, place = divmod(number, len(town.drivers))
+                await town.drivers[place].say(turn % GROUPS)
+                said[place] += 1
+                if not said[place] % EACH:
+                    await asyncio.sleep(begun + number / RATE - time.perf_counter())
         async with asyncio.timeout(PATIENCE):
             while await waiting_at(ground) < events:
                 pass

@@ -23,6 +23,10 @@ class Gate:
         """Let everything through, from now on."""
         self._is_open.set()
 
+    async def opened(self) -> None:
+        """Return once it is open."""
+        await self._is_open.wait()
+
     def handle(self, event: Event) -> Coroutine[Any, Any, None]:
         """Hand it on, as soon as that may be."""
         return self._sink.handle(event) if self._is_open.is_set() else self._hold(event)

@@ -10,20 +10,34 @@ import pytest
 
 from adapters.broker.roll import ASKS
 from adapters.broker.topology import DEAD, EVENTS, NOTES, NUMBER, PRESENCE, QUESTIONS, queue_of
-from tests.rabbit import running, why_not
+from tests.rabbit import Rabbit, running, why_not
 
 PARTITIONS = 3
 
 
 @pytest.fixture(scope="session")
-def rabbit_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rabbit | None]:
+    """The tests' own; None where another is named, which is let alone."""
     if reason := why_not():
         pytest.skip(reason)
-    if there := os.environ.get("FROST_TEST_BROKER"):
-        yield there
+    if os.environ.get("FROST_TEST_BROKER"):
+        yield None
         return
     with running(tmp_path_factory.mktemp("rabbit") / "node") as rabbit:
-        yield rabbit.url
+        yield rabbit
+
+
+@pytest.fixture(scope="session")
+def rabbit_url(node: Rabbit | None) -> str:
+    return node.url if node else os.environ["FROST_TEST_BROKER"]
+
+
+@pytest.fixture
+def own_node(node: Rabbit | None, broker: str) -> Rabbit:
+    """One that may be hurt."""
+    if node is None:
+        pytest.skip(f"FROST_TEST_BROKER is {broker}: it is not ours")
+    return node
 
 
 @pytest.fixture

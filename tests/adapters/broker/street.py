@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from aio_pika.abc import AbstractIncomingMessage, AbstractQueue
+
 from adapters.broker.asks import Asks
 from adapters.broker.calls import Calls
 from adapters.broker.gateway import Gateway
@@ -44,6 +46,14 @@ def said(number: int, group: int = 4242) -> MessageReceived:
         sender=Sender(20001, "小明"),
         segments=(Text(f"第{number}句"),),
     )
+
+
+async def next_in(queue: AbstractQueue) -> AbstractIncomingMessage:
+    """What comes into the queue next: what is set aside gets there when the broker comes to it."""
+    async with asyncio.timeout(PATIENCE):
+        while (message := await queue.get(fail=False)) is None:
+            pass
+    return message
 
 
 @dataclass
@@ -123,12 +133,12 @@ class Shop:
 
 @asynccontextmanager
 async def gateway_of(
-    url: str, sockets: Sockets, name: str = "frost.gateway.a", clock: Clock | None = None
+    url: str, sockets: Sockets, name: str = "frost.gateway.a", clock: Clock | None = None, told: list[str] | None = None
 ) -> AsyncIterator[Gateway]:
     clock = clock or SystemClock()
     gateway = Gateway(
         name,
-        link=Link(url, clock=SystemClock(), trouble=lambda _: None),
+        link=Link(url, clock=SystemClock(), trouble=read([] if told is None else told)),
         partitions=PARTITIONS,
         calls=sockets.put,
         accounts=lambda: sockets.here,
@@ -147,10 +157,11 @@ async def worker_of(url: str, desk: Desk, *, epoch: int = 1, **more: Any) -> Asy
     where = Whereabouts(share=share, clock=clock)
     name = RandomIds().trace()
     notices, asks = Notices(name), Asks(name, share)
-    calls = Calls(where=where, epoch=lambda: epoch, ids=RandomIds())
+    link = Link(url, clock=clock, trouble=read(more.get("line", [])))
+    calls = Calls(link=link, where=where, epoch=lambda: epoch, ids=RandomIds())
     taking = Taking(where, clock=clock, trouble=read(told), lay_aside=lambda: aside.append(1))
     worker = Worker(
-        link=Link(url, clock=clock, trouble=lambda _: None),
+        link=link,
         where=where,
         taking=taking,
         calls=calls,

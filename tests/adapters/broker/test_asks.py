@@ -14,7 +14,7 @@ from aio_pika import Message
 from adapters.broker import asks
 from adapters.broker.asks import Asks
 from adapters.broker.topology import QUESTIONS
-from bot.domain.asks import Around, Glance, Look, Parts, Said, Told, Word
+from bot.domain.asks import Around, Ask, Glance, Look, Parts, Said, Told, Word
 from bot.domain.errors import ActionUnanswered, NotConnected
 from bot.domain.shares import Share, partition_of
 from bot.domain.shown import State
@@ -138,3 +138,52 @@ async def test_what_is_asked_on_a_channel_that_is_closed_already_was_not_asked(b
             await asker.asks.ask(ACCOUNT, WORD)
         assert await asker.asks.ask_all(Look()) == ()
     assert desk.asked == []
+
+
+async def test_a_word_that_is_being_carried_out_does_not_end_with_the_connection(
+    broker: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    asked, go_on, done = asyncio.Event(), asyncio.Event(), list[Told]()
+
+    class Slow(Desk):
+        async def answer(self, ask: Ask) -> Told:
+            asked.set()
+            await go_on.wait()
+            done.append(DONE)
+            return DONE
+
+    async with worker_of(broker, Desk(), share=OTHER) as asker, worker_of(broker, Slow()) as carrier:
+        async with asyncio.TaskGroup() as group:
+            waiting = group.create_task(asker.asks.ask(ACCOUNT, WORD))
+            await asked.wait()
+            channel = carrier.calls._channel
+            assert channel is not None
+            await channel.close()
+            await until(lambda: not carrier.worker.is_up, seconds=20)
+            await until(lambda: carrier.worker.is_up, seconds=20)
+            go_on.set()
+            await until(lambda: bool(done), seconds=20)
+            waiting.cancel()
+        await until(lambda: "who asked does not hear the answer" in caplog.text, seconds=20)
+        assert await asker.asks.ask(ACCOUNT, WORD) == DONE
+    assert done == [DONE, DONE]
+
+
+async def test_an_answer_that_is_too_large_is_none(
+    broker: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(asks, "LARGEST", 1000)
+    monkeypatch.setattr(asks, "ALL_WITHIN", 20.0)
+    large, small = Desk(says=Parts(("x" * 2000,))), Desk(says=Parts(("x",)))
+    async with (
+        worker_of(broker, Desk(), share=OTHER) as asker,
+        worker_of(broker, large, share=SHARE),
+        worker_of(broker, small, share=THIRD),
+        asyncio.TaskGroup() as group,
+    ):
+        told = group.create_task(asker.asks.ask_all(Look()))
+        await until(lambda: "it takes 20" in caplog.text, seconds=20)
+        monkeypatch.setattr(asks, "LARGEST", 3000)
+        assert await asker.asks.ask(ACCOUNT, Around(GROUP)) == large.says
+        told.cancel()

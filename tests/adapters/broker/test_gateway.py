@@ -247,3 +247,43 @@ async def test_an_answer_that_cannot_be_written_ends_nobody_elses_calls(broker: 
         assert (told.outcome, told.wording) == ("unanswered", "RecursionError")
         sockets.answer = Answer("answered", True, 0, {"message_id": 7})
         assert (await worker.call(ACCOUNT, "send_msg", {})).ok
+
+
+async def test_an_answer_that_is_too_large_for_a_broker_is_told_as_none(
+    broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LARGEST", 2_000_000)
+    sockets = Sockets(answer=Answer("answered", True, 0, {"file": "x" * 3_000_000}))
+    async with gateway_of(broker, sockets), worker_of(broker, Desk()) as worker:
+        await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
+        answer = await worker.call(ACCOUNT, "get_file", {})
+        assert (answer.outcome, answer.wording) == (
+            "unanswered",
+            "its answer has 2.9 MB, over 8: too large for a cluster",
+        )
+        sockets.answer = Answer("answered", True, 0, {"file": "x" * 1_000_000})
+        assert (await worker.call(ACCOUNT, "get_file", {})).ok
+
+
+async def test_a_broker_that_confirms_nothing_without_an_alarm_is_left(
+    broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "CONFIRMED_WITHIN", 0.05)
+    told, held = list[str](), [True]
+    publish = module.Gateway._publish
+
+    async def slowly(gateway: module.Gateway, *one: Any) -> bool:
+        if held:
+            held.pop()
+            await asyncio.Event().wait()
+        return await publish(gateway, *one)
+
+    monkeypatch.setattr(module.Gateway, "_publish", slowly)
+    desk = Desk()
+    async with gateway_of(broker, Sockets(), told=told) as gateway, worker_of(broker, desk):
+        await gateway.handle(said(1))
+        await until(lambda: bool(told), seconds=PATIENCE)
+        monkeypatch.setattr(module, "CONFIRMED_WITHIN", PATIENCE)
+        await until(lambda: desk.numbers == [1] and gateway.published == 1, seconds=PATIENCE)
+        assert gateway.lost == 0
+    assert told[0] == "The broker cannot be reached (no confirmation within 0.05 s). What is to be sent over it waits."

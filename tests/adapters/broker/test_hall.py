@@ -12,6 +12,7 @@ from adapters.broker.hall import INTRODUCED_WITHIN, Hall
 from adapters.broker.payloads import HEADER_GATEWAY, Presence
 from adapters.broker.whereabouts import Whereabouts
 from bot.domain.events import Connected
+from bot.domain.notes import Alarmed, RowSet
 from bot.domain.shares import Share
 from tests.fakes import ManualClock
 
@@ -84,3 +85,14 @@ async def test_a_gateway_that_is_gone_is_not_waited_for_for_ever() -> None:
     assert await entrance.has_come() == [1, 2]
     await entrance.event(3, "gone")
     assert await entrance.has_come() == [1, 2, 3]
+
+
+async def test_an_alarm_waits_until_every_gateway_has_said_who_is_there() -> None:
+    entrance, full, row = Entrance(), Alarmed("disk", "it is full"), RowSet("limits", "1")
+    entrance.hall.put(full)
+    entrance.hall.put(row)
+    assert await entrance.has_come() == [row]
+    await entrance.hall.open()
+    assert await entrance.has_come() == [row, full]
+    entrance.hall.put(full, row)
+    assert await entrance.has_come() == [row, full, full, row]

@@ -12,13 +12,16 @@ import pytest
 from aio_pika import Message
 from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage, AbstractQueue
 
-from adapters.broker import link as module
+from adapters.broker import gateway as gateway_module
+from adapters.broker import link as link_module
 from adapters.broker.link import Link, in_tasks, watch
-from bot.domain.errors import ConfigError, Problem
+from bot.domain.errors import ConfigError, NotConnected, Problem
+from bot.domain.notes import RowSet
 from bot.runtime.clock import SystemClock
+from tests.adapters.broker.street import ACCOUNT, PATIENCE, Desk, Sockets, gateway_of, said, worker_of
 from tests.fakes import until
 from tests.owners import read
-from tests.rabbit import free_ports
+from tests.rabbit import Rabbit, free_ports
 
 
 async def test_a_session_that_lost_its_connection_is_followed_by_another(broker: str) -> None:
@@ -96,6 +99,7 @@ async def test_a_connection_may_be_had_only_to_know_whether_there_can_be_one(
 
         async def sleep(self, seconds: float) -> None:
             await self.again.wait()
+            await super().sleep(0.01)
 
     channels: list[AbstractChannel] = []
 
@@ -103,7 +107,7 @@ async def test_a_connection_may_be_had_only_to_know_whether_there_can_be_one(
         channels.append(channel)
         await watch(channel)
 
-    monkeypatch.setattr(module, "watch", noted)
+    monkeypatch.setattr(link_module, "watch", noted)
     clock = Patient()
     link = Link(broker, clock=clock, trouble=lambda _: None)
     async with asyncio.TaskGroup() as group:
@@ -146,3 +150,34 @@ async def first_of(queue: AbstractQueue, number: int) -> AsyncIterator[AbstractI
         assert message is not None
         await message.ack()
         yield message
+
+
+async def test_while_the_broker_has_an_alarm_all_waits_and_is_told_and_then_goes_on(
+    broker: str, own_node: Rabbit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gateway_module, "CONFIRMED_WITHIN", 3.0)  # longer than it takes to know of the alarm
+    desk, at_gateway, at_worker = Desk(), list[str](), list[str]()
+    async with (
+        gateway_of(broker, Sockets(), told=at_gateway) as gateway,
+        worker_of(broker, desk, line=at_worker) as worker,
+    ):
+        await gateway.handle(said(1))
+        await until(lambda: desk.numbers == [1] and worker.knows(ACCOUNT), seconds=PATIENCE)
+        await asyncio.to_thread(own_node.alarm, on=True)
+        try:
+            for number in range(2, 5):
+                await gateway.handle(said(number))
+            worker.notices.tell(RowSet("limits", "1"))  # what a worker publishes, too
+            await until(lambda: at_gateway and at_worker, seconds=PATIENCE)
+            with pytest.raises(NotConnected):
+                await worker.call(ACCOUNT, "send_msg", {})
+            await asyncio.sleep(0)
+            assert (gateway.waiting, gateway.published, gateway.is_up) == (3, 1, True)
+        finally:
+            await asyncio.to_thread(own_node.alarm, on=False)
+        await until(lambda: desk.numbers == [1, 2, 3, 4], seconds=PATIENCE)
+        await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
+        assert (await worker.call(ACCOUNT, "send_msg", {})).ok
+        assert gateway.lost == 0
+    takes_nothing, takes_again = link_module.BLOCKED[1], link_module.UNBLOCKED[1]
+    assert (at_gateway, at_worker) == ([takes_nothing, takes_again], [takes_nothing, takes_again])

@@ -63,6 +63,19 @@ async def test_what_owners_are_to_hear_is_for_the_first_partition_that_has_an_ac
     assert desks[other].notes[-1] == Alarmed("disk")
 
 
+async def test_where_nobody_has_an_account_an_alarm_is_kept_by_all_that_hear_it(broker: str) -> None:
+    desks = [Desk() for _ in range(PARTITIONS)]
+    shares = [Share(number, PARTITIONS) for number in range(PARTITIONS)]
+    async with (
+        worker_of(broker, desks[0], share=shares[0]) as first,
+        worker_of(broker, desks[1], share=shares[1]),
+        worker_of(broker, desks[2], share=shares[2]),
+    ):
+        first.notices.tell(Alarmed("disk", "it is full"))
+        await until(lambda: all(len(desk.notes) == 2 for desk in desks[1:]), seconds=PATIENCE)
+    assert [desk.notes[1:] for desk in desks] == [[], *[[Alarmed("disk", "it is full")]] * 2]
+
+
 async def test_what_cannot_be_read_is_passed_over(broker: str) -> None:
     desk, other = Desk(), Share(0, PARTITIONS)
     async with worker_of(broker, desk), worker_of(broker, Desk(), share=other) as teller:

@@ -13,7 +13,7 @@ from adapters.broker.payloads import VERSION, pack
 from adapters.broker.topology import DEAD, EVENTS
 from bot.domain.events import AccountChanged, MessageReceived, MessageWaited
 from bot.runtime.clock import SystemClock
-from tests.adapters.broker.street import ACCOUNT, OURS, PATIENCE, Desk, Sockets, gateway_of, said, worker_of
+from tests.adapters.broker.street import ACCOUNT, OURS, PATIENCE, Desk, Sockets, gateway_of, next_in, said, worker_of
 from tests.fakes import until
 
 
@@ -92,7 +92,7 @@ async def test_what_cannot_be_read_is_set_aside_and_told_and_holds_nobody_up(bro
         await gateway.handle(said(1))
         await until(lambda: desk.numbers == [1] and len(told) == 2, seconds=PATIENCE)
         dead = await channel.declare_queue(DEAD, passive=True)
-        kept = [await dead.get(timeout=PATIENCE) for _ in range(2)]
+        kept = [await next_in(dead) for _ in range(2)]
         assert {message.body for message in kept} == {b'{"type": "colour"}'}
     assert all("frost.dead" in line for line in told)
     assert len(aside) == 2
@@ -109,7 +109,7 @@ async def test_what_breaks_its_handling_is_tried_thrice_then_set_aside_and_told(
             await gateway.handle(said(number))
         await until(lambda: told and worker.taking.acknowledged == 2, seconds=PATIENCE)
         dead = await (await connection.channel()).declare_queue(DEAD, passive=True)
-        assert b'"message_id":"2"' in (await dead.get(timeout=PATIENCE)).body
+        assert b'"message_id":"2"' in (await next_in(dead)).body
     assert sorted(desk.numbers) == [1, 2, 2, 2, 3]
     assert len(aside) == 1
     assert told == ["An event could not be handled (3 times). It is kept in the queue frost.dead; the log says more."]

@@ -19,7 +19,7 @@ from adapters.broker.payloads import VERSION, Answer, Call, Presence, There, pac
 from adapters.broker.topology import DEAD, EVENTS, PRESENCE
 from bot.domain.events import Event, Poked
 from bot.domain.notes import Forgotten, Note, PlaceTold, RowSet, Taken
-from tests.adapters.broker.street import ACCOUNT, OURS, PATIENCE, Desk, Sockets, gateway_of, said, worker_of
+from tests.adapters.broker.street import ACCOUNT, OURS, PATIENCE, Desk, Sockets, gateway_of, next_in, said, worker_of
 from tests.fakes import until
 
 PLACE = {"platform_id": ACCOUNT, "message_type": "group", "session_id": 4242, "via_group": 0}
@@ -147,7 +147,7 @@ async def test_a_worker_takes_the_events_and_answers_of_an_older_gateway_and_set
             await events.publish(message(value, version), OURS)
         await until(lambda: desk.numbers == [7, 8, 9], seconds=PATIENCE)
         dead = await channel.declare_queue(DEAD, passive=True)
-        aside = [json.loads((await dead.get(timeout=PATIENCE)).body) for _ in range(2)]
+        aside = [json.loads((await next_in(dead)).body) for _ in range(2)]
         assert aside == [EVENT, {**EVENT, "type": "danced"}]
     assert [{name: call[name] for name in CALLED} for call in calls] == [CALLED]
     assert len([line for line in told if "are all parts of the cluster of about the same version?" in line]) == 2

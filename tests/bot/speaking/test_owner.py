@@ -239,7 +239,8 @@ class Ear:
         self._line.notes.append(note)
         for one in self._line.desks:
             if one is not self._at:
-                one.owner.hear(note if one is self._line.crier else structs.replace(note, text=""))
+                is_for_it = self._line.crier in (None, one)
+                one.owner.hear(note if is_for_it else structs.replace(note, text=""))
 
 
 async def test_of_several_bots_one_tells_a_trouble_and_all_may_again_after_a_while() -> None:
@@ -259,7 +260,7 @@ async def test_of_several_bots_one_tells_a_trouble_and_all_may_again_after_a_whi
     assert line.notes == [Alarmed("disk"), Alarmed("disk")]
 
 
-async def test_who_has_no_account_leaves_it_to_one_that_has_and_without_any_says_it_later(
+async def test_who_has_no_account_leaves_it_to_one_that_has_and_without_any_the_first_that_has_one_says_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     line = Line()
@@ -274,11 +275,15 @@ async def test_who_has_no_account_leaves_it_to_one_that_has_and_without_any_says
         first.owner.tell("model", Quoting("it said sk-secret"))
         first.owner.tell("model", "once more")
         first.owner.post("how the day was")
-        assert [text for _, text in await second.received(2)] == ["it said ***", "how the day was"]
+        said = [text for _, text in await second.received(3)]
+        assert said == ["before anybody came", "it said ***", "how the day was"]
         first.owner.connected(BOT)
-        assert [text for _, text in await first.received(1)] == ["before anybody came"]
+        first.owner.tell("late", "with an account of its own")
+        assert [text for _, text in await first.received(1)] == ["with an account of its own"]
     assert "sk-secret" not in caplog.text
-    told = [one for one in line.notes if one != Alarmed("early")]
+    early = [one for one in line.notes if one.kind == "early"]
+    assert early == [Alarmed("early", "before anybody came"), Alarmed("early")]
+    told = [one for one in line.notes if one.kind not in ("early", "late")]
     assert told == [
         Alarmed("model", "it said ***", is_quoting=True),
         Alarmed("model"),

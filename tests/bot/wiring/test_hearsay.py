@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from bot.domain.asks import Ask, Parts, Said, Told, Word
 from bot.domain.notes import Alarmed, Forgotten, Note, PlaceTold, RowSet, Taken
+from bot.domain.suspension import Settled
+from bot.wiring import hearsay
 from bot.wiring.hearsay import hearing
+from bot.wiring.seen import Seen
 from tests.fakes import GROUP
 
 TAKEN = Taken(GROUP, 777, 5.0, 0.0, 1.0, 1.0)
@@ -84,3 +89,31 @@ async def test_each_note_reaches_who_is_to_know(note: Note | None, who: list[tup
     assert ledger == who
     await hear(TAKEN)
     assert ledger == [*who, ("spending", TAKEN)]
+
+
+async def test_nothing_is_answered_before_a_bot_is_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, opened = list[Ask](), asyncio.Event()
+
+    async def answer(ask: Ask) -> Told:
+        asked.append(ask)
+        return Parts(("all of it",))
+
+    async def at_work() -> None:
+        await opened.wait()
+
+    async def told(ask: Ask) -> Told:
+        return await ears.answer(ask)
+
+    monkeypatch.setattr(hearsay, "answering", lambda _: answer)
+    ears = hearsay.ears_of(cast("Seen", SimpleNamespace(shown=told_by([]))), at_work)
+    monkeypatch.setattr(hearsay, "AT_WORK_WITHIN", 0.01)
+    word = Word(10001, "D", 1, allows=True)
+    assert await ears.answer(word) == Said(Settled("away", ""))
+    assert asked == []
+    monkeypatch.setattr(hearsay, "AT_WORK_WITHIN", 60.0)
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(told(word))
+        await asyncio.sleep(0)
+        assert asked == []
+        opened.set()
+    assert (waiting.result(), asked) == (Parts(("all of it",)), [word])

@@ -38,3 +38,14 @@ async def test_events_wait_until_it_is_open_and_keep_their_order() -> None:
     assert sink.came == events
     await gate.handle(events[0])
     assert len(sink.came) == 4
+
+
+async def test_who_waits_for_it_to_open_goes_on_then() -> None:
+    gate = Gate(Sink())
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(gate.opened())
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not waiting.done()
+        gate.open()
+    await gate.opened()
