@@ -248,13 +248,13 @@ async def test_a_leak_is_neither_sent_nor_kept_in_words_or_calls() -> None:
 @pytest.mark.parametrize(
     "leak", ["小明(777): hello out there", "(noted)", "[提问] 消息号 7\n小明(777): hi", "hello out there?"]
 )
-async def test_nothing_but_a_leak_is_asked_again_once(leak: str) -> None:
+async def test_nothing_but_a_leak_is_asked_again_once_behind_examples(leak: str) -> None:
     async with living(words(leak), words("here I am")) as house:
         await house.turns.take(said("hello out there"))
     assert house.transport.texts == ["here I am"]
-    last = house.model.requests[1].messages[-1]
-    assert isinstance(last, UserMessage)
-    assert "the frame around what people say" in last.text
+    first, second = (list(request.messages) for request in house.model.requests)
+    assert (second[0], second[-1]) == (first[0], first[-1])
+    assert [type(one) for one in second[len(first) - 1 : -1]] == [UserMessage, AssistantMessage] * 3  # examples
 
 
 async def test_nothing_but_leaks_twice_is_one_polite_line() -> None:
