@@ -32,6 +32,7 @@ from adapters.simulator.world import World, demo_world
 from bot.app import Service, open_service
 from bot.domain.trying import Wanted
 from bot.wiring.simulated import MISSED, SimulatedTrial, finish, settle
+from config.owners import Owners
 from config.settings import Settings, read_persona
 
 logger = logging.getLogger(__name__)
@@ -92,6 +93,32 @@ def speaking_as(settings: Settings, file: Path) -> Settings:
     return changed
 
 
+def apart(settings: Settings, people: frozenset[int]) -> dict[str, object]:
+    """What the settings say otherwise of QQ's groups, people and hours, and of ports that a bot
+    beside this one may have: these `people` are heard as they come, and of the owners those are
+    told who are among them.
+    """
+    nobody = frozenset[int]()
+    owners = settings.bot_owners
+    return {
+        "bot_groups": nobody,
+        "bot_users": nobody,
+        "bot_block": nobody,
+        "bot_owners": Owners(owners & people, owners.quiet & people),
+        "bot_new_group": "live",
+        "bot_quiet": (),
+        "bot_digest": None,
+        "bot_user_rate": None,  # whoever tries it out, types fast
+        "bot_group_rate": None,
+        "bot_loop": 0,
+        "web_port": 0,
+        "console_port": 0,
+        "console_host": "127.0.0.1",
+        "console_origin": "",
+        "console_totp": SecretStr(""),
+    }
+
+
 async def take_line(simulator: Simulator, line: str, tell: Callable[[str], None]) -> list[int]:
     """Say a line, or do what it says; the ids of the messages that came of it."""
     if line.startswith(MARK):
@@ -131,12 +158,8 @@ async def open_chat(
 
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory(prefix="frostagent-"))
-        changes: dict[str, object] = {
-            "store_url": SecretStr(f"sqlite:///{folder}/chat.db"),
-            "web_port": 0,
-            "bot_user_rate": None,  # whoever tries it out, types fast
-            "bot_group_rate": None,
-        }
+        changes = apart(settings, frozenset(names()))
+        changes["store_url"] = SecretStr(f"sqlite:///{folder}/chat.db")
         if not settings.llm_base_url:
             model = await stack.enter_async_context(OfflineModel())
             changes |= {

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import io
 import re
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import TextIO, cast
 
 import aiohttp
 import pytest
+from pydantic import SecretStr
 
-from bot.cli.chat import converse, read_lines, speaking_as
+from bot.cli.chat import apart, converse, read_lines, speaking_as
 from bot.domain.errors import ConfigError
+from config.owners import Owners
 from config.settings import Settings
 from tests.fakes import until
 
@@ -52,6 +55,43 @@ async def test_a_persona_is_tried_by_its_own_names_and_those_of_groups_are_left_
     file.write_text("+++\nname = \n+++\nx", "utf-8")
     with pytest.raises(ConfigError, match=r"fox.md line 2"):
         speaking_as(usual, file)
+
+
+async def test_who_types_is_heard_whatever_is_set_for_the_groups_people_and_hours_of_qq() -> None:
+    told: list[str] = []
+    said: list[str] = []
+    somebody = frozenset({98765})
+    settings = Settings(
+        bot_debounce=0.0,
+        bot_owners=Owners(somebody),
+        bot_groups=somebody,
+        bot_users=somebody,
+        bot_block=frozenset({20001}),
+        bot_quiet="00:00-23:59",
+        bot_quiet_mode="all",
+    )
+    await converse(settings, io.StringIO("@bot hello\n" * 8), said.append, told.append)
+    assert len(said) == 8  # nor is who types fast taken for a robot
+    assert [line for line in told if "4242" in line] == []  # nobody is asked about the group
+
+
+async def test_of_the_owners_those_stay_who_are_in_the_simulated_group() -> None:
+    people = frozenset({20001, 20002})
+    owners = apart(Settings(bot_owners=Owners((20001, 98765), (20001, 98765))), people)["bot_owners"]
+    assert isinstance(owners, Owners)
+    assert [set(owners), set(owners.quiet)] == [{20001}, {20001}]
+
+
+async def test_a_bot_beside_the_chat_has_its_ports_and_its_address() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        token = SecretStr("0123456789abcdef0123456789abcdef")
+        beside = Settings(web_port=port, console_port=port, console_token=token, console_origin="https://bot.example")
+        said: list[str] = []
+        await converse(beside, io.StringIO("@bot hello"), said.append, lambda _: None)
+    assert len(said) == 1
+    chat = beside.model_copy(update=apart(beside, frozenset()))
+    assert (chat.console_origin, chat.console_host) == ("", "127.0.0.1")
 
 
 async def test_an_empty_input_ends_the_chat() -> None:
