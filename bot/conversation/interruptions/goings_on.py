@@ -75,12 +75,8 @@ class GoingsOn:
     def _asked(self, where: Conversation) -> list[Task]:
         """Those that wait, or that nobody knows yet whether they are for us."""
         live = [live.message for live in self._live.at(where) if live.turn is not None]
-        # One that has just been answered may still be in its lane.
-        over = {ended.question for ended in self._live.ended(where)}
-        tasks = [work for work in self._lanes.at(where) if isinstance(work, Task)]
-        return [
-            task for task in tasks if task.message not in live and task.message.identity not in over
-        ]
+        tasks = (work for work in self._lanes.at(where) if isinstance(work, Task))
+        return [task for task in tasks if task.message not in live]
 
     def _drop(self, where: Conversation, askers: Collection[int]) -> int:
         meant = [task for task in self._asked(where) if task.message.sender.user_id in askers]

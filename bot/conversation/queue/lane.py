@@ -103,10 +103,14 @@ class Lane(Generic[Item]):
 
     def cancel(self, unwanted: Callable[[Item], bool]) -> int:
         """Cancel what is in progress. How many items there were."""
-        tasks = [task for task, item in self.tasks.items() if unwanted(item)]
+        tasks = [task for task, item in self.under_way() if unwanted(item)]
         for task in tasks:
             task.cancel()
         return len(tasks)
+
+    def under_way(self) -> list[tuple[asyncio.Task[None], Item]]:
+        """What is in progress: what is done leaves its place a moment later."""
+        return [(task, item) for task, item in self.tasks.items() if not task.done()]
 
     def is_full(self, most: int) -> bool:
         """Whether so many wait; 0 is no limit."""

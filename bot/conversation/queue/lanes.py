@@ -155,7 +155,9 @@ class Lanes(Generic[Item]):
 
     def at(self, key: Conversation) -> tuple[Item, ...]:
         """All that waits there or is in progress."""
-        return (*lane.tasks.values(), *lane.waiting) if (lane := self._lanes.get(key)) else ()
+        if (lane := self._lanes.get(key)) is None:
+            return ()
+        return (*(item for _, item in lane.under_way()), *lane.waiting)
 
     def has(self, key: Conversation) -> bool:
         """Whether there is something to do."""

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from bot.conversation.turns.preparation import Turn
 from bot.domain.chat import Usage, UserMessage, joined
-from bot.domain.events import Conversation, Identity, MessageReceived
+from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Entry, TurnSteered, UsageAdded
 from bot.domain.ports import Clock, Store
 from bot.domain.redaction import lines_of, redacted
@@ -51,12 +51,11 @@ class Line(Struct, frozen=True):
 
 
 class Ended(Struct, frozen=True):
-    """A turn that is over, and the question that it was about, where that can be known again."""
+    """A turn that is over."""
 
     turn_id: str
     where: Conversation
     asker: int
-    question: Identity | None
 
 
 class LiveTurn(Struct, eq=False):
@@ -187,9 +186,12 @@ class LiveTurn(Struct, eq=False):
         return self.turn
 
     def _redact(self, turn: Turn) -> None:
-        """Take what was recalled out of the question and what was said since."""
+        """Take what was recalled out of the question and what was said since; they may quote what
+        a round before them tells.
+        """
         messages, ids = (turn.user, *self.state.messages), self.gone
-        user, *rest = redacted(messages, ids, lines_of(messages, ids))
+        words = lines_of((*turn.run.transcript[:-1], *messages), ids)
+        user, *rest = redacted(messages, ids, words)
         if (user, *rest) != messages and isinstance(user, UserMessage):
             self._rephrase(user)
             self.state.messages[:] = rest
@@ -253,9 +255,7 @@ class GoingOn(Struct, frozen=True):
         self.turns.remove(live)
         live.is_open = False
         if live.turn is not None:
-            message, turn_id = live.message, live.turn.run.id
-            question = message.identity if message.has_identity else None
-            self.ended.append(Ended(turn_id, message.conversation, live.asker, question))
+            self.ended.append(Ended(live.turn.run.id, live.message.conversation, live.asker))
             live.turn = None  # which holds it: else both wait for the cycle collector
 
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
-
 from bot.domain.events import Conversation
 from tests.bot.hall import hall
-from tests.fakes import BOT, GROUP, said, words
+from tests.fakes import BOT, GROUP, said
 
 ELSEWHERE = Conversation(BOT, "group", 5)
 
@@ -27,20 +23,3 @@ async def test_a_lane_that_is_held_knows_who_asked_there_and_nobody_elsewhere() 
         house.lanes.release(GROUP)
         await house.lanes.wait_idle()
         assert len(house.history.take_overheard(GROUP)) == 2
-
-
-async def test_a_question_that_has_just_been_answered_does_not_wait_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = []
-    async with hall(words("yes")) as house:
-        take = house.turns.take
-
-        async def taking(*args: Any, **more: Any) -> None:
-            await take(*args, **more)
-            assert len(house.lanes.at(GROUP)) == 1  # until its task has ended
-            seen.append((house.goings_on.askers(GROUP), house.goings_on.end(GROUP, {777}, waiting=True)))
-
-        monkeypatch.setattr(house.turns, "take", taking)
-        await house.take(said("well?", message_id="q1"))
-        assert seen == [(frozenset(), 0)]
-        assert house.history.take_overheard(GROUP) == ()
-        assert [one.wakes for one in house.verdicts] == [True]

@@ -55,6 +55,21 @@ async def test_lanes_do_not_wait_for_each_other() -> None:
         assert lanes.active == 0
 
 
+async def test_what_is_done_is_not_in_progress_any_more_though_it_still_has_its_place() -> None:
+    seen = []
+
+    def look() -> None:
+        seen.append((lanes.has(A), lanes.at(A), lanes.drop_current(A, lambda _: True)))
+
+    async def work(_: str) -> None:
+        asyncio.get_running_loop().call_soon(look)  # just before anybody hears that it is done
+
+    async with running(work) as lanes:
+        lanes.put(A, "a")
+        await lanes.wait_idle()
+    assert seen == [(True, (), 0)]
+
+
 async def test_a_full_lane_takes_no_more() -> None:
     gate = asyncio.Event()
 

@@ -102,6 +102,24 @@ async def test_what_is_recalled_of_earlier_rounds_is_in_no_further_request_of_a_
         assert "found" in after
 
 
+async def test_nor_is_a_quotation_of_it_in_the_question() -> None:
+    @tool
+    async def look_up() -> str:
+        """Somebody takes back what is quoted, meanwhile."""
+        await house.dispatcher.handle(recalled("m1"))
+        return "found"
+
+    async with hall(words("one"), calls(("look_up", "")), words("two")) as house:
+        house.toolset.register(look_up)
+        await house.dispatcher.handle(said("a secret", at=False, user=5, message_id="m1"))
+        await house.take(said("first", message_id="q1"))
+        await house.take(said((Quote("m1"), Text("is that so?")), message_id="q2"))
+        *_, before, after = (str(request.messages) for request in house.model.requests)
+        assert (before.count("a secret"), after.count("a secret")) == (2, 0)
+        assert "「[已撤回]」] is that so?" in after
+        assert "a secret" not in str(house.history.messages(GROUP))
+
+
 async def test_what_is_recalled_while_a_question_is_prepared_is_not_told_with_it() -> None:
     async with hall() as house:
         talk = said("a secret", at=False, user=5, message_id="m1")
