@@ -34,11 +34,13 @@ class LettingGo:
         self._patience = patience
         self.inside = 0  # others that go on in this one: of its subagent's calls
         self._alarm: asyncio.TimerHandle | None = None
+        self._cancelled = 0  # how often its task was, when it began
         self._is_over = False
 
     def __await__(self) -> Generator[Any, Any, object]:
         """The body's result. Raises what it raises."""
-        around = _around.get()
+        around, task = _around.get(), asyncio.current_task()
+        self._cancelled = task.cancelling() if task else 0
         _around.set(self)
         if around is not None:
             around.inside += 1
@@ -71,8 +73,8 @@ class LettingGo:
                 step = partial(self._body.send, None)
 
     def _hurry(self) -> None:
-        """It is cancelled, for the first time, or by the alarm. Raises CancelledError where its
-        time is over.
+        """Perhaps it is cancelled: its own time limits, and tasks that it waits for, look the same
+        at first. Raises CancelledError where its time is over.
         """
         task = asyncio.current_task()
         if task is None:
@@ -81,11 +83,14 @@ class LettingGo:
             self._leave()
             task.uncancel()  # that was the alarm's
             raise asyncio.CancelledError
-        if self._alarm is None:
+        if self._alarm is None and task.cancelling() > self._cancelled:
             self._wait(task, again=True)
 
     def _wait(self, task: asyncio.Task[Any], *, again: bool) -> None:
         def ring() -> None:
+            self._alarm = None
+            if task.cancelling() <= self._cancelled:
+                return  # it has seen to that itself, as `asyncio.timeout` does
             if again and self.inside:
                 self._wait(task, again=False)
                 return

@@ -76,6 +76,31 @@ async def test_what_it_raises_or_what_it_waits_for_raises_comes_out() -> None:
         await letting_go(waits(future))
 
 
+async def test_its_own_time_limits_and_what_it_cancels_itself_are_its_own_business() -> None:
+    later = asyncio.get_running_loop()
+
+    async def body() -> str:
+        seen = []
+        for _ in range(2):
+            try:
+                async with asyncio.timeout(0):
+                    await asyncio.Event().wait()
+            except TimeoutError:
+                seen.append("too long")
+            gone: asyncio.Future[None] = later.create_future()
+            gone.cancel()
+            try:
+                await gone
+            except asyncio.CancelledError:
+                seen.append("cancelled")
+            come = asyncio.Event()
+            later.call_later(3 * SOON, come.set)  # when an alarm would have rung
+            await come.wait()
+        return " ".join(seen)
+
+    assert await letting_go(body()) == "too long cancelled too long cancelled"
+
+
 async def test_who_cleans_up_in_time_is_waited_for() -> None:
     seen = []
 
