@@ -212,7 +212,7 @@ class LiveTurn(Struct, eq=False):
 
     def _asking(self, run: Run) -> Run:
         """The run with its question as it is now; what stands around it and its pictures stay."""
-        run, user = self._forgetting(run), self._turn.user
+        run, user = _without(run, self.gone), self._turn.user
         last = run.transcript[-1]
         if self.asked == user.text or not isinstance(last, UserMessage):
             return run
@@ -220,14 +220,6 @@ class LiveTurn(Struct, eq=False):
         self.asked = user.text
         question = replace(last, text=f"{before}{user.text}{after}", sources=user.sources)
         return replace(run, transcript=(*run.transcript[:-1], question))
-
-    def _forgetting(self, run: Run) -> Run:
-        """The run without what was recalled meanwhile of the rounds before it: one cache miss."""
-        if not self.gone:
-            return run
-        *rounds, last = run.transcript
-        kept = redacted(tuple(rounds), self.gone, lines_of(rounds, self.gone))
-        return replace(run, transcript=(*kept, last))
 
     async def _see(self) -> Run:
         """The run with the question as it is now, and with its pictures."""
@@ -285,6 +277,15 @@ class LiveTurns:
     def ended(self, where: Conversation) -> list[Ended]:
         """The latest turns there that are over."""
         return [ended for ended in self._ended if ended.where == where]
+
+
+def _without(run: Run, gone: frozenset[str]) -> Run:
+    """The run without what was recalled meanwhile of the rounds before it: one cache miss."""
+    if not gone:
+        return run
+    *rounds, last = run.transcript
+    kept = redacted(tuple(rounds), gone, lines_of(rounds, gone))
+    return replace(run, transcript=(*kept, last))
 
 
 def _pictures(lines: Iterable[MessageReceived]) -> list[Picture]:
