@@ -112,6 +112,10 @@ class Lane(Generic[Item]):
         """What is in progress: what is done leaves its place a moment later."""
         return [(task, item) for task, item in self.tasks.items() if not task.done()]
 
+    def items(self) -> tuple[Item, ...]:
+        """All that is in progress or waits."""
+        return (*(item for _, item in self.under_way()), *self.waiting)
+
     def is_full(self, most: int) -> bool:
         """Whether so many wait; 0 is no limit."""
         return 0 < most <= len(self.waiting)

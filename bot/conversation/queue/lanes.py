@@ -155,9 +155,7 @@ class Lanes(Generic[Item]):
 
     def at(self, key: Conversation) -> tuple[Item, ...]:
         """All that waits there or is in progress."""
-        if (lane := self._lanes.get(key)) is None:
-            return ()
-        return (*(item for _, item in lane.under_way()), *lane.waiting)
+        return lane.items() if (lane := self._lanes.get(key)) else ()
 
     def has(self, key: Conversation) -> bool:
         """Whether there is something to do."""
