@@ -53,13 +53,23 @@ class ToolUse(Struct, frozen=True):
 
 class Finding(Struct, frozen=True):
     """The doctor's finding about one thing: its `verdict` is `ok`, `warning` or `problem`; the mend
-    is empty where all is well.
+    is empty where all is well. Both in English, and in Chinese where there is any.
     """
 
     check: str
     verdict: str
     said: str
     mend: str
+    said_zh: str = ""
+    mend_zh: str = ""
+
+    def told(self, chinese: bool) -> str:
+        """The words about it, in one of the two languages."""
+        return (chinese and self.said_zh) or self.said
+
+    def advice(self, chinese: bool) -> str:
+        """The mend, in one of the two languages."""
+        return (chinese and self.mend_zh) or self.mend
 
 
 class Doctor(Protocol):

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from adapters.fetching.client import HttpxWeb
 from adapters.openai.endpoint import join_url
 from bot.cli.doctor.checks import Check, wrong_settings
+from bot.cli.doctor.chinese import chinese
 from bot.cli.doctor.configuration import check_token
 from bot.cli.doctor.privacy import check_privacy
 from bot.cli.doctor.run import Probe, examine, probes
@@ -54,7 +55,14 @@ async def look_again(
     finally:
         await web.aclose()
     return tuple(
-        Finding(one.check, str(one.verdict), one.said, one.mend)
+        Finding(
+            one.check,
+            str(one.verdict),
+            one.said,
+            one.mend,
+            said_zh=chinese(one.said),
+            mend_zh=chinese(one.mend),
+        )
         for one in (check_token(settings), *told, *found)
     )
 

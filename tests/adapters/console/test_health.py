@@ -81,6 +81,28 @@ async def test_the_doctor_looks_when_he_is_asked_and_what_he_said_stays_there_wi
         assert (lines[0].action, lines[0].outcome) == ("doctor", "1 of 2 to mend")
 
 
+async def test_the_doctor_speaks_chinese_on_a_chinese_page() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        place.found = [
+            Finding("store", "ok", "opens", "", said_zh="打得开"),
+            Finding("model", "problem", "does not answer", "Copy the key once more", "没有答复", "请重新复制密钥"),
+            Finding("strange", "warning", "said by a service", "Ask it"),
+        ]
+        await place.ask("POST", "/health/doctor", data={"form": await place.form()}, headers=SAME)
+        for language, there, elsewhere in (
+            (
+                "zh",
+                ("<b>数据库</b>", "打得开", "没有答复", "→ 请重新复制密钥", "said by a service", "→ Ask it"),
+                "opens",
+            ),
+            ("en", ("<b>store</b>", "opens", "does not answer", "→ Copy the key once more", "→ Ask it"), "打得开"),
+        ):
+            _, text, _ = await place.ask("GET", "/health", headers={"Accept-Language": language})
+            assert [words for words in there if words not in text] == []
+            assert elsewhere not in text
+
+
 async def test_the_doctor_looks_once_at_a_time_and_not_again_at_once() -> None:
     async with visiting() as place:
         await place.log_in()

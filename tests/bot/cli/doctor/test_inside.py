@@ -42,6 +42,10 @@ async def test_all_is_looked_at_but_the_ports_and_the_files_of_tools(tmp_path: P
         *("onebot host", "onebot", "account"),
     ]
     assert {one.verdict for one in found} == {"ok"}
+    assert [one.said_zh for one in found if one.check in {"token", "clock"}] == [
+        "有 16 位",
+        "和模型的服务器一致",
+    ]
     assert not (tmp_path / "mine" / "ran").exists()
     assert [model for model, _ in charged] == [around.model.name] * 2
     assert all(usage.prompt for _, usage in charged)
