@@ -14,13 +14,12 @@ from typing import Any
 from unicodedata import normalize
 
 from bot.domain.errors import ConfigError, Problem
-from bot.domain.words import fold
+from bot.domain.words import LONGEST, fold
 
 SETTING = "WORDS_FILE"
 MEND = "Correct it as docs/safety.md says"
 KINDS = {"in:": (True, False), "out:": (False, True), "both:": (True, True)}
 MAX_LINES = 20_000
-MAX_PATTERN = 500  # characters of one line
 MEMORY = 256 * 2**20  # bytes that RE2 may use for a list, where it needs them
 TOO_LARGE = "has too much in it to be looked for at once: shorten it, above all its /expressions/"
 TOKEN = re.compile(
@@ -120,8 +119,8 @@ def read_rules(text: str) -> tuple[list[Rule], list[str]]:
 
 def _pattern_of(words: str) -> tuple[str, str]:
     """The pattern that RE2 is to look for, or why it cannot."""
-    if len(words) > MAX_PATTERN:
-        return "", f"has more than {MAX_PATTERN} characters"
+    if len(words) > LONGEST:
+        return "", f"has more than {LONGEST} characters"
     if not (len(words) > 1 and words.startswith("/") and words.endswith("/")):
         folded = fold(words)
         return _library().escape(folded), "" if folded else "nothing of it can be seen"

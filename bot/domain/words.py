@@ -23,6 +23,8 @@ class Words(Protocol):
         ...
 
 
+LONGEST = 500  # characters of what is looked for
+
 GONE = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Me", "Mn", "Zl", "Zp", "Zs"})
 FILLERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 MOST = 20_000  # characters whose kind is remembered

@@ -13,6 +13,7 @@ from bot.domain.actions import Attachment, Merged, SendMessage, SentSegment
 from bot.domain.events import MessageReceived
 from bot.domain.segments import Card, File, Link, Markdown, Quote, Text
 from bot.domain.tongue import Tongue
+from bot.domain.words import LONGEST, fold
 
 POLITE = ("（这句不方便说。）", "(I would rather not say that.)")
 SENTENCE = re.compile(r"[^。！？!?；;\n]*[。！？!?；;\n]*")
@@ -59,6 +60,51 @@ def screened(
     return kept
 
 
+def screened_behind(
+    earlier: str,
+    actions: tuple[SendMessage, ...],
+    withholds: Callable[[str], object],
+    tongue_of: Callable[[str], Tongue],
+) -> tuple[SendMessage, ...]:
+    """The same messages, which go on from `earlier` words, with a polite line for each sentence
+    that is withheld together with those; for all there is where that does not help.
+    """
+    told, tail = tuple(actions), fold(earlier)[-LONGEST:]
+
+    def polite(action: SendMessage) -> str:
+        return POLITE[tongue_of(words_of(action))]
+
+    def is_withheld() -> bool:
+        return bool(withholds(tail + "".join(map(words_of, told))))
+
+    if not tail or not is_withheld() or withholds(tail):
+        return told
+    behind = _Behind(tail, withholds)
+    told = tuple(_tidied(action, behind, polite(action)) for action in told)
+    return tuple(_nothing_of(one, polite(one)) for one in actions) if is_withheld() else told
+
+
+class _Behind:
+    """Whether a sentence is withheld together with what stands before it, of which so much is
+    looked at as a word can be long.
+    """
+
+    def __init__(self, tail: str, withholds: Callable[[str], object]) -> None:
+        self._before = tail
+        self._withholds = withholds
+        self._left = LONGEST  # characters that may go on from the tail
+
+    def __call__(self, sentence: str) -> bool:
+        if self._left <= 0 or not self._before:
+            return False
+        words = fold(sentence)
+        if self._withholds(self._before + words):
+            self._before = ""  # a polite line stands between
+            return True
+        self._before, self._left = self._before + words, self._left - len(words)
+        return False
+
+
 def words_of(action: SendMessage) -> str:
     """All that somebody reads of it, the names of files and of whoever speaks in a forward too."""
     names = []
@@ -72,6 +118,11 @@ def words_of(action: SendMessage) -> str:
 
 
 def _screened(action: SendMessage, withholds: Callable[[str], object], polite: str) -> SendMessage:
+    told = _tidied(action, withholds, polite)
+    return _nothing_of(action, polite) if withholds(words_of(told)) else told
+
+
+def _tidied(action: SendMessage, withholds: Callable[[str], object], polite: str) -> SendMessage:
     def tidy(text: str) -> str:
         shown: list[str] = []
         for one in SENTENCE.findall(text):
@@ -90,8 +141,7 @@ def _screened(action: SendMessage, withholds: Callable[[str], object], polite: s
                 segments.append(replace(segment, nodes=tuple(map(tidy, nodes))))
             case _:
                 segments.append(segment)
-    told = replace(action, segments=tuple(segments))
-    return _nothing_of(action, polite) if withholds(words_of(told)) else told
+    return replace(action, segments=tuple(segments))
 
 
 def _nothing_of(action: SendMessage, polite: str) -> SendMessage:

@@ -30,6 +30,7 @@ from bot.domain.segments import Mention, Quote, Text
 from bot.domain.tongue import Tongue
 from bot.memory.history import History
 from bot.policy.apologies import is_quoted
+from bot.policy.word_lists import words_of as read_in
 from bot.prompt import notes
 from bot.prompt.wording import Wording
 from bot.speaking.layout import Parts, in_turns, merged, messages_of, pauses
@@ -110,19 +111,25 @@ class Delivery:
         *,
         turn_id: str = "",
         final: bool = False,
+        trail: list[str] | None = None,
     ) -> tuple[Said, ...]:
         """Send the segments now, in as few QQ messages as they need, with nothing in between; what
-        is long as a merged forward, or in pieces where QQ refuses that.
+        is long as a merged forward, or in pieces where QQ refuses that. They go on from the words
+        of a `trail`, and lengthen it.
 
         After a message that was refused, or whose fate is unknown, the rest is not sent.
         """
+        trail = [] if trail is None else trail
+        before = len(trail)
+        say = partial(self._send, where, turn_id=turn_id, final=final, trail=trail)
         messages, words = messages_of(segments, limit=self._limit), _words_of(segments)
         # A temporary session takes no forward (onebot.md 5 names no parameter for its group).
         if not where.via_group and (merged := self._merged(where, segments, messages)):
-            said = await self._send(where, [(merged,)], words, turn_id=turn_id, final=final)
+            said = await say([(merged,)], words)
             if not any(is_refused_by_qq(one.receipt) for one in said):
                 return said
-        return await self._send(where, messages, words, turn_id=turn_id, final=final)
+            del trail[before:]
+        return await say(messages, words)
 
     def _merged(self, where: Conversation, segments: Parts, messages: list[Parts]) -> Merged | None:
         name = self._manner.name(where)
@@ -136,14 +143,16 @@ class Delivery:
         *,
         turn_id: str,
         final: bool,
+        trail: list[str],
         pauses: Sequence[float] = (),
     ) -> tuple[Said, ...]:
         if may_call(words):
             messages = list(self._calling(where, messages, untouched(words)))
         said = [SendMessage(where, message) for message in messages]
-        actions = self._outbox.screened(said)
+        actions = self._outbox.screened(said, "".join(trail))
         if not actions:
             return ()
+        trail += map(read_in, actions)  # at once: who speaks beside this goes on from it
         receipts = await self._outbox.send_all(actions, turn_id=turn_id, final=final, pauses=pauses)
         sent = tuple(map(Said, actions, receipts))
         for one in sent:
@@ -152,17 +161,23 @@ class Delivery:
         return sent
 
     async def answer(
-        self, message: MessageReceived, text: str, *, turn_id: str = ""
+        self,
+        message: MessageReceived,
+        text: str,
+        *,
+        turn_id: str = "",
+        trail: list[str] | None = None,
     ) -> tuple[Said, ...]:
         """Say the text where the message came from, a short one at the pace of a person; in a group
-        its first piece quotes the message.
+        its first piece quotes the message. It goes on from the words of a `trail`, as in `say`.
         """
+        trail = [] if trail is None else trail
         first: Parts = (Quote(message.message_id),) if is_quoted(message) else ()
         segments, where = (*first, Text(text)), message.conversation
         if self._manner.paced and (turns := in_turns(segments)):
-            at = pauses(turns)
-            return await self._send(where, turns, text, turn_id=turn_id, final=True, pauses=at)
-        return await self.say(where, segments, turn_id=turn_id, final=True)
+            at, say = pauses(turns), partial(self._send, where, turns, text, trail=trail)
+            return await say(turn_id=turn_id, final=True, pauses=at)
+        return await self.say(where, segments, turn_id=turn_id, final=True, trail=trail)
 
     def _calling(
         self,

@@ -5,20 +5,30 @@ no message to anybody but the owners, who must read what they are asked.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
-from typing import TypeAlias
+from collections.abc import Collection, Sequence
+from typing import Protocol
 
 from bot.domain.actions import SendMessage
 from bot.domain.tongue import Tongue
 from bot.domain.words import Words
-from bot.policy.word_lists import screened
+from bot.policy.word_lists import screened, screened_behind
 from bot.prompt.language import tongue_of
 from bot.speaking.owner import Owner
 
 logger = logging.getLogger(__name__)
 
-Screened: TypeAlias = Callable[[Sequence[SendMessage]], tuple[SendMessage, ...]]
-"""The messages as they may leave: as many, in the same order."""
+
+class Screened(Protocol):
+    """Says how messages may leave."""
+
+    def __call__(
+        self, actions: Sequence[SendMessage], earlier: str = "", /
+    ) -> tuple[SendMessage, ...]:
+        """The messages as they may leave: as many, in the same order. They go on from what was
+        said `earlier`.
+        """
+        ...
+
 
 TOLD = (
     "发到 {where} 的话里有词表（WORDS_FILE 第 {line} 行）不让说的，那一句没有发。",
@@ -39,14 +49,17 @@ class Screen:
         self._line = 0
         self.withheld = 0
 
-    def __call__(self, actions: Sequence[SendMessage]) -> tuple[SendMessage, ...]:
-        """The messages as they may leave: as many, in the same order."""
+    def __call__(
+        self, actions: Sequence[SendMessage], earlier: str = "", /
+    ) -> tuple[SendMessage, ...]:
+        """The messages as they may leave, behind what was said in the same place `earlier`."""
         before = tuple(actions)
         if not before or self._is_owners(before[0]):
             return before
         self._line = 0
-        after = screened(before, self._withholds, self._tongue_of)
-        if self._line:
+        alone = screened(before, self._withholds, self._tongue_of)
+        after = screened_behind(earlier, alone, self._withholds, self._tongue_of)
+        if after != before:
             self.withheld += 1
             where = before[0].conversation
             logger.warning("withheld from %s: line %d of the word list", where, self._line)
@@ -67,6 +80,6 @@ class Screen:
         return not where.is_group and where.session_id in self._owners
 
 
-def as_they_are(actions: Sequence[SendMessage]) -> tuple[SendMessage, ...]:
+def as_they_are(actions: Sequence[SendMessage], _earlier: str = "", /) -> tuple[SendMessage, ...]:
     """Nothing is withheld."""
     return tuple(actions)

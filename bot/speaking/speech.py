@@ -42,9 +42,12 @@ TOO_MANY = (
 
 @dataclass(slots=True)
 class Heard:
-    """The texts, and the digests of the media, that one conversation has been told."""
+    """The texts, and the digests of the media, that one conversation has been told; `trail` are
+    the words of all messages that went there.
+    """
 
     texts: list[str] = field(default_factory=list)
+    trail: list[str] = field(default_factory=list)
     media: set[str] = field(default_factory=set)
 
     def knows(self, text: str, media: set[str]) -> bool:
@@ -103,7 +106,8 @@ class TurnSpeaker(msgspec.Struct):
         new = media - heard.media
         heard.texts.append(text)
         heard.media |= new
-        said = await self.delivery.say(target, segments, turn_id=self.turn_id)
+        trail = self.trail(target)
+        said = await self.delivery.say(target, segments, turn_id=self.turn_id, trail=trail)
         if target == self.conversation:
             self.note(message.receipt for message in said)
         if not any(message.may_be_read for message in said):
@@ -113,6 +117,13 @@ class TurnSpeaker(msgspec.Struct):
             # What QQ never confirmed may still have been read: it is not said again either.
             self.said += [message.words for message in said if message.may_be_read]
         return tuple(message.receipt for message in said)
+
+    def trail(self, where: Conversation) -> list[str]:
+        """The words of the messages that went there, in order; whoever sends more adds to them."""
+        trail = self.heard.setdefault(where, Heard()).trail
+        if not trail and where == self.conversation:
+            trail += self.said  # that is all that a run which waits keeps over a restart
+        return trail
 
     def _quoting(
         self, segments: tuple[SendSegment, ...], target: Conversation

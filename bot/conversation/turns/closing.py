@@ -73,12 +73,13 @@ class Closing:
         """Say these as the answer, or why they cannot be said; what the model should know of their
         delivery.
         """
-        said = await self._delivery.answer(turn.message, words, turn_id=turn.run.id)
+        trail, turn_id = turn.speaker.trail(turn.run.conversation), turn.run.id
+        said = await self._delivery.answer(turn.message, words, turn_id=turn_id, trail=trail)
         if any(
             isinstance(one.receipt, Refused) and is_too_long(one.receipt.reason) for one in said
         ):
             shorter = in_language(TOO_LONG, turn.message)
-            await self._delivery.answer(turn.message, shorter, turn_id=turn.run.id)
+            await self._delivery.answer(turn.message, shorter, turn_id=turn_id)
         turn.speaker.note(one.receipt for one in said)
         return self._kept_back(turn) or note_on(said, turn.words)
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from bot.domain.actions import Attachment, Confirmed, Merged, Refused, SendMessage, Unknown
@@ -138,6 +138,32 @@ async def test_a_forward_that_qq_refuses_is_said_in_pieces() -> None:
         assert mouth.transport.texts == ["长" * 1000, "话" * 1000]
         assert mouth.transport.sent[0].segments[0] == Quote("7")
         assert [type(one.receipt) for one in said_] == [Confirmed] * 2
+
+
+class Looking:
+    """Withholds nothing; `earlier` is what each look was told of before."""
+
+    def __init__(self) -> None:
+        self.earlier: list[str] = []
+
+    def __call__(self, actions: Sequence[SendMessage], earlier: str = "", /) -> tuple[SendMessage, ...]:
+        self.earlier.append(earlier)
+        return tuple(actions)
+
+
+async def test_words_go_on_from_those_before_but_not_from_a_form_of_them_that_qq_refused() -> None:
+    async with speaking(Manner(name=lambda _: "小霜")) as mouth:
+        mouth.outbox.screened = seen = Looking()
+        trail = ["before"]
+        mouth.transport.failures = [ActionRefused("send_group_forward_msg", retcode=1200, wording="no")]
+        await mouth.delivery.answer(said("hi", message_id="7"), LONG, trail=trail)
+        assert [text for text in seen.earlier if text] == ["before", "before"]
+        assert trail == ["before", "长" * 1000, "话" * 1000]
+        await mouth.delivery.say(GROUP, (Text("more"),), trail=trail)
+        assert seen.earlier[-2] == "before" + "长" * 1000 + "话" * 1000
+        assert trail[3:] == ["more"]
+        await mouth.delivery.say(GROUP, (Text("nobody's"),))
+        assert seen.earlier[-2:] == ["", ""]
 
 
 async def test_a_forward_that_may_have_arrived_is_not_said_again() -> None:

@@ -8,9 +8,10 @@ from bot.domain.actions import SendMessage
 from bot.domain.events import Conversation
 from bot.domain.segments import Text
 from bot.domain.tongue import Tongue
+from bot.domain.words import fold
 from bot.policy.word_lists import POLITE
 from bot.speaking.owner import Owner
-from bot.speaking.screening import Screen
+from bot.speaking.screening import TOLD, Screen, as_they_are
 from tests.bot.speaking.post import build_outbox
 from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, RecordingTransport, until
 
@@ -23,7 +24,7 @@ class List:
         return 0
 
     def withholds(self, text: str) -> int:
-        return 3 if "坏" in text or "bad" in text else 0
+        return 3 if "坏" in text or "bad" in fold(text) else 0
 
 
 def says(where: Conversation, text: str) -> SendMessage:
@@ -50,6 +51,21 @@ async def test_whatever_is_said_is_looked_at_but_for_what_owners_read_and_they_h
         line = f"A sentence to {GROUP} had words of line 3 of WORDS_FILE in it: it was not said."
     assert told == dict.fromkeys([f"{POLITE[0]}好的", POLITE[0], "A1：坏", line])
     assert screen.withheld == 3
+
+
+async def test_what_goes_on_from_what_was_said_is_looked_at_with_it_and_the_owner_hears() -> None:
+    clock, transport = ManualClock(), RecordingTransport()
+    outbox, queues = build_outbox(transport, RecordingStore(), clock)
+    owner = Owner(owners=frozenset({OWNER}), queues=queues, clock=clock)
+    owner.connected(BOT)
+    screen = Screen(words=List(), owner=owner, owners={OWNER})
+    async with asyncio.timeout(5), outbox.open():
+        assert screen([says(GROUP, "d。好")], "好 b\u200ba") == (says(GROUP, f"{POLITE[0]}好"),)
+        assert screen([says(GROUP, "好")], "好 ba") == (says(GROUP, "好"),)
+        assert screen([says(MINE, "d。好")], "好 ba") == (says(MINE, "d。好"),)
+        assert as_they_are([says(GROUP, "d")], "ba") == (says(GROUP, "d"),)
+        assert screen.withheld == 1
+        await until(lambda: transport.texts == [TOLD[0].format(where=GROUP, line=3)])
 
 
 async def test_the_polite_line_is_in_the_language_of_the_message_and_the_owners_where_it_says_too_little() -> None:

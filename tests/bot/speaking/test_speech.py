@@ -2,14 +2,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
 
-from bot.domain.actions import Attachment, Confirmed, Refused, SendSegment, Unknown
+from bot.domain.actions import Attachment, Confirmed, Refused, SendMessage, SendSegment, Unknown
 from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered, AlreadySaid, InvalidArguments, ToolDenied
+from bot.domain.events import Conversation
 from bot.domain.run import Asker, Stop
 from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
 from bot.domain.suspension import Allow, Decision, Deny
@@ -92,6 +93,36 @@ async def test_what_is_new_in_any_part_is_sent(first: tuple[SendSegment, ...], s
         await speaker.say(first, allowed=True)
         await speaker.say(second, allowed=True)
         assert len(transport.sent) == 2
+
+
+async def test_the_words_of_a_run_go_on_in_each_chat_side_by_side_too_and_over_a_restart() -> None:
+    """Of a run that waited over a restart the words in its own chat are kept."""
+    elsewhere = Conversation(BOT, "group", 5555)
+    async with speaking() as (speaker, _):
+        await asyncio.gather(*(speaker.say((Text(text),)) for text in ("一", "二")))
+        await speaker.say((Text("三"),), session=str(elsewhere), allowed=True)
+        assert speaker.trail(GROUP) == ["一", "二"]
+        assert speaker.trail(elsewhere) == ["三"]
+        again = TurnSpeaker(speaker.delivery, "t1", speaker.asker, GROUP)
+        again.said += speaker.said
+        assert again.trail(GROUP) == ["一", "二"]
+        await again.say((Text("四"),))
+        assert again.trail(GROUP) == ["一", "二", "四"]
+        assert again.trail(elsewhere) == []
+
+
+async def test_what_is_said_beside_something_else_goes_on_from_it_before_qq_has_answered() -> None:
+    async with speaking() as (speaker, transport):
+        looked: list[str] = []
+
+        def screened(actions: Sequence[SendMessage], earlier: str = "", /) -> tuple[SendMessage, ...]:
+            looked.append(earlier)
+            assert not transport.sent
+            return tuple(actions)
+
+        speaker.delivery._outbox.screened = screened
+        await asyncio.gather(*(speaker.say((Text(text),)) for text in ("一", "二")))
+        assert [text for text in looked if text] == ["一"]
 
 
 async def test_final_words_that_call_the_same_people_were_said_and_others_were_not() -> None:
