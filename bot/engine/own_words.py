@@ -1,14 +1,16 @@
 """Which of a model's words are an answer of its own: without the frame of its prompt, no notice of
-ours said back, and not doubted, or doubted and nothing better said.
+ours said back, no mere receipt of what it sent, and not doubted, or doubted and nothing better
+said.
 """
 
 from __future__ import annotations
 
+import json
 from functools import cache
 
 from msgspec.structs import replace
 
-from bot.domain.chat import AssistantMessage, Message, ToolMessage
+from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage
 from bot.domain.run import Outcome, Stop
 from bot.engine.running import Run, RunState
 from bot.engine.steps import with_notice
@@ -16,6 +18,8 @@ from bot.policy.already_said import bare
 from bot.policy.apologies import OURS, without_trace
 from bot.policy.echo import is_said_back
 from bot.policy.notices import Notices
+from bot.policy.receipts import is_receipt
+from bot.prompt.tidying import SEND
 
 
 def told(run: Run, state: RunState, notice: str) -> tuple[Message, ...]:
@@ -29,7 +33,7 @@ def told(run: Run, state: RunState, notice: str) -> tuple[Message, ...]:
 
 def own_words(run: Run, state: RunState, message: AssistantMessage) -> AssistantMessage:
     """The message, tidied; without words that only say a notice of ours or a call's error back, or
-    that are doubted the first time.
+    that are doubted the first time, or a receipt to who has read what was sent.
     """
     tidied = run.tidy(message)
     if tidied.tool_calls:
@@ -37,6 +41,8 @@ def own_words(run: Run, state: RunState, message: AssistantMessage) -> Assistant
     results = [one for one in state.messages if isinstance(one, ToolMessage) and one.is_error]
     notices = (*_told(run.notices), *(bare(result.content) for result in results))
     if is_said_back(without_trace(tidied.text), notices):
+        return replace(tidied, text="")
+    if run.heard() and is_receipt(tidied.text) and not _spoke_elsewhere(state):
         return replace(tidied, text="")
     if not (state.is_spoilt or run.heard()) and run.doubts(tidied.text):
         state.doubted = tidied.text
@@ -55,6 +61,20 @@ def failed(run: Run, state: RunState, error: str) -> Outcome:
         state.messages.append(AssistantMessage(text))
         return state.outcome(Stop.ANSWERED, text)
     return state.outcome(Stop.FAILED, error=error)
+
+
+def _spoke_elsewhere(state: RunState) -> bool:
+    """Whether a call sent something to another chat: that it was sent is news to who asked."""
+    said = [one for one in state.messages if isinstance(one, AssistantMessage)]
+    return any(_session(call) for one in said for call in one.tool_calls if call.name == SEND)
+
+
+def _session(call: ToolCall) -> bool:
+    try:
+        given = json.loads(call.arguments)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(given, dict) and bool(given.get("session"))
 
 
 @cache

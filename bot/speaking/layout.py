@@ -161,4 +161,6 @@ def _quoting(quote: Quote | None, segments: list[SendSegment]) -> Parts:
 
 
 def _says_something(segments: Iterable[SendSegment]) -> bool:
-    return any(not isinstance(segment, Text) or segment.text.strip() for segment in segments)
+    """Whether anything is in it besides a quote and blanks."""
+    said = [segment for segment in segments if not isinstance(segment, Quote)]
+    return any(not isinstance(segment, Text) or segment.text.strip() for segment in said)

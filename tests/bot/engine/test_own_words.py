@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -109,3 +110,21 @@ async def test_words_beside_a_call_are_not_doubted() -> None:
         outcome = await to_the_end(engine(model).run(doubting("(noted)"), RunState()))
     assert (outcome.text, len(model.requests)) == ("done", 2)
     assert model.requests[1].messages[: len(QUESTION)] == QUESTION
+
+
+@pytest.mark.parametrize(
+    ("heard", "session", "said"), [(True, "", ""), (False, "", "（已发送）"), (True, "group:9", "（已发送）")]
+)
+async def test_a_receipt_is_no_answer_for_who_has_read_what_was_sent_and_is_one_for_who_has_not(
+    heard: bool, session: str, said: str
+) -> None:
+    @tool
+    async def send_message(session: str = "") -> str:
+        """Says something."""
+        return "消息已发送"
+
+    sending = calls(("send_message", json.dumps({"session": session})))
+    with ScriptedModel(sending, words("（已发送）")) as model:
+        outcome = await to_the_end(engine(model, send_message).run(run(heard=lambda: heard), RunState()))
+    assert (outcome.stop, outcome.text) == (Stop.ANSWERED if said else Stop.SILENT, said)
+    assert len(model.requests) == 2

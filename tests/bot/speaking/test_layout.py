@@ -53,6 +53,15 @@ def test_nothing_to_say_is_no_message(segments: tuple[SendSegment, ...]) -> None
     assert split(*segments) == []
 
 
+@pytest.mark.parametrize("marks", ["``````", "```\n```", "```python\n\n```", "```\n\n" * 9])
+@pytest.mark.parametrize("before", [(), (Quote("7"),)])
+def test_marks_and_nothing_else_stay_as_they_are_beside_a_quote_too(before: tuple[Quote, ...], marks: str) -> None:
+    for limit in (1500, 6):
+        said = split(*before, Text(marks), limit=limit)
+        assert all(isinstance(message[-1], Text) and message[-1].text.strip() for message in said)
+        assert "".join(one.text for message in said for one in message if isinstance(one, Text)).strip()
+
+
 @pytest.mark.parametrize(("piece", "tongue"), [("四个汉字", Tongue.CHINESE), ("abcd", Tongue.ENGLISH)])
 def test_a_flood_of_pieces_ends_in_a_line_that_says_so_in_its_language(piece: str, tongue: Tongue) -> None:
     messages = split(Text("\n\n".join(piece for _ in range(30))), limit=6)

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import pytest
+
+from bot.policy.receipts import is_receipt
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "消息已发送",
+        "消息已发送 (message_id: 5502844)",
+        "[消息已发送]",
+        "（已发送）",
+        "已回复。",
+        "Message sent.",
+        "Sent! (message_id: -77)",
+    ],
+)
+def test_what_a_model_was_told_of_its_call_is_no_answer(text: str) -> None:
+    assert is_receipt(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "好的", "无", "null", "快递已发送，明天到", "消息", "邮件已发送", "已回复你的邮件", "已发送" * 30]
+)
+def test_whatever_says_more_or_something_else_is_one(text: str) -> None:
+    assert not is_receipt(text)
