@@ -175,7 +175,7 @@ class Extraction:
     def _line(self, message: MessageReceived) -> SaidLine | None:
         view = View(number=partial(self._speakers.number, message.conversation))
         text = plain(message.segments, view, self_id=message.self_id)
-        if message.is_own or not text or message.has_identity is False:
+        if not text or not message.has_identity:
             return None
         sender = message.sender
         number = self._speakers.number(message.conversation, sender.user_id)

@@ -36,7 +36,7 @@ class Desk:
             self.asked.append(asked)
             return f"{asked.either('听到', 'heard')} {' '.join(asked.words)}".strip()
 
-        @command("groups", about=("", ""), audience="owner")
+        @command("Groups", about=("", ""), audience="owner")
         async def groups(asked: Asked) -> str:
             self.asked.append(asked)
             return ""

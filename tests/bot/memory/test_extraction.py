@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from bot.domain.chat import Completion, ModelRequest, Usage, UserMessage
 from bot.domain.errors import ModelTransport
-from bot.domain.events import Conversation
+from bot.domain.events import Conversation, Sender
 from bot.domain.journal import (
     MessageErased,
     MessageObserved,
@@ -25,7 +25,7 @@ from bot.domain.notebook import Memories
 from bot.domain.ports import Store
 from bot.domain.run import Stop
 from bot.domain.trace import current_run
-from bot.memory.extraction import LINES, LOOK, PICKED_WITHIN, Extraction
+from bot.memory.extraction import LOOK, PICKED_WITHIN, Extraction
 from bot.memory.remembering import KEPT, Remembering
 from bot.memory.speakers import Speakers
 from bot.runtime.clock import SystemClock
@@ -146,9 +146,11 @@ async def test_a_talk_that_has_ended_is_looked_at_though_it_was_short() -> None:
         for text in ("我对花生过敏", "哈哈", "好的"):
             room.hear(text)
         room.rounds(1)
-        await room.clock.advance(QUIET - 1)
+        for _ in range(19):
+            await room.clock.advance(60)
+        await room.clock.advance(59)
         assert room.model.requests == []
-        await room.clock.advance(61)
+        await room.clock.advance(1)
         await until(lambda: len(room.model.requests) == 1)
         await room.clock.advance(QUIET * 2)
     assert len(room.model.requests) == 1
@@ -162,22 +164,61 @@ async def test_a_talk_without_the_bot_or_with_hardly_a_line_costs_nothing() -> N
         await room.clock.advance(QUIET * 2)
         room.extraction.forget()
         room.hear("one")
+        room.hear("two")
         room.rounds()
         await room.clock.advance(QUIET * 2)
     assert room.model.requests == []
 
 
 async def test_the_bots_own_words_and_those_of_nobody_are_no_lines_and_old_ones_go() -> None:
-    room = Room(answer())
+    room = Room(answer(), answer())
     async with room.open():
-        room.hear("我是机器人，我对花生过敏", user=BOT)
-        room.hear("without an id", message_id="0")
-        for number in range(LINES + 5):
+        for number in range(125):
             room.hear(f"line {number}")
+            room.hear("我是机器人，我对花生过敏", user=BOT)
         room.rounds()
         await until(lambda: len(room.model.requests) == 1)
-    assert len(room.told().splitlines()) == LINES
-    assert room.told().startswith("1. #1: line 5\n")
+        assert len(room.told().splitlines()) == 120
+        assert room.told().startswith("1. #1: line 5\n")
+        for number in range(3):
+            room.hear(f"line {number}")
+        room.hear("without an id", message_id="0")
+        room.rounds()
+        await until(lambda: len(room.model.requests) == 2)
+    assert room.told() == "1. #1: line 0\n2. #1: line 1\n3. #1: line 2"
+
+
+async def test_who_else_spoke_is_known_by_the_card_people_see() -> None:
+    """What one says of another by that name is none of his own facts."""
+    room = Room(answer(("#1", "养了一只猫", 1), ("#1", "会弹吉他", 2)))
+    async with room.open():
+        for user, text in ((MING, "阿水养了一只猫"), (MING, "我会弹吉他"), (HONG, "哈哈")):
+            message = said(text, at=False, user=user, name="x")
+            sender = Sender(user, nickname=NAMES[user], card="阿水" if user == HONG else "")
+            room.extraction.see(MessageObserved(replace(message, sender=sender), overheard=True))
+        room.rounds()
+        await until(lambda: room.store.entries and isinstance(room.store.entries[-1], MemoryKept))
+    assert [one.text for one in await room.facts.listed()] == ["会弹吉他"]
+
+
+async def test_a_fact_that_is_picked_once_more_is_told_where_it_was_told_before() -> None:
+    room = Room(answer(("#1", "对花生过敏", 1)))
+    told = StoredFact(
+        memory_id="m",
+        scope=GROUP,
+        subject=MING,
+        author=MING,
+        text="对花生过敏",
+        visibility=Visibility.PERSON,
+        expires=KEPT,
+    )
+    room.store.put(MemoryKept(told, ()))
+    async with room.open():
+        for text in ("我对花生过敏", "哈哈", "好的"):
+            room.hear(text)
+        room.rounds()
+        await until(lambda: len(room.store.entries) > 1 and isinstance(room.store.entries[-1], MemoryKept))
+    assert [(one.memory_id, one.visibility) for one in await room.facts.listed()] == [("m", Visibility.PERSON)]
 
 
 async def test_what_is_recalled_before_is_not_shown_and_what_is_recalled_meanwhile_is_not_kept() -> None:

@@ -238,9 +238,11 @@ ASKED = (UserMessage("小明(777): 说说"), AssistantMessage("好" * 300))
 TOOLS = (ToolSpec("look", "Looks.", {}),)
 
 
-async def continued(talk: Talk, *rounds: Message, before: int = 1) -> list[ModelRequest]:
+async def continued(
+    talk: Talk, *rounds: Message, before: int = 1, model: ScriptedModel | None = None
+) -> list[ModelRequest]:
     """The requests for a summary, where those of the turn had begun with these rounds."""
-    prefix = Prefix((SystemMessage("你是小霜"), *rounds, UserMessage("小红#5: 还有吗")), before, TOOLS)
+    prefix = Prefix((SystemMessage("你是小霜"), *rounds, UserMessage("小红#5: 还有吗")), before, TOOLS, model)
     async with talk.open():
         await talk.turns(3)
         await talk.history.load(GROUP)
@@ -256,6 +258,14 @@ async def test_a_summary_goes_on_from_the_requests_of_the_turn_where_the_same_mo
     assert (request.tools, request.calls) == (TOOLS, False)
     assert talk.history.summary(GROUP) == "小明(777) 问了三次"
     assert isinstance(talk.store.entries[0], UsageAdded)  # counted like any other
+
+
+async def test_the_cache_that_is_read_is_that_of_the_model_which_the_persona_has() -> None:
+    talk = Talk(continues=True)
+    with ScriptedModel(GIVEN) as personas:
+        assert await continued(talk, *ASKED * 3, model=personas) == []
+    assert len(personas.requests) == 1
+    assert talk.history.summary(GROUP) == "小明(777) 问了三次"
 
 
 @pytest.mark.parametrize(
