@@ -6,7 +6,6 @@ from sqlalchemy import func, select
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.memories import listed, recall
-from adapters.storage.memory_rows import IN_SCOPE
 from adapters.storage.tables import memories, memory_terms
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageErased
@@ -18,6 +17,7 @@ from tests.adapters.storage.entries import NOW, fact, put, read
 from tests.fakes import BOT, GROUP, PRIVATE
 
 MING, HONG = 777, 888
+IN_SCOPE = 500  # as it is specified
 ELSEWHERE = Conversation(BOT, "group", 4343)
 
 
@@ -94,7 +94,11 @@ def test_what_is_forgotten_or_expired_is_not_found_and_leaves_no_words(
 def test_what_was_taken_from_a_recalled_message_goes_with_it(batches: EntryBatches, database: Database) -> None:
     batches.write(put(fact("1", "对花生过敏", sources=("4", "5")), fact("2", "养了一只猫", sources=("50",))))
     batches.write(put(fact("3", "花生"), fact("4", "会弹琴", where=ELSEWHERE, sources=("5",))))
+    batches.write(put(fact("5", "会画画", where=ELSEWHERE, sources=("a_b", "!c", "d%"))))
     batches.write(put(MessageErased(GROUP, "5"), MessageErased(GROUP, "%")))
+    batches.write(put(*(MessageErased(ELSEWHERE, named) for named in ("a%b", "_c", "!", "d_", "axb", "a_"))))
+    assert [one.text for one in read(database, listed, ELSEWHERE, None, NOW)] == ["会画画", "会弹琴"]
+    batches.write(put(MessageErased(ELSEWHERE, "!c")))
     assert [one.text for one in read(database, listed, GROUP, None, NOW)] == ["花生", "养了一只猫"]
     assert [one.text for one in read(database, listed, ELSEWHERE, None, NOW)] == ["会弹琴"]
     assert found(database, "过敏") == []

@@ -64,6 +64,26 @@ async def test_what_somebody_tells_of_himself_is_known_when_a_question_is_about_
     assert used.expires == room.clock.now() + 180 * 86_400
 
 
+async def test_where_nothing_is_remembered_nothing_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    room = Room()
+    await room.write("对花生过敏")
+
+    async def nothing(*_: object) -> bool:
+        return False
+
+    monkeypatch.setattr(room.facts, "has_any", nothing)
+    assert await room.recalled(GROUP, HONG, "谁不能吃花生？") == ()
+
+
+async def test_what_nobody_wants_any_more_is_not_kept() -> None:
+    room = Room()
+    fact = StoredFact(memory_id="", scope=GROUP, subject=MING, author=MING, text="对花生过敏")
+    await room.book.keep(fact, wanted=lambda: False)
+    assert await room.facts.listed() == ()
+    await room.book.keep(fact)
+    assert [one.text for one in await room.facts.listed()] == ["对花生过敏"]
+
+
 async def test_the_same_fact_told_again_is_one_and_newer_words_count() -> None:
     room = Room()
     await room.write("住在杭州西湖边")
@@ -190,6 +210,16 @@ async def test_what_somebody_tells_of_himself_follows_him_at_his_word_and_not_th
     ming = StoredFact(memory_id="", scope=GROUP, subject=MING, author=MING, text="对花生过敏。")
     await room.book.keep(ming, picked=True)
     assert [(one.text, one.visibility) for one in await room.facts.listed()] == [("对花生过敏。", Visibility.PERSON)]
+
+
+async def test_what_an_owner_says_of_somebody_does_not_end_what_follows_him_at_his_own_word() -> None:
+    room = Room()
+    await room.write("对花生过敏", told=Visibility.PERSON)
+    await room.write("对花生过敏", about="#1", by=asks(OWNER))
+    assert {(one.author, one.visibility) for one in await room.facts.listed()} == {
+        (MING, Visibility.PERSON),
+        (OWNER, Visibility.HERE),
+    }
 
 
 async def test_nothing_follows_anybody_that_is_about_another_or_that_a_tool_has_brought() -> None:
