@@ -33,7 +33,9 @@ async def test_many_facts_are_counted() -> None:
     for number in range(SHOWN + 3):
         memory = StoredFact(memory_id=str(number), scope=GROUP, subject=MING, author=MING, text=f"事{number}")
         store.put(MemoryKept(memory, ()))
-    assert (await lines(me_command(KeptFacts(store))))[-3:-1] == ["（另有 3 条）", ELSEWHERE[0]]
+    told = await lines(me_command(KeptFacts(store)))
+    assert told[-3:-1] == ["（另有 3 条）", ELSEWHERE[0]]
+    assert sum(line.startswith("· ") for line in told) == 15  # an answer fits a phone
 
 
 class AwayFacts:

@@ -41,6 +41,8 @@ async def test_a_persona_of_other_groups_is_only_an_owners_to_see_and_choose() -
     (shown,) = await lines(command, "show", "secret", user=OWNER)
     assert shown == "x" * 400 + "…"
     assert await lines(command, "secret", user=OWNER) == ["好，从下一句起我是 暗。"]
+    assert (await lines(command))[0] == "现在: Secret"
+    assert "Secret 暗" in await lines(command)  # who it is, everybody there may know
 
 
 async def test_of_very_many_personas_as_many_are_told_as_fit_a_phone() -> None:

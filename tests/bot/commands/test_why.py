@@ -95,6 +95,14 @@ async def test_the_error_of_a_service_is_for_owners_alone() -> None:
     assert (await lines(why))[0] == "唤醒：叫了我的名字（不确定是在叫我）"
     assert (await lines(why))[-1] == "发出 0 条，没发出去 1 条 · 编号 t8"
     assert (await lines(why, user=OWNER))[-1] == "auth: no"
+    long = why_command(PaperBooks(("", replace(FAILED, error="e" * 300))))
+    assert (await lines(long, user=OWNER))[-1] == "e" * 200
+
+
+async def test_of_many_tools_five_are_told_and_how_many_more() -> None:
+    calls = tuple(StoryCall(f"t{number}", "ok", 0.0) for number in range(7))
+    why = why_command(PaperBooks(("", replace(ANSWERED, calls=calls))))
+    assert (await lines(why))[2] == "工具: t0 0.0s, t1 0.0s, t2 0.0s, t3 0.0s, t4 0.0s +2"
 
 
 def test_every_reason_and_every_end_has_words() -> None:

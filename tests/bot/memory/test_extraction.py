@@ -30,6 +30,7 @@ from bot.memory.remembering import KEPT, Remembering
 from bot.memory.speakers import Speakers
 from bot.runtime.clock import SystemClock
 from tests.adapters.storage.conftest import opened
+from tests.adapters.storage.entries import fact
 from tests.bot.memory.facts import KeptFacts
 from tests.fakes import BOT, GROUP, CountingIds, RecordingStore, ScriptedModel, Step, SteppedClock, said, until, words
 
@@ -203,16 +204,7 @@ async def test_who_else_spoke_is_known_by_the_card_people_see() -> None:
 
 async def test_a_fact_that_is_picked_once_more_is_told_where_it_was_told_before() -> None:
     room = Room(answer(("#1", "对花生过敏", 1)))
-    told = StoredFact(
-        memory_id="m",
-        scope=GROUP,
-        subject=MING,
-        author=MING,
-        text="对花生过敏",
-        visibility=Visibility.PERSON,
-        expires=KEPT,
-    )
-    room.store.put(MemoryKept(told, ()))
+    room.store.put(fact("m", "对花生过敏", visibility=Visibility.PERSON))
     async with room.open():
         for text in ("我对花生过敏", "哈哈", "好的"):
             room.hear(text)

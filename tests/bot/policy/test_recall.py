@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from bot.domain.memories import StoredFact
 from bot.policy.recall import MOST, best, characters, terms
+from bot.policy.tokens import estimate_text
 from tests.fakes import GROUP
 
 MING, HONG = 777, 888
@@ -52,3 +53,8 @@ def test_few_are_told_each_once_and_within_their_tokens() -> None:
     assert len(told("花生", *(fact(f"花生 {number}") for number in range(20)))) == ROWS
     assert told("花生", fact("花生好吃"), fact("花生好吃", HONG)) == ["花生好吃"]
     assert len(told("花生", *(fact(f"花生{number}" * 40) for number in range(5)))) < ROWS
+    long = [fact(f"花生{number}" + "好" * 148) for number in range(4)]
+    weight = estimate_text(long[0].text)
+    assert len(told("花生", *long)) == 300 // weight < 330 // weight  # tokens, as it is specified
+    again = fact(long[0].text, HONG)
+    assert len(told("花生", long[0], again, *long[1:])) == 300 // weight

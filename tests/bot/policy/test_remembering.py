@@ -5,7 +5,8 @@ import pytest
 from bot.domain.events import Conversation
 from bot.domain.memories import StoredFact, Visibility
 from bot.domain.run import Asker
-from bot.policy.remembering import MAX_TEXT, in_one_line, may_change, may_forget, surfaces, wrong_with
+from bot.domain.traits import Audience
+from bot.policy.remembering import MAX_TEXT, in_one_line, is_same, may_change, may_forget, surfaces, wrong_with
 from tests.fakes import BOT, GROUP, PRIVATE
 
 MING, HONG, OWNER = 777, 888, 999
@@ -80,11 +81,18 @@ def test_a_fact_is_one_line_of_what_people_see() -> None:
     assert in_one_line("小明\n喜欢\u202e猫\u200b ") == "小明 喜欢猫"
 
 
+def test_the_same_fact_is_told_in_nearly_the_same_words() -> None:
+    assert is_same("住在杭州西湖边", "住在杭州西湖边上")
+    assert not is_same("养了一只橘猫", "养了一只白鹅")
+    assert not is_same("住在杭州西湖边", "住在苏州太湖边")
+
+
 def test_facts_about_a_person_are_that_persons_and_the_owners() -> None:
     assert may_change(Asker(MING), subject=MING)
     assert may_change(Asker(MING), subject=0)
     assert not may_change(Asker(MING, role="owner"), subject=HONG)
     assert may_change(Asker(OWNER, is_owner=True), subject=HONG)
+    assert not may_change(Asker(OWNER, is_owner=True, authority=Audience.EVERYONE), subject=HONG)  # passes on
 
 
 def fact(scope: Conversation = GROUP, subject: int = 0, visibility: Visibility = Visibility.HERE) -> StoredFact:
