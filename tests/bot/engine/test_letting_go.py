@@ -17,14 +17,14 @@ WORD: ContextVar[str] = ContextVar("WORD", default="")
 
 
 class Stubborn:
-    """Begins again whenever it is cancelled, until it is `released`."""
+    """Begins again whenever it is cancelled, until it is `released`; not for ever, so that a test that fails ends."""
 
     def __init__(self) -> None:
         self.began = 0
         self.released = False
 
     async def __call__(self) -> str:
-        while not self.released:
+        while not self.released and self.began < 20:
             self.began += 1
             try:
                 await asyncio.Event().wait()
@@ -99,6 +99,30 @@ async def test_its_own_time_limits_and_what_it_cancels_itself_are_its_own_busine
         return " ".join(seen)
 
     assert await letting_go(body()) == "too long cancelled too long cancelled"
+
+
+async def test_what_begins_while_its_task_is_cancelled_has_its_own_time_limits_too() -> None:
+    loop = asyncio.get_running_loop()
+
+    async def body() -> str:
+        gone: asyncio.Future[None] = loop.create_future()
+        gone.cancel()
+        try:
+            await gone
+        except asyncio.CancelledError:
+            come = asyncio.Event()
+            loop.call_later(3 * SOON, come.set)
+            await come.wait()
+        return "done"
+
+    async def run() -> object:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return await letting_go(body())
+        return "never"
+
+    assert (await cancelled(run)).result() == "done"
 
 
 async def test_who_cleans_up_in_time_is_waited_for() -> None:

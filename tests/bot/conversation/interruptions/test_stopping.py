@@ -192,7 +192,7 @@ async def test_a_tool_that_does_not_let_go_holds_up_neither_the_stop_nor_the_nex
     @tool(side_effects="external")
     async def cling() -> str:
         """Begins again whatever happens."""
-        while not never.is_set():
+        for _ in range(20):  # not for ever: a test that fails is to end
             begun.set()
             try:
                 await never.wait()
@@ -206,4 +206,3 @@ async def test_a_tool_that_does_not_let_go_holds_up_neither_the_stop_nor_the_nex
         await begun.wait()
         await house.take(said("停", message_id="s"), said("and now?", message_id="q2"))
         assert house.transport.texts == ["next"]
-        never.set()
