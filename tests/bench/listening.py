@@ -72,8 +72,10 @@ async def listening(upstream: str) -> AsyncIterator[Listener]:
 
 
 def words_of(body: bytes) -> str:
-    """The words of an answer, whole or as a stream."""
+    """The words of an answer, whole or as a stream; none of one that broke off before it began."""
     text = body.decode("utf-8", "replace")
+    if not text.strip():
+        return ""
     if not text.lstrip().startswith("data:"):
         return text_of(json.loads(text), "message")
     events = (line.removeprefix("data:").strip() for line in text.splitlines() if line.startswith("data:"))

@@ -70,6 +70,10 @@ def test_the_words_of_an_answer_are_read_in_either_form(body: bytes) -> None:
     assert words_of(body.partition(b"\r\n\r\n")[2]) == "周六九点，东门集合，别忘了带水"
 
 
+def test_an_answer_that_broke_off_before_it_began_has_no_words() -> None:
+    assert words_of(b"") == words_of(b"\r\n") == ""
+
+
 async def test_a_talk_is_played_to_a_bot_of_its_own_and_each_answer_is_told_with_what_it_quotes() -> None:
     def answer(asked: Asked) -> Thought:
         return Thought("九点（阿澈说的）" if "几点" in asked.messages[-1]["content"] else "不客气")
