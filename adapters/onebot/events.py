@@ -279,7 +279,7 @@ def _noticed(frame: Fields, about: About, kind: str, *, sub_type: str = "") -> N
 
 def _read_request(frame: Fields, about: About) -> Event:
     match frame.get("request_type"):
-        case ("friend" | "group") as kind:
+        case ("friend" | "group") as kind if text(frame.get("flag")):  # without, it has no answer
             return Requested(
                 **about,
                 kind=kind,

@@ -60,6 +60,8 @@ ROWS: Final = (
     OutcomeRow(SendOutcome.UNKNOWN, retcodes=(9000, 9057)),
     # ... and "failed" with QQ's result 0, without words: it took the message and gave it no number.
     OutcomeRow(SendOutcome.UNKNOWN, retcodes=(0,), words=_words(r"^$")),
+    # "async" of the standard: it will be done, and nobody will tell.
+    OutcomeRow(SendOutcome.UNKNOWN, retcodes=(1,), words=_words(r"^$")),
     # go-cqhttp: the message left, and its echo did not come: risk control, or a lost echo.
     OutcomeRow(
         SendOutcome.UNKNOWN,

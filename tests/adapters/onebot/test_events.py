@@ -313,6 +313,8 @@ def test_a_lifecycle_event_says_hello() -> None:
     [
         ({"post_type": "meta_event", "meta_event_type": "future"}, "future"),
         ({"post_type": "request", "request_type": "future"}, "future"),
+        ({"post_type": "request", "request_type": "friend", "flag": None}, "friend"),
+        ({"post_type": "request", "request_type": "group"}, "group"),
         ({"post_type": "future"}, "future"),
         ({"post_type": None}, ""),
         ({"post_type": ["x"]}, '["x"]'),
