@@ -231,6 +231,7 @@ async def open_service(
             mask=mask,
             clock=clock,
             ids=ids,
+            others=others_of(seat),
         )
         shown = Shown(rooms, spending, line.peers, journal.share)
         beside = nullcontext() if seat or aside else showing(settings, metrics, shown)

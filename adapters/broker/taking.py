@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, NoReturn
 
 from aio_pika.abc import AbstractConnection, AbstractIncomingMessage
+from aio_pika.exceptions import ChannelInvalidStateError
 
 from adapters.broker.link import watch
 from adapters.broker.payloads import HEADER_GATEWAY, HEADER_TAKEN, HEADER_VERSION, unpack
@@ -100,7 +101,7 @@ class Taking:
 
     async def take(self, message: AbstractIncomingMessage, sink: EventSink) -> None:
         """Handle what has come."""
-        if message.channel.is_closed:
+        if _is_given_back(message):
             return  # it comes again, here or elsewhere
         try:
             event: Event = unpack(Event, message.body, message.headers.get(HEADER_VERSION))
@@ -152,3 +153,11 @@ class Taking:
             # Whatever came before the last of them is handled, or was given back.
             await handled[-1].ack(multiple=True)
             self.acknowledged += len(handled)
+
+
+def _is_given_back(message: AbstractIncomingMessage) -> bool:
+    """Whether the channel over which it came is closed by now."""
+    try:
+        return message.channel.is_closed
+    except ChannelInvalidStateError:
+        return True

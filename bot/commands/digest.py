@@ -36,11 +36,13 @@ Either: TypeAlias = Callable[[str, str], str]
 
 class Standing(Struct, frozen=True):
     """How things stand: how much of each kind waits for an owner's word, and the bytes that are
-    free on the journal's disk, None where nobody knows.
+    free on the journal's disk, None where nobody knows. Of a cluster's parts so many are `absent`:
+    they did not say what waits there.
     """
 
     waiting: Mapping[str, int] = {}
     free: int | None = None
+    absent: int = 0
 
 
 Stands: TypeAlias = Callable[[], Awaitable[Standing]]
@@ -147,6 +149,11 @@ def _stands(standing: Standing | None, either: Either) -> Iterator[str]:
     if waits:
         told = ", ".join(waits)
         yield either(f"等主人发话的：{told}", f"Waits for an owner: {told}")
+    if standing.absent:
+        yield either(
+            f"集群里有 {standing.absent} 个分区没有回答，那里等着的没算进来",
+            f"Parts of the cluster that did not say what waits there: {standing.absent}",
+        )
     if standing.free is not None:
         free = f"{standing.free / GIB:.1f} GB"
         yield either(f"磁盘还剩 {free}", f"Disk: {free} free")

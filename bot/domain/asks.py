@@ -48,8 +48,9 @@ Ask: TypeAlias = Look | Word | Around
 
 
 class Glance(Struct, frozen=True, tag="glance"):
-    """How a bot is that has this partition: `waiting` is how much waits there for a word, `more`
-    how many drafts beside those told, `personas` the chats of each by its key.
+    """How a bot is that has this partition: `waiting` is how much waits there for a word on a page,
+    `more` how many drafts beside those told, `personas` the chats of each by its key, `waits` how
+    much of each kind waits for a word anywhere.
     """
 
     partition: int
@@ -58,6 +59,7 @@ class Glance(Struct, frozen=True, tag="glance"):
     drafts: tuple[WaitingDraft, ...] = ()
     more: int = 0
     personas: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    waits: Mapping[str, int] = field(default_factory=dict)
 
 
 class Said(Struct, frozen=True, tag="said"):

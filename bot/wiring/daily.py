@@ -9,6 +9,7 @@ from functools import partial
 from adapters.storage.store import SqlStore
 from bot.commands.daily import Daily
 from bot.commands.lookout import Lookout
+from bot.domain.asks import NO_OTHERS, Others
 from bot.domain.ports import Clock, Store
 from bot.wiring.background import background
 from bot.wiring.service import Rooms
@@ -18,17 +19,22 @@ from config.settings import Settings
 
 
 def telling_daily(
-    settings: Settings, rooms: Rooms, journal: SqlStore, store: Store, clock: Clock
+    settings: Settings,
+    rooms: Rooms,
+    journal: SqlStore,
+    store: Store,
+    others: Others,
+    clock: Clock,
 ) -> AbstractAsyncContextManager[None]:
     """While it is open, the owners are told once a day how the one before went, and of a disk that
     fills up, a model that became dearer or a lane that is stuck when that is seen. Where another
     share of the journal is the first, only of what is seen in this one.
     """
     on, answering, petitions = rooms.on, rooms.answering, rooms.stages.petitions
-    stands = partial(standing_of, data_folder(settings), on, answering, petitions)
+    here = data_folder(settings), on, answering, petitions
     tell = rooms.owner.tell
     lookout = Lookout(
-        stands=stands,
+        stands=partial(standing_of, NO_OTHERS, *here),
         busy=on.lanes.in_progress,
         books=journal.books if journal.share.is_first else None,
         tell=tell,
@@ -40,7 +46,7 @@ def telling_daily(
         at=settings.bot_digest,
         tongue=owners_tongue(settings),
         books=journal.books,
-        stands=stands,
+        stands=partial(standing_of, others, *here),
         choices=journal.books,
         store=store,
         owner=rooms.owner,

@@ -101,8 +101,9 @@ async def glance_of(seen: Seen, *, with_drafts: bool) -> Glance:
     rooms = seen.rooms
     drafts, more = await drafts_of(rooms) if with_drafts else ((), 0)
     personas = {one.key: one.chats for one in personas_of(rooms.keeping.personas)}
+    waits = waiting_of(rooms.on, rooms.answering, rooms.stages.petitions)
     share, waiting = seen.journal.share, waiting_on_page(rooms)
-    return Glance(share.partition, state_of(seen), waiting, drafts, more, personas)
+    return Glance(share.partition, state_of(seen), waiting, drafts, more, personas, waits)
 
 
 def calls_of(rooms: Rooms) -> tuple[WaitingCall, ...]:

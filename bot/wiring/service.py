@@ -29,6 +29,7 @@ from bot.conversation.recovery.catchup import Catchup
 from bot.conversation.recovery.doubts import Doubts
 from bot.conversation.recovery.recovery import Recoverer
 from bot.conversation.tasks import Work, due_of, person_of
+from bot.domain.asks import Others
 from bot.domain.books import Eraser
 from bot.domain.drafts import Shade
 from bot.domain.group_acts import Chair
@@ -121,6 +122,7 @@ def build_rooms(
     mask: Mask,
     clock: Clock,
     ids: Ids,
+    others: Others,
 ) -> Rooms:
     """The rooms, each given what it needs."""
     model, toolset = means.models.main, means.staff.toolset
@@ -154,7 +156,7 @@ def build_rooms(
         paced=settings.bot_pace,
     )
     petitions = build_petitions(settings, on, transport)
-    stands = partial(standing_of, data_folder(settings), on, answering, petitions)
+    stands = partial(standing_of, others, data_folder(settings), on, answering, petitions)
     typed = partial(build_commands, settings, keeping, journal, failures, means, spending, stands)
     built = on, mouth.owner, keeping, answering, petitions, settings, failures, journal.erasing
     return connect(*built, commands=typed, toolset=toolset, transport=transport, ids=ids)

@@ -10,6 +10,7 @@ from adapters.storage.disk import free_at
 from adapters.storage.url import file_of, read_url
 from bot.commands.digest import Standing
 from bot.conversation.approval.petitions import Petitions
+from bot.domain.asks import Glance, Look, Others
 from bot.wiring.conversation import Answering, Ground
 from config.settings import Settings
 
@@ -27,10 +28,16 @@ def waiting_of(on: Ground, answering: Answering, petitions: Petitions) -> Mappin
 
 
 async def standing_of(
-    folder: Path, on: Ground, answering: Answering, petitions: Petitions
+    others: Others, folder: Path, on: Ground, answering: Answering, petitions: Petitions
 ) -> Standing:
-    """How things stand, the disk being that of the folder."""
-    return Standing(waiting_of(on, answering, petitions), await free_at(folder))
+    """How things stand here and at the `others`, the disk being that of the folder."""
+    waiting = Counter(waiting_of(on, answering, petitions))
+    # While a partition changes hands two bots may answer for it.
+    told = await others.ask_all(Look())
+    found = {one.partition: one.waits for one in told if isinstance(one, Glance)}
+    for waits in found.values():
+        waiting.update(waits)
+    return Standing(waiting, await free_at(folder), absent=others.count - len(found))
 
 
 def data_folder(settings: Settings) -> Path:

@@ -177,3 +177,18 @@ async def test_a_journal_that_is_away_for_a_moment_keeps_its_events(
             await gateway.handle(said(2))
             await until(lambda: first.taking.acknowledged == 2, seconds=PATIENCE)
     assert (desk.numbers, waiting.numbers) == ([1, 2], [])
+
+
+async def test_what_came_over_a_channel_that_is_closed_by_now_is_left_alone_for_it_comes_again(broker: str) -> None:
+    desk, late = Desk(), Desk()
+    async with gateway_of(broker, Sockets()) as gateway, worker_of(broker, desk) as worker:
+        await gateway.handle(said(1))
+        await until(lambda: worker.taking.acknowledged == 1, seconds=PATIENCE)
+        async with await aio_pika.connect(broker) as connection:
+            channel = await connection.channel()
+            own = await channel.declare_queue(exclusive=True)
+            await channel.default_exchange.publish(Message(pack(said(2)), headers={"version": VERSION}), own.name)
+            message = await next_in(own)
+            await channel.close()
+            await worker.taking.take(message, late)
+    assert (desk.numbers, late.numbers) == ([1], [])

@@ -46,6 +46,21 @@ async def test_a_day_is_told_beside_the_one_before() -> None:
     assert books.asked == [(midnight(NOW), None, None), (midnight(NOW, later=-1), None, None)]
 
 
+def test_parts_of_a_cluster_that_said_nothing_are_told() -> None:
+    def both(absent: int) -> list[str]:
+        standing = Standing(waiting={"call": 1}, absent=absent)
+        ways = (lambda zh, _: zh, lambda _, en: en)
+        return [line for way in ways for line in told_of(TODAY, BEFORE, YESTERDAY, way, standing).splitlines()[1:3]]
+
+    assert both(2) == [
+        "等主人发话的：调用 1",
+        "集群里有 2 个分区没有回答，那里等着的没算进来",
+        "Waits for an owner: calls 1",
+        "Parts of the cluster that did not say what waits there: 2",
+    ]
+    assert "集群" not in "".join(both(0))
+
+
 async def test_only_in_private_and_only_what_can_be_read_is_told() -> None:
     assert await lines(digest_command(PaperBooks(), stands)) == ["这个请私聊问我。"]
     assert await lines(digest_command(PaperBooks(), stands), where=PRIVATE) == [AWAY[0]]
