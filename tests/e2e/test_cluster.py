@@ -204,6 +204,30 @@ async def test_a_worker_that_is_cut_off_from_the_database_says_nothing_of_what_i
     assert cluster.answers() == [("A:q1", str(first)), ("A:q2", str(second))]
 
 
+async def test_what_a_worker_alone_gave_back_while_the_database_was_away_it_answers_once_when_it_is_there(
+    cluster: Cluster,
+) -> None:
+    simulator, there = cluster.simulator, make_url(cluster.store_url)
+    proxy = Proxy(there.host or "", there.port or 5432)
+    await proxy.mend()
+    through = there.set(host="127.0.0.1", port=proxy.port).render_as_string(hide_password=False)
+    cluster.gate.opened.set()
+    async with cluster.gateway(), cluster.worker(STORE_URL=through) as worker:
+        first = await simulator.say("@bot plain#q1")
+        await simulator.wait_delivered(1, timeout=PATIENCE)
+        await proxy.cut()
+        second = await simulator.say("@bot plain#q2")
+        await worker.until("the journal is away: events are left to whoever can reach it")
+        await proxy.mend()
+        await simulator.wait_delivered(2, timeout=PATIENCE)
+        third = await simulator.say("@bot plain#q3")
+        await simulator.wait_delivered(3, timeout=PATIENCE)
+        worker.send(signal.SIGTERM)
+        assert await worker.end() == 0
+    await proxy.cut()
+    assert cluster.answers() == [("A:q1", str(first)), ("A:q2", str(second)), ("A:q3", str(third))]
+
+
 async def test_a_worker_without_a_database_stands_by_until_it_is_there(cluster: Cluster) -> None:
     there = make_url(cluster.store_url)
     proxy = Proxy(there.host or "", there.port or 5432)
