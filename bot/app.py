@@ -218,10 +218,8 @@ async def open_service(
         meter = build_meter(store, spending, clock=clock, ids=ids, count=metrics.asked)
         means = await enter(means_of(settings, found, wrap, meter, clock, ids, troubles))
         line = build_line(settings, seat, clock=clock, ids=ids, troubles=troubles)
-        rooms = build_rooms(
-            settings,
-            means,
-            journal,
+        build = partial(build_rooms, settings, means, journal, others_of(seat))
+        rooms = build(
             transport=wrap(line.transport),
             store=store,
             deciders=Deciders(settings.bot_owners, terminal, owners_tongue(settings)),
@@ -231,7 +229,6 @@ async def open_service(
             mask=mask,
             clock=clock,
             ids=ids,
-            others=others_of(seat),
         )
         shown = Shown(rooms, spending, line.peers, journal.share)
         beside = nullcontext() if seat or aside else showing(settings, metrics, shown)

@@ -39,7 +39,7 @@ from bot.wiring.tools import find_tools
 from bot.wiring.web import STANDING_BY, metrics_of, open_web
 from config.settings import Settings
 
-PAUSE: Final = 0.5  # seconds between two looks at the roster
+PAUSE: Final = 0.25  # seconds between two looks at the roster
 PATIENCE: Final = 60.0  # seconds in which only partitions with nothing to do are given away
 UNREACHED: Final = 4.0  # seconds without the broker, after which a worker is there for nobody
 # And so much later it gives away what it has, if others are there all the time. Where the broker is

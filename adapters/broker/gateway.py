@@ -38,7 +38,8 @@ from bot.domain.shares import partition_of
 BACKLOG: Final = 20_000  # events that wait here for a broker that is away
 BATCH: Final = 100  # events on their way at once
 CONFIRMED_WITHIN: Final = 10.0  # seconds
-PRESENCE_EVERY: Final = 1.0  # seconds, also where nothing changed
+# Seconds, also where nothing changed: a worker that takes over can call nobody before it has heard.
+PRESENCE_EVERY: Final = 0.5
 LOOK: Final = 0.2  # seconds between two looks at the accounts
 NO_HEADERS: Final[Mapping[str, FieldValue]] = MappingProxyType({})
 

@@ -8,14 +8,13 @@ from typing import Final, TypeAlias
 
 from aio_pika.abc import AbstractIncomingMessage
 
-from adapters.broker.gateway import PRESENCE_EVERY
 from adapters.broker.payloads import HEADER_GATEWAY
 from adapters.broker.whereabouts import Whereabouts
 from bot.domain.events import Connected
 from bot.domain.notes import Alarmed, Note
 from bot.domain.ports import Clock
 
-INTRODUCED_WITHIN: Final = 1.5 * PRESENCE_EVERY  # seconds in which every gateway says something
+INTRODUCED_WITHIN: Final = 1.5  # seconds in which every gateway says something, an older one too
 
 Come: TypeAlias = AbstractIncomingMessage | Connected | Note | None
 

@@ -9,7 +9,6 @@ from aio_pika.abc import AbstractConnection, AbstractIncomingMessage
 from aio_pika.exceptions import AMQPError, ChannelNotFoundEntity
 from msgspec import Struct
 
-from adapters.broker.gateway import PRESENCE_EVERY
 from adapters.broker.link import CONNECT_WITHIN
 from adapters.broker.payloads import HEADER_VERSION, Presence, unpack
 from adapters.broker.topology import DEAD, NUMBER, PRESENCE, agree, queue_of
@@ -17,7 +16,7 @@ from bot.domain import codec
 from bot.domain.errors import BotError
 from bot.domain.ports import Clock
 
-LISTENED: Final = 2 * PRESENCE_EVERY  # seconds in which every gateway says something
+LISTENED: Final = 2.0  # seconds in which every gateway says something, of an older version too
 
 
 class Unreachable(BotError):

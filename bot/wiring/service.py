@@ -112,6 +112,7 @@ def build_rooms(
     settings: Settings,
     means: Means,
     journal: SqlStore,
+    others: Others,
     *,
     transport: Server,
     store: Store,
@@ -122,7 +123,6 @@ def build_rooms(
     mask: Mask,
     clock: Clock,
     ids: Ids,
-    others: Others,
 ) -> Rooms:
     """The rooms, each given what it needs."""
     model, toolset = means.models.main, means.staff.toolset
@@ -136,9 +136,8 @@ def build_rooms(
     parts = settings, means, journal, transport, store, mask, clock, ids
     mouth = build_mouth(*parts, spending.neighbours)
     ports |= ports_of_chat(settings, transport, keeping, taken_in, mouth, clock)
-    on = build_ground(
-        settings, means, keeping, journal, mouth, taken_in, spending, transport, clock
-    )
+    ground = settings, means, keeping, journal, mouth, taken_in, spending, transport, clock
+    on = build_ground(*ground)
     failures, alarm = Failures(clock=clock, mask=mask), Alarm(mouth.owner, mask=mask)
     seen_by: list[Observer] = [LogObserver(), alarm, failures, *observers]
     engine = build_engine(
