@@ -36,7 +36,6 @@ class DaySums:
     def shares(self, keys: Iterable[Whose]) -> list[float]:
         """How much of their limits these took; 1 is all of one."""
         if self._own.are_some:  # others than the usual, which may end at any moment
-            self._shares.clear()
             return list(map(self._share, keys))
         known = self._shares.get
         return [self._share(key) if (share := known(key)) is None else share for key in keys]

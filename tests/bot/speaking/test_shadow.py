@@ -11,7 +11,7 @@ from bot.domain.segments import Mention, Quote, Text
 from bot.memory.drafts import LASTS
 from bot.memory.modes import Modes
 from bot.policy.new_groups import Mode
-from bot.speaking.shadow import HOUR, KEPT_BACK, MOST, SOON, UNREAD
+from bot.speaking.shadow import KEPT_BACK, MOST, SOON, UNREAD
 from bot.wiring.background import background
 from tests.bot.studio import OWNER, QUESTION, Studio, studio
 from tests.fakes import GROUP, until
@@ -73,14 +73,18 @@ async def test_only_so_many_drafts_an_hour_are_shown_and_then_a_line_tells_how_m
         for number in range(MOST + 3):
             assert await made.would_say(Text(f"第{number}句")) == Drafted(number + 1)
         await made.outbox.wait_idle()
+        assert len(made.shown) == MOST == 20
+        made.clock.time += 3599
+        await made.would_say(Text("还没到一小时"))
+        await made.outbox.wait_idle()
         assert len(made.shown) == MOST
-        made.clock.time += HOUR
+        made.clock.time += 1
         async with background(made.shadow.run()):
             await until(lambda: len(made.shown) > MOST)
-        assert made.shown[-1] == "一小时内的草稿太多，有 3 条没有给你看。"
+        assert made.shown[-1] == "一小时内的草稿太多，有 4 条没有给你看。"
         await made.would_say(Text("又一句"))
         await made.outbox.wait_idle()
-        assert "草稿 D24" in made.shown[-1]
+        assert "草稿 D25" in made.shown[-1]
         assert (await made.says(f"发 D{MOST + 1}")).kind == "done"  # not shown, but kept
 
 

@@ -9,7 +9,6 @@ from bot.domain.errors import ActionRefused, ActionUnanswered
 from bot.domain.journal import MessageErased, SendChanged, SendQueued, SendState, Spoken
 from bot.domain.segments import Quote, Text
 from bot.memory.drafts import LASTS
-from bot.policy.drafts import FRESH
 from bot.wiring.background import background
 from tests.bot.studio import QUESTION, Studio, studio
 from tests.fakes import GROUP, RecordingTransport, until
@@ -19,7 +18,7 @@ async def test_a_young_draft_quotes_its_question_and_an_old_one_nothing() -> Non
     async with studio() as made:
         await made.would_say(Text("周六"))
         await made.would_say(Quote("q1"), Text("周日"))
-        made.clock.time = QUESTION.time + FRESH - 1
+        made.clock.time = QUESTION.time + 600 - 1
         await made.says("发 D1")
         made.clock.time += 1
         await made.says("发 D2")

@@ -3,13 +3,17 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from bot.conversation.queue.turnstile import GROUP, HOUR, USER
+from bot.conversation.queue.turnstile import DAY, GROUP, USER
 from bot.conversation.tasks import Task
+from bot.conversation.turns.thrift import NoLimit
 from bot.domain.actions import React
 from bot.domain.chat import Completion, ModelRequest, UserMessage
+from bot.domain.events import Conversation
 from bot.domain.journal import OpenTurn
+from bot.domain.ports import Clock
 from bot.domain.traits import Rate
-from bot.policy.apologies import CROWDED, ENGLISH, SLOW_DOWN
+from bot.policy.apologies import CROWDED, ENGLISH, NO_MORE, SLOW_DOWN
+from bot.policy.limits import Rung
 from bot.policy.wake import Rules, Wake
 from bot.speaking.gestures import NOT_NOW
 from bot.speaking.postbox import MAX_LINES
@@ -37,11 +41,50 @@ async def test_who_asks_too_often_is_overheard_and_told_once_an_hour_then_by_a_s
         await house.take(said("later"))
         assert house.transport.texts[3:] == ["ok"]
         assert "question 4" in str(house.model.requests[-1].messages[-1])  # it was overheard
-        house.clock.time += HOUR
+        house.clock.time += 3600 - 61 - 0.5
+        house.turnstile.lets_type(said("/help"))
+        assert [house.turnstile.lets_type(said("/help")) for _ in range(2)] == [True, False]
+        await house.outbox.wait_idle()
+        assert house.transport.texts[4:] == []  # it is not an hour yet
+        house.clock.time += 61
         for number in range(3):
             await house.take(said(f"again {number}"))
         await house.outbox.wait_idle()
         assert house.transport.texts[4:] == ["ok", "ok", SLOW_DOWN]
+
+
+class Spent(NoLimit):
+    """Everybody's day is spent, until then."""
+
+    def __init__(self, clock: Clock, *, ends: float) -> None:
+        self._clock, self._ends = clock, ends
+
+    def rung(self, _where: Conversation, _who: int, /) -> Rung:
+        return Rung.SPENT if self._clock.now() < self._ends else Rung.ALL
+
+    def ends(self) -> float:
+        return self._ends
+
+
+async def test_whose_day_is_spent_is_told_once_that_day_and_then_shown_by_a_sign_each_time() -> None:
+    async with hall() as house, house.ground.gestures.open():
+        stile = house.turnstile
+        stile._rungs = Spent(house.clock, ends=house.clock.time + 20_000)
+        for number in range(4):
+            assert stile.spent(Task(said("hi", message_id=str(number)), Wake("mention"), 0.0)) == DAY
+            await house.outbox.wait_idle()
+            house.clock.time += 4000
+        assert stile.spent(Task(said("hi", user=5), Wake("mention"), 0.0)) == DAY
+        await house.outbox.wait_idle()
+        await until(lambda: len(house.transport.gestures) == 3)
+        assert house.transport.texts == [NO_MORE] * 2
+        assert [one.message_id for one in house.transport.gestures if isinstance(one, React)] == ["1", "2", "3"]
+        house.clock.time += 4000
+        assert stile.spent(Task(said("hi"), Wake("mention"), 0.0)) == ""
+        stile._rungs = Spent(house.clock, ends=house.clock.time + 20_000)
+        assert stile.spent(Task(said("hi"), Wake("mention"), 0.0)) == DAY
+        await house.outbox.wait_idle()
+        assert house.transport.texts == [NO_MORE] * 3
 
 
 async def test_a_persons_questions_are_counted_wherever_they_are_asked_and_an_owners_nowhere() -> None:

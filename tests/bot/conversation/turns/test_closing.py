@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
+from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, UserMessage
 from bot.domain.errors import ActionRefused, BotError, ModelBilling, NotConnected
 from bot.domain.journal import TurnClosed
@@ -26,6 +28,20 @@ async def test_what_was_said_by_the_tool_is_not_said_again(final: str) -> None:
         await house.turns.take(said("北京天气"))
     assert house.transport.texts == ["北京今天晴，25度！"]
     assert any(isinstance(m, AssistantMessage) and m.tool_calls for m in house.history.messages(GROUP))
+
+
+async def test_the_last_words_go_on_from_what_the_run_has_said() -> None:
+    earlier: list[str] = []
+
+    def screened(actions: Sequence[SendMessage], before: str = "", /) -> tuple[SendMessage, ...]:
+        earlier.append(before)
+        return tuple(actions)
+
+    async with living(calls(speak("一二")), words("三四")) as house:
+        house.outbox.screened = screened
+        await house.turns.take(said("数"))
+    assert house.transport.texts == ["一二", "三四"]
+    assert [text for text in earlier if text] == ["一二"]
 
 
 async def test_a_failed_run_says_one_polite_line_with_its_trace_id_and_nothing_else() -> None:
