@@ -53,6 +53,12 @@ NUMBER = re.compile(
 """Five digits or more, of any script or in words: accounts, telephones, cards; and accounts of
 letters.
 """
+QUESTION = re.compile(
+    r"\?|[吗呢]\W*$|(?:谁|哪里|哪儿|多少|多长|多久|几点)(?!都|也)"
+    r"|^(?:who|whose|what|where|when|why|how|which|does|do|is|are|can)\b",
+    re.IGNORECASE,
+)
+"""Something that was asked: small models write it down as if it were told."""
 FRAME = re.compile(r"^\W*[\[【]|#\d+\s*:")
 """A heading or the beginning of a line as prompts have them."""
 YEARS = re.compile(r"(?<!\d)(?:19|20)\d\d[-./年 ]{1,2}\d{1,2}(?:[-./月 ]{1,2}\d{1,2})?(?!\d)")
@@ -71,6 +77,8 @@ def wrong_with(text: str) -> str:
         return "numbers of people (accounts, telephones, cards) are not remembered"
     if FRAME.search(folded):
         return "only facts are remembered, no headings and no lines of somebody's"
+    if QUESTION.search(folded):
+        return "only facts are remembered, no questions"
     if ORDER.search(folded):
         return "only facts are remembered, no instructions on how to answer"
     return ""
