@@ -85,11 +85,14 @@ class MessagePart(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def leave_out_what_is_null(cls, fields: Any) -> Any:
-        """The fields that have a value."""
+    def mend(cls, fields: Any) -> Any:
+        """The fields that have a value; `text` is what parts of words are called elsewhere, and so
+        by many models here.
+        """
         if not isinstance(fields, dict):
             return fields
-        return {name: value for name, value in fields.items() if value is not None}
+        given = {name: value for name, value in fields.items() if value is not None}
+        return given | {"type": "plain"} if given.get("type") == "text" else given
 
     @model_validator(mode="after")
     def has_what_its_type_needs(self) -> MessagePart:

@@ -85,6 +85,7 @@ async def result_of(raw: dict[str, Any], mouth: Mouth, shelf: Shelf | None = Non
     ("part", "segment"),
     [
         ({"type": "plain", "text": "你好\n "}, Text("你好\n ")),
+        ({"type": "text", "text": "你好"}, Text("你好")),
         ({"type": "image", "path": "cat.png"}, Attachment("image", "base64://cat.png")),
         ({"type": "record", "path": "a.amr"}, Attachment("record", "base64://a.amr")),
         ({"type": "video", "url": "https://example.com/a.mp4"}, Attachment("video", "https://example.com/a.mp4")),
