@@ -70,7 +70,7 @@ def answer(body: bytes) -> tuple[float, bytes]:
     mark = MARK.match(body, place) if place >= 0 else None
     orders = dict(ORDER.findall(body, place, place + NEARBY)) if mark else {}
     text = mark[0].decode() if mark else "no question"
-    text = text.ljust(int(orders.get(b"SIZE", 24)), ".")
+    text = text.ljust(int(orders.get(b"SIZE", 24)), "a")  # more than the question's words, or it is asked once more
     wait = int(orders.get(b"WAIT", 0)) / 1000
     return wait, stream(text) if STREAMED.search(body) else whole(text)
 
