@@ -57,9 +57,9 @@ from bot.wiring.discovery import Discovered
 from bot.wiring.hearsay import ears_of
 from bot.wiring.limits import build_meter, build_spending
 from bot.wiring.line import (
+    ClusterLine,
     Connections,
     Durable,
-    Line,
     Seat,
     build_line,
     neighbours_of,
@@ -70,7 +70,7 @@ from bot.wiring.means import Means, open_means
 from bot.wiring.naming import user_agent
 from bot.wiring.once import once_for_all
 from bot.wiring.personas import PersonaFiles
-from bot.wiring.seen import Seen
+from bot.wiring.seen import SeenBot
 from bot.wiring.senses import build_senses
 from bot.wiring.service import Rooms, build_rooms
 from bot.wiring.tongue import owners_tongue
@@ -232,7 +232,7 @@ async def open_service(
         )
         shown = Shown(rooms, spending, line.peers, journal.share)
         beside = nullcontext() if seat or aside else showing(settings, metrics, shown)
-        seen = Seen(shown, journal, means, newest, clock, others_of(seat), trying, doctor)
+        seen = SeenBot(shown, journal, means, newest, clock, others_of(seat), trying, doctor)
         port = await enter(at_work(seen, line, beside, metrics, store.commit))
         link = await enter(once_for_all(settings, seen, store, mask, open_service))
         await enter(finishing(rooms, troubles, grace=grace))
@@ -264,8 +264,8 @@ def means_of(
 
 @asynccontextmanager
 async def at_work(
-    seen: Seen,
-    line: Line,
+    seen: SeenBot,
+    line: ClusterLine,
     beside: AbstractAsyncContextManager[None],
     metrics: Metrics,
     durable: Durable,

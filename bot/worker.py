@@ -18,10 +18,10 @@ from functools import partial
 from typing import Final, NoReturn, TypeVar
 
 from adapters.broker.asks import Asks
-from adapters.broker.link import Link
-from adapters.broker.notices import Notices
+from adapters.broker.link import BrokerLink
+from adapters.broker.notices import NoteExchange
 from adapters.metrics.work import Work
-from adapters.storage.claim import Taken
+from adapters.storage.claim import JournalTaken
 from adapters.storage.lease import SECONDS, Away, Lease, holder_of_process, name_of
 from adapters.storage.roster import Board, Roster
 from bot.app import Service, open_service
@@ -189,7 +189,7 @@ class Steward:
                 logger.info("ready: over the broker, partition %d of %d", number, share.partitions)
                 await self._leaving[number].wait()
                 logger.info("partition %d is left to another worker", number)
-        except* (Taken, Away) as group:
+        except* (JournalTaken, Away) as group:
             logger.debug("partition %d is not to be had: %s", number, group.exceptions)
         finally:
             self._services.pop(number, None)
@@ -228,7 +228,7 @@ async def open_worker(
     def opening(share: Share) -> AbstractAsyncContextManager[Service]:
         lease = Lease(name_of(share.partition), holder=holder)
         name = ids.trace()
-        seat = Seat(share, lease, metrics, Notices(name), Asks(name, share), work)
+        seat = Seat(share, lease, metrics, NoteExchange(name), Asks(name, share), work)
         return open_service(settings, grace=grace, mask=mask, seat=seat, doctor=doctor)
 
     def stalled(seconds: float) -> None:
@@ -236,7 +236,7 @@ async def open_worker(
         for tell in told or [metrics.stalled]:
             tell(seconds)
 
-    sight = Link(settings.broker_url.get_secret_value(), clock=clock, trouble=lambda _: None)
+    sight = BrokerLink(settings.broker_url.get_secret_value(), clock=clock, trouble=lambda _: None)
     with ThreadPoolExecutor(1, "roster") as thread:
         roster = Roster(settings.store_url.get_secret_value(), holder)
         steward = Steward(

@@ -51,3 +51,12 @@ def test_a_constructor_takes_at_most_8_parameters() -> None:
         if count > MAX_PARAMETERS and name not in MANY_PARAMETERS
     )
     found(f"{name} is an exception no more" for name in MANY_PARAMETERS if counts.get(name, 0) <= MAX_PARAMETERS)
+
+
+def test_a_name_is_that_of_one_class() -> None:
+    """Twice already names came to stand for two classes each, thirty of them: who searches finds the wrong one."""
+    where: dict[str, list[str]] = {}
+    for name, node in classes():
+        if not node.name.startswith("_"):
+            where.setdefault(node.name, []).append(name)
+    found(" and ".join(paths) for paths in where.values() if len(paths) > 1)

@@ -11,8 +11,16 @@ from aio_pika import DeliveryMode, Message
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 from aio_pika.exceptions import AMQPError, ChannelInvalidStateError, DeliveryError
 
-from adapters.broker.link import Link
-from adapters.broker.payloads import HEADER_VERSION, LARGEST, VERSION, Answer, Call, pack, unpack
+from adapters.broker.link import BrokerLink
+from adapters.broker.payloads import (
+    HEADER_VERSION,
+    LARGEST,
+    VERSION,
+    CallEnd,
+    GatewayCall,
+    pack,
+    unpack,
+)
 from adapters.broker.whereabouts import Whereabouts
 from bot.domain import codec
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
@@ -25,20 +33,20 @@ WRITTEN_WITHIN: Final = 5.0  # seconds a call waits for the broker, or for its g
 LOOK: Final = 1.0  # seconds between two looks whether a gateway that is to answer is there
 
 
-class Calls:
+class GatewayCalls:
     """The calls under way. `epoch` is that of the lease on the accounts' partition: gateways refuse
     an older one's calls.
     """
 
     def __init__(
-        self, *, link: Link, where: Whereabouts, epoch: Callable[[], int], ids: Ids
+        self, *, link: BrokerLink, where: Whereabouts, epoch: Callable[[], int], ids: Ids
     ) -> None:
         self._link = link
         self._where = where
         self._epoch = epoch
         self._boot = ids.trace()
         self._numbers = itertools.count(1)
-        self._answers: dict[str, asyncio.Future[Answer]] = {}
+        self._answers: dict[str, asyncio.Future[CallEnd]] = {}
         self._channel: AbstractChannel | None = None
         self._replies = ""
 
@@ -55,16 +63,16 @@ class Calls:
         self._channel = None
         for answer in self._answers.values():
             if not answer.done():
-                answer.set_result(Answer("unanswered", wording="the broker was lost meanwhile"))
+                answer.set_result(CallEnd("unanswered", wording="the broker was lost meanwhile"))
 
-    async def make(self, account: int, action: str, params: Any) -> Answer:
+    async def make(self, account: int, action: str, params: Any) -> CallEnd:
         """Put an action to the account's server, wherever that is connected; how that ended.
 
         Raises NotConnected (no gateway, no broker: nothing was done), ActionRefused (over 8 MB),
         ActionUnanswered (it was on its way, and nobody said what became of it).
         """
         gateway = self._where.gateway(account)
-        body = pack(Call(account, action, params, self._epoch()))
+        body = pack(GatewayCall(account, action, params, self._epoch()))
         if len(body) > LARGEST:
             raise ActionRefused(
                 action,
@@ -72,7 +80,7 @@ class Calls:
                 wording=f"it has {len(body) / 2**20:.1f} MB, over 8: too large for a cluster",
             )
         number = f"{self._boot}-{next(self._numbers)}"
-        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[CallEnd] = asyncio.get_running_loop().create_future()
         self._answers[number] = answer
         try:
             await self._publish(gateway, body, number)
@@ -118,6 +126,6 @@ class Calls:
             return
         try:
             version = message.headers.get(HEADER_VERSION)
-            answer.set_result(unpack(Answer, message.body, version))
+            answer.set_result(unpack(CallEnd, message.body, version))
         except codec.Unreadable as error:
-            answer.set_result(Answer("unanswered", wording=f"it cannot be read: {error}"))
+            answer.set_result(CallEnd("unanswered", wording=f"it cannot be read: {error}"))

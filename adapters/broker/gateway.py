@@ -16,15 +16,15 @@ from aio_pika.exceptions import DeliveryError, PublishError
 from msgspec.structs import replace
 from pamqp.common import FieldValue
 
-from adapters.broker.link import Link, Lost, in_tasks, watch
+from adapters.broker.link import BrokerLink, Lost, in_tasks, watch
 from adapters.broker.payloads import (
     HEADER_GATEWAY,
     HEADER_TAKEN,
     HEADER_VERSION,
     LARGEST,
     VERSION,
-    Answer,
-    Call,
+    CallEnd,
+    GatewayCall,
     Presence,
     pack,
     unpack,
@@ -56,9 +56,9 @@ class Gateway:
         self,
         name: str,
         *,
-        link: Link,
+        link: BrokerLink,
         partitions: int,
-        calls: Callable[[Call], Awaitable[Answer]],
+        calls: Callable[[GatewayCall], Awaitable[CallEnd]],
         accounts: Callable[[], Presence],
         clock: Clock,
     ) -> None:
@@ -210,26 +210,28 @@ class Gateway:
             body = pack(await self._done(message))
             if len(body) > LARGEST:
                 why = f"its answer has {len(body) / 2**20:.1f} MB, over 8: too large for a cluster"
-                body = pack(Answer("unanswered", wording=why))
+                body = pack(CallEnd("unanswered", wording=why))
         except Exception as error:  # nobody else's calls may end with it
             logger.exception("what became of a call cannot be told")
-            body = pack(Answer("unanswered", wording=type(error).__name__))
+            body = pack(CallEnd("unanswered", wording=type(error).__name__))
         if message.reply_to:
             reply = _message(body, correlation=message.correlation_id)
             await channel.default_exchange.publish(reply, message.reply_to, mandatory=False)
 
-    async def _done(self, message: AbstractIncomingMessage) -> Answer:
+    async def _done(self, message: AbstractIncomingMessage) -> CallEnd:
         try:
-            call: Call = unpack(Call, message.body, message.headers.get(HEADER_VERSION))
+            call: GatewayCall = unpack(
+                GatewayCall, message.body, message.headers.get(HEADER_VERSION)
+            )
         except codec.Unreadable as error:
             logger.exception("a call cannot be read")
-            return Answer("not_connected", wording=str(error))
+            return CallEnd("not_connected", wording=str(error))
         partition = partition_of(call.account, self._partitions)
         if call.epoch < self._epochs[partition]:
             # Whoever took over has settled what this worker still believes to be its own.
             self.refused += 1
             logger.error("%s of an ousted worker is refused", call.action)
-            return Answer("not_connected", wording="another worker has taken over")
+            return CallEnd("not_connected", wording="another worker has taken over")
         self._epochs[partition] = call.epoch
         return await self._calls(call)
 

@@ -55,7 +55,7 @@ GONE: Final = (
 """What the library raises where a broker goes while something is done over it."""
 
 
-class Link:
+class BrokerLink:
     """Runs a session on each connection, one after the other. `url` is never shown."""
 
     def __init__(self, url: str, *, clock: Clock, trouble: Tell) -> None:

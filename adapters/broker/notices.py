@@ -20,7 +20,7 @@ KEPT: Final = 10_000  # that wait for the broker; older ones are lost
 logger = logging.getLogger(__name__)
 
 
-class Notices:
+class NoteExchange:
     """Fits `Neighbours`. `origin` is its own, of which it hears nothing."""
 
     def __init__(self, origin: str) -> None:

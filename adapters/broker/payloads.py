@@ -27,7 +27,7 @@ HEADER_TAKEN: Final = (
 Outcome = Literal["answered", "not_connected", "refused", "unanswered"]
 
 
-class Call(Struct, frozen=True):
+class GatewayCall(Struct, frozen=True):
     """An action of OneBot's for the server of this account; `epoch` is the lease of who asks."""
 
     account: int
@@ -36,7 +36,7 @@ class Call(Struct, frozen=True):
     epoch: int = 0
 
 
-class Answer(Struct, frozen=True):
+class CallEnd(Struct, frozen=True):
     """The end of a call: what the server said, or that nothing was written (not_connected), that it
     was refused before that, or that it was written and nobody answered; `wording` says why.
     """
@@ -76,13 +76,13 @@ class Presence(Struct, frozen=True):
     now: float = 0.0
 
 
-class Asked(Struct, frozen=True):
+class PartsAsked(Struct, frozen=True):
     """All parts of the cluster are asked this, by a word."""
 
     command: str
 
 
-class Told(Struct, frozen=True):
+class PartAnswer(Struct, frozen=True):
     """The answer of the part of this name."""
 
     name: str
@@ -90,7 +90,15 @@ class Told(Struct, frozen=True):
 
 
 def pack(
-    value: Event | Call | Answer | Presence | Note | Asked | Told | asks.Ask | asks.Told,
+    value: Event
+    | GatewayCall
+    | CallEnd
+    | Presence
+    | Note
+    | PartsAsked
+    | PartAnswer
+    | asks.Ask
+    | asks.Told,
 ) -> bytes:
     """The body of a message."""
     return codec.write(value).encode()

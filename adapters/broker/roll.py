@@ -13,8 +13,8 @@ import aio_pika
 from aio_pika import DeliveryMode, ExchangeType, Message
 from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage
 
-from adapters.broker.link import CONNECT_WITHIN, GONE, Link, in_tasks, watch
-from adapters.broker.payloads import HEADER_VERSION, VERSION, Asked, Told, pack, unpack
+from adapters.broker.link import CONNECT_WITHIN, GONE, BrokerLink, in_tasks, watch
+from adapters.broker.payloads import HEADER_VERSION, VERSION, PartAnswer, PartsAsked, pack, unpack
 from adapters.broker.survey import Unreachable
 from bot.domain import codec
 
@@ -32,7 +32,7 @@ Commands: TypeAlias = Mapping[str, Callable[[], Awaitable[Mapping[str, Any]]]]
 class Roll:
     """Answers for one part, by its `name`, which nobody else has."""
 
-    def __init__(self, name: str, *, link: Link, commands: Commands) -> None:
+    def __init__(self, name: str, *, link: BrokerLink, commands: Commands) -> None:
         self._name = name
         self._link = link
         self._commands = commands
@@ -52,14 +52,16 @@ class Roll:
             await watch(channel)
 
     async def _answer(self, channel: AbstractChannel, message: AbstractIncomingMessage) -> None:
-        told = Told(self._name, await self._told(message))
+        told = PartAnswer(self._name, await self._told(message))
         if message.reply_to:
             reply = _message(pack(told), correlation=message.correlation_id)
             await channel.default_exchange.publish(reply, message.reply_to, mandatory=False)
 
     async def _told(self, message: AbstractIncomingMessage) -> Mapping[str, Any]:
         try:
-            asked: Asked = unpack(Asked, message.body, message.headers.get(HEADER_VERSION))
+            asked: PartsAsked = unpack(
+                PartsAsked, message.body, message.headers.get(HEADER_VERSION)
+            )
         except codec.Unreadable as error:
             logger.exception("what the cluster is asked cannot be read")
             return {"error": str(error)}
@@ -97,7 +99,7 @@ async def _ask(
     found: dict[str, dict[str, Mapping[str, Any]]] = {HERE: {}, command: {}}
 
     async def call(word: str, seconds: float, of: Collection[str] | None) -> None:
-        asked = _message(pack(Asked(word)), correlation=word, reply=ear.name)
+        asked = _message(pack(PartsAsked(word)), correlation=word, reply=ear.name)
         await asks.publish(asked, "", mandatory=False)
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -105,7 +107,7 @@ async def _ask(
                     message = await answers.get()
                     version = message.headers.get(HEADER_VERSION)
                     try:
-                        told: Told = unpack(Told, message.body, version)
+                        told: PartAnswer = unpack(PartAnswer, message.body, version)
                     except codec.Unreadable:  # of a part that is newer: it counts as silent
                         logger.exception("what a part of the cluster answers cannot be read")
                     else:

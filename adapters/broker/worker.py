@@ -11,10 +11,10 @@ from aio_pika.abc import AbstractConnection, AbstractIncomingMessage
 from msgspec.structs import replace
 
 from adapters.broker.asks import Asks
-from adapters.broker.calls import Calls
+from adapters.broker.calls import GatewayCalls
 from adapters.broker.hall import Hall
-from adapters.broker.link import Link, watch
-from adapters.broker.notices import Notices
+from adapters.broker.link import BrokerLink, watch
+from adapters.broker.notices import NoteExchange
 from adapters.broker.payloads import HEADER_VERSION, Presence, unpack
 from adapters.broker.taking import Taking
 from adapters.broker.topology import declare
@@ -50,11 +50,11 @@ class Worker:
     def __init__(
         self,
         *,
-        link: Link,
+        link: BrokerLink,
         where: Whereabouts,
         taking: Taking,
-        calls: Calls,
-        notices: Notices,
+        calls: GatewayCalls,
+        notices: NoteExchange,
         asks: Asks,
         clock: Clock,
         trouble: Tell,

@@ -10,7 +10,7 @@ from typing import Final
 
 from aiohttp import web
 
-from adapters.console.guard import Refused
+from adapters.console.guard import RequestRefused
 from adapters.console.logins import Logins
 from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Route, Visit
@@ -52,7 +52,7 @@ class ApprovalPages:
         account = ACCOUNT.fullmatch(visit.fields.get("account", ""))
         word = visit.fields.get("allows", "")
         if found is None or account is None or word not in {"0", "1"}:
-            raise Refused(400, "that is no request")
+            raise RequestRefused(400, "that is no request")
         name, reason = found[0], visit.fields.get("reason", "")
         what = f"{account[0]}:{name}"  # each part of a cluster has numbers of its own
         action = "allow" if word == "1" else "deny"

@@ -17,7 +17,7 @@ from aiohttp import web
 
 from adapters.console.forms import Form, NoForm, read_form
 from adapters.console.logins import Logins, is_form_token
-from adapters.console.origins import Origin, Origins
+from adapters.console.origins import Origins, PageOrigin
 from adapters.console.routes import Access, Own, Route, Routes, Visit
 
 logger = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ HEADERS: Final = {
 }
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request that is not let in: `status`, and a line that tells nothing of what is inside."""
 
     def __init__(self, status: int, words: str) -> None:
@@ -75,7 +75,7 @@ class Guard:
         """The answer to any request at all."""
         try:
             answer = await self._let_in(request)
-        except Refused as refused:
+        except RequestRefused as refused:
             answer = self._refuse(request, refused.status, refused.words)
         except TimeoutError:
             answer = self._refuse(request, 503, "this took too long; try again")
@@ -101,11 +101,11 @@ class Guard:
     async def _let_in(self, request: web.BaseRequest) -> web.StreamResponse:
         origin = self._origins.of(request.headers.get("Host", ""))
         if origin is None:
-            raise Refused(421, ELSEWHERE)
+            raise RequestRefused(421, ELSEWHERE)
         if self._origins.is_lost(origin, request.headers.get("Origin", ""), request.path):
-            raise Refused(421, NO_HOST.format(origin=self._origins.first.url("")))
+            raise RequestRefused(421, NO_HOST.format(origin=self._origins.first.url("")))
         if "Expect" in request.headers:
-            raise Refused(417, EXPECTS)
+            raise RequestRefused(417, EXPECTS)
         route, at = self._route(request, origin)
         cookie = request.cookies.get(cookie_name(origin), "")
         login = self._logins.find(cookie) if cookie else None
@@ -114,7 +114,7 @@ class Guard:
         if route is None or route.access is Access.NOBODY:
             if login is None and request.method in READS:
                 return to_login(origin)
-            raise Refused(404 if login else 403, "there is no such page")
+            raise RequestRefused(404 if login else 403, "there is no such page")
         if route.access is Access.LOGGED_IN and login is None:
             return _to_login(request, origin, route)
         fields, file = await _form(request, route)
@@ -125,13 +125,13 @@ class Guard:
             return await route.handler(visit)
 
     def _route(
-        self, request: web.BaseRequest, origin: Origin
+        self, request: web.BaseRequest, origin: PageOrigin
     ) -> tuple[Route | None, Mapping[str, str]]:
         path = origin.path(request.path)
         return (self._routes.find(request.method, path) if path else None) or (None, {})
 
 
-def cookie_name(origin: Origin) -> str:
+def cookie_name(origin: PageOrigin) -> str:
     """The name of a login's cookie: on https, a name that nobody else can set.
 
     Browsers give a cookie to every port and path of a host: each console there has its own name.
@@ -140,7 +140,9 @@ def cookie_name(origin: Origin) -> str:
     return f"{'__Host-' if origin.is_secure else ''}{COOKIE}-{own}"
 
 
-def logged_in(answer: web.Response, origin: Origin, cookie: str, seconds: float) -> web.Response:
+def logged_in(
+    answer: web.Response, origin: PageOrigin, cookie: str, seconds: float
+) -> web.Response:
     """The answer with the cookie of a login; with an empty one, without any."""
     answer.set_cookie(
         cookie_name(origin),
@@ -154,31 +156,31 @@ def logged_in(answer: web.Response, origin: Origin, cookie: str, seconds: float)
     return answer
 
 
-def to_login(origin: Origin) -> web.Response:
+def to_login(origin: PageOrigin) -> web.Response:
     """The way to the page where one logs in."""
     return web.Response(status=303, headers={"Location": f"{origin.prefix}/login"})
 
 
-def _to_login(request: web.BaseRequest, origin: Origin, route: Route) -> web.Response:
+def _to_login(request: web.BaseRequest, origin: PageOrigin, route: Route) -> web.Response:
     if request.method in READS and not route.lasts:
         return to_login(origin)
-    raise Refused(401, "log in first")
+    raise RequestRefused(401, "log in first")
 
 
-def _check_sender(request: web.BaseRequest, origin: Origin) -> None:
+def _check_sender(request: web.BaseRequest, origin: PageOrigin) -> None:
     """Whether a page of ours asks. Raises Refused."""
     site = request.headers.get("Sec-Fetch-Site")
     if site is not None:
         if site != "same-origin":
-            raise Refused(403, "another page asked for this")
+            raise RequestRefused(403, "another page asked for this")
     elif request.headers.get("Origin") != origin.text:
-        raise Refused(403, "nobody knows which page asked for this")
+        raise RequestRefused(403, "nobody knows which page asked for this")
 
 
 def _check_form(request: web.BaseRequest, visit: Visit) -> None:
     """Whether the form is one of that login's. Raises Refused."""
     if request.method in CHANGES and not is_form_token(visit.cookie, visit.fields.get("form", "")):
-        raise Refused(403, "this form is of an earlier login: load the page again")
+        raise RequestRefused(403, "this form is of an earlier login: load the page again")
 
 
 async def _form(request: web.BaseRequest, route: Route) -> Form:
@@ -188,4 +190,4 @@ async def _form(request: web.BaseRequest, route: Route) -> Form:
     try:
         return await read_form(request, takes_file=route.takes_file)
     except NoForm as error:
-        raise Refused(error.status, error.words) from error
+        raise RequestRefused(error.status, error.words) from error

@@ -11,7 +11,7 @@ from typing import Final
 from aiohttp import web
 from msgspec import Struct
 
-from adapters.console.guard import Refused
+from adapters.console.guard import RequestRefused
 from adapters.console.rendering import Pages, go
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
@@ -74,7 +74,7 @@ class HealthPages:
         after it, gets what there is.
         """
         if (doctor := self._sources.doctor) is None:
-            raise Refused(404, "there is no doctor here")
+            raise RequestRefused(404, "there is no doctor here")
         now, before = self._sources.clock.now(), self._report
         if self._since is None and (before is None or now - before.at >= RESTS):
             self._since = now

@@ -14,7 +14,7 @@ from collections import Counter
 from aiohttp import web
 
 from adapters.console import listener
-from adapters.console.guard import Refused
+from adapters.console.guard import RequestRefused
 from adapters.console.logins import Logins
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources
@@ -52,7 +52,7 @@ class LivePages:
         """Events from the last one that the browser had, until it leaves or its login ends."""
         name = visit.login.name if visit.login else ""
         if self.open.total() >= MOST or self.open[name] >= OF_ONE:
-            raise Refused(503, "too many pages are open")
+            raise RequestRefused(503, "too many pages are open")
         answer = web.StreamResponse(headers=STREAM)
         self.open[name] += 1
         try:

@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp import web
 from msgspec.structs import replace
 
-from adapters.console.guard import Refused
+from adapters.console.guard import RequestRefused
 from adapters.console.rendering import Pages, go
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
@@ -72,7 +72,7 @@ class OpeningPages:
         """The way to try a text that is in use nowhere."""
         text = words_of(visit.fields.get("text", ""))
         if not text or len(text) > PERSONA:
-            raise Refused(400, "a persona has some words, and not too many")
+            raise RequestRefused(400, "a persona has some words, and not too many")
         return self.begin(visit, Wanted(key=visit.fields.get("key", "")[:80], text=text))
 
     async def bring_turn(self, visit: Visit) -> web.Response:

@@ -15,7 +15,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 DEFAULT = {"http": 80, "https": 443}
 
 
-class Origin(Struct, frozen=True):
+class PageOrigin(Struct, frozen=True):
     """Scheme and host as a browser names them, and the path before every page's own, `/console`."""
 
     scheme: str
@@ -29,7 +29,7 @@ class Origin(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """As the header `Origin` has it."""
+        """As the header `PageOrigin` has it."""
         return f"{self.scheme}://{self.host}"
 
     def url(self, path: str) -> str:
@@ -52,23 +52,23 @@ class Origins:
         self._configured = read_origin(configured) if configured else None
 
     @property
-    def first(self) -> Origin:
+    def first(self) -> PageOrigin:
         """The address to tell people."""
-        return self._configured or Origin("http", f"{LOOPBACK[0]}:{self._port}")
+        return self._configured or PageOrigin("http", f"{LOOPBACK[0]}:{self._port}")
 
-    def of(self, host: str) -> Origin | None:
+    def of(self, host: str) -> PageOrigin | None:
         """The origin of a request with this `Host`; None where that is not ours."""
         host = host.lower()
         if self._configured is not None and host == self._configured.host:
             return self._configured
         name, _, port = host.rpartition(":")
         if name in LOOPBACK and port == str(self._port):
-            return Origin("http", host)
+            return PageOrigin("http", host)
         return None
 
-    def is_lost(self, found: Origin, said: str, path: str) -> bool:
+    def is_lost(self, found: PageOrigin, said: str, path: str) -> bool:
         """Whether a request that names this machine came by way of the configured address: a page
-        of that one asks (`said` is the header `Origin`), or for a path below its prefix.
+        of that one asks (`said` is the header `PageOrigin`), or for a path below its prefix.
         """
         ours = self._configured
         if ours is None or found == ours:
@@ -76,11 +76,11 @@ class Origins:
         return said == ours.text or bool(ours.prefix and ours.path(path) != path)
 
 
-def read_origin(text: str) -> Origin:
+def read_origin(text: str) -> PageOrigin:
     """An address that was written down; a port that the scheme has anyway is left out."""
     url = urlsplit(text)
     host = (url.hostname or "").lower()
     host = f"[{host}]" if ":" in host else host
     if url.port is not None and url.port != DEFAULT.get(url.scheme):
         host += f":{url.port}"
-    return Origin(url.scheme, host, url.path.rstrip("/"))
+    return PageOrigin(url.scheme, host, url.path.rstrip("/"))

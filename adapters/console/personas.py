@@ -9,7 +9,7 @@ from typing import Final
 from aiohttp import web
 from msgspec.structs import replace
 
-from adapters.console.guard import Refused
+from adapters.console.guard import RequestRefused
 from adapters.console.logins import Logins
 from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Route, Visit
@@ -74,7 +74,7 @@ class PersonaPages:
         if one is None:
             return self._missing(visit)
         if (action := visit.fields.get("do", "look")) not in ACTIONS:
-            raise Refused(400, "nothing of that kind is done here")
+            raise RequestRefused(400, "nothing of that kind is done here")
         text = visit.fields.get("text", "").replace("\r\n", "\n").strip()
         if action != "back" and (wrong := _wrong_with(text)):
             return self._show(visit, one, text, key=f"persona.{wrong}", status=400)

@@ -11,7 +11,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from adapters.console.logins import Login
-from adapters.console.origins import Origin
+from adapters.console.origins import PageOrigin
 
 
 class Access(Enum):
@@ -30,7 +30,7 @@ class Visit(Struct, frozen=True):
     """
 
     request: web.BaseRequest
-    origin: Origin
+    origin: PageOrigin
     at: Mapping[str, str]
     fields: Mapping[str, str]
     file: bytes = b""

@@ -32,7 +32,7 @@ class Pause(Protocol):
     async def __call__(self, where: Conversation, *, silent: bool) -> bool: ...
 
 
-class Looking(Protocol):
+class Overview(Protocol):
     """How everything is now, in all of a cluster; the words of drafts only where asked for."""
 
     async def __call__(self, *, with_drafts: bool = False) -> Glance: ...
@@ -63,7 +63,7 @@ class Sources:
     audits: AuditBook
     explain: Explaining
     feed: Feed
-    look: Looking
+    look: Overview
     limits: Callable[[], Sequence[LimitState]]
     tools: Callable[[], Sequence[ToolState]]
     call: Callable[[str, str], Awaitable[ToolAnswer]]

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from aiohttp import web
 
-from adapters.console.guard import Refused
+from adapters.console.guard import RequestRefused
 from adapters.console.rendering import Pages, go
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
@@ -62,7 +62,7 @@ class TodayPages:
         try:
             where = Conversation.parse(visit.fields.get("where", ""))
         except NotAConversation:
-            raise Refused(400, "that is no chat") from None
+            raise RequestRefused(400, "that is no chat") from None
         done = await self._sources.pause(where, silent=silent)
         action = "pause" if silent else "go on"
         note(self._sources, visit, action, what=str(where), outcome="ok" if done else "not now")

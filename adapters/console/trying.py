@@ -12,7 +12,7 @@ from urllib.parse import quote
 from aiohttp import web
 from msgspec import Struct
 
-from adapters.console.guard import Refused
+from adapters.console.guard import RequestRefused
 from adapters.console.live import LivePages
 from adapters.console.opening import BASE, LONGEST, OpeningPages, words_of
 from adapters.console.rendering import Pages, go
@@ -30,7 +30,7 @@ SENT_WITHIN = 20.0  # seconds for a picture to be unpacked, and an answer
 NOTHING = ChatLine(message_id="", at=0.0, sender=0, name="", text="")
 
 
-class Told(Struct, frozen=True):
+class ToldLine(Struct, frozen=True):
     """A line, and why the bot answered it or did not: what woke it or kept it silent, and the turn
     with what it took.
     """
@@ -88,7 +88,7 @@ class TryPages:
         if who not in trial.people:
             return await self._show(visit, trial, "nobody", text=text, status=400)
         if fault and fault not in trial.faults:
-            raise Refused(400, "nothing of that kind goes wrong")
+            raise RequestRefused(400, "nothing of that kind goes wrong")
         if fault:
             await trial.obey(fault)
         if not (text or visit.file):
@@ -117,7 +117,7 @@ class TryPages:
         try:
             data = await self._open().picture(number_in(visit.at["number"]))
         except MediaError:
-            raise Refused(404, "it cannot be shown any more") from None
+            raise RequestRefused(404, "it cannot be shown any more") from None
         return Own(body=data, content_type="image/jpeg")
 
     async def stream(self, visit: Visit) -> web.StreamResponse:
@@ -138,7 +138,7 @@ class TryPages:
 
     def _open(self) -> Trial:
         if (trial := self._trying.current) is None:
-            raise Refused(404, "nothing is tried out any more")
+            raise RequestRefused(404, "nothing is tried out any more")
         return trial
 
     def _turns(self) -> TurnPages:
@@ -171,7 +171,7 @@ class TryPages:
             newest=newest,
         )
 
-    async def _told(self, visit: Visit, trial: Trial) -> Sequence[Told]:
+    async def _told(self, visit: Visit, trial: Trial) -> Sequence[ToldLine]:
         """The lines, each with why; a turn is told at the last that was said of it."""
         rows = await trial.showing.rows(TurnQuery())
         chat = await trial.showing.chat(trial.where, 0)
@@ -193,7 +193,7 @@ def _judge(
     where: str,
     reason: Callable[[str], str],
     overheard: str,
-) -> Iterator[Told]:
+) -> Iterator[ToldLine]:
     woke = {one.turn_id: one.reason for one in judged.values() if one.wakes}
     known = [(judged[line.message_id], line) for line in lines if line.message_id in judged]
     last = {one.turn_id: line for one, line in known if one.is_own or one.wakes}
@@ -206,4 +206,4 @@ def _judge(
             why = ""
         else:
             why = reason(one.reason) or (overheard if one.message_id else "")
-        yield Told(line, why, one.wakes, one.state, turn, where)
+        yield ToldLine(line, why, one.wakes, one.state, turn, where)

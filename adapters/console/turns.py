@@ -14,7 +14,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from adapters.console.figures import clock, minute, money, seconds
-from adapters.console.guard import Refused
+from adapters.console.guard import RequestRefused
 from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Own, Route, Visit
 from adapters.console.sources import Sources
@@ -58,7 +58,7 @@ class Bar(Struct, frozen=True):
     is_cut: bool
 
 
-class Block(Struct, frozen=True):
+class PromptBlock(Struct, frozen=True):
     """A part of the prompt, and its tokens by our estimate."""
 
     title: str
@@ -103,7 +103,7 @@ class TurnPages:
         """The same rows for the script of a page that is open."""
         query = query_of(visit)
         if (found := await self._sources.showing.rows(query)) is None:
-            raise Refused(503, "the journal cannot be read now")
+            raise RequestRefused(503, "the journal cannot be read now")
         most = number_in(visit.request.query.get("most", "")) or len(found.rows)
         rows = [
             {name: self._sources.mask(value) for name, value in msgspec.structs.asdict(one).items()}
@@ -297,15 +297,15 @@ def bars(trace: Trace, mask: Callable[[str], str], *, whole: bool) -> Iterator[B
         yield Bar(span, round(min(left, 99.3), 2), round(width, 2), text, asked, thought, is_cut)
 
 
-def blocks(prompt: str, estimate: Any) -> list[Block]:
+def blocks(prompt: str, estimate: Any) -> list[PromptBlock]:
     """The turn's own part of the prompt, by the headings that only we write."""
-    found: list[Block] = []
+    found: list[PromptBlock] = []
     title, lines = "", list[str]()
     for line in [*prompt.splitlines(), "[]"]:
         if HEADING.fullmatch(line) or line == "[]":
             if lines:
                 text = "\n".join(lines)
-                found.append(Block(title, text, estimate(text)))
+                found.append(PromptBlock(title, text, estimate(text)))
             title, lines = line, []
         else:
             lines.append(line)

@@ -16,8 +16,8 @@ from adapters.offline.intents import (
     Help,
     Opening,
     Other,
-    Quiet,
     Recap,
+    SayNothing,
     SendIntent,
     Table,
     Tale,
@@ -121,7 +121,7 @@ class _Mind:
             case Opening() if self.question.handle:
                 call = DemoCall("look", {"id": self.question.handle})
                 return self.pass_on(call, phrases.SEEN)
-            case Quiet():
+            case SayNothing():
                 return self.call(DemoCall("stay_silent", {}))
             case Tale():
                 return self.say(phrases.STORY)

@@ -65,7 +65,7 @@ class Opening:
 
 
 @dataclass(frozen=True, slots=True)
-class Quiet:
+class SayNothing:
     """Say nothing."""
 
 
@@ -94,7 +94,7 @@ Intent: TypeAlias = (
     | SendIntent
     | Recap
     | Opening
-    | Quiet
+    | SayNothing
     | Tale
     | Table
     | Other
@@ -180,7 +180,7 @@ TABLE = re.compile(r"表格|markdown|\btable\b", re.IGNORECASE)
 IN_A_WORD: tuple[tuple[re.Pattern[str], Intent], ...] = (
     (RECAP, Recap()),
     (OPENING, Opening()),
-    (QUIET, Quiet()),
+    (QUIET, SayNothing()),
     (STORY, Tale()),
     (TABLE, Table()),
 )

@@ -54,7 +54,7 @@ class Directory(Protocol[Callee_co]):
     def accounts(self) -> tuple[Account, ...]: ...
 
 
-class Calls(Protocol[Callee_contra]):
+class Caller(Protocol[Callee_contra]):
     """Puts calls, and waits for their answers."""
 
     async def make(
@@ -68,7 +68,7 @@ class OneBotTransport(Generic[Callee]):
     """Carries actions to the server of the account they are for."""
 
     def __init__(
-        self, *, peers: Directory[Callee], calls: Calls[Callee], pass_urls: bool = False
+        self, *, peers: Directory[Callee], calls: Caller[Callee], pass_urls: bool = False
     ) -> None:
         """With `pass_urls` the servers may be given urls to fetch; they look at no address before
         they do.

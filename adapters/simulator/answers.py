@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from adapters.simulator.faults import Fault, Faults
 from adapters.simulator.peer import ConnectedBot
 from adapters.simulator.replies import CallReply
-from adapters.simulator.sockets import Sockets
+from adapters.simulator.sockets import SimulatedSockets
 from adapters.simulator.wire import Json
 
 HELD = 0.3  # seconds an answer is held for others to overtake it
@@ -25,7 +25,7 @@ class _HeldAnswers:
 class CallAnswers:
     """Sends answers as the armed faults have it: late, in another order, on another socket."""
 
-    def __init__(self, sockets: Sockets, faults: Faults) -> None:
+    def __init__(self, sockets: SimulatedSockets, faults: Faults) -> None:
         self._sockets = sockets
         self._faults = faults
         self._held: _HeldAnswers | None = None

@@ -11,7 +11,7 @@ from contextlib import suppress
 from adapters.simulator import petitions, wire
 from adapters.simulator.faults import Armed, Fault
 from adapters.simulator.people import Person
-from adapters.simulator.sockets import Sockets
+from adapters.simulator.sockets import SimulatedSockets
 from adapters.simulator.wire import NOT_DONE, CallRefused, Json
 from adapters.simulator.world import World
 
@@ -22,7 +22,7 @@ class Incidents:
     """Each changes the world, and `push` sends the bot the event of it."""
 
     def __init__(
-        self, world: World, sockets: Sockets, push: Callable[[Json], Awaitable[bool]]
+        self, world: World, sockets: SimulatedSockets, push: Callable[[Json], Awaitable[bool]]
     ) -> None:
         self._world = world
         self._sockets = sockets

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from adapters.simulator.call import SentMessage
 from adapters.simulator.people import Person
 from adapters.simulator.shown import event_of
-from adapters.simulator.sockets import Sockets
+from adapters.simulator.sockets import SimulatedSockets
 from adapters.simulator.wire import Json, mention, text
 from adapters.simulator.world import World
 
@@ -26,7 +26,7 @@ class SimulatedRobots:
     """
 
     def __init__(
-        self, world: World, sockets: Sockets, push: Callable[[Json], Awaitable[bool]]
+        self, world: World, sockets: SimulatedSockets, push: Callable[[Json], Awaitable[bool]]
     ) -> None:
         self._world = world
         self._sockets = sockets

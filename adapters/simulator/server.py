@@ -27,7 +27,7 @@ from adapters.simulator.peer import ConnectedBot
 from adapters.simulator.replies import CallReply, reply_to
 from adapters.simulator.robots import SimulatedRobots
 from adapters.simulator.shown import event_of
-from adapters.simulator.sockets import Sockets
+from adapters.simulator.sockets import SimulatedSockets
 from adapters.simulator.wire import Json
 from adapters.simulator.world import World
 
@@ -70,7 +70,7 @@ class Simulator:
         self.last_said = 0
         self._on_sent = on_sent
         self._on_gesture = on_gesture
-        self.sockets = Sockets(
+        self.sockets = SimulatedSockets(
             world,
             token=token,
             heartbeat=heartbeat,

@@ -29,7 +29,7 @@ GOODBYE = 2.0  # seconds we wait for a bot to close its side
 Work: TypeAlias = Coroutine[Any, Any, None]
 
 
-class Sockets:
+class SimulatedSockets:
     """Every socket, and whatever else runs beside them, as long as the `async with`.
 
     `take` gets each frame, `came` each peer that has been greeted, before its first frame;

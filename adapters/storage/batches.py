@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection
 
 from adapters.storage.ahead import Ahead, Put, begin_mark, read_mark
-from adapters.storage.claim import Taken
+from adapters.storage.claim import JournalTaken
 from adapters.storage.crossed import until_done
 from adapters.storage.database import Database
 from adapters.storage.failures import Blame, Unusable, fault, words
@@ -108,7 +108,7 @@ class EntryBatches:
             until_done(lambda: self._transactions.write(self._connected(), batch[done:]))
             if not batch:
                 self._try_out()
-        except Taken:
+        except JournalTaken:
             self.close()
             raise
         except Exception as error:

@@ -67,7 +67,7 @@ NAME = 63  # characters of an application name that PostgreSQL keeps
 logger = logging.getLogger(__name__)
 
 
-class Taken(ConfigError):
+class JournalTaken(ConfigError):
     """Another process has the journal."""
 
     def __init__(self, place: str, holder: str) -> None:
@@ -118,7 +118,7 @@ class FileClaim:
         deadline = time.monotonic() + PATIENCE
         while not self._try():
             if time.monotonic() > deadline:
-                raise Taken(str(self._database), _told(_read(self._file)))
+                raise JournalTaken(str(self._database), _told(_read(self._file)))
             time.sleep(PAUSE)
         return _traces(_read(self._file))
 
@@ -250,7 +250,7 @@ def take_session(connection: Connection, place: str) -> None:
     with connection.begin():
         while not connection.scalar(text(TRY_LOCK), {"claim": CLAIM}):
             if time.monotonic() > deadline:
-                raise Taken(place, holder_of_session(connection) or "")
+                raise JournalTaken(place, holder_of_session(connection) or "")
             time.sleep(PAUSE)
         connection.execute(text(INTRODUCTION), {"name": name})
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, text
 
-from adapters.storage.claim import CLAIM, LOCK_OBJECT, NAME, Taken
+from adapters.storage.claim import CLAIM, LOCK_OBJECT, NAME, JournalTaken
 from adapters.storage.url import VARIABLE
 from bot.domain.errors import ConfigError, Problem
 
@@ -87,7 +87,7 @@ class Lease:
         """
         with connection.begin():
             if not connection.scalar(text(TRY_SHARED), {"claim": CLAIM}):
-                raise Taken(place, "")
+                raise JournalTaken(place, "")
             settings = {"name": f"frostagent {self.holder}"[:NAME], "abandoned": str(ABANDONED)}
             connection.execute(text(INTRODUCTION), settings)
         with connection.begin():
@@ -100,7 +100,7 @@ class Lease:
             epoch = connection.scalar(text(TAKE), wanted)
             if epoch is None:
                 holder = connection.scalar(text(HOLDER), {"name": self.name})
-                raise Taken(place, f" ({holder})")
+                raise JournalTaken(place, f" ({holder})")
         self.epoch = epoch
 
     def renew(self, cursor: Any, place: str) -> None:
@@ -109,7 +109,7 @@ class Lease:
         """
         cursor.execute(RENEW, (self.seconds, self.name, self.epoch))
         if cursor.rowcount != 1:
-            raise Taken(place, " that took over")
+            raise JournalTaken(place, " that took over")
 
     def give_back(self, connection: Connection) -> None:
         """Let another process have it at once. Raises the driver's errors."""

@@ -21,7 +21,7 @@ from adapters.storage import reads, unfinished
 from adapters.storage.ahead import ahead_of
 from adapters.storage.batches import EntryBatches
 from adapters.storage.books import SqlBooks
-from adapters.storage.claim import Taken
+from adapters.storage.claim import JournalTaken
 from adapters.storage.closed_days import add_up
 from adapters.storage.damage import SelfCheck
 from adapters.storage.database import READERS, Database, Migrate
@@ -275,7 +275,7 @@ async def open_store(
     clock: Clock,
     trouble: Tell,
     migrate: Migrate,
-    ousted: Callable[[Taken], None] = lambda _: None,
+    ousted: Callable[[JournalTaken], None] = lambda _: None,
     lease: Lease | None = None,
     share: Share = WHOLE,
 ) -> AsyncIterator[SqlStore]:
@@ -283,10 +283,10 @@ async def open_store(
 
     A database that cannot be used just now is told to `trouble`, and the store works from memory
     until it can. Raises ConfigError for one that never can: a url that is none, a missing driver, a
-    schema of a newer version, a journal that another process has (`Taken`; if that shows later,
-    `ousted` is called before it is raised). With a `lease` it is one of several that could have it
-    (PostgreSQL), has its `share` of it for as long as it renews that, and waits through outages;
-    one that cannot be reached at the start is `Away`. `migrate` is that of
+    schema of a newer version, a journal that another process has (`JournalTaken`; if that shows
+    later, `ousted` is called before it is raised). With a `lease` it is one of several that could
+    have it (PostgreSQL), has its `share` of it for as long as it renews that, and waits through
+    outages; one that cannot be reached at the start is `Away`. `migrate` is that of
     `adapters.storage.migrate`, imported when it is called: Alembic is large and rarely needed.
     """
     loop = asyncio.get_running_loop()

@@ -16,7 +16,7 @@ from concurrent.futures import Executor
 from adapters.storage.ahead import Ahead, Put
 from adapters.storage.backlog import Backlog
 from adapters.storage.batches import EntryBatches, Written
-from adapters.storage.claim import Taken
+from adapters.storage.claim import JournalTaken
 from adapters.storage.told import AGAIN, CANNOT, LOST
 from bot.domain.journal import Entry
 from bot.domain.ports import Clock
@@ -53,7 +53,7 @@ class Writer:
         clock: Clock,
         trouble: Tell,
         place: str,
-        ousted: Callable[[Taken], None] = lambda _: None,
+        ousted: Callable[[JournalTaken], None] = lambda _: None,
         ahead: Ahead | None = None,
         limit: int = LIMIT,
     ) -> None:
@@ -213,7 +213,7 @@ class Writer:
         try:
             writing = self._backlog.writing
             return await loop.run_in_executor(self._thread, self._batches.write, writing)
-        except Taken as error:
+        except JournalTaken as error:
             self._ousted(error)
             raise
         finally:

@@ -28,7 +28,7 @@ class ConnectedAccount(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class AccountState:
+class ServedAccount:
     """An account, where it is, and the name and version of its server where that is known."""
 
     account: int
@@ -56,7 +56,7 @@ class Readiness:
 
     ready: bool
     reason: str
-    accounts: tuple[AccountState, ...]
+    accounts: tuple[ServedAccount, ...]
 
     def to_json(self) -> dict[str, Any]:
         """The body of `/readyz`."""
@@ -100,13 +100,13 @@ class Attendance:
     def __call__(self) -> Readiness:
         """How it is now."""
         there = {
-            account.self_id: AccountState(account.self_id, _presence(account), account.server)
+            account.self_id: ServedAccount(account.self_id, _presence(account), account.server)
             for account in self._accounts()
         }
         self._seen |= dict.fromkeys(there)
         self._seen = {account: None for account in self._seen if self._ours(account)}
         accounts = tuple(
-            there.get(account) or AccountState(account, "missing") for account in self._seen
+            there.get(account) or ServedAccount(account, "missing") for account in self._seen
         )
         if self._stopping():
             return Readiness(ready=False, reason=STOPPING, accounts=accounts)
@@ -115,7 +115,7 @@ class Attendance:
         offline = [account for account, seen in there.items() if seen.state == "offline"]
         return Readiness(bool(there) and not offline, self._reason(offline, there), accounts)
 
-    def _reason(self, offline: list[int], here: Mapping[int, AccountState]) -> str:
+    def _reason(self, offline: list[int], here: Mapping[int, ServedAccount]) -> str:
         if offline:
             return f"{_named(offline)} offline: log in again at the OneBot server"
         if here:

@@ -109,12 +109,12 @@ def setup(
     """
     from bot.cli.setup.terminal import TyperTerminal
     from bot.cli.setup.trial import try_endpoint
-    from bot.cli.setup.wizard import Wishes, Wizard
+    from bot.cli.setup.wizard import SetupOptions, Wizard
     from bot.runtime.clock import SystemClock
 
     typed = {"LLM_BASE_URL": base_url, "LLM_API_KEY": api_key, "LLM_MODEL": model}
     typed |= {"BOT_OWNERS": owner, "BOT_GROUPS": groups, "NAPCAT_ACCOUNT": account}
-    wishes = Wishes(
+    wishes = SetupOptions(
         typed=typed,
         napcat_url=napcat_url,
         force=force,

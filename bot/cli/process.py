@@ -118,7 +118,7 @@ async def serve(settings: Settings, *, grace: float = GRACE) -> None:
     if hasattr(signal, "SIGHUP"):
         on_signal(signal.SIGHUP, reload.set)
     from adapters.control.server import ControlServer
-    from bot.cli.control import Desk, socket_of
+    from bot.cli.control import ControlDesk, socket_of
     from bot.runtime.clock import SystemClock
     from bot.runtime.collector import relax_collector
     from bot.runtime.version import version
@@ -132,7 +132,7 @@ async def serve(settings: Settings, *, grace: float = GRACE) -> None:
         gateway_beside(settings) as held,
         bots_of(settings, grace) as bots,
     ):
-        desk = Desk(
+        desk = ControlDesk(
             bots=bots,
             ready=attendance_of(
                 lambda: [bot.shown for bot in bots()], lambda: "" if bots() else STANDING_BY
@@ -163,7 +163,7 @@ async def reached_by_all(
     if not settings.has_broker:
         yield own
         return
-    from adapters.broker.link import Link
+    from adapters.broker.link import BrokerLink
     from adapters.broker.roll import Roll
     from bot.cli.cluster import Everywhere, name_of_part, with_events
     from bot.runtime.clock import SystemClock
@@ -172,7 +172,7 @@ async def reached_by_all(
     clock, name = SystemClock(), name_of_part()
     own = {**own, "status": with_events(own["status"], held)} if held else own
     asked = {word: own[word] for word in ("status", "reload")}
-    link = Link(settings.broker_url.get_secret_value(), clock=clock, trouble=lambda _: None)
+    link = BrokerLink(settings.broker_url.get_secret_value(), clock=clock, trouble=lambda _: None)
     async with background(Roll(name, link=link, commands=asked).run()):
         yield Everywhere(own=own, name=name, settings=settings, clock=clock).commands
 

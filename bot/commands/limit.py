@@ -39,7 +39,7 @@ EXEMPT = ("主人只受合计的限额管。", "An owner has no limit but that o
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedLimit:
     """The limit that is to hold (None: the usual), and whether for today only."""
 
     cap: OwnCap | None
@@ -99,7 +99,7 @@ def _listed(asked: Asked, spending: Spending) -> str:
     return "\n".join([*lines, asked.either(*HOW)])
 
 
-def read_wanted(words: tuple[str, ...]) -> Wanted | None:
+def read_wanted(words: tuple[str, ...]) -> WantedLimit | None:
     """`5 today`, `200k`, `off`, `today`, `usual`; None for what is none of that. An amount is of
     dollars or of tokens; the other is as usual.
     """
@@ -107,17 +107,17 @@ def read_wanted(words: tuple[str, ...]) -> Wanted | None:
     today = any(word in TODAY for word in left)
     amount = "".join(word for word in left if word not in TODAY)
     if amount in OFF or (today and not amount):
-        return Wanted(LIFTED, today)
+        return WantedLimit(LIFTED, today)
     if amount in USUAL:
-        return Wanted(None, today)
+        return WantedLimit(None, today)
     found = AMOUNT.fullmatch(amount)
     if found is None or not float(found[2]):
         return None
     dollar, number, times, unit = found.groups()
     if not (times or unit):
-        return Wanted(OwnCap(cost=float(number)), today)
+        return WantedLimit(OwnCap(cost=float(number)), today)
     tokens = int(float(number) * TIMES[times])
-    return None if dollar or not tokens else Wanted(OwnCap(tokens=tokens), today)
+    return None if dollar or not tokens else WantedLimit(OwnCap(tokens=tokens), today)
 
 
 def _holder(asked: Asked, members: Members) -> tuple[Holder | None, tuple[str, ...]]:

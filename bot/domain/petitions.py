@@ -45,7 +45,7 @@ class Admitting(Protocol):
         ...
 
 
-class Waiting(Protocol):
+class WaitingPetitions(Protocol):
     """Those that wait for an owner's word."""
 
     def forget(self, *, user: int = 0, group: int = 0) -> None:

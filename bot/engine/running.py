@@ -33,7 +33,7 @@ from bot.domain.tongue import Tongue
 from bot.engine.ongoing import MAX_RESULTS, Tally
 from bot.engine.steps import drain
 from bot.policy import notices
-from bot.policy.budget import Budget, Room, Share
+from bot.policy.budget import Budget, BudgetShare, Room
 from bot.policy.notices import Notices
 from bot.policy.tokens import estimate
 
@@ -91,7 +91,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     ports: Mapping[type, object] = msgspec.field(default_factory=dict)
     heard: Callable[[], bool] = lambda: False
     tidy: Callable[[AssistantMessage], AssistantMessage] = as_it_is
-    share: Share = msgspec.field(default_factory=lambda: Budget().share())
+    share: BudgetShare = msgspec.field(default_factory=lambda: Budget().share())
     may_be_silent: bool = False
     inbox: Inbox | None = None
     model: ChatModel | None = None

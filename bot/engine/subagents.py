@@ -36,7 +36,7 @@ from bot.domain.tool import Tool, ToolContext
 from bot.domain.traits import SideEffects
 from bot.engine.running import Run, RunState
 from bot.policy.authority import least
-from bot.policy.budget import Budget, Share
+from bot.policy.budget import Budget, BudgetShare
 from bot.policy.tokens import estimate_message, estimate_messages
 
 logger = logging.getLogger(__name__)
@@ -218,9 +218,9 @@ class Watch:
             self.short.append(f"its {self.max_tokens} tokens were used up")
 
 
-def part_of(context: ToolContext, task: tuple[Message, ...]) -> Share | None:
+def part_of(context: ToolContext, task: tuple[Message, ...]) -> BudgetShare | None:
     """The share of the budget for a run inside this call; None where that has no room for it."""
-    budget = context.share.budget if isinstance(context.share, Share) else Budget()
+    budget = context.share.budget if isinstance(context.share, BudgetShare) else Budget()
     return budget.part(estimate_messages(task) if budget.limits.tokens else 0.0)
 
 

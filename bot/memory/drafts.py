@@ -31,7 +31,7 @@ MAX_PAST = 200  # ended ones of which it is known how
 MEDIA = 32 * 1024 * 1024  # characters of media that are in memory, and of one that is kept at all
 
 
-class Waiting(Struct, frozen=True):
+class KeptDraft(Struct, frozen=True):
     """A draft of a turn, since then (by our clock, in seconds since 1970). From the time on when it
     was `published`, 0 for never, nobody knows yet whether QQ has it. `asked` is the id of its
     question, empty where nobody knows one; `by` is who published it, in other words where he
@@ -49,7 +49,7 @@ class Waiting(Struct, frozen=True):
 
 class _Row(Struct, frozen=True):
     last: int
-    waiting: tuple[Waiting, ...]
+    waiting: tuple[KeptDraft, ...]
 
 
 class Drafts:
@@ -69,7 +69,7 @@ class Drafts:
         self._news = asyncio.Event()
         self._is_doubted = False
         self.is_read = False  # else nobody knows which numbers are given already
-        self._waiting: dict[Conversation, dict[int, Waiting]] = {}
+        self._waiting: dict[Conversation, dict[int, KeptDraft]] = {}
         self._last = 0
         self._media: LRUCache[int, tuple[SendMessage, ...]] = LRUCache(MEDIA, getsizeof=_size)
         self._past: LRUCache[int, str] = LRUCache(MAX_PAST)
@@ -94,12 +94,12 @@ class Drafts:
         return True
 
     @property
-    def open(self) -> Mapping[int, tuple[Conversation, Waiting]]:
+    def open(self) -> Mapping[int, tuple[Conversation, KeptDraft]]:
         """Those that wait, the oldest first."""
         found = [(where, one) for where, here in self._waiting.items() for one in here.values()]
         return {one.number: (where, one) for where, one in sorted(found, key=lambda it: it[1].at)}
 
-    def is_over(self, one: Waiting) -> bool:
+    def is_over(self, one: KeptDraft) -> bool:
         """Whether it has waited too long."""
         return self._clock.now() >= one.at + LASTS
 
@@ -109,12 +109,12 @@ class Drafts:
 
     def add(
         self, where: Conversation, turn_id: str, *, asked: str = ""
-    ) -> tuple[Waiting, PlaceSet]:
+    ) -> tuple[KeptDraft, PlaceSet]:
         """One more waits, to the question of that id; with the entry that says so, for whoever
         writes down its words.
         """
         self._last += 1
-        one = Waiting(self._last, turn_id, self._clock.now(), asked=asked)
+        one = KeptDraft(self._last, turn_id, self._clock.now(), asked=asked)
         here = self._waiting.setdefault(where, {})
         here[one.number] = one
         old = [each.number for each in here.values() if self.is_over(each)]
@@ -154,7 +154,7 @@ class Drafts:
             self.end(number, what)
         return len(given_up), self._entry(where)
 
-    def hold(self, one: Waiting, actions: tuple[SendMessage, ...]) -> None:
+    def hold(self, one: KeptDraft, actions: tuple[SendMessage, ...]) -> None:
         """Have its media at hand, which may be too large for the journal."""
         if not 0 < _size(actions) <= MEDIA:
             return
@@ -203,7 +203,7 @@ class Drafts:
             if kept is not None:
                 self._store.put(entry if kept == where else self._entry(kept))
 
-    async def _is_lost(self, one: Waiting) -> bool:
+    async def _is_lost(self, one: KeptDraft) -> bool:
         return not one.published and await self._store.spoken(one.turn_id) is None
 
     async def run(self) -> None:
@@ -250,7 +250,7 @@ def _size(actions: tuple[SendMessage, ...]) -> int:
     return sum(len(part.source) for part in _media_of(actions))
 
 
-def _name(one: Waiting) -> str:
+def _name(one: KeptDraft) -> str:
     """Of its media on the shelf; by the turn, too: another journal gives the numbers anew."""
     return f"{one.number}-{one.turn_id}"
 

@@ -33,7 +33,7 @@ from bot.domain.trace import current_run
 from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
 from bot.memory.spending import unlimited
-from bot.prompt.extraction import Fact, SaidLine, extraction_request, read_facts
+from bot.prompt.extraction import ExtractedFact, SaidLine, extraction_request, read_facts
 from bot.prompt.render import plain
 from bot.prompt.view import View
 
@@ -192,7 +192,7 @@ class Extraction:
             self._store.put(UsageAdded(turn_id=turn_id, model=model, usage=usage, at=now))
         facts = read_facts(completion, lines)
 
-        def wanted(fact: Fact) -> bool:
+        def wanted(fact: ExtractedFact) -> bool:
             is_recalled = any((where, source) in self._recalled for source in fact.sources)
             # Where somebody or a fact was forgotten, any of these may be about that.
             return not is_recalled and forgotten == self._times_forgotten

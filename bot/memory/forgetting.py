@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from bot.domain.books import Eraser
 from bot.domain.events import Conversation
 from bot.domain.notes import ALONE, Forgotten, Neighbours
-from bot.domain.petitions import Waiting
+from bot.domain.petitions import WaitingPetitions
 from bot.memory.history import History
 
 
-class Questions(Protocol):
+class WaitingQuestions(Protocol):
     """Those that wait for an answer."""
 
     async def forget(self, *, user: int = 0, group: int = 0, said: float) -> None:
@@ -44,8 +44,8 @@ class Forgetting:
         eraser: Eraser,
         history: History,
         *,
-        asked: Questions,
-        waiting: Waiting,
+        asked: WaitingQuestions,
+        waiting: WaitingPetitions,
         now: Callable[[], float],
         then: Sequence[Callable[[], None]] = (),
         neighbours: Neighbours = ALONE,

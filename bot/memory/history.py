@@ -27,7 +27,7 @@ from bot.memory.latest import Kept, Latest, Weighed
 from bot.memory.overheard import Overheard
 from bot.memory.speakers import Speakers
 from bot.memory.things import Things
-from bot.memory.window import Fold, Told, Window
+from bot.memory.window import Fold, ToldRound, Window
 from bot.policy.lighten import weight_of
 from bot.prompt.summary import Prefix
 
@@ -155,7 +155,7 @@ class History:
         memory.overheard.recall(remembered)
         window, known = memory.window, [round_.turn_id for round_ in remembered.rounds]
         told = [
-            Told.of(
+            ToldRound.of(
                 round_.turn_id,
                 self._tell(conversation, round_.messages),
                 light=place < remembered.light,
@@ -244,7 +244,7 @@ class History:
         memory = self._memories[conversation]
         memory.overheard.told(user.sources)
         window, room = memory.window, self._room()
-        window.add(Told.of(turn_id, self._tell(conversation, messages)))
+        window.add(ToldRound.of(turn_id, self._tell(conversation, messages)))
         if memory.loaded and window.is_full(room):
             if window.lighten(room):
                 self._moved(conversation, memory)

@@ -16,7 +16,7 @@ V = TypeVar("V")
 LOOK = 2.0  # seconds between two looks at what could not be read
 
 
-class Kept(Generic[V]):
+class KeptSettings(Generic[V]):
     """The values under a `name`; each is written as its words, and what `read` makes nothing of is
     not set.
     """

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from bot.domain.books import Choices
 from bot.domain.events import Conversation
 from bot.domain.ports import Clock, Store
-from bot.memory.kept import Kept
+from bot.memory.kept import KeptSettings
 from bot.policy.new_groups import Mode
 
 SETTING = "mode"
@@ -18,7 +18,7 @@ def _read(value: str) -> Mode | None:
     return Mode(value) if value in {mode.value for mode in Mode} else None
 
 
-class Modes(Kept[Mode]):
+class Modes(KeptSettings[Mode]):
     """Keeps them, over restarts; where new groups are not live at once, those that the journal
     knows already are no new ones.
     """

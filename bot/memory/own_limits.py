@@ -23,7 +23,7 @@ Holder: TypeAlias = int | Conversation
 """Whose limit: a person's, or a group's."""
 
 
-class Own(Struct, frozen=True):
+class LimitsSet(Struct, frozen=True):
     """The limits set for good, and those for a day that ends then (seconds since 1970)."""
 
     good: OwnCap | None = None
@@ -35,7 +35,7 @@ class Own(Struct, frozen=True):
         return self.today if self.today is not None and now < self.until else self.good
 
 
-class OwnLimits(Row[Holder, Own]):
+class OwnLimits(Row[Holder, LimitsSet]):
     """Keeps them."""
 
     def __init__(
@@ -50,7 +50,7 @@ class OwnLimits(Row[Holder, Own]):
         self.filed: Callable[[], Mapping[int, OwnCap]] = dict  # by the group's number
         super().__init__(
             SETTING,
-            dict[str, Own],
+            dict[str, LimitsSet],
             key=_holder,
             lasts=self._lasts_on,
             store=store,
@@ -86,12 +86,12 @@ class OwnLimits(Row[Holder, Own]):
         where that cannot be written down now: nothing is changed then.
         """
 
-        def renewed(own: Own | None) -> Own:
-            return replace(own or Own(), today=cap, until=until) if until else Own(cap)
+        def renewed(own: LimitsSet | None) -> LimitsSet:
+            return replace(own or LimitsSet(), today=cap, until=until) if until else LimitsSet(cap)
 
         return await self._renew(whose, renewed)
 
-    def _lasts_on(self, own: Own) -> bool:
+    def _lasts_on(self, own: LimitsSet) -> bool:
         return own.good is not None or own.at(self._clock.now()) is not None
 
 

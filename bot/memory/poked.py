@@ -7,14 +7,14 @@ from typing import Final
 from bot.domain.books import Choices
 from bot.domain.events import Poked
 from bot.domain.ports import Clock, Store
-from bot.memory.kept import Kept
+from bot.memory.kept import KeptSettings
 
 SETTING: Final = "poked"
 APART: Final = 60.0  # seconds between two that are answered in one place: people poke in rows
 TURNED_BACK: Final = 3600.0  # seconds after which an older time is that of another clock
 
 
-class AnsweredPokes(Kept[float]):
+class AnsweredPokes(KeptSettings[float]):
     """A poke has no id: the server's time of it tells it apart from those that are answered later,
     and is the same whenever it is told, and to whichever process.
     """

@@ -31,7 +31,7 @@ SUMMARY = 450.0  # tokens that a new summary will have
 LINES, SHARE = 400.0, 0.1  # tokens of rounds told in a line each, at most, and of the room
 
 
-class Told(Struct, frozen=True):
+class ToldRound(Struct, frozen=True):
     """A round as the prompt tells it, its estimated tokens, and the last date in it, if any."""
 
     turn_id: str
@@ -40,23 +40,25 @@ class Told(Struct, frozen=True):
     day: str
 
     @classmethod
-    def of(cls, turn_id: str, messages: tuple[Message, ...], *, light: bool = False) -> Told:
+    def of(cls, turn_id: str, messages: tuple[Message, ...], *, light: bool = False) -> ToldRound:
         messages = lighten(messages) if light else messages
         return cls(turn_id, messages, estimate_messages(messages), last_day(messages))
 
-    def lighter(self) -> Told:
+    def lighter(self) -> ToldRound:
         """The same with its long tool results cut."""
         return self.changed(lighten)
 
-    def changed(self, change: Callable[[tuple[Message, ...]], tuple[Message, ...]]) -> Told:
+    def changed(self, change: Callable[[tuple[Message, ...]], tuple[Message, ...]]) -> ToldRound:
         """The same with other messages; the very same object where they are."""
         messages = change(self.messages)
-        return self if messages is self.messages else Told.of(self.turn_id, messages)
+        return self if messages is self.messages else ToldRound.of(self.turn_id, messages)
 
 
 def weigh(rounds: Sequence[Round], light: int) -> float:
     """The estimated tokens of rounds in a prompt, of which the first so many are told shortened."""
-    told = [Told.of(one.turn_id, one.messages, light=n < light) for n, one in enumerate(rounds)]
+    told = [
+        ToldRound.of(one.turn_id, one.messages, light=n < light) for n, one in enumerate(rounds)
+    ]
     return _tokens(told)
 
 
@@ -84,7 +86,7 @@ class Window:
     the latest fold.
     """
 
-    rounds: list[Told] = field(default_factory=list)
+    rounds: list[ToldRound] = field(default_factory=list)
     light_to: str = ""
     summary: str = ""
     messages: tuple[Message, ...] = ()
@@ -93,7 +95,7 @@ class Window:
     left: dict[str, str] = field(default_factory=dict)
     state: object = field(default_factory=object)
 
-    def tell(self, summary: str, rounds: list[Told]) -> None:
+    def tell(self, summary: str, rounds: list[ToldRound]) -> None:
         """Tell these from now on."""
         self.summary, self.rounds = summary, rounds
         self.messages = tuple(chain.from_iterable([told.messages for told in rounds]))
@@ -105,7 +107,7 @@ class Window:
         """The last date that the rounds tell; empty where they tell none."""
         return next((told.day for told in reversed(self.rounds) if told.day), "")
 
-    def add(self, told: Told) -> None:
+    def add(self, told: ToldRound) -> None:
         """Tell one more round."""
         self.behind += told.tokens if self.rounds else 0.0
         self.rounds.append(told)
@@ -200,16 +202,16 @@ class Window:
         self.tell(summary, _lighter(self.rounds)[gone:])
 
 
-def _tokens(rounds: Iterable[Told]) -> float:
+def _tokens(rounds: Iterable[ToldRound]) -> float:
     return sum(told.tokens for told in rounds)
 
 
-def _lighter(rounds: list[Told]) -> list[Told]:
+def _lighter(rounds: list[ToldRound]) -> list[ToldRound]:
     """The rounds with the older ones told shortened."""
     return [*(told.lighter() for told in rounds[:-FRESH]), *rounds[-FRESH:]]
 
 
-def _surplus(rounds: list[Told], room: float) -> int:
+def _surplus(rounds: list[ToldRound], room: float) -> int:
     """How many rounds are too much, from the front on; the last one is not."""
     behind = list(accumulate(told.tokens for told in reversed(rounds)))
     return len(rounds) - max(1, sum(tokens <= room for tokens in behind))

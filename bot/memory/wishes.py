@@ -12,7 +12,7 @@ from bot.domain.books import Choices
 from bot.domain.events import Conversation
 from bot.domain.notes import ALONE, Neighbours
 from bot.domain.ports import Clock, Store
-from bot.memory.kept import Kept
+from bot.memory.kept import KeptSettings
 
 IsHour: TypeAlias = Callable[[Conversation, float], bool]
 """Whether the settings have it quiet there at that time (seconds since 1970)."""
@@ -31,7 +31,7 @@ class Wish(Struct, frozen=True):
         return MUTE if self.is_mute else f"{self.until:.0f}"
 
 
-class Wishes(Kept[Wish]):
+class Wishes(KeptSettings[Wish]):
     """Keeps them, over restarts."""
 
     def __init__(

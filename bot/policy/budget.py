@@ -84,19 +84,19 @@ class Budget:
         """Messages to QQ that may still be sent before the final words."""
         return max(0, (self.limits.sends or math.inf) - self._sends)
 
-    def share(self) -> Share:
+    def share(self) -> BudgetShare:
         """The share of the outermost run: its last words are its due, whatever was spent."""
-        share = Share(self)
+        share = BudgetShare(self)
         self.held[share.place] = 0.0
         return share
 
-    def part(self, tokens: float = 0.0) -> Share | None:
+    def part(self, tokens: float = 0.0) -> BudgetShare | None:
         """The share of a run inside, whose first request has so many tokens; None where there is no
         room for even that.
         """
         if self.requests_left < 1 or self.tokens_left < tokens:
             return None
-        share = Share(self)
+        share = BudgetShare(self)
         self.held[share.place] = tokens
         return share
 
@@ -107,7 +107,7 @@ class Budget:
         self._sends += sends
 
 
-class Share(Struct, eq=False):
+class BudgetShare(Struct, eq=False):
     """The part of a budget that one run of the tree may use. Fits `Allowance`: attempts after a
     first one that failed are counted, too. `lost` is the latest that was broken off; where it
     `is_watched`, whoever broke it off counts that. Its `place` is what the budget knows it by:

@@ -42,7 +42,7 @@ TOLD = tuple(
 )
 
 
-class Doubts(Struct, frozen=True):
+class EchoDoubts(Struct, frozen=True):
     """What a model has `read`, and what was `asked`; the words about the moment behind that, the
     day in them and the name of the place; and what was answered twice in a row, if anything.
     """

@@ -65,7 +65,7 @@ class SaidLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class ExtractedFact:
     """A fact about `subject` (0: the conversation) that `author` said in these messages."""
 
     subject: int
@@ -85,7 +85,7 @@ def extraction_request(lines: Sequence[SaidLine], *, chinese: bool) -> ModelRequ
     return ModelRequest((SystemMessage(instructions), UserMessage(told)))
 
 
-def read_facts(completion: Completion, lines: Sequence[SaidLine]) -> tuple[Fact, ...]:
+def read_facts(completion: Completion, lines: Sequence[SaidLine]) -> tuple[ExtractedFact, ...]:
     """The facts of an answer that hold; none where the answer is no such list."""
     if completion.refusal or completion.finish is FinishReason.CONTENT_FILTER:
         return ()
@@ -144,7 +144,7 @@ def _value(text: str) -> Any:
         return None
 
 
-def _fact(row: Mapping[str, Any], lines: _Lines) -> Fact | None:
+def _fact(row: Mapping[str, Any], lines: _Lines) -> ExtractedFact | None:
     match row:
         case {"about": str(about), "fact": str(words), "lines": [*places]}:
             text, whom, named = in_one_line(words), about.strip(), lines.at(places)
@@ -158,7 +158,7 @@ def _fact(row: Mapping[str, Any], lines: _Lines) -> Fact | None:
             return None
     subject = 0 if whom == HERE else named[0].user
     known = next((kind for kind in Kind if kind == row.get("kind")), Kind.OTHER)
-    return Fact(subject, named[0].user, text, tuple(_ids(named)), known)
+    return ExtractedFact(subject, named[0].user, text, tuple(_ids(named)), known)
 
 
 def _say(named: Sequence[SaidLine], text: str, whom: str, lines: _Lines) -> bool:

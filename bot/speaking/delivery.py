@@ -60,7 +60,7 @@ class Manner:
 PLAIN: Final = Manner()
 
 
-class Said(Struct, frozen=True):
+class SaidMessage(Struct, frozen=True):
     """One QQ message and what became of it."""
 
     action: SendMessage
@@ -112,7 +112,7 @@ class Delivery:
         turn_id: str = "",
         final: bool = False,
         trail: list[str] | None = None,
-    ) -> tuple[Said, ...]:
+    ) -> tuple[SaidMessage, ...]:
         """Send the segments now, in as few QQ messages as they need, with nothing in between; what
         is long as a merged forward, or in pieces where QQ refuses that. They go on from the words
         of a `trail`, and lengthen it.
@@ -145,7 +145,7 @@ class Delivery:
         final: bool,
         trail: list[str],
         pauses: Sequence[float] = (),
-    ) -> tuple[Said, ...]:
+    ) -> tuple[SaidMessage, ...]:
         if may_call(words):
             messages = list(self._calling(where, messages, untouched(words)))
         said = [SendMessage(where, message) for message in messages]
@@ -154,7 +154,7 @@ class Delivery:
             return ()
         trail += map(read_in, actions)  # at once: who speaks beside this goes on from it
         receipts = await self._outbox.send_all(actions, turn_id=turn_id, final=final, pauses=pauses)
-        sent = tuple(map(Said, actions, receipts))
+        sent = tuple(map(SaidMessage, actions, receipts))
         for one in sent:
             if isinstance(one.receipt, Confirmed):
                 self._remember(one.action, one.receipt.message_id)
@@ -167,7 +167,7 @@ class Delivery:
         *,
         turn_id: str = "",
         trail: list[str] | None = None,
-    ) -> tuple[Said, ...]:
+    ) -> tuple[SaidMessage, ...]:
         """Say the text where the message came from, a short one at the pace of a person; in a group
         its first piece quotes the message. It goes on from the words of a `trail`, as in `say`.
         """
@@ -234,7 +234,7 @@ def is_refused_by_qq(receipt: Receipt) -> bool:
     return isinstance(receipt, Refused) and receipt.by_qq
 
 
-def note_on(said: tuple[Said, ...], words: Wording) -> str:
+def note_on(said: tuple[SaidMessage, ...], words: Wording) -> str:
     """The note for the model on the delivery of its words; empty where all of them arrived."""
     for arrived, one in enumerate(said):
         match one.receipt:

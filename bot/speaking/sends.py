@@ -63,7 +63,7 @@ class Send:
         return cls(stored.send_id, turn_id, action, final, at, state, recorded=True, tell=tell)
 
     async def hear(self, patience: float) -> Receipt:
-        """Wait for the receipt; `Waiting` where it is not on the wire after so many seconds."""
+        """Wait for the receipt; `Queued` where it is not on the wire after so many seconds."""
         look = asyncio.get_running_loop().call_later(patience, self._look, max(patience, SHORTEST))
         try:
             return await self.heard

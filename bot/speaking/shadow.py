@@ -19,7 +19,7 @@ from bot.domain.journal import Entry, SendState
 from bot.domain.ports import Clock
 from bot.domain.segments import Text
 from bot.domain.tongue import Tongue
-from bot.memory.drafts import Drafts, Waiting
+from bot.memory.drafts import Drafts, KeptDraft
 from bot.memory.modes import Modes
 from bot.policy.drafts import (
     FORGOTTEN,
@@ -170,7 +170,7 @@ class Shadow:
     # --- what owners are shown --------------------------------------------------------------------
 
     def _lines(
-        self, draft: Waiting, question: MessageReceived | None, actions: Sequence[SendMessage]
+        self, draft: KeptDraft, question: MessageReceived | None, actions: Sequence[SendMessage]
     ) -> list[Send]:
         where, turn_id = actions[0].conversation, draft.turn_id
         calls = tuple(self._calls.pop(turn_id, ()))

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from adapters.broker.calls import Calls
+from adapters.broker.calls import GatewayCalls
 from adapters.broker.gateway import Gateway
-from adapters.broker.link import Link
-from adapters.broker.payloads import Answer, Call, Presence, There
+from adapters.broker.link import BrokerLink
+from adapters.broker.payloads import CallEnd, GatewayCall, Presence, There
 from adapters.broker.taking import Taking
 from adapters.broker.whereabouts import Whereabouts
 from adapters.broker.worker import Worker
@@ -32,7 +32,7 @@ class RemotePeers:
     """The accounts of a share, at all gateways. Each is called by its number."""
 
     where: Whereabouts
-    link: Link
+    link: BrokerLink
 
     @property
     def reconnects(self) -> int:
@@ -62,7 +62,7 @@ class RemotePeers:
 class RemoteCalls:
     """Calls that a gateway makes for us."""
 
-    calls: Calls
+    calls: GatewayCalls
 
     async def make(self, account: int, action: str, params: Mapping[str, object], /) -> ActionReply:
         """The server's answer. Raises NotConnected, ActionRefused, ActionUnanswered."""
@@ -80,7 +80,7 @@ class RemoteCalls:
 
 @dataclass(frozen=True, slots=True)
 class BrokerLine:
-    """A `Line` without sockets."""
+    """A `ClusterLine` without sockets."""
 
     peers: RemotePeers
     transport: OneBotTransport[int]
@@ -101,9 +101,11 @@ def build_broker_line(
     """
     share, lease = seat.share, seat.lease
     where = Whereabouts(share=share, clock=clock)
-    link = Link(settings.broker_url.get_secret_value(), clock=clock, trouble=troubles.tell_once)
+    link = BrokerLink(
+        settings.broker_url.get_secret_value(), clock=clock, trouble=troubles.tell_once
+    )
     seat.work.links[share.partition] = link
-    calls = Calls(link=link, where=where, epoch=lambda: lease.epoch, ids=ids)
+    calls = GatewayCalls(link=link, where=where, epoch=lambda: lease.epoch, ids=ids)
     taking = Taking(where, clock=clock, trouble=troubles.tell, lay_aside=seat.work.lay_aside)
     worker = Worker(
         link=link,
@@ -125,17 +127,17 @@ def build_gateway(
 ) -> Gateway:
     """The composition behind the sockets of a gateway."""
 
-    async def put(call: Call) -> Answer:
+    async def put(call: GatewayCall) -> CallEnd:
         try:
             peer = sockets.peers.caller(call.account)
             reply = await sockets.calls.make(peer, call.action, call.params)
         except NotConnected as error:
-            return Answer("not_connected", wording=str(error))
+            return CallEnd("not_connected", wording=str(error))
         except ActionRefused as error:
-            return Answer("refused", retcode=error.retcode, wording=error.wording)
+            return CallEnd("refused", retcode=error.retcode, wording=error.wording)
         except ActionUnanswered as error:
-            return Answer("unanswered", wording=str(error))
-        return Answer("answered", reply.ok, reply.retcode, reply.data, reply.wording)
+            return CallEnd("unanswered", wording=str(error))
+        return CallEnd("answered", reply.ok, reply.retcode, reply.data, reply.wording)
 
     def accounts() -> Presence:
         here = tuple(There(one.self_id, one.online, one.server) for one in sockets.peers.accounts())
@@ -143,7 +145,7 @@ def build_gateway(
 
     return Gateway(
         f"frost.gateway.{ids.trace()}",
-        link=Link(settings.broker_url.get_secret_value(), clock=clock, trouble=trouble),
+        link=BrokerLink(settings.broker_url.get_secret_value(), clock=clock, trouble=trouble),
         partitions=settings.broker_partitions,
         calls=put,
         accounts=accounts,

@@ -24,7 +24,7 @@ from bot.commands.reset import reset_command
 from bot.commands.stop import stop_command
 from bot.commands.usage import usage_command
 from bot.commands.why import why_command
-from bot.conversation.interruptions.forgotten import Forgotten
+from bot.conversation.interruptions.forgotten import ForgottenQuestions
 from bot.domain.books import Eraser
 from bot.domain.chat import UserMessage
 from bot.domain.events import Conversation
@@ -96,7 +96,7 @@ def forgetting_of(
 ) -> Forgetting:
     """The forgetting of a person or a group, by a command, on a page, or in another bot."""
     facts = () if keeping.extraction is None else (keeping.extraction.forget,)
-    asked = Forgotten(
+    asked = ForgottenQuestions(
         lanes=on.lanes,
         live=on.live,
         put_off=asking.put_off,

@@ -26,7 +26,7 @@ from bot.policy.tokens import estimate_text
 from bot.wiring.background import background
 from bot.wiring.limits_shown import limits_shown
 from bot.wiring.purse import Purse
-from bot.wiring.seen import Seen, personas_of
+from bot.wiring.seen import SeenBot, personas_of
 from bot.wiring.service import Rooms
 from bot.wiring.tools_shown import call_tool, tools_of
 from bot.wiring.trying import Trials, ceiling_of
@@ -55,7 +55,7 @@ CLOSED = (
 
 @asynccontextmanager
 async def open_console(
-    settings: Settings, seen: Seen, *, mask: Mask, opening: Opens
+    settings: Settings, seen: SeenBot, *, mask: Mask, opening: Opens
 ) -> AsyncIterator[Link | None]:
     """Listen while the block runs; what makes links, None where there is no console. `opening`
     opens a service beside this one.
@@ -105,7 +105,7 @@ async def open_console(
         yield console.link
 
 
-def trials_of(settings: Settings, seen: Seen, mask: Mask, opens: Opens) -> Trials:
+def trials_of(settings: Settings, seen: SeenBot, mask: Mask, opens: Opens) -> Trials:
     """The trials beside the bot; nothing of it is loaded before somebody wants it."""
     rooms = seen.rooms
 
@@ -150,7 +150,9 @@ def trials_of(settings: Settings, seen: Seen, mask: Mask, opens: Opens) -> Trial
     return trials
 
 
-def sources_of(settings: Settings, seen: Seen, whole: Whole, mask: Mask, trials: Trials) -> Sources:
+def sources_of(
+    settings: Settings, seen: SeenBot, whole: Whole, mask: Mask, trials: Trials
+) -> Sources:
     """All that the pages show."""
     from adapters.console.sources import Sources
 

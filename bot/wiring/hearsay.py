@@ -13,7 +13,7 @@ from bot.domain.suspension import Settled
 from bot.memory.own_limits import SETTING as LIMITS
 from bot.memory.persona_texts import SETTING as TEXTS
 from bot.memory.wishes import SETTING as HUSH
-from bot.wiring.seen import Seen
+from bot.wiring.seen import SeenBot
 from bot.wiring.web import Shown
 from bot.wiring.whole import answering
 
@@ -22,7 +22,7 @@ AT_WORK_WITHIN: Final = 5.0  # seconds; who asks waits for eight
 logger = logging.getLogger(__name__)
 
 
-def ears_of(seen: Seen, at_work: Callable[[], Awaitable[None]]) -> Ears:
+def ears_of(seen: SeenBot, at_work: Callable[[], Awaitable[None]]) -> Ears:
     """The ears of a bot for the others. Before it is `at_work` it does not know yet what waits
     there, and answers nothing; a word waits for that, for a while.
     """

@@ -22,7 +22,7 @@ from config.settings import Settings
 
 if TYPE_CHECKING:
     from adapters.broker.asks import Asks
-    from adapters.broker.notices import Notices
+    from adapters.broker.notices import NoteExchange
 
 Durable: TypeAlias = Callable[[], Awaitable[bool]]
 """Waits until all that was put into the journal is durable; False where nobody can promise it."""
@@ -38,7 +38,7 @@ class Seat:
     share: Share
     lease: Lease
     metrics: Metrics
-    notices: Notices
+    notices: NoteExchange
     asks: Asks
     work: Work
 
@@ -55,7 +55,7 @@ class Connections(Protocol):
     def accounts(self) -> tuple[Account, ...]: ...
 
 
-class Line(Protocol):
+class ClusterLine(Protocol):
     """The connections there are, and what goes over them."""
 
     @property
@@ -75,7 +75,7 @@ class Line(Protocol):
 
 def build_line(
     settings: Settings, seat: Seat | None, *, clock: Clock, ids: Ids, troubles: Troubles
-) -> Line:
+) -> ClusterLine:
     """A line that is not open yet: sockets of our own, or those of gateways behind a broker.
 
     Gateways know who has a share of the accounts now by the lease of its `seat`.

@@ -10,7 +10,7 @@ from bot.domain.masking import Mask
 from bot.domain.ports import Store
 from bot.wiring.console import Link, open_console
 from bot.wiring.daily import telling_daily
-from bot.wiring.seen import Seen
+from bot.wiring.seen import SeenBot
 from config.settings import Settings
 
 if TYPE_CHECKING:  # only what is tried out needs it
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # only what is tried out needs it
 
 @asynccontextmanager
 async def once_for_all(
-    settings: Settings, seen: Seen, store: Store, mask: Mask, opening: Opens
+    settings: Settings, seen: SeenBot, store: Store, mask: Mask, opening: Opens
 ) -> AsyncIterator[Link | None]:
     """The console, of which this makes links and which opens what is tried out by `opening`, and
     the owners' line of the day while the block runs; where another share is the first, only what

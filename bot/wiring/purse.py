@@ -28,7 +28,7 @@ A_DAY: Final = 4
 """So many times what one trial may take, all trials of a day may together."""
 
 
-class Tally:
+class PurseTally:
     """Requests that were made, and what they took; those under way as they are estimated."""
 
     def __init__(self) -> None:
@@ -77,13 +77,13 @@ class Purse:
         self,
         most: Ceiling,
         *,
-        day: Tally,
+        day: PurseTally,
         is_spent: Callable[[], bool],
         store: Store,
         clock: Clock,
     ) -> None:
         self.most = most
-        self._own = Tally()
+        self._own = PurseTally()
         self._day = day
         self._is_spent = is_spent
         self._store = store

@@ -30,7 +30,7 @@ from bot.domain.shown import (
 )
 from bot.domain.suspension import Settled
 from bot.domain.trying import Trial
-from bot.memory.drafts import LASTS, Waiting
+from bot.memory.drafts import LASTS, KeptDraft
 from bot.memory.newest import Newest
 from bot.memory.personas import Personas
 from bot.memory.spending import Spending
@@ -48,7 +48,7 @@ BY = ("控制台", "the console")  # who decided, as others read it
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenBot:
     """The bot the console looks at, and the `others` of its cluster."""
 
     shown: Shown
@@ -96,7 +96,7 @@ def cut(reason: str) -> str:
     return " ".join(reason.split())[:MAX_REASON]
 
 
-async def glance_of(seen: Seen, *, with_drafts: bool) -> Glance:
+async def glance_of(seen: SeenBot, *, with_drafts: bool) -> Glance:
     """How a bot is now."""
     rooms = seen.rooms
     drafts, more = await drafts_of(rooms) if with_drafts else ((), 0)
@@ -136,7 +136,7 @@ async def drafts_of(rooms: Rooms) -> tuple[tuple[WaitingDraft, ...], int]:
     return tuple(one for one in told if one is not None), max(0, len(waiting) - DRAFTS)
 
 
-async def draft_of(rooms: Rooms, where: Conversation, waiting: Waiting) -> WaitingDraft | None:
+async def draft_of(rooms: Rooms, where: Conversation, waiting: KeptDraft) -> WaitingDraft | None:
     """A draft with its words; None where its question was recalled, or is forgotten."""
     if (spoken := await rooms.on.store.spoken(waiting.turn_id)) is None:
         return None
@@ -214,7 +214,7 @@ def outbox_of(sends: Iterable[Send]) -> tuple[OutboxState, ...]:
     return tuple(sorted(states, key=lambda one: one.since))
 
 
-def state_of(seen: Seen) -> State:
+def state_of(seen: SeenBot) -> State:
     """How everything is now."""
     rooms, now = seen.rooms, seen.clock.monotonic()
     upstreams = dict.fromkeys(seen.means.models.upstreams())

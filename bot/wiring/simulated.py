@@ -51,7 +51,7 @@ MISSED: Final = "Nobody heard that: the bot is not connected, or its account is 
 FAULTS: Final = ("timeout", "lost", "muted", "slow 3", "offline", "online", "mute", "lift", "off")
 
 
-class Running(Protocol):
+class TriedService(Protocol):
     """The parts that are needed of a service that is tried."""
 
     @property
@@ -88,7 +88,7 @@ class Opens(Protocol):
         aside: Discovered,
         mask: Mask,
         ousted: Callable[[ConfigError], None],
-    ) -> AbstractAsyncContextManager[Running]: ...
+    ) -> AbstractAsyncContextManager[TriedService]: ...
 
 
 class Album:
@@ -144,11 +144,11 @@ class SimulatedTrial:
         self._album = Album(self._forget)
         self._decoded: set[int] = set()
         self._simulator: Simulator | None = None
-        self._service: Running | None = None
+        self._service: TriedService | None = None
         self._is_over = False
         self._sums = UsageSum()
 
-    def connect(self, service: Running, simulator: Simulator) -> None:
+    def connect(self, service: TriedService, simulator: Simulator) -> None:
         """From now on something can be said; whoever is forgotten there, is here, too."""
         self._service, self._simulator = service, simulator
         service.rooms.forgetting.follow(lambda _: self.erase())
@@ -297,7 +297,7 @@ class SimulatedTrial:
         return data
 
     @property
-    def _running(self) -> Running:
+    def _running(self) -> TriedService:
         if self._service is None:
             raise RuntimeError("the trial is not connected")
         return self._service
@@ -324,13 +324,13 @@ def picture_of(segment: Mapping[str, Any]) -> bytes:
     return b""
 
 
-async def finish(service: Running) -> None:
+async def finish(service: TriedService) -> None:
     """Wait until nothing is being answered or sent. Raises TimeoutError."""
     async with asyncio.timeout(SETTLED_WITHIN):
         await service.wait_idle()
 
 
-async def settle(service: Running, simulator: Simulator, said: Sequence[int]) -> None:
+async def settle(service: TriedService, simulator: Simulator, said: Sequence[int]) -> None:
     """Wait until the bot is there, and has done all that comes of these messages. Raises
     TimeoutError.
 

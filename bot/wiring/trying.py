@@ -21,7 +21,7 @@ from bot.domain.trying import Ceiling, Trial, Trying, Wanted
 from bot.policy.days import midnight
 from bot.policy.prices import read_known
 from bot.wiring.background import background
-from bot.wiring.purse import A_DAY, Tally
+from bot.wiring.purse import A_DAY, PurseTally
 from config.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class Trials(Trying):
         self._gone = asyncio.Event()
         self._gone.set()
         self._touched = 0.0
-        self._tally, self._day_ends = Tally(), 0.0
+        self._tally, self._day_ends = PurseTally(), 0.0
         self.last: UsageSum | None = None
 
     @property
@@ -83,10 +83,10 @@ class Trials(Trying):
         return self._trial is not None
 
     @property
-    def today(self) -> Tally:
+    def today(self) -> PurseTally:
         """The sum of today's trials that asked the bot's own model, since the bot was started."""
         if (now := self._clock.now()) >= self._day_ends:
-            self._tally, self._day_ends = Tally(), midnight(now, later=1)
+            self._tally, self._day_ends = PurseTally(), midnight(now, later=1)
         return self._tally
 
     def touch(self) -> None:

@@ -18,12 +18,12 @@ from bot.domain.shown import ModelState, State
 from bot.domain.suspension import Settled
 from bot.memory.wide_feed import WideFeed
 from bot.wiring.background import background
-from bot.wiring.seen import DRAFTS, Seen, glance_of, rendered, settle, waiting_on_page
+from bot.wiring.seen import DRAFTS, SeenBot, glance_of, rendered, settle, waiting_on_page
 
 FAILURES: Final = 20  # that are shown of all bots
 
 
-def answering(seen: Seen) -> Answering:
+def answering(seen: SeenBot) -> Answering:
     """The function that answers the other bots of a cluster for this one."""
 
     async def answer(ask: Ask) -> Told:
@@ -43,7 +43,7 @@ def answering(seen: Seen) -> Answering:
 class Whole:
     """This bot as it shows itself, and the others as they do."""
 
-    def __init__(self, seen: Seen) -> None:
+    def __init__(self, seen: SeenBot) -> None:
         self._seen = seen
         self._others = seen.others
         self._answer = answering(seen)

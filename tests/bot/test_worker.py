@@ -13,7 +13,7 @@ from typing import cast
 import pytest
 
 from adapters.metrics.work import Work
-from adapters.storage.claim import Taken
+from adapters.storage.claim import JournalTaken
 from adapters.storage.lease import SECONDS, Away, name_of
 from adapters.storage.roster import Board, Roster
 from bot import worker as module
@@ -23,7 +23,7 @@ from bot.domain.shares import Share
 from bot.worker import PATIENCE, PAUSE, STEPS_BACK, UNREACHED, Steward
 from tests.fakes import ManualClock, until
 
-TAKEN = Taken("PostgreSQL", " (7@x)")
+TAKEN = JournalTaken("PostgreSQL", " (7@x)")
 ALONE = Board(1, {})
 
 

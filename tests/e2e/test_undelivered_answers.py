@@ -10,7 +10,7 @@ from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, ModelBi
 from bot.domain.journal import TurnClosed
 from bot.domain.segments import Text
 from bot.prompt.wording_zh import ZH
-from bot.speaking.delivery import Said, note_on
+from bot.speaking.delivery import SaidMessage, note_on
 from tests.bot.conversation.turns.test_turn import living
 from tests.fakes import GROUP, said, words
 
@@ -56,8 +56,8 @@ async def test_whether_a_line_about_a_failure_arrived_is_nothing_to_the_model_wh
         assert kept == [f"[系统记录]\n  {ZH.about.unanswered}"]
 
 
-def piece(receipt: Receipt) -> Said:
-    return Said(SendMessage(GROUP, (Text("x"),)), receipt)
+def piece(receipt: Receipt) -> SaidMessage:
+    return SaidMessage(SendMessage(GROUP, (Text("x"),)), receipt)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ MISS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptReleases:
     """A source's releases, and when it told them, on the clock's monotonic scale."""
 
     releases: tuple[Release, ...]
@@ -53,7 +53,7 @@ class Games:
         self._file = file
         self._table: GameTable | None = None
         self._added: tuple[Game, ...] = ()
-        self._kept: LRUCache[Source, Kept] = LRUCache(512)
+        self._kept: LRUCache[Source, KeptReleases] = LRUCache(512)
         self._missed: TTLCache[tuple[str, str], Missed] = TTLCache(512, MISS, timer=clock.monotonic)
 
     def check(self) -> tuple[Problem, ...]:
@@ -87,14 +87,14 @@ class Games:
 
     def keep(self, source: Source, releases: tuple[Release, ...]) -> None:
         """Remember what a source said."""
-        self._kept[source] = Kept(releases, self._clock.monotonic())
+        self._kept[source] = KeptReleases(releases, self._clock.monotonic())
 
-    def kept(self, source: Source, *, younger: float = STALE) -> Kept | None:
+    def kept(self, source: Source, *, younger: float = STALE) -> KeptReleases | None:
         """The releases a source told less than so many seconds ago."""
         kept = self._kept.get(source)
         return kept if kept is not None and self._clock.monotonic() - kept.at < younger else None
 
-    def age(self, kept: Kept) -> float:
+    def age(self, kept: KeptReleases) -> float:
         """How long ago that was, in seconds."""
         return self._clock.monotonic() - kept.at
 

@@ -15,7 +15,7 @@ from adapters.openai.client import make_session
 from adapters.openai.deadlines import Timeouts
 from adapters.openai.endpoint import find_proxy, join_url
 from bot.cli.doctor.checks import Check, warn, well, wrong
-from bot.cli.setup.trial import NO_EYES, QUESTION, Trial, try_endpoint
+from bot.cli.setup.trial import NO_EYES, QUESTION, ModelTrial, try_endpoint
 from bot.domain.chat import ModelRequest, ToolSpec, Usage, UserMessage
 from bot.domain.ports import Clock
 from bot.policy.prices import read_known
@@ -55,7 +55,7 @@ PICTURE_QUESTION = ModelRequest(
 )
 RED = ("red", "红", "紅", "crimson", "scarlet")
 
-Try = Callable[[ModelRequest], Coroutine[None, None, Trial]]
+Try = Callable[[ModelRequest], Coroutine[None, None, ModelTrial]]
 Charge = Callable[[Endpoint, Usage], None]
 """Is told what a request took."""
 
@@ -143,7 +143,7 @@ async def check_clock(settings: Settings, *, clock: Clock) -> list[Check]:
 
 
 def _asking(endpoint: Endpoint, clock: Clock, charge: Charge) -> Try:
-    async def ask(request: ModelRequest) -> Trial:
+    async def ask(request: ModelRequest) -> ModelTrial:
         trial = await try_endpoint(endpoint, clock=clock, request=request, timeouts=PATIENCE)
         if trial.answer is not None and trial.answer.usage is not None:
             charge(endpoint, trial.answer.usage)
@@ -152,7 +152,7 @@ def _asking(endpoint: Endpoint, clock: Clock, charge: Charge) -> Try:
     return ask
 
 
-def _judge_answer(check: str, endpoint: Endpoint, trial: Trial) -> Check:
+def _judge_answer(check: str, endpoint: Endpoint, trial: ModelTrial) -> Check:
     if trial.answer is None:
         return wrong(check, f"{endpoint.model} does not answer: {trial.why}", trial.mend.en)
     first = trial.answer.first_token
@@ -167,14 +167,14 @@ def _judge_answer(check: str, endpoint: Endpoint, trial: Trial) -> Check:
     )
 
 
-def _judge_fallback(endpoint: Endpoint, trial: Trial) -> Check:
+def _judge_fallback(endpoint: Endpoint, trial: ModelTrial) -> Check:
     """The bot can do without it, so it is no more than a warning."""
     if trial.answer is None:
         return warn("fallback", f"{endpoint.model} does not answer: {trial.why}", trial.mend.en)
     return _judge_answer("fallback", endpoint, trial)
 
 
-def _judge_sight(endpoint: Endpoint, trial: Trial) -> Check:
+def _judge_sight(endpoint: Endpoint, trial: ModelTrial) -> Check:
     """The bot can do without: it answers as if it had not been shown the picture."""
     if trial.answer is None:
         return warn(
@@ -193,7 +193,7 @@ def _by_way_of(endpoint: Endpoint) -> str:
     return f", through the proxy {URL(proxy).with_user(None).origin()}" if proxy else ""
 
 
-def _judge_call(trial: Trial) -> Check:
+def _judge_call(trial: ModelTrial) -> Check:
     if trial.answer is None:
         return wrong("model tools", f"a request with a tool fails: {trial.why}", trial.mend.en)
     if not trial.answer.message.tool_calls:

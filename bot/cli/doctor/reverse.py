@@ -15,7 +15,7 @@ from yarl import URL
 
 from adapters.control.client import NoAnswer, NotRunning, asked
 from adapters.openai.client import make_session
-from adapters.web.readiness import AccountState
+from adapters.web.readiness import ServedAccount
 from bot.cli.control import socket_of
 from bot.cli.doctor.checks import LOG_IN, Check, warn, well, wrong
 from bot.domain.errors import ConfigError
@@ -38,7 +38,7 @@ class RunningBot:
 
     ready: bool
     reason: str
-    accounts: tuple[AccountState, ...]
+    accounts: tuple[ServedAccount, ...]
 
 
 async def check_ports(settings: Settings) -> list[Check]:
@@ -128,7 +128,7 @@ def _judge(running: RunningBot) -> Iterator[Check]:
         yield well("account", f"the bot is running, account {_numbers(there)} online")
 
 
-def _numbers(accounts: Iterable[AccountState]) -> str:
+def _numbers(accounts: Iterable[ServedAccount]) -> str:
     return ", ".join(str(seen.account) for seen in accounts)
 
 
@@ -150,7 +150,7 @@ def _read(body: Any) -> RunningBot | None:
     match body:
         case {"ready": bool(ready), "reason": str(reason), "accounts": list(rows)}:
             accounts = [
-                AccountState(int(row["account"]), row["state"], str(row.get("server") or ""))
+                ServedAccount(int(row["account"]), row["state"], str(row.get("server") or ""))
                 for row in rows
             ]
             return RunningBot(ready, reason, tuple(accounts))

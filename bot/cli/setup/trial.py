@@ -48,7 +48,7 @@ class Mend:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class ModelTrial:
     """How it went: `seconds` it took, and the answer; or in words why not and what to do."""
 
     ok: bool
@@ -64,7 +64,7 @@ async def try_endpoint(
     clock: Clock,
     request: ModelRequest = QUESTION,
     timeouts: Timeouts = PATIENCE,
-) -> Trial:
+) -> ModelTrial:
     """Ask the model behind an endpoint something small, by its first key."""
     async with make_session() as session:
         model = OpenAIModel(
@@ -79,14 +79,16 @@ async def try_endpoint(
         return await try_model(model, clock=clock, request=request)
 
 
-async def try_model(model: ChatModel, *, clock: Clock, request: ModelRequest = QUESTION) -> Trial:
+async def try_model(
+    model: ChatModel, *, clock: Clock, request: ModelRequest = QUESTION
+) -> ModelTrial:
     """Ask a model something small."""
     begun = clock.monotonic()
     try:
         answer = await model.complete(request)
     except ModelError as error:
-        return Trial(False, clock.monotonic() - begun, str(error), mend_of(error))
-    return Trial(True, clock.monotonic() - begun, answer=answer)
+        return ModelTrial(False, clock.monotonic() - begun, str(error), mend_of(error))
+    return ModelTrial(True, clock.monotonic() - begun, answer=answer)
 
 
 def with_version(base_url: str) -> str:

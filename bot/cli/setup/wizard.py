@@ -13,7 +13,7 @@ from bot.cli.setup.files import NewFile, read_text, write_files
 from bot.cli.setup.questions import ask_character, ask_model, ask_part, ask_people, ask_which
 from bot.cli.setup.servers import BOT_URL, ServerLink, account_in, link_of, tokens_for, write_onebot
 from bot.cli.setup.terminal import Terminal
-from bot.cli.setup.trial import Trial, with_version
+from bot.cli.setup.trial import ModelTrial, with_version
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.masking import Mask
 from config import sources, values
@@ -53,7 +53,7 @@ FROM_A_CONTAINER = "host.docker.internal"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class SetupOptions:
     """The options typed after `setup`: answers by their names in `.env`, and how to go about it."""
 
     typed: Mapping[str, str] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Wizard:
         folder: Path,
         environ: Mapping[str, str],
         terminal: Terminal,
-        try_endpoint: Callable[[Endpoint], Trial],
+        try_endpoint: Callable[[Endpoint], ModelTrial],
         make_token: Callable[[], str],
     ) -> None:
         """`folder` is where everything is, and where everything is written."""
@@ -85,7 +85,7 @@ class Wizard:
         self._make_token = make_token
         self._mask = Mask(proxy_secrets(environ))
 
-    def run(self, wishes: Wishes) -> bool:
+    def run(self, wishes: SetupOptions) -> bool:
         """Whether everything is written. Raises ConfigError for what is wrong, typer.Abort where
         somebody leaves.
         """
@@ -125,7 +125,7 @@ class Wizard:
         return True
 
     def _of_another_service(
-        self, answers: Mapping[str, str], wishes: Wishes, lines: Iterable[sources.EnvLine]
+        self, answers: Mapping[str, str], wishes: SetupOptions, lines: Iterable[sources.EnvLine]
     ) -> dict[str, str]:
         """Empty in place of a key and a model of before, where the base url is another now: no key
         goes elsewhere.
@@ -151,7 +151,7 @@ class Wizard:
             answers = ask_part(self._terminal, answers, name)
         return ask_people(self._terminal, ask_character(self._terminal, answers))
 
-    def _try(self, answers: dict[str, str]) -> tuple[dict[str, str], Trial]:
+    def _try(self, answers: dict[str, str]) -> tuple[dict[str, str], ModelTrial]:
         """How the model answers, told; the answers with /v1 at the end of the base url where that
         was missing.
         """
@@ -190,7 +190,7 @@ class Wizard:
         if link is not None and link.accepted.isdisjoint(tokens_for(read_text(path) or "", link)):
             yield NewFile(path, write_onebot(link))
 
-    def _may_replace(self, files: Iterable[NewFile], wishes: Wishes) -> bool:
+    def _may_replace(self, files: Iterable[NewFile], wishes: SetupOptions) -> bool:
         there = [self._shown(file) for file in files if file.path.exists()]
         if not there or wishes.force:
             return True
@@ -226,7 +226,7 @@ def _check_url(url: str) -> None:
     raise ConfigError(Problem("--napcat-url", what, f"Write it as {BOT_URL}"))
 
 
-def _is_a_service(trial: Trial) -> bool:
+def _is_a_service(trial: ModelTrial) -> bool:
     """Whether the base url is right: nobody else refuses a key."""
     return trial.ok or trial.mend.setting == "LLM_API_KEY"
 

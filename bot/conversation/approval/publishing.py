@@ -29,7 +29,7 @@ from bot.domain.ports import Clock, Store
 from bot.domain.segments import Quote, Text
 from bot.domain.suspension import Settled, Settlement
 from bot.domain.tongue import Tongue
-from bot.memory.drafts import Drafts, Waiting
+from bot.memory.drafts import Drafts, KeptDraft
 from bot.memory.history import History
 from bot.policy.answered import UNREAD
 from bot.policy.apologies import is_quoted
@@ -243,7 +243,7 @@ class Publishing:
                     return
             await self._clock.sleep(LOOK)
 
-    def _settled(self, waiting: Waiting, spoken: Spoken | None) -> bool:
+    def _settled(self, waiting: KeptDraft, spoken: Spoken | None) -> bool:
         """Whether it is known what became of the sends by which it was published."""
         number = waiting.number
         if spoken is None:  # its question was recalled, or is forgotten: it waits for nobody
@@ -262,7 +262,7 @@ class Publishing:
         return True
 
 
-def line_of(waiting: Waiting) -> str:
+def line_of(waiting: KeptDraft) -> str:
     """The id under which what was published then is told; QQ's own is not known before that."""
     return f"draft-{waiting.number}-{waiting.published:.3f}"
 

@@ -90,7 +90,7 @@ class Register:
         await self._write(petition, "")
 
     def forget(self, *, user: int = 0, group: int = 0) -> None:
-        """Fits `Waiting`."""
+        """Fits `WaitingPetitions`."""
         for one in tuple(self.open.values()):
             if one.user_id == user or 0 != one.group_id == group:
                 del self.open[one.number]

@@ -22,7 +22,7 @@ from bot.policy.apologies import LOST, in_language, is_quoted
 from bot.speaking.postbox import Postbox
 
 
-class Forgotten:
+class ForgottenQuestions:
     """Lets go of questions in lanes, of those put off, and of runs that wait for a word."""
 
     def __init__(

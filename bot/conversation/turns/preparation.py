@@ -42,7 +42,7 @@ from bot.prompt.compose import (
     system_prompt,
     transcript,
 )
-from bot.prompt.doubts import Doubts, example_rounds, said_twice
+from bot.prompt.doubts import EchoDoubts, example_rounds, said_twice
 from bot.prompt.frames import Frames
 from bot.prompt.people import People
 from bot.prompt.render import plain
@@ -255,9 +255,9 @@ class Preparation:
 
 def doubts_of(
     message: MessageReceived, view: View, read: Sequence[Message], rounds: Sequence[Message]
-) -> Doubts:
+) -> EchoDoubts:
     """Which answers to this question may be nothing but a part of what was read."""
-    return Doubts(
+    return EchoDoubts(
         read,
         asked=plain(message.segments, view, self_id=message.self_id),
         now=facts(message, view),

@@ -11,11 +11,11 @@ from typing import Any
 from aio_pika.abc import AbstractIncomingMessage, AbstractQueue
 
 from adapters.broker.asks import Asks
-from adapters.broker.calls import Calls
+from adapters.broker.calls import GatewayCalls
 from adapters.broker.gateway import Gateway
-from adapters.broker.link import Link
-from adapters.broker.notices import Notices
-from adapters.broker.payloads import Answer, Call, Presence, There
+from adapters.broker.link import BrokerLink
+from adapters.broker.notices import NoteExchange
+from adapters.broker.payloads import CallEnd, GatewayCall, Presence, There
 from adapters.broker.taking import Taking
 from adapters.broker.topology import queue_of
 from adapters.broker.whereabouts import Whereabouts
@@ -61,11 +61,11 @@ class Sockets:
     """The other end of a gateway: answers calls as it is told, and keeps them."""
 
     here: Presence = field(default_factory=lambda: Presence("", (There(ACCOUNT, True, "NapCat"),)))
-    calls: list[Call] = field(default_factory=list)
-    answer: Answer = field(default_factory=lambda: Answer("answered", True, 0, {"message_id": 7}))
+    calls: list[GatewayCall] = field(default_factory=list)
+    answer: CallEnd = field(default_factory=lambda: CallEnd("answered", True, 0, {"message_id": 7}))
     hold: asyncio.Event | None = None
 
-    async def put(self, call: Call) -> Answer:
+    async def put(self, call: GatewayCall) -> CallEnd:
         self.calls.append(call)
         if self.hold is not None:
             await self.hold.wait()
@@ -118,12 +118,12 @@ class Shop:
 
     worker: Worker
     taking: Taking
-    calls: Calls
+    calls: GatewayCalls
     where: Whereabouts
-    notices: Notices
+    notices: NoteExchange
     asks: Asks
 
-    async def call(self, account: int, action: str, params: Mapping[str, object]) -> Answer:
+    async def call(self, account: int, action: str, params: Mapping[str, object]) -> CallEnd:
         return await self.calls.make(account, action, params)
 
     def knows(self, account: int) -> bool:
@@ -138,7 +138,7 @@ async def gateway_of(
     clock = clock or SystemClock()
     gateway = Gateway(
         name,
-        link=Link(url, clock=SystemClock(), trouble=read([] if told is None else told)),
+        link=BrokerLink(url, clock=SystemClock(), trouble=read([] if told is None else told)),
         partitions=PARTITIONS,
         calls=sockets.put,
         accounts=lambda: sockets.here,
@@ -156,9 +156,9 @@ async def worker_of(url: str, desk: Desk, *, epoch: int = 1, **more: Any) -> Asy
     share, aside = more.get("share", SHARE), more.get("aside", [])
     where = Whereabouts(share=share, clock=clock)
     name = RandomIds().trace()
-    notices, asks = Notices(name), Asks(name, share)
-    link = Link(url, clock=clock, trouble=read(more.get("line", [])))
-    calls = Calls(link=link, where=where, epoch=lambda: epoch, ids=RandomIds())
+    notices, asks = NoteExchange(name), Asks(name, share)
+    link = BrokerLink(url, clock=clock, trouble=read(more.get("line", [])))
+    calls = GatewayCalls(link=link, where=where, epoch=lambda: epoch, ids=RandomIds())
     taking = Taking(where, clock=clock, trouble=read(told), lay_aside=lambda: aside.append(1))
     worker = Worker(
         link=link,

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from adapters.broker import calls as module
 from adapters.broker import whereabouts
-from adapters.broker.payloads import Answer
+from adapters.broker.payloads import CallEnd
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from tests.adapters.broker.street import ACCOUNT, PATIENCE, Desk, Sockets, gateway_of, worker_of
 from tests.fakes import until
@@ -20,7 +20,7 @@ async def test_a_call_brings_back_the_answer_that_belongs_to_it(broker: str) -> 
     async with gateway_of(broker, sockets), worker_of(broker, Desk()) as worker:
         await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
         answers = await asyncio.gather(*(worker.call(ACCOUNT, f"a{number}", {"n": number}) for number in range(20)))
-        assert answers == [Answer("answered", True, 0, {"message_id": 7})] * 20
+        assert answers == [CallEnd("answered", True, 0, {"message_id": 7})] * 20
     assert sorted(call.params["n"] for call in sockets.calls) == list(range(20))
     assert {call.epoch for call in sockets.calls} == {1}
 
@@ -72,7 +72,7 @@ async def test_a_call_under_way_when_the_broker_is_lost_may_have_been_done(broke
 
         async def call() -> None:
             answer = await worker.call(ACCOUNT, "send_msg", {})
-            assert answer == Answer("unanswered", wording="the broker was lost meanwhile")
+            assert answer == CallEnd("unanswered", wording="the broker was lost meanwhile")
 
         async with asyncio.TaskGroup() as group:
             group.create_task(call())

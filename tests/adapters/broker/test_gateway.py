@@ -15,7 +15,7 @@ from pamqp.commands import Basic
 
 from adapters.broker import gateway as module
 from adapters.broker import topology
-from adapters.broker.payloads import Answer, Presence, There
+from adapters.broker.payloads import CallEnd, Presence, There
 from adapters.broker.topology import Topology, queue_of
 from bot.domain.errors import NotConnected
 from bot.domain.events import AccountChanged, Connected, Heartbeat
@@ -240,12 +240,12 @@ async def test_an_answer_that_cannot_be_written_ends_nobody_elses_calls(broker: 
     deep: list[Any] = []
     for _ in range(100_000):
         deep = [deep]
-    sockets.answer = Answer("answered", True, 0, deep)
+    sockets.answer = CallEnd("answered", True, 0, deep)
     async with gateway_of(broker, sockets), worker_of(broker, Desk()) as worker:
         await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
         told = await worker.call(ACCOUNT, "get_msg", {})
         assert (told.outcome, told.wording) == ("unanswered", "RecursionError")
-        sockets.answer = Answer("answered", True, 0, {"message_id": 7})
+        sockets.answer = CallEnd("answered", True, 0, {"message_id": 7})
         assert (await worker.call(ACCOUNT, "send_msg", {})).ok
 
 
@@ -253,7 +253,7 @@ async def test_an_answer_that_is_too_large_for_a_broker_is_told_as_none(
     broker: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "LARGEST", 2_000_000)
-    sockets = Sockets(answer=Answer("answered", True, 0, {"file": "x" * 3_000_000}))
+    sockets = Sockets(answer=CallEnd("answered", True, 0, {"file": "x" * 3_000_000}))
     async with gateway_of(broker, sockets), worker_of(broker, Desk()) as worker:
         await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
         answer = await worker.call(ACCOUNT, "get_file", {})
@@ -261,7 +261,7 @@ async def test_an_answer_that_is_too_large_for_a_broker_is_told_as_none(
             "unanswered",
             "its answer has 2.9 MB, over 8: too large for a cluster",
         )
-        sockets.answer = Answer("answered", True, 0, {"file": "x" * 1_000_000})
+        sockets.answer = CallEnd("answered", True, 0, {"file": "x" * 1_000_000})
         assert (await worker.call(ACCOUNT, "get_file", {})).ok
 
 

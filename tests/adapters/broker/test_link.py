@@ -14,7 +14,7 @@ from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMe
 
 from adapters.broker import gateway as gateway_module
 from adapters.broker import link as link_module
-from adapters.broker.link import Link, in_tasks, watch
+from adapters.broker.link import BrokerLink, in_tasks, watch
 from bot.domain.errors import ConfigError, NotConnected, Problem
 from bot.domain.notes import RowSet
 from bot.runtime.clock import SystemClock
@@ -33,7 +33,7 @@ async def test_a_session_that_lost_its_connection_is_followed_by_another(broker:
         await asyncio.Event().wait()
 
     async with asyncio.TaskGroup() as group:
-        keeping = group.create_task(Link(broker, clock=SystemClock(), trouble=read(told)).keep(session))
+        keeping = group.create_task(BrokerLink(broker, clock=SystemClock(), trouble=read(told)).keep(session))
         await until(lambda: len(connections) == 1)
         await connections[0].close()
         await until(lambda: len(connections) == 2)
@@ -54,7 +54,7 @@ async def test_what_is_done_on_a_channel_that_is_closed_already_ends_no_process(
         await channel.default_exchange.publish(Message(b"too late"), "nobody")
 
     async with asyncio.TaskGroup() as group:
-        keeping = group.create_task(Link(broker, clock=SystemClock(), trouble=lambda _: None).keep(session))
+        keeping = group.create_task(BrokerLink(broker, clock=SystemClock(), trouble=lambda _: None).keep(session))
         await until(lambda: len(closed) == 2)
         keeping.cancel()
 
@@ -71,7 +71,7 @@ async def test_a_broker_that_is_not_there_is_told_once() -> None:
     async def session(_: AbstractConnection) -> None:
         raise AssertionError("nobody is there")
 
-    link = Link(f"amqp://127.0.0.1:{free_ports(1)[0]}/", clock=Clock(), trouble=read(told))
+    link = BrokerLink(f"amqp://127.0.0.1:{free_ports(1)[0]}/", clock=Clock(), trouble=read(told))
     async with asyncio.TaskGroup() as group:
         keeping = group.create_task(link.keep(session))
         await until(lambda: len(tries) >= 7)
@@ -87,7 +87,7 @@ async def test_a_problem_of_the_configuration_ends_it(broker: str) -> None:
         raise ConfigError(Problem("BROKER_PARTITIONS", "is wrong", "Mend it"))
 
     with pytest.raises(ConfigError, match="Mend it"):
-        await Link(broker, clock=SystemClock(), trouble=lambda _: None).keep(session)
+        await BrokerLink(broker, clock=SystemClock(), trouble=lambda _: None).keep(session)
 
 
 async def test_a_connection_may_be_had_only_to_know_whether_there_can_be_one(
@@ -109,7 +109,7 @@ async def test_a_connection_may_be_had_only_to_know_whether_there_can_be_one(
 
     monkeypatch.setattr(link_module, "watch", noted)
     clock = Patient()
-    link = Link(broker, clock=clock, trouble=lambda _: None)
+    link = BrokerLink(broker, clock=clock, trouble=lambda _: None)
     async with asyncio.TaskGroup() as group:
         holding = group.create_task(link.hold())
         await until(lambda: link.is_up)

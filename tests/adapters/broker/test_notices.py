@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 import aio_pika
 from aio_pika import Message
 
-from adapters.broker.notices import KEPT, Notices
+from adapters.broker.notices import KEPT, NoteExchange
 from adapters.broker.payloads import Presence, There
 from adapters.broker.topology import NOTES
 from bot.domain.notes import Alarmed, Forgotten, Note, RowSet
@@ -89,7 +89,7 @@ async def test_what_cannot_be_read_is_passed_over(broker: str) -> None:
 
 
 def test_what_waits_for_a_broker_has_an_end() -> None:
-    notices, told = Notices("me"), list[Note]()
+    notices, told = NoteExchange("me"), list[Note]()
     for number in range(KEPT + 5):
         notices.tell(row(number))
     told.extend(notices.waiting)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from adapters.broker.payloads import VERSION, Answer, Call, Presence, There, pack, unpack
+from adapters.broker.payloads import VERSION, CallEnd, GatewayCall, Presence, There, pack, unpack
 from bot.domain import codec
 from bot.domain.events import Conversation, Event, MessageReceived, Sender
 from bot.domain.segments import Text
@@ -20,19 +20,19 @@ SAID = MessageReceived(
     ("kind", "value"),
     [
         (Event, SAID),
-        (Call, Call(10001, "send_group_msg", {"group_id": 4242, "message": [{"type": "text"}]}, 3)),
-        (Answer, Answer("answered", True, 0, {"message_id": 5})),
-        (Answer, Answer("refused", retcode=1200, wording="被禁言")),
+        (GatewayCall, GatewayCall(10001, "send_group_msg", {"group_id": 4242, "message": [{"type": "text"}]}, 3)),
+        (CallEnd, CallEnd("answered", True, 0, {"message_id": 5})),
+        (CallEnd, CallEnd("refused", retcode=1200, wording="被禁言")),
         (Presence, Presence("a", (There(10001, True, "NapCat 4", 2), There(10002)), "too late", 4)),
     ],
 )
-def test_a_value_comes_back_as_it_was(kind: object, value: Event | Call | Answer | Presence) -> None:
+def test_a_value_comes_back_as_it_was(kind: object, value: Event | GatewayCall | CallEnd | Presence) -> None:
     assert unpack(kind, pack(value), VERSION) == value
 
 
 def test_a_field_that_only_newer_programs_know_is_passed_over() -> None:
     newer = msgspec.json.encode({"account": 1, "action": "x", "colour": "blue"})
-    assert unpack(Call, newer, VERSION) == Call(1, "x")
+    assert unpack(GatewayCall, newer, VERSION) == GatewayCall(1, "x")
 
 
 @pytest.mark.parametrize("version", [VERSION + 1, 0, None, "1"])

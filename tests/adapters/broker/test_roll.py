@@ -13,7 +13,7 @@ from aio_pika import Message
 from aio_pika.abc import AbstractIncomingMessage
 
 from adapters.broker import roll as module
-from adapters.broker.link import Link
+from adapters.broker.link import BrokerLink
 from adapters.broker.roll import ASKS, Roll, ask
 from adapters.broker.survey import Unreachable
 from bot.runtime.clock import SystemClock
@@ -23,7 +23,7 @@ from tests.fakes import until
 
 @asynccontextmanager
 async def part(url: str, name: str, how: Callable[[], Awaitable[Mapping[str, Any]]]) -> AsyncIterator[None]:
-    link = Link(url, clock=SystemClock(), trouble=lambda _: None)
+    link = BrokerLink(url, clock=SystemClock(), trouble=lambda _: None)
     async with asyncio.TaskGroup() as group:
         running = group.create_task(Roll(name, link=link, commands={"status": how}).run())
         await until(lambda: link.is_up, seconds=PATIENCE)

@@ -15,7 +15,7 @@ import pytest
 from aio_pika import ExchangeType, Message
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 
-from adapters.broker.payloads import VERSION, Answer, Call, Presence, There, pack, unpack
+from adapters.broker.payloads import VERSION, CallEnd, GatewayCall, Presence, There, pack, unpack
 from adapters.broker.topology import DEAD, EVENTS, PRESENCE
 from bot.domain.events import Event, Poked
 from bot.domain.notes import Forgotten, Note, PlaceTold, RowSet, Taken
@@ -56,13 +56,13 @@ FIRST: list[tuple[Any, Any, dict[str, Any]]] = [
         },
     ),
     (
-        Call,
-        Call(ACCOUNT, "send_group_msg", {"group_id": 4242}, 3),
+        GatewayCall,
+        GatewayCall(ACCOUNT, "send_group_msg", {"group_id": 4242}, 3),
         {"account": ACCOUNT, "action": "send_group_msg", "params": {"group_id": 4242}, "epoch": 3},
     ),
     (
-        Answer,
-        Answer("answered", True, 0, {"message_id": 7}),
+        CallEnd,
+        CallEnd("answered", True, 0, {"message_id": 7}),
         {"outcome": "answered", "ok": True, "retcode": 0, "data": {"message_id": 7}, "wording": ""},
     ),
     (
@@ -138,7 +138,7 @@ async def test_a_worker_takes_the_events_and_answers_of_an_older_gateway_and_set
         presence = await channel.get_exchange(PRESENCE)
         await presence.publish(message(PRESENT), "", mandatory=False)
         await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
-        assert await worker.call(ACCOUNT, "send_group_msg", {"group_id": 4242}) == Answer(
+        assert await worker.call(ACCOUNT, "send_group_msg", {"group_id": 4242}) == CallEnd(
             "answered", True, 0, {"message_id": 7}
         )
         events = await channel.get_exchange(EVENTS)
@@ -181,4 +181,4 @@ async def test_an_older_worker_understands_what_a_gateway_tells_it_and_is_obeyed
     assert answer.correlation_id == "older-1"
     told = json.loads(answer.body)
     assert {name: told[name] for name in ANSWERED} == ANSWERED
-    assert sockets.calls == [Call(ACCOUNT, "send_group_msg", {"group_id": 4242}, 3)]
+    assert sockets.calls == [GatewayCall(ACCOUNT, "send_group_msg", {"group_id": 4242}, 3)]

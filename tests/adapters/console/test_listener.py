@@ -9,7 +9,7 @@ from aiohttp import web
 
 from adapters.console import listener
 from adapters.console.guard import cookie_name
-from adapters.console.origins import Origin
+from adapters.console.origins import PageOrigin
 from adapters.console.routes import Access, Route, Visit
 from tests.adapters.console.visiting import Place, visiting
 from tests.bot.memory.test_newest import kept_silent
@@ -48,7 +48,7 @@ async def test_who_connects_and_does_not_ask_is_hung_up_on(monkeypatch: pytest.M
 async def test_who_does_not_take_what_was_asked_for_is_hung_up_on(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with visiting(Route("GET", "/huge", give, Access.LOGGED_IN)) as place:
         await place.log_in()
-        cookie = f"{cookie_name(Origin('http', place.host))}={place.cookie()}"
+        cookie = f"{cookie_name(PageOrigin('http', place.host))}={place.cookie()}"
         await place.session.close()
         place.newest.see(kept_silent(HUGE))
         await until(lambda: not connections(place))

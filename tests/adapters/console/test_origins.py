@@ -2,27 +2,27 @@ from __future__ import annotations
 
 import pytest
 
-from adapters.console.origins import Origin, Origins, read_origin
+from adapters.console.origins import Origins, PageOrigin, read_origin
 
 
 @pytest.mark.parametrize(
     ("configured", "host", "found"),
     [
-        ("", "127.0.0.1:8090", Origin("http", "127.0.0.1:8090")),
-        ("", "LOCALHOST:8090", Origin("http", "localhost:8090")),
-        ("", "[::1]:8090", Origin("http", "[::1]:8090")),
+        ("", "127.0.0.1:8090", PageOrigin("http", "127.0.0.1:8090")),
+        ("", "LOCALHOST:8090", PageOrigin("http", "localhost:8090")),
+        ("", "[::1]:8090", PageOrigin("http", "[::1]:8090")),
         ("", "127.0.0.1:8091", None),
         ("", "127.0.0.1", None),
         ("", "127.0.0.1.evil.example:8090", None),
         ("", "evil.example", None),
         ("", "", None),
-        ("https://bot.example.com/x", "bot.example.com", Origin("https", "bot.example.com", "/x")),
-        ("https://bot.example.com/x", "127.0.0.1:8090", Origin("http", "127.0.0.1:8090")),
+        ("https://bot.example.com/x", "bot.example.com", PageOrigin("https", "bot.example.com", "/x")),
+        ("https://bot.example.com/x", "127.0.0.1:8090", PageOrigin("http", "127.0.0.1:8090")),
         ("https://bot.example.com", "evil.bot.example.com", None),
         ("https://bot.example.com:8443", "bot.example.com", None),
     ],
 )
-def test_a_request_is_for_us_by_its_host_alone(configured: str, host: str, found: Origin | None) -> None:
+def test_a_request_is_for_us_by_its_host_alone(configured: str, host: str, found: PageOrigin | None) -> None:
     assert Origins(configured, port=8090).of(host) == found
 
 
@@ -32,7 +32,7 @@ def test_an_address_is_read_as_browsers_say_it() -> None:
 
 
 def test_the_path_of_a_page_stands_behind_the_prefix_and_nothing_else_is_cut() -> None:
-    origin = Origin("https", "h", "/bot")
+    origin = PageOrigin("https", "h", "/bot")
     assert [origin.path(asked) for asked in ("/bot", "/bot/", "/bot/turns", "/turns", "/bother")] == [
         "/",
         "/",

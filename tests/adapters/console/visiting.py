@@ -15,7 +15,7 @@ from yarl import URL
 
 from adapters.console.guard import cookie_name
 from adapters.console.logins import Logins
-from adapters.console.origins import Origin, Origins
+from adapters.console.origins import Origins, PageOrigin
 from adapters.console.routes import Route, Routes
 from adapters.console.server import Console
 from adapters.console.site import routes_of
@@ -252,7 +252,7 @@ class Place:
         return found[1]
 
     def cookie(self) -> str:
-        name = cookie_name(Origin("http", self.host))
+        name = cookie_name(PageOrigin("http", self.host))
         found = self.session.cookie_jar.filter_cookies(URL(f"http://{self.host}/")).get(name)
         return "" if found is None else found.value
 

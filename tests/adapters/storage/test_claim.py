@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import text
 
 from adapters.storage import claim, store
-from adapters.storage.claim import FileClaim, Taken, holder_of
+from adapters.storage.claim import FileClaim, JournalTaken, holder_of
 from adapters.storage.database import Database
 from bot.domain.errors import ConfigError
 from tests.adapters.storage.conftest import opened
@@ -34,7 +34,9 @@ def test_a_second_claim_is_refused_with_the_pid_of_the_first(tmp_path: Path) -> 
     assert first.take() is None
     first.follow()
     assert first.take() is None  # it has it already
-    with pytest.raises(Taken, match=rf"in use \({file}\) by another process \(pid {os.getpid()}\)\. Stop that one"):
+    with pytest.raises(
+        JournalTaken, match=rf"in use \({file}\) by another process \(pid {os.getpid()}\)\. Stop that one"
+    ):
         second.take()
     assert holder_of(file) == f" (pid {os.getpid()})"
     first.release(whole=True)
@@ -110,7 +112,7 @@ def test_a_lock_whose_file_somebody_removed_is_taken_again_or_is_somebody_elses_
     assert not first.was_removed
     (tmp_path / "frost.db-lock").unlink()
     second.take()
-    with pytest.raises(Taken):
+    with pytest.raises(JournalTaken):
         first.take()
     second.release(whole=True)
 
@@ -176,8 +178,8 @@ async def test_who_lost_the_journal_to_another_process_is_told_and_ends(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store, "WATCH", 0.05)
-    ousted: list[Taken] = []
-    with pytest.RaisesGroup(Taken, flatten_subgroups=True):
+    ousted: list[JournalTaken] = []
+    with pytest.RaisesGroup(JournalTaken, flatten_subgroups=True):
         async with opened(url, ousted=ousted.append) as first:
             assert await first.store.commit(heard(message_id="1"))
             other = Database(url, migrate=lambda _: None, owner=True)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from sqlalchemy import Connection, Engine, create_engine, text
 
 from adapters.storage import store as module
-from adapters.storage.claim import NAME, Taken
+from adapters.storage.claim import NAME, JournalTaken
 from adapters.storage.database import Database
 from adapters.storage.lease import Lease, holder_of_process
 from adapters.storage.roster import Roster
@@ -52,14 +52,14 @@ def test_one_has_it_until_it_runs_out(engine: Engine, connection: Connection) ->
     first.take(connection, PLACE)
     first.take(connection, PLACE)  # still
     with engine.connect() as other:
-        with pytest.raises(Taken, match=r"in use \(the journal\) by another process \(1@a\)"):
+        with pytest.raises(JournalTaken, match=r"in use \(the journal\) by another process \(1@a\)"):
             second.take(other, PLACE)
         run_out(other)
         first.take(connection, PLACE)  # nobody has taken it meanwhile
         run_out(other)
         second.take(other, PLACE)
         assert (first.epoch, second.epoch) == (1, 2)
-        with pytest.raises(Taken, match="another process that took over"):
+        with pytest.raises(JournalTaken, match="another process that took over"):
             first.take(connection, PLACE)
 
 
@@ -71,7 +71,7 @@ def test_it_is_given_back_at_once_and_only_by_who_has_it(engine: Engine, connect
         first.give_back(connection)
         second.take(other, PLACE)
         first.give_back(connection)
-        with pytest.raises(Taken):
+        with pytest.raises(JournalTaken):
             third.take(connection, PLACE)
 
 
@@ -79,12 +79,12 @@ def test_a_bot_that_is_one_process_and_a_cluster_do_not_share_a_journal(engine: 
     from adapters.storage.claim import take_session
 
     Lease().take(connection, PLACE)
-    with engine.connect() as other, pytest.raises(Taken):
+    with engine.connect() as other, pytest.raises(JournalTaken):
         take_session(other, PLACE)
 
 
 async def test_a_store_whose_lease_was_taken_writes_nothing_and_says_so(postgres: str) -> None:
-    ousted: list[Taken] = []
+    ousted: list[JournalTaken] = []
     with pytest.raises(BaseExceptionGroup) as ended:  # noqa: PT012  # the store ends with its block
         async with opened(postgres, lease=Lease(), ousted=ousted.append) as at:
             assert await at.store.commit(heard(message_id="1"))
@@ -94,7 +94,7 @@ async def test_a_store_whose_lease_was_taken_writes_nothing_and_says_so(postgres
             await at.store.commit(heard(message_id="2"))
             raise AssertionError("it is not promised")
     assert [problem.name for problem in ousted[0].problems] == ["STORE_URL"]
-    assert isinstance(ended.value.exceptions[0], Taken)
+    assert isinstance(ended.value.exceptions[0], JournalTaken)
     engine = create_engine(read_url(postgres))
     with engine.connect() as connection:
         assert connection.scalars(text("SELECT message_id FROM messages")).all() == ["1"]
@@ -111,10 +111,10 @@ async def test_what_is_done_in_a_transaction_of_its_own_is_undone_where_the_leas
                 connection.execute(text("UPDATE leases SET epoch = epoch + 1"))
                 try:
                     at.batches.run(lambda mine: mine.execute(text("DELETE FROM messages")))
-                except Taken as error:
+                except JournalTaken as error:
                     ended = error.problems[0].what
                 await at.store.commit(heard(message_id="2"))
-        except* Taken:
+        except* JournalTaken:
             pass  # the store ends by it, too
         assert connection.scalars(text("SELECT message_id FROM messages")).all() == ["1"]
     assert ended.endswith("by another process that took over")
@@ -132,7 +132,7 @@ async def test_a_store_renews_its_lease_where_nothing_is_written_and_leaves_it_a
             run_out_now = text("UPDATE leases SET until = clock_timestamp() - interval '1 second'")
             connection.execute(run_out_now)
             await until(lambda: connection.scalar(lasts), seconds=10)
-            with pytest.raises(Taken):
+            with pytest.raises(JournalTaken):
                 async with opened(postgres, lease=Lease()):
                     raise AssertionError("nobody else has it")
         assert not connection.scalar(lasts)

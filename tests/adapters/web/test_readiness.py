@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from adapters.web.readiness import AccountState, Attendance
+from adapters.web.readiness import Attendance, ServedAccount
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def test_an_account_that_is_offline_is_named_and_makes_it_not_ready() -> None:
     readiness = Attendance(lambda: [Account(10001), Account(10002, online=False)])()
     assert not readiness.ready
     assert readiness.reason == "account 10002 is offline: log in again at the OneBot server"
-    assert readiness.accounts == (AccountState(10001, "online"), AccountState(10002, "offline"))
+    assert readiness.accounts == (ServedAccount(10001, "online"), ServedAccount(10002, "offline"))
 
 
 def test_several_accounts_that_are_offline_are_all_named() -> None:
@@ -63,7 +63,7 @@ def test_an_account_that_is_gone_is_missing() -> None:
     one_left = attend()
     assert (one_left.ready, one_left.accounts) == (
         True,
-        (AccountState(10001, "online"), AccountState(10002, "missing")),
+        (ServedAccount(10001, "online"), ServedAccount(10002, "missing")),
     )
     there.clear()
     nobody_left = attend()

@@ -12,12 +12,12 @@ from typing import Any
 import aiohttp
 import pytest
 
-from adapters.web.readiness import AccountState, Readiness
+from adapters.web.readiness import Readiness, ServedAccount
 from adapters.web.server import WebServer
 from bot.domain.errors import ConfigError
 
-READY = Readiness(True, "", (AccountState(10001, "online"),))
-OFFLINE = Readiness(False, "account 10001 is offline", (AccountState(10001, "offline"),))
+READY = Readiness(True, "", (ServedAccount(10001, "online"),))
+OFFLINE = Readiness(False, "account 10001 is offline", (ServedAccount(10001, "offline"),))
 
 
 def server(**more: Any) -> WebServer:

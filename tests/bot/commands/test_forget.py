@@ -56,7 +56,7 @@ class Asked:
 
 
 class Nobody:
-    """Fits `Waiting`; of whom nobody waits any more."""
+    """Fits `WaitingPetitions`; of whom nobody waits any more."""
 
     def __init__(self) -> None:
         self.gone: list[tuple[int, int]] = []

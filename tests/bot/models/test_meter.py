@@ -13,7 +13,7 @@ from bot.domain.trace import current_run
 from bot.models.failover import ANSWER, Failover
 from bot.models.meter import Meter
 from bot.models.upstreams import Upstream
-from bot.policy.budget import Budget, Share
+from bot.policy.budget import Budget, BudgetShare
 from bot.policy.prices import Price
 from tests.fakes import CountingIds, ManualClock, RecordingStore, ScriptedModel, Step, until, words
 
@@ -21,7 +21,9 @@ REQUEST = ModelRequest((UserMessage("how are you?"),))
 PRICE = Price(prompt=10.0, cached=1.0, completion=100.0)
 
 
-async def asked(*steps: Step, allowance: Share | None = None, reserves: bool = True) -> tuple[list[Entry], Upstream]:
+async def asked(
+    *steps: Step, allowance: BudgetShare | None = None, reserves: bool = True
+) -> tuple[list[Entry], Upstream]:
     """What the journal has of a request, made for the turn t1."""
     store, clock, ids = RecordingStore(), ManualClock(), CountingIds()
     token = current_run.set("t1")

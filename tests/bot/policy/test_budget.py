@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.run import Spent
-from bot.policy.budget import Budget, Limits, Room, Share
+from bot.policy.budget import Budget, BudgetShare, Limits, Room
 
 
 def test_a_run_of_its_own_may_ask_so_often_and_the_last_time_is_for_words() -> None:
@@ -147,7 +147,7 @@ def test_whatever_the_tree_does_its_sum_is_held_and_the_root_has_its_last_words(
 ) -> None:
     budget = Budget(Limits(requests=limit))
     root = budget.share()
-    inner: list[Share] = []
+    inner: list[BudgetShare] = []
     for who, what in moves:
         if what == "part":
             if (part := budget.part()) is not None:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from bot.domain.chat import AssistantMessage, SystemMessage, UserMessage
 from bot.prompt.compose import Question, facts, moment, system_prompt, user_message
-from bot.prompt.doubts import LONGEST, Doubts, example_rounds, said_twice
+from bot.prompt.doubts import LONGEST, EchoDoubts, example_rounds, said_twice
 from bot.prompt.frames import Frames
 from bot.prompt.language import WORDINGS
 from bot.prompt.people import People
@@ -23,7 +23,7 @@ TALK = UserMessage(
     "Alice#3: I have the tickets, Ray has the food\n小明#4 ↩阿澈#1「那就周六」: 太早了吧\n"
     "[提问 10:16]\n小明#4: 最后是怎么定下来的呢？"
 )
-READ = Doubts(
+READ = EchoDoubts(
     (system_prompt("你是小霜，一只雪狐。", name="小霜", words=ZH), TALK),
     now="2026-11-24 星期二，群「我们的群」，提问的是普通成员",
     day="2026-11-24 星期二",
@@ -112,15 +112,15 @@ def test_few_honest_answers_are_doubted_and_which() -> None:
 def test_the_moment_and_the_lines_we_render_are_doubted_in_either_language(words: Wording) -> None:
     view, message = replace(VIEW, words=words), said("what did they decide in the end?", at=False)
     prompt = user_message(Question(message), view)
-    doubts = Doubts((prompt,), now=facts(message, view), day=view.date(message.time), place=message.group_name)
+    doubts = EchoDoubts((prompt,), now=facts(message, view), day=view.date(message.time), place=message.group_name)
     for answer in (facts(message, view), moment(message, view), prompt.text.splitlines()[-1], *words.roles.values()):
         assert doubts.has(answer), answer
 
 
 def test_where_nothing_was_read_nothing_but_brackets_are_doubted() -> None:
-    assert not Doubts(()).has("九点")
-    assert not Doubts(()).has("")
-    assert Doubts(()).has("(noted)")
+    assert not EchoDoubts(()).has("九点")
+    assert not EchoDoubts(()).has("")
+    assert EchoDoubts(()).has("(noted)")
 
 
 @given(st.text(alphabet="（()）:：\n↩a九 ", max_size=3 * LONGEST))
@@ -204,9 +204,9 @@ def test_the_examples_are_questions_as_we_write_them_and_answers_without_a_frame
             assert People.of([one]).called("91")
         else:
             assert Frames(("小霜",), 10001, People.of(rounds)).cut(one.text) is one.text
-            assert not Doubts(rounds).has(one.text)
+            assert not EchoDoubts(rounds).has(one.text)
     assert {ZH.examples, EN.examples} == {one.examples for one in WORDINGS}
 
 
 def test_a_line_that_stands_twice_counts_twice() -> None:
-    assert Doubts((UserMessage("[提问 14:10]\n小明#2: 在吗在吗"),), asked="在吗在吗").has("在吗\n在吗")
+    assert EchoDoubts((UserMessage("[提问 14:10]\n小明#2: 在吗在吗"),), asked="在吗在吗").has("在吗\n在吗")

@@ -7,7 +7,7 @@ import pytest
 
 from bot.domain.chat import FinishReason, SystemMessage, UserMessage
 from bot.domain.memories import Kind
-from bot.prompt.extraction import Fact, SaidLine, extraction_request, read_facts
+from bot.prompt.extraction import ExtractedFact, SaidLine, extraction_request, read_facts
 from tests.fakes import words
 
 MING, HONG = 777, 888
@@ -41,7 +41,7 @@ def test_the_request_has_a_line_for_each_message_and_nobody_can_write_one() -> N
 
 def test_a_fact_is_its_persons_with_the_messages_it_was_said_in() -> None:
     answer = words(f"好的：```json\n{json.dumps([row('#1', '对花生过敏', 1)], ensure_ascii=False)}\n```")
-    assert read_facts(answer, LINES) == (Fact(MING, MING, "对花生过敏", ("11",)),)
+    assert read_facts(answer, LINES) == (ExtractedFact(MING, MING, "对花生过敏", ("11",)),)
 
 
 def test_what_holds_for_the_group_is_about_nobody() -> None:
@@ -74,19 +74,19 @@ def test_a_model_that_lies_or_does_as_it_is_told_is_not_believed(lie: Any) -> No
 def test_a_fact_whose_line_is_miscounted_is_taken_from_the_line_of_its_person_that_says_it(places: tuple[int]) -> None:
     """As small models do: the fact and the person right, the line not."""
     answer = words(json.dumps([row("#1", "对花生过敏", *places)], ensure_ascii=False))
-    assert read_facts(answer, LINES) == (Fact(MING, MING, "对花生过敏", ("11",)),)
+    assert read_facts(answer, LINES) == (ExtractedFact(MING, MING, "对花生过敏", ("11",)),)
 
 
 def test_whoever_names_himself_says_it_of_himself() -> None:
     lines = (SaidLine(999, 3, "13", "小刚不吃辣", "小刚"), SaidLine(HONG, 2, "12", "好", "小红"))
     answer = words(json.dumps([row("#3", "不吃辣", 1)], ensure_ascii=False))
-    assert read_facts(answer, lines) == (Fact(999, 999, "不吃辣", ("13",)),)
+    assert read_facts(answer, lines) == (ExtractedFact(999, 999, "不吃辣", ("13",)),)
 
 
 def test_of_several_lines_that_say_it_the_latest_is_its_source() -> None:
     again = (*LINES, SaidLine(MING, 1, "15", "我对花生过敏"), SaidLine(MING, 1, "16", "花生好吃吗"))
     answer = words(json.dumps([row("#1", "对花生过敏", 3)], ensure_ascii=False))
-    assert read_facts(answer, again) == (Fact(MING, MING, "对花生过敏", ("15",)),)
+    assert read_facts(answer, again) == (ExtractedFact(MING, MING, "对花生过敏", ("15",)),)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import cast
 import pytest
 from pydantic import SecretStr
 
-from adapters.broker.calls import Calls
-from adapters.broker.link import Link
-from adapters.broker.payloads import Answer, Call, Presence, There
+from adapters.broker.calls import GatewayCalls
+from adapters.broker.link import BrokerLink
+from adapters.broker.payloads import CallEnd, GatewayCall, Presence, There
 from adapters.broker.whereabouts import Whereabouts
 from adapters.onebot.peers import Account
 from adapters.onebot.protocol import ActionReply
@@ -22,41 +22,43 @@ from tests.fakes import CountingIds, ManualClock
 
 
 class PaperCalls:
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: CallEnd) -> None:
         self.answer = answer
         self.calls: list[tuple[int, str, object]] = []
 
-    async def make(self, account: int, action: str, params: object) -> Answer:
+    async def make(self, account: int, action: str, params: object) -> CallEnd:
         self.calls.append((account, action, params))
         return self.answer
 
 
-async def made(answer: Answer) -> ActionReply:
+async def made(answer: CallEnd) -> ActionReply:
     paper = PaperCalls(answer)
-    reply = await RemoteCalls(cast("Calls", paper)).make(10001, "send_msg", {"a": 1})
+    reply = await RemoteCalls(cast("GatewayCalls", paper)).make(10001, "send_msg", {"a": 1})
     assert paper.calls == [(10001, "send_msg", {"a": 1})]
     return reply
 
 
 async def test_an_answer_is_the_server_s_own() -> None:
-    assert await made(Answer("answered", True, 0, {"message_id": 5})) == ActionReply("", True, 0, {"message_id": 5})
-    assert await made(Answer("answered", False, 1200, wording="被禁言")) == ActionReply("", False, 1200, None, "被禁言")
+    assert await made(CallEnd("answered", True, 0, {"message_id": 5})) == ActionReply("", True, 0, {"message_id": 5})
+    assert await made(CallEnd("answered", False, 1200, wording="被禁言")) == ActionReply(
+        "", False, 1200, None, "被禁言"
+    )
 
 
 async def test_every_other_end_is_the_error_that_it_was() -> None:
     with pytest.raises(NotConnected, match="gone"):
-        await made(Answer("not_connected", wording="gone"))
+        await made(CallEnd("not_connected", wording="gone"))
     with pytest.raises(ActionUnanswered, match="too slow"):
-        await made(Answer("unanswered", wording="too slow"))
+        await made(CallEnd("unanswered", wording="too slow"))
     with pytest.raises(ActionRefused, match="too large") as refused:
-        await made(Answer("refused", retcode=413, wording="too large"))
+        await made(CallEnd("refused", retcode=413, wording="too large"))
     assert refused.value.retcode == 413
 
 
 def test_the_accounts_of_gateways_are_shown_as_our_own_would_be() -> None:
     where = Whereabouts(share=WHOLE, clock=ManualClock())
     where.hear(Presence("a", (There(10001, True, "NapCat", 2),), "10009: a wrong token", 4))
-    link = Link("amqp://queue/", clock=ManualClock(), trouble=lambda _: None)
+    link = BrokerLink("amqp://queue/", clock=ManualClock(), trouble=lambda _: None)
     peers = RemotePeers(where, link)
     assert peers.refused == "the broker cannot be reached"
     link.is_up = True
@@ -70,14 +72,14 @@ def test_the_accounts_of_gateways_are_shown_as_our_own_would_be() -> None:
 @pytest.mark.parametrize(
     ("raised", "answer"),
     [
-        (None, Answer("answered", True, 0, {"message_id": 5}, "fine")),
-        (NotConnected("gone"), Answer("not_connected", wording="gone")),
-        (ActionUnanswered("too slow"), Answer("unanswered", wording="too slow")),
-        (ActionRefused("x", retcode=413, wording="large"), Answer("refused", retcode=413, wording="large")),
+        (None, CallEnd("answered", True, 0, {"message_id": 5}, "fine")),
+        (NotConnected("gone"), CallEnd("not_connected", wording="gone")),
+        (ActionUnanswered("too slow"), CallEnd("unanswered", wording="too slow")),
+        (ActionRefused("x", retcode=413, wording="large"), CallEnd("refused", retcode=413, wording="large")),
     ],
 )
 async def test_a_gateway_tells_how_a_call_ended(
-    raised: Exception | None, answer: Answer, monkeypatch: pytest.MonkeyPatch
+    raised: Exception | None, answer: CallEnd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock, ids = ManualClock(), CountingIds()
     settings = Settings(broker_url=SecretStr("amqp://queue/"))
@@ -93,6 +95,6 @@ async def test_a_gateway_tells_how_a_call_ended(
     monkeypatch.setattr(sockets.peers, "caller", lambda account: f"peer of {account}")
     monkeypatch.setattr(sockets.calls, "make", make)
     gateway = build_gateway(settings, sockets, clock=clock, ids=ids, trouble=lambda _: None)
-    assert await gateway._calls(Call(10001, "send_msg", {"a": 1})) == answer
+    assert await gateway._calls(GatewayCall(10001, "send_msg", {"a": 1})) == answer
     assert put == [("peer of 10001", "send_msg", {"a": 1})]
     assert gateway._here() == Presence(gateway._name, now=clock.now())

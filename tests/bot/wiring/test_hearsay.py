@@ -13,7 +13,7 @@ from bot.domain.notes import Alarmed, Forgotten, Note, PlaceTold, RowSet, Taken
 from bot.domain.suspension import Settled
 from bot.wiring import hearsay
 from bot.wiring.hearsay import hearing
-from bot.wiring.seen import Seen
+from bot.wiring.seen import SeenBot
 from tests.fakes import GROUP
 
 TAKEN = Taken(GROUP, 777, 5.0, 0.0, 1.0, 1.0)
@@ -105,7 +105,7 @@ async def test_nothing_is_answered_before_a_bot_is_at_work(monkeypatch: pytest.M
         return await ears.answer(ask)
 
     monkeypatch.setattr(hearsay, "answering", lambda _: answer)
-    ears = hearsay.ears_of(cast("Seen", SimpleNamespace(shown=told_by([]))), at_work)
+    ears = hearsay.ears_of(cast("SeenBot", SimpleNamespace(shown=told_by([]))), at_work)
     monkeypatch.setattr(hearsay, "AT_WORK_WITHIN", 0.01)
     word = Word(10001, "D", 1, allows=True)
     assert await ears.answer(word) == Said(Settled("away", ""))

@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from adapters.broker.asks import Asks
-from adapters.broker.notices import Notices
+from adapters.broker.notices import NoteExchange
 from adapters.metrics.work import Work
 from adapters.storage.lease import Lease
 from bot.domain.asks import Ask, Ears, Told
@@ -47,7 +47,7 @@ def test_the_line_follows_the_seat() -> None:
     alone = build_line(Settings(), None, clock=clock, ids=ids, troubles=troubles)
     assert isinstance(alone, Sockets)
     settings = Settings(broker_url=SecretStr("amqp://queue/"))
-    seat = Seat(Share(), Lease(), metrics_of((), clock), Notices("me"), Asks("me", Share()), Work(1))
+    seat = Seat(Share(), Lease(), metrics_of((), clock), NoteExchange("me"), Asks("me", Share()), Work(1))
     many = build_line(settings, seat, clock=clock, ids=ids, troubles=troubles)
     assert isinstance(many, BrokerLine)
     assert (alone.peers.accounts(), many.peers.accounts()) == ((), ())
@@ -60,7 +60,7 @@ async def test_that_a_broker_is_away_is_told_by_the_first_share(
 ) -> None:
     clock, ids = ManualClock(), CountingIds()
     settings = Settings(broker_url=SecretStr("amqp://127.0.0.1:1/"))
-    seat = Seat(share, Lease(), metrics_of((), clock), Notices("me"), Asks("me", share), Work(1))
+    seat = Seat(share, Lease(), metrics_of((), clock), NoteExchange("me"), Asks("me", share), Work(1))
     troubles = troubles_of(seat)
     line, nobody = build_line(settings, seat, clock=clock, ids=ids, troubles=troubles), Silence()
     with troubles.logged_at_the_end():
@@ -72,7 +72,7 @@ async def test_that_a_broker_is_away_is_told_by_the_first_share(
 def test_a_bot_that_has_all_accounts_tells_nobody_of_them() -> None:
     def seat_of(share: Share) -> Seat:
         metrics = metrics_of((), ManualClock())
-        return Seat(share, Lease(), metrics, Notices("me"), Asks("me", share), Work(share.partitions))
+        return Seat(share, Lease(), metrics, NoteExchange("me"), Asks("me", share), Work(share.partitions))
 
     one_of_two = seat_of(Share(1, 2))
     assert neighbours_of(one_of_two) is one_of_two.notices

@@ -20,7 +20,7 @@ from bot.models.failover import Failover
 from bot.models.meter import Meter
 from bot.models.upstreams import Upstream
 from bot.policy.prices import Price
-from bot.wiring.purse import A_DAY, PaidModel, PaidStore, Purse, Tally
+from bot.wiring.purse import A_DAY, PaidModel, PaidStore, Purse, PurseTally
 from tests.fakes import CountingIds, ManualClock, RecordingStore, ScriptedModel, words
 
 MOST = Ceiling("m", 0.25, 1000, 3)
@@ -33,10 +33,10 @@ def reserved(number: int, *, tokens: int = 100, cost: float | None = None) -> Us
 
 
 def purse(
-    most: Ceiling = MOST, *, day: Tally | None = None, spent: Callable[[], bool] = lambda: False
+    most: Ceiling = MOST, *, day: PurseTally | None = None, spent: Callable[[], bool] = lambda: False
 ) -> tuple[Purse, RecordingStore]:
     store = RecordingStore()
-    return Purse(most, day=day or Tally(), is_spent=spent, store=store, clock=ManualClock()), store
+    return Purse(most, day=day or PurseTally(), is_spent=spent, store=store, clock=ManualClock()), store
 
 
 def test_no_more_requests_are_made_than_it_has_whether_they_come_to_anything_or_not() -> None:
@@ -78,7 +78,7 @@ def test_a_request_is_not_made_where_what_it_may_take_is_beyond_the_rest(
 
 
 def test_what_others_of_that_day_took_and_what_is_under_way_there_counts_too() -> None:
-    day = Tally()
+    day = PurseTally()
     for number in range(A_DAY * MOST.requests):
         one, _ = purse(day=day)
         one.note([reserved(number, tokens=1)])
@@ -89,7 +89,7 @@ def test_what_others_of_that_day_took_and_what_is_under_way_there_counts_too() -
     with pytest.raises(ModelRejected):
         another.take()
     assert day.taken == UsageSum(12, 12, 0, 12, 0.0, 12)
-    full = Tally()
+    full = PurseTally()
     full.reserve(1, Usage(A_DAY * MOST.tokens + 1))
     assert purse(day=full)[0].lacks == "often"
     full.release(1)
@@ -145,7 +145,7 @@ async def test_a_request_is_in_the_bots_journal_before_the_model_is_asked() -> N
         return words("fine")
 
     bots, own, clock, ids = Slow(), RecordingStore(), ManualClock(), CountingIds()
-    one = Purse(MOST, day=Tally(), is_spent=lambda: False, store=bots, clock=clock)
+    one = Purse(MOST, day=PurseTally(), is_spent=lambda: False, store=bots, clock=clock)
     with ScriptedModel(answer) as scripted:
         upstream = Upstream(PaidModel(scripted, one), price=Price(prompt=1.0, cached=1.0, completion=1.0))
         meter = Meter(journal := PaidStore(own, one), clock=clock, ids=ids, reserves=lambda: True)

@@ -19,7 +19,7 @@ from bot.domain.trying import Ceiling, Source, TriedLine, Wanted
 from bot.policy.limits import NOTHING, Amount
 from bot.wiring import simulated
 from bot.wiring.guests import LONGEST_NAME
-from bot.wiring.purse import Purse, Tally
+from bot.wiring.purse import Purse, PurseTally
 from bot.wiring.simulated import KEPT, MISSED, Album, SimulatedTrial, picture_of
 from tests.fakes import ManualClock, RecordingStore
 
@@ -209,7 +209,7 @@ async def test_what_it_took_is_what_the_journal_and_the_day_know_also_when_it_is
 async def test_one_with_a_purse_takes_what_is_in_it_and_then_nobody_is_heard() -> None:
     most = Ceiling("m", 1.0, 1000, 4)
     store, clock = RecordingStore(), ManualClock()
-    purse = Purse(most, day=Tally(), is_spent=lambda: False, store=store, clock=clock)
+    purse = Purse(most, day=PurseTally(), is_spent=lambda: False, store=store, clock=clock)
     trial, running, _ = group(purse=purse)
     running.sums = (CostSum("a", UsageSum(9)),)
     assert (trial.ceiling, trial.lacks, await trial.taken()) == (most, "", UsageSum())

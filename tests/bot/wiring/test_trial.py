@@ -25,7 +25,7 @@ from bot.domain.reserved import UsageReserved
 from bot.domain.shown import TurnQuery
 from bot.domain.tool import tool
 from bot.domain.trying import Ceiling, Wanted
-from bot.wiring.purse import Purse, Tally
+from bot.wiring.purse import Purse, PurseTally
 from bot.wiring.simulated import SimulatedTrial
 from bot.wiring.trial import demo_model, offered, open_trial, real_model, settings_aside
 from config.owners import Owners
@@ -60,10 +60,10 @@ async def trial(
     ceiling: Ceiling | None = None,
     texts: dict[str, str] | None = None,
     store: RecordingStore | None = None,
-    day: Tally | None = None,
+    day: PurseTally | None = None,
     **wanted: Any,
 ) -> AsyncIterator[SimulatedTrial]:
-    paying: dict[str, Any] = {"store": store or RecordingStore(), "day": day or Tally(), "clock": ManualClock()}
+    paying: dict[str, Any] = {"store": store or RecordingStore(), "day": day or PurseTally(), "clock": ManualClock()}
     opened = open_trial(
         given,
         Wanted(is_real=ceiling is not None, **wanted),

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from PIL import Image
 
 from adapters.console.guard import cookie_name
-from adapters.console.origins import Origin
+from adapters.console.origins import PageOrigin
 from bot.domain.books import UsageSum
 from bot.domain.events import Conversation
 from bot.domain.inspection import Finding, ToolAnswer, ToolState, ToolUse
@@ -148,6 +148,10 @@ def fill_trial(place: Place) -> None:
 async def logged_in(browser: Any, place: Place, **more: Any) -> Any:
     """A context that has the login's cookie."""
     context = await browser.new_context(**more)
-    cookie = {"name": cookie_name(Origin("http", place.host)), "value": place.cookie(), "url": f"http://{place.host}"}
+    cookie = {
+        "name": cookie_name(PageOrigin("http", place.host)),
+        "value": place.cookie(),
+        "url": f"http://{place.host}",
+    }
     await context.add_cookies([cookie])
     return context

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from adapters.control.server import ControlServer
-from adapters.web.readiness import NOBODY, AccountState, Readiness
+from adapters.web.readiness import NOBODY, Readiness, ServedAccount
 from adapters.web.server import WebServer
 from bot.cli.control import socket_of
 from bot.cli.doctor.checks import Check, Verdict
@@ -19,10 +19,10 @@ from bot.cli.doctor.reverse import check_ports, find_running, why_taken
 from config.settings import Settings
 from tests.bot.cli.doctor.surroundings import answering, free_port, told
 
-READY = Readiness(True, "", (AccountState(10001, "online", "NapCat.Onebot 4.18.33"), AccountState(10002, "missing")))
-UNKNOWN = Readiness(True, "", (AccountState(10001, "unknown"),))
+READY = Readiness(True, "", (ServedAccount(10001, "online", "NapCat.Onebot 4.18.33"), ServedAccount(10002, "missing")))
+UNKNOWN = Readiness(True, "", (ServedAccount(10001, "unknown"),))
 OFFLINE = Readiness(
-    False, "account 10001 is offline: log in again at the OneBot server", (AccountState(10001, "offline"),)
+    False, "account 10001 is offline: log in again at the OneBot server", (ServedAccount(10001, "offline"),)
 )
 ALONE = Readiness(False, NOBODY, ())
 

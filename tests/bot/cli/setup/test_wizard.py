@@ -12,8 +12,8 @@ import pytest
 import typer
 
 from bot.cli.setup.servers import BOT_URL, ServerLink, tokens_for, write_onebot
-from bot.cli.setup.trial import Mend, Trial
-from bot.cli.setup.wizard import Wishes, Wizard
+from bot.cli.setup.trial import Mend, ModelTrial
+from bot.cli.setup.wizard import SetupOptions, Wizard
 from bot.domain.errors import ConfigError
 from config.endpoints import Endpoint
 from config.loading import load_settings
@@ -22,9 +22,9 @@ from tests.bot.cli.setup.fakes import LEAVE, ScriptedTerminal
 
 EXAMPLE = Path(__file__).parents[4] / ".env.example"
 TYPED = {"LLM_BASE_URL": "deepseek", "LLM_API_KEY": "sk-abcdefgh", "LLM_MODEL": "deepseek-chat", "BOT_OWNERS": "10001"}
-GOOD = Trial(True, 0.8)
-BAD = Trial(False, 0.8, "Authentication Fails", Mend("Copy the key once more", "请重新复制密钥", "LLM_API_KEY"))
-NOT_FOUND = Trial(False, 0.8, "Not Found", Mend("Take another name", "请换一个名称", "LLM_MODEL"))
+GOOD = ModelTrial(True, 0.8)
+BAD = ModelTrial(False, 0.8, "Authentication Fails", Mend("Copy the key once more", "请重新复制密钥", "LLM_API_KEY"))
+NOT_FOUND = ModelTrial(False, 0.8, "Not Found", Mend("Take another name", "请换一个名称", "LLM_MODEL"))
 
 
 class Evening:
@@ -41,7 +41,7 @@ class Evening:
         *answers: str,
         typed: Mapping[str, str] | None = None,
         environ: Mapping[str, str] | None = None,
-        trials: tuple[Trial, ...] = (GOOD,),
+        trials: tuple[ModelTrial, ...] = (GOOD,),
         force: bool = False,
         test: bool = True,
         interactive: bool = False,
@@ -50,7 +50,7 @@ class Evening:
         person = ScriptedTerminal(*answers)
         left = list(trials)
 
-        def try_endpoint(endpoint: Endpoint) -> Trial:
+        def try_endpoint(endpoint: Endpoint) -> ModelTrial:
             self.tried.append(endpoint)
             return left.pop(0)
 
@@ -61,7 +61,7 @@ class Evening:
             try_endpoint=try_endpoint,
             make_token=lambda: f"made-by-setup-token-number-{next(self._made)}",
         )
-        wishes = Wishes(typed=typed or {}, napcat_url=napcat_url, force=force, test=test, interactive=interactive)
+        wishes = SetupOptions(typed=typed or {}, napcat_url=napcat_url, force=force, test=test, interactive=interactive)
         return wizard.run(wishes), person
 
     @property
@@ -356,6 +356,6 @@ def test_an_address_for_napcat_that_cannot_be_is_told_before_anything_is_written
 
 def test_the_password_of_a_proxy_is_not_told_when_the_model_does_not_answer(evening: Evening) -> None:
     proxy = "http://bot:open-sesame@127.0.0.1:many"
-    trial = Trial(False, 0.1, f"cannot use {proxy}", Mend("Try again", "请重试"))
+    trial = ModelTrial(False, 0.1, f"cannot use {proxy}", Mend("Try again", "请重试"))
     _, person = evening.setup(typed=TYPED, environ={"HTTPS_PROXY": proxy}, trials=(trial,))
     assert person.said("cannot use http://***@127.0.0.1")

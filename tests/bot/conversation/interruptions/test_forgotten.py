@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from bot.conversation.interruptions.forgotten import Forgotten
+from bot.conversation.interruptions.forgotten import ForgottenQuestions
 from bot.conversation.tasks import Task
 from bot.domain.chat import Completion, ModelRequest, UserMessage
 from bot.domain.events import Connected, Conversation
@@ -22,8 +22,8 @@ MING, HONG = 777, 888
 ELSEWHERE = Conversation(BOT, "group", 4343)
 
 
-def forgotten(house: Hall) -> Forgotten:
-    return Forgotten(
+def forgotten(house: Hall) -> ForgottenQuestions:
+    return ForgottenQuestions(
         lanes=house.lanes,
         live=house.live,
         put_off=house.put_off,

@@ -44,7 +44,7 @@ from bot.memory.personas import Cast, Persona, Personas
 from bot.memory.poked import AnsweredPokes
 from bot.memory.recorder import Recorder
 from bot.memory.wishes import Wishes
-from bot.policy.budget import NO_LIMITS, Budget, Limits, Share
+from bot.policy.budget import NO_LIMITS, Budget, BudgetShare, Limits
 from bot.speaking.gestures import LONG, WORKING, Gestures
 from bot.speaking.owner import Owner
 from bot.wiring.conversation import Ground, build_answering
@@ -161,7 +161,7 @@ async def test_the_final_words_answer_the_question_with_a_quote() -> None:
 
 async def test_a_turn_that_is_over_leaves_nothing_to_the_cycle_collector() -> None:
     def there() -> dict[int, str]:
-        kinds = {LiveTurn, Turn, Run, Share, Budget}
+        kinds = {LiveTurn, Turn, Run, BudgetShare, Budget}
         return {id(one): type(one).__name__ for one in gc.get_objects() if type(one) in kinds}
 
     gc.collect()
