@@ -40,7 +40,7 @@ from bot.domain.run import (
 )
 from bot.domain.suspension import BadSuspension, Decision, verify
 from bot.engine.batches import Batches
-from bot.engine.own_words import doubted, failed, own_words, told
+from bot.engine.own_words import doubted, failed, instead, own_words, told
 from bot.engine.registry import Registry
 from bot.engine.running import Run, RunState, by_now, complete, may_ask
 from bot.engine.step_calls import StepCalls, metadata_of_run
@@ -169,16 +169,17 @@ class Engine:
                 request, model = await ask_before_request(
                     hooks, request, model, metadata_of_run(run, state.steps + 1)
                 )
-            before = doubted(run, state)
             asked = await self._ask(run, state, model, request)
             if asked is None:
+                empty, notice = 0, ""
                 continue
             answer, spoilt = asked
             completion = answer.completion
+            text = words_of(completion) or instead(run, state, spoilt=spoilt)
             if completion.message.tool_calls and not completion.refusal and not last:
                 if ended := await self._calls.run(run, state, answer):
                     return ended
-            elif (text := words_of(completion) or before) or run.may_end_empty(spoilt=spoilt):
+            elif text or run.may_end_empty(spoilt=spoilt):
                 goes_on = state.steps < self._max_steps and not run.share.is_over
                 if goes_on and run.inbox is not None and state.is_overtaken():
                     empty, notice = 0, ""
@@ -190,10 +191,8 @@ class Engine:
                 if goes_on and run.inbox is None and state.listen(state.steering, state.follow_ups):
                     state.tally.is_over, empty = False, 0
                     continue
-                limit = state.steps > self._max_steps
-                return state.outcome(
-                    Stop.ANSWERED if text else Stop.SILENT, text, limit=bool(text) and limit
-                )
+                limit = bool(text) and state.steps > self._max_steps
+                return state.outcome(Stop.ANSWERED if text else Stop.SILENT, text, limit=limit)
             elif last or (spoilt and state.is_spoilt):
                 return self._give_up(run, state)
             else:

@@ -55,6 +55,14 @@ def doubted(run: Run, state: RunState) -> str:
     return "" if run.heard() else state.doubted
 
 
+def instead(run: Run, state: RunState, *, spoilt: bool) -> str:
+    """The answer that was doubted, once more was asked for and no words came (`spoilt`: none were
+    left); none where that is silence by choice.
+    """
+    is_asked_again = state.is_spoilt and not run.may_end_empty(spoilt=spoilt)
+    return doubted(run, state) if is_asked_again else ""
+
+
 def failed(run: Run, state: RunState, error: str) -> Outcome:
     """Ended by the error, or with what was doubted: that is better than no answer."""
     if text := doubted(run, state):

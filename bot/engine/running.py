@@ -176,7 +176,12 @@ class RunState:
             else:
                 self.messages.append(joined(said))
             self.tally.repeats.forget()
+            self.forget_doubts()
         return bool(said)
+
+    def forget_doubts(self) -> None:
+        """What was asked is not what it was: nothing that was answered before is an answer now."""
+        self.is_spoilt, self.doubted = False, ""
 
     def restore(self, suspended: SuspendedRun) -> None:
         """Stand where the run stood when it began to wait, with as much room for results as was

@@ -133,6 +133,7 @@ class LiveTurn(Struct, eq=False):
                 state.listen(state.steering)
             else:
                 state.steering.clear()
+                state.forget_doubts()
                 self._rephrase(joined((self._turn.user, *(line.user for line in lines))))
                 self._belong((*self._turn.question.lines, *(line.message for line in lines)))
             await self.store.commit(*(self._steered(line, step) for line in lines))
@@ -155,6 +156,7 @@ class LiveTurn(Struct, eq=False):
             if line.user in self.state.steering:
                 self.state.steering.remove(line.user)
         self.gone |= {message_id}
+        self.state.forget_doubts()  # it may be what was said back
         if self.turn is not None:
             self._redact(self.turn)
 

@@ -69,16 +69,32 @@ async def test_no_honest_answer_is_lost_though_it_is_doubted(answer: str) -> Non
     assert (outcome.stop, outcome.text, len(outcome.messages)) == (Stop.ANSWERED, answer.strip(), 1)
 
 
-@pytest.mark.parametrize("more", [{}, {"may_be_silent": True}])
+@pytest.mark.parametrize("may_be_silent", [False, True])
 @pytest.mark.parametrize("then", [words(""), ModelAuth("bad key"), words("小明: hi")])
-async def test_what_was_doubted_is_the_answer_where_no_other_comes(then: Step, more: dict[str, Any]) -> None:
+async def test_what_was_doubted_is_the_answer_where_no_other_comes_but_silence_that_may_be_chosen(
+    then: Step, may_be_silent: bool
+) -> None:
     def cut(message: AssistantMessage) -> AssistantMessage:
         return replace(message, text="") if message.text == "小明: hi" else message
 
+    asked = replace(doubting(may_be_silent=may_be_silent), tidy=cut)
     with ScriptedModel(words("（未提及）"), then) as model:
-        outcome = await to_the_end(engine(model).run(replace(doubting(**more), tidy=cut), RunState()))
-    assert (outcome.stop, outcome.text) == (Stop.ANSWERED, "（未提及）")
-    assert outcome.messages == (AssistantMessage("（未提及）"),)
+        outcome = await to_the_end(engine(model).run(asked, RunState()))
+    if may_be_silent and then == words(""):
+        assert (outcome.stop, outcome.text, outcome.messages) == (Stop.SILENT, "", ())
+    else:
+        assert (outcome.stop, outcome.text) == (Stop.ANSWERED, "（未提及）")
+        assert outcome.messages == (AssistantMessage("（未提及）"),)
+    assert len(model.requests) == 2
+
+
+async def test_what_was_doubted_is_no_answer_to_what_is_asked_after_it() -> None:
+    state = RunState()
+    state.follow_up(UserMessage("and where?"))
+    with ScriptedModel(words("（七点）"), words("七点"), words("（东门）"), words("")) as model:
+        outcome = await to_the_end(engine(model).run(doubting(), state))
+    assert [message.text for message in outcome.messages] == ["七点", "and where?", "（东门）"]
+    assert (outcome.text, len(model.requests)) == ("（东门）", 4)
 
 
 async def test_so_it_is_where_there_is_no_room_for_another_request() -> None:

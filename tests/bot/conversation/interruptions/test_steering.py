@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from bot.conversation.interruptions.steering import belongs
 from bot.conversation.tasks import Resume
 from bot.domain.chat import AssistantMessage, Completion, ModelRequest, ToolMessage, UserMessage
+from bot.domain.errors import ModelAuth
 from bot.domain.events import Event, MessageReceived
 from bot.domain.journal import MessageTakenUp, TurnClosed, TurnOpened, TurnSteered, UsageAdded
 from bot.domain.segments import Card, Mention, MentionAll, Quote, Text
@@ -18,7 +19,7 @@ from bot.domain.tool import tool
 from bot.policy.wake import Rules
 from tests.bot.hall import Hall, hall, muted, recalled
 from tests.e2e.test_suspended_turns import ask_first
-from tests.fakes import GROUP, PRIVATE, calls, said, words
+from tests.fakes import GROUP, PRIVATE, Step, calls, said, words
 
 
 def later(seconds: float, message: MessageReceived) -> MessageReceived:
@@ -74,6 +75,24 @@ async def test_a_correction_before_anything_was_said_is_asked_with_the_question(
         assert counted.usage.prompt > 0
         assert closed.usage.prompt == counted.usage.prompt + 10
         assert house.history.take_overheard(GROUP) == ()
+
+
+@pytest.mark.parametrize("then", [(words(""),) * 3, (ModelAuth("bad key"),)])
+async def test_what_was_doubted_before_a_correction_is_no_answer_to_it(then: tuple[Step, ...]) -> None:
+    thought = Thought(words("周日"))
+    async with hall(words("（周六七点）"), thought, *then, steers=True) as house:
+        await ask_while(house, thought, later(3, said("不对，我问的是北京哪天开会", at=False, message_id="2")))
+        assert len(house.model.requests) == 2 + len(then)
+        assert house.transport.texts != []
+        assert "周六七点" not in "".join(house.transport.texts)
+
+
+async def test_an_answer_to_a_correction_is_doubted_anew() -> None:
+    thought = Thought(words("周日"))
+    async with hall(words("（周六七点）"), thought, words("（已确认）"), words("上海雨"), steers=True) as house:
+        await ask_while(house, thought, later(3, said("不对，上海", at=False, message_id="2")))
+        assert house.transport.texts == ["上海雨"]
+        assert [len(request.messages) for request in house.model.requests] == [2, 8, 2, 8]
 
 
 async def test_the_journal_has_a_line_before_the_model_reads_it() -> None:

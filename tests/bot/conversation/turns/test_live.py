@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from bot.conversation.turns.live import Line
+from bot.domain.chat import Completion, ModelRequest
 from bot.domain.events import MessageReceived
 from bot.domain.journal import TurnSteered
 from bot.domain.segments import Quote, Text
@@ -133,3 +134,16 @@ async def test_what_is_recalled_while_a_question_is_prepared_is_not_told_with_it
             read = await live.read(begun.run, live.state)
             assert "a secret" not in str(read.transcript)
             assert "[已撤回]" in str(read.transcript[-1])
+
+
+async def test_what_was_doubted_is_no_answer_after_a_recall_for_it_may_be_what_is_gone() -> None:
+    async def think(_: ModelRequest) -> Completion:
+        await house.dispatcher.handle(recalled("m1"))
+        return words("")
+
+    async with hall(words("密码是八八六四二"), think, words("")) as house:
+        await house.dispatcher.handle(said("密码是八八六四二", at=False, user=5, message_id="m1"))
+        await house.take(said("密码是多少来着？", message_id="q1"))
+        assert len(house.model.requests) > 1
+        assert house.transport.texts != []
+        assert "八八六四二" not in "".join(house.transport.texts)
