@@ -42,7 +42,7 @@ def own_words(run: Run, state: RunState, message: AssistantMessage) -> Assistant
     notices = (*_told(run.notices), *(bare(result.content) for result in results))
     if is_said_back(without_trace(tidied.text), notices):
         return replace(tidied, text="")
-    if run.heard() and is_receipt(tidied.text) and not _spoke_elsewhere(state):
+    if run.heard() and is_receipt(tidied.text) and _only_spoke_here(state):
         return replace(tidied, text="")
     if not (state.is_spoilt or run.heard()) and run.doubts(tidied.text):
         state.doubted = tidied.text
@@ -71,10 +71,13 @@ def failed(run: Run, state: RunState, error: str) -> Outcome:
     return state.outcome(Stop.FAILED, error=error)
 
 
-def _spoke_elsewhere(state: RunState) -> bool:
-    """Whether a call sent something to another chat: that it was sent is news to who asked."""
-    said = [one for one in state.messages if isinstance(one, AssistantMessage)]
-    return any(_session(call) for one in said for call in one.tool_calls if call.name == SEND)
+def _only_spoke_here(state: RunState) -> bool:
+    """Whether the latest calls sent to this chat, and nothing else: that a mail was sent, or
+    something to another chat, is news to who asked.
+    """
+    said = (one.tool_calls for one in reversed(state.messages) if isinstance(one, AssistantMessage))
+    latest = next(filter(None, said), ())
+    return all(call.name == SEND and not _session(call) for call in latest)
 
 
 def _session(call: ToolCall) -> bool:

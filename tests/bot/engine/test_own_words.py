@@ -144,3 +144,41 @@ async def test_a_receipt_is_no_answer_for_who_has_read_what_was_sent_and_is_one_
         outcome = await to_the_end(engine(model, send_message).run(run(heard=lambda: heard), RunState()))
     assert (outcome.stop, outcome.text) == (Stop.ANSWERED if said else Stop.SILENT, said)
     assert len(model.requests) == 2
+
+
+HERE = ("send_message", "{}")
+ELSEWHERE = ("send_message", json.dumps({"session": "group:9"}))
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        ([[HERE], [("mail", "{}")]], "已发送。"),
+        ([[HERE, ("mail", "{}")]], "已发送。"),
+        ([[HERE, ELSEWHERE]], "已发送。"),
+        ([[("mail", "{}")], [HERE]], ""),
+        ([[ELSEWHERE], [HERE, HERE]], ""),
+    ],
+)
+async def test_that_something_else_was_done_is_news_though_something_was_said_before(
+    steps: list[list[tuple[str, str]]], said: str
+) -> None:
+    done: list[str] = []
+
+    @tool
+    async def send_message(session: str = "") -> str:
+        """Says something."""
+        done.append(f"said {session}".strip())
+        return "消息已发送"
+
+    @tool
+    async def mail() -> str:
+        """Sends a mail."""
+        done.append("mail")
+        return "ok"
+
+    with ScriptedModel(*(calls(*step) for step in steps), words("已发送。")) as model:
+        heard = engine(model, send_message, mail).run(run(heard=lambda: bool(done)), RunState())
+        outcome = await to_the_end(heard)
+    assert (outcome.stop, outcome.text) == (Stop.ANSWERED if said else Stop.SILENT, said)
+    assert len(done) == sum(map(len, steps))
