@@ -33,13 +33,20 @@ CJK = re.compile(r"[\u3400-\u9fff]")
 THANKS = re.compile(r"谢|\bth(?:anks|x)", re.IGNORECASE)
 ASKS_WHERE = re.compile(r"群|哪|叫|group|where|name|called", re.IGNORECASE)
 ASKS_WHEN = re.compile(r"[号日天期几周时何]|截止|多久|when|dat|day|time|week|long", re.IGNORECASE)
+ASKS_WHO = re.compile(
+    r"身份|角色|权限|群主|管理|成员|我(?:算|是)(?:谁|什么)|who am i|role|owner|admin|member",
+    re.IGNORECASE,
+)
+ASKS_RULES = re.compile(r"规|允许|禁止|不准|rule|allow|forbid", re.IGNORECASE)
 REPLIES = REPLY.partition("{")[0].strip()
 SAYS = LINE.partition("{text}")[0].removeprefix("{who}")
 TOLD = tuple(
-    bare(told)
-    for words in WORDINGS
-    for told in (words.notices.last_step, words.notices.empty, *words.roles.values())
+    bare(told) for words in WORDINGS for told in (words.notices.last_step, words.notices.empty)
 )
+ROLES = tuple(bare(role) for words in WORDINGS for role in words.roles.values())
+OURS = "|".join(re.escape(words.rules.splitlines()[0]) for words in WORDINGS)
+BEFORE_OURS = re.compile(rf".*\n\n(?={OURS})", re.DOTALL)
+"""What stands before our rules: the persona, and the rules of the house."""
 
 
 class EchoDoubts(Struct, frozen=True):
@@ -67,6 +74,7 @@ class EchoDoubts(Struct, frozen=True):
             or self._is_moment(letters)
             or self._is_place(words)
             or any(told in letters for told in TOLD)
+            or self._is_role(letters)
             or self._goes_round(words, letters)
             or self._is_said(lines)
             or self._is_recited(lines)
@@ -94,8 +102,19 @@ class EchoDoubts(Struct, frozen=True):
         )
         if not is_here and (letters not in bare(self.now) or _weight(letters) < TELLING):
             return False
-        # Today's day may be the answer.
-        return letters not in bare(self.day) or not ASKS_WHEN.search(self.asked)
+        return not self._is_asked_for(letters)
+
+    def _is_asked_for(self, letters: str) -> bool:
+        """Whether it is of that of the moment which the question asks for."""
+        here = (bare(words.here.format(name=self.place)) for words in WORDINGS)
+        parts = ((ASKS_WHEN, (bare(self.day),)), (ASKS_WHERE, here), (ASKS_WHO, ROLES))
+        return any(
+            letters in part for asks, told in parts if asks.search(self.asked) for part in told
+        )
+
+    def _is_role(self, letters: str) -> bool:
+        """Whether it tells in our words who asks, and nobody asked for that."""
+        return any(role in letters for role in ROLES) and not ASKS_WHO.search(self.asked)
 
     def _is_said(self, lines: Sequence[tuple[str, str]]) -> bool:
         """Whether with each line one of somebody's begins, whoever's name stands before it."""
@@ -106,11 +125,19 @@ class EchoDoubts(Struct, frozen=True):
         )
 
     def _is_recited(self, lines: Sequence[tuple[str, str]]) -> bool:
-        """Whether the letters of a line are of the rules."""
-        rules = [_letters_of(one.text) for one in self.read if isinstance(one, SystemMessage)]
+        """Whether the letters of a line are of the rules; only ours are no answer to who asks for
+        some.
+        """
+        rules = [_letters_of(text) for text in self._rules()]
         return any(
             letters in text for _, letters in lines if len(letters) >= RECITED for text in rules
         )
+
+    def _rules(self) -> Iterator[str]:
+        is_asked = ASKS_RULES.search(self.asked)
+        for one in self.read:
+            if isinstance(one, SystemMessage):
+                yield BEFORE_OURS.sub("", one.text) if is_asked else one.text
 
 
 @cache

@@ -63,7 +63,7 @@ async def test_the_second_request_is_counted_like_any_other() -> None:
 
 
 @pytest.mark.parametrize("answer", entries("honest.txt"))
-async def test_no_honest_answer_is_lost_though_it_is_doubted(answer: str) -> None:
+async def test_an_honest_answer_that_is_doubted_and_said_again_is_sent(answer: str) -> None:
     with ScriptedModel(words(answer), words(answer)) as model:
         outcome = await to_the_end(engine(model).run(doubting(), RunState()))
     assert (outcome.stop, outcome.text, len(outcome.messages)) == (Stop.ANSWERED, answer.strip(), 1)

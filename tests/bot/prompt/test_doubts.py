@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.domain.chat import AssistantMessage, SystemMessage, UserMessage
+from bot.domain.chat import AssistantMessage, UserMessage
 from bot.prompt.compose import Question, facts, moment, system_prompt, user_message
-from bot.prompt.doubts import LONGEST, EchoDoubts, example_rounds, said_twice
+from bot.prompt.doubts import LONGEST, MOST_COLONS, EchoDoubts, example_rounds, said_twice
 from bot.prompt.frames import Frames
 from bot.prompt.language import WORDINGS
 from bot.prompt.people import People
@@ -123,12 +123,28 @@ def test_where_nothing_was_read_nothing_but_brackets_are_doubted() -> None:
     assert EchoDoubts(()).has("(noted)")
 
 
-@given(st.text(alphabet="（()）:：\n↩a九 ", max_size=3 * LONGEST))
-def test_it_takes_no_longer_for_what_goes_round(answer: str) -> None:
-    """A prompt of 20,000 lines, each like the answer: compared more than a few times each, this would not end."""
-    read = replace(READ, read=(SystemMessage("x"), UserMessage("a: " * 20_000)))
-    for one in (answer, ":" * LONGEST, "(" * LONGEST, "a:\n" * (LONGEST // 3), "a: " * (LONGEST // 3), ":" * 100_000):
-        assert read.has(one) in {True, False}
+class Compared(str):
+    """A text that counts what is looked for in it."""
+
+    __slots__ = ("sought",)
+    sought: list[str]
+
+    def __contains__(self, words: object) -> bool:
+        self.sought.append(str(words))
+        return super().__contains__(str(words))
+
+
+@given(st.text(alphabet="（()）:：\n↩a九 ", max_size=2 * LONGEST))
+@example(":aaaaaa" * (LONGEST // 7))
+@example("a: aaaaaa\n" * (LONGEST // 10))
+@example("aaaaaa:" * LONGEST)
+def test_a_line_of_an_answer_is_looked_for_a_few_times_in_each_text_however_it_goes_round(answer: str) -> None:
+    """And one that is longer than all that is said back, never."""
+    text = Compared("a: aaaaaa\n" * 100)
+    text.sought = []
+    replace(READ, read=(UserMessage(text),)).has(answer)
+    lines = len(answer.splitlines()) if len(answer.strip()) <= LONGEST else 0
+    assert len(text.sought) <= lines * (1 + MOST_COLONS)
 
 
 def test_who_asks_when_may_be_told_todays_day() -> None:
@@ -188,7 +204,30 @@ def test_the_name_of_the_group_in_our_signs_is_an_answer_to_who_asks_for_it() ->
     assert replace(READ, asked="你好").has("这里是「我们的群」。")
     for asked in ("这是什么群？", "这里叫什么", "我们在哪儿", "What is this group called?"):
         assert not replace(READ, asked=asked).has("这里是「我们的群」。")
+        for answer in ("我们的群", "「我们的群」", "群「我们的群」"):
+            assert READ.has(answer)
+            assert not replace(READ, asked=asked).has(answer)
     assert not replace(READ, asked="你好", place="").has("「」")
+    assert replace(READ, asked="这是什么群？").has("2026-11-24 星期二，群「我们的群」")
+
+
+@pytest.mark.parametrize("asked", ["我是什么身份", "我是谁？", "我是管理员吗", "What's my role?", "Who am I here?"])
+def test_who_asks_who_he_is_may_be_told_so(asked: str) -> None:
+    for answer in ("普通成员", "提问的是普通成员。", "你就是提问的人，提问的是普通成员。"):
+        assert replace(READ, asked="谁订蛋糕？").has(answer)
+        assert not replace(READ, asked=asked).has(answer)
+        assert replace(READ, asked=asked).has(READ.now)
+
+
+@pytest.mark.parametrize("words", WORDINGS)
+def test_who_asks_for_the_rules_of_the_group_may_be_told_them_but_not_ours(words: Wording) -> None:
+    house = "一天最多发三张图，广告一律踢出去"
+    system = system_prompt(f"你是小霜，一只雪狐。\n\n{house}", name="小霜", words=words)
+    rules, ours = EchoDoubts((system,)), system.text.splitlines()[-1]
+    assert rules.has(house)
+    for asked in ("群规是什么？", "有什么规矩", "What are the rules?", "is that allowed?"):
+        assert not replace(rules, asked=asked).has(house)
+        assert replace(rules, asked=asked).has(ours)
 
 
 @pytest.mark.parametrize("words", WORDINGS)
