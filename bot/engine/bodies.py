@@ -9,7 +9,7 @@ from typing import Any
 from bot.domain.errors import ToolUnavailable
 from bot.domain.faults import BROKEN, isolate
 from bot.domain.tool import Tool, ToolContext
-from bot.engine.letting_go import LettingGo
+from bot.engine.letting_go import settled
 from bot.engine.threads import THREADS
 
 logger = logging.getLogger(__name__)
@@ -26,9 +26,7 @@ async def run_body(tool: Tool, context: ToolContext, arguments: dict[str, Any]) 
         result = tool.function(*given, **arguments)
     else:
         result = await THREADS.run(tool.function, *given, **arguments)
-    if inspect.iscoroutine(result):
-        return await LettingGo(result, name=f"tool {tool.name}")
-    return await result if inspect.isawaitable(result) else result
+    return await settled(result, name=f"tool {tool.name}")
 
 
 def why_not(tool: Tool) -> str:

@@ -23,6 +23,7 @@ from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
 from bot.domain.suspension import Allow, ApprovalRequest, Deny
 from bot.domain.tool import Tool, ToolContext
 from bot.engine.bodies import run_body
+from bot.engine.letting_go import settled
 from bot.engine.threads import THREADS
 
 logger = logging.getLogger(__name__)
@@ -141,10 +142,10 @@ class FunctionApprover:
         given = (request.name, request.arguments)
         arguments = (request.context, *given) if self._wants_context else given
         if inspect.iscoroutinefunction(self._handler):
-            answer = await self._handler(*arguments)
+            answer = self._handler(*arguments)
         else:
             answer = await self._ask_in_thread(arguments)
-            answer = await answer if inspect.isawaitable(answer) else answer
+        answer = await settled(answer, name="the approval handler")
         return Allow() if answer is True else Deny("the approval handler said no")
 
     async def _ask_in_thread(self, arguments: tuple[Any, ...]) -> Any:

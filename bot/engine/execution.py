@@ -5,7 +5,6 @@ its deadline.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 from copy import deepcopy
 from typing import assert_never, cast
@@ -18,6 +17,7 @@ from bot.domain.ports import Approver, Clock
 from bot.domain.suspension import Allow, ApprovalRequest, Deny, Pending, Suspend
 from bot.domain.tool import Tool
 from bot.engine.bodies import run_body
+from bot.engine.letting_go import settled
 from bot.engine.ongoing import MAX_RESULT, Flow, readable
 
 RETRY_AFTER = 0.5  # seconds until a transient failure is tried once more
@@ -83,7 +83,7 @@ class Bodies:
                     if tool.recover is None:
                         raise
                     recovered = tool.recover(flow.context, checked.arguments, error)
-                    return await recovered if inspect.isawaitable(recovered) else recovered
+                    return await settled(recovered, name=f"the way out of tool {tool.name}")
         except TimeoutError:
             if not deadline.expired():
                 raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from copy import deepcopy
 
@@ -15,6 +14,7 @@ from bot.domain.hooks import AfterCall, BeforeCall, Block, Change, Hooks, Rewrit
 from bot.domain.result import ToolResult
 from bot.domain.tool import Tool
 from bot.engine.failures import Mask, own_words, take
+from bot.engine.letting_go import settled
 from bot.engine.ongoing import Doing, Flow, Tally, as_told, metadata_of
 from bot.policy.authority import least
 
@@ -46,8 +46,7 @@ class Interception:
         for guard in tool.guards:
             try:
                 answer = guard(flow.context, checked.arguments)
-                if inspect.isawaitable(answer):
-                    await answer
+                await settled(answer, name=f"a check of tool {tool.name}")
             except ValueError as wrong:
                 words = own_words(wrong, self._mask)
                 raise InvalidArguments(words, fields=(words,)) from wrong
@@ -61,8 +60,7 @@ class Interception:
             event = BeforeCall(
                 name=tool.name, input=deepcopy(flow.input), metadata=metadata_of(flow.context)
             )
-            answer = hook(event)
-            match await answer if inspect.isawaitable(answer) else answer:
+            match await settled(hook(event), name=f"a hook before {tool.name}"):
                 case None:
                     pass
                 case Block(reason=reason):
@@ -96,8 +94,7 @@ class Interception:
                 metadata=metadata_of(flow.context),
             )
             try:
-                answer = hook(event)
-                match await answer if inspect.isawaitable(answer) else answer:
+                match await settled(hook(event), name=f"a hook after {flow.call.name}"):
                     case None:
                         pass
                     case Rewrite(result=rewritten):

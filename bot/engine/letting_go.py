@@ -8,26 +8,41 @@ stands.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextvars import ContextVar
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from bot.domain.faults import BROKEN
+from bot.domain.hooks import MaybeAwaitable
 
 logger = logging.getLogger(__name__)
 
 PATIENCE = 0.4  # seconds to clean up, and once as many for what goes on inside
 
+T = TypeVar("T")
 
-class LettingGo:
+
+async def settled(answer: MaybeAwaitable[T], *, name: str) -> T:
+    """What code of others has answered; where that is to be awaited, it has to let go. Raises what
+    it raises.
+    """
+    return await LettingGo(_awaited(answer), name=name) if inspect.isawaitable(answer) else answer
+
+
+async def _awaited(answer: Awaitable[T]) -> T:
+    return await answer
+
+
+class LettingGo(Generic[T]):
     """Awaited, it is as if the body was awaited in its place, in the same task. Cancelled, the body
     has `patience` seconds to end; then it is left undone, and whoever waits goes on.
     """
 
     def __init__(
-        self, body: Coroutine[Any, Any, object], *, name: str, patience: float = PATIENCE
+        self, body: Coroutine[Any, Any, T], *, name: str, patience: float = PATIENCE
     ) -> None:
         self._body = body
         self._name = name
@@ -37,7 +52,7 @@ class LettingGo:
         self._cancelled = 0  # how often its task was, when it began
         self._is_over = False
 
-    def __await__(self) -> Generator[Any, Any, object]:
+    def __await__(self) -> Generator[Any, Any, T]:
         """The body's result. Raises what it raises."""
         around, task = _around.get(), asyncio.current_task()
         self._cancelled = task.cancelling() if task else 0
@@ -53,13 +68,14 @@ class LettingGo:
             if self._alarm is not None:
                 self._alarm.cancel()
 
-    def _drive(self) -> Generator[Any, Any, object]:
+    def _drive(self) -> Generator[Any, Any, T]:
         step: Callable[[], Any] = partial(self._body.send, None)
         while True:
             try:
                 awaited = step()
             except StopIteration as end:
-                return end.value
+                result: T = end.value
+                return result
             try:
                 yield awaited
             except GeneratorExit:
@@ -111,4 +127,4 @@ class LettingGo:
             logger.debug("%s does not end at all: %r", self._name, error)
 
 
-_around: ContextVar[LettingGo | None] = ContextVar("around", default=None)
+_around: ContextVar[LettingGo[Any] | None] = ContextVar("around", default=None)

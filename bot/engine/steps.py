@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -22,6 +21,7 @@ from bot.domain.hooks import (
     StopRun,
 )
 from bot.domain.ports import ChatModel
+from bot.engine.letting_go import settled
 from bot.policy.tokens import estimate, estimate_message
 
 logger = logging.getLogger(__name__)
@@ -104,8 +104,7 @@ async def consult(
 ) -> Answer | None:
     """The hook's answer; None where it breaks, since a run is never broken by one."""
     try:
-        answer = hook(event)
-        return await answer if inspect.isawaitable(answer) else answer
+        return await settled(hook(event), name=f"a hook on {type(event).__name__}")
     except BROKEN as broken:
         isolate(broken)
         logger.exception("a hook broke on %s", type(event).__name__)

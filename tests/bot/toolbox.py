@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 from msgspec.structs import replace
 
 from bot.domain.chat import ToolCall, ToolMessage
+from bot.domain.faults import BROKEN
 from bot.domain.ports import Approver
 from bot.domain.result import Image, ToolResult
 from bot.domain.suspension import Suspend
@@ -91,6 +93,34 @@ async def ask_first(context: ToolContext, what: str) -> str:
 async def ask_always() -> str:
     """Asks, whatever was said."""
     raise Suspend("Again?", seconds=60)
+
+
+class Stubborn:
+    """Begins again whenever it is cancelled, until it is `released`; not for ever, so that a test that fails ends."""
+
+    def __init__(self) -> None:
+        self.began = 0
+        self.released = self.closed = False
+
+    async def __call__(self, *_: object) -> Any:
+        while not self.released and self.began < 20:
+            self.began += 1
+            try:
+                await asyncio.Event().wait()
+            except BROKEN as error:  # as people write it: `except:`
+                if self.closed:
+                    raise  # it is thrown away
+                self.closed = isinstance(error, GeneratorExit)
+        return "released"
+
+
+async def cancelled(body: Callable[[], Coroutine[Any, Any, object]]) -> asyncio.Task[object]:
+    """A task that has begun with this, and is cancelled and over."""
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(body())
+        await asyncio.sleep(0)
+        task.cancel()
+    return task
 
 
 ALL = (add, crash, leave, give_up, dawdle, send_slowly, time_out_inside, look, count_words, ask_first, ask_always)

@@ -28,6 +28,7 @@ from bot.engine.callbacks import (
     told_events,
     told_results,
 )
+from tests.bot.toolbox import Stubborn, cancelled
 from tests.fakes import GROUP, RecordingObserver, tool_context, until
 
 STARTED = RunStarted(run_id="t1", conversation=GROUP, asker=Asker(1))
@@ -147,6 +148,11 @@ async def test_a_function_allows_or_denies(answer: bool, decision: Allow | Deny)
     assert await FunctionApprover(waiting).approve(REQUEST) == decision
     assert await FunctionApprover(Asking()).approve(REQUEST) == decision
     assert asked == [("look", {"a": 1})] * 3
+
+
+async def test_a_handler_that_catches_its_cancellation_is_left_as_it_stands(caplog: pytest.LogCaptureFixture) -> None:
+    assert (await cancelled(lambda: FunctionApprover(Stubborn().__call__).approve(REQUEST))).cancelled()
+    assert "the approval handler does not end when it is cancelled" in caplog.text
 
 
 async def test_only_true_allows() -> None:

@@ -9,7 +9,7 @@ from bot.domain.errors import InvalidArguments, ToolFailed
 from bot.domain.result import ToolResult
 from bot.domain.suspension import Allow, ApprovalRequest, Decision, Deny, Pending, Suspend
 from bot.domain.tool import ToolContext, tool
-from tests.bot.toolbox import echo, once
+from tests.bot.toolbox import Stubborn, echo, once
 from tests.fakes import ManualClock, tool_context
 
 
@@ -53,6 +53,18 @@ async def test_a_tool_may_know_a_way_out_of_a_failure() -> None:
 
     assert (await once(fetch, '{"how": "lost"}')).message.content == "the old one, after LookupError"
     assert (await once(fetch, '{"how": "gone"}')).message.content == "error: gone [TOOL_EXECUTION_FAILED]"
+
+
+async def test_a_way_out_that_catches_its_cancellation_is_left_at_the_deadline() -> None:
+    stubborn = Stubborn()
+
+    @tool(recover=stubborn, timeout=0.01)
+    async def fetch() -> str:
+        """Fails."""
+        raise ToolFailed("gone")
+
+    assert "timed out" in (await once(fetch)).message.content
+    stubborn.released = True
 
 
 async def test_the_deadline_of_a_call_is_that_of_its_body() -> None:

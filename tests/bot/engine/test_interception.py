@@ -10,7 +10,7 @@ from bot.domain.hooks import AfterCall, BeforeCall, Block, Change, Hooks, Rewrit
 from bot.domain.result import ToolResult
 from bot.engine.interception import Interception
 from bot.engine.ongoing import Flow, Tally
-from tests.bot.toolbox import broken, echo
+from tests.bot.toolbox import Stubborn, broken, cancelled, echo
 from tests.fakes import tool_context
 
 SAY = echo()
@@ -85,6 +85,22 @@ async def test_a_check_says_in_its_words_what_is_wrong() -> None:
     with pytest.raises(InvalidArguments) as caught:
         await Interception().check(flow_of(), guarded, SAY.read("{}"))
     assert (str(caught.value), caught.value.fields) == ("text: do not shout", ("text: do not shout",))
+
+
+@pytest.mark.parametrize("where", ["a check", "before", "after"])
+async def test_one_that_catches_its_cancellation_is_left_as_it_stands(
+    where: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    stubborn, flow = Stubborn(), flow_of(owes_after=True)
+    hooks = Interception([Hooks(before_call=stubborn, after_call=stubborn)])
+    ways = {
+        "a check": lambda: hooks.check(flow, SAY.wrap(stubborn), SAY.read("{}")),
+        "before": lambda: hooks.before(flow, SAY, Tally()),
+        "after": lambda: hooks.after(flow, Tally()),
+    }
+    assert (await cancelled(ways[where])).cancelled()
+    assert "does not end when it is cancelled" in caplog.text
+    stubborn.released = True
 
 
 # --- after ------------------------------------------------------------------------------------------

@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine, Generator
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
-from bot.domain.faults import BROKEN
-from bot.engine.letting_go import LettingGo
+from bot.engine.letting_go import LettingGo, settled
+from tests.bot.toolbox import Stubborn, cancelled
 
+T = TypeVar("T")
 SOON = 0.01
 WORD: ContextVar[str] = ContextVar("WORD", default="")
-
-
-class Stubborn:
-    """Begins again whenever it is cancelled, until it is `released`; not for ever, so that a test that fails ends."""
-
-    def __init__(self) -> None:
-        self.began = 0
-        self.released = False
-
-    async def __call__(self) -> str:
-        while not self.released and self.began < 20:
-            self.began += 1
-            try:
-                await asyncio.Event().wait()
-            except BROKEN:  # as people write it: `except:`
-                continue
-        return "released"
 
 
 @pytest.fixture
@@ -39,17 +23,8 @@ def stubborn() -> Stubborn:
     return Stubborn()
 
 
-def letting_go(body: Coroutine[Any, Any, object], patience: float = SOON) -> LettingGo:
+def letting_go(body: Coroutine[Any, Any, T], patience: float = SOON) -> LettingGo[T]:
     return LettingGo(body, name="tool cling", patience=patience)
-
-
-async def cancelled(body: Callable[[], Coroutine[Any, Any, object]]) -> asyncio.Task[object]:
-    """A task that has begun with this, and is cancelled and over."""
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(body())
-        await asyncio.sleep(0)
-        task.cancel()
-    return task
 
 
 async def test_it_is_as_if_it_was_awaited_here() -> None:
@@ -208,18 +183,40 @@ async def test_what_goes_on_inside_is_left_before_what_is_around_it(stubborn: St
     stubborn.released = True
 
 
-async def test_who_is_cancelled_again_has_no_more_time(stubborn: Stubborn) -> None:
+async def test_who_is_cancelled_again_has_no_more_time(stubborn: Stubborn, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> object:
+        return await letting_go(stubborn(), patience=60)
+
+    over, loop = list[bool](), asyncio.get_running_loop()
+    now = loop.time()
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(run_of(stubborn))
-        for _ in range(3):
-            await asyncio.sleep(0)
+        task = group.create_task(run())
+        await asyncio.sleep(0)
+        for seconds in (0.0, 30.0, 59.0, 61.0):
+            monkeypatch.setattr(loop, "time", lambda passed=seconds: now + passed)
             task.cancel()
+            for _ in range(5):
+                await asyncio.sleep(0)
+            over.append(task.done())
+        stubborn.released = True
+        task.cancel()
+    assert over == [False, False, False, True]
+
+
+@pytest.mark.parametrize("kind", ["a coroutine", "another awaitable"])
+async def test_what_others_answered_is_awaited_where_it_is_to_be_and_has_to_let_go(
+    kind: str, stubborn: Stubborn, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Awaitable:
+        def __await__(self) -> Generator[Any, Any, str]:
+            return stubborn().__await__()
+
+    answer = stubborn() if kind == "a coroutine" else Awaitable()
+    assert await settled("at once", name="a hook") == "at once"
+    task = await cancelled(lambda: settled(answer, name="a hook"))
     assert task.cancelled()
+    assert "a hook does not end when it is cancelled" in caplog.text
     stubborn.released = True
-
-
-async def run_of(stubborn: Stubborn) -> object:
-    return await letting_go(stubborn())
 
 
 async def test_a_body_that_is_thrown_away_with_its_loop_is_closed() -> None:

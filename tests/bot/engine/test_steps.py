@@ -11,6 +11,7 @@ from bot.domain.chat import AssistantMessage, Completion, FinishReason, ModelReq
 from bot.domain.hooks import Hooks, RequestEvent, Reshape, StepEvent, StopRun
 from bot.engine.steps import ask_after_step, ask_before_request, consult, drain, tokens_of, with_notice, words_of
 from bot.policy.tokens import estimate, estimate_message
+from tests.bot.toolbox import Stubborn, cancelled
 from tests.fakes import ScriptedModel, words
 
 QUESTION = (SystemMessage("be nice"), UserMessage("hi", ("data:image/png;base64,x",)))
@@ -95,6 +96,13 @@ async def test_a_cancellation_from_outside_gets_through_a_hook() -> None:
         await started.wait()
         task.cancel()
     assert task.cancelled()
+
+
+async def test_a_hook_that_catches_its_cancellation_is_left_as_it_stands(caplog: pytest.LogCaptureFixture) -> None:
+    stubborn = Stubborn()
+    assert (await cancelled(lambda: consult(stubborn, "event"))).cancelled()
+    assert "a hook on str does not end when it is cancelled" in caplog.text
+    stubborn.released = True
 
 
 def test_what_a_request_took_is_what_the_vendor_says_or_an_estimate_of_both() -> None:
