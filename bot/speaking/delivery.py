@@ -115,12 +115,11 @@ class Delivery:
     ) -> tuple[SaidMessage, ...]:
         """Send the segments now, in as few QQ messages as they need, with nothing in between; what
         is long as a merged forward, or in pieces where QQ refuses that. They go on from the words
-        of a `trail`, and lengthen it.
+        of a `trail`, and lengthen it by what may be read.
 
         After a message that was refused, or whose fate is unknown, the rest is not sent.
         """
         trail = [] if trail is None else trail
-        before = len(trail)
         say = partial(self._send, where, turn_id=turn_id, final=final, trail=trail)
         messages, words = messages_of(segments, limit=self._limit), _words_of(segments)
         # A temporary session takes no forward (onebot.md 5 names no parameter for its group).
@@ -128,7 +127,6 @@ class Delivery:
             said = await say([(merged,)], words)
             if not any(is_refused_by_qq(one.receipt) for one in said):
                 return said
-            del trail[before:]
         return await say(messages, words)
 
     def _merged(self, where: Conversation, segments: Parts, messages: list[Parts]) -> Merged | None:
@@ -152,9 +150,13 @@ class Delivery:
         actions = self._outbox.screened(said, "".join(trail))
         if not actions:
             return ()
+        place = len(trail)
         trail += map(read_in, actions)  # at once: who speaks beside this goes on from it
         receipts = await self._outbox.send_all(actions, turn_id=turn_id, final=final, pauses=pauses)
         sent = tuple(map(SaidMessage, actions, receipts))
+        read = [read_in(one.action) for one in sent if one.may_be_read]
+        unread = [""] * (len(actions) - len(read))  # others' words behind them keep their place
+        trail[place : place + len(actions)] = read + unread
         for one in sent:
             if isinstance(one.receipt, Confirmed):
                 self._remember(one.action, one.receipt.message_id)

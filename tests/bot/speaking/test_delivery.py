@@ -158,12 +158,35 @@ async def test_words_go_on_from_those_before_but_not_from_a_form_of_them_that_qq
         mouth.transport.failures = [ActionRefused("send_group_forward_msg", retcode=1200, wording="no")]
         await mouth.delivery.answer(said("hi", message_id="7"), LONG, trail=trail)
         assert [text for text in seen.earlier if text] == ["before", "before"]
-        assert trail == ["before", "长" * 1000, "话" * 1000]
+        assert "".join(trail) == "before" + "长" * 1000 + "话" * 1000
         await mouth.delivery.say(GROUP, (Text("more"),), trail=trail)
         assert seen.earlier[-2] == "before" + "长" * 1000 + "话" * 1000
-        assert trail[3:] == ["more"]
+        assert trail[-1] == "more"
         await mouth.delivery.say(GROUP, (Text("nobody's"),))
         assert seen.earlier[-2:] == ["", ""]
+
+
+async def test_what_is_said_beside_a_form_that_qq_refuses_stays_part_of_what_was_said() -> None:
+    async with speaking(Manner(name=lambda _: "小霜")) as mouth:
+        trail: list[str] = []
+        mouth.transport.failures = [ActionRefused("send_group_forward_msg", retcode=1200, wording="no")]
+        async with asyncio.TaskGroup() as group:
+            for text in (LONG, "beside"):
+                group.create_task(mouth.delivery.say(GROUP, (Text(text),), trail=trail))
+        assert mouth.transport.texts == ["beside", "长" * 1000, "话" * 1000]
+        assert "".join(trail) == "".join(mouth.transport.texts)
+
+
+async def test_words_go_on_from_none_that_qq_refused_nor_from_the_rest_that_was_not_sent() -> None:
+    async with speaking() as mouth:
+        mouth.outbox.screened = seen = Looking()
+        trail = ["before"]
+        mouth.transport.failures = [ActionRefused("send_group_msg", retcode=1200, wording="no")]
+        await mouth.delivery.say(GROUP, (Text(LONG),), trail=trail)
+        assert not mouth.transport.sent
+        await mouth.delivery.say(GROUP, (Text("more"),), trail=trail)
+        await mouth.delivery.say(GROUP, (Text("and more"),), trail=trail)
+        assert [text for text in seen.earlier if text] == ["before", "before", "beforemore"]
 
 
 async def test_a_forward_that_may_have_arrived_is_not_said_again() -> None:
