@@ -62,6 +62,19 @@ class _Pending(Struct, frozen=True):
     at: float
 
 
+class _Reading(Struct, frozen=True):
+    """The journal while it is read: what was reserved `before`, and what is taken meanwhile."""
+
+    before: frozenset[_Pending]
+    taken: list[tuple[Payer, Amount]]
+
+    def take(self, payer: Payer, amount: Amount, ends: _Pending | None) -> None:
+        """An amount with which a reservation `ends`, if any does. One of before may have ended in
+        what is read, too: it is not taken off twice, rather not at all.
+        """
+        self.taken.append((payer, amount.or_nothing if ends in self.before else amount))
+
+
 class Spending:
     """Fits `Witness`. `tell` reaches the owner; what is taken here, `neighbours` count as well."""
 
@@ -89,7 +102,7 @@ class Spending:
         self._pending: dict[tuple[str, int], _Pending] = {}
         self._sums = DaySums(limits, own)
         self.cap = self._sums.cap  # the limit of a person, of a group, or of all
-        self._meanwhile: list[tuple[Payer, Amount]] | None = None
+        self._reading: _Reading | None = None
         self._begin = self._end = 0.0
         self._is_read = self._is_behind = False
 
@@ -122,13 +135,14 @@ class Spending:
             self._is_behind = True
             return
         self._turn_over()
-        begin, self._meanwhile, now = self._begin, [], self._clock.now()
+        begin, now = self._begin, self._clock.now()
+        reading = self._reading = _Reading(frozenset(self._pending.values()), [])
         rows = await self._book.taken(since=begin, until=math.inf)
-        meanwhile, self._meanwhile = self._meanwhile, None
+        self._reading = None
         if rows is not None and begin == self._begin:
             self._sums.clear()
             self._as_of = now
-            for payer, amount in meanwhile:  # rather twice than never
+            for payer, amount in reading.taken:  # rather twice than never
                 self._sums.add(payer.keys, amount)
             self._read(rows)
 
@@ -218,17 +232,17 @@ class Spending:
             if pending.payer is payer:  # both at once
                 amount = amount.less(pending.amount)
             else:
-                self._take(pending.payer, NOTHING.less(pending.amount), pending.at)
+                self._take(pending.payer, NOTHING.less(pending.amount), pending.at, pending)
         if amount is NOTHING:
             return
-        self._take(payer, amount, at)
+        self._take(payer, amount, at, pending)
         if self.has_limits():
             for key, share in zip(payer.keys, self._sums.shares(payer.keys), strict=True):
                 self._marks.reach(key, share, self._sums.of(key))
 
     def _release(self, turn_id: str, number: int) -> None:
         if (pending := self._settled(turn_id, number)) is not None:
-            self._take(pending.payer, NOTHING.less(pending.amount), pending.at)
+            self._take(pending.payer, NOTHING.less(pending.amount), pending.at, pending)
 
     def _settled(self, turn_id: str, number: int) -> _Pending | None:
         """The reservation of today that is none any more; None where there was none."""
@@ -240,10 +254,10 @@ class Spending:
             self._sums.add(Payer(row.where, row.who).keys, Amount(row.tokens, row.cost))
         self._marks.know(self._sums.all_shares())
 
-    def _take(self, payer: Payer, amount: Amount, at: float) -> None:
+    def _take(self, payer: Payer, amount: Amount, at: float, ends: _Pending | None = None) -> None:
         self._sums.add(payer.keys, amount)
-        if self._meanwhile is not None:
-            self._meanwhile.append((payer, amount))
+        if self._reading is not None:
+            self._reading.take(payer, amount, ends)
         if self.neighbours is not ALONE:
             now = self._clock.now()
             self.neighbours.tell(Taken(payer.where, payer.who, amount.tokens, amount.cost, at, now))

@@ -25,6 +25,11 @@ class Amount(Struct, frozen=True):
         return Amount(self.tokens - other.tokens, self.cost - other.cost)
 
     @property
+    def or_nothing(self) -> Amount:
+        """This, but less than nothing of neither."""
+        return Amount(max(0.0, self.tokens), max(0.0, self.cost))
+
+    @property
     def known_cost(self) -> float | None:
         """The cost; None where there are tokens and no cost: nobody may know their price."""
         cost = max(0.0, round(self.cost, 9))  # what was taken back leaves a trace of rounding

@@ -69,6 +69,17 @@ class Till:
         usage = Usage(tokens, cost=cost, reserved=reserved)
         self.spending.see(UsageAdded(turn_id=turn_id, model="m", usage=usage, at=self.clock.now()))
 
+    def reserves(self, tokens: int, number: int, turn_id: str = "t1") -> None:
+        at = self.clock.now()
+        self.spending.see(UsageReserved(turn_id=turn_id, number=number, model="m", usage=Usage(tokens), at=at))
+
+    def ends(self, number: int, took: int | None) -> None:
+        """The reservation: it took so much, or is released."""
+        if took is None:
+            self.spending.see(UsageReleased(turn_id="t1", number=number))
+        else:
+            self.takes(took, reserved=number)
+
     def rung(self, where: Conversation = GROUP, who: int = 777) -> Rung:
         return self.spending.rung(where, who)
 
@@ -376,6 +387,56 @@ async def test_after_a_gap_the_sums_are_those_of_the_journal_and_what_is_taken_m
     till.book.away = True
     await till.spending.reread()
     assert till.spending.taken(ALL) == Amount(59)
+
+
+@pytest.mark.parametrize(
+    ("took", "in_the_rows", "known"),
+    [
+        (1000, 1000, 1000),  # the journal was read once it had ended
+        (1000, 1300, 1300),  # and before that: rather too much than too little
+        (1500, 1300, 1500),
+        (None, 500, 500),  # it was released
+        (None, 1800, 1800),
+    ],
+)
+async def test_a_reservation_that_ends_while_the_journal_is_read_is_not_taken_off_what_is_read(
+    took: int | None, in_the_rows: int, known: int
+) -> None:
+    till = await till_of(DayLimits(all=Cap(tokens=5000)))
+    till.reserves(1300, 7)
+    till.book.rows = (TakenSum(GROUP, 777, in_the_rows, 0.0),)
+    till.book.meanwhile = lambda: till.ends(7, took)
+    await till.spending.reread()
+    assert [till.spending.taken(key) for key in (777, GROUP, ALL)] == [Amount(known)] * 3
+    till.reserves(300, 8)
+    till.ends(8, 200)
+    assert till.spending.taken(ALL) == Amount(known + 200)
+
+
+@pytest.mark.parametrize(("took", "known"), [(1000, 1500), (None, 500)])
+async def test_a_reservation_that_begins_and_ends_while_the_journal_is_read_is_what_it_took(
+    took: int | None, known: int
+) -> None:
+    till = await till_of(DayLimits(all=Cap(tokens=5000)))
+    till.book.rows = (TakenSum(GROUP, 777, 500, 0.0),)
+
+    def meanwhile() -> None:
+        till.reserves(1300, 7)
+        till.ends(7, took)
+
+    till.book.meanwhile = meanwhile
+    await till.spending.reread()
+    assert till.spending.taken(ALL) == Amount(known)
+
+
+async def test_a_reservation_of_a_turn_nobody_knew_is_not_taken_off_what_is_read_either() -> None:
+    till = await till_of(DayLimits(all=Cap(tokens=5000)))
+    till.reserves(1300, 7, "new")
+    till.spending.see(opened("new", GROUP, 777))
+    till.book.rows = (TakenSum(GROUP, 777, 1000, 0.0),)
+    till.book.meanwhile = lambda: till.takes(1000, "new", reserved=7)
+    await till.spending.reread()
+    assert till.spending.taken(ALL) == Amount(2000)  # rather twice than never
 
 
 async def test_what_waited_for_a_broker_while_the_journal_was_read_is_not_counted_twice() -> None:
