@@ -44,11 +44,14 @@ class PlaceTold(Struct, frozen=True, tag="place_told"):
 
 
 class Forgotten(Struct, frozen=True, tag="forgotten"):
-    """A person, or a group, is forgotten, as `Forgetting` does it: what was said later stays."""
+    """A person, or a group, is forgotten, as `Forgetting` does it: what was said later stays, and
+    what was asked `since`. None is without end.
+    """
 
     user: int = 0
     group: int = 0
     said: float | None = None
+    since: float | None = None
 
 
 class Alarmed(Struct, frozen=True, tag="alarmed"):

@@ -23,9 +23,9 @@ from bot.memory.history import History
 class WaitingQuestions(Protocol):
     """Those that wait for an answer."""
 
-    async def forget(self, *, user: int = 0, group: int = 0, said: float) -> None:
-        """Those that this person, or anybody in this group, had asked by then wait no more, nor do
-        those whose turns have left the journal.
+    async def forget(self, *, user: int = 0, group: int = 0, said: float, since: float) -> None:
+        """Those that this person, or anybody in this group, had `said` by then wait no more, unless
+        they were taken `since` (by our clock), nor do those whose turns have left the journal.
         """
         ...
 
@@ -36,7 +36,8 @@ class Forgetting:
     `neighbours` have in memory they let go of themselves.
 
     When it was `said` is in seconds since 1970, by the server's clock: what is asked after that is
-    answered, though a restart may have brought it here before.
+    answered, though a restart may have brought it here before. Where nobody said it, what is asked
+    once all was erased is answered, by our own clock.
     """
 
     def __init__(
@@ -73,8 +74,8 @@ class Forgetting:
 
     async def elsewhere(self, note: Forgotten) -> None:
         """Another bot of the cluster has erased somebody, or a group: let go of it, too."""
-        said = math.inf if note.said is None else note.said
-        await self._asked.forget(user=note.user, group=note.group, said=said)
+        said, since = _endless(note.said), _endless(note.since)
+        await self._asked.forget(user=note.user, group=note.group, said=said, since=since)
         self._waiting.forget(user=note.user, group=note.group)
         for let_it_go in self._then:
             let_it_go()
@@ -90,8 +91,8 @@ class Forgetting:
     async def _forget(self, note: Forgotten) -> int:
         rows = await self._once(note, since=math.inf)
         since = self._now()
-        said = since if note.said is None else note.said
-        rows += await self._once(replace(note, said=said), since=since)
+        again = replace(note, since=since) if note.said is None else note
+        rows += await self._once(again, since=since)
         await self._eraser.sweep()
         return rows
 
@@ -106,6 +107,10 @@ class Forgetting:
         if note.user:
             return await self._eraser.forget_user(note.user, since=since)
         return await self._eraser.forget_group(note.group, since=since)
+
+
+def _endless(at: float | None) -> float:
+    return math.inf if at is None else at
 
 
 def _finite(said: float) -> float | None:

@@ -44,8 +44,10 @@ class ForgottenQuestions:
         self._put_off = put_off
         self._suspensions = suspensions
 
-    async def forget(self, *, user: int = 0, group: int = 0, said: float = math.inf) -> None:
-        """Fits `Questions`."""
+    async def forget(
+        self, *, user: int = 0, group: int = 0, said: float = math.inf, since: float = math.inf
+    ) -> None:
+        """Fits `WaitingQuestions`."""
 
         def is_theirs(message: MessageReceived) -> bool:
             if message.time > said:
@@ -54,10 +56,13 @@ class ForgottenQuestions:
             is_there = where.is_group and where.session_id == group
             return is_there or 0 != message.sender.user_id == user
 
-        self._suspensions.give_up(is_theirs)
-        self._put_off.forget(is_theirs)
+        def left_of(task: Task) -> Task | None:
+            return task if task.since >= since else task.without(is_theirs)
+
+        self._suspensions.give_up(lambda asked: asked.time <= since and is_theirs(asked))
+        self._put_off.forget(left_of)
         for where in self._lanes.places:
-            self._drop(where, is_theirs)
+            self._drop(where, left_of)
         await self._give_up_readers()
 
     async def _give_up_readers(self) -> None:
@@ -74,20 +79,20 @@ class ForgottenQuestions:
             quote = question.message_id if is_quoted(question) else ""
             self._postbox.post(question.conversation, in_language(LOST, question), quote=quote)
 
-    def _drop(self, where: Conversation, is_theirs: Callable[[MessageReceived], bool]) -> None:
+    def _drop(self, where: Conversation, left: Callable[[Task], Task | None]) -> None:
         begun = [live.message for live in self._live.at(where) if live.turn is not None]
         rest: list[Task] = []
 
         def left_of(work: Work) -> Work | None:
             if not isinstance(work, Task) or work.message in begun:
                 return work
-            return work.without(is_theirs)
+            return left(work)
 
         def is_changed(work: Work) -> bool:
-            left = left_of(work)
-            if isinstance(left, Task) and left is not work:
-                rest.append(left)
-            return left is not work
+            kept = left_of(work)
+            if isinstance(kept, Task) and kept is not work:
+                rest.append(kept)
+            return kept is not work
 
         self._lanes.revise(where, left_of)
         self._lanes.drop_current(where, is_changed)

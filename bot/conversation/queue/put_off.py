@@ -68,9 +68,9 @@ class PutOff:
         left = (self._questions.recalled(task, message_id) for task in here)
         self._tasks += [task for task in left if task is not None]
 
-    def forget(self, is_theirs: Callable[[MessageReceived], bool]) -> None:
-        """Whoever said these is forgotten: they wait no more."""
-        left = (task.without(is_theirs) for task in self._tasks)
+    def forget(self, left_of: Callable[[Task], Task | None]) -> None:
+        """Somebody is forgotten: only what is left of each waits."""
+        left = map(left_of, self._tasks)
         self._tasks = [task for task in left if task is not None]
 
     def _part(self, meant: Callable[[MessageReceived], bool]) -> list[Task]:

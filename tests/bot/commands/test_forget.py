@@ -49,10 +49,12 @@ class Asked:
     def __init__(self) -> None:
         self.gone: list[tuple[int, int]] = []
         self.said: list[float] = []
+        self.since: list[float] = []
 
-    async def forget(self, *, user: int = 0, group: int = 0, said: float = math.inf) -> None:
+    async def forget(self, *, user: int = 0, group: int = 0, said: float = math.inf, since: float = math.inf) -> None:
         self.gone.append((user, group))
         self.said.append(said)
+        self.since.append(since)
 
 
 class Nobody:

@@ -16,6 +16,7 @@ from tests.fakes import GROUP
         PlaceTold(GROUP, "hush", "mute"),
         Forgotten(user=777),
         Forgotten(group=4242, said=5.0),
+        Forgotten(user=777, since=5.0),
     ],
 )
 def test_a_note_is_read_as_it_was_told(note: Note) -> None:

@@ -58,18 +58,19 @@ async def test_memory_lets_go_of_what_is_erased_and_what_was_begun_meanwhile_is_
     assert place.shredder.swept == 1
 
 
-@pytest.mark.parametrize(("said", "second"), [(math.inf, 102.0), (5.0, 5.0)])
+@pytest.mark.parametrize(("said", "since"), [(math.inf, 102.0), (5.0, math.inf)])
 async def test_what_is_said_once_all_is_let_go_of_is_neither_erased_nor_dropped_the_second_time(
-    said: float, second: float
+    said: float, since: float
 ) -> None:
     for whose in ("person", "group"):
         place = Place()
         await getattr(place.forgetting, whose)(777, said=said)
         assert place.shredder.since == [math.inf, 102.0]
-        assert place.asked.said == [said, second]
-        assert [one.said for one in place.ear.notes if isinstance(one, Forgotten)] == [
-            None if said == math.inf else said,
-            second,
+        assert (place.asked.said, place.asked.since) == ([said, said], [math.inf, since])
+        by_then, later = (None if at == math.inf else at for at in (said, since))
+        assert [(one.said, one.since) for one in place.ear.notes if isinstance(one, Forgotten)] == [
+            (by_then, None),
+            (by_then, later),
         ]
 
 
@@ -108,7 +109,7 @@ async def test_the_other_bots_of_a_cluster_are_told_and_let_go_without_erasing()
     here, there = Place(), Place()
     await here.forgetting.person(777)
     await here.forgetting.group(4242, said=5.0)
-    once, again = Forgotten(user=777), Forgotten(user=777, said=102.0)
+    once, again = Forgotten(user=777), Forgotten(user=777, since=102.0)
     assert here.ear.notes == [once, again] + [Forgotten(group=4242, said=5.0)] * 2
     for note in here.ear.notes[1:3]:
         assert isinstance(note, Forgotten)

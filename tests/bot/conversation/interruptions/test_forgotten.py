@@ -108,6 +108,32 @@ async def test_what_was_asked_after_that_is_answered_though_it_came_before() -> 
         assert "same second" not in question.text
 
 
+async def test_what_is_asked_once_all_was_erased_is_answered_whatever_the_servers_clock_says() -> None:
+    """It tells whole seconds, and may be fast: what was taken before that is dropped by ours."""
+    async with hall("here") as house:
+        for where in (GROUP, ELSEWHERE):
+            house.lanes.hold(where)
+        now = house.clock.now()
+        before = said("say before", user=MING, message_id="1")
+        await house.dispatcher.handle(replace(before, time=now + 30))
+        house.put_off.add(Task(replace(before, message_id="2"), Wake("mention"), now))
+        house.clock.time += 0.4
+        since = house.clock.now()
+        house.clock.time += 0.2
+        after = said("say after", user=MING, where=ELSEWHERE, message_id="3")
+        await house.dispatcher.handle(replace(after, time=now))
+        house.put_off.add(Task(replace(after, message_id="4", time=now), Wake("mention"), house.clock.now()))
+        await forgotten(house).forget(user=MING, since=since)
+        assert [task.message.message_id for task in house.put_off._tasks] == ["4"]
+        for where in (GROUP, ELSEWHERE):
+            house.lanes.release(where)
+        await house.lanes.wait_idle()
+        (request,) = house.model.requests
+        question = request.messages[-1]
+        assert isinstance(question, UserMessage)
+        assert "say after" in question.text
+
+
 async def test_of_a_turn_that_is_being_prepared_what_was_said_after_that_waits_once_more() -> None:
     looked, go_on = asyncio.Event(), asyncio.Event()
 
