@@ -23,7 +23,7 @@ from bot.memory.spending import ALL, Spending
 from bot.policy.days import midnight
 from bot.policy.limits import Amount, Cap, DayLimits, Rung
 from bot.runtime.clock import SystemClock
-from tests.bot.memory.test_spending import opened
+from tests.bot.memory.till import opened
 from tests.fakes import GROUP, ManualClock
 
 NIGHTS = {

@@ -9,7 +9,7 @@ from bot.domain.traits import Audience
 from bot.memory.speakers import Speakers
 from bot.policy.limits import NO_CAP, Cap, DayLimits
 from tests.bot.commands.typed import MING, OWNER, lines
-from tests.bot.memory.test_spending import Till, till_of
+from tests.bot.memory.till import Till, till_of
 from tests.fakes import GROUP, PRIVATE
 
 USUAL = DayLimits(Cap(1.0), Cap(tokens=5000), Cap(20.0))

@@ -4,7 +4,7 @@ from bot.commands.usage import DAY, usage_command
 from bot.policy.limits import Cap, DayLimits
 from tests.bot.commands.books import PaperBooks
 from tests.bot.commands.typed import MING, NOW, OWNER, lines
-from tests.bot.memory.test_spending import Till, till_of
+from tests.bot.memory.till import Till, till_of
 from tests.fakes import GROUP
 
 SPENDING = Till(DayLimits()).spending

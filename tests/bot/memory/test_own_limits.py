@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from bot.memory.own_limits import OwnLimits
 from bot.policy.limits import LIFTED, Cap, DayLimits, OwnCap, Rung
-from tests.bot.memory.test_spending import till_of
+from tests.bot.memory.till import till_of
 from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingStore
 
 

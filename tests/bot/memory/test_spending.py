@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from adapters.storage.store import SqlStore, open_store
 from bot.domain.books import TakenSum
 from bot.domain.chat import Usage
 from bot.domain.events import Conversation
-from bot.domain.journal import Entry, TurnOpened, UsageAdded
+from bot.domain.journal import Entry, UsageAdded
 from bot.domain.notes import Taken
 from bot.domain.reserved import UsageReleased, UsageReserved
 from bot.domain.tongue import Tongue
@@ -22,77 +21,12 @@ from bot.policy.days import midnight
 from bot.policy.limits import NOTHING, Amount, Cap, DayLimits, Rung
 from bot.runtime.clock import SystemClock
 from bot.wiring.web import today_of
-from tests.adapters.storage.entries import opening
 from tests.bot.memory.test_row import Ear
-from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore, said
+from tests.bot.memory.till import Empty, Till, opened, till_of
+from tests.fakes import BOT, GROUP, PRIVATE, ManualClock
 from tests.owners import read
 
 ELSEWHERE = Conversation(BOT, "group", 5252)
-
-
-class Empty:
-    """A book of a journal in which nothing is yet, but for `rows`; `away` while it cannot be read."""
-
-    away = False
-    rows: tuple[TakenSum, ...] = ()
-    turns: tuple[tuple[str, Conversation, int], ...] = (("t0", GROUP, 777),)
-    meanwhile: Callable[[], None] = list[None]().clear
-
-    async def taken(self, *, since: float, until: float) -> tuple[TakenSum, ...] | None:
-        self.meanwhile()
-        return None if self.away else self.rows if since <= until else ()
-
-    async def payers(self, *, latest: int) -> tuple[tuple[str, Conversation, int], ...] | None:
-        return None if self.away else self.turns[:latest]
-
-
-class Till:
-    """A day's sums between fakes; `told` is what the owner heard."""
-
-    def __init__(self, limits: DayLimits, *, tongue: Tongue = Tongue.CHINESE) -> None:
-        self.clock, self.told, self.book = ManualClock(), list[str](), Empty()
-        self.clock.time = midnight(1_700_000_000.0) + 3600
-        self.store = RecordingStore()
-        own = OwnLimits(store=self.store, choices=self.store, clock=self.clock)
-        self.spending = Spending(
-            limits,
-            own=own,
-            book=self.book,
-            owners=frozenset({999}),
-            clock=self.clock,
-            tell=read(self.told, tongue),
-        )
-        self.spending.see(opened("t1", GROUP, 777))
-        self.spending.see(opened("p1", PRIVATE, 777))
-
-    def takes(self, tokens: int, turn_id: str = "t1", *, reserved: int = 0, cost: float | None = None) -> None:
-        usage = Usage(tokens, cost=cost, reserved=reserved)
-        self.spending.see(UsageAdded(turn_id=turn_id, model="m", usage=usage, at=self.clock.now()))
-
-    def reserves(self, tokens: int, number: int, turn_id: str = "t1") -> None:
-        at = self.clock.now()
-        self.spending.see(UsageReserved(turn_id=turn_id, number=number, model="m", usage=Usage(tokens), at=at))
-
-    def ends(self, number: int, took: int | None) -> None:
-        """The reservation: it took so much, or is released."""
-        if took is None:
-            self.spending.see(UsageReleased(turn_id="t1", number=number))
-        else:
-            self.takes(took, reserved=number)
-
-    def rung(self, where: Conversation = GROUP, who: int = 777) -> Rung:
-        return self.spending.rung(where, who)
-
-
-async def till_of(limits: DayLimits) -> Till:
-    """One whose journal was read."""
-    till = Till(limits)
-    assert await till.spending.start()
-    return till
-
-
-def opened(turn_id: str, where: Conversation, who: int) -> TurnOpened:
-    return replace(opening(turn_id), question=said("hi", where=where, user=who))
 
 
 async def test_each_rung_is_reached_by_what_somebody_took_wherever_he_asked() -> None:

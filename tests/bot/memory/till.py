@@ -1,0 +1,86 @@
+"""A day's sums between fakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from bot.domain.books import TakenSum
+from bot.domain.chat import Usage
+from bot.domain.events import Conversation
+from bot.domain.journal import TurnOpened, UsageAdded
+from bot.domain.reserved import UsageReleased, UsageReserved
+from bot.domain.tongue import Tongue
+from bot.memory.own_limits import OwnLimits
+from bot.memory.spending import Spending
+from bot.policy.days import midnight
+from bot.policy.limits import DayLimits, Rung
+from tests.adapters.storage.entries import opening
+from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingStore, said
+from tests.owners import read
+
+
+class Empty:
+    """A book of a journal in which nothing is yet, but for `rows`; `away` while it cannot be read."""
+
+    away = False
+    rows: tuple[TakenSum, ...] = ()
+    turns: tuple[tuple[str, Conversation, int], ...] = (("t0", GROUP, 777),)
+    meanwhile: Callable[[], None] = list[None]().clear
+
+    async def taken(self, *, since: float, until: float) -> tuple[TakenSum, ...] | None:
+        self.meanwhile()
+        return None if self.away else self.rows if since <= until else ()
+
+    async def payers(self, *, latest: int) -> tuple[tuple[str, Conversation, int], ...] | None:
+        return None if self.away else self.turns[:latest]
+
+
+class Till:
+    """A day's sums between fakes; `told` is what the owner heard."""
+
+    def __init__(self, limits: DayLimits, *, tongue: Tongue = Tongue.CHINESE) -> None:
+        self.clock, self.told, self.book = ManualClock(), list[str](), Empty()
+        self.clock.time = midnight(1_700_000_000.0) + 3600
+        self.store = RecordingStore()
+        own = OwnLimits(store=self.store, choices=self.store, clock=self.clock)
+        self.spending = Spending(
+            limits,
+            own=own,
+            book=self.book,
+            owners=frozenset({999}),
+            clock=self.clock,
+            tell=read(self.told, tongue),
+        )
+        self.spending.see(opened("t1", GROUP, 777))
+        self.spending.see(opened("p1", PRIVATE, 777))
+
+    def takes(self, tokens: int, turn_id: str = "t1", *, reserved: int = 0, cost: float | None = None) -> None:
+        usage = Usage(tokens, cost=cost, reserved=reserved)
+        self.spending.see(UsageAdded(turn_id=turn_id, model="m", usage=usage, at=self.clock.now()))
+
+    def reserves(self, tokens: int, number: int, turn_id: str = "t1") -> None:
+        at = self.clock.now()
+        self.spending.see(UsageReserved(turn_id=turn_id, number=number, model="m", usage=Usage(tokens), at=at))
+
+    def ends(self, number: int, took: int | None) -> None:
+        """The reservation: it took so much, or is released."""
+        if took is None:
+            self.spending.see(UsageReleased(turn_id="t1", number=number))
+        else:
+            self.takes(took, reserved=number)
+
+    def rung(self, where: Conversation = GROUP, who: int = 777) -> Rung:
+        return self.spending.rung(where, who)
+
+
+async def till_of(limits: DayLimits) -> Till:
+    """One whose journal was read."""
+    till = Till(limits)
+    assert await till.spending.start()
+    return till
+
+
+def opened(turn_id: str, where: Conversation, who: int) -> TurnOpened:
+    return replace(opening(turn_id), question=said("hi", where=where, user=who))
