@@ -49,7 +49,8 @@ def is_tidy(frames: Frames, call: ToolCall) -> bool:
 
 def _said(text: str) -> str:
     """The words of an answer that is what `send_message` is given, and nothing else: a model that
-    writes a call without calling. None of it where it has no words; any other text as it is.
+    writes a call without calling. None of it where it has no words, or is for another chat: then
+    the model is asked again, and may call. Any other text as it is.
     """
     if not (text.strip().startswith("{") and '"messages"' in text):
         return text
@@ -60,7 +61,8 @@ def _said(text: str) -> str:
     match given:
         case {"messages": [*parts], **beside} if beside.keys() <= BESIDE and parts:
             if all(isinstance(part, dict) and part.get("type") in PARTS for part in parts):
-                return "".join([str(part.get("text") or "") for part in parts])
+                said = "".join([str(part.get("text") or "") for part in parts])
+                return "" if beside.get("session") else said
     return text
 
 

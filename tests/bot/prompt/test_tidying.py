@@ -76,9 +76,11 @@ PLAIN = {"type": "plain", "text": "好"}
         ({"messages": [{"type": "quote"}, PLAIN, {"type": "text", "text": "的"}], "session": "", "last": True}, "好的"),
         ({"messages": [{"type": "image", "path": "a.png"}]}, ""),
         ({"messages": [LEAK]}, "好"),
+        ({"messages": [PLAIN], "session": None}, "好"),
+        ({"messages": [PLAIN], "session": "private:12345"}, ""),
     ],
 )
-def test_an_answer_that_is_written_as_a_call_of_send_message_is_its_words(given: object, left: str) -> None:
+def test_an_answer_that_is_written_as_a_call_of_send_message_is_its_words_where_they_are_for_this_chat(given: object, left: str) -> None:
     assert tidy(FRAMES, AssistantMessage(json.dumps(given, ensure_ascii=False, indent=1) + "\n")).text == left
 
 
