@@ -47,7 +47,10 @@ class Frames(Struct, frozen=True):
         if self.is_clean(seen):
             return text  # as nearly all are
         left = self._without_frames(seen)
-        return text if left == seen else left
+        if left == seen:
+            return text
+        kept = self._without_frames(text)  # with its joiners, unless those hide something
+        return kept if visible(kept) == left else left
 
     def _without_frames(self, text: str) -> str:
         text = self._tally(text) or text

@@ -1,5 +1,5 @@
-"""Messages of a model, as they may be sent and kept: without the frame, and what nobody sees, in
-their words and in those given to `send_message`. Pure.
+"""Messages of a model, as they may be sent and kept: without the frame and controls, in their words
+and in those given to `send_message`. Pure.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from bot.domain.chat import AssistantMessage, ToolCall
-from bot.domain.visible import visible
+from bot.domain.visible import visible, without_controls
 from bot.policy.echo import is_all_of, is_echo
 from bot.prompt.frames import Frames
 
@@ -23,12 +23,12 @@ ESCAPES = ("\\u", "\\r", "\\b", "\\f")  # of JSON, behind which anything may sta
 def tidy(
     frames: Frames, message: AssistantMessage, *, question: str = "", now: str = ""
 ) -> AssistantMessage:
-    """The message without the frame and what nobody sees, and without words that only repeat the
-    question, or what was told of the moment (`now`); the very same message where there is nothing
-    to cut.
+    """The message without the frame and controls, and without words that only repeat the question,
+    or what was told of the moment (`now`); the very same message where there is nothing to cut.
     """
-    text = frames.cut(visible(_said(message.text)))
-    if not message.tool_calls and (is_echo(text, question) or is_all_of(text, now)):
+    text = frames.cut(without_controls(_said(message.text)))
+    said_back = not message.tool_calls and (is_echo(text, question) or is_all_of(text, now))
+    if said_back or not visible(text).strip():
         text = ""
     calls = tuple(_tidy_call(frames, call) for call in message.tool_calls)
     if text == message.text and calls == message.tool_calls:
@@ -96,6 +96,6 @@ def _tidy_parts(frames: Frames, parts: Any) -> Any:
         case list():
             return [_tidy_parts(frames, part) if isinstance(part, dict) else part for part in parts]
         case {"text": str(text), **rest}:
-            return {"text": frames.cut(visible(text)), **rest}
+            return {"text": frames.cut(without_controls(text)), **rest}
         case _:
             return parts

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.visible import visible
+from bot.domain.visible import visible, without_controls
 
 # Format characters that are drawn, signs before a number or a name, and the joints of other signs.
 DRAWN = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}
@@ -59,3 +59,24 @@ def test_cleaning_again_changes_nothing_and_splits_no_line_but_at_newlines(text:
 def test_a_text_with_nothing_to_take_out_is_the_same_object() -> None:
     text = "一切正常, all fine\n" * 3
     assert visible(text) is text
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("\x1b[31mred\x1b[0m\0\x85\r\n.", "red\n\n."),
+        ("\u2066a\u2069\u200fb\u061cc\u202ed\u200e", "abcd"),
+        ("می\u200cخواهم क्\u200dष 葛\U000e0100 ☺\ufe0e", "می\u200cخواهم क्\u200dष 葛\U000e0100 ☺\ufe0e"),
+        ("\x07`\x07`\x07``\x07 ` \x07``\x07", "`\x07```\x07 ` \x07``"),
+        ("\x07```\n\x07`\x07\n```\x07", "```\n\x07`\x07\n```"),
+        ("\x07```\n\x07", "```\n\x07"),
+        ("\x07`\x07\n\x07`\x07", "`\n`"),
+    ],
+)
+def test_controls_and_directions_leave_own_words_and_their_code_keeps_all(text: str, left: str) -> None:
+    assert without_controls(text) == left
+
+
+@given(st.text(alphabet="a`\n\r\x07\u202e\u200c"))
+def test_of_own_words_nothing_is_taken_that_can_be_seen(text: str) -> None:
+    assert visible(without_controls(text)) == visible(text)

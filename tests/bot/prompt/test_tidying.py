@@ -66,6 +66,28 @@ def test_what_nobody_sees_and_other_line_ends_leave_an_answer() -> None:
     )
 
 
+SCRIPTS = ("می\u200cخواهم", "क्\u200dष", "葛\U000e0100城", "☺\ufe0e", "🏴\U000e0067\U000e0062\U000e007f")
+
+
+@pytest.mark.parametrize("word", SCRIPTS)
+def test_the_joiners_and_variants_of_a_script_stay_in_an_answer_and_in_what_is_sent(word: str) -> None:
+    message = AssistantMessage(word)
+    assert tidy(FRAMES, message) is message
+    assert tidy(FRAMES, AssistantMessage(f"小霜(10001): {word}")).text == word
+    sent = tidy(FRAMES, sending([{"text": f"\u202e{word}", "type": "plain"}])).tool_calls[0]
+    assert json.loads(sent.arguments) == {"messages": [{"text": word, "type": "plain"}]}
+
+
+def test_an_answer_of_which_nothing_can_be_seen_is_none() -> None:
+    assert tidy(FRAMES, AssistantMessage("\u200b \u2060\n\u200d")).text == ""
+
+
+def test_nothing_is_taken_out_of_code() -> None:
+    code = "`\u202e` 和\n```\n\x1b[31m\r\n\u200f\n```"
+    message = AssistantMessage(code)
+    assert tidy(FRAMES, message) is message
+
+
 PLAIN = {"type": "plain", "text": "好"}
 
 
@@ -80,7 +102,9 @@ PLAIN = {"type": "plain", "text": "好"}
         ({"messages": [PLAIN], "session": "private:12345"}, ""),
     ],
 )
-def test_an_answer_that_is_written_as_a_call_of_send_message_is_its_words_where_they_are_for_this_chat(given: object, left: str) -> None:
+def test_an_answer_that_is_written_as_a_call_of_send_message_is_its_words_where_they_are_for_this_chat(
+    given: object, left: str
+) -> None:
     assert tidy(FRAMES, AssistantMessage(json.dumps(given, ensure_ascii=False, indent=1) + "\n")).text == left
 
 
