@@ -44,7 +44,7 @@ def either() -> Iterator[tuple[str, str, str]]:
             for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
         ),
     ):
-        if found.name.rpartition(".")[2] == "__main__":
+        if found.name.endswith((".__main__", "_zh")):  # nothing to import; Chinese alone
             continue
         module = importlib.import_module(found.name)
         for name, value in vars(module).items():
