@@ -76,8 +76,7 @@ def _only_spoke_here(state: RunState) -> bool:
     something to another chat, is news to who asked.
     """
     said = (one.tool_calls for one in reversed(state.messages) if isinstance(one, AssistantMessage))
-    latest = next(filter(None, said), ())
-    return all(call.name == SEND and not _session(call) for call in latest)
+    return all(call.name == SEND and not _session(call) for call in next(said, ()))
 
 
 def _session(call: ToolCall) -> bool:
