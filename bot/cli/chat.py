@@ -31,8 +31,8 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.world import World, demo_world
 from bot.app import Service, open_service
 from bot.domain.trying import Wanted
+from bot.wiring.beside import beside
 from bot.wiring.simulated import MISSED, SimulatedTrial, finish, settle
-from config.owners import Owners
 from config.settings import Settings, read_persona
 
 logger = logging.getLogger(__name__)
@@ -93,26 +93,11 @@ def speaking_as(settings: Settings, file: Path) -> Settings:
     return changed
 
 
-def apart(settings: Settings, people: frozenset[int]) -> dict[str, object]:
-    """What the settings say otherwise of QQ's groups, people and hours, and of ports that a bot
-    beside this one may have: these `people` are heard as they come, and of the owners those are
-    told who are among them.
+def apart(settings: Settings, folder: str, people: frozenset[int]) -> dict[str, object]:
+    """What the settings say otherwise in a chat of these `people`, whose journal is in this folder:
+    what they do of any bot beside the bot, and its console is for this machine alone.
     """
-    nobody = frozenset[int]()
-    owners = settings.bot_owners
-    return {
-        "bot_groups": nobody,
-        "bot_users": nobody,
-        "bot_block": nobody,
-        "bot_owners": Owners(owners & people, owners.quiet & people),
-        "bot_new_group": "live",
-        "bot_quiet": (),
-        "bot_digest": None,
-        "bot_user_rate": None,  # whoever tries it out, types fast
-        "bot_group_rate": None,
-        "bot_loop": 0,
-        "web_port": 0,
-        "console_port": 0,
+    return beside(settings, folder, people=people) | {
         "console_host": "127.0.0.1",
         "console_origin": "",
         "console_totp": SecretStr(""),
@@ -158,8 +143,7 @@ async def open_chat(
 
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory(prefix="frostagent-"))
-        changes = apart(settings, frozenset(names()))
-        changes["store_url"] = SecretStr(f"sqlite:///{folder}/chat.db")
+        changes = apart(settings, folder, frozenset(names()))
         if not settings.llm_base_url:
             model = await stack.enter_async_context(OfflineModel())
             changes |= {
@@ -172,7 +156,7 @@ async def open_chat(
             Simulator(world, on_sent=print_sent, on_gesture=print_gesture)
         )
         simulator.robots.on_said = lambda name, said: say(f"{name}: @bot {said}")
-        changes |= {"onebot_mode": "forward", "onebot_url": await simulator.serve()}
+        changes["onebot_url"] = await simulator.serve()
         service = await stack.enter_async_context(
             open_service(settings.model_copy(update=changes), terminal=tell, trying=trial)
         )

@@ -28,10 +28,10 @@ from bot.domain.ports import Subagents
 from bot.domain.tool import Tool
 from bot.domain.trying import Ceiling, Wanted
 from bot.memory.personas import Personas
+from bot.wiring.beside import beside
 from bot.wiring.discovery import Discovered, PackagedTools, discover
 from bot.wiring.purse import Purse
 from bot.wiring.simulated import Opens, SimulatedTrial
-from config.owners import Owners
 from config.settings import Settings
 
 PREFIX: Final = "frostagent-try-"  # of the folder of a trial, before the number of its process
@@ -61,31 +61,14 @@ def settings_aside(settings: Settings, folder: str, names: frozenset[str]) -> di
     """The settings in which any trial differs from the bot: nothing of it is written down
     elsewhere, nobody of QQ has a word in it, and nobody waits without need.
     """
-    nobody = frozenset[int]()
     return {
-        "store_url": SecretStr(f"sqlite:///{folder}/trial.db"),
-        "web_port": 0,
-        "console_port": 0,
+        **beside(settings, folder),
         "log_runs": None,
         "log_content": False,
-        "bot_role": "all",
-        "broker_url": SecretStr(""),
-        "onebot_mode": "forward",
-        "bot_groups": nobody,
-        "bot_users": nobody,
-        "bot_block": nobody,
-        "bot_owners": Owners(),
-        "bot_new_group": "live",
         "groups_file": None,
-        "bot_loop": 0,
-        "bot_digest": None,
         "bot_memory": False,
-        "bot_user_rate": None,
-        "bot_group_rate": None,
         "bot_pace": False,
         "bot_debounce": 0.0,
-        # That of the bot keeps its drafts, which a journal that knows none would sweep.
-        "media_dir": Path(folder) / "media",
         "media_send": "base64",
         "stt_base_url": "",
         "stt_api_key": SecretStr(""),

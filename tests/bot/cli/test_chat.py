@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 from pydantic import SecretStr
 
+from adapters.offline.server import OfflineModel
 from bot.cli.chat import apart, converse, read_lines, speaking_as
 from bot.domain.errors import ConfigError
 from config.owners import Owners
@@ -75,9 +76,22 @@ async def test_who_types_is_heard_whatever_is_set_for_the_groups_people_and_hour
     assert [line for line in told if "4242" in line] == []  # nobody is asked about the group
 
 
+async def test_the_drafts_that_the_bot_keeps_in_its_media_folder_are_left_alone(tmp_path: Path) -> None:
+    kept = tmp_path / ".drafts" / "D7"
+    kept.parent.mkdir()
+    kept.write_bytes(b"a picture")
+    said: list[str] = []
+    async with OfflineModel() as model:
+        real = Settings(llm_base_url=model.base_url, llm_model="demo", media_dir=tmp_path, bot_debounce=0.0)
+        await converse(real, io.StringIO("@bot hello"), said.append, lambda _: None)
+        assert model.requests
+    assert len(said) == 1
+    assert kept.read_bytes() == b"a picture"
+
+
 async def test_of_the_owners_those_stay_who_are_in_the_simulated_group() -> None:
     people = frozenset({20001, 20002})
-    owners = apart(Settings(bot_owners=Owners((20001, 98765), (20001, 98765))), people)["bot_owners"]
+    owners = apart(Settings(bot_owners=Owners((20001, 98765), (20001, 98765))), "x", people)["bot_owners"]
     assert isinstance(owners, Owners)
     assert [set(owners), set(owners.quiet)] == [{20001}, {20001}]
 
@@ -90,7 +104,7 @@ async def test_a_bot_beside_the_chat_has_its_ports_and_its_address() -> None:
         said: list[str] = []
         await converse(beside, io.StringIO("@bot hello"), said.append, lambda _: None)
     assert len(said) == 1
-    chat = beside.model_copy(update=apart(beside, frozenset()))
+    chat = beside.model_copy(update=apart(beside, "x", frozenset()))
     assert (chat.console_origin, chat.console_host) == ("", "127.0.0.1")
 
 

@@ -104,6 +104,13 @@ async def test_what_is_said_is_answered_and_nothing_of_it_is_left(tmp_path: Path
     assert not inside(tmp_path)
 
 
+async def test_who_tries_the_bot_in_its_quiet_hours_is_answered() -> None:
+    quiet = {"bot_quiet": ((0, 86_400),), "bot_quiet_mode": "all"}
+    async with trial(settings("http://127.0.0.1:9/v1").model_copy(update=quiet)) as one:
+        await one.say("user1", "@bot hello")
+        assert [line.is_ours for line in one.lines] == [False, True]
+
+
 async def test_pictures_of_members_and_of_the_bot_are_unpacked_elsewhere_and_shown() -> None:
     async with trial(settings("http://127.0.0.1:9/v1")) as one:
         await one.say("user1", "@bot look at this", png())
