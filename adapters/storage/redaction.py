@@ -21,7 +21,7 @@ from bot.domain.segments import Text
 
 T = TypeVar("T")
 
-TOLD_AGAIN = 200  # rounds at most, where a summary is given up
+TOLD_AGAIN = 200  # rounds at most, where a summary is given up, or one quotes what nobody heard
 
 
 def redact_turns(
@@ -36,7 +36,7 @@ def redact_turns(
         prepared = statements[statement]
         cursor.execute(prepared.sql, prepared.values(parameters))
 
-    execute(Statement.FIND_READERS, recalled)
+    execute(Statement.FIND_READERS, {**recalled, "rounds": TOLD_AGAIN})
     rows = cursor.fetchall()
     found = {row_id: _read(user, round_) for row_id, _, user, round_ in rows}
     ids = frozenset((recalled["message_id"],))

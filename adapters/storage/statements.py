@@ -278,13 +278,13 @@ SQL = {
         VALUES (:conversation, :number, :user_id, :name)
         ON CONFLICT (conversation, number) DO UPDATE SET name = excluded.name
             WHERE speakers.user_id = excluded.user_id""",
-    # Who may have read or quoted a recalled message: turns that had not ended when it was taken.
+    # Turns that had not ended when a recalled message was taken; the latest, where nobody heard it.
     Statement.FIND_READERS: """
         SELECT id, question, "user", round FROM turns
-        WHERE conversation = :conversation AND coalesce(closed, 1e18) >= (
-            SELECT min(taken) FROM messages
-            WHERE conversation = :conversation AND message_id = :message_id)
-        ORDER BY id""",
+        WHERE conversation = :conversation AND coalesce(closed, 1e18) >= coalesce((SELECT min(taken)
+            FROM messages WHERE conversation = :conversation AND message_id = :message_id), (
+            SELECT min(opened) FROM (SELECT opened FROM turns WHERE conversation = :conversation
+                ORDER BY id DESC LIMIT :rounds) AS latest)) ORDER BY id""",
     Statement.FIND_RESULTS: """
         SELECT id, turn_id, step, call_id, result FROM tool_calls
         WHERE result IS NOT NULL AND turn_id = (SELECT turn_id FROM turns WHERE id = :id)""",

@@ -52,13 +52,15 @@ class SystemMessage(Struct, frozen=True, tag="system"):
 class UserMessage(Struct, frozen=True, tag="user"):
     """People's words, as the model reads them; `images` are data urls.
 
-    `sources` are the ids of the messages whose lines begin at column 0 of the text, in order; no
-    vendor gets them.
+    `sources` are the ids of the messages whose lines begin at column 0 of the text, in order, and
+    `quotes` pairs of those of them whose lines quote another one, and that one; no vendor gets
+    them.
     """
 
     text: str
     images: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    quotes: tuple[tuple[str, str], ...] = ()
     type: ClassVar[Literal["user"]] = "user"
 
 
@@ -68,7 +70,8 @@ def joined(messages: Sequence[UserMessage]) -> UserMessage:
         return messages[0]
     images = tuple(image for message in messages for image in message.images)
     sources = tuple(source for message in messages for source in message.sources)
-    return UserMessage("\n".join(message.text for message in messages), images, sources)
+    quotes = tuple(quote for message in messages for quote in message.quotes)
+    return UserMessage("\n".join(message.text for message in messages), images, sources, quotes)
 
 
 class AssistantMessage(Struct, frozen=True, tag="assistant"):

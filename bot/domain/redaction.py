@@ -19,12 +19,19 @@ RECALLED = "[已撤回]"
 SPEAKER = re.compile(r"[^#:\n]*#\d+|[^():\n]*\(\d+\)|[^:\s]+(?=:)")
 REPLYING = re.compile(r"(?: ↩[^「」:\n]*(?:「[^」\n]*」)?)?: (?:\[(?:引用|quoting) [^\n]*?」\] )?")
 QUOTATION = r"(?P<who>{who}(?: 的| )?)「(?P<words>[^」\n]*)」"
+QUOTED = re.compile(r"「[^」\n]*」")
 INNER_QUOTES = str.maketrans("「」", "『』")
 
 
 def sources_of(message: Message) -> tuple[str, ...]:
-    """The messages whose words it tells."""
-    return message.sources if isinstance(message, UserMessage | ToolMessage) else ()
+    """The messages whose words it tells, or quotes."""
+    match message:
+        case UserMessage():
+            return (*message.sources, *(quoted for _, quoted in message.quotes))
+        case ToolMessage():
+            return message.sources
+        case _:
+            return ()
 
 
 def lines_of(messages: Iterable[Message], message_ids: frozenset[str]) -> tuple[str, ...]:
@@ -74,10 +81,15 @@ def _redacted(message: Message, message_ids: frozenset[str], gone: Collection[st
     match message:
         case UserMessage():
             text = message.text
-            if not message_ids.isdisjoint(message.sources):
-                told = _told(message)
+            if not message_ids.isdisjoint(sources_of(message)):
+                quoting = {by for by, quoted in message.quotes if quoted in message_ids}
                 text = "\n".join(
-                    _recalled(line) if source in message_ids else line for line, source in told
+                    _recalled(line)
+                    if source in message_ids
+                    else _quoting_nothing(line)
+                    if source in quoting
+                    else line
+                    for line, source in _told(message)
                 )
             text = reduce(_unquoted, gone, text)
             return message if text == message.text else replace(message, text=text)
@@ -108,6 +120,15 @@ def _is_said(line: str) -> bool:
 def _recalled(line: str) -> str:
     who = SPEAKER.match(line)
     return f"{who[0]}: {RECALLED}" if who else RECALLED
+
+
+def _quoting_nothing(line: str) -> str:
+    """The line without the words that its beginning quotes."""
+    who = SPEAKER.match(line)
+    end = who.end() if who else 0
+    if (about := REPLYING.match(line, end)) is None:
+        return line
+    return f"{line[:end]}{QUOTED.sub(f'「{RECALLED}」', about[0])}{line[about.end() :]}"
 
 
 def _unquoted(text: str, line: str) -> str:

@@ -15,4 +15,5 @@ def addition(
     words = view.words
     heading = words.heading(words.added, view.clock(message.time))
     text = line(message, view, quoted=quoted)
-    return UserMessage(f"{heading}\n{text}", sources=(message.message_id,))
+    quotes = ((message.message_id, quoted.message_id),) if quoted else ()
+    return UserMessage(f"{heading}\n{text}", sources=(message.message_id,), quotes=quotes)

@@ -148,8 +148,10 @@ def user_message(
     writer.parts.append(words.heading(words.question, view.clock(asked.time)))
     for message in question.lines:
         writer.line(message, talk.replies)
-    writer.add(asked, line(asked, view, quoted=question.quoted, elsewhere=question.elsewhere))
-    return UserMessage("\n".join(writer.parts), sources=tuple(writer.sources))
+    text = line(asked, view, quoted=question.quoted, elsewhere=question.elsewhere)
+    writer.add(asked, text, quoted=question.quoted)
+    sources, quotes = tuple(writer.sources), tuple(writer.quotes)
+    return UserMessage("\n".join(writer.parts), sources=sources, quotes=quotes)
 
 
 class _Writer:
@@ -161,6 +163,7 @@ class _Writer:
         self._last = ""
         self.parts: list[str] = []
         self.sources: list[str] = []
+        self.quotes: list[tuple[str, str]] = []
 
     def record(self, talk: Talk) -> None:
         """Tell the newest of what was overheard, and how many there were before."""
@@ -207,11 +210,15 @@ class _Writer:
         quoted = next((one.message_id for one in message.segments if isinstance(one, Quote)), "")
         known = replies.get(quoted)
         reply = replying(known, self._view, told=quoted == self._last) if known else ""
-        self.add(message, line(message, self._view, reply=reply, limit=limit))
+        self.add(message, line(message, self._view, reply=reply, limit=limit), quoted=known)
 
-    def add(self, message: MessageReceived, text: str) -> None:
-        """A line that is this message's."""
+    def add(
+        self, message: MessageReceived, text: str, *, quoted: MessageReceived | None = None
+    ) -> None:
+        """A line that is this message's, and quotes that one."""
         self._last = message.message_id
+        if quoted:
+            self.quotes.append((message.message_id, quoted.message_id))
         self.parts.append(text)
         self.sources.append(message.message_id)
 

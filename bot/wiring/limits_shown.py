@@ -7,6 +7,7 @@ from typing import Final
 from bot.commands.money import tokens
 from bot.domain.shown import LimitState
 from bot.memory.own_limits import OwnLimits
+from bot.policy.limits import OwnCap
 from config.settings import Settings
 
 SETTINGS: Final = (
@@ -38,14 +39,8 @@ def limits_shown(settings: Settings, owned: OwnLimits) -> tuple[LimitState, ...]
     owners set by command.
     """
     usual = [LimitState(name.upper(), _value(name, getattr(settings, name))) for name in SETTINGS]
-    own = [
-        LimitState(BY_COMMAND, ", ".join(_amounts(cap.cost, cap.tokens)), str(whose))
-        for whose, cap in owned.all().items()
-    ]
-    filed = [
-        LimitState(BY_FILE, ", ".join(_amounts(cap.cost, cap.tokens)), str(group))
-        for group, cap in owned.filed().items()
-    ]
+    own = [LimitState(BY_COMMAND, _amounts(cap), str(whose)) for whose, cap in owned.all().items()]
+    filed = [LimitState(BY_FILE, _amounts(cap), str(group)) for group, cap in owned.filed().items()]
     return (*usual, *filed, *own)
 
 
@@ -63,7 +58,13 @@ def _value(name: str, value: object) -> str:
             return ""
 
 
-def _amounts(cost: float | None, many: int | None) -> list[str]:
-    """The amounts set for one; 0 is no limit, None is as usual."""
-    told = [f"${cost:g}"] if cost else []
-    return told + ([f"{tokens(many)} token"] if many else [])
+def _amounts(cap: OwnCap) -> str:
+    """What is set for one, ∞ where it is lifted; empty where both are. What is as usual is left
+    out: the usual stands above.
+    """
+    if cap == OwnCap(cost=0.0, tokens=0):
+        return ""
+    told = [] if cap.cost is None else [f"${cap.cost:g}" if cap.cost else "$∞"]
+    if cap.tokens is not None:
+        told.append(f"{tokens(cap.tokens) if cap.tokens else '∞'} token")
+    return ", ".join(told)

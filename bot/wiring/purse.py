@@ -89,6 +89,7 @@ class Purse:
         self._store = store
         self._clock = clock
         self._refused = ""
+        self._is_written = True
 
     @property
     def taken(self) -> UsageSum:
@@ -102,8 +103,10 @@ class Purse:
 
     def take(self) -> None:
         """Count a request that is about to be made, and was reserved. Raises ModelRejected, and
-        nothing is made from then on.
+        nothing is made from then on; where the bot's journal did not take it, only this one.
         """
+        if not self._is_written:
+            raise ModelRejected("the bot's journal cannot be written just now")
         self._refused = self.lacks
         if self._refused:
             raise ModelRejected("what may be tried with the bot's own model is used up")
@@ -128,8 +131,8 @@ class Purse:
         return bool(money)
 
     async def settle(self) -> None:
-        """Wait until the bot's journal has it all."""
-        await self._store.commit()
+        """Wait until the bot's journal has it all, or cannot be written."""
+        self._is_written = await self._store.commit()
 
     def _why_not(self) -> str:
         if self._own.is_beyond(self.most):

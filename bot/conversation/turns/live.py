@@ -220,7 +220,8 @@ class LiveTurn(Struct, eq=False):
             return run
         before, _, after = last.text.rpartition(self.asked)
         self.asked = user.text
-        question = replace(last, text=f"{before}{user.text}{after}", sources=user.sources)
+        text = f"{before}{user.text}{after}"
+        question = replace(last, text=text, sources=user.sources, quotes=user.quotes)
         return replace(run, transcript=(*run.transcript[:-1], question))
 
     async def _see(self) -> Run:

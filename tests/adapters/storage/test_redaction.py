@@ -55,6 +55,19 @@ def test_a_recalled_message_leaves_turns_that_go_on_and_rounds_that_are_kept(
     assert users(database) == [*rounds, GONE]
 
 
+def test_a_quotation_of_what_nobody_heard_is_gone_from_the_latest_turns(
+    batches: EntryBatches, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redaction, "TOLD_AGAIN", 2)
+    quoting = replace(QUOTING, quotes=(("9", "7"),))
+    turns = [turn(f"t{number}", quoting, at=NOW + number) for number in range(4)]
+    for number, one in enumerate(turns[:3]):
+        batches.write(put(one, replace(closing(one), at=NOW + number), at=NOW + number))
+    batches.write(put(turns[3], RECALL, at=NOW + 5))
+    gone = replace(quoting, text="小红#3: [引用 阿澈#1 的「[已撤回]」] 啊")
+    assert users(database) == [quoting, quoting, gone, gone]
+
+
 def test_turns_that_had_ended_before_it_was_said_and_rows_that_cannot_be_read_stay(
     batches: EntryBatches, database: Database
 ) -> None:

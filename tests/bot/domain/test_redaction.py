@@ -41,6 +41,25 @@ def test_what_is_not_in_it_leaves_the_very_same_object() -> None:
     assert without("99", messages=messages) is messages
 
 
+def test_a_quotation_of_what_is_in_no_line_is_gone_too_and_what_looks_like_one_stays() -> None:
+    quoting = UserMessage(
+        "[群聊记录]\n小明#2 ↩阿澈#1「周六去…」: 阿澈#1「周六去…」好\n小刚#5 ↩小明#2: 阿澈#1「周六」\n"
+        "[提问]\n小红#3: [引用 阿澈#1 的「周六去香山吧」] 去『哪』「里」",
+        sources=("20", "21", "22"),
+        quotes=(("20", "9"), ("21", "20"), ("22", "9")),
+    )
+    (after,) = without("9", messages=(quoting,))
+    assert isinstance(after, UserMessage)
+    assert after.text == (
+        "[群聊记录]\n小明#2 ↩阿澈#1「[已撤回]」: 阿澈#1「周六去…」好\n小刚#5 ↩小明#2: 阿澈#1「周六」\n"
+        "[提问]\n小红#3: [引用 阿澈#1 的「[已撤回]」] 去『哪』「里」"
+    )
+    assert (after.sources, after.quotes) == (quoting.sources, quoting.quotes)
+    assert without("8", messages=(quoting,)) == (quoting,)
+    english = UserMessage("Ann#1: [quoting Tom#2 「Saturday」] no", sources=("1",), quotes=(("1", "9"),))
+    assert str(without("9", messages=(english,))).count("Ann#1: [quoting Tom#2 「[已撤回]」] no") == 1
+
+
 @pytest.mark.parametrize("quotation", ["小明#2「周六去香山吧」", "阿澈#11「周六去香山吧」", "阿澈#1「周日」"])
 def test_what_somebody_else_said_stays_quoted(quotation: str) -> None:
     other = UserMessage(f"小红#3 ↩{quotation}: 好", sources=("20",))

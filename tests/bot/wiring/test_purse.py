@@ -165,6 +165,21 @@ async def test_a_request_is_in_the_bots_journal_before_the_model_is_asked() -> N
     assert isinstance(bots.entries[-1], UsageReleased)
 
 
+async def test_while_the_bots_journal_cannot_be_written_no_request_is_made_and_then_it_is() -> None:
+    bots, clock, ids = RecordingStore(), ManualClock(), CountingIds()
+    one = Purse(MOST, day=PurseTally(), is_spent=lambda: False, store=bots, clock=clock)
+    with ScriptedModel(words("fine")) as scripted:
+        meter = Meter(PaidStore(RecordingStore(), one), clock=clock, ids=ids, reserves=lambda: True)
+        failover = Failover([Upstream(PaidModel(scripted, one))], clock=clock, ids=ids, meter=meter)
+        bots.trouble = True
+        with pytest.raises(ModelRejected):
+            await failover.complete(REQUEST)
+        assert (scripted.requests, one.taken, one.lacks) == ([], UsageSum(), "")
+        bots.trouble = False
+        await failover.complete(REQUEST)
+        assert (len(scripted.requests), one.taken.requests) == (1, 1)
+
+
 def test_a_model_and_a_journal_are_paid_for_and_any_other_port_is_as_it_was() -> None:
     one, _ = purse()
     model: Any = OpenAIModel.__new__(OpenAIModel)

@@ -121,6 +121,26 @@ async def test_nor_is_a_quotation_of_it_in_the_question() -> None:
         assert "a secret" not in str(house.history.messages(GROUP))
 
 
+async def test_nor_is_a_quotation_of_what_was_in_no_round_and_no_later_run_is_told_it() -> None:
+    """It was said before the bot was there: the server alone knew it."""
+
+    @tool
+    async def look_up() -> str:
+        """Somebody takes back what is quoted, meanwhile."""
+        await house.dispatcher.handle(recalled("m1"))
+        return "found"
+
+    async with hall(calls(("look_up", "")), words("two"), words("three")) as house:
+        house.toolset.register(look_up)
+        house.transport.known["m1"] = said("a secret", at=False, user=5, message_id="m1")
+        await house.take(said((Quote("m1"), Text("is that so?")), message_id="q1"))
+        await house.take(said("and now?", message_id="q2"))
+        before, after, later = (str(request.messages) for request in house.model.requests)
+        assert [told.count("a secret") for told in (before, after, later)] == [1, 0, 0]
+        for told in (after, later, str(house.history.messages(GROUP))):
+            assert "「[已撤回]」] is that so?" in told
+
+
 async def test_what_is_recalled_while_a_question_is_prepared_is_not_told_with_it() -> None:
     async with hall() as house:
         talk = said("a secret", at=False, user=5, message_id="m1")

@@ -162,6 +162,7 @@ async def test_the_prompt_goes_on_from_what_the_store_remembers() -> None:
             f"[{house_date()}]\n[群聊记录 {time}]\n(另有 40 条)\n小红#4 ↩小刚#9「你呢」: 我爱喝茶\n"
             f"[提问 {time}]\n小明#10: @刚哥#9 她爱喝什么？",
             sources=("7", "8"),
+            quotes=(("7", "1"),),
         ),
     ]
     assert house.store.of("member_numbered") == [
