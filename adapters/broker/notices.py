@@ -12,21 +12,26 @@ from aio_pika.abc import AbstractExchange, AbstractIncomingMessage
 
 from adapters.broker.payloads import HEADER_VERSION, VERSION, pack, unpack
 from bot.domain import codec
-from bot.domain.notes import Note
+from bot.domain.notes import Alarmed, Note
+from bot.domain.ports import Clock
 
 HEADER_ORIGIN: Final = "origin"
+AGAIN: Final = 5.0  # seconds until an alarm that nobody has said is told once more
 KEPT: Final = 10_000  # that wait for the broker; older ones are lost
 
 logger = logging.getLogger(__name__)
 
 
 class NoteExchange:
-    """Fits `Neighbours`. `origin` is its own, of which it hears nothing."""
+    """Fits `Neighbours`. `origin` is its own, of which it hears nothing. An alarm for whoever can
+    reach the owners is told until somebody has said it: its hearer may be dead, or not there yet.
+    """
 
     def __init__(self, origin: str) -> None:
         self._origin = origin
         self.has_crier = False  # as the gateways tell it
         self._waiting: deque[Note] = deque(maxlen=KEPT)
+        self._unsaid: dict[str, Alarmed] = {}  # by kind
         self._due = asyncio.Event()
 
     @property
@@ -34,8 +39,17 @@ class NoteExchange:
         """The notes that are not published yet, the oldest first."""
         return tuple(self._waiting)
 
+    @property
+    def unsaid(self) -> tuple[Alarmed, ...]:
+        """The alarms that nobody has said yet, as far as is known here."""
+        return tuple(self._unsaid.values())
+
     def tell(self, note: Note, /) -> None:
         """Publish it, once there is a broker."""
+        if isinstance(note, Alarmed) and note.kind:
+            self._unsaid.pop(note.kind, None)
+            if note.text:
+                self._unsaid[note.kind] = note
         self._waiting.append(note)
         self._due.set()
 
@@ -55,6 +69,13 @@ class NoteExchange:
             self._due.clear()
             await self._due.wait()
 
+    async def insist(self, clock: Clock) -> NoReturn:
+        """Tell alarms again, while a broker is there, until somebody has said them."""
+        while True:
+            await clock.sleep(AGAIN)
+            self._waiting.extend(one for one in self.unsaid if one not in self._waiting)
+            self._due.set()
+
     def read(self, message: AbstractIncomingMessage) -> Note | None:
         """The note of another bot; None for one of its own, and for what cannot be read."""
         if message.headers.get(HEADER_ORIGIN) == self._origin:
@@ -64,4 +85,6 @@ class NoteExchange:
         except codec.Unreadable:
             logger.exception("a note of another bot cannot be read")
             return None
+        if isinstance(note, Alarmed) and not note.text:
+            self._unsaid.pop(note.kind, None)
         return note

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable
 from typing import Final, NoReturn
 
 from aio_pika.abc import AbstractConnection, AbstractIncomingMessage
-from msgspec.structs import replace
 
 from adapters.broker.asks import Asks
 from adapters.broker.calls import GatewayCalls
@@ -129,6 +128,7 @@ class Worker:
             group.create_task(watch(out))
             group.create_task(watch(calls))
             group.create_task(self._notices.pass_on(topology.notes))
+            group.create_task(self._notices.insist(self._clock))
             await self._asks.begin(calls, answers, ears.answer)
             group.create_task(hall.open())
             group.create_task(self._taking.run(connection, hall.take_in, durable))
@@ -140,8 +140,8 @@ class Worker:
                     case None | Taken() | RowSet() | PlaceTold() | Forgotten() as note:
                         await ears.hear(note)
                     case Alarmed() as note:
-                        is_for_us = self._where.crier in (None, self._share.partition)
-                        await ears.hear(note if is_for_us else replace(note, text=""))
+                        if not note.text or self._where.crier in (None, self._share.partition):
+                            await ears.hear(note)
                     case message:
                         await self._taking.take(message, sink)
 

@@ -56,8 +56,9 @@ class Forgotten(Struct, frozen=True, tag="forgotten"):
 
 class Alarmed(Struct, frozen=True, tag="alarmed"):
     """The owners are told of a trouble of this kind: nobody else tells it for a while. Where there
-    is a `text`, they are not yet, and it is for whoever can reach them; without a kind it is no
-    alarm, and always said. One that `is_quoting` has words of others in it.
+    is a `text`, they are not yet, and it is for whoever can reach them, who then says so by one
+    without; without a kind it is no alarm, and always said. One that `is_quoting` has words of
+    others in it.
     """
 
     kind: str

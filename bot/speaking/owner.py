@@ -86,15 +86,14 @@ class Owner:
         )
         if isinstance(text, Quoting):
             logger.warning("for the owner: %s", kind)
-        if not self._is_new(kind):
+        if not self._alarmed or not self._is_new(kind):
             return
+        self._keep(kind, text)  # until another bot has said it
         if self._account:
             self._neighbours.tell(Alarmed(kind))
         else:
             quoting = isinstance(text, Quoting)
             self._neighbours.tell(Alarmed(kind, self._mask(text), is_quoting=quoting))
-        if not self._is_for_others:  # nobody may be there to hear it
-            self._keep(kind, text)
 
     def hear(self, alarmed: Alarmed) -> None:
         """Another bot of the cluster tells the owners, or cannot: then this one does, once it has
@@ -105,10 +104,11 @@ class Owner:
             self._forget(alarmed.kind)
         elif not alarmed.kind:
             self._post(alarmed.text)
-        elif self._is_new(alarmed.kind):
-            if self._account:
+        else:
+            if self._is_new(alarmed.kind):
+                self._keep(alarmed.kind, alarmed.text)
+            if self._account:  # also of one that was said lately: it is told until this is heard
                 self._neighbours.tell(Alarmed(alarmed.kind))
-            self._keep(alarmed.kind, alarmed.text)
 
     def _forget(self, kind: str) -> None:
         """Another says it."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 
 import aio_pika
+import pytest
 from aio_pika import Message
 
+from adapters.broker import notices as module
 from adapters.broker.notices import KEPT, NoteExchange
 from adapters.broker.payloads import Presence, There
 from adapters.broker.topology import NOTES
@@ -15,6 +17,8 @@ from bot.domain.shares import Share, partition_of
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.street import PATIENCE, Desk, Sockets, gateway_of, worker_of
 from tests.fakes import until
+
+FULL = Alarmed("disk", "it is full")
 
 
 def row(number: int) -> RowSet:
@@ -57,10 +61,53 @@ async def test_what_owners_are_to_hear_is_for_the_first_partition_that_has_an_ac
         assert not workers[silent].notices.has_crier
         await stack.enter_async_context(gateway_of(broker, sockets))
         await until(lambda: all(worker.notices.has_crier for worker in workers), seconds=PATIENCE)
-        workers[silent].notices.tell(Alarmed("disk", "it is full"))
-        await until(lambda: all(len(desks[number].notes) == 2 for number in (crier, other)), seconds=PATIENCE)
-    assert desks[crier].notes[-1] == Alarmed("disk", "it is full")
-    assert desks[other].notes[-1] == Alarmed("disk")
+        workers[silent].notices.tell(FULL)
+        await until(lambda: len(desks[crier].notes) == 2, seconds=PATIENCE)
+        workers[crier].notices.tell(Alarmed("disk"))  # it is said
+        await until(lambda: all(len(desks[number].notes) == 2 for number in (silent, other)), seconds=PATIENCE)
+    assert [desks[number].notes[-1] for number in (crier, silent, other)] == [FULL, *[Alarmed("disk")] * 2]
+
+
+async def test_an_alarm_for_a_bot_that_is_not_there_reaches_the_one_that_comes_after_it(
+    broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "AGAIN", 0.1)
+    crier, other = sorted(partition_of(account, PARTITIONS) for account in (10001, 10002))
+    (silent,) = {*range(PARTITIONS)} - {crier, other}
+    desks = [Desk() for _ in range(PARTITIONS)]
+    sockets = Sockets(Presence("", tuple(There(account) for account in (10001, 10002))))
+    async with (
+        gateway_of(broker, sockets),
+        worker_of(broker, desks[silent], share=Share(silent, PARTITIONS)) as teller,
+        worker_of(broker, desks[other], share=Share(other, PARTITIONS)) as bystander,
+    ):
+        await until(lambda: teller.notices.has_crier and bystander.notices.has_crier, seconds=PATIENCE)
+        teller.notices.tell(FULL)
+        await until(lambda: not teller.notices.waiting, seconds=PATIENCE)
+        async with worker_of(broker, desks[crier], share=Share(crier, PARTITIONS)) as successor:
+            await until(lambda: FULL in desks[crier].notes, seconds=PATIENCE)
+            successor.notices.tell(Alarmed("disk"))
+            await until(lambda: Alarmed("disk") in desks[silent].notes, seconds=PATIENCE)
+            await until(lambda: Alarmed("disk") in desks[other].notes, seconds=PATIENCE)
+        assert teller.notices.unsaid == ()
+    assert desks[other].notes == [None, Alarmed("disk")]
+
+
+async def test_an_alarm_is_told_again_until_somebody_has_said_it(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "AGAIN", 0.1)
+    desk = Desk()
+    async with worker_of(broker, Desk()) as teller, worker_of(broker, desk, share=Share(0, PARTITIONS)):
+        teller.notices.tell(Alarmed("model", "it is gone"))
+        teller.notices.tell(FULL)
+        teller.notices.tell(Alarmed("", "how the day was"))
+        await until(lambda: desk.notes.count(FULL) > 2, seconds=PATIENCE)
+        teller.notices.tell(Alarmed("model"))  # with an account of its own by now
+        assert teller.notices.unsaid == (FULL,)
+        await until(lambda: Alarmed("model") in desk.notes, seconds=PATIENCE)
+        so_far = len(desk.notes)
+        await until(lambda: len(desk.notes) > so_far + 2, seconds=PATIENCE)
+    assert {*desk.notes[so_far:]} == {FULL}
+    assert desk.notes.count(Alarmed("", "how the day was")) == 1
 
 
 async def test_where_nobody_has_an_account_an_alarm_is_kept_by_all_that_hear_it(broker: str) -> None:
@@ -71,9 +118,9 @@ async def test_where_nobody_has_an_account_an_alarm_is_kept_by_all_that_hear_it(
         worker_of(broker, desks[1], share=shares[1]),
         worker_of(broker, desks[2], share=shares[2]),
     ):
-        first.notices.tell(Alarmed("disk", "it is full"))
+        first.notices.tell(FULL)
         await until(lambda: all(len(desk.notes) == 2 for desk in desks[1:]), seconds=PATIENCE)
-    assert [desk.notes[1:] for desk in desks] == [[], *[[Alarmed("disk", "it is full")]] * 2]
+    assert [desk.notes[1:] for desk in desks] == [[], *[[FULL]] * 2]
 
 
 async def test_what_cannot_be_read_is_passed_over(broker: str) -> None:

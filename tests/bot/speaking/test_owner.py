@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from msgspec import structs
 
 from bot.domain.actions import SendMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, NotConnected
@@ -238,9 +237,8 @@ class Ear:
         assert isinstance(note, Alarmed)
         self._line.notes.append(note)
         for one in self._line.desks:
-            if one is not self._at:
-                is_for_it = self._line.crier in (None, one)
-                one.owner.hear(note if is_for_it else structs.replace(note, text=""))
+            if one is not self._at and (not note.text or self._line.crier in (None, one)):
+                one.owner.hear(note)
 
 
 async def test_of_several_bots_one_tells_a_trouble_and_all_may_again_after_a_while() -> None:
@@ -289,3 +287,42 @@ async def test_who_has_no_account_leaves_it_to_one_that_has_and_without_any_the_
         Alarmed("model"),
         Alarmed("", "how the day was"),
     ]
+
+
+async def test_what_is_for_another_is_kept_until_it_has_said_it_for_it_may_be_dead() -> None:
+    line = Line()
+    async with desk(8) as first, desk(8) as dead:
+        line.of(first)
+        line.crier = dead
+        first.owner.tell("disk", "the disk is full")
+        first.owner.tell("model", "it is gone")
+        first.owner.hear(Alarmed("model"))
+        first.owner.connected(BOT)
+        assert [text for _, text in await first.received(1)] == ["the disk is full"]
+    assert line.notes == [
+        Alarmed("disk", "the disk is full"),
+        Alarmed("model", "it is gone"),
+        Alarmed("disk"),
+    ]
+
+
+async def test_of_what_was_said_lately_whoever_asks_hears_so_and_who_has_no_account_says_nothing() -> None:
+    line = Line()
+    async with desk(8) as crier, desk(8) as silent:
+        line.of(crier)
+        crier.owner.connected(BOT)
+        for _ in range(2):
+            crier.owner.hear(Alarmed("disk", "the disk is full"))
+        assert [text for _, text in await crier.received(1)] == ["the disk is full"]
+        assert line.notes == [Alarmed("disk"), Alarmed("disk")]
+        line.of(silent)
+        silent.owner.hear(Alarmed("disk", "the disk is full"))
+        assert line.notes == [Alarmed("disk"), Alarmed("disk")]
+
+
+async def test_without_anybody_to_alarm_nothing_waits_for_another_bot() -> None:
+    line = Line()
+    async with desk(8, quiet=(8,)) as there:
+        line.of(there)
+        there.owner.tell("disk", "the disk is full")
+    assert line.notes == []
