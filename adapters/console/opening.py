@@ -58,6 +58,8 @@ class OpeningPages:
             trouble = "failed"
         what = "real model" if wanted.is_real else "demo model"
         note(self._sources, visit, "try out", what=what, outcome=trouble or "ok")
+        if trouble == "forgotten":
+            wanted, turn = replace(wanted, asker="", question="", source=None), ""
         if trouble:
             said = f"try.trouble.{trouble}"
             return self.begin(visit, wanted, turn=turn, trouble=said, status=503)

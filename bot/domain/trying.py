@@ -40,6 +40,10 @@ class Source(Struct, frozen=True):
     user: int
     group: int = 0
 
+    def is_of(self, user: int, group: int) -> bool:
+        """Whether they are of this person, or of anybody in this group; 0 is nobody, and none."""
+        return bool((user and self.user == user) or (group and self.group == group))
+
 
 class Wanted(Struct, frozen=True, kw_only=True):
     """How the bot is to be tried: with its own model (`is_real`), which costs money, or the demo's;
@@ -182,7 +186,8 @@ class Trying(Protocol):
     async def open(self, wanted: Wanted) -> str:
         """End the one that is open, and open another; what came in between, in a word: `spent` (the
         day has no money left), `often` (today's trials took too much), `persona` (it could not be
-        used), `failed`; empty where it is open.
+        used), `forgotten` (whoever asked the question, meanwhile), `failed`; empty where it is
+        open.
         """
         ...
 

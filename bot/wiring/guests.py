@@ -42,6 +42,4 @@ class Guests:
 
     def are_from(self, user: int, group: int) -> bool:
         """Whether anything that this person said, or anybody in this group, may be among it."""
-        return len(self._sources) >= SOURCES or any(
-            (user and one.user == user) or (group and one.group == group) for one in self._sources
-        )
+        return len(self._sources) >= SOURCES or any(one.is_of(user, group) for one in self._sources)

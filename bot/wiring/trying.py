@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from typing import Final
 
 from adapters.openai.endpoint import join_url
@@ -32,6 +33,24 @@ COST, TOKENS, REQUESTS = 0.25, 100_000, 40
 """The most that one trial with a real model takes: US dollars, tokens, requests."""
 
 Opening = Callable[[Wanted], AbstractAsyncContextManager[Trial]]
+
+
+@dataclass(eq=False)
+class _Request:
+    """Somebody who waits for a trial, and what is told him: what came in between, in a word."""
+
+    wanted: Wanted
+    told: asyncio.Future[str]
+    is_forgotten: bool = False  # whoever asked the question that was brought along
+
+    def tell(self, word: str) -> None:
+        if not self.told.done():  # else he has given up
+            self.told.set_result(word)
+
+    def hear(self, note: Forgotten) -> None:
+        source = self.wanted.source
+        if source is not None and source.is_of(note.user, note.group):
+            self.is_forgotten = True
 
 
 class Trials(Trying):
@@ -58,7 +77,8 @@ class Trials(Trying):
         self._home = home
         self._trial: Trial | None = None
         self._turn = asyncio.Lock()
-        self._asked: asyncio.Queue[tuple[Wanted, asyncio.Future[str]]] = asyncio.Queue()
+        self._asked: asyncio.Queue[_Request] = asyncio.Queue()
+        self._waiting: set[_Request] = set()
         self._over = asyncio.Event()
         self._gone = asyncio.Event()
         self._gone.set()
@@ -97,11 +117,15 @@ class Trials(Trying):
         """End the one that is open, and open another. Raises TimeoutError."""
         if wanted.is_real and (refused := self._refuses()):
             return refused
-        async with self._turn, asyncio.timeout(OPEN_WITHIN):
-            await self.end()
-            done = asyncio.get_running_loop().create_future()
-            self._asked.put_nowait((wanted, done))
-            return str(await done)
+        request = _Request(wanted, asyncio.get_running_loop().create_future())
+        self._waiting.add(request)
+        try:
+            async with self._turn, asyncio.timeout(OPEN_WITHIN):
+                await self.end()
+                self._asked.put_nowait(request)
+                return await request.told
+        finally:
+            self._waiting.discard(request)
 
     async def end(self) -> None:
         """End the one that was opened here, and wait until nothing of it is left."""
@@ -109,7 +133,9 @@ class Trials(Trying):
         await self._gone.wait()
 
     def forget(self, note: Forgotten) -> None:
-        """Somebody is forgotten, or a group: what has words of theirs ends."""
+        """Somebody is forgotten, or a group: what has words of theirs ends, or is not opened."""
+        for request in self._waiting:
+            request.hear(note)
         if self._trial is not None and self._trial.has_words_of(note.user, note.group):
             self._trial.erase()
             self._over.set()
@@ -118,20 +144,19 @@ class Trials(Trying):
         """Open what is asked for, one after the other."""
         is_tried.set(True)  # what this task and those of a trial log
         while True:
-            wanted, done = await self._asked.get()
+            request = await self._asked.get()
             self._over.clear()
             self._gone.clear()
             self.touch()
             try:
-                await self._hold(wanted, done)
+                await self._hold(request)
             except BROKEN as error:
                 isolate(error)
                 logger.warning("what was tried out has ended with an error", exc_info=error)
             finally:
                 self._trial = None
                 self._gone.set()
-                if not done.done():
-                    done.set_result("failed")
+                request.tell("failed")
 
     def _refuses(self) -> str:
         """Why the bot's own model is not asked just now, in a word."""
@@ -141,20 +166,20 @@ class Trials(Trying):
             return "often"
         return "spent" if self._is_spent() else ""
 
-    async def _hold(self, wanted: Wanted, done: asyncio.Future[str]) -> None:
+    async def _hold(self, request: _Request) -> None:
         """One trial, until it is over."""
+        wanted = request.wanted
         model = "the bot's own model" if wanted.is_real else "the demo model"
         logger.info("Try it on the console: a simulated group with %s is open", model)
         trial: Trial | None = None
         try:
             async with self._opening(wanted) as trial, background(self._watch()):
-                if done.done():  # who asked has given up
-                    return
-                if trial.trouble:
-                    done.set_result(trial.trouble)
+                trouble = "forgotten" if request.is_forgotten else trial.trouble
+                if trouble or request.told.done():
+                    request.tell(trouble)
                     return
                 self._trial = trial
-                done.set_result("")
+                request.tell("")
                 await self._over.wait()
                 self._trial = None
                 await trial.taken()  # as long as its journal can be read

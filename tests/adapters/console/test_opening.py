@@ -35,6 +35,18 @@ async def test_a_real_model_is_offered_with_its_limit_or_not_at_all_and_what_wen
         assert "3 requests, 1.0k tokens, $0.0123" in (await place.ask("GET", "/try", headers=ENGLISH))[1]
 
 
+async def test_the_question_of_somebody_who_was_forgotten_while_a_group_opened_is_on_no_page() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        place.journal.traces.append(trace())
+        place.trying.trouble = "forgotten"
+        row = place.journal.traces[0].row
+        status, text, _ = await post(place, "/try/open", model="demo", persona="my fox", turn="t1")
+        assert place.trying.wanted[-1].question == row.text
+        assert (status, "was forgotten meanwhile" in text, "my fox" in text) == (503, True, True)
+        assert (row.text in text, 'name="turn" value="t1"' in text) == (False, False)
+
+
 async def test_an_unsaved_text_of_a_persona_is_brought_along_and_kept_nowhere() -> None:
     async with visiting() as place:
         await place.log_in()

@@ -189,6 +189,27 @@ async def test_one_with_words_of_somebody_who_is_forgotten_ends_and_no_other() -
         await until(lambda: opened.ledger == ["opens 0", "ends 0"])
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+async def test_one_for_a_question_of_somebody_who_is_forgotten_before_it_is_open_is_not_opened(is_first: bool) -> None:
+    opened = Opened(slow=asyncio.Event())
+    assert opened.slow is not None
+    trying = trials(opened, SteppedClock())
+    asked = Wanted(is_real=True, asker="小明", question="伞？", source=Source(777, 4242))
+    async with background(trying.run()), asyncio.TaskGroup() as group:
+        before = None if is_first else group.create_task(trying.open(Wanted()))
+        await asyncio.sleep(0)
+        opening = group.create_task(trying.open(asked))
+        await until(lambda: len(trying._waiting) == 2 - is_first)
+        trying.forget(Forgotten(user=778, group=4243))
+        trying.forget(Forgotten(group=4242))
+        opened.slow.set()
+        assert await opening == "forgotten"
+        assert before is None or await before == ""  # another's is open until then
+        await until(lambda: opened.ledger[-2:] == [f"opens {1 - is_first}", f"ends {1 - is_first}"])
+        assert trying.current is None
+        assert await trying.open(asked) == ""  # asked since then
+
+
 async def test_one_that_nobody_waits_for_any_more_is_not_held_open(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "OPEN_WITHIN", 0.02)
     opened = Opened(slow=asyncio.Event())
