@@ -72,7 +72,10 @@ class GatewayCalls:
         ActionUnanswered (it was on its way, and nobody said what became of it).
         """
         gateway = self._where.gateway(account)
-        body = pack(GatewayCall(account, action, params, self._epoch()))
+        # It may lie in our socket for as long as the broker reads nothing: once we say that nobody
+        # has answered it is not to be done any more.
+        until = self._where.until(gateway, WRITTEN_WITHIN)
+        body = pack(GatewayCall(account, action, params, self._epoch(), until))
         if len(body) > LARGEST:
             raise ActionRefused(
                 action,

@@ -201,6 +201,7 @@ class Gateway:
             lost=self.lost,
             lost_at=self._lost_at,
             now=self._clock.now(),
+            ticks=self._clock.monotonic(),
         )
 
     # --- calls ------------------------------------------------------------------------------------
@@ -226,6 +227,9 @@ class Gateway:
         except codec.Unreadable as error:
             logger.exception("a call cannot be read")
             return CallEnd("not_connected", wording=str(error))
+        if call.until and self._clock.monotonic() > call.until:
+            logger.warning("%s comes too late: whoever asked for it waits no more", call.action)
+            return CallEnd("not_connected", wording="it came too late")
         partition = partition_of(call.account, self._partitions)
         if call.epoch < self._epochs[partition]:
             # Whoever took over has settled what this worker still believes to be its own.

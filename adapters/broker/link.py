@@ -67,6 +67,7 @@ class BrokerLink:
         self._trouble = trouble
         self.is_up = False
         self.is_blocked = False  # it gives, and takes nothing
+        self.alarm_over = asyncio.Event()  # set at the end of each; whoever waits for it clears it
 
     async def keep(self, session: Session) -> NoReturn:
         """For ever: connect, and run the session until the connection ends. Raises ConfigError."""
@@ -126,6 +127,7 @@ class BrokerLink:
                 self._trouble(BLOCKED)
                 await transport.connection.ready()
                 self.is_blocked = False
+                self.alarm_over.set()
                 self._trouble(UNBLOCKED)
         raise Lost("the connection was closed")
 

@@ -28,12 +28,15 @@ Outcome = Literal["answered", "not_connected", "refused", "unanswered"]
 
 
 class GatewayCall(Struct, frozen=True):
-    """An action of OneBot's for the server of this account; `epoch` is the lease of who asks."""
+    """An action of OneBot's for the server of this account; `epoch` is the lease of who asks. It is
+    not begun after `until`, by the gateway's `ticks` (0: whenever it comes).
+    """
 
     account: int
     action: str
     params: Mapping[str, Any] = field(default_factory=dict)
     epoch: int = 0
+    until: float = 0.0
 
 
 class CallEnd(Struct, frozen=True):
@@ -63,7 +66,8 @@ class There(Struct, frozen=True):
 class Presence(Struct, frozen=True):
     """All accounts of a gateway, in order of arrival; who was `refused` last, how many came
     again. So many of its events wait for the broker, so many were `lost`, the last one at
-    `lost_at`; `now` is what its clock says (0: one of an older version), in seconds since 1970.
+    `lost_at`; `now` is what its clock says (0: one of an older version), in seconds since 1970, and
+    `ticks` what one says that nobody sets, in seconds.
     """
 
     gateway: str
@@ -74,6 +78,7 @@ class Presence(Struct, frozen=True):
     lost: int = 0
     lost_at: float = 0.0
     now: float = 0.0
+    ticks: float = 0.0
 
 
 class PartsAsked(Struct, frozen=True):

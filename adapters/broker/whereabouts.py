@@ -26,6 +26,7 @@ class Whereabouts:
         self._told: dict[str, Presence] = {}
         self._first: dict[str, int | None] = {}  # the first partition with an account there
         self._ahead: dict[str, float] = {}  # seconds that our clock is ahead of a gateway's
+        self._ticks: dict[str, float] = {}  # its ticks are ours and at least so many seconds more
         self._heard: dict[str, float] = {}
         self._at: dict[int, str] = {}
 
@@ -38,6 +39,9 @@ class Whereabouts:
         self._first[name] = min((self._partition(a.self_id) for a in accounts), default=None)
         if presence.now:
             self._ahead[name] = self._clock.now() - presence.now
+        if presence.ticks:  # a word that was held up on its way says less than one before it
+            more = presence.ticks - self._clock.monotonic()
+            self._ticks[name] = max(more, self._ticks.get(name, more))
         came = []
         for there in presence.accounts:
             account = there.self_id
@@ -68,6 +72,11 @@ class Whereabouts:
         """
         return self._clock.now() - taken - self._ahead.get(gateway, 0.0)
 
+    def until(self, gateway: str, seconds: float) -> float:
+        """When so many seconds from now are over, by that gateway's ticks; 0 where it has none."""
+        more = self._ticks.get(gateway)
+        return 0.0 if more is None else self._clock.monotonic() + seconds + more
+
     def accounts(self) -> tuple[There, ...]:
         """All that can be asked to do something now."""
         self._tidy()
@@ -95,8 +104,12 @@ class Whereabouts:
         self._told.pop(gateway, None)
         self._heard.pop(gateway, None)
         self._first.pop(gateway, None)
-        if len(self._ahead) > MOST_CLOCKS:  # what a gateway took may outlive it in the broker
-            del self._ahead[next(iter(self._ahead))]
+        for clocks in (
+            self._ahead,
+            self._ticks,
+        ):  # what a gateway took may outlive it in the broker
+            if len(clocks) > MOST_CLOCKS:
+                del clocks[next(iter(clocks))]
         for account in [one for one, name in self._at.items() if name == gateway]:
             self._move(account)
 

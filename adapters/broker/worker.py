@@ -131,6 +131,7 @@ class Worker:
             group.create_task(self._notices.insist(self._clock))
             await self._asks.begin(calls, answers, ears.answer)
             group.create_task(hall.open())
+            group.create_task(self._try_again(hall))
             group.create_task(self._taking.run(connection, hall.take_in, durable))
             self._link.is_up = True
             while True:
@@ -146,6 +147,17 @@ class Worker:
                         await self._taking.take(message, sink)
 
     # --- accounts ---------------------------------------------------------------------------------
+
+    async def _try_again(self, hall: Hall) -> NoReturn:
+        """What could not be sent during an alarm waits for its account to come, which has been
+        there all the time where the alarm was short.
+        """
+        while True:
+            await self._link.alarm_over.wait()
+            self._link.alarm_over.clear()
+            now = self._clock.now()
+            there = self._where.accounts()
+            hall.put(*(Connected(self_id=one.self_id, time=now) for one in there))
 
     def _hear(self, message: AbstractIncomingMessage) -> tuple[int, ...]:
         try:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from typing import NoReturn
 
 import pytest
 from msgspec.structs import replace
 
 from adapters.broker import calls as module
-from adapters.broker import whereabouts
+from adapters.broker import link, whereabouts
 from adapters.broker.payloads import CallEnd
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
-from tests.adapters.broker.street import ACCOUNT, PATIENCE, Desk, Sockets, gateway_of, worker_of
+from tests.adapters.broker.street import ACCOUNT, PATIENCE, Desk, Shop, Sockets, gateway_of, worker_of
 from tests.fakes import until
+from tests.rabbit import Rabbit
 
 
 async def test_a_call_brings_back_the_answer_that_belongs_to_it(broker: str) -> None:
@@ -105,3 +107,44 @@ async def test_a_call_that_is_too_large_is_not_made(broker: str, monkeypatch: py
         with pytest.raises(ActionRefused, match="too large for a cluster"):
             await worker.call(ACCOUNT, "send_msg", {"file": "x" * 1000})
     assert sockets.calls == []
+
+
+async def call_on(worker: Shop, made: list[str]) -> NoReturn:
+    """Until it raises: a broker with an alarm reads on until it has found out what comes to it."""
+    while True:
+        made.append(f"before {len(made)}")
+        await worker.call(ACCOUNT, made[-1], {})
+
+
+async def test_a_call_that_lay_in_the_socket_through_an_alarm_is_not_made_once_its_caller_has_given_it_up(
+    broker: str, own_node: Rabbit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link, "LOOK", 3600.0)  # nobody knows of the alarm, as in its first moments
+    monkeypatch.setattr(module, "WRITTEN_WITHIN", 1.0)
+    sockets, made = Sockets(), list[str]()
+    async with gateway_of(broker, sockets), worker_of(broker, Desk()) as worker:
+        await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
+        await asyncio.to_thread(own_node.alarm, on=True)
+        worker.where.hear(replace(sockets.here, gateway="frost.gateway.a"))  # it was there a moment ago
+        try:
+            with pytest.raises(ActionUnanswered, match="the broker did not confirm a call"):
+                await call_on(worker, made)
+        finally:
+            await asyncio.to_thread(own_node.alarm, on=False)
+        await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
+        assert (await worker.call(ACCOUNT, "after", {})).ok
+    assert [call.action for call in sockets.calls] == [*made[:-1], "after"]
+
+
+async def test_a_call_that_comes_too_late_is_refused_and_one_of_an_older_worker_never(
+    broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sockets = Sockets()
+    async with gateway_of(broker, sockets), worker_of(broker, Desk()) as worker:
+        await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
+        monkeypatch.setattr(worker.where, "until", lambda *_: 0.001)
+        late = await worker.call(ACCOUNT, "late", {})
+        assert (late.outcome, late.wording) == ("not_connected", "it came too late")
+        monkeypatch.setattr(worker.where, "until", lambda *_: 0.0)
+        assert (await worker.call(ACCOUNT, "older", {})).ok
+    assert [call.action for call in sockets.calls] == ["older"]

@@ -12,8 +12,8 @@ import pytest
 from aio_pika import Message
 from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage, AbstractQueue
 
-from adapters.broker import gateway as gateway_module
 from adapters.broker import link as link_module
+from adapters.broker import whereabouts
 from adapters.broker.link import BrokerLink, in_tasks, watch
 from bot.domain.errors import ConfigError, NotConnected, Problem
 from bot.domain.notes import RowSet
@@ -153,9 +153,8 @@ async def first_of(queue: AbstractQueue, number: int) -> AsyncIterator[AbstractI
 
 
 async def test_while_the_broker_has_an_alarm_all_waits_and_is_told_and_then_goes_on(
-    broker: str, own_node: Rabbit, monkeypatch: pytest.MonkeyPatch
+    broker: str, own_node: Rabbit
 ) -> None:
-    monkeypatch.setattr(gateway_module, "CONFIRMED_WITHIN", 3.0)  # longer than it takes to know of the alarm
     desk, at_gateway, at_worker = Desk(), list[str](), list[str]()
     async with (
         gateway_of(broker, Sockets(), told=at_gateway) as gateway,
@@ -181,3 +180,23 @@ async def test_while_the_broker_has_an_alarm_all_waits_and_is_told_and_then_goes
         assert gateway.lost == 0
     takes_nothing, takes_again = link_module.BLOCKED[1], link_module.UNBLOCKED[1]
     assert (at_gateway, at_worker) == ([takes_nothing, takes_again], [takes_nothing, takes_again])
+
+
+async def test_after_an_alarm_too_short_to_miss_anybody_the_accounts_come_again(
+    broker: str, own_node: Rabbit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(whereabouts, "GONE_AFTER", 3600.0)  # however long this one takes
+    desk, at_worker = Desk(), list[str]()
+    async with gateway_of(broker, Sockets()), worker_of(broker, desk, line=at_worker) as worker:
+        await until(lambda: desk.came == [ACCOUNT], seconds=PATIENCE)
+        await asyncio.to_thread(own_node.alarm, on=True)
+        try:
+            worker.notices.tell(RowSet("limits", "1"))
+            await until(lambda: at_worker, seconds=PATIENCE)
+            with pytest.raises(NotConnected, match="the broker takes nothing just now"):
+                await worker.call(ACCOUNT, "send_msg", {})
+            assert desk.came == [ACCOUNT]
+        finally:
+            await asyncio.to_thread(own_node.alarm, on=False)
+        await until(lambda: desk.came == [ACCOUNT, ACCOUNT], seconds=PATIENCE)
+        assert (await worker.call(ACCOUNT, "send_msg", {})).ok

@@ -128,3 +128,21 @@ def test_how_long_something_waited_is_told_by_the_clock_that_noted_it(where: Whe
     clock.time += GONE_AFTER + 1
     assert not where.has("a")
     assert where.waited("a", clock.time - 130) == 30
+
+
+def test_a_moment_is_told_by_a_gateways_ticks_and_a_word_that_was_held_up_does_not_move_it(
+    where: Whereabouts, clock: ManualClock
+) -> None:
+    assert where.until("a", 5.0) == 0.0
+    where.hear(told("older", ONE))
+    assert where.until("older", 5.0) == 0.0
+    begun = clock.monotonic()
+    where.hear(replace(told("a", ONE), ticks=700.0))
+    assert where.until("a", 5.0) == 705.0
+    clock.time += 8
+    where.hear(replace(told("a", ONE), ticks=701.0))
+    assert where.until("a", 5.0) == 705.0 + clock.monotonic() - begun
+    where.hear(replace(told("a", ONE), ticks=709.0))
+    assert where.until("a", 5.0) == 714.0
+    where.forget("a")
+    assert where.until("a", 5.0) == 714.0
