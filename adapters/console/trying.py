@@ -4,7 +4,6 @@ for it, and what is said there stays there.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import quote
@@ -96,19 +95,19 @@ class TryPages:
         if trial.lacks:  # the page says why
             return await self._show(visit, trial, text=text, status=409)
         asked = f"@bot {text}".strip() if visit.fields.get("call") == "1" else text
+        patience, is_said = SENT_WITHIN if visit.file else PATIENCE, False
         try:
-            async with asyncio.timeout(SENT_WITHIN if visit.file else PATIENCE):
-                await trial.say(who, asked, visit.file)
+            is_said = await trial.say(who, asked, visit.file, patience=patience)
         except MediaError:
             return await self._show(visit, trial, "picture", text=text, status=400)
-        except TimeoutError:
-            pass  # it goes on, and is told as news
         except BROKEN as error:
             isolate(error)
             if self._trying.current is trial:
                 raise
         if self._trying.current is not trial:
             return self._opening.ended(visit, who, text)
+        if not is_said:
+            return await self._show(visit, trial, "unsaid", text=text, status=503)
         self._trying.touch()
         return go(visit, f"{BASE}?as={quote(who)}#say")
 

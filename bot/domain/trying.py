@@ -124,9 +124,11 @@ class Trial(Protocol):
         """Wait until what was said so far can be read there."""
         ...
 
-    async def say(self, who: str, text: str, picture: bytes = b"") -> None:
+    async def say(self, who: str, text: str, picture: bytes = b"", *, patience: float) -> bool:
         """Say something as that member, with a picture where there is one, and wait until all that
-        comes of it is settled. Raises MediaError for a picture that is none.
+        comes of it is settled, for so many seconds at most: the rest goes on without us. Whether
+        it was said: not in the name of nobody there, nor where its picture took too long to unpack.
+        Raises MediaError for a picture that is none.
         """
         ...
 

@@ -258,27 +258,38 @@ class SimulatedTrial:
         self._album.clear()
         self.feed.add("")
 
-    async def say(self, who: str, text: str, picture: bytes = b"") -> None:
-        """Say something as that member; it ends when all that comes of it is settled. Raises
-        MediaError for a picture that is none.
+    async def say(
+        self, who: str, text: str, picture: bytes = b"", *, patience: float = SETTLED_WITHIN
+    ) -> bool:
+        """Say something as that member, and wait until all that comes of it is settled, no longer
+        than `patience`; whether it was said. Raises MediaError for a picture that is none.
         """
+        is_said = False
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                jpeg = await self._running.means.media.decoder.decode(picture) if picture else b""
+                simulator = self._simulator
+                if simulator is None or who not in self.people or self.lacks:
+                    return False
+                is_said = True
+                await self._say(simulator, who, text, jpeg)
+        return is_said
+
+    async def _say(self, simulator: Simulator, who: str, text: str, jpeg: bytes) -> None:
         people = self._world.people(self._home)
-        if who not in self.people or self._simulator is None or self.lacks:
-            return
         segments, pictures = parse_mentions(text, people, self._world.self_id), tuple[int, ...]()
-        if picture:
-            jpeg = await self._running.means.media.decoder.decode(picture)
+        if jpeg:
             pictures = (number := self._album.keep(jpeg),)
             self._decoded.add(number)
             segments = [shares.own_picture(self._world, _name(number), jpeg), *segments]
         self.draft = None
         self._add(line := TriedLine(who, text, pictures=pictures))
-        said = await self._simulator.say(segments, user_id=people[who])
+        said = await simulator.say(segments, user_id=people[who])
         if line in self._lines:  # nobody was forgotten meanwhile
             self._lines[self._lines.index(line)] = replace(line, message_id=str(said))
-        if said in self._simulator.missed:
+        if said in simulator.missed:
             self._add(TriedLine("", MISSED, happened="missed"))
-        await settle(self._running, self._simulator, [said])
+        await settle(self._running, simulator, [said])
         await finish(self._running)
 
     async def obey(self, fault: str) -> None:

@@ -54,7 +54,7 @@ function row(one) {
 
 // Where there are no rows, the page is loaded again: by itself, as long as nobody has begun to say something there.
 function isIdle() {
-  return ![...document.querySelectorAll("main input")].some((one) => one.value !== one.defaultValue);
+  return ![...document.querySelectorAll("main input, main textarea")].some((one) => one.value !== one.defaultValue);
 }
 
 async function show() {

@@ -1,17 +1,16 @@
 from __future__ import annotations
 
-import asyncio
+import html
 import io
 import re
 from typing import Any
 
 import aiohttp
-import pytest
 from msgspec.structs import replace
 
-from adapters.console import trying
 from adapters.console.guard import HEADERS
 from adapters.console.opening import LONGEST
+from adapters.console.trying import PATIENCE, SENT_WITHIN
 from bot.domain.books import UsageSum
 from bot.domain.errors import MediaError
 from bot.domain.shown import Chat, ChatLine, PersonaState
@@ -108,7 +107,7 @@ async def test_what_was_typed_while_the_group_ended_stands_ready_for_the_next_on
             if is_open:
                 trial: Any = place.tries()
 
-                async def say(*_: object) -> None:
+                async def say(*_: object, **__: object) -> bool:
                     place.trying.current = None
                     raise RuntimeError("it is closed")
 
@@ -130,7 +129,7 @@ async def test_what_was_typed_into_another_group_than_the_one_that_is_open_is_no
         status, text, _ = await post(place, "/try", **fields)
         assert (status, trial.said, trial.obeyed) == (409, [], [])
         assert "Another group was opened meanwhile" in text
-        assert 'value="a secret of group one"' in text
+        assert typed(text) == "a secret of group one"
         assert 'name="trial" value="two"' in text
         assert (await post(place, "/try", **fields | {"trial": "two"}))[0] == 303
         assert trial.said == [("user2", "a secret of group one", b"")]
@@ -141,27 +140,46 @@ async def test_whoever_has_left_says_nothing_and_the_words_are_there_still() -> 
         await place.log_in()
         trial = place.tries()
         status, text, _ = await post(place, "/try", **{"as": "gone", "text": "my words"})
-        assert (status, trial.said, 'value="my words"' in text) == (400, [], True)
+        assert (status, trial.said, typed(text) == "my words") == (400, [], True)
         assert "Nobody of that name is in the group any more" in text
 
 
-async def test_a_page_does_not_wait_for_a_slow_answer_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trying, "PATIENCE", 0.01)
-    cut = list[bool]()
-
-    async def say(*_: object) -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            cut.append(True)
-
+async def test_a_page_does_not_wait_for_a_slow_answer_for_ever_but_for_a_picture_longer() -> None:
     async with visiting() as place:
         await place.log_in()
-        trial: Any = place.tries()
-        trial.say, trial.is_busy = say, True
-        assert (await post(place, "/try", **{"as": "user1", "text": "a story"}))[0] == 303
-        assert cut
+        trial = place.tries()
+        trial.is_busy = True
+        for more in ({}, {"picture": b"GIF8"}):
+            assert (await post(place, "/try", **{"as": "user1", "text": "a story", **more}))[0] == 303
+        assert trial.patience == [PATIENCE, SENT_WITHIN]
         assert "The bot is at it." in (await place.ask("GET", "/try", headers=ENGLISH))[1]
+
+
+async def test_words_that_were_not_said_are_there_still_and_the_page_says_so() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        place.tries().is_deaf = True
+        fields = {"as": "user2", "text": f"two\r\nlines {HOSTILE}", "picture": b"GIF8"}
+        status, text, _ = await post(place, "/try", **fields)
+        assert (status, "Nothing was said" in text, "<script>" in text) == (503, True, False)
+        assert typed(text).startswith("two\nlines ")
+        assert "<option selected>user2</option>" in text
+
+
+async def test_a_question_of_several_lines_stands_ready_and_is_said_as_it_is() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        trial = place.tries()
+        trial.propose("user1", "one\ntwo\n\nthree")
+        assert typed((await place.ask("GET", "/try", headers=ENGLISH))[1]) == "one\ntwo\n\nthree"
+        assert (await post(place, "/try", **{"as": "user1", "text": "one\r\ntwo\r\n\r\nthree"}))[0] == 303
+        assert trial.said == [("user1", "one\ntwo\n\nthree", b"")]
+
+
+def typed(text: str) -> str:
+    """What stands ready to be said on a page."""
+    (found,) = re.findall(r'<textarea id="text"[^>]*>\n(.*?)</textarea>', text, re.DOTALL)
+    return html.unescape(str(found))
 
 
 def line(message_id: str, **more: Any) -> ChatLine:

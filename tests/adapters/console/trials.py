@@ -37,16 +37,22 @@ class ListTrial:
     obeyed: list[str] = field(default_factory=list)
     pictures: dict[int, bytes] = field(default_factory=dict)
     broken: Exception | None = None
+    is_deaf: bool = False
+    patience: list[float] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
 
     async def settle(self) -> None:
         pass
 
-    async def say(self, who: str, text: str, picture: bytes = b"") -> None:
+    async def say(self, who: str, text: str, picture: bytes = b"", *, patience: float) -> bool:
+        self.patience.append(patience)
         if self.broken is not None:
             raise self.broken
+        if self.is_deaf:
+            return False
         self.said.append((who, text, picture))
         self.draft = None
+        return True
 
     async def obey(self, fault: str) -> None:
         self.obeyed.append(fault)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -77,7 +78,7 @@ def picture(data: bytes) -> dict[str, Any]:
 
 async def test_before_it_is_connected_nobody_is_heard() -> None:
     trial = SimulatedTrial(demo_world(), wanted=Wanted())
-    await trial.say("user1", "hello")
+    assert not await trial.say("user1", "hello")
     await trial.obey("timeout")
     assert trial.lines == ()
     with pytest.raises(RuntimeError):
@@ -88,8 +89,8 @@ async def test_members_speak_and_whoever_is_none_does_not(monkeypatch: pytest.Mo
     trial, running, simulator = group()
     monkeypatch.setattr(simulated, "FOUND_WITHIN", 0.001)
     for who in ("bot", "nobody", ""):
-        await trial.say(who, "forged")
-    await trial.say("user2", "@user1 hi", b"-p")
+        assert not await trial.say(who, "forged")
+    assert await trial.say("user2", "@user1 hi", b"-p")
     said, missed = trial.lines
     assert (said.who, said.text, said.pictures, missed) == (
         "user2",
@@ -218,6 +219,21 @@ async def test_one_with_a_purse_takes_what_is_in_it_and_then_nobody_is_heard() -
     assert (trial.lacks, (await trial.taken()).requests) == ("used_up", 4)
     await trial.say("user1", "more")
     assert trial.lines == ()
+
+
+async def test_what_takes_too_long_was_said_or_was_not_as_its_line_is_there_or_is_not() -> None:
+    trial, running, _ = group()
+
+    async def wait(*_: object) -> bytes:
+        await asyncio.Event().wait()
+        return b""
+
+    slow: Any = running
+    slow.wait_idle = wait
+    assert await trial.say("user1", "a story", patience=0.01)  # its answer goes on
+    running.means.media.decoder.decode = wait
+    assert not await trial.say("user2", "look", b"large", patience=0.01)
+    assert [line.text for line in trial.lines if line.who] == ["a story"]
 
 
 async def test_what_was_said_is_let_go_of_where_anybody_is_forgotten() -> None:

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PHONE = {"width": 360, "height": 780}
 NAME = "</select><script src=/static/live.js?evil></script><img src=x onerror=evil()>\"'{{7*7}}"
-QUESTION = "</textarea><script>evil()</script> @bot 带伞吗"
+QUESTION = "</textarea><script>evil()</script>\n@bot 带伞吗"
 LONG = "长" * 90 + "W" * 90
 SHOWN = "document.querySelector('.bubble img').naturalWidth"
 
@@ -195,6 +195,20 @@ async def test_what_is_new_is_there_by_itself_in_another_window_unless_somebody_
         await other.locator(".bubble >> nth=3").wait_for()
 
 
+async def test_enter_sends_and_with_shift_begins_a_line_and_an_input_methods_own_is_left_to_it(bot: Bot) -> None:
+    async with bot.trying() as page:
+        await page.locator("#text").fill("hello")
+        await page.locator("#text").press("Shift+Enter")
+        await page.keyboard.type("again")
+        composed = 'new KeyboardEvent("keydown", {key: "Enter", isComposing: true, cancelable: true})'
+        assert await page.evaluate(f'document.getElementById("text").dispatchEvent({composed})')  # left to it
+        assert await page.locator("#text").input_value() == "hello\nagain"
+        async with page.expect_navigation():
+            await page.keyboard.press("Enter")
+        assert await page.locator(".bubble span").first.text_content() == "@bot hello\nagain"
+        assert await page.locator("#text").input_value() == ""
+
+
 async def test_words_for_a_group_that_another_window_ended_are_kept_and_said_in_none(bot: Bot) -> None:
     async with bot.trying() as page:
         other = await page.context.new_page()
@@ -248,7 +262,7 @@ async def test_hostile_names_and_words_are_words_in_the_group_and_every_state_is
         await page.locator("main button.main").click()
         await page.locator("#text").wait_for()
         await look("with a question that stands ready")
-        assert await page.locator("#text").input_value() == " ".join(QUESTION.split())
+        assert await page.locator("#text").input_value() == QUESTION
         name = await page.locator("#as").input_value()
         assert name == NAME[:40]
         await page.locator("main .say button.main").click()
