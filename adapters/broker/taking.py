@@ -21,7 +21,7 @@ from bot.domain.tongue import Tell, filled
 
 PREFETCH: Final = 1000  # events of a partition that are not acknowledged
 TRIES: Final = 3  # of an event that cannot be handled
-COUNTED: Final = "x-delivery-count"  # how often a quorum queue has had it back
+MOST_FAILING: Final = 1000  # events of which is known how often they failed
 LONG: Final = 30.0  # seconds in which an event is here where all is well
 GATHERED: Final = 0.05  # seconds in which events gather: for each acknowledgement there is a commit
 AGAIN: Final = 0.5  # seconds until a journal in trouble is asked once more
@@ -66,6 +66,7 @@ class Taking:
         self._lay_aside = lay_aside
         self._kept: list[AbstractIncomingMessage] = []
         self._due = asyncio.Event()
+        self._failures: dict[int, int] = {}  # by the event; a broker counts every return
         self.acknowledged = 0
 
     async def run(
@@ -132,10 +133,15 @@ class Taking:
 
     async def _give_back(self, message: AbstractIncomingMessage) -> None:
         """Once more, or never."""
-        tries = int(str(message.headers.get(COUNTED) or 0)) + 1
-        if tries >= TRIES:
+        event = hash(message.body)
+        tries = self._failures.pop(event, 0) + 1
+        if tries < TRIES:
+            if len(self._failures) >= MOST_FAILING:  # the oldest may have gone to another worker
+                del self._failures[next(iter(self._failures))]
+            self._failures[event] = tries
+        else:
             self._lay_aside()
-            self._trouble(filled(UNHANDLED, times=TRIES, queue=DEAD))
+            self._trouble(filled(UNHANDLED, times=tries, queue=DEAD))
         await message.reject(requeue=tries < TRIES)
 
     async def _acknowledge(self, durable: Callable[[], Awaitable[bool]]) -> None:

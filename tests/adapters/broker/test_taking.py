@@ -115,6 +115,20 @@ async def test_what_breaks_its_handling_is_tried_thrice_then_set_aside_and_told(
     assert told == ["An event could not be handled (3 times). It is kept in the queue frost.dead; the log says more."]
 
 
+async def test_a_return_by_a_worker_that_ended_is_no_try_of_the_next_one(broker: str) -> None:
+    desk, forgetful, told = Desk(breaks_at="1"), Desk(is_durable=False), list[str]()
+    async with gateway_of(broker, Sockets()) as gateway:
+        await gateway.handle(said(1))
+        async with worker_of(broker, forgetful):
+            await until(lambda: forgetful.numbers == [1], seconds=PATIENCE)
+        async with worker_of(broker, forgetful):
+            await until(lambda: forgetful.numbers == [1, 1], seconds=PATIENCE)
+        async with worker_of(broker, desk, told=told):
+            await until(lambda: bool(told), seconds=PATIENCE)
+    assert desk.numbers == [1, 1, 1]
+    assert "(3 times)" in told[0]
+
+
 class Behind(SystemClock):
     """A clock that is an hour behind the worker's."""
 
