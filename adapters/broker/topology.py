@@ -91,6 +91,7 @@ async def _declare_partitions(connection: AbstractConnection, partitions: int) -
         "x-dead-letter-routing-key": DEAD,
         "x-max-length": MOST,
         "x-overflow": "reject-publish",
+        **_endless_returns(connection),
     }
     channel = await connection.channel()
     for number in range(partitions):
@@ -100,6 +101,16 @@ async def _declare_partitions(connection: AbstractConnection, partitions: int) -
             logger.info("%s keeps the limits with which it was made", queue_of(number))
             channel = await connection.channel()
     await channel.close()
+
+
+def _endless_returns(connection: AbstractConnection) -> dict[str, FieldValue]:
+    """RabbitMQ 4 drops what came back to a queue twenty times, as by workers that end, where it
+    is not told otherwise; an older one would take -1 for no return at all.
+    """
+    below = connection.transport
+    version = str(below.connection.server_properties.get("version")) if below else ""
+    major = version.partition(".")[0]
+    return {"x-delivery-limit": -1} if major.isdecimal() and int(major) >= 4 else {}
 
 
 async def agree(channel: AbstractChannel, partitions: int) -> None:
