@@ -9,7 +9,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bot.domain.events import MessageReceived
+from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import OpenTurn
 from bot.domain.suspension import Decision
 from bot.policy.wake import NeedsQuoted, Wake
@@ -98,6 +98,10 @@ def person_of(work: Work) -> int:
     return message.sender.user_id if message else 0
 
 
-def due_of(work: Work) -> float:
-    """When it may begin, by the clock's monotonic seconds."""
-    return work.due if isinstance(work, Task) else 0.0
+def due_of(work: Work, *, muted_until: Callable[[Conversation], float] = lambda _: 0.0) -> float:
+    """When it may begin, by the clock's monotonic seconds; what is to go on where the bot is muted,
+    once it may speak there.
+    """
+    if isinstance(work, Task):
+        return work.due
+    return muted_until(work.question.conversation) if work.question else 0.0

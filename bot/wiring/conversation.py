@@ -27,6 +27,7 @@ from bot.conversation.intake.restraint import Restraint
 from bot.conversation.intake.robots import Robots
 from bot.conversation.intake.seen import SeenMessages
 from bot.conversation.intake.verdicts import Verdicts
+from bot.conversation.interruptions.muting import Muting
 from bot.conversation.queue.gathering import Gathering
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.queue.put_off import PutOff
@@ -64,6 +65,7 @@ class Ground:
     """The parts that nearly all others need."""
 
     lanes: Lanes[Work]
+    mutes: Mutes
     ages: Ages
     perception: Perception
     history: History
@@ -115,7 +117,7 @@ class Asking:
     """A message, until it has its place in a lane."""
 
     seen: SeenMessages
-    mutes: Mutes
+    muting: Muting
     robots: Robots
     places: Places
     turnstile: Turnstile
@@ -232,7 +234,6 @@ def build_word(on: Ground, deciders: Deciders, requests: Requests) -> OwnersWord
 
 def build_verdicts(
     on: Ground,
-    mutes: Mutes,
     places: Places,
     robots: Robots,
     *,
@@ -244,7 +245,7 @@ def build_verdicts(
     restraint = Restraint(
         rules=rules,
         ages=on.ages,
-        mutes=mutes,
+        mutes=on.mutes,
         hush=Hush(rules=rules, local=on.local, wishes=on.wishes, modes=on.modes, clock=on.clock),
         outbox=on.outbox,
         owner=owner,
@@ -274,10 +275,10 @@ def build_asking(
     debounce: float = 0.0,
 ) -> Asking:
     """Questions, and where they wait; `arrive` is told of places that are to be caught up with."""
-    seen, mutes = SeenMessages(clock=on.clock), Mutes(clock=on.clock)
+    seen = SeenMessages(clock=on.clock)
     robots, places = Robots(), Places(arrive=arrive, clock=on.clock)
     hearing = Hearing(store=on.store, history=on.history, places=places)
-    verdicts = build_verdicts(on, mutes, places, robots, rules=rules, owner=owner, ids=ids)
+    verdicts = build_verdicts(on, places, robots, rules=rules, owner=owner, ids=ids)
     turnstile = Turnstile(rules, seen, on.rungs, on.postbox, on.gestures, on.clock)
     questions = Questions(
         lanes=on.lanes,
@@ -299,5 +300,8 @@ def build_asking(
         lanes=on.lanes,
         clock=on.clock,
     )
-    kept = seen, mutes, robots, places, turnstile, hearing
+    muting = Muting(
+        mutes=on.mutes, live=on.live, lanes=on.lanes, questions=questions, hearing=hearing
+    )
+    kept = seen, muting, robots, places, turnstile, hearing
     return Asking(*kept, verdicts, questions, gathering, put_off)

@@ -22,6 +22,7 @@ from bot.conversation.context.perception import Perception, Senses
 from bot.conversation.context.telling import Telling
 from bot.conversation.intake.ages import Ages
 from bot.conversation.intake.inquiries import Inquiries
+from bot.conversation.intake.mutes import Mutes
 from bot.conversation.queue.lane import Order
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.recovery.arrivals import Arrivals
@@ -197,8 +198,10 @@ def build_ground(
     gestures = Gestures(transport=transport, clock=clock, unseen=mouth.shadow.falls_on)
     books, neighbours = journal.books, spending.neighbours
     wishes = Wishes(store=store, choices=books, clock=clock, neighbours=neighbours)
+    mutes = Mutes(clock=clock)
     return Ground(
-        lanes=build_lanes(settings, clock=clock),
+        lanes=build_lanes(settings, mutes=mutes, clock=clock),
+        mutes=mutes,
         ages=Ages(clock),
         perception=perception,
         history=history,
@@ -275,7 +278,8 @@ def build_inquiries(on: Ground, asking: Asking, transport: Transport) -> Inquiri
     """Who asks the server where it may speak, and who is a robot."""
     return Inquiries(
         transport=transport,
-        mutes=asking.mutes,
+        tell=asking.muting.take,
+        mutes=on.mutes,
         robots=asking.robots,
         places=asking.places,
         clock=on.clock,
@@ -314,11 +318,12 @@ def build_catchup(
     )
 
 
-def build_lanes(settings: Settings, *, clock: Clock) -> Lanes[Work]:
+def build_lanes(settings: Settings, *, mutes: Mutes, clock: Clock) -> Lanes[Work]:
     """Where questions wait: people take turns, and where they are told apart some are answered side
     by side.
     """
-    order = Order(person_of, due_of, ABREAST if settings.bot_scope == "member" else 1)
+    due = partial(due_of, muted_until=mutes.until)
+    order = Order(person_of, due, ABREAST if settings.bot_scope == "member" else 1)
     return Lanes(clock=clock, order=order, max_waiting=settings.bot_lane)
 
 

@@ -13,7 +13,6 @@ from bot.conversation.intake.own import OwnMessages
 from bot.conversation.intake.pokes import Pokes
 from bot.conversation.interruptions.expiry import Expiry
 from bot.conversation.interruptions.goings_on import GoingsOn
-from bot.conversation.interruptions.muting import Muting
 from bot.conversation.interruptions.recalls import Recalls
 from bot.conversation.interruptions.steering import Steering
 from bot.conversation.interruptions.stopping import Stopping
@@ -182,7 +181,7 @@ def build_dispatcher(
 ) -> Dispatcher:
     """Who hands every event to whom it concerns."""
     greetings = Greetings(
-        mutes=asking.mutes,
+        mutes=on.mutes,
         owner=owner,
         outbox=on.outbox,
         gestures=on.gestures,
@@ -200,13 +199,7 @@ def build_dispatcher(
             owner=owner,
         ),
         recalls=build_recalls(on, asking, answering),
-        mutes=Muting(
-            mutes=asking.mutes,
-            live=on.live,
-            lanes=on.lanes,
-            questions=asking.questions,
-            hearing=asking.hearing,
-        ),
+        mutes=asking.muting,
         places=asking.places,
         greetings=greetings,
         pokes=Pokes(asking.verdicts, on.postbox, on.pokes, on.clock, tongue=tongue),

@@ -62,6 +62,7 @@ class Hall(House):
         )
         ways = self.ground, asking, self.answering, self.commands
         stages = build_stages(*ways, petitions=petitions, rules=rules, owner=self.owner, steers=steers)
+        self.asking = asking
         self.seen, self.places, self.turnstile = asking.seen, asking.places, asking.turnstile
         self.robots, self.put_off, self.questions = asking.robots, asking.put_off, asking.questions
         self.hearing = asking.hearing

@@ -11,11 +11,12 @@ from random import Random
 import pytest
 
 from bot.conversation.intake.restraint import MUTED, STALE
-from bot.conversation.interruptions import goings_on, steering, stopping
+from bot.conversation.interruptions import goings_on, stopping
 from bot.conversation.queue.lane import Lane
 from bot.conversation.queue.questions import FULL
 from bot.conversation.queue.turnstile import USER
 from bot.conversation.tasks import Resume
+from bot.conversation.turns.live import STOPPED as UNREAD
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.errors import ModelBilling
 from bot.domain.events import MessageReceived
@@ -155,7 +156,6 @@ class Town:
         self.against: set[str] = set()
         self.muted_until = 0.0
         self.wrong: list[str] = []
-        self.turns = 0
         self.over = False
 
     async def think(self, request: ModelRequest) -> Completion:
@@ -164,13 +164,12 @@ class Town:
             return words("")
         told = [text for message in request.messages for text in SPOKEN.findall(str(message))]
         self.wrong += [f"{words} is in a request" for words in told if words in self.against]
-        turns, self.turns = self.turns, len(self.house.store.of("turn_opened"))
-        if self.turns > turns and self.house.clock.time < self.muted_until:
-            self.wrong.append(f"{told[-1]} is asked while muted")
-        answers = (
+        if self.house.clock.time < self.muted_until:
+            self.wrong.append(f"{told} is asked while muted")
+        answers: tuple[Completion | ModelBilling, ...] = (
             words(""),
             words("an answer"),
-            calls(("ask_first", "")),
+            *[calls(("ask_first", ""))] * 2,
             calls(("stay_silent", "")),
             ModelBilling("no money"),
         )
@@ -191,6 +190,9 @@ class Town:
                 seconds = random.choice((0, 60))
                 self.muted_until = house.clock.time + seconds
                 await house.dispatcher.handle(muted(seconds))
+                self.decide()
+                for _ in range(30):
+                    await asyncio.sleep(0)
             case 1 if number:
                 gone = random.randrange(number)
                 await house.dispatcher.handle(recalled(f"m{gone}"))
@@ -232,16 +234,21 @@ class Town:
                 self.wrong.append("somebody was asked behind a stop")
 
     async def rest(self) -> None:
-        """Let everything come to its end, where owners allow what waits after a mute."""
+        """Let everything come to its end, once nothing is muted."""
         await self.house.dispatcher.handle(muted(0))
         self.muted_until = 0.0
         while self.house.lanes.places or self.house.suspensions.waiting():
             while self.thoughts:
                 self.thoughts.pop().set()
-            for turn_id, run in self.house.suspensions.waiting().items():
-                decisions = {pending.call.id: self.random.choice((Allow(), Deny("no"))) for pending in run.pending}
-                self.house.lanes.put(GROUP, Resume(turn_id, decisions, None))
+            self.decide()
             await asyncio.sleep(0)
+
+    def decide(self) -> None:
+        """An owner says what becomes of all that wait for his word, muted or not."""
+        for turn_id, run in self.house.suspensions.waiting().items():
+            decisions = {pending.call.id: self.random.choice((Allow(), Deny("no"))) for pending in run.pending}
+            question = self.house.suspensions.question(turn_id)
+            self.house.lanes.put(GROUP, Resume(turn_id, decisions, question))
 
 
 def told_twice(house: Hall) -> list[str]:
@@ -285,5 +292,5 @@ async def test_so_it_does_while_people_stop_it_go_on_take_back_and_crowd(monkeyp
     monkeypatch.setattr(Lane, "is_full", lambda lane, _: len(lane.waiting) > 1)
     ends = set[str]().union(*[await walk(seed) for seed in range(20)])
     stops = {Stop.ANSWERED, Stop.SILENT, Stop.FAILED, Stop.STOPPED}
-    whys = {MUTED, STALE, FULL, USER, stopping.NOT_HIS, goings_on.STOPPED, steering.STOPPED}
+    whys = {MUTED, STALE, FULL, USER, stopping.NOT_HIS, goings_on.STOPPED, UNREAD}
     assert ends == stops | whys | {"mention", "quote", "name", "chance"}

@@ -22,15 +22,15 @@ class Mutes:
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
         self._until: dict[Conversation, float] = {}
-        self._unknown: asyncio.Queue[int] = asyncio.Queue()
+        self._unknown: asyncio.Queue[int | Conversation] = asyncio.Queue()
 
     def take(self, event: Muted) -> None:
         """Somebody was muted, or may speak again."""
         if not event.mutes_the_bot:
             return
         if event.seconds == 0:
-            self._until.pop(event.conversation, None)
-            logger.info("the mute in %s is lifted", event.conversation)
+            if self._until.pop(event.conversation, None):
+                logger.info("the mute in %s is lifted", event.conversation)
             return
         # A lift may be missed while nobody is connected, and admins may speak in a silenced group:
         # never trust it long.
@@ -48,10 +48,18 @@ class Mutes:
         for where in [where for where in self._until if where.platform_id == account]:
             del self._until[where]
 
-    async def next_unknown(self) -> int:
-        """The next account of whose mutes nothing is known."""
+    def doubt(self, where: Conversation) -> None:
+        """The whole group is muted, and nobody knows whether the bot is one of its admins."""
+        self._unknown.put_nowait(where)
+
+    async def next_unknown(self) -> int | Conversation:
+        """The next account of whose mutes nothing is known, or the next group with a doubt."""
         return await self._unknown.get()
+
+    def until(self, where: Conversation) -> float:
+        """Until when the bot may not speak there, by the clock's monotonic seconds; 0: it may."""
+        return self._until.get(where, 0.0)
 
     def holds_in(self, where: Conversation) -> bool:
         """Whether the bot may not speak there."""
-        return bool(self._until) and self._until.get(where, 0.0) > self._clock.monotonic()
+        return bool(self._until) and self.until(where) > self._clock.monotonic()

@@ -1,13 +1,16 @@
 """The bot is muted somewhere: the runs there end, since nobody would hear what comes of them.
 
 Words that are ready are still sent: the mute may be over before they are. What waits is not asked
-when its turn comes (`intake/restraint`); a run that waits for an owner's word may still wait when
-the mute is lifted.
+when its turn comes (`intake/restraint`); a run that waits for an owner's word goes on with
+it when the bot may speak again. Where the whole group is muted admins still speak: nothing ends
+there before the server has said that the bot is none.
 """
 
 from __future__ import annotations
 
 import logging
+from functools import partial
+from operator import is_
 
 from bot.conversation.intake.hearing import Hearing
 from bot.conversation.intake.mutes import Mutes
@@ -15,7 +18,7 @@ from bot.conversation.intake.restraint import MUTED
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.queue.questions import Questions
 from bot.conversation.tasks import Task, Work
-from bot.conversation.turns.live import LiveTurns
+from bot.conversation.turns.live import LiveTurn, LiveTurns
 from bot.domain.events import Conversation, Muted
 from bot.policy.wake import Observe
 
@@ -44,24 +47,31 @@ class Muting:
         """Somebody was muted, or may speak again."""
         where = event.conversation
         self._mutes.take(event)
-        if event.mutes_the_bot and self._mutes.holds_in(where):
+        if not event.mutes_the_bot:
+            return
+        if not self._mutes.holds_in(where):
+            self._lanes.revise(where, lambda work: work)  # what goes on there is due now
+        elif event.user_id:
             self._end(where)
+        else:
+            self._mutes.doubt(where)
 
     def _end(self, where: Conversation) -> None:
         for live in self._live.at(where):
-            if not live.is_thinking:
+            if live.is_stopped or not live.is_thinking:
                 continue
             logger.info("the run of %s in %s ends: muted", live.message.message_id, where)
             live.stop(muted=True)
             if live.turn is not None:
                 self._hearing.judge(live.message, Observe(MUTED))
+            else:  # it is still being prepared
+                self._let_be(live, where)
+
+    def _let_be(self, live: LiveTurn, where: Conversation) -> None:
+        """Its question is not asked: what is in it of what the lane has, some may have left it."""
+        for work in self._lanes.at(where):
+            if not isinstance(work, Task) or live.message not in work.said:
                 continue
-            question = live.message  # it is still being prepared
-
-            def is_meant(work: Work, question: object = question) -> bool:
-                return isinstance(work, Task) and work.message is question
-
-            for work in filter(is_meant, self._lanes.at(where)):
-                if isinstance(work, Task):
-                    self._questions.let_be(work, MUTED)
-            self._lanes.drop_current(where, is_meant)
+            if asked := work.without(lambda line: line not in live.said):
+                self._questions.let_be(asked, MUTED)
+            self._lanes.drop_current(where, partial(is_, work))

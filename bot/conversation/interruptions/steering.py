@@ -27,7 +27,6 @@ from bot.prompt.view import View
 
 logger = logging.getLogger(__name__)
 
-STOPPED = "its turn was stopped before anybody read it"
 CLOSE = 8.0  # seconds behind the last line
 
 
@@ -95,15 +94,15 @@ class Steering:
         asker = asker_of(message, owners=self._owners, quoted=quoted)
         return {asker.authority, asker.overheard} != {Audience.OWNER}
 
-    def _unread(self, message: MessageReceived, task: Task | None, stopped: bool) -> None:
+    def _unread(self, message: MessageReceived, task: Task | None, why: str) -> None:
         """Its turn came to its end without it: it is a question again, or part of one that waits,
         or overheard.
         """
         if task is None:
-            if stopped or not self._gathering.take_back(message):
+            if why or not self._gathering.take_back(message):
                 self._history.overhear(message)
-        elif stopped:
-            self._gathering.questions.let_be(task, STOPPED)
+        elif why:
+            self._gathering.questions.let_be(task, why)
         else:
             self._gathering.line_up(task)
 

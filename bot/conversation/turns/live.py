@@ -16,6 +16,7 @@ from typing import TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from bot.conversation.intake.restraint import MUTED
 from bot.conversation.turns.preparation import Turn
 from bot.domain.chat import Usage, UserMessage, joined
 from bot.domain.events import Conversation, MessageReceived
@@ -28,9 +29,12 @@ from bot.engine.engine import Run, RunState
 logger = logging.getLogger(__name__)
 
 MAX_ENDED = 200  # turns whose words may still wait to be sent
+STOPPED = "its turn was stopped before anybody read it"
 
-Unread: TypeAlias = Callable[[bool], None]
-"""Told of a line that no model reads in its turn; True where the turn was stopped."""
+Unread: TypeAlias = Callable[[str], None]
+"""Told of a line that no model reads in its turn, and why that was stopped; empty where it was
+not.
+"""
 
 
 See: TypeAlias = Callable[[Turn], Awaitable[Run]]
@@ -61,7 +65,8 @@ class Ended(Struct, frozen=True):
 class LiveTurn(Struct, eq=False):
     """A turn while it goes on; fits `Inbox`. `turn` is None while it is prepared.
 
-    `lines` are those that were read in it, `waiting` those to come. `first` is the question as it
+    `before` are the lines that stood beside its question when its preparation began, `lines` those
+    that were read in it, `waiting` those to come. `first` is the question as it
     was at first, `asked` as the run has it; `see` shows the model its pictures, which are others
     where it is not `is_seen`. The messages that are `gone` were recalled meanwhile. Nothing is said
     into it any more once it is not `is_open`; its words are on their way once it is not
@@ -73,6 +78,7 @@ class LiveTurn(Struct, eq=False):
     clock: Clock
     state: RunState = field(default_factory=RunState)
     turn: Turn | None = None
+    before: tuple[MessageReceived, ...] = ()
     task: asyncio.Task[object] | None = field(default_factory=asyncio.current_task)
     waiting: list[Line] = []
     lines: list[Line] = []
@@ -99,7 +105,7 @@ class LiveTurn(Struct, eq=False):
     @property
     def said(self) -> tuple[MessageReceived, ...]:
         """All that its asker said in it, oldest first."""
-        asked = self.turn.question.said if self.turn else (self.message,)
+        asked = self.turn.question.said if self.turn else (*self.before, self.message)
         later = [line.message for line in (*self.lines, *self.waiting)]
         return (*(line for line in asked if line not in later), *later)
 
@@ -178,8 +184,10 @@ class LiveTurn(Struct, eq=False):
         for line in lines:
             if dropped and self.turn is not None:
                 self.store.put(self._steered(line, 0))
+            elif self.is_stopped or dropped:
+                line.unread(MUTED if self.is_muted else STOPPED)
             else:
-                line.unread(self.is_stopped or dropped)
+                line.unread("")
 
     @property
     def _turn(self) -> Turn:
@@ -263,9 +271,12 @@ class LiveTurns:
         self._turns: list[LiveTurn] = []
         self._ended: deque[Ended] = deque(maxlen=MAX_ENDED)
 
-    def going_on(self, message: MessageReceived) -> GoingOn:
-        """A turn about this message, while the block runs."""
-        return GoingOn(self._turns, self._ended, LiveTurn(message, self._store, self._clock))
+    def going_on(
+        self, message: MessageReceived, lines: tuple[MessageReceived, ...] = ()
+    ) -> GoingOn:
+        """A turn about this message and the `lines` before it, while the block runs."""
+        live = LiveTurn(message, self._store, self._clock, before=lines)
+        return GoingOn(self._turns, self._ended, live)
 
     def at(self, where: Conversation) -> list[LiveTurn]:
         """Those of a conversation."""

@@ -81,7 +81,7 @@ class Turns:
         one commit, so that there is one of them in the history, and one left open, whenever the
         process ends.
         """
-        with self._live.going_on(message) as live:
+        with self._live.going_on(message, lines) as live:
             try:
                 begun = await self._preparation.begin(message, retry, lines=lines, wake=wake)
             except asyncio.CancelledError:

@@ -5,8 +5,9 @@ from msgspec.structs import replace
 from bot.commands.phrases import AWAY
 from bot.commands.why import REASONS, SETTINGS, STOPS, Explanations, why_command
 from bot.conversation.intake import restraint, verdicts
-from bot.conversation.interruptions import goings_on, steering, stopping
+from bot.conversation.interruptions import goings_on, stopping
 from bot.conversation.queue import questions
+from bot.conversation.turns.live import STOPPED as UNREAD
 from bot.domain.books import Publication, Story, StoryCall, UsageSum
 from bot.domain.run import Stop
 from bot.policy import wake
@@ -107,7 +108,7 @@ async def test_of_many_tools_five_are_told_and_how_many_more() -> None:
 
 def test_every_reason_and_every_end_has_words() -> None:
     reasons = {wake.A_ROBOT, wake.NOT_LISTED, restraint.MUTED, restraint.LOOP, restraint.STALE, verdicts.LATE}
-    reasons |= {goings_on.STOPPED, steering.STOPPED, stopping.NOT_HIS, questions.FULL}
+    reasons |= {goings_on.STOPPED, UNREAD, stopping.NOT_HIS, questions.FULL}
     assert reasons | {"private", "mention", "quote", "name", "prefix", "all", "chance", "retry"} <= set(REASONS)
     assert {str(stop) for stop in Stop} <= set(STOPS)
 

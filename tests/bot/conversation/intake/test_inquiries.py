@@ -11,7 +11,7 @@ from bot.conversation.intake.mutes import UNCERTAIN_MUTE, Mutes
 from bot.conversation.intake.places import Places
 from bot.conversation.intake.robots import Robots
 from bot.domain.errors import ActionRefused, ActionUnsupported
-from bot.domain.events import Conversation, Role
+from bot.domain.events import Conversation, Muted, Role
 from bot.domain.ports import JoinedGroup, Member
 from bot.wiring.background import background
 from tests.fakes import BOT, GROUP, ManualClock, RecordingTransport, said, until
@@ -25,10 +25,20 @@ class Office:
     def __init__(self) -> None:
         self.clock, self.transport = ManualClock(), RecordingTransport()
         self.mutes, self.robots = Mutes(clock=self.clock), Robots()
+        self.told: list[tuple[Conversation, int, int]] = []
         self.places = Places(arrive=lambda _: None, clock=self.clock)
         self.inquiries = Inquiries(
-            transport=self.transport, mutes=self.mutes, robots=self.robots, places=self.places, clock=self.clock
+            transport=self.transport,
+            tell=self.tell,
+            mutes=self.mutes,
+            robots=self.robots,
+            places=self.places,
+            clock=self.clock,
         )
+
+    def tell(self, event: Muted) -> None:
+        self.told.append((event.conversation, event.user_id, event.seconds))
+        self.mutes.take(event)
 
     async def connect(self) -> None:
         """The account connects, and all that it asks then is answered."""
@@ -55,6 +65,7 @@ async def test_a_mute_that_was_there_before_the_connection_is_known_after_it() -
         made.transport.members[GROUP, BOT] = Member("admin", made.clock.time + 60.5)
         made.transport.members[OTHER, BOT] = Member("member", made.clock.time - 1)
         await made.connect()
+        assert made.told == [(GROUP, BOT, 61), (OTHER, BOT, 0)]
         assert made.mutes.holds_in(GROUP)
         assert not made.mutes.holds_in(OTHER)
         made.clock.time += 60
@@ -72,6 +83,33 @@ async def test_a_silenced_group_is_believed_for_a_while_unless_one_may_speak_the
         assert made.mutes.holds_in(GROUP) is holds
         made.clock.time += UNCERTAIN_MUTE
         assert not made.mutes.holds_in(GROUP)
+
+
+@pytest.mark.parametrize(
+    ("answer", "told", "holds"),
+    [
+        (Member("member"), [-1], True),
+        (Member("admin"), [0], False),
+        (Member("admin", 1_700_000_059.5), [60], True),
+        (Member("unknown"), [], True),
+        (ActionRefused("get_group_member_info", retcode=1200, wording="no"), [], True),
+    ],
+)
+async def test_where_a_whole_group_is_muted_it_is_asked_whether_the_bot_is_one_of_its_admins(
+    answer: Member | ActionRefused, told: list[int], holds: bool
+) -> None:
+    async with office() as made:
+        if isinstance(answer, Member):
+            made.transport.members[GROUP, BOT] = answer
+        else:
+            made.transport.member_failures = [answer]
+        made.mutes.take(whole := Muted(self_id=BOT, time=0.0, conversation=GROUP, user_id=0, operator_id=1, seconds=-1))
+        made.mutes.doubt(whole.conversation)
+        await until(lambda: made.transport.members_asked)
+        await made.settle()
+        assert made.told == [(GROUP, BOT, seconds) for seconds in told]
+        assert made.mutes.holds_in(GROUP) is holds
+        assert made.transport.members_asked == [(GROUP, BOT)]
 
 
 async def test_of_many_groups_those_are_asked_about_where_it_matters() -> None:

@@ -26,6 +26,7 @@ def test_a_mute_holds_for_its_time_and_one_without_a_certain_end_not_long(event:
     mutes.take(event)
     clock.time += lasts - 1
     assert mutes.holds_in(GROUP)
+    assert mutes.until(GROUP) == clock.time + 1
     clock.time += 2
     assert not mutes.holds_in(GROUP)
 

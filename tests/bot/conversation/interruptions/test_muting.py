@@ -7,16 +7,24 @@ import asyncio
 import pytest
 
 from bot.conversation.intake.restraint import MUTED
-from bot.domain.events import MessageReceived, Muted
-from bot.domain.journal import TurnClosed
+from bot.conversation.tasks import Resume, Task
+from bot.domain.events import Connected, MessageReceived, Muted, Role
+from bot.domain.journal import MessageObserved, TurnClosed
+from bot.domain.ports import JoinedGroup, Member
 from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
+from bot.domain.suspension import Allow
+from bot.policy.approval import notice
+from bot.policy.wake import Wake
 from bot.prompt import notes
 from bot.prompt.wording_zh import ZH
+from bot.wiring.background import background
+from bot.wiring.service import build_inquiries
 from tests.bot.conversation.interruptions.test_stopping import hanging
+from tests.bot.conversation.turns.test_turn import OWNER
 from tests.bot.hall import hall, muted
 from tests.e2e.test_suspended_turns import ask_first
-from tests.fakes import GROUP, calls, said, words
+from tests.fakes import BOT, GROUP, calls, said, until, words
 
 
 async def test_a_run_under_way_ends_and_it_is_written_down_why() -> None:
@@ -37,6 +45,17 @@ async def test_what_its_asker_had_still_said_is_overheard() -> None:
         await house.dispatcher.handle(said("more", message_id="2"))
         await house.take(muted(60))
         assert [message.message_id for message in house.history.take_overheard(GROUP)] == ["2"]
+        assert [(one.message_id, one.reason) for one in house.verdicts][-1] == ("2", MUTED)
+
+
+async def test_who_was_stopped_by_a_person_was_not_by_the_mute() -> None:
+    async with hanging() as house:
+        await house.dispatcher.handle(said("停", message_id="s"))
+        await house.take(muted(60))
+        (closed,) = house.store.of("turn_closed")
+        assert isinstance(closed, TurnClosed)
+        assert closed.round[-1] == notes.note(ZH, ZH.about.stopped)
+        assert MUTED not in {one.reason for one in house.verdicts}
 
 
 @pytest.mark.parametrize("event", [muted(60, user_id=5), muted(0)], ids=["somebody else", "a lift"])
@@ -45,6 +64,58 @@ async def test_what_mutes_somebody_else_ends_nothing(event: Muted) -> None:
         await house.dispatcher.handle(event)
         assert not any(live.is_stopped for live in house.live.at(GROUP))
         assert len(house.live.at(GROUP)) == 1
+
+
+@pytest.mark.parametrize(("role", "ends"), [("member", True), ("admin", False)])
+async def test_a_mute_of_the_whole_group_ends_runs_once_the_server_says_that_the_bot_is_no_admin(
+    role: Role, ends: bool
+) -> None:
+    async with hanging() as house:
+        house.transport.members[GROUP, BOT] = Member(role)
+        await house.dispatcher.handle(muted(-1, user_id=0))
+        assert [live.is_stopped for live in house.live.at(GROUP)] == [False]
+        assert house.mutes.holds_in(GROUP)
+        async with background(build_inquiries(house.ground, house.asking, house.transport).run()):
+            await until(lambda: not house.live.at(GROUP) if ends else not house.mutes.holds_in(GROUP))
+        assert [one.message_id for one in house.verdicts if one.reason == MUTED] == ["q1"] * ends
+        assert len(house.live.at(GROUP)) == (not ends)
+
+
+async def test_a_mute_that_is_found_when_the_account_connects_ends_a_run_too() -> None:
+    async with hanging() as house:
+        house.transport.groups = [JoinedGroup(GROUP)]
+        house.transport.members[GROUP, BOT] = Member("member", house.clock.time + 60)
+        await house.dispatcher.handle(Connected(self_id=BOT, time=0.0))
+        async with background(build_inquiries(house.ground, house.asking, house.transport).run()):
+            await until(lambda: not house.live.at(GROUP))
+        assert [(one.message_id, one.reason) for one in house.verdicts][-1] == ("q1", MUTED)
+
+
+async def test_a_question_that_an_owners_word_has_left_is_not_asked_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = asyncio.Event()
+    request = said(notice([1]), user=BOT, message_id="70", at=False)
+    word = said((Quote("70"), Text("同意")), user=OWNER, message_id="71")
+    question = said((Quote("8"), Text("and now?")), user=OWNER, message_id="q2")
+
+    async with hall(calls(("ask_first", ""))) as house:
+        house.toolset.register(ask_first)
+        house.store.put(MessageObserved(request, overheard=False))
+        await house.take(said("please", message_id="q1"))
+
+        async def slow(account: int, message_id: str) -> MessageReceived | None:
+            if house.live.at(GROUP):
+                asked.set()
+                await asyncio.Event().wait()
+            return None
+
+        monkeypatch.setattr(house.transport, "get_message", slow)
+        house.lanes.put(GROUP, Task(word, Wake("mention"), house.clock.now(), lines=(question,)))
+        await asked.wait()
+        await house.dispatcher.handle(muted(60))
+        await until(lambda: not house.live.at(GROUP))
+        assert len(house.store.of("turn_opened")) == 1
+        assert [message.message_id for message in house.history.take_overheard(GROUP)] == ["q2"]
+        assert [one.message_id for one in house.verdicts if one.reason == MUTED] == ["q2"]
 
 
 async def test_a_question_that_is_being_prepared_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,3 +146,34 @@ async def test_a_run_that_waits_for_an_owners_word_still_waits() -> None:
         await house.take(muted(60))
         assert len(house.suspensions.waiting()) == 1
         assert house.store.of("turn_closed") == []
+
+
+@pytest.mark.parametrize("how", ["lifted", "over", "away when it was lifted"])
+async def test_a_run_that_an_owner_allows_meanwhile_goes_on_when_the_mute_ends(
+    how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with hall(calls(("ask_first", "")), words("done")) as house:
+        monkeypatch.setattr(house.clock, "sleep", house.patience.sleep)
+        house.toolset.register(ask_first)
+        await house.take(said("please", message_id="q1"))
+        await house.dispatcher.handle(muted(60))
+        (turn_id,) = house.suspensions.waiting()
+        house.lanes.put(GROUP, Resume(turn_id, {"c0": Allow()}, house.suspensions.question(turn_id)))
+        house.clock.time += 59
+        await house.patience.advance(59)
+        assert len(house.model.requests) == 1
+        assert len(house.suspensions.waiting()) == 1
+        match how:
+            case "lifted":
+                await house.dispatcher.handle(muted(0))
+            case "over":
+                house.clock.time += 1
+                await house.patience.advance(1)
+            case _:
+                house.transport.groups = [JoinedGroup(GROUP)]
+                await house.dispatcher.handle(Connected(self_id=BOT, time=0.0))
+                async with background(build_inquiries(house.ground, house.asking, house.transport).run()):
+                    await until(lambda: not house.suspensions.waiting())
+        await house.lanes.wait_idle()
+        await house.outbox.wait_idle()
+        assert house.transport.texts == ["done"]

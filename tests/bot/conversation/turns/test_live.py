@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from bot.conversation.turns.live import Line
+from bot.conversation.intake.restraint import MUTED
+from bot.conversation.turns.live import STOPPED, Line
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.events import MessageReceived
 from bot.domain.journal import TurnSteered
@@ -20,27 +21,27 @@ from tests.fakes import GROUP, calls, said, words
 QUESTION = said("go", message_id="q1")
 
 
-def line(message_id: str, came_back: list[tuple[str, bool]]) -> Line:
+def line(message_id: str, came_back: list[tuple[str, str]]) -> Line:
     message = said("more", message_id=message_id)
-    return Line(message, addition(message, VIEW), lambda stopped: came_back.append((message_id, stopped)))
+    return Line(message, addition(message, VIEW), lambda why: came_back.append((message_id, why)))
 
 
-@pytest.mark.parametrize("stopped", [False, True])
-async def test_lines_that_nobody_read_are_given_back_with_whether_it_was_stopped(stopped: bool) -> None:
-    came_back: list[tuple[str, bool]] = []
+@pytest.mark.parametrize(("muted", "why"), [(None, ""), (False, STOPPED), (True, MUTED)])
+async def test_lines_that_nobody_read_are_given_back_with_why_it_was_stopped(muted: bool | None, why: str) -> None:
+    came_back: list[tuple[str, str]] = []
     async with hall() as house:
         with house.live.going_on(QUESTION) as live:
             live.task = None
             live.say(line("1", came_back))
-            if stopped:
-                live.stop()
+            if muted is not None:
+                live.stop(muted=muted)
             live.close()
-            assert came_back == [("1", stopped)]
+            assert came_back == [("1", why)]
             assert not live.state.steering
 
 
 async def test_a_line_that_is_dropped_with_its_turn_is_part_of_it_in_the_journal() -> None:
-    came_back: list[tuple[str, bool]] = []
+    came_back: list[tuple[str, str]] = []
     async with hall() as house:
         with house.live.going_on(QUESTION) as live:
             live.begin(await house.answering.preparation.begin(QUESTION, None))

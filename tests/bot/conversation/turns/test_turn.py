@@ -5,6 +5,7 @@ import gc
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 
@@ -13,6 +14,7 @@ from bot.conversation.approval.register import Register
 from bot.conversation.context.perception import Perception, Senses
 from bot.conversation.context.telling import Telling
 from bot.conversation.intake.ages import Ages
+from bot.conversation.intake.mutes import Mutes
 from bot.conversation.queue.lane import Order
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.tasks import Work, due_of, person_of
@@ -77,6 +79,12 @@ class AnyMedia:
         return Attachment(kind, f"base64://{path or url}", name)
 
 
+def lanes_of(clock: ManualClock) -> tuple[Lanes[Work], Mutes]:
+    """Lanes in which people take turns, and the mutes that what goes on there waits for."""
+    mutes = Mutes(clock=clock)
+    return Lanes[Work](clock=clock, order=Order(person_of, partial(due_of, muted_until=mutes.until))), mutes
+
+
 class House:
     """The rooms a turn needs, with fakes at the ports."""
 
@@ -89,8 +97,7 @@ class House:
         sight: Sight | None = None,
         limits: Limits = NO_LIMITS,
     ) -> None:
-        self.transport = RecordingTransport()
-        self.store = store or RecordingStore()
+        self.transport, self.store = RecordingTransport(), store or RecordingStore()
         self.history = History(store=self.store)
         self.clock = clock = ManualClock()
         self.patience = SteppedClock()  # of those who wait for an answer
@@ -98,13 +105,14 @@ class House:
         self.owner = Owner(owners=frozenset({OWNER}), queues=queues, clock=clock)
         # What a turn waits for is asked here, not in QQ: tests decide by themselves what becomes of it.
         self.asked: list[str] = []
-        self.lanes, self.ages = Lanes[Work](clock=clock, order=Order(person_of, due_of)), Ages(clock)
+        self.lanes, self.mutes, self.ages = *lanes_of(clock), Ages(clock)
         self.toolset = Toolset([send_message], clock=clock)
         engine = Engine(
             model=model, toolset=self.toolset, clock=clock, observer=Recorder(store=self.store, clock=clock)
         )
         self.ground = Ground(
             lanes=self.lanes,
+            mutes=self.mutes,
             ages=self.ages,
             perception=Perception(transport=self.transport, history=self.history, senses=Senses(sight)),
             history=self.history,
