@@ -60,14 +60,15 @@ class Wanted(Struct, frozen=True, kw_only=True):
 
 
 class Ceiling(Struct, frozen=True):
-    """The most that one trial of this model may take: US dollars, tokens, requests; 0 US dollars
-    where its price is not known.
+    """The most that one trial of this model, and of those that stand in for it or help it, may
+    take: US dollars, tokens, requests. What the `unpriced` ones take is no known dollars.
     """
 
     model: str
     cost: float
     tokens: int
     requests: int
+    unpriced: tuple[str, ...] = ()
 
 
 class Trial(Protocol):

@@ -23,7 +23,7 @@ from bot.models.meter import Meter
 from bot.models.upstreams import Upstream
 from bot.policy.compaction import history_room
 from bot.policy.new_groups import Mode
-from bot.policy.prices import read_known
+from bot.policy.prices import Price, read_known
 from bot.policy.quiet import Hours, Quiet
 from bot.policy.tokens import estimate
 from bot.policy.wake import Rules
@@ -102,6 +102,18 @@ def build_models(
         named=lambda name: answering(name, settings.models_named(name)),
         see=sees(settings.llm_model),
         vision=failover(settings.vision_models) if settings.vision_models else None,
+    )
+
+
+def prices_asked(settings: Settings) -> tuple[tuple[str, Price | None], ...]:
+    """Each model that is asked for answers, and its price where it is known. Raises ConfigError for
+    a table of prices with a mistake.
+    """
+    known = read_known(settings.llm_prices)
+    main, cheap = settings.main_models, settings.cheap_models
+    asked = dict.fromkeys((*main, *cheap, *settings.coder_models, *settings.vision_models))
+    return tuple(
+        (one.model, known.price(one.model, join_url(one.base_url).host or "")) for one in asked
     )
 
 

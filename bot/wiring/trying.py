@@ -12,7 +12,6 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Final
 
-from adapters.openai.endpoint import join_url
 from bot.domain.books import UsageSum
 from bot.domain.faults import BROKEN, isolate
 from bot.domain.notes import Forgotten
@@ -20,8 +19,8 @@ from bot.domain.ports import Clock
 from bot.domain.trace import is_tried
 from bot.domain.trying import Ceiling, Trial, Trying, Wanted
 from bot.policy.days import midnight
-from bot.policy.prices import read_known
 from bot.wiring.background import background
+from bot.wiring.models import prices_asked
 from bot.wiring.purse import A_DAY, PurseTally
 from config.settings import Settings
 
@@ -200,6 +199,5 @@ def ceiling_of(settings: Settings) -> Ceiling | None:
     """The most that a trial of the bot's own model may take; None where there is no such model."""
     if not settings.llm_base_url:
         return None
-    host = join_url(settings.llm_base_url).host or ""
-    price = read_known(settings.llm_prices).price(settings.llm_model, host)
-    return Ceiling(settings.llm_model, COST if price else 0.0, TOKENS, REQUESTS)
+    unpriced = dict.fromkeys(name for name, price in prices_asked(settings) if price is None)
+    return Ceiling(settings.llm_model, COST, TOKENS, REQUESTS, tuple(unpriced))

@@ -10,12 +10,11 @@ from contextlib import closing
 from sqlalchemy import func, inspect, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from adapters.openai.endpoint import join_url
 from adapters.storage.database import Database
 from adapters.storage.tables import speakers
 from bot.cli.doctor.checks import Check, warn
 from bot.domain.errors import ConfigError
-from bot.policy.prices import Price, read_known
+from bot.wiring.models import prices_asked
 from config.settings import Settings
 
 MANY = 200  # members
@@ -46,7 +45,7 @@ def judge_groups(settings: Settings, groups: Iterable[tuple[int, int]]) -> list[
 
 def _lacking(settings: Settings) -> Iterator[str]:
     """The settings that would limit what is not limited: one of those of a person and of all."""
-    prices = _prices(settings).values()
+    prices = [price for _, price in prices_asked(settings)]
     if not any(price is None or price.prompt or price.completion for price in prices):
         return
     kind = "tokens" if None in prices else "cost"
@@ -61,7 +60,7 @@ def _lacking(settings: Settings) -> Iterator[str]:
 
 def _uncounted(settings: Settings) -> Iterator[Check]:
     """Limits in money, and models of whose requests they count nothing."""
-    unknown = [model for model, price in _prices(settings).items() if price is None]
+    unknown = dict.fromkeys(model for model, price in prices_asked(settings) if price is None)
     limits = [who for who in WHO if getattr(settings, f"bot_day_cost_{who}")]
     if not (unknown and limits):
         return
@@ -75,20 +74,6 @@ def _uncounted(settings: Settings) -> Iterator[Check]:
     mend += f", or set {', '.join(beside)} beside it" if beside else ""
     said = f"nobody knows the price of {', '.join(unknown)}: {names} counts nothing of it"
     yield warn("limits", said, mend)
-
-
-def _prices(settings: Settings) -> dict[str, Price | None]:
-    """The price of each model that is asked for answers."""
-    known = read_known(settings.llm_prices)
-    asked = dict.fromkeys(
-        (
-            *settings.main_models,
-            *settings.cheap_models,
-            *settings.coder_models,
-            *settings.vision_models,
-        )
-    )
-    return {one.model: known.price(one.model, join_url(one.base_url).host or "") for one in asked}
 
 
 def _heard_in(settings: Settings) -> list[tuple[int, int]]:

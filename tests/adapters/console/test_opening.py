@@ -17,8 +17,10 @@ from tests.adapters.console.visiting import visiting
 async def test_a_real_model_is_offered_with_its_limit_or_not_at_all_and_what_went_wrong_is_said() -> None:
     async with visiting() as place:
         await place.log_in()
-        place.trying.ceiling = replace(CEILING, cost=0.0)
-        assert "its price is not known" in (await place.ask("GET", "/try", headers=ENGLISH))[1]
+        place.trying.ceiling = replace(CEILING, unpriced=("mine", "<yours>"))
+        text = (await place.ask("GET", "/try", headers=ENGLISH))[1]
+        assert "the price of mine, &lt;yours&gt; is not known" in text
+        assert "$0.2500 of what has a price" in text
         place.trying.ceiling = None
         text = (await place.ask("GET", "/try", headers=ENGLISH))[1]
         assert 'value="real"' not in text

@@ -276,8 +276,8 @@ async def test_a_real_model_says_what_it_took_and_when_that_is_all() -> None:
             assert re.search(f'role="alert">[^<]*{words}', text), lacks
         status, text, _ = await post(place, "/try", **{"as": "user2", "text": f"kept {HOSTILE}"})
         assert (status, "kept " in text, "<option selected>user2</option>" in text, trial.said) == (409, True, True, [])
-        trial.ceiling = replace(CEILING, cost=0.0)
-        assert "The price of this model is not known" in (await place.ask("GET", "/try", headers=ENGLISH))[1]
+        trial.ceiling = replace(CEILING, unpriced=("mine",))
+        assert "The price of mine is not known" in (await place.ask("GET", "/try", headers=ENGLISH))[1]
         assert "Open one" not in text
         place.trying.can_end = False
         assert 'action="/try/end"' not in (await place.ask("GET", "/try", headers=ENGLISH))[1]

@@ -11,15 +11,16 @@ import pytest
 
 from bot.domain.books import UsageSum
 from bot.domain.notes import Forgotten
-from bot.domain.trying import Source, Trial, Wanted
+from bot.domain.trying import Ceiling, Source, Trial, Wanted
 from bot.wiring import trying as module
 from bot.wiring.background import background
-from bot.wiring.trying import IDLE, REQUESTS, TOKENS, Trials, ceiling_of
+from bot.wiring.trying import COST, IDLE, REQUESTS, TOKENS, Trials, ceiling_of
 from config.settings import Settings
 from tests.adapters.console.trials import CEILING, ListTrial
 from tests.adapters.console.visiting import Journal
 from tests.fakes import SteppedClock, until
 
+DEEPSEEK = {"base_url": "https://api.deepseek.com/v1", "api_key": "k", "model": "deepseek-chat"}
 TOOK = UsageSum(2, 900, 0, 100, 0.01)
 
 
@@ -226,12 +227,22 @@ async def test_one_that_nobody_waits_for_any_more_is_not_held_open(monkeypatch: 
         assert trying.current is opened.trials[1]
 
 
-def test_the_most_a_trial_may_take_is_told_with_the_price_where_that_is_known() -> None:
-    given = Settings(llm_base_url="https://api.deepseek.com/v1", llm_model="deepseek-chat")
-    known, strange = ceiling_of(given), ceiling_of(given.model_copy(update={"llm_model": "mine"}))
-    assert known is not None
-    assert strange is not None
-    assert (known.model, known.tokens, known.requests) == ("deepseek-chat", TOKENS, REQUESTS)
-    assert known.cost > 0
-    assert strange.cost == 0
+@pytest.mark.parametrize(
+    ("more", "unpriced"),
+    [
+        ({}, ()),
+        ({"llm_model": "mine"}, ("mine",)),
+        ({"llm_model": "mine", "llm_fallbacks": [DEEPSEEK]}, ("mine",)),
+        ({"llm_vision_model": "eye", "llm_cheap_model": "small", "coder_model": "hand"}, ("small", "hand", "eye")),
+    ],
+)
+def test_the_most_a_trial_may_take_is_told_with_those_whose_price_nobody_knows(
+    more: dict[str, Any], unpriced: tuple[str, ...]
+) -> None:
+    given = {"llm_base_url": "https://api.deepseek.com/v1", "llm_model": "deepseek-chat", **more}
+    # What has a price, a fallback or the vendor's own figure, is bounded also where the main model has none.
+    assert ceiling_of(Settings.model_validate(given)) == Ceiling(given["llm_model"], COST, TOKENS, REQUESTS, unpriced)
+
+
+def test_without_a_model_there_is_no_trial_of_it() -> None:
     assert ceiling_of(Settings()) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,13 @@ def test_limits_in_money_are_told_of_where_nobody_knows_a_price(tmp_path: Path) 
     assert told.said == "nobody knows the price of mystery: BOT_DAY_COST_USER, BOT_DAY_COST_ALL counts nothing of it"
     assert told.mend.endswith("or set BOT_DAY_TOKENS_USER beside it")
     assert check_limits(settings(tmp_path, **UNKNOWN)) == check_limits(settings(tmp_path, **PAID, **DAY)) == []
+
+
+def test_a_model_without_a_price_is_told_of_also_where_it_has_one_at_another_address(tmp_path: Path) -> None:
+    there = {"base_url": PAID["LLM_BASE_URL"], "api_key": "k", "model": PAID["LLM_MODEL"]}
+    here = UNKNOWN | {"LLM_MODEL": PAID["LLM_MODEL"], "LLM_FALLBACKS": json.dumps([there])}
+    (told,) = check_limits(settings(tmp_path, **here, **DAY))
+    assert told.said.startswith("nobody knows the price of deepseek-chat:")
 
 
 def test_in_reverse_mode_the_journal_knows_how_many_people_there_are(tmp_path: Path) -> None:
