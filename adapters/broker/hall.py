@@ -34,7 +34,7 @@ class Hall:
         self._is_open = False
 
     def put(self, *come: Connected | Note | None) -> None:
-        """What is no event."""
+        """Take in whatever is no event."""
         for one in come:
             if isinstance(one, Alarmed) and not self._is_open:
                 self._alarms.append(one)
@@ -59,7 +59,7 @@ class Hall:
         self.let_in()
 
     async def next(self) -> Come:
-        """What has come first, once there is something."""
+        """The first of it all, once there is something."""
         return await self._come.get()
 
     def _is_known(self, event: AbstractIncomingMessage) -> bool:

@@ -94,7 +94,7 @@ def speaking_as(settings: Settings, file: Path) -> Settings:
 
 
 def apart(settings: Settings, folder: str, people: frozenset[int]) -> dict[str, object]:
-    """What the settings say otherwise in a chat of these `people`, whose journal is in this folder:
+    """The settings that differ in a chat of these `people`, whose journal is in this folder:
     what they do of any bot beside the bot, and its console is for this machine alone.
     """
     return beside(settings, folder, people=people) | {

@@ -38,7 +38,7 @@ def take(flow: Flow, error: BaseException, *, mask: Mask = str) -> None:
     flow.refuse(told)
 
 
-def own_words(error: ValueError, mask: Mask = str) -> str:
+def words_of_error(error: ValueError, mask: Mask = str) -> str:
     """The tool's own words on what was wrong, on one line and without secrets; empty where it says
     nothing.
     """
@@ -51,9 +51,11 @@ def _told(flow: Flow, error: BaseException, mask: Mask) -> ToolError:
             return error
         case asyncio.CancelledError():
             return ToolFailed(f"{flow.doing} gave up on itself. Try something else.")
-        case ValueError() if flow.doing is Doing.PREPARING and (words := own_words(error, mask)):
+        case ValueError() if flow.doing is Doing.PREPARING and (
+            words := words_of_error(error, mask)
+        ):
             return InvalidArguments(words, fields=(words,))
-        case ValueError() if flow.doing is Doing.RUNNING and (words := own_words(error, mask)):
+        case ValueError() if flow.doing is Doing.RUNNING and (words := words_of_error(error, mask)):
             logger.warning(
                 "tool %s refused in run %s", flow.call.name, flow.context.run_id, exc_info=error
             )

@@ -13,7 +13,7 @@ from bot.domain.faults import BROKEN
 from bot.domain.hooks import AfterCall, BeforeCall, Block, Change, Hooks, Rewrite, StopRun, verified
 from bot.domain.result import ToolResult
 from bot.domain.tool import Tool
-from bot.engine.failures import Mask, own_words, take
+from bot.engine.failures import Mask, take, words_of_error
 from bot.engine.letting_go import settled
 from bot.engine.ongoing import Doing, Flow, Tally, as_told, metadata_of
 from bot.policy.authority import least
@@ -48,7 +48,7 @@ class Interception:
                 answer = guard(flow.context, checked.arguments)
                 await settled(answer, name=f"a check of tool {tool.name}")
             except ValueError as wrong:
-                words = own_words(wrong, self._mask)
+                words = words_of_error(wrong, self._mask)
                 raise InvalidArguments(words, fields=(words,)) from wrong
 
     async def before(self, flow: Flow, tool: Tool, tally: Tally) -> None:

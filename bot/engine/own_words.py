@@ -23,8 +23,8 @@ from bot.prompt.tidying import SEND
 
 
 def told(run: Run, state: RunState, notice: str) -> tuple[Message, ...]:
-    """What the next request tells; to a model that has said something back examples, too, before
-    the question: the prompt begins as it did.
+    """The messages of the next request; to a model that has said something back examples, too,
+    before the question: the prompt begins as it did.
     """
     *before, question = run.transcript
     examples = run.examples if state.is_spoilt else ()

@@ -104,7 +104,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     examples: tuple[Message, ...] = ()
 
     def request(self, messages: tuple[Message, ...], tools: tuple[ToolSpec, ...]) -> ModelRequest:
-        """What a model is asked with these messages, which begin with the transcript."""
+        """The request with these messages, which begin with the transcript."""
         return ModelRequest(messages, tools, self.share, self.temperature, counted=self.counted)
 
     def may_end_empty(self, *, spoilt: bool) -> bool:

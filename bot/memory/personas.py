@@ -132,7 +132,7 @@ class Personas:
         return self._chosen
 
     def days(self) -> Mapping[int, OwnCap]:
-        """What a day of a group may take by the operator's file, by the group's number."""
+        """The limits of a day of a group by the operator's file, by the group's number."""
         return self._days
 
     def become(self, cast: Cast) -> None:

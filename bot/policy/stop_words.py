@@ -15,14 +15,7 @@ CHINESE = ("停", "停止", "停下", "停一下", "别说了", "别说话", "�
 ENGLISH = ("stop", "stop it", "stop that", "stop now", "stop talking", "please stop", "shut up")
 WORDS = frozenset({COMMAND, EVERYTHING, *CHINESE, *ENGLISH})
 LONGEST = 100  # characters
-SIGNS = (
-    "停",
-    "别",
-    "闭",
-    "住",
-    "stop",
-    "shut",
-)  # without one of these it is none of them, as nearly all are
+SIGNS = ("停", "别", "闭", "住", "stop", "shut")  # it has one of these: nearly nothing else does
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from bot.prompt.view import View
 from bot.prompt.wording import Wording
 
 DATE = re.compile(r"^\[(\d{4}-\d\d-\d\d)(?: [^\]\n]*)?\]$", re.MULTILINE)
+INDENTED = re.compile(r"\A(?:  [^\n]*\n)+")
 MAX_ASIDE = 800  # characters of a message that is only context: a flood must not fill the window
 MAX_TALK = 1500  # tokens of what was overheard
 MAX_LINES = 60  # of it: where members are answered side by side more may be new to one of them
@@ -260,6 +261,17 @@ def transcript(
         earlier = f"{words.heading(words.earlier)}\n  {indented(summary)}\n{first.text}"
         messages = (replace(first, text=earlier), *messages[1:])
     return (system, *examples, *messages)
+
+
+def without_summary(messages: Sequence[Message], words: Wording) -> tuple[Message, ...]:
+    """A transcript without the summary of what came before it."""
+    heading = f"{words.heading(words.earlier)}\n"
+    return tuple(
+        replace(one, text=INDENTED.sub("", one.text.removeprefix(heading)))
+        if isinstance(one, UserMessage) and one.text.startswith(heading)
+        else one
+        for one in messages
+    )
 
 
 def showing(

@@ -50,8 +50,8 @@ BEFORE_OURS = re.compile(rf".*\n\n(?={OURS})", re.DOTALL)
 
 
 class EchoDoubts(Struct, frozen=True):
-    """What a model has `read`, and what was `asked`; the words about the moment behind that, the
-    day in them and the name of the place; and what was answered twice in a row, if anything.
+    """A prompt as `read`, and the question `asked` in it; the words about the moment behind that,
+    the day in them and the name of the place; and what was answered twice in a row, if anything.
     """
 
     read: Sequence[Message]
@@ -151,7 +151,7 @@ def example_rounds(words: Wording) -> tuple[Message, ...]:
 
 
 def said_twice(rounds: Sequence[Message]) -> str:
-    """What was answered last in these rounds, where the answer before was the same; else empty."""
+    """The last answer in these rounds, where the answer before was the same; else empty."""
     answers = (one.text for one in reversed(rounds) if isinstance(one, AssistantMessage))
     last = list(islice(filter(None, answers), 2))
     return last[0] if len(last) > 1 and last[0] == last[1] else ""

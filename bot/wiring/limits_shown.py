@@ -59,8 +59,8 @@ def _value(name: str, value: object) -> str:
 
 
 def _amounts(cap: OwnCap) -> str:
-    """What is set for one, ∞ where it is lifted; empty where both are. What is as usual is left
-    out: the usual stands above.
+    """The amounts set for one, ∞ for one that is lifted; empty where both are. Those that are as
+    usual are left out: the usual stands above.
     """
     if cap == OwnCap(cost=0.0, tokens=0):
         return ""

@@ -136,7 +136,9 @@ SENTENCES: Final = {
         "看看这台机器连不连得上；有防火墙就设 HTTPS_PROXY，或者在 TOOLS_MIRRORS 里设镜像"
     ),
     "See docs/weather.md: its key or host in .env, or TOOLS_CONTACT; until then the next source is "
-    "asked": "见 docs/weather.md：检查 .env 里的密钥、地址或 TOOLS_CONTACT；在那之前会用下一个来源",
+    "asked": (
+        "见 docs/zh/weather.md：检查 .env 里的密钥、地址或 TOOLS_CONTACT；在那之前会用下一个来源"
+    ),
     # --- broker, workers, gateways
     "RabbitMQ cannot be reached ({})": "连不上 RabbitMQ（{}）",
     "Start it, or correct BROKER_URL: its host, its user, its password": (

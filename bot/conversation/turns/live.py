@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
+from itertools import chain
 from typing import TypeAlias
 
 from msgspec import Struct, field
@@ -22,9 +23,10 @@ from bot.domain.chat import Usage, UserMessage, joined
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Entry, TurnSteered, UsageAdded
 from bot.domain.ports import Clock, Store
-from bot.domain.redaction import lines_of, redacted
+from bot.domain.redaction import lines_of, redacted, sources_of
 from bot.domain.segments import Picture
 from bot.engine.engine import Run, RunState
+from bot.prompt.compose import without_summary
 
 logger = logging.getLogger(__name__)
 
@@ -222,7 +224,7 @@ class LiveTurn(Struct, eq=False):
 
     def _asking(self, run: Run) -> Run:
         """The run with its question as it is now; what stands around it and its pictures stay."""
-        run, user = _without(run, self.gone), self._turn.user
+        run, user = self._without(run), self._turn.user
         last = run.transcript[-1]
         if self.asked == user.text or not isinstance(last, UserMessage):
             return run
@@ -231,6 +233,18 @@ class LiveTurn(Struct, eq=False):
         text = f"{before}{user.text}{after}"
         question = replace(last, text=text, sources=user.sources, quotes=user.quotes)
         return replace(run, transcript=(*run.transcript[:-1], question))
+
+    def _without(self, run: Run) -> Run:
+        """The run without what was recalled meanwhile of the rounds before it: one cache miss. What
+        is told nowhere may be in their summary.
+        """
+        if not self.gone:
+            return run
+        *rounds, last = run.transcript
+        kept = (*redacted(tuple(rounds), self.gone, lines_of(rounds, self.gone)), last)
+        told = chain.from_iterable(map(sources_of, (*kept, *self.state.messages)))
+        is_told = self.gone.issubset(told)
+        return replace(run, transcript=kept if is_told else without_summary(kept, self._turn.words))
 
     async def _see(self) -> Run:
         """The run with the question as it is now, and with its pictures."""
@@ -291,15 +305,6 @@ class LiveTurns:
     def ended(self, where: Conversation) -> list[Ended]:
         """The latest turns there that are over."""
         return [ended for ended in self._ended if ended.where == where]
-
-
-def _without(run: Run, gone: frozenset[str]) -> Run:
-    """The run without what was recalled meanwhile of the rounds before it: one cache miss."""
-    if not gone:
-        return run
-    *rounds, last = run.transcript
-    kept = redacted(tuple(rounds), gone, lines_of(rounds, gone))
-    return replace(run, transcript=(*kept, last))
 
 
 def _pictures(lines: Iterable[MessageReceived]) -> list[Picture]:

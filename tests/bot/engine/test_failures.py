@@ -9,7 +9,7 @@ from bot.domain.chat import ToolCall
 from bot.domain.errors import ToolDenied, ToolFailed
 from bot.domain.masking import Mask
 from bot.domain.tool import tool
-from bot.engine.failures import LONGEST, own_words, take
+from bot.engine.failures import LONGEST, take, words_of_error
 from bot.engine.ongoing import Doing, Flow
 from tests.bot.toolbox import echo, once
 from tests.fakes import tool_context
@@ -55,17 +55,17 @@ def test_what_preparing_refuses_are_wrong_arguments() -> None:
 
 def test_a_tools_words_are_one_short_line_without_secrets() -> None:
     mask = Mask(["hunter-two"])
-    words = own_words(ValueError("no\n  such\tcity\n\nTraceback: x"), mask)
+    words = words_of_error(ValueError("no\n  such\tcity\n\nTraceback: x"), mask)
     assert words == "no such city Traceback: x"
-    assert own_words(ValueError("hunter-two is wrong"), mask) == "*** is wrong"
-    assert own_words(ValueError("https://bob:pw@h.test/?key=abcdef&q=1 said no"), mask) == (
+    assert words_of_error(ValueError("hunter-two is wrong"), mask) == "*** is wrong"
+    assert words_of_error(ValueError("https://bob:pw@h.test/?key=abcdef&q=1 said no"), mask) == (
         "https://***@h.test/?key=***&q=1 said no"
     )
-    assert len(own_words(ValueError("x" * 1000))) == LONGEST
+    assert len(words_of_error(ValueError("x" * 1000))) == LONGEST
 
 
 def test_a_secret_that_a_line_break_parts_is_none_of_the_words() -> None:
-    assert own_words(ValueError("a hunter\ntwo b"), Mask(["hunter two", "hunter\ntwo"])) == "a *** b"
+    assert words_of_error(ValueError("a hunter\ntwo b"), Mask(["hunter two", "hunter\ntwo"])) == "a *** b"
 
 
 async def test_the_secrets_that_are_known_stay_out_of_what_a_tool_and_its_check_say() -> None:

@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from bot.conversation.tasks import Resume
-from bot.domain.chat import Completion, ModelRequest
-from bot.domain.journal import Remembered, TurnClosed, TurnSteered
+from bot.domain.chat import AssistantMessage, Completion, ModelRequest, UserMessage
+from bot.domain.journal import Remembered, Round, TurnClosed, TurnSteered
 from bot.domain.run import Stop
 from bot.domain.suspension import Allow
+from bot.domain.tool import tool
 from tests.bot.conversation.interruptions.test_stopping import hanging
 from tests.bot.conversation.recovery.test_recovery import HELLO, turn
 from tests.bot.hall import hall, recalled
@@ -111,3 +114,25 @@ async def test_what_was_said_into_a_run_leaves_with_its_recalled_question() -> N
         assert house.history.take_overheard(GROUP) == ()
         steered = [one.message.message_id for one in house.store.entries if isinstance(one, TurnSteered)]
         assert steered == ["2", "3"]
+
+
+@pytest.mark.parametrize(("gone", "is_kept"), [("m1", False), ("q1", True)])
+async def test_a_summary_is_told_no_more_where_what_is_recalled_may_be_in_it(gone: str, is_kept: bool) -> None:
+    @tool
+    async def look_up() -> str:
+        """Somebody takes back what he said long ago, or just now."""
+        await house.dispatcher.handle(recalled(gone))
+        return "found"
+
+    async with hall(words("one"), calls(("look_up", "")), words("two")) as house:
+        house.toolset.register(look_up)
+        rounds = (Round("t0", (UserMessage("[提问]\n小明#1: 早", sources=("m0",)), AssistantMessage("早"))),)
+        house.store.remembered[GROUP] = Remembered(rounds, summary="a secret\n[提问] 的话")
+        await house.take(said("first", message_id="q1"))
+        await house.take(said("second", message_id="q2"))
+        *_, before, after = (request.messages for request in house.model.requests)
+        assert "a secret" in str(before)
+        assert next(message.text for message in after if isinstance(message, UserMessage)) == (
+            "[此前对话摘要]\n  a secret\n  [提问] 的话\n[提问]\n小明#1: 早" if is_kept else "[提问]\n小明#1: 早"
+        )
+        assert "second" in str(after)
