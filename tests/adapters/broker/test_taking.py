@@ -11,7 +11,7 @@ from aio_pika import Message
 from adapters.broker import taking as module
 from adapters.broker.payloads import VERSION, pack
 from adapters.broker.topology import DEAD, EVENTS
-from bot.domain.events import AccountChanged, MessageReceived, MessageWaited
+from bot.domain.events import AccountChanged, Event, MessageReceived, MessageWaited
 from bot.runtime.clock import SystemClock
 from tests.adapters.broker.street import ACCOUNT, OURS, PATIENCE, Desk, Sockets, gateway_of, next_in, said, worker_of
 from tests.fakes import until
@@ -127,6 +127,26 @@ async def test_a_return_by_a_worker_that_ended_is_no_try_of_the_next_one(broker:
             await until(lambda: bool(told), seconds=PATIENCE)
     assert desk.numbers == [1, 1, 1]
     assert "(3 times)" in told[0]
+
+
+async def test_how_often_an_event_failed_is_kept_of_the_latest_only(
+    broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Clumsy(Desk):
+        async def handle(self, event: Event) -> None:
+            is_first = event not in self.events
+            self.events.append(event)
+            if is_first and isinstance(event, MessageReceived):
+                raise ZeroDivisionError("a bug of ours")
+
+    monkeypatch.setattr(module, "MOST_FAILING", 2)
+    desk, told = Clumsy(), list[str]()
+    async with gateway_of(broker, Sockets()) as gateway, worker_of(broker, desk, told=told) as worker:
+        for number in range(4):
+            await gateway.handle(said(number))
+        await until(lambda: worker.taking.acknowledged == 4, seconds=PATIENCE)
+        assert list(worker.taking._failures.values()) == [1, 1]
+    assert (sorted(desk.numbers), told) == ([0, 0, 1, 1, 2, 2, 3, 3], [])
 
 
 class Behind(SystemClock):
