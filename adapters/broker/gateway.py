@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable
 from functools import partial
-from types import MappingProxyType
 from typing import Final, NoReturn
 
 from aio_pika import DeliveryMode, Message
 from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage
-from aio_pika.exceptions import DeliveryError, PublishError
 from msgspec.structs import replace
-from pamqp.common import FieldValue
 
-from adapters.broker.link import BrokerLink, Lost, in_tasks, watch
+from adapters.broker.link import BrokerLink, in_tasks, watch
+from adapters.broker.outflow import Outflow
 from adapters.broker.payloads import (
-    HEADER_GATEWAY,
-    HEADER_TAKEN,
     HEADER_VERSION,
     LARGEST,
     VERSION,
@@ -29,19 +25,15 @@ from adapters.broker.payloads import (
     pack,
     unpack,
 )
-from adapters.broker.topology import Topology, declare, queue_of
+from adapters.broker.topology import Topology, declare
 from bot.domain import codec
 from bot.domain.events import Connected, Event, Heartbeat
 from bot.domain.ports import Clock
 from bot.domain.shares import partition_of
 
-BACKLOG: Final = 20_000  # events that wait here for a broker that is away
-BATCH: Final = 100  # events on their way at once
-CONFIRMED_WITHIN: Final = 10.0  # seconds
 # Seconds, also where nothing changed: a worker that takes over can call nobody before it has heard.
 PRESENCE_EVERY: Final = 0.5
 LOOK: Final = 0.2  # seconds between two looks at the accounts
-NO_HEADERS: Final[Mapping[str, FieldValue]] = MappingProxyType({})
 
 logger = logging.getLogger(__name__)
 
@@ -64,22 +56,29 @@ class Gateway:
     ) -> None:
         self._name = name
         self._link = link
+        self._outflow = Outflow(name, link=link, partitions=partitions, clock=clock)
         self._partitions = partitions
         self._calls = calls
         self._accounts = accounts
         self._clock = clock
-        self._waiting: deque[tuple[Event, float]] = deque()  # and when it came
-        self._due, self._empty = asyncio.Event(), asyncio.Event()
-        self._empty.set()
         self._epochs: Counter[int] = Counter()
         self._times: Counter[int] = Counter()
-        self.published = self.lost = self.refused = 0
-        self._lost_at = 0.0
+        self.refused = 0
 
     @property
     def waiting(self) -> int:
         """Events that the broker has not confirmed yet."""
-        return len(self._waiting)
+        return self._outflow.waiting
+
+    @property
+    def published(self) -> int:
+        """Events that the broker has confirmed."""
+        return self._outflow.published
+
+    @property
+    def lost(self) -> int:
+        """Events that nobody will get."""
+        return self._outflow.lost
 
     @property
     def is_up(self) -> bool:
@@ -87,29 +86,19 @@ class Gateway:
         return self._link.is_up
 
     async def handle(self, event: Event) -> None:
-        """Take an event; one that finds 20,000 waiting is lost, and so is one that finds its
-        partition full: that is said.
+        """Take an event; one that finds 20,000 waiting is lost, and so is one that its partition
+        refuses for some seconds: that is said.
         """
         if isinstance(event, Heartbeat):  # part of what is told of the account
             return
         if isinstance(event, Connected):  # so is this, also to workers that come later
             self._times[event.self_id] += 1
             return
-        if len(self._waiting) >= BACKLOG:
-            self._lose("the broker takes none")
-            return
-        self._waiting.append((event, self._clock.now()))
-        self._empty.clear()
-        self._due.set()
-
-    def _lose(self, why: str) -> None:
-        self.lost, self._lost_at = self.lost + 1, self._clock.now()
-        if self.lost == 1 or self.lost % 1000 == 0:
-            logger.error("%d events are lost: %s", self.lost, why)
+        self._outflow.add(event)
 
     async def wait_published(self) -> None:
         """Return once the broker has confirmed all that came."""
-        await self._empty.wait()
+        await self._outflow.wait_empty()
 
     async def run(self) -> NoReturn:
         """Work for ever. Raises ConfigError for a broker of another cluster."""
@@ -122,60 +111,11 @@ class Gateway:
         desk = await back.declare_queue(self._name, exclusive=True, auto_delete=True)
         async with asyncio.TaskGroup() as group:
             await desk.consume(in_tasks(group, partial(self._answer, back)), no_ack=True)
-            group.create_task(watch(out))
             group.create_task(watch(back))
             group.create_task(self._tell_accounts(topology))
             self._link.is_up = True
-            await self._publish_all(topology)
-
-    # --- events -----------------------------------------------------------------------------------
-
-    async def _publish_all(self, topology: Topology) -> NoReturn:
-        """Publish what waits, in order; what was not confirmed is published again on the next
-        connection: workers know an event that comes twice.
-        """
-        while True:
-            while not self._waiting:
-                self._empty.set()
-                self._due.clear()
-                await self._due.wait()
-            batch = [self._waiting[place] for place in range(min(BATCH, len(self._waiting)))]
-            async with asyncio.TaskGroup() as group:
-                sent = [group.create_task(self._publish(topology, *one)) for one in batch]
-                await self._confirmed(sent)
-            taken = [one.result() for one in sent]
-            if not all(taken) and not await topology.is_full():
-                raise Lost("the broker refused events that it has room for")
-            for is_taken in taken:
-                self._waiting.popleft()
-                if is_taken:
-                    self.published += 1
-                else:
-                    self._lose("their partition is full, as no worker takes them in time")
-
-    async def _confirmed(self, sent: Sequence[asyncio.Task[bool]]) -> None:
-        """Return once all are. Under an alarm of the broker that lasts as long as the alarm does;
-        else it has its time, and Lost is raised.
-        """
-        while (await asyncio.wait(sent, timeout=CONFIRMED_WITHIN))[1]:
-            if not self._link.is_blocked:
-                raise Lost(f"no confirmation within {CONFIRMED_WITHIN:g} s")
-
-    async def _publish(self, topology: Topology, event: Event, taken: float) -> bool:
-        """Whether it has a place in its partition."""
-        headers: dict[str, FieldValue] = {
-            HEADER_GATEWAY: self._name,
-            HEADER_TAKEN: round(taken * 1000),
-        }
-        message = _message(pack(event), persistent=True, headers=headers)
-        queue = queue_of(partition_of(event.self_id, self._partitions))
-        try:
-            await topology.events.publish(message, queue)
-        except PublishError:  # nobody has such a queue
-            raise
-        except DeliveryError:  # x-overflow, or a queue in trouble
-            return False
-        return True
+            self._outflow.begin(group, topology.events)
+            await watch(out)
 
     # --- accounts ---------------------------------------------------------------------------------
 
@@ -186,7 +126,9 @@ class Gateway:
             here = self._here()
             if here.accounts != told or now >= due:
                 message = _message(pack(here))
-                await topology.presence.publish(message, "", mandatory=False)
+                telling = topology.presence.publish(message, "", mandatory=False)
+                async with asyncio.TaskGroup() as group:
+                    await self._link.confirmed([group.create_task(telling)])
                 told, due = here.accounts, now + PRESENCE_EVERY
             await self._clock.sleep(LOOK)
 
@@ -199,7 +141,7 @@ class Gateway:
             accounts=counted,
             waiting=self.waiting,
             lost=self.lost,
-            lost_at=self._lost_at,
+            lost_at=self._outflow.lost_at,
             now=self._clock.now(),
             ticks=self._clock.monotonic(),
         )
@@ -240,18 +182,11 @@ class Gateway:
         return await self._calls(call)
 
 
-def _message(
-    body: bytes,
-    *,
-    persistent: bool = False,
-    correlation: str | None = None,
-    headers: Mapping[str, FieldValue] = NO_HEADERS,
-) -> Message:
-    mode = DeliveryMode.PERSISTENT if persistent else DeliveryMode.NOT_PERSISTENT
+def _message(body: bytes, *, correlation: str | None = None) -> Message:
     return Message(
         body,
-        headers={HEADER_VERSION: VERSION, **headers},
+        headers={HEADER_VERSION: VERSION},
         content_type="application/json",
-        delivery_mode=mode,
+        delivery_mode=DeliveryMode.NOT_PERSISTENT,
         correlation_id=correlation,
     )

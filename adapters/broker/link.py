@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from typing import Any, Final, NoReturn
 
 import aio_pika
@@ -17,6 +17,7 @@ from bot.domain.tongue import Tell, filled
 
 CONNECT_WITHIN: Final = 5.0  # seconds
 HEARTBEAT: Final = 2  # seconds; a broker gives up on who misses two
+CONFIRMED_WITHIN: Final = 10.0  # seconds until what was published is given up, and the connection
 LOOK: Final = 1.0  # seconds between two looks whether the broker takes anything, and of each
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0  # seconds
 
@@ -81,13 +82,15 @@ class BrokerLink:
                     logger.info("connected with the broker")
                     if told:
                         self._trouble(AGAIN)
-                    pause, told = FIRST_PAUSE, False
+                    told = False
                     await self._run(session, connection)
             except* ConfigError as group:
                 problem = _first(group)  # what is raised in here becomes part of a group
             except* GONE as group:
                 why = str(_first(group)) or type(_first(group)).__name__
             finally:
+                if self.is_up:  # it was of use, else the next one may not be either
+                    pause = FIRST_PAUSE
                 self.is_up = self.is_blocked = False
             _end_if_cancelled()
             if problem is not None:
@@ -98,6 +101,14 @@ class BrokerLink:
                 self._trouble(filled(CANNOT, why=why))
             await self._clock.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def confirmed(self, sent: Collection[asyncio.Task[Any]]) -> None:
+        """Return once all that is being published is. Under an alarm of the broker that lasts as
+        long as the alarm does; else it has its time, and Lost is raised.
+        """
+        while (await asyncio.wait(sent, timeout=CONFIRMED_WITHIN))[1]:
+            if not self.is_blocked:
+                raise Lost(f"no confirmation within {CONFIRMED_WITHIN:g} s")
 
     async def hold(self) -> NoReturn:
         """For ever: have a connection, by which to know whether there can be one."""

@@ -10,6 +10,7 @@ from typing import Final, NoReturn
 from aio_pika import DeliveryMode, Message
 from aio_pika.abc import AbstractExchange, AbstractIncomingMessage
 
+from adapters.broker.link import BrokerLink
 from adapters.broker.payloads import HEADER_VERSION, VERSION, pack, unpack
 from bot.domain import codec
 from bot.domain.notes import Alarmed, Note
@@ -53,8 +54,8 @@ class NoteExchange:
         self._waiting.append(note)
         self._due.set()
 
-    async def pass_on(self, exchange: AbstractExchange) -> NoReturn:
-        """Publish what is told, in order. Raises aio-pika's errors."""
+    async def pass_on(self, exchange: AbstractExchange, link: BrokerLink) -> NoReturn:
+        """Publish what is told, in order. Raises Lost, and aio-pika's errors."""
         while True:
             while self._waiting:
                 body = pack(self._waiting[0])
@@ -64,7 +65,9 @@ class NoteExchange:
                     content_type="application/json",
                     delivery_mode=DeliveryMode.NOT_PERSISTENT,
                 )
-                await exchange.publish(note, "", mandatory=False)
+                telling = exchange.publish(note, "", mandatory=False)
+                async with asyncio.TaskGroup() as group:
+                    await link.confirmed([group.create_task(telling)])
                 self._waiting.popleft()
             self._due.clear()
             await self._due.wait()

@@ -33,8 +33,6 @@ the most that a worker handles. Who asks later than that is answered no more, se
 
 logger = logging.getLogger(__name__)
 
-NEARLY: Final = 0.9  # of that: what is told of a queue's length lags behind
-
 
 class Topology(Struct, frozen=True):
     """The exchange of events, that of the gateways' accounts, that of what workers tell each other,
@@ -45,15 +43,6 @@ class Topology(Struct, frozen=True):
     presence: AbstractExchange
     notes: AbstractExchange
     partitions: tuple[AbstractQueue, ...]
-    channel: AbstractChannel
-
-    async def is_full(self) -> bool:
-        """Whether a partition has hardly any room. Raises aio-pika's errors."""
-        for queue in self.partitions:
-            here = await self.channel.declare_queue(queue.name, passive=True)
-            if (here.declaration_result.message_count or 0) >= MOST * NEARLY:
-                return True
-        return False
 
 
 def queue_of(partition: int) -> str:
@@ -79,7 +68,7 @@ async def declare(
         queue = await channel.get_queue(queue_of(number), ensure=False)
         await queue.bind(events, queue.name)
         queues.append(queue)
-    return Topology(events, presence, notes, tuple(queues), channel)
+    return Topology(events, presence, notes, tuple(queues))
 
 
 async def _declare_partitions(connection: AbstractConnection, partitions: int) -> None:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from pamqp.commands import Basic
 
 from adapters.broker import gateway as module
-from adapters.broker import topology
+from adapters.broker import link, outflow, topology
 from adapters.broker.payloads import CallEnd, Presence, There
 from adapters.broker.topology import Topology, queue_of
 from bot.domain.errors import NotConnected
@@ -91,7 +91,7 @@ async def test_what_an_account_does_is_told_of_it_and_no_event(broker: str) -> N
 async def test_without_a_broker_events_wait_and_beyond_all_room_they_are_lost_and_counted(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(module, "BACKLOG", 5)
+    monkeypatch.setattr(outflow, "BACKLOG", 5)
     async with gateway_of("amqp://127.0.0.1:1/", Sockets()) as gateway:
         for number in range(8):
             await gateway.handle(said(number))
@@ -149,6 +149,7 @@ async def test_what_finds_its_partition_full_is_lost_and_counted_and_a_worker_te
     broker: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(topology, "MOST", 5)
+    monkeypatch.setattr(outflow, "PAUSE", 0.05)
     desk, told = Desk(), list[str]()
     first = next(account for account in range(10001, 10099) if partition_of(account, PARTITIONS) == 0)
     async with gateway_of(broker, Sockets()) as gateway:
@@ -208,7 +209,7 @@ async def test_what_is_refused_though_there_is_room_is_published_again(
         for number in range(20):
             await gateway.handle(said(number))
         await until(lambda: set(desk.numbers) == {*range(20)}, seconds=PATIENCE)
-        assert (gateway.lost, len(sulking), sulking[0].refuses) == (0, 2, 0)
+        assert (gateway.lost, len(sulking), sulking[0].refuses) == (0, 1, 0)
 
 
 async def test_a_loss_is_told_by_one_worker_once_and_an_old_one_by_nobody(broker: str) -> None:
@@ -216,7 +217,7 @@ async def test_a_loss_is_told_by_one_worker_once_and_an_old_one_by_nobody(broker
     clock = SystemClock()
     here = Presence("", (There(ACCOUNT),))
     async with gateway_of(broker, Sockets(here)) as gateway:
-        gateway.lost, gateway._lost_at = 7, clock.now() - 3600
+        gateway._outflow.lost, gateway._outflow.lost_at = 7, clock.now() - 3600
         async with (
             worker_of(broker, Desk(), share=Share(0, PARTITIONS), told=first) as teller,
             worker_of(broker, Desk(), share=Share(1, PARTITIONS), told=other) as worker,
@@ -224,9 +225,9 @@ async def test_a_loss_is_told_by_one_worker_once_and_an_old_one_by_nobody(broker
             both = (teller.where, worker.where)
             await until(lambda: all(one.has("frost.gateway.a") for one in both), seconds=PATIENCE)
             assert first == []
-            gateway._lose("a test")
+            gateway._outflow.lose("a test")
             await until(lambda: first, seconds=PATIENCE)
-            gateway._lose("a test")
+            gateway._outflow.lose("a test")
             await until(lambda: len(first) == 2, seconds=PATIENCE)
     assert [line.partition(" so far")[0] for line in first] == [
         "A gateway has lost events (8",
@@ -265,25 +266,21 @@ async def test_an_answer_that_is_too_large_for_a_broker_is_told_as_none(
         assert (await worker.call(ACCOUNT, "get_file", {})).ok
 
 
-async def test_a_broker_that_confirms_nothing_without_an_alarm_is_left(
+async def test_a_gateway_whose_word_of_its_accounts_is_never_confirmed_connects_anew(
     broker: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "CONFIRMED_WITHIN", 0.05)
-    told, held = list[str](), [True]
-    publish = module.Gateway._publish
+    monkeypatch.setattr(link, "CONFIRMED_WITHIN", 0.5)
+    made = list[Topology]()
 
-    async def slowly(gateway: module.Gateway, *one: Any) -> bool:
-        if held:
-            held.pop()
+    class Silent:
+        async def publish(self, *_: object, **__: object) -> None:
             await asyncio.Event().wait()
-        return await publish(gateway, *one)
 
-    monkeypatch.setattr(module.Gateway, "_publish", slowly)
-    desk = Desk()
-    async with gateway_of(broker, Sockets(), told=told) as gateway, worker_of(broker, desk):
-        await gateway.handle(said(1))
-        await until(lambda: bool(told), seconds=PATIENCE)
-        monkeypatch.setattr(module, "CONFIRMED_WITHIN", PATIENCE)
-        await until(lambda: desk.numbers == [1] and gateway.published == 1, seconds=PATIENCE)
-        assert gateway.lost == 0
-    assert told[0] == "The broker cannot be reached (no confirmation within 0.05 s). What is to be sent over it waits."
+    async def declared(*words: Any) -> Topology:
+        made.append(await topology.declare(*words))
+        return made[-1] if made[1:] else replace(made[-1], presence=cast("AbstractExchange", Silent()))
+
+    monkeypatch.setattr(module, "declare", declared)
+    async with gateway_of(broker, Sockets()), worker_of(broker, Desk()) as worker:
+        await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
+        assert len(made) > 1

@@ -14,7 +14,7 @@ from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMe
 
 from adapters.broker import link as link_module
 from adapters.broker import whereabouts
-from adapters.broker.link import BrokerLink, in_tasks, watch
+from adapters.broker.link import BrokerLink, Lost, in_tasks, watch
 from bot.domain.errors import ConfigError, NotConnected, Problem
 from bot.domain.notes import RowSet
 from bot.runtime.clock import SystemClock
@@ -200,3 +200,24 @@ async def test_after_an_alarm_too_short_to_miss_anybody_the_accounts_come_again(
             await asyncio.to_thread(own_node.alarm, on=False)
         await until(lambda: desk.came == [ACCOUNT, ACCOUNT], seconds=PATIENCE)
         assert (await worker.call(ACCOUNT, "send_msg", {})).ok
+
+
+async def test_connections_that_come_to_nothing_are_made_ever_more_seldom(broker: str) -> None:
+    tries = list[float]()
+
+    class Clock(SystemClock):
+        async def sleep(self, seconds: float) -> None:
+            if seconds != link_module.LOOK:
+                tries.append(seconds)
+            await super().sleep(0 if seconds != link_module.LOOK else seconds)
+
+    async def session(_: AbstractConnection) -> None:
+        link.is_up = len(tries) == 4
+        raise Lost("what it needs is not there")
+
+    link = BrokerLink(broker, clock=Clock(), trouble=lambda _: None)
+    async with asyncio.TaskGroup() as group:
+        keeping = group.create_task(link.keep(session))
+        await until(lambda: len(tries) >= 6)
+        keeping.cancel()
+    assert tries[:6] == [0.2, 0.4, 0.8, 1.6, 0.2, 0.4]

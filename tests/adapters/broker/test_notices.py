@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import AsyncExitStack
+from typing import cast
 
 import aio_pika
 import pytest
 from aio_pika import Message
+from aio_pika.abc import AbstractExchange
 
+from adapters.broker import link as link_module
 from adapters.broker import notices as module
+from adapters.broker.link import BrokerLink
 from adapters.broker.notices import KEPT, NoteExchange
 from adapters.broker.payloads import Presence, There
 from adapters.broker.topology import NOTES
 from bot.domain.notes import Alarmed, Forgotten, Note, RowSet
 from bot.domain.shares import Share, partition_of
+from bot.runtime.clock import SystemClock
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.street import PATIENCE, Desk, Sockets, gateway_of, worker_of
 from tests.fakes import until
@@ -141,3 +147,19 @@ def test_what_waits_for_a_broker_has_an_end() -> None:
         notices.tell(row(number))
     told.extend(notices.waiting)
     assert (told[0], len(told)) == (row(5), KEPT)
+
+
+async def test_a_note_that_is_never_confirmed_ends_the_connection_and_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link_module, "CONFIRMED_WITHIN", 0.05)
+
+    class Silent:
+        async def publish(self, *_: object, **__: object) -> None:
+            await asyncio.Event().wait()
+
+    notices = NoteExchange("a")
+    notices.tell(row(1))
+    link = BrokerLink("amqp://127.0.0.1:1/", clock=SystemClock(), trouble=lambda _: None)
+    with pytest.raises(ExceptionGroup) as raised:
+        await notices.pass_on(cast("AbstractExchange", Silent()), link)
+    assert raised.group_contains(link_module.Lost, match="no confirmation")
+    assert notices.waiting == (row(1),)

@@ -1,0 +1,140 @@
+"""The events of a gateway on their way to the partitions."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter, deque
+from itertools import islice
+from typing import Final, NoReturn, TypeAlias
+
+from aio_pika import DeliveryMode, Message
+from aio_pika.abc import AbstractExchange
+from aio_pika.exceptions import DeliveryError, PublishError
+
+from adapters.broker.link import BrokerLink
+from adapters.broker.payloads import HEADER_GATEWAY, HEADER_TAKEN, HEADER_VERSION, VERSION, pack
+from adapters.broker.topology import queue_of
+from bot.domain.events import Event
+from bot.domain.ports import Clock
+from bot.domain.shares import partition_of
+
+BACKLOG: Final = 20_000  # events that wait here for a broker that is away
+BATCH: Final = 100  # events on their way to a partition at once
+TRIES: Final = 6  # to get into a partition that refuses: its queue may be without a leader just now
+PAUSE: Final = 1.0  # seconds between two of them
+
+logger = logging.getLogger(__name__)
+
+Waiting: TypeAlias = tuple[Event, float]  # and when it came
+
+
+class Outflow:
+    """Publishes events, those of a partition in order; one that refuses them holds up no other.
+    `name` is the gateway's.
+    """
+
+    def __init__(self, name: str, *, link: BrokerLink, partitions: int, clock: Clock) -> None:
+        self._name = name
+        self._link = link
+        self._clock = clock
+        self._lines = tuple(deque[Waiting]() for _ in range(partitions))
+        self._due = tuple(asyncio.Event() for _ in range(partitions))
+        self._refusals: Counter[int] = Counter()  # by partition, one after the other
+        self._empty = asyncio.Event()
+        self._empty.set()
+        self.waiting = self.published = self.lost = 0
+        self.lost_at = 0.0
+
+    def add(self, event: Event) -> None:
+        """Publish it, once there is a broker; one that finds 20,000 waiting is lost."""
+        if self.waiting >= BACKLOG:
+            self.lose("the broker takes none")
+            return
+        partition = partition_of(event.self_id, len(self._lines))
+        self._lines[partition].append((event, self._clock.now()))
+        self.waiting += 1
+        self._empty.clear()
+        self._due[partition].set()
+
+    def lose(self, why: str) -> None:
+        """Count one that nobody will get."""
+        self.lost, self.lost_at = self.lost + 1, self._clock.now()
+        if self.lost == 1 or self.lost % 1000 == 0:
+            logger.error("%d events are lost: %s", self.lost, why)
+
+    async def wait_empty(self) -> None:
+        """Return once nothing waits."""
+        await self._empty.wait()
+
+    def begin(self, group: asyncio.TaskGroup, exchange: AbstractExchange) -> None:
+        """Publish what waits, in tasks of the group, which end with Lost or aio-pika's errors. What
+        was not confirmed then is published again: workers know an event that comes twice.
+        """
+        for partition in range(len(self._lines)):
+            group.create_task(self._publish_all(exchange, partition))
+
+    async def _publish_all(self, exchange: AbstractExchange, partition: int) -> NoReturn:
+        line, due = self._lines[partition], self._due[partition]
+        while True:
+            while not line:
+                due.clear()
+                await due.wait()
+            refused = await self._publish_some(exchange, partition)
+            self._refusals[partition] = self._refusals[partition] + 1 if refused else 0
+            if self._refusals[partition] >= TRIES:
+                for _ in range(refused):
+                    line.popleft()
+                    self.lose("their partition is full, as no worker takes them in time")
+                self._are_settled(refused)
+            elif refused:
+                await self._clock.sleep(PAUSE)
+
+    async def _publish_some(self, exchange: AbstractExchange, partition: int) -> int:
+        """How many of the first were refused: these are the first now."""
+        line = self._lines[partition]
+        batch, sent = list(islice(line, BATCH)), list[asyncio.Task[bool]]()
+        try:
+            async with asyncio.TaskGroup() as group:
+                for one in batch:
+                    sent.append(group.create_task(self._publish(exchange, partition, *one)))
+                await self._link.confirmed(sent)
+        finally:  # also where the broker goes: what it has confirmed is not to come twice
+            for _ in batch:
+                line.popleft()
+            left = [one for one, end in zip(batch, sent, strict=True) if not _is_confirmed(end)]
+            line.extendleft(reversed(left))
+            self.published += len(batch) - len(left)
+            self._are_settled(len(batch) - len(left))
+        return len(left)
+
+    def _are_settled(self, number: int) -> None:
+        self.waiting -= number
+        if not self.waiting:
+            self._empty.set()
+
+    async def _publish(
+        self, exchange: AbstractExchange, partition: int, event: Event, taken: float
+    ) -> bool:
+        """Whether it has a place in its partition."""
+        message = Message(
+            pack(event),
+            headers={
+                HEADER_VERSION: VERSION,
+                HEADER_GATEWAY: self._name,
+                HEADER_TAKEN: round(taken * 1000),
+            },
+            content_type="application/json",
+            delivery_mode=DeliveryMode.PERSISTENT,
+        )
+        try:
+            await exchange.publish(message, queue_of(partition))
+        except PublishError:  # nobody has such a queue
+            raise
+        except DeliveryError:  # x-overflow, or a queue in trouble
+            return False
+        return True
+
+
+def _is_confirmed(end: asyncio.Task[bool]) -> bool:
+    return not end.cancelled() and end.exception() is None and end.result()
