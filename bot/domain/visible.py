@@ -31,8 +31,10 @@ UNSEEN = re.compile(
     f"\U0001d173-\U0001d17a\U000e0000-\U000e0fff]|(?<![{EMOJI}])\u200d"
 )
 
-CONTROL = re.compile("[\0-\b\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""What is part of no word: controls, and directions."""
+CONTROL = re.compile(
+    "[\0-\b\x0e-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]"
+)
+"""What is part of no word: controls, directions, and blanks without a width."""
 
 CODE = re.compile(r"(```.*?(?:```|\Z)|``[^\n]*?``|`[^`\n]*`)", re.DOTALL)
 
@@ -51,8 +53,8 @@ def visible(text: str) -> str:
 
 
 def without_controls(text: str) -> str:
-    """The text without escapes, controls and directions, but in its code, in time linear in its
-    length; the same object where nothing is.
+    """The text without escapes, controls, directions and blanks without a width, but in its code,
+    in time linear in its length; the same object where nothing is.
     """
     if CLEAN.fullmatch(text):
         return text

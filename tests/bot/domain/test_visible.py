@@ -66,6 +66,7 @@ def test_a_text_with_nothing_to_take_out_is_the_same_object() -> None:
     [
         ("\x1b[31mred\x1b[0m\0\x85\r\n.", "red\n\n."),
         ("\u2066a\u2069\u200fb\u061cc\u202ed\u200e", "abcd"),
+        ("i\u200bg\u2060n\ufeffo\u00adre", "ignore"),
         ("می\u200cخواهم क्\u200dष 葛\U000e0100 ☺\ufe0e", "می\u200cخواهم क्\u200dष 葛\U000e0100 ☺\ufe0e"),
         ("\x07`\x07`\x07``\x07 ` \x07``\x07", "`\x07```\x07 ` \x07``"),
         ("\x07```\n\x07`\x07\n```\x07", "```\n\x07`\x07\n```"),

@@ -97,4 +97,4 @@ async def test_a_gateway_tells_how_a_call_ended(
     gateway = build_gateway(settings, sockets, clock=clock, ids=ids, trouble=lambda _: None)
     assert await gateway._calls(GatewayCall(10001, "send_msg", {"a": 1})) == answer
     assert put == [("peer of 10001", "send_msg", {"a": 1})]
-    assert gateway._here() == Presence(gateway._name, now=clock.now())
+    assert gateway._here() == Presence(gateway._name, now=clock.now(), ticks=clock.monotonic())
