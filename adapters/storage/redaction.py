@@ -41,16 +41,16 @@ def redact_turns(
     found = {row_id: _read(user, round_) for row_id, _, user, round_ in rows}
     ids = frozenset((recalled["message_id"],))
     gone = lines_of(chain.from_iterable(found.values()), ids)
-    changed = []
+    changed = []  # what was told: a summary may have it
     for row_id, asked, user, round_ in rows:
         _redact_calls(cursor, execute, row_id, ids)
         question, messages = _without_words(asked, ids), found[row_id]
         after = redacted(messages, ids, gone)
         if question == asked and after == messages:
             continue
-        changed.append(row_id)
         rewritten = {"id": row_id, "question": question, "user": user, "round": round_}
         if after != messages:
+            changed.append(row_id)
             first, *rest = after
             rewritten |= {"user": codec.write(first), "round": codec.write(rest) if rest else None}
         execute(Statement.REWRITE_TURN, rewritten)

@@ -133,6 +133,15 @@ def test_what_a_summary_does_not_tell_leaves_it_as_it_is(batches: EntryBatches, 
     assert (told(database).summary, told(database).rounds[0].messages[0]) == ("小明打了招呼", GONE)
 
 
+def test_so_does_a_recalled_question_that_no_round_told(batches: EntryBatches, database: Database) -> None:
+    first, second = turn("t1", UserMessage("[提问]")), turn("t2", UserMessage("[提问]"))
+    first = replace(first, question=said("天晴吗", message_id="8"))
+    kept: list[Entry] = [first, closing(first), second, closing(second)]
+    batches.write(put(*kept, WindowMoved(GROUP, "t2", "", "谁也没说什么"), MessageErased(GROUP, "8")))
+    assert told(database).summary == "谁也没说什么"
+    assert questions(database)[0] == ("8", 777, "[已撤回]")
+
+
 def rows(database: Database) -> str:
     """All rows of all tables."""
     with database.reading() as connection:
