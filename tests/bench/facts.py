@@ -28,7 +28,6 @@ from tests.bench.talks import (
     FIRST_GROUP,
     FIRST_PERSON,
     LOOK_AGAIN,
-    NAMES,
     STARTED_WITHIN,
     Answer,
     Clock,
@@ -39,6 +38,7 @@ from tests.bench.talks import (
     read_line,
     say,
     serving,
+    settings_of,
 )
 
 TALKS = ROOT / "tests" / "data" / "facts"
@@ -205,21 +205,8 @@ async def play(talk: Talk, model_url: str, *, model: str, key: str = "none") -> 
         folder = Path(temporary)
         async with listening(model_url) as listener, Simulator(world) as simulator:
             settings = {
-                "LLM_BASE_URL": listener.url,
-                "LLM_API_KEY": key,
-                "LLM_MODEL": model,
-                "LLM_FIRST_TOKEN": "600",
-                "ONEBOT_MODE": "forward",
-                "ONEBOT_URL": await simulator.serve(),
-                "BOT_NAME": NAMES[0],
+                **settings_of(listener.url, await simulator.serve(), folder, model=model, key=key),
                 "BOT_OWNERS": str(FIRST_PERSON),
-                "BOT_NEW_GROUP": "live",
-                "BOT_STALE": "0",
-                "BOT_LOOP": "0",
-                "BOT_PACE": "0",
-                "BOT_SEND_RATE": "0",
-                "STORE_URL": f"sqlite:///{folder}/bot.db",
-                "WEB_PORT": "0",
                 "TOOLS_DENY": ",".join(names_of_tools()),
             }
             return await Rig(talk, folder, simulator, listener, clock).play(settings)

@@ -239,22 +239,9 @@ async def play(
         folder = Path(temporary)
         async with listening(model_url) as listener, Simulator(world) as simulator:
             settings = {
-                "LLM_BASE_URL": listener.url,
-                "LLM_API_KEY": key,
-                "LLM_MODEL": model,
-                "LLM_FIRST_TOKEN": "600",
-                "ONEBOT_MODE": "forward",
-                "ONEBOT_URL": await simulator.serve(),
-                "BOT_NAME": NAMES[0],
+                **settings_of(listener.url, await simulator.serve(), folder, model=model, key=key),
                 "BOT_ALIASES": NAMES[1],
-                "BOT_NEW_GROUP": "live",
                 "BOT_MEMORY": "0",
-                "BOT_STALE": "0",
-                "BOT_LOOP": "0",
-                "BOT_PACE": "0",
-                "BOT_SEND_RATE": "0",
-                "STORE_URL": f"sqlite:///{folder}/bot.db",
-                "WEB_PORT": "0",
                 "TOOLS_DENY": "" if tools else ",".join(names_of_tools()),
             }
             async with serving(folder, **settings):
@@ -269,6 +256,26 @@ async def play(
                     )
                     async for heard in playing.run():
                         yield heard
+
+
+def settings_of(model_url: str, onebot_url: str, folder: Path, *, model: str, key: str) -> dict[str, str]:
+    """The environment of a bot that a real model answers for: nothing holds it back, nothing ends while it thinks."""
+    return {
+        "LLM_BASE_URL": model_url,
+        "LLM_API_KEY": key,
+        "LLM_MODEL": model,
+        "LLM_FIRST_TOKEN": "600",
+        "ONEBOT_MODE": "forward",
+        "ONEBOT_URL": onebot_url,
+        "BOT_NAME": NAMES[0],
+        "BOT_NEW_GROUP": "live",
+        "BOT_STALE": "0",
+        "BOT_LOOP": "0",
+        "BOT_PACE": "0",
+        "BOT_SEND_RATE": "0",
+        "STORE_URL": f"sqlite:///{folder}/bot.db",
+        "WEB_PORT": "0",
+    }
 
 
 def names_of_tools() -> list[str]:

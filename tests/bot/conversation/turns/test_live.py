@@ -12,9 +12,9 @@ from bot.domain.chat import Completion, ModelRequest
 from bot.domain.events import MessageReceived
 from bot.domain.journal import TurnSteered
 from bot.domain.segments import Quote, Text
-from bot.domain.tool import tool
+from bot.domain.tool import Tool, tool
 from bot.prompt.additions import addition
-from tests.bot.hall import hall, recalled
+from tests.bot.hall import Hall, hall, recalled
 from tests.bot.prompt import VIEW
 from tests.fakes import GROUP, calls, said, words
 
@@ -85,15 +85,21 @@ async def test_nothing_is_said_into_a_turn_whose_words_are_on_their_way() -> Non
         assert house.live.at(GROUP) == []
 
 
-async def test_what_is_recalled_of_earlier_rounds_is_in_no_further_request_of_a_run_that_goes_on() -> None:
+def taking_back(house: Hall) -> Tool:
+    """A tool during which the message m1 is recalled."""
+
     @tool
     async def look_up() -> str:
-        """Somebody takes back what he said long ago, meanwhile."""
+        """Somebody takes back what he said, meanwhile."""
         await house.dispatcher.handle(recalled("m1"))
         return "found"
 
+    return look_up
+
+
+async def test_what_is_recalled_of_earlier_rounds_is_in_no_further_request_of_a_run_that_goes_on() -> None:
     async with hall(words("one"), calls(("look_up", "")), words("two")) as house:
-        house.toolset.register(look_up)
+        house.toolset.register(taking_back(house))
         await house.dispatcher.handle(said("a secret", at=False, user=5, message_id="m1"))
         await house.take(said("first", message_id="q1"))
         await house.take(said("second", message_id="q2"))
@@ -105,14 +111,8 @@ async def test_what_is_recalled_of_earlier_rounds_is_in_no_further_request_of_a_
 
 
 async def test_nor_is_a_quotation_of_it_in_the_question() -> None:
-    @tool
-    async def look_up() -> str:
-        """Somebody takes back what is quoted, meanwhile."""
-        await house.dispatcher.handle(recalled("m1"))
-        return "found"
-
     async with hall(words("one"), calls(("look_up", "")), words("two")) as house:
-        house.toolset.register(look_up)
+        house.toolset.register(taking_back(house))
         await house.dispatcher.handle(said("a secret", at=False, user=5, message_id="m1"))
         await house.take(said("first", message_id="q1"))
         await house.take(said((Quote("m1"), Text("is that so?")), message_id="q2"))
@@ -125,14 +125,8 @@ async def test_nor_is_a_quotation_of_it_in_the_question() -> None:
 async def test_nor_is_a_quotation_of_what_was_in_no_round_and_no_later_run_is_told_it() -> None:
     """It was said before the bot was there: the server alone knew it."""
 
-    @tool
-    async def look_up() -> str:
-        """Somebody takes back what is quoted, meanwhile."""
-        await house.dispatcher.handle(recalled("m1"))
-        return "found"
-
     async with hall(calls(("look_up", "")), words("two"), words("three")) as house:
-        house.toolset.register(look_up)
+        house.toolset.register(taking_back(house))
         house.transport.known["m1"] = said("a secret", at=False, user=5, message_id="m1")
         await house.take(said((Quote("m1"), Text("is that so?")), message_id="q1"))
         await house.take(said("and now?", message_id="q2"))
