@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from bot.domain.books import DayBook, TakenSum
 from bot.domain.chat import Usage
@@ -27,12 +27,12 @@ from bot.memory.day_sums import DaySums
 from bot.memory.latest import Kept
 from bot.memory.marks import Marks, Whose
 from bot.memory.own_limits import OwnLimits
+from bot.memory.rereading import ReadRows, Rereading
 from bot.policy.days import midnight
 from bot.policy.limits import NOTHING, Amount, DayLimits, Rung, rung_of
 
 ALL: Final = "all"
 LOOK: Final = 2.0  # seconds between two looks at a journal that could not be read
-LATE: Final = 1.0  # seconds after which what was told is in the journal: rather twice than never
 TURNS: Final = 5000  # whose payers are known
 SET_BACK: Final = 3600.0  # seconds a clock may go back without a day beginning anew
 
@@ -62,19 +62,6 @@ class _Pending(Struct, frozen=True):
     at: float
 
 
-class _Reading(Struct, frozen=True):
-    """The journal while it is read: what was reserved `before`, and what is taken meanwhile."""
-
-    before: frozenset[_Pending]
-    taken: list[tuple[Payer, Amount]]
-
-    def take(self, payer: Payer, amount: Amount, ends: _Pending | None) -> None:
-        """An amount with which a reservation `ends`, if any does. One of before may have ended in
-        what is read, too: it is not taken off twice, rather not at all.
-        """
-        self.taken.append((payer, amount.or_nothing if ends in self.before else amount))
-
-
 class Spending:
     """Fits `Witness`. `tell` reaches the owner; what is taken here, `neighbours` count as well."""
 
@@ -97,12 +84,12 @@ class Spending:
         self._book = book
         self._owners = owners
         self._clock = clock
-        self._opened = self._as_of = clock.now()  # the sums are those of the journal then
+        self._rows = ReadRows(clock.now())  # and what came since: the sums are those
         self._payers = Kept[str, Payer](TURNS)
         self._pending: dict[tuple[str, int], _Pending] = {}
         self._sums = DaySums(limits, own)
         self.cap = self._sums.cap  # the limit of a person, of a group, or of all
-        self._reading: _Reading | None = None
+        self._reading: Rereading | None = None
         self._begin = self._end = 0.0
         self._is_read = self._is_behind = False
 
@@ -114,7 +101,7 @@ class Spending:
             return False
         self._turn_over()
         begin = self._begin
-        rows = await self._book.taken(since=begin, until=self._opened)
+        rows = await self._book.taken(since=begin, until=self._rows.since)
         payers = await self._book.payers(latest=TURNS)
         if rows is None or payers is None or begin != self._begin:
             return False
@@ -123,7 +110,7 @@ class Spending:
             self._payers.keep(turn_id, Payer(where, who))
         for turn_id, payer in begun.items():
             self._payers.keep(turn_id, payer)
-        self._read(rows)
+        self._read(rows, self._rows)
         self._is_read = True
         if self._is_behind:
             await self.reread()
@@ -135,23 +122,24 @@ class Spending:
             self._is_behind = True
             return
         self._turn_over()
-        begin, now = self._begin, self._clock.now()
-        reading = self._reading = _Reading(frozenset(self._pending.values()), [])
+        begin, since = self._begin, ReadRows(self._clock.now())
+        reading = self._reading = Rereading(since, frozenset(self._pending.values()))
         rows = await self._book.taken(since=begin, until=math.inf)
         self._reading = None
         if rows is not None and begin == self._begin:
             self._sums.clear()
-            self._as_of = now
-            for payer, amount in reading.taken:  # rather twice than never
-                self._sums.add(payer.keys, amount)
-            self._read(rows)
+            for keys, amount in reading.taken:
+                self._sums.add(keys, amount)
+            self._read(rows, since)
 
     def hear(self, note: Taken) -> None:
         """Count what another bot took, unless the journal told it while the note waited."""
         self._turn_over()
-        if note.at >= self._begin and note.told >= self._as_of - LATE:
+        if note.at >= self._begin:
             payer = Payer(note.where, note.who)
-            self._sums.add(payer.keys, Amount(note.tokens, note.cost))
+            if self._reading is not None:
+                self._reading.hear(payer.keys, note)
+            self._sums.add(payer.keys, self._rows.lacking(note))
             self._marks.know(dict(zip(payer.keys, self._sums.shares(payer.keys), strict=True)))
 
     async def run(self) -> None:
@@ -194,9 +182,7 @@ class Spending:
 
     def rung_of(self, turn_id: str) -> Rung:
         """The same of whoever a turn is for; of all together where nobody knows that."""
-        if not self.has_limits():
-            return Rung.ALL
-        return self._rung(self._payers.get(turn_id, NOBODY))
+        return self._rung(self._payers.get(turn_id, NOBODY)) if self.has_limits() else Rung.ALL
 
     def is_spent(self, turn_id: str) -> bool:
         """Whether whoever a turn is for gets nothing more today."""
@@ -249,7 +235,8 @@ class Spending:
         pending = self._pending.pop((turn_id, number), None) if number else None
         return pending if pending is not None and pending.at >= self._begin else None
 
-    def _read(self, rows: Iterable[TakenSum]) -> None:
+    def _read(self, rows: Iterable[TakenSum], since: ReadRows) -> None:
+        self._rows = replace(since, by=self._clock.now())
         for row in rows:
             self._sums.add(Payer(row.where, row.who).keys, Amount(row.tokens, row.cost))
         self._marks.know(self._sums.all_shares())
@@ -257,7 +244,7 @@ class Spending:
     def _take(self, payer: Payer, amount: Amount, at: float, ends: _Pending | None = None) -> None:
         self._sums.add(payer.keys, amount)
         if self._reading is not None:
-            self._reading.take(payer, amount, ends)
+            self._reading.take(payer.keys, amount, ends)
         if self.neighbours is not ALONE:
             now = self._clock.now()
             self.neighbours.tell(Taken(payer.where, payer.who, amount.tokens, amount.cost, at, now))
