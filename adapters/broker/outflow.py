@@ -20,7 +20,7 @@ from bot.domain.ports import Clock
 from bot.domain.shares import partition_of
 
 BACKLOG: Final = 20_000  # events that wait here for a broker that is away
-BATCH: Final = 100  # events on their way to a partition at once
+BATCH: Final = 100  # events on their way at once, which what is told of accounts has to wait for
 TRIES: Final = 6  # to get into a partition that refuses: its queue may be without a leader just now
 PAUSE: Final = 1.0  # seconds between two of them
 
@@ -41,6 +41,7 @@ class Outflow:
         self._lines = tuple(deque[Waiting]() for _ in range(partitions))
         self._due = tuple(asyncio.Event() for _ in range(partitions))
         self._refusals: Counter[int] = Counter()  # by partition, one after the other
+        self._under_way = 0  # to all partitions
         self._empty = asyncio.Event()
         self._empty.set()
         self.waiting = self.published = self.lost = 0
@@ -93,13 +94,15 @@ class Outflow:
     async def _publish_some(self, exchange: AbstractExchange, partition: int) -> int:
         """How many of the first were refused: these are the first now."""
         line = self._lines[partition]
-        batch, sent = list(islice(line, BATCH)), list[asyncio.Task[bool]]()
+        batch, sent = list(islice(line, self._room())), list[asyncio.Task[bool]]()
+        self._under_way += len(batch)
         try:
             async with asyncio.TaskGroup() as group:
                 for one in batch:
                     sent.append(group.create_task(self._publish(exchange, partition, *one)))
                 await self._link.confirmed(sent)
         finally:  # also where the broker goes: what it has confirmed is not to come twice
+            self._under_way -= len(batch)
             for _ in batch:
                 line.popleft()
             left = [one for one, end in zip(batch, sent, strict=True) if not _is_confirmed(end)]
@@ -107,6 +110,13 @@ class Outflow:
             self.published += len(batch) - len(left)
             self._are_settled(len(batch) - len(left))
         return len(left)
+
+    def _room(self) -> int:
+        """How many events may be on their way to a partition: its share. It is one at least, as a
+        partition that is slow to confirm is to hold up no other.
+        """
+        share = BATCH // sum(map(bool, self._lines))
+        return max(1, min(share, BATCH - self._under_way))
 
     def _are_settled(self, number: int) -> None:
         self.waiting -= number

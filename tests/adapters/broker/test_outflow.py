@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, cast
 
 import aio_pika
 import pytest
+from aio_pika import Message
+from aio_pika.abc import AbstractExchange
+from aio_pika.exceptions import DeliveryError
 from msgspec.structs import replace
+from pamqp.commands import Basic
 from pamqp.common import FieldValue
 
 from adapters.broker import link, outflow
-from adapters.broker.payloads import pack
+from adapters.broker.link import BrokerLink
+from adapters.broker.payloads import VERSION, pack, unpack
 from adapters.broker.topology import queue_of
-from bot.domain.events import Conversation
+from bot.domain.events import Conversation, Event, MessageReceived
 from bot.domain.shares import partition_of
+from bot.runtime.clock import SystemClock
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.street import OURS, PATIENCE, Desk, Sockets, gateway_of, next_in, said, worker_of
-from tests.fakes import until
+from tests.fakes import ManualClock, until
 
 
 async def test_a_broker_that_confirms_nothing_without_an_alarm_is_left(
@@ -94,3 +103,84 @@ async def test_a_connection_that_ends_half_way_repeats_only_what_was_not_confirm
         await until(lambda: len(desk.numbers) == 6, seconds=PATIENCE)
         assert confirmed == [said(number) for number in (0, 1, 2, 4, 5, 3)]
         assert (desk.numbers, gateway.lost, gateway.published) == ([0, 1, 2, 4, 5, 3], 0, 6)
+
+
+@dataclass
+class Exchange:
+    """One that takes what `takes` lets it, a moment later, and counts what is on its way there."""
+
+    takes: Callable[[MessageReceived], bool] = lambda _: True
+    silent: str = ""  # a queue of which it confirms nothing
+    taken: list[MessageReceived] = field(default_factory=list)
+    under_way: int = 0
+    most: int = 0
+
+    async def publish(self, message: Message, queue: str) -> None:
+        event: MessageReceived = unpack(Event, message.body, VERSION)
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        try:
+            await (asyncio.Event().wait() if queue == self.silent else asyncio.sleep(0))
+        finally:
+            self.under_way -= 1
+        if not self.takes(event):
+            raise DeliveryError(None, Basic.Nack())
+        self.taken.append(event)
+
+
+@asynccontextmanager
+async def running(exchange: Exchange, *events: MessageReceived, partitions: int) -> AsyncIterator[outflow.Outflow]:
+    """What a gateway does with these events, and what it is given later."""
+    broker = BrokerLink("amqp://127.0.0.1:1/", clock=SystemClock(), trouble=lambda _: None)
+    flow = outflow.Outflow("frost.gateway.a", link=broker, partitions=partitions, clock=ManualClock())
+    for event in events:
+        flow.add(event)
+
+    async def begun() -> None:
+        async with asyncio.TaskGroup() as group:
+            flow.begin(group, cast("AbstractExchange", exchange))
+
+    async with asyncio.TaskGroup() as group:
+        publishing = group.create_task(begun())
+        async with asyncio.timeout(PATIENCE):
+            yield flow
+        publishing.cancel()
+
+
+def said_by(account: int, number: int) -> MessageReceived:
+    return replace(said(number), self_id=account, conversation=Conversation(account, "group", 4242))
+
+
+async def test_what_waited_for_the_broker_does_not_go_out_all_at_once_and_each_partition_keeps_its_order() -> None:
+    accounts = range(10000, 10200)
+    exchange = Exchange()
+    backlog = [said_by(account, number) for number in range(15) for account in accounts]
+    async with running(exchange, *backlog, partitions=64) as flow:
+        await flow.wait_empty()
+        assert flow.published == len(backlog)
+    for account in accounts:
+        taken = [event for event in exchange.taken if event.self_id == account]
+        assert taken == [said_by(account, number) for number in range(15)]
+    assert exchange.most <= outflow.BATCH
+
+
+async def test_partitions_that_come_to_what_is_under_way_already_add_one_event_each_until_there_is_room() -> None:
+    exchange, partitions = Exchange(silent=OURS), 3
+    others = [account for account in range(10000, 10050) if queue_of(partition_of(account, partitions)) != OURS]
+    async with running(exchange, *map(said, range(500)), partitions=partitions) as flow:
+        await until(lambda: exchange.under_way == outflow.BATCH, seconds=PATIENCE)
+        late = [said_by(account, number) for number in range(9) for account in others]
+        for event in late:
+            flow.add(event)
+        await until(lambda: flow.waiting == 500, seconds=PATIENCE)
+        assert (len(exchange.taken), exchange.under_way) == (len(late), outflow.BATCH)
+    assert {event.self_id for event in exchange.taken} == {*others}
+    assert exchange.most == outflow.BATCH + partitions - 1
+
+
+async def test_one_partition_alone_has_all_the_room() -> None:
+    exchange = Exchange()
+    async with running(exchange, *map(said, range(500)), partitions=64) as flow:
+        await flow.wait_empty()
+    assert exchange.taken == [*map(said, range(500))]
+    assert exchange.most == outflow.BATCH
