@@ -21,11 +21,15 @@ YOUNG = 120.0  # seconds a question waits for its answer: later nobody expects o
 class Resume:
     """A suspended turn that is to go on; `question` is what it was asked, None where no such turn
     waits.
+
+    Where the bot is muted it waits for the end of that, but to `at_latest` only (by the clock's
+    monotonic seconds): then it ends.
     """
 
     turn_id: str
     decisions: Mapping[str, Decision]
     question: MessageReceived | None
+    at_latest: float = 0.0
 
 
 class Task(Struct, frozen=True):
@@ -100,8 +104,8 @@ def person_of(work: Work) -> int:
 
 def due_of(work: Work, *, muted_until: Callable[[Conversation], float] = lambda _: 0.0) -> float:
     """When it may begin, by the clock's monotonic seconds; what is to go on where the bot is muted,
-    once it may speak there.
+    once it may speak there or may wait no longer.
     """
     if isinstance(work, Task):
         return work.due
-    return muted_until(work.question.conversation) if work.question else 0.0
+    return min(work.at_latest, muted_until(work.question.conversation)) if work.question else 0.0

@@ -13,6 +13,7 @@ from typing import Protocol, assert_never
 from bot.conversation.approval.desks import Desks
 from bot.conversation.intake.door import Door
 from bot.conversation.intake.hearing import Hearing
+from bot.conversation.intake.restraint import MUTED
 from bot.conversation.intake.verdicts import Verdicts
 from bot.conversation.interruptions.steering import Steering
 from bot.conversation.interruptions.stopping import Stopping
@@ -115,7 +116,7 @@ class LaneWay:
     async def do(self, work: Work) -> None:
         """From a place in a lane to the last send of the turn."""
         if isinstance(work, Resume):
-            await self._turns.resume(work.turn_id, work.decisions)
+            await self._go_on(work)
             return
         asked = await self._without_words(work)  # an owner's word that quotes the request?
         task = await self._quotes.settled(asked) if asked else None  # it quotes somebody else?
@@ -127,6 +128,14 @@ class LaneWay:
             self._outbox.post_with(action=apology(task.message, SORRY))
         else:
             await self._turns.take(task.message, lines=task.lines, retry=task.retry, wake=task.wake)
+
+    async def _go_on(self, work: Resume) -> None:
+        """Nobody would hear it where the bot is still muted, and it may wait no longer."""
+        question = work.question
+        if question is None or not self._verdicts.is_muted(question.conversation):
+            await self._turns.resume(work.turn_id, work.decisions)
+        elif await self._turns.lapse(work.turn_id):
+            self._hearing.judge(question, Observe(MUTED))
 
     def _against(self, task: Task, *, looked_up: bool) -> str:
         """Why it is not answered; of what had to be `looked_up` nobody knew that it was a wake."""

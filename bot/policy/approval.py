@@ -39,6 +39,13 @@ WITHDRAWN = (
     "A{number} 不用管了：提问已经撤回或结束，没有做。",
     "A{number} needs no word any more: its question was recalled or is over. It was not done.",
 )
+UNDONE = (
+    ("A{number} 同意过，但没有做：我在那里被禁言，一直等到过期。要做的话，请解除禁言后再问一次。"),
+    (
+        "A{number} was allowed, but not done: I was muted there until its time was over. "
+        "Lift the mute and ask again."
+    ),
+)
 UNKNOWN = (
     "没有编号为 A{number} 的请求，可能已经过期或处理过了。",
     "There is no request A{number}; it may have expired or be settled.",

@@ -248,7 +248,8 @@ class Town:
         for turn_id, run in self.house.suspensions.waiting().items():
             decisions = {pending.call.id: self.random.choice((Allow(), Deny("no"))) for pending in run.pending}
             question = self.house.suspensions.question(turn_id)
-            self.house.lanes.put(GROUP, Resume(turn_id, decisions, question))
+            latest = self.house.clock.monotonic() + run.expires - self.house.clock.now()
+            self.house.lanes.put(GROUP, Resume(turn_id, decisions, question, latest))
 
 
 def told_twice(house: Hall) -> list[str]:

@@ -11,14 +11,23 @@ from functools import partial
 from cachetools import LRUCache
 
 from bot.conversation.approval.deciders import NOBODY, Deciders
-from bot.conversation.approval.requests import Request, Requests
+from bot.conversation.approval.requests import EndedRequest, Request, Requests
 from bot.domain.actions import Receipt, Refused
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
 from bot.domain.run import SuspendedRun
 from bot.domain.suspension import Deny
 from bot.policy.apologies import is_quoted, language_of
-from bot.policy.approval import EXPIRED, FILE, TOO_LONG, TOO_MANY, WITHDRAWN, how, notice
+from bot.policy.approval import (
+    EXPIRED,
+    FILE,
+    TOO_LONG,
+    TOO_MANY,
+    UNDONE,
+    WITHDRAWN,
+    how,
+    notice,
+)
 from bot.speaking.postbox import Postbox
 
 logger = logging.getLogger(__name__)
@@ -156,7 +165,15 @@ class Approvals:
             self._requests.end(request, "withdrawn")
             self._tell(request, WITHDRAWN[self._tongue].format(number=request.number))
 
-    def _tell(self, request: Request, words: str) -> None:
+    def undo(self, run: SuspendedRun, *, muted: bool = False) -> None:
+        """The run ended before it went on with what was allowed, because the bot is `muted` there
+        or nobody wants it any more: it was not done, and the owners hear that.
+        """
+        words = (UNDONE if muted else WITHDRAWN)[self._tongue]
+        for past in self._requests.undo(run, words):
+            self._tell(past, past.words)
+
+    def _tell(self, request: Request | EndedRequest, words: str) -> None:
         if self._deciders.terminal is not None:
             self._deciders.terminal(words)
         for owner in sorted(request.asked):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from dataclasses import replace as renewed
 from typing import Final, Literal, Protocol, TypeAlias
 
 from cachetools import LRUCache
@@ -87,10 +88,14 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class EndedRequest:
-    """A request that is over: where it was asked, and what is said about it now."""
+    """A request that is over: where it was asked, how it ended, and what is said about it now.
+    `asked` are the owners who may have read it.
+    """
 
     where: Conversation
     words: str
+    ending: Ending
+    asked: frozenset[int]
 
 
 class Requests:
@@ -174,8 +179,12 @@ class Requests:
         return self._open.get(request.number) is request
 
     def decide(self, request: Request, decision: Decision, ending: Ending, *, by: str = "") -> bool:
-        """Let its run go on with this, and end it; False where the run cannot go on now."""
-        work = Resume(request.run_id, {request.call_id: decision}, request.question)
+        """Let its run go on with this, and end it; False where the run cannot go on now.
+
+        The word counts as long as it could be given, also where the bot is muted meanwhile.
+        """
+        latest = self._moment(request.expires)
+        work = Resume(request.run_id, {request.call_id: decision}, request.question, latest)
         if not self._runs.put(request.where, work):
             return False
         self.end(request, ending, by=by)
@@ -185,7 +194,12 @@ class Requests:
         self, run: SuspendedRun, question: MessageReceived, denied: Mapping[str, Decision]
     ) -> None:
         """Let a run go on with what is decided about calls that are no requests."""
-        self._runs.put(run.conversation, Resume(run.run_id, denied, question))
+        latest = self._moment(run.expires)
+        self._runs.put(run.conversation, Resume(run.run_id, denied, question, latest))
+
+    def _moment(self, time: float) -> float:
+        """That time by the monotonic clock."""
+        return self._clock.monotonic() + time - self._clock.now()
 
     def end(self, request: Request, ending: Ending, *, by: str = "") -> None:
         """It waits no more; `by` is who decided."""
@@ -193,4 +207,17 @@ class Requests:
         self.ended[ending] += 1
         word = WORDS.get(ending, ("", ""))[self._tongue]
         words = ENDINGS[ending][self._tongue].format(number=request.number, by=by, word=word)
-        self._past[request.number] = EndedRequest(request.where, words)
+        asked = frozenset(request.asked)
+        self._past[request.number] = EndedRequest(request.where, words, ending, asked)
+
+    def undo(self, run: SuspendedRun, words: str) -> list[EndedRequest]:
+        """What was allowed in a run that did not go on was not done: that is said about it now, in
+        these `words` about its `number`. Those requests.
+        """
+        undone = []
+        for number in (pending.number for pending in run.pending):
+            if (past := self._past.get(number)) is not None and past.ending == "allowed":
+                said = words.format(number=number)
+                self._past[number] = renewed(past, words=said, ending="withdrawn")
+                undone.append(self._past[number])
+        return undone

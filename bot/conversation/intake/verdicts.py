@@ -112,6 +112,10 @@ class Verdicts:
             case Wake() | NeedsQuoted():
                 return True
 
+    def is_muted(self, where: Conversation) -> bool:
+        """Whether nobody would hear the bot there."""
+        return self._restraint.is_muted(where)
+
     def stops(self, said: Iterable[MessageReceived]) -> bool:
         """Whether the operator's list has words of these lines."""
         return self._restraint.stops(said)

@@ -108,15 +108,19 @@ class Closing:
         prefix = Prefix(run.transcript, turn.before, state.shown, state.model)
         self._keep(run.conversation, run.id, turn.user, answer, outcome, prefix)
 
-    def keep_waiting(self, waiting: WaitingTurn) -> None:
-        """Keep the round of a turn that waited for somebody's word, and was stopped."""
+    def keep_waiting(self, waiting: WaitingTurn, *, muted: bool) -> None:
+        """Keep the round of a turn that waited for somebody's word, and was stopped or could not go
+        on where the bot is `muted`.
+        """
         run = waiting.run
         answer = list(close_suspended(run))
         outcome = RunState(answer, run.usage, run.steps).outcome(Stop.STOPPED)
         self._store.put(RunResumed(run.run_id))
         words = wording_of((waiting.user,), "")
-        answer.append(notes.note(words, words.about.stopped))
+        note = words.about.broken_off if muted else words.about.stopped
+        answer.append(notes.note(words, note))
         self._keep(run.conversation, run.run_id, waiting.user, answer, outcome)
+        self._approvals.undo(run, muted=muted)
 
     def _keep(
         self,

@@ -115,6 +115,7 @@ class Suspensions:
                 del self._waiting[turn_id]
                 self.supersede(waiting.question.conversation, turn_id)
                 self._approvals.close(turn_id)
+                self._approvals.undo(waiting.run)
 
     def supersede(self, where: Conversation, turn_id: str) -> None:
         """Close a suspended turn that does not go on; it leaves nothing behind."""

@@ -149,7 +149,15 @@ class Turns:
     def stop_waiting(self, turn_id: str) -> None:
         """End a turn that waits for somebody's word; what was said in it stays."""
         if (waiting := self._suspensions.take(turn_id)) is not None:
-            self._closing.keep_waiting(waiting)
+            self._closing.keep_waiting(waiting, muted=False)
+
+    async def lapse(self, turn_id: str) -> bool:
+        """End it where the bot is muted and it may wait no longer; False where it does not wait."""
+        if question := self._suspensions.question(turn_id):
+            await self._history.load(question.conversation)
+        if (waiting := self._suspensions.take(turn_id)) is not None:
+            self._closing.keep_waiting(waiting, muted=True)
+        return waiting is not None
 
     async def _finish(
         self, live: LiveTurn, turn: Turn, running: Awaitable[Outcome | SuspendedRun]

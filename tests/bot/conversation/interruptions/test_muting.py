@@ -7,22 +7,23 @@ import asyncio
 import pytest
 
 from bot.conversation.intake.restraint import MUTED
-from bot.conversation.tasks import Resume, Task
+from bot.conversation.tasks import Task
+from bot.domain.chat import ToolMessage
 from bot.domain.events import Connected, MessageReceived, Muted, Role
 from bot.domain.journal import MessageObserved, TurnClosed
 from bot.domain.ports import JoinedGroup, Member
 from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
 from bot.domain.suspension import Allow
-from bot.policy.approval import notice
+from bot.policy.approval import EXPIRED, UNDONE, WITHDRAWN, notice
 from bot.policy.wake import Wake
 from bot.prompt import notes
 from bot.prompt.wording_zh import ZH
 from bot.wiring.background import background
 from bot.wiring.service import build_inquiries
-from tests.bot.conversation.interruptions.test_stopping import hanging
+from tests.bot.conversation.interruptions.test_stopping import RULES, hanging
 from tests.bot.conversation.turns.test_turn import OWNER
-from tests.bot.hall import hall, muted
+from tests.bot.hall import Hall, hall, muted, recalled
 from tests.e2e.test_suspended_turns import ask_first
 from tests.fakes import BOT, GROUP, calls, said, until, words
 
@@ -148,6 +149,20 @@ async def test_a_run_that_waits_for_an_owners_word_still_waits() -> None:
         assert house.store.of("turn_closed") == []
 
 
+def allow(house: Hall) -> None:
+    """An owner allows the one call that waits."""
+    requests = house.answering.requests
+    (request,) = requests.open.values()
+    assert requests.decide(request, Allow(), "allowed", by="主人")
+
+
+def result_in(house: Hall) -> str:
+    """The result of the call, as the last request of the model has it."""
+    told = house.model.requests[-1].messages[-1]
+    assert isinstance(told, ToolMessage)
+    return told.content
+
+
 @pytest.mark.parametrize("how", ["lifted", "over", "away when it was lifted"])
 async def test_a_run_that_an_owner_allows_meanwhile_goes_on_when_the_mute_ends(
     how: str, monkeypatch: pytest.MonkeyPatch
@@ -156,11 +171,10 @@ async def test_a_run_that_an_owner_allows_meanwhile_goes_on_when_the_mute_ends(
         monkeypatch.setattr(house.clock, "sleep", house.patience.sleep)
         house.toolset.register(ask_first)
         await house.take(said("please", message_id="q1"))
-        await house.dispatcher.handle(muted(60))
-        (turn_id,) = house.suspensions.waiting()
-        house.lanes.put(GROUP, Resume(turn_id, {"c0": Allow()}, house.suspensions.question(turn_id)))
-        house.clock.time += 59
-        await house.patience.advance(59)
+        await house.dispatcher.handle(muted(50))
+        allow(house)
+        house.clock.time += 49
+        await house.patience.advance(49)
         assert len(house.model.requests) == 1
         assert len(house.suspensions.waiting()) == 1
         match how:
@@ -177,3 +191,56 @@ async def test_a_run_that_an_owner_allows_meanwhile_goes_on_when_the_mute_ends(
         await house.lanes.wait_idle()
         await house.outbox.wait_idle()
         assert house.transport.texts == ["done"]
+        assert result_in(house) == "it was allowed"
+
+
+async def test_what_an_owner_allowed_is_not_done_after_its_time_and_he_and_the_asker_learn_why(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with hall(calls(("ask_first", ""))) as house:
+        monkeypatch.setattr(house.clock, "sleep", house.patience.sleep)
+        house.toolset.register(ask_first)
+        await house.take(said("please", message_id="q1"))
+        await house.dispatcher.handle(muted(29 * 86400))
+        allow(house)
+        for seconds in (59, 1):  # the request's time
+            assert len(house.suspensions.waiting()) == 1
+            house.clock.time += seconds
+            await house.patience.advance(seconds)
+        assert house.suspensions.waiting() == {}
+        assert not house.lanes.active
+        (closed,) = house.store.of("turn_closed")
+        assert isinstance(closed, TurnClosed)
+        assert closed.stop is Stop.STOPPED
+        assert closed.round[-1] == notes.note(ZH, ZH.about.broken_off)
+        assert house.store.of("run_resumed")
+        assert [(one.message_id, one.reason) for one in house.verdicts][-1] == ("q1", MUTED)
+        assert house.asked[-1] == UNDONE[0].format(number=1)
+        await house.take(muted(0))
+        assert len(house.model.requests) == 1
+
+
+@pytest.mark.parametrize("how", ["stopped", "recalled"])
+async def test_what_an_owner_allowed_and_nobody_wants_any_more_he_hears_is_not_done(how: str) -> None:
+    async with hall(calls(("ask_first", "")), rules=RULES) as house:
+        house.toolset.register(ask_first)
+        await house.take(said("please", message_id="q1"))
+        await house.dispatcher.handle(muted(60))
+        allow(house)
+        await house.dispatcher.handle(recalled("q1") if how == "recalled" else said("停", message_id="s"))
+        assert house.suspensions.waiting() == {}
+        assert house.asked[-1] == WITHDRAWN[0].format(number=1)
+        await house.take(muted(0))
+        assert len(house.model.requests) == 1
+
+
+async def test_a_request_that_nobody_answered_ends_its_run_where_the_bot_is_muted_by_then() -> None:
+    async with hall(calls(("ask_first", ""))) as house:
+        house.toolset.register(ask_first)
+        await house.take(said("please", message_id="q1"))
+        await house.dispatcher.handle(muted(3600))
+        async with background(house.expiry.run()):
+            await until(lambda: not house.suspensions.waiting())
+        assert house.asked[-1] == EXPIRED[0].format(number=1)
+        assert [(one.message_id, one.reason) for one in house.verdicts][-1] == ("q1", MUTED)
+        assert len(house.model.requests) == 1
