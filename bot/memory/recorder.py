@@ -42,6 +42,8 @@ class Recorder:
         match event:
             case StepFinished():
                 self._store.put(event)
+            case RunStarted() | RunFinished() | RunContinued() | RunPaused() | ToolProgressed():
+                pass
             case ToolStarted(call=call):
                 self._store.put(replace(event, call=_named(call)))
             case ToolFinished(call=call, result=result):
@@ -57,8 +59,6 @@ class Recorder:
                         coerced=(),
                     )
                 )
-            case RunStarted() | RunContinued() | RunPaused() | RunFinished() | ToolProgressed():
-                pass
             case _:
                 assert_never(event)
 

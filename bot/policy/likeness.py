@@ -21,4 +21,5 @@ def is_like(text: str, *others: str, least: float) -> bool:
 def _is_like(text: str, others: Iterable[str], least: float) -> bool:
     from rapidfuzz import fuzz  # 4 MiB: most processes never need it
 
-    return any(fuzz.ratio(text, one) >= least for one in others)
+    # Where it is less it is 0, and found out sooner.
+    return any(fuzz.ratio(text, one, score_cutoff=least) for one in others)

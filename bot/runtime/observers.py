@@ -35,14 +35,16 @@ class LogObserver:
 
     def notice(self, event: RunEvent) -> None:
         match event:
+            case StepFinished() if not logger.isEnabledFor(logging.DEBUG):
+                pass  # what nearly all runs have comes first: a class that is not it takes its time
             case RunStarted(parent=parent) if parent:
                 logger.info("run %s started inside of run %s", event.run_id, parent)
             case RunStarted():
                 _tell_of_asker("run %s started in %s for %d", event)
+            case RunFinished():
+                _tell_of_end(event)
             case RunContinued():
                 _tell_of_asker("run %s goes on in %s for %d", event)
-            case StepFinished() if not logger.isEnabledFor(logging.DEBUG):
-                pass
             case StepFinished(completion=completion, run_id=run_id, step=step, seconds=seconds):
                 calls = [call.name for call in completion.message.tool_calls]
                 called = f" ({', '.join(calls)})" if calls else ""
@@ -58,8 +60,6 @@ class LogObserver:
                 names = ", ".join(pending.call.name for pending in suspended.pending)
                 text = "run %s suspended in %.2f s: %d steps, waits for a word on %s"
                 logger.info(text, run_id, seconds, suspended.steps, names)
-            case RunFinished():
-                _tell_of_end(event)
             case _:
                 assert_never(event)
 

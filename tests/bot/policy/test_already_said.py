@@ -178,3 +178,20 @@ def test_of_very_long_texts_only_the_same_is_the_same() -> None:
     long = "今天天气好，我们去爬山。" * 800
     assert already_said(long, [long])
     assert not already_said(long + "哦", [long + "，出发"])
+
+
+MARKS = st.text(st.sampled_from("，。！？：；（）［］【】「」《》、‘’“”… \u3000!,.:;()[]-'\"~·"), max_size=3)
+LETTERS = st.text(st.sampled_from("明天有雨ＡＢａｂAbĲßİé½①０９09٣かナ한"), min_size=1, max_size=4)
+
+
+@given(st.lists(st.tuples(LETTERS, MARKS), max_size=6))
+def test_what_is_heard_is_the_same_however_it_is_punctuated(parts: list[tuple[str, str]]) -> None:
+    marked = "".join(letters + marks for letters, marks in parts)
+    letters = "".join(letters for letters, _ in parts)
+    assert bare(marked) == bare(letters)
+    assert bare(bare(marked)) == bare(marked)
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_ascii_is_heard_as_all_else_is(text: str) -> None:
+    assert bare(text + "。") == bare(text) == "".join(filter(str.isalnum, text)).lower()
