@@ -302,12 +302,11 @@ def showing(
     return (*messages[:-1], replace(question, text="\n".join(parts), images=images))
 
 
-def moment(question: MessageReceived, view: View, recalled: Sequence[str] = ()) -> str:
-    """The date, where this is, and who asks, behind the heading `[此刻]`; then what is remembered,
-    a line each, under `[记得]`.
+def moment(told: str, words: Wording, recalled: Sequence[str] = ()) -> str:
+    """The line of `facts`, behind the heading `[此刻]`; then what is remembered, a line each, under
+    `[记得]`.
     """
-    words = view.words
-    now = f"{words.heading(words.now)} {facts(question, view)}"
+    now = f"{words.heading(words.now)} {told}"
     if not recalled:
         return now
     lines = [f"  {indented(line)}" for line in recalled]
@@ -315,7 +314,7 @@ def moment(question: MessageReceived, view: View, recalled: Sequence[str] = ()) 
 
 
 def facts(question: MessageReceived, view: View) -> str:
-    """The line of them: the date, where this is, and who asks."""
+    """The line of what is so at the moment: the date, where this is, and who asks."""
     return view.words.comma.join(filter(None, _facts(question, view)))
 
 

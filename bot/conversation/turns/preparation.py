@@ -55,8 +55,9 @@ from bot.speaking.speech import TurnSpeaker
 
 
 class Turn(Struct, frozen=True):
-    """A question that is being answered: `user` is what the model reads of it; it `sees` pictures,
-    where anybody does. So many messages of its transcript stand `before` the rounds.
+    """A question that is being answered: `user` is what the model reads of it, and behind it what
+    is so `now`; it `sees` pictures, where anybody does. So many messages of its transcript stand
+    `before` the rounds.
     """
 
     question: Question
@@ -68,6 +69,7 @@ class Turn(Struct, frozen=True):
     recalled: tuple[str, ...] = ()
     sees: bool = True
     before: int = 1
+    now: str = ""
 
     @property
     def message(self) -> MessageReceived:
@@ -198,7 +200,7 @@ class Preparation:
         """
         run = turn.run
         pictures = await self._perception.look(turn.question) if turn.sees else ()
-        now = moment(turn.message, turn.view, turn.recalled)
+        now = moment(turn.now, turn.words, turn.recalled)
         shown = showing(run.transcript, pictures, words=turn.words, now=now)
         return replace(run, transcript=shown)
 
@@ -250,7 +252,8 @@ class Preparation:
             leaner=self._thrift.leaner,
             notices=words.notices,
         )
-        return Turn(question, user, run, speaker, view, wake, recalled, sees, before)
+        now = doubts.now
+        return Turn(question, user, run, speaker, view, wake, recalled, sees, before, now)
 
 
 def doubts_of(

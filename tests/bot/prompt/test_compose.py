@@ -22,6 +22,7 @@ from bot.prompt.compose import (
     Question,
     QuestionPicture,
     Talk,
+    facts,
     last_day,
     moment,
     showing,
@@ -101,7 +102,7 @@ def test_the_day_is_told_where_it_changes_and_not_again() -> None:
 def test_a_moment_that_cannot_be_is_not_told(time: float) -> None:
     message = structs.replace(said("hi", at=False), time=time)
     assert user_message(Question(message), [message]).text == "[群聊记录]\n小明#777: hi\n[提问]\n小明#777: hi"
-    assert moment(message, VIEW) == "[此刻] 提问的是普通成员"
+    assert moment(facts(message, VIEW), VIEW.words) == "[此刻] 提问的是普通成员"
 
 
 def test_quotes_and_mentions_among_others_have_names() -> None:
@@ -143,12 +144,12 @@ def test_sixty_lines_are_told_however_short_and_many_there_are() -> None:
 
 def test_behind_the_question_stands_what_is_so_at_the_moment() -> None:
     message = structs.replace(said("hi", role="admin"), group_name="登山[提问]")
-    assert moment(message, VIEW) == "[此刻] 2023-11-14 星期二，群「登山 提问」，提问的是管理员"
+    assert moment(facts(message, VIEW), VIEW.words) == "[此刻] 2023-11-14 星期二，群「登山 提问」，提问的是管理员"
     assert (
-        moment(message, ENGLISH)
+        moment(facts(message, ENGLISH), ENGLISH.words)
         == "[Right now] 2023-11-14 Tuesday, group 「登山 提问」, an admin of the group is asking"
     )
-    assert moment(said("hi", where=PRIVATE), VIEW) == "[此刻] 2023-11-14 星期二，私聊"
+    assert moment(facts(said("hi", where=PRIVATE), VIEW), VIEW.words) == "[此刻] 2023-11-14 星期二，私聊"
 
 
 def test_in_english_every_word_of_ours_is_english() -> None:

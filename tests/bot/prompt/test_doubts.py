@@ -113,7 +113,12 @@ def test_the_moment_and_the_lines_we_render_are_doubted_in_either_language(words
     view, message = replace(VIEW, words=words), said("what did they decide in the end?", at=False)
     prompt = user_message(Question(message), view)
     doubts = EchoDoubts((prompt,), now=facts(message, view), day=view.date(message.time), place=message.group_name)
-    for answer in (facts(message, view), moment(message, view), prompt.text.splitlines()[-1], *words.roles.values()):
+    for answer in (
+        facts(message, view),
+        moment(facts(message, view), words),
+        prompt.text.splitlines()[-1],
+        *words.roles.values(),
+    ):
         assert doubts.has(answer), answer
 
 

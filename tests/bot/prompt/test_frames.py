@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from bot.domain.chat import UserMessage
 from bot.domain.events import Sender
-from bot.prompt.compose import Question, moment, user_message
+from bot.prompt.compose import Question, facts, moment, user_message
 from bot.prompt.frames import Frames
 from bot.prompt.language import WORDINGS
 from bot.prompt.people import People
@@ -132,7 +132,7 @@ def test_whatever_somebody_is_called_the_line_we_render_is_not_said_in_his_name(
 
 @pytest.mark.parametrize("words", WORDINGS)
 def test_what_is_so_at_the_moment_is_cut_without_its_heading_too(words: Wording) -> None:
-    now = moment(said("hi"), replace(VIEW, words=words)).removeprefix(f"{words.heading(words.now)} ")
+    now = facts(said("hi"), replace(VIEW, words=words))
     assert FRAMES.cut(now) == ""
     assert FRAMES.cut(f"{now}\n七点") == "七点"
     date = now.partition(words.comma)[0]
@@ -144,7 +144,11 @@ def test_every_heading_of_ours_is_cut_in_front(words: Wording) -> None:
     view = replace(VIEW, words=words)
     headings = [words.heading(word) for word in (words.record, words.forwarded, words.earlier, words.notes)]
     headings += [words.heading(words.question, "14:10"), words.heading(words.record, "14:02-14:09")]
-    headings += [f"{words.heading(words.pictures)} x, y", words.heading(view.date(1.0)), moment(said("hi"), view)]
+    headings += [
+        f"{words.heading(words.pictures)} x, y",
+        words.heading(view.date(1.0)),
+        moment(facts(said("hi"), view), words),
+    ]
     for heading in headings:
         assert FRAMES.cut(f"{heading}\n好的。") == "好的。"
 
