@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -42,9 +43,9 @@ def writing(postgres: str) -> Iterator[tuple[EntryBatches, Database]]:
     database.close()
 
 
-def crossed(postgres: str, work: Callable[[], T]) -> T:
+def crossed(postgres: str, work: Callable[[], T], has_both: threading.Event) -> T:
     """Let somebody have `a`, the work `b` and wait for `a`, and him for `b`: the server gives up the work, which waited
-    first, and he ends.
+    first, and he has both, and ends. Where the work begins anew before he has, it may be given up once more.
     """
     engine = create_engine(read_url(postgres))
     with ThreadPoolExecutor(1) as pool, engine.connect() as other, other.begin():
@@ -55,6 +56,7 @@ def crossed(postgres: str, work: Callable[[], T]) -> T:
         while not other.scalar(WAITS):
             assert time.monotonic() < deadline
         lock(other, "b")
+        has_both.set()
         other.commit()
         done = ours.result(PATIENCE)
     engine.dispose()
@@ -62,22 +64,23 @@ def crossed(postgres: str, work: Callable[[], T]) -> T:
 
 
 def test_something_else_in_a_transaction_is_done_again(postgres: str, writing: tuple[EntryBatches, Database]) -> None:
-    tries = list[int]()
+    tries, has_both = list[int](), threading.Event()
 
     def job(connection: Connection) -> str:
+        assert not tries or has_both.wait(PATIENCE)
         tries.append(1)
         lock(connection, "b")
         lock(connection, "a")
         return "done"
 
-    assert crossed(postgres, lambda: writing[0].run(job)) == "done"
+    assert crossed(postgres, lambda: writing[0].run(job), has_both) == "done"
     assert len(tries) == 2
 
 
 def test_a_batch_is_written_again_whole(postgres: str, writing: tuple[EntryBatches, Database]) -> None:
     batches, database = writing
     changes = [SendChanged(send_id=send, state=SendState.SENDING, at=NOW) for send in ("b", "a")]
-    assert crossed(postgres, lambda: batches.write(put(*changes))) == Written(2)
+    assert crossed(postgres, lambda: batches.write(put(*changes)), threading.Event()) == Written(2)
     assert column(database, sends.c.state) == ["sending", "sending"]
 
 
