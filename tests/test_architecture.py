@@ -313,6 +313,18 @@ def test_every_task_has_an_owner() -> None:
     found(ownerless())
 
 
+def test_every_connection_is_closed() -> None:
+    """That of sqlite3, as a context, ends a transaction alone; who leaves it open is told in another test, or never."""
+    found(
+        f"{path}:{node.lineno}: use contextlib.closing"
+        for path, tree in trees().items()
+        for with_ in ast.walk(tree)
+        if isinstance(with_, ast.With | ast.AsyncWith)
+        for item in with_.items
+        if isinstance(node := item.context_expr, ast.Call) and ast.unparse(node.func) == "sqlite3.connect"
+    )
+
+
 def test_the_core_asks_the_clock_for_time() -> None:
     found(
         f"{path}:{line}: {name}; ask the Clock port"

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import aiohttp
@@ -61,7 +62,7 @@ async def test_whoever_asks_what_today_took_is_told_the_same(tmp_path: Path) -> 
                 await simulator.wait_delivered(before + 1)
                 await running.wait_idle()
             assert await running.journal.commit()
-            with sqlite3.connect(tmp_path / "journal.db") as rows:
+            with closing(sqlite3.connect(tmp_path / "journal.db")) as rows:
                 read, cost = rows.execute("SELECT sum(prompt + completion), sum(cost) FROM usage").fetchone()
                 (requests,) = rows.execute("SELECT count(*) FROM usage").fetchone()
             assert requests == 4

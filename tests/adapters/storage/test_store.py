@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import sqlite3
 import subprocess
@@ -392,7 +393,6 @@ async def test_nothing_is_left_behind(sqlite: str) -> None:
         assert await at.store.commit(heard())
         assert len((await remember(at)).overheard) == 1
     assert threading.active_count() == before
-    with sqlite3.connect(str(at.database.file), isolation_level="EXCLUSIVE") as alone:
+    with contextlib.closing(sqlite3.connect(str(at.database.file), isolation_level="EXCLUSIVE")) as alone:
         assert alone.execute("SELECT count(*) FROM messages").fetchone() == (1,)
-    alone.close()
     assert [file.name for file in Path(str(at.database.file)).parent.iterdir()] == ["frost.db"]

@@ -5,7 +5,7 @@ import re
 import sqlite3
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -116,7 +116,7 @@ async def test_the_doctor_of_a_running_bot_tells_no_secret_and_what_he_took_is_c
         assert re.search(r"a problem:.*does not answer: .*no such key: .*Copy the key", page, re.DOTALL)
         assert key not in page
         assert "answers in" in page
-    with sqlite3.connect(tmp_path / "data/frostagent.db") as journal:
+    with closing(sqlite3.connect(tmp_path / "data/frostagent.db")) as journal:
         rows = journal.execute("SELECT turn_id, conversation, asker, model, prompt > 0 FROM usage").fetchall()
     assert rows == [("", "", 0, around.model.name, 1)] * 2
 
@@ -186,7 +186,7 @@ async def test_a_request_that_is_tried_is_in_the_bots_journal_while_it_is_under_
 
     def rows() -> list[tuple[str, bool, int]]:
         """What is left of it where the process is killed now."""
-        with sqlite3.connect(tmp_path / "journal.db") as journal:
+        with closing(sqlite3.connect(tmp_path / "journal.db")) as journal:
             return journal.execute("SELECT turn_id, step < 0, prompt > 0 FROM usage WHERE step <> -1").fetchall()
 
     class Held(OfflineModel):
