@@ -62,6 +62,12 @@ class ScriptedLoop(asyncio.SelectorEventLoop):
         future.add_done_callback(self._landed)
         return future
 
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """Wait for the threads in their own time: Python 3.12 and later count 300 seconds of the loop's, which pass at
+        once where nothing else is to be done.
+        """
+        await super().shutdown_default_executor()
+
     def _landed(self, _: asyncio.Future[Any]) -> None:
         self._in_flight -= 1
 
