@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import pytest
-from sqlalchemy import Connection, create_engine, text
+from sqlalchemy import Connection, create_engine, make_url, text
 from sqlalchemy.exc import OperationalError
 
 from adapters.storage.batches import EntryBatches, Written
@@ -25,16 +24,23 @@ from tests.adapters.storage.test_batches import column, put
 T = TypeVar("T")
 
 PATIENCE = 20.0  # seconds
-WAITS = text("SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))")
+WAITING = text("SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))")
 
 
 def lock(connection: Connection, send: str) -> None:
     connection.execute(text("SELECT id FROM sends WHERE send_id = :send FOR UPDATE"), {"send": send})
 
 
+def wait_for_waiting(connection: Connection, number: int) -> None:
+    """Until so many wait for this one's transaction."""
+    deadline = time.monotonic() + PATIENCE
+    while connection.scalar(WAITING) != number:
+        assert time.monotonic() < deadline
+
+
 @pytest.fixture
 def writing(postgres: str) -> Iterator[tuple[EntryBatches, Database]]:
-    database = Database(postgres, migrate=migrate)
+    database = Database(looking_at_once(postgres), migrate=migrate)
     made = EntryBatches(database, stamp=str)
     entries = put(asked(), opening("t1"), sending("a", "t1"), sending("b", "t1"))
     assert made.write(entries) == Written(4)
@@ -43,44 +49,54 @@ def writing(postgres: str) -> Iterator[tuple[EntryBatches, Database]]:
     database.close()
 
 
-def crossed(postgres: str, work: Callable[[], T], has_both: threading.Event) -> T:
-    """Let somebody have `a`, the work `b` and wait for `a`, and him for `b`: the server gives up the work, which waited
-    first, and he has both, and ends. Where the work begins anew before he has, it may be given up once more.
+def looking_at_once(url: str) -> str:
+    """The same database, for one who finds at once that he waits for who waits for him."""
+    made = make_url(url)
+    options = f"{made.query['options']} -cdeadlock_timeout=1ms"
+    return made.update_query_dict({"options": options}).render_as_string(hide_password=False)
+
+
+def crossed(postgres: str, work: Callable[[], T]) -> T:
+    """The result of work on `a`, then on `b`, that the server gives up exactly once, for another who has `b`.
+
+    Somebody has `a` first, so that the other waits for the work before it waits for him: it is the work that ends the
+    circle, and sees it. He waits for the whole table: it is his in the moment the work is given up, and what the work
+    begins then stands behind him. (A row would be anybody's, and the work might be given up again.)
     """
     engine = create_engine(read_url(postgres))
-    with ThreadPoolExecutor(1) as pool, engine.connect() as other, other.begin():
-        other.execute(text("SET LOCAL deadlock_timeout = '60s'"))  # it is the work that looks
-        lock(other, "a")
-        ours = pool.submit(work)
-        deadline = time.monotonic() + PATIENCE
-        while not other.scalar(WAITS):
-            assert time.monotonic() < deadline
+    with ThreadPoolExecutor(2) as pool, engine.connect() as other, engine.connect() as first:
+        other.execute(text("SET LOCAL deadlock_timeout = '60s'"))  # he never looks
         lock(other, "b")
-        has_both.set()
+        lock(first, "a")
+        done = pool.submit(work)
+        wait_for_waiting(first, 1)
+        table = pool.submit(other.execute, text("LOCK TABLE sends IN EXCLUSIVE MODE"))
+        wait_for_waiting(first, 2)
+        first.commit()
+        table.result(PATIENCE)
         other.commit()
-        done = ours.result(PATIENCE)
+        result = done.result(PATIENCE)
     engine.dispose()
-    return done
+    return result
 
 
 def test_something_else_in_a_transaction_is_done_again(postgres: str, writing: tuple[EntryBatches, Database]) -> None:
-    tries, has_both = list[int](), threading.Event()
+    tries = list[int]()
 
     def job(connection: Connection) -> str:
-        assert not tries or has_both.wait(PATIENCE)
         tries.append(1)
-        lock(connection, "b")
         lock(connection, "a")
+        lock(connection, "b")
         return "done"
 
-    assert crossed(postgres, lambda: writing[0].run(job), has_both) == "done"
+    assert crossed(postgres, lambda: writing[0].run(job)) == "done"
     assert len(tries) == 2
 
 
 def test_a_batch_is_written_again_whole(postgres: str, writing: tuple[EntryBatches, Database]) -> None:
     batches, database = writing
-    changes = [SendChanged(send_id=send, state=SendState.SENDING, at=NOW) for send in ("b", "a")]
-    assert crossed(postgres, lambda: batches.write(put(*changes)), threading.Event()) == Written(2)
+    changes = [SendChanged(send_id=send, state=SendState.SENDING, at=NOW) for send in ("a", "b")]
+    assert crossed(postgres, lambda: batches.write(put(*changes))) == Written(2)
     assert column(database, sends.c.state) == ["sending", "sending"]
 
 
