@@ -18,7 +18,6 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 
 SHARE = 0.45  # of its pairs of characters and words
@@ -117,7 +116,6 @@ def _is_noted_alike(new: str, old: str) -> bool:
     return ours == theirs or (ours <= theirs and bare(new) != bare(old))
 
 
-@lru_cache(maxsize=128)  # an answer is looked at from several sides
 def bare(text: str) -> str:
     """Letters and digits only, folded: what people hear when they read it."""
     if text.isascii():  # five to fifteen times as fast

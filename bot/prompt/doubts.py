@@ -100,7 +100,7 @@ class EchoDoubts(Struct, frozen=True):
         is_here = bool(place) and (
             place == letters or (place in letters and bool(weekday) and weekday in letters)
         )
-        if not is_here and (letters not in bare(self.now) or _weight(letters) < TELLING):
+        if not is_here and (letters not in _letters_of(self.now) or _weight(letters) < TELLING):
             return False
         return not self._is_asked_for(letters)
 
@@ -180,5 +180,5 @@ def _beginnings(line: str, letters: str) -> Iterator[str]:
 
 @lru_cache(maxsize=256)
 def _letters_of(known: str) -> str:
-    """The letters of what is asked for again and again: rules, and names of places."""
+    """The letters of what is asked for again and again: rules, names of places, the moment."""
     return bare(known)

@@ -42,7 +42,7 @@ class View(Struct, frozen=True):
         return f"{day} {self.words.weekdays[weekday]}" if day else ""
 
     def _written(self, time: float) -> tuple[str, str, int]:
-        return _written(_minute(time), self.zone, clock.tzname)
+        return _written(_minute(time), self.zone, clock.timezone)
 
 
 def _minute(time: float) -> int:
@@ -53,9 +53,10 @@ def _minute(time: float) -> int:
 
 
 @lru_cache(maxsize=256)  # a prompt asks five times for the same one
-def _written(minute: int, zone: tzinfo | None, _here: tuple[str, str]) -> tuple[str, str, int]:
+def _written(minute: int, zone: tzinfo | None, _west: int) -> tuple[str, str, int]:
     """The date, the time of day, and the number of the weekday; empty for the minute -1.
-    This machine's zone may be set anew: then it has other names.
+
+    So many seconds west of Greenwich is this machine's zone, while that is not set anew.
     """
     if minute < 0:
         return "", "", 0
