@@ -76,17 +76,29 @@ class LettingGo(Generic[T]):
             except StopIteration as end:
                 result: T = end.value
                 return result
+            step = yield from self._next(awaited)
+
+    def _next(self, awaited: Any) -> Generator[Any, Any, Callable[[], Any]]:
+        """The body's next step, once what it awaits is over. To wait for that by a future of our
+        own lets us go where that is a task which catches its cancellation.
+        """
+        is_future = _can_be_awaited(awaited)
+        while True:
             try:
-                yield awaited
+                if is_future:
+                    yield from _bell(awaited)
+                else:
+                    yield awaited
             except GeneratorExit:
                 self._body.close()
                 raise
             except BROKEN as error:  # what it waited for has raised it, or somebody cancels
                 if isinstance(error, asyncio.CancelledError):
                     self._hurry()
-                step = partial(self._body.throw, error)
-            else:
-                step = partial(self._body.send, None)
+                    if is_future and awaited.cancel():
+                        continue  # the body hears of it from what it awaits, as in any other task
+                return partial(self._body.throw, error)
+            return partial(self._body.send, None)
 
     def _hurry(self) -> None:
         """Perhaps it is cancelled: its own time limits, and tasks that it waits for, look the same
@@ -125,6 +137,25 @@ class LettingGo(Generic[T]):
             self._body.close()
         except BROKEN as error:  # not even now
             logger.debug("%s does not end at all: %r", self._name, error)
+
+
+def _can_be_awaited(awaited: Any) -> bool:
+    """Whether it is a future that a task may await here; asyncio tells of all else itself."""
+    if not asyncio.isfuture(awaited) or awaited is asyncio.current_task():
+        return False
+    return awaited.get_loop() is asyncio.get_running_loop()
+
+
+def _bell(awaited: asyncio.Future[Any]) -> Generator[Any, Any, None]:
+    """Wait until it is over, whatever comes of it."""
+    rung: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def ring(_: asyncio.Future[Any]) -> None:
+        if not rung.done():
+            rung.set_result(None)
+
+    awaited.add_done_callback(ring)
+    yield from rung
 
 
 _around: ContextVar[LettingGo[Any] | None] = ContextVar("around", default=None)

@@ -248,3 +248,100 @@ async def test_who_ends_after_all_has_its_result(stubborn: Stubborn, caplog: pyt
         task.cancel()
     assert task.result() == "released"
     assert caplog.record_tuples == []
+
+
+@pytest.mark.parametrize("kind", ["a task", "several", "within a limit", "answered"])
+async def test_who_waits_for_a_task_that_does_not_end_is_left_too(
+    kind: str, stubborn: Stubborn, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def body(inner: asyncio.Task[Any]) -> object:
+        match kind:
+            case "a task":
+                return await inner
+            case "several":
+                return await asyncio.gather(inner)
+            case _:
+                return await asyncio.wait_for(inner, 60)
+
+    async with asyncio.TaskGroup() as group:
+        inner = group.create_task(stubborn())
+        answer = inner if kind == "answered" else body(inner)
+        task = await cancelled(lambda: settled(answer, name="a hook"))
+        was_done, stubborn.released = inner.done(), True
+        inner.cancel()
+    assert task.cancelled()
+    assert not was_done
+    assert stubborn.began > 1
+    assert "a hook does not end when it is cancelled" in caplog.text
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+async def test_a_task_that_cleans_up_is_waited_for_and_what_comes_of_it_is_the_bodys(keeps: bool) -> None:
+    seen = []
+
+    async def tidy() -> str:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await asyncio.sleep(0)
+            seen.append("tidied")
+            if not keeps:
+                raise
+        return "kept"
+
+    async with asyncio.TaskGroup() as group:
+        inner = group.create_task(tidy())
+
+        async def body() -> str:
+            try:
+                return await inner
+            finally:
+                seen.append("body")
+
+        async def run() -> object:
+            return await letting_go(body(), patience=60)
+
+        task = await cancelled(run)
+    assert seen == ["tidied", "body"]
+    assert task.cancelled() is not keeps
+    assert not keeps or task.result() == "kept"
+
+
+async def test_a_shielded_task_goes_on_without_who_was_cancelled() -> None:
+    come = asyncio.Event()
+
+    async def body(inner: asyncio.Task[Any]) -> object:
+        return await asyncio.shield(inner)
+
+    async with asyncio.TaskGroup() as group:
+        inner = group.create_task(come.wait())
+
+        async def run() -> object:
+            return await letting_go(body(inner), patience=60)
+
+        assert (await cancelled(run)).cancelled()
+        assert not inner.done()
+        come.set()
+    assert inner.result() is True
+
+
+async def test_what_cannot_be_awaited_is_told_as_ever() -> None:
+    task = asyncio.current_task()
+    assert task is not None
+
+    class Odd:
+        def __init__(self, *given: object) -> None:
+            self.given = given
+
+        def __await__(self) -> Generator[Any, Any, None]:
+            yield from self.given
+
+    async def body(what: object) -> None:
+        await Odd(what)
+
+    other = asyncio.new_event_loop()
+    elsewhere: asyncio.Future[None] = other.create_future()
+    other.close()
+    for odd, words in ((7, "bad yield"), (task, "cannot await on itself"), (elsewhere, "different loop")):
+        with pytest.raises(RuntimeError, match=words):
+            await letting_go(body(odd))
