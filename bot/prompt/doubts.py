@@ -119,8 +119,10 @@ class EchoDoubts(Struct, frozen=True):
     def _is_said(self, lines: Sequence[tuple[str, str]]) -> bool:
         """Whether with each line one of somebody's begins, whoever's name stands before it."""
         # Not isinstance, which takes thrice as long for each message of the prompt.
-        told = "\n".join([one.text for one in self.read if type(one) is UserMessage])
-        return all(any(begun in told for begun in _beginnings(*line)) for line in lines)
+        told = [one.text for one in self.read if type(one) is UserMessage]
+        return all(
+            any(begun in text for begun in _beginnings(*line) for text in told) for line in lines
+        )
 
     def _is_recited(self, lines: Sequence[tuple[str, str]]) -> bool:
         """Whether the letters of a line are of the rules; only ours are no answer to who asks for

@@ -91,7 +91,13 @@ def test_what_a_small_model_said_back_of_its_prompt_is_doubted(answer: str) -> N
             "f(x): 定义域是全体实数",
             "12:30 见",
         ),
-        *("Alice has the tickets, Ray has the food", "东门", "下周三"),
+        *(
+            "Alice has the tickets, Ray has the food",
+            "东门",
+            "下周三",
+            "时间: 周六九点，东门见",
+            "who: the tickets, Ray has",
+        ),
     ],
 )
 def test_an_answer_of_its_own_is_not(answer: str) -> None:
@@ -150,6 +156,13 @@ def test_a_line_of_an_answer_is_looked_for_a_few_times_in_each_text_however_it_g
     replace(READ, read=(UserMessage(text),)).has(answer)
     lines = len(answer.splitlines()) if len(answer.strip()) <= LONGEST else 0
     assert len(text.sought) <= lines * (1 + MOST_COLONS)
+
+
+def test_what_is_looked_for_is_looked_for_in_the_text() -> None:
+    text = Compared("a: aaaaaa")
+    text.sought = []
+    assert replace(READ, read=(UserMessage(text),)).has("b: aaaaaa")
+    assert text.sought == [": b: aaaaaa", ": aaaaaa"]
 
 
 def test_who_asks_when_may_be_told_todays_day() -> None:
