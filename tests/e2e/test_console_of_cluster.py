@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import aiohttp
+import psycopg
 
 from adapters.simulator.people import Person
 from adapters.simulator.petitions import befriend
@@ -83,17 +84,22 @@ class Page:
 @asynccontextmanager
 async def opened(*ports: int) -> AsyncIterator[Page]:
     """The console at the one of these ports where there is one."""
-    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session, asyncio.timeout(PATIENCE):
-        while True:
-            for port in ports:
-                page = Page(f"http://127.0.0.1:{port}", session)
-                try:
-                    await page.log_in()
-                except aiohttp.ClientError:
-                    continue
-                await page.until("/health", "online")
-                yield page
-                return
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
+        async with asyncio.timeout(PATIENCE):
+            page = await shown_at(session, *ports)
+            await page.until("/health", "online")
+        yield page
+
+
+async def shown_at(session: aiohttp.ClientSession, *ports: int) -> Page:
+    while True:
+        for port in ports:
+            page = Page(f"http://127.0.0.1:{port}", session)
+            try:
+                await page.log_in()
+            except aiohttp.ClientError:
+                continue
+            return page
 
 
 @dataclass
@@ -146,6 +152,14 @@ async def wait_for(page: Page, *names: str) -> None:
     async with asyncio.timeout(PATIENCE):
         while await page.waiting() != {(account, name) for account in ACCOUNTS for name in names}:
             pass
+
+
+async def written_down(town: Town) -> None:
+    """Until the journal, too, has a call that waits at each account: who takes over reads it there."""
+    waiting = "SELECT count(*) FROM runs WHERE state IS NOT NULL"
+    async with asyncio.timeout(PATIENCE), await psycopg.AsyncConnection.connect(town.cluster.store_url) as journal:
+        while await (await journal.execute(waiting)).fetchone() != (len(ACCOUNTS),):
+            await journal.rollback()
 
 
 async def finished(town: Town) -> None:
@@ -205,6 +219,7 @@ async def test_pauses_of_all_and_what_waits_are_shown_by_the_worker_that_takes_t
             assert f"{account}:group:{ONE} is paused" in await hall.page.post(
                 "/pause", where=f"{account}:group:{ONE}", silent="1"
             )
+        await written_down(town)
         hall.shows.process.kill()
         async with opened(hall.other_port) as page:
             await has(hall.other, 4)
@@ -243,6 +258,7 @@ async def test_a_frozen_workers_part_is_missing_and_the_page_says_so(town: Town,
     async with hall_of(town, **gong(tmp_path)) as hall:
         await ask_for_the_gong(town)
         await wait_for(hall.page, "A1")
+        await written_down(town)
         hall.other.send(signal.SIGSTOP)
         page = await hall.page.get("/approvals")
         assert "Not whole: 2 parts of the accounts have not answered" in page
