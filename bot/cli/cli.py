@@ -184,12 +184,13 @@ def init(
     """Make the tokens and the OneBot server's files that are missing, once, before both start with
     docker compose.
     """
-    from bot.cli.setup.container import prepare, read_owner, read_server
+    from bot.cli.setup.container import passed_on, prepare, read_owner, read_server
 
+    folder = Path.cwd()
     try:
         prepare(
-            folder=Path.cwd(),
-            environ=os.environ,
+            folder=folder,
+            environ=passed_on(folder, os.environ),
             server=read_server(server),
             make_token=lambda: secrets.token_hex(TOKEN_BYTES),
             tell=tell,

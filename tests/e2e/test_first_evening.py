@@ -120,6 +120,22 @@ async def test_from_init_to_the_first_answer_with_a_token_nobody_typed(folder: P
             assert await first_answer(url, token)
 
 
+async def test_init_beside_an_env_file_reads_what_compose_would_pass_on_and_the_environment_wins(folder: Path) -> None:
+    lines = (
+        "LLM_BASE_URL=https://llm.invalid/v1",
+        "LLM_API_KEY=sk-1",
+        "LLM_MODEL=demo",
+        "ONEBOT_ACCESS_TOKEN=of-the-file",
+    )
+    (folder / ".env").write_text("\n".join(lines), "utf-8")
+    code, told = await run(folder, "init", LLM_MODEL="", NAPCAT_WEBUI_TOKEN="of-the-environment")
+    assert code == 0, told
+    assert napcats_token(folder) == "of-the-file"
+    shutil.rmtree(folder / "napcat")
+    assert (await run(folder, "init", ONEBOT_ACCESS_TOKEN="of-the-environment"))[0] == 0
+    assert napcats_token(folder) == "of-the-environment"
+
+
 async def test_init_tells_everything_wrong_and_stops_what_waits_for_it(folder: Path) -> None:
     code, told = await run(folder, "init", ONEBOT_ACCESS_TOKEN="change-me", LLM_MODEL="your-model", BOT_OWNER="1")
     assert code == 2

@@ -79,6 +79,15 @@ def read_server(text: str) -> Server:
             raise ConfigError(Problem("--server", f"{text} is not known", "Write napcat or llbot"))
 
 
+def passed_on(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment with what compose would add: the lines of `.env`, which no container sees.
+
+    The environment wins. Raises ConfigError.
+    """
+    lines = {line.name: line.value for line in sources.read_env_file(folder / ".env")}
+    return lines | {name: text for name, text in environ.items() if text.strip()}
+
+
 def prepare(
     *,
     folder: Path,
