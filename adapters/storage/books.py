@@ -61,10 +61,17 @@ class SqlBooks:
         self._share = share
 
     async def usage(
-        self, *, since: float, where: Conversation | None = None, asker: int | None = None
+        self,
+        *,
+        since: float,
+        where: Conversation | None = None,
+        asker: int | None = None,
+        turn_id: str | None = None,
     ) -> UsageSum | None:
-        """The sum spent since then: there, by questions of somebody, or in all."""
-        return await self._read(lambda connection: spent(connection, since, where, asker), None)
+        """The sum spent since then: there, by questions of somebody, by a turn, or in all."""
+        return await self._read(
+            lambda connection: spent(connection, since, where, asker, turn_id), None
+        )
 
     async def taken(self, *, since: float, until: float) -> tuple[TakenSum, ...] | None:
         """The sums of what was taken from then on, to `until`, by place and person."""
@@ -132,7 +139,11 @@ def settings(connection: Connection, name: str) -> dict[Conversation, str]:
 
 
 def spent(
-    connection: Connection, since: float, where: Conversation | None, asker: int | None
+    connection: Connection,
+    since: float,
+    where: Conversation | None,
+    asker: int | None,
+    turn_id: str | None = None,
 ) -> UsageSum:
     """The sums of what was used since then."""
     query = select(
@@ -147,6 +158,8 @@ def spent(
         query = query.where(usage.c.conversation == str(where))
     if asker is not None:
         query = query.where(usage.c.asker == asker)
+    if turn_id is not None:
+        query = query.where(usage.c.turn_id == turn_id)
     requests, prompt, cached, completion, cost, unpriced = connection.execute(query).one()
     return UsageSum(requests, int(prompt), int(cached), int(completion), float(cost), unpriced)
 

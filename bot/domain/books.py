@@ -202,9 +202,14 @@ class Books(Protocol):
     """Reads the journal for people; nothing is known where it cannot be read."""
 
     async def usage(
-        self, *, since: float, where: Conversation | None = None, asker: int | None = None
+        self,
+        *,
+        since: float,
+        where: Conversation | None = None,
+        asker: int | None = None,
+        turn_id: str | None = None,
     ) -> UsageSum | None:
-        """The sum spent since then: there, by questions of somebody, or in all."""
+        """The sum spent since then: there, by questions of somebody, by a turn, or in all."""
         ...
 
     async def day(

@@ -13,6 +13,9 @@ from bot.domain.shown import Showing
 
 BOT: Final = "bot"
 
+TRIED: Final = "try"
+"""What stands for a turn at requests of trials in the journal of the bot, which pays for them."""
+
 
 class TriedLine(Struct, frozen=True):
     """Something said in the group: by whom (BOT for the bot, nobody for what happened there), with

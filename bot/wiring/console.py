@@ -16,7 +16,7 @@ from bot.domain.chat import Usage
 from bot.domain.events import Conversation
 from bot.domain.journal import PlaceSet, UsageAdded
 from bot.domain.masking import Mask
-from bot.domain.trying import Ceiling, Trial, Wanted
+from bot.domain.trying import TRIED, Ceiling, Trial, Wanted
 from bot.memory.row import NOWHERE
 from bot.memory.window import weigh
 from bot.memory.wishes import Wish
@@ -138,11 +138,15 @@ def trials_of(settings: Settings, seen: SeenBot, mask: Mask, opens: Opens) -> Tr
             Audited(at=at, login="", address="", action="tried", object=took, outcome=cost)
         )
 
+    async def took(since: float) -> UsageSum | None:
+        return await seen.journal.books.usage(since=since, turn_id=TRIED)
+
     trials = Trials(
         opening,
         ceiling=partial(ceiling_of, settings),
         is_spent=is_spent,
         told=told,
+        took=took,
         clock=seen.clock,
         home=seen.trying,
     )

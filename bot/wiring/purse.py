@@ -18,22 +18,24 @@ from bot.domain.journal import Entry, UsageAdded
 from bot.domain.ports import ChatModel, Clock, Store
 from bot.domain.reserved import UsageReleased, UsageReserved
 from bot.domain.run import StepFinished
-from bot.domain.trying import Ceiling
+from bot.domain.trying import TRIED, Ceiling
 from bot.memory.witnesses import WitnessedStore
 
 T = TypeVar("T")
 
-NOBODYS: Final = ""  # the turn of requests that are for no turn of the bot's
+NOTHING: Final = UsageSum()
 A_DAY: Final = 4
 """So many times what one trial may take, all trials of a day may together."""
 
 
 class PurseTally:
-    """Requests that were made, and what they took; those under way as they are estimated."""
+    """Requests that were made, and what they took; those under way as they are estimated. The
+    first sum is what was `taken` before.
+    """
 
-    def __init__(self) -> None:
-        self.requests = 0
-        self._took = UsageSum()
+    def __init__(self, taken: UsageSum = NOTHING) -> None:
+        self.requests = taken.requests
+        self._took = taken
         self._under_way: dict[int, Usage] = {}
 
     def reserve(self, number: int, usage: Usage) -> None:
@@ -147,11 +149,11 @@ class Purse:
                 case UsageReserved(number=number, usage=usage):
                     for tally in (self._own, self._day):
                         tally.reserve(number, usage)
-                    yield replace(entry, turn_id=NOBODYS)
+                    yield replace(entry, turn_id=TRIED)
                 case UsageReleased(number=number):
                     for tally in (self._own, self._day):
                         tally.release(number)
-                    yield replace(entry, turn_id=NOBODYS)
+                    yield replace(entry, turn_id=TRIED)
                 case StepFinished(completion=completion) if completion.usage is not None:
                     yield self._settled(completion.endpoint or completion.model, completion.usage)
                 case UsageAdded(model=model, usage=usage):
@@ -162,7 +164,7 @@ class Purse:
     def _settled(self, model: str, usage: Usage) -> UsageAdded:
         for tally in (self._own, self._day):
             tally.settle(usage)
-        return UsageAdded(turn_id=NOBODYS, model=model, usage=usage, at=self._clock.now())
+        return UsageAdded(turn_id=TRIED, model=model, usage=usage, at=self._clock.now())
 
 
 class PaidModel:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Final
@@ -55,7 +55,8 @@ class _Request:
 class Trials(Trying):
     """Fits `Trying`; `run` is its task. `opening` makes a trial, `is_spent` says that the bot has
     no money left today, `told` hears what one with a real model took when it is over. A `home` is
-    there whenever no other is, and never ends.
+    there whenever no other is, and never ends. `took` reads what trials took since a moment, also
+    before this process; None where that cannot be read now.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Trials(Trying):
         ceiling: Callable[[], Ceiling | None],
         is_spent: Callable[[], bool],
         told: Callable[[UsageSum], None],
+        took: Callable[[float], Awaitable[UsageSum | None]],
         clock: Clock,
         home: Trial | None = None,
     ) -> None:
@@ -72,6 +74,7 @@ class Trials(Trying):
         self._ceiling = ceiling
         self._is_spent = is_spent
         self._told = told
+        self._took = took
         self._clock = clock
         self._home = home
         self._trial: Trial | None = None
@@ -103,9 +106,7 @@ class Trials(Trying):
 
     @property
     def today(self) -> PurseTally:
-        """The sum of today's trials that asked the bot's own model, since the bot was started."""
-        if (now := self._clock.now()) >= self._day_ends:
-            self._tally, self._day_ends = PurseTally(), midnight(now, later=1)
+        """The sum of the trials that asked the bot's own model, of the day the latest began."""
         return self._tally
 
     def touch(self) -> None:
@@ -114,12 +115,12 @@ class Trials(Trying):
 
     async def open(self, wanted: Wanted) -> str:
         """End the one that is open, and open another. Raises TimeoutError."""
-        if wanted.is_real and (refused := self._refuses()):
-            return refused
         request = _Request(wanted, asyncio.get_running_loop().create_future())
         self._waiting.add(request)
         try:
             async with self._turn, asyncio.timeout(OPEN_WITHIN):
+                if wanted.is_real and (refused := await self._refuses()):
+                    return refused
                 await self.end()
                 self._asked.put_nowait(request)
                 return await request.told
@@ -157,10 +158,14 @@ class Trials(Trying):
                 self._gone.set()
                 request.tell("failed")
 
-    def _refuses(self) -> str:
+    async def _refuses(self) -> str:
         """Why the bot's own model is not asked just now, in a word."""
         if (most := self.ceiling) is None:
             return "failed"
+        if (now := self._clock.now()) >= self._day_ends:
+            if (taken := await self._took(midnight(now))) is None:
+                return "failed"
+            self._tally, self._day_ends = PurseTally(taken), midnight(now, later=1)
         if self.today.is_beyond(most, times=A_DAY):
             return "often"
         return "spent" if self._is_spent() else ""

@@ -23,7 +23,12 @@ class PaperBooks:
         self.asked: list[tuple[float, Conversation | None, int | None]] = []
 
     async def usage(
-        self, *, since: float, where: Conversation | None = None, asker: int | None = None
+        self,
+        *,
+        since: float,
+        where: Conversation | None = None,
+        asker: int | None = None,
+        turn_id: str | None = None,
     ) -> UsageSum | None:
         self.asked.append((since, where, asker))
         return None if self._away else UsageSum(3, 1200, 900, 34, 0.0021)

@@ -4,6 +4,7 @@ import asyncio
 import re
 import sqlite3
 import sys
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing
 from functools import partial
@@ -20,9 +21,10 @@ from adapters.offline.server import OfflineModel
 from bot.app import Service, open_service
 from bot.cli.process import look_again
 from bot.domain.chat import Usage, UserMessage
-from bot.domain.journal import TurnClosed, TurnOpened
+from bot.domain.journal import TurnClosed, TurnOpened, UsageAdded
 from bot.domain.run import Stop
 from bot.domain.shown import ChatRows
+from bot.domain.trying import TRIED
 from config.settings import Settings
 from tests.bot.cli.doctor.surroundings import answering, healthy
 from tests.bot.test_app import free_port
@@ -201,9 +203,31 @@ async def test_a_request_that_is_tried_is_in_the_bots_journal_while_it_is_under_
         assert running.shown.spending.reserved.tokens > 0
         gate.set()
         await until(lambda: [row[1] for row in rows()] == [False])
-        assert rows() == [("", False, 1)]
+        assert rows() == [(TRIED, False, 1)]
         assert running.shown.spending.reserved.tokens == 0
         assert "So far 1 requests" in await ask("/try")
+
+
+async def test_what_trials_took_today_is_known_after_a_restart_and_no_other_request_is_among_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.wiring.trying.REQUESTS", 1)
+    monkeypatch.setattr("bot.wiring.trying.A_DAY", 2)
+
+    async def try_once(ask: Asking) -> None:
+        await ask("/try/open", model="real")
+        await ask("/try", **{"as": "user1", "text": "hello", "call": "1"})
+
+    async with OfflineModel() as model:
+        async with operated(model.base_url, tmp_path) as (running, ask):
+            doctors = [UsageAdded(turn_id="", model="m", usage=Usage(9, 1), at=time.time())] * 2
+            assert await running.rooms.on.store.commit(*doctors)
+            await try_once(ask)
+        async with operated(model.base_url, tmp_path) as (_, ask):
+            await try_once(ask)
+        async with operated(model.base_url, tmp_path) as (_, ask):
+            assert "groups have taken together" in await ask("/try/open", status=503, model="real")
+        assert len(model.requests) == 2
 
 
 async def test_a_trial_with_words_of_somebody_ends_when_he_is_forgotten_on_a_page(
@@ -247,10 +271,10 @@ async def operated(model: str, folder: Path, **more: Any) -> AsyncIterator[tuple
         page, _, code = running.console_link().partition("#")
         root, form = page.removesuffix("/login"), ""
 
-        async def ask(path: str, **fields: str) -> str:
+        async def ask(path: str, status: int = 200, **fields: str) -> str:
             method, data = ("POST", {"form": form} | fields) if fields else ("GET", None)
             async with session.request(method, f"{root}{path}", data=data) as shown:
-                assert shown.status == 200, path
+                assert shown.status == status, path
                 return await shown.text()
 
         answer = await session.post(page, data={"code": code}, allow_redirects=False)

@@ -15,7 +15,7 @@ from bot.domain.journal import Entry, UsageAdded
 from bot.domain.ports import Store
 from bot.domain.reserved import UsageReleased, UsageReserved
 from bot.domain.run import StepFinished
-from bot.domain.trying import Ceiling
+from bot.domain.trying import TRIED, Ceiling
 from bot.models.failover import Failover
 from bot.models.meter import Meter
 from bot.models.upstreams import Upstream
@@ -96,6 +96,17 @@ def test_what_others_of_that_day_took_and_what_is_under_way_there_counts_too() -
     assert purse(day=full)[0].lacks == ""
 
 
+def test_what_was_taken_before_is_part_of_the_sum() -> None:
+    day = PurseTally(UsageSum(A_DAY * MOST.requests - 1, 10, 4, 5, 0.5, 2))
+    one, _ = purse(day=day)
+    one.take()
+    one.note([UsageAdded(turn_id="t", model="m", usage=Usage(1, 1), at=0.0)])
+    assert day.taken == UsageSum(A_DAY * MOST.requests, 11, 4, 6, 0.5, 3)
+    assert one.taken == UsageSum(1, 1, 0, 1, 0.0, 1)
+    assert purse(day=day)[0].lacks == "often"
+    assert purse(day=PurseTally(UsageSum(prompt=A_DAY * MOST.tokens + 1)))[0].lacks == "often"
+
+
 def test_the_day_of_the_bot_is_looked_at_before_each_request() -> None:
     spent = list[bool]()
     one, _ = purse(spent=lambda: bool(spent))
@@ -107,7 +118,7 @@ def test_the_day_of_the_bot_is_looked_at_before_each_request() -> None:
     assert one.taken.requests == 1
 
 
-def test_the_bots_journal_is_told_of_money_alone_and_for_no_turn_of_its_own() -> None:
+def test_the_bots_journal_is_told_of_money_alone_and_that_it_was_a_trials() -> None:
     one, store = purse()
     done = replace(words("fine"), usage=Usage(7, 3, cost=0.5, reserved=1), endpoint="m@x")
     entries: list[Entry] = [
@@ -122,11 +133,11 @@ def test_the_bots_journal_is_told_of_money_alone_and_for_no_turn_of_its_own() ->
     assert not one.note(entries[-1:])
     now = ManualClock().now()
     assert store.entries == [
-        replace(reserved(1), turn_id=""),
-        UsageAdded(turn_id="", model="m@x", usage=Usage(7, 3, cost=0.5, reserved=1), at=now),
-        replace(reserved(2), turn_id=""),
-        UsageReleased(turn_id="", number=2),
-        UsageAdded(turn_id="", model="n", usage=Usage(1, 1), at=now),
+        replace(reserved(1), turn_id=TRIED),
+        UsageAdded(turn_id=TRIED, model="m@x", usage=Usage(7, 3, cost=0.5, reserved=1), at=now),
+        replace(reserved(2), turn_id=TRIED),
+        UsageReleased(turn_id=TRIED, number=2),
+        UsageAdded(turn_id=TRIED, model="n", usage=Usage(1, 1), at=now),
     ]
     assert one.taken == UsageSum(0, 8, 0, 4, 0.5, 1)
 
@@ -153,7 +164,7 @@ async def test_a_request_is_in_the_bots_journal_before_the_model_is_asked() -> N
         said = await failover.complete(REQUEST)
         assert order == ["durable", "asked"]
         assert [type(entry) for entry in bots.entries] == [UsageReserved]
-        assert bots.entries == [replace(entry, turn_id="") for entry in own.entries]
+        assert bots.entries == [replace(entry, turn_id=TRIED) for entry in own.entries]
         usage = said.usage or Usage()
         journal.put(UsageAdded(turn_id="t", model="m", usage=usage, at=0.0))
         assert (one.taken.requests, one.taken.prompt) == (1, usage.prompt)  # and nothing is under way

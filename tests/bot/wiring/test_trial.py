@@ -24,7 +24,7 @@ from bot.domain.masking import Mask
 from bot.domain.reserved import UsageReserved
 from bot.domain.shown import TurnQuery
 from bot.domain.tool import tool
-from bot.domain.trying import Ceiling, Wanted
+from bot.domain.trying import TRIED, Ceiling, Wanted
 from bot.wiring.purse import Purse, PurseTally
 from bot.wiring.simulated import SimulatedTrial
 from bot.wiring.trial import demo_model, offered, open_trial, real_model, settings_aside
@@ -151,7 +151,7 @@ async def test_the_demo_asks_no_model_of_the_bot_and_a_real_one_is_asked_within_
             assert (await one.taken()).requests == len(model.requests) == 2
         took = await one.taken()  # when it is over
         charged = [entry for entry in store.entries if isinstance(entry, UsageAdded)]
-        assert [(entry.model[:5], entry.turn_id) for entry in charged] == [("demo@", "")] * took.requests
+        assert [(entry.model[:5], entry.turn_id) for entry in charged] == [("demo@", TRIED)] * took.requests
         assert sum(entry.usage.prompt for entry in charged) == took.prompt
         under_way = [entry.number for entry in store.entries if isinstance(entry, UsageReserved)]
         assert under_way == [entry.usage.reserved for entry in charged]  # nothing is reserved any more

@@ -12,6 +12,7 @@ import pytest
 from bot.domain.books import UsageSum
 from bot.domain.notes import Forgotten
 from bot.domain.trying import Ceiling, Source, Trial, Wanted
+from bot.policy.days import midnight
 from bot.wiring import trying as module
 from bot.wiring.background import background
 from bot.wiring.trying import COST, IDLE, REQUESTS, TOKENS, Trials, ceiling_of
@@ -59,7 +60,10 @@ class Opened:
 
 
 def trials(opened: Opened, clock: SteppedClock, **more: Any) -> Trials:
-    given = {"ceiling": lambda: CEILING, "is_spent": lambda: False} | more
+    async def took(_since: float) -> UsageSum:
+        return UsageSum()
+
+    given = {"ceiling": lambda: CEILING, "is_spent": lambda: False, "took": took} | more
     return Trials(opened.opening, told=opened.told.append, clock=clock, **given)
 
 
@@ -164,14 +168,37 @@ async def test_all_of_a_day_together_take_no_more_than_four_times_one_and_the_ne
     opened, clock = Opened(), SteppedClock()
     trying = trials(opened, clock)
     async with background(trying.run()):
+        assert await trying.open(Wanted(is_real=True)) == ""
         trying.today.requests = 4 * REQUESTS - 1
         assert await trying.open(Wanted(is_real=True)) == ""
         trying.today.requests += 1
         assert await trying.open(Wanted(is_real=True)) == "often"
         assert await trying.open(Wanted()) == ""  # the demo model is there all the same
         await clock.advance(86_400)
-        assert trying.today.requests == 0
         assert await trying.open(Wanted(is_real=True)) == ""
+        assert trying.today.requests == 0
+
+
+async def test_the_day_goes_on_after_a_restart_and_none_is_paid_for_while_nobody_can_read_what_it_took() -> None:
+    opened, clock, asked = Opened(), SteppedClock(), list[float]()
+    known: list[UsageSum | None] = [None, UsageSum(4 * REQUESTS - 1), UsageSum(2)]
+
+    async def took(since: float) -> UsageSum | None:
+        asked.append(since)
+        return known.pop(0)
+
+    trying = trials(opened, clock, took=took)
+    async with background(trying.run()):
+        assert await trying.open(Wanted(is_real=True)) == "failed"
+        assert await trying.open(Wanted()) == ""  # the demo model costs nothing
+        assert opened.ledger == ["opens 0"]
+        assert await trying.open(Wanted(is_real=True)) == ""
+        trying.today.requests += 1
+        assert await trying.open(Wanted(is_real=True)) == "often"
+        assert asked == [midnight(clock.now())] * 2
+        await clock.advance(86_400)
+        assert await trying.open(Wanted(is_real=True)) == ""
+        assert (asked[2:], trying.today.requests) == ([midnight(clock.now())], 2)
 
 
 async def test_one_with_words_of_somebody_who_is_forgotten_ends_and_no_other() -> None:
