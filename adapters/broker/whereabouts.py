@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Final
 
 from msgspec.structs import replace
@@ -12,6 +13,8 @@ from bot.domain.ports import Clock
 from bot.domain.shares import Share, partition_of
 
 GONE_AFTER: Final = 3.5  # seconds without a word: three were missed
+HELD_UP: Final = 1.0  # seconds on its way, after which a word is not one of now
+LAST_WORDS: Final = 3  # by which a clock is known: one of them may have been held up
 MOST_CLOCKS: Final = 200
 
 
@@ -25,27 +28,32 @@ class Whereabouts:
         self._clock = clock
         self._told: dict[str, Presence] = {}
         self._first: dict[str, int | None] = {}  # the first partition with an account there
-        self._ahead: dict[str, float] = {}  # seconds that our clock is ahead of a gateway's
+        self._ahead: dict[str, deque[float]] = {}  # seconds that our clock is ahead of a gateway's
         self._ticks: dict[str, float] = {}  # its ticks are ours and at least so many seconds more
         self._heard: dict[str, float] = {}
         self._at: dict[int, str] = {}
 
     def hear(self, presence: Presence) -> tuple[int, ...]:
-        """A gateway says who is there; the accounts that have come, or have come again."""
+        """A gateway says who is there; the accounts that have come, or have come again: what
+        was asked of them by a word that had been held up was refused, as it came too late by that.
+        """
         name, accounts = presence.gateway, presence.accounts
         presence = replace(presence, accounts=tuple(a for a in accounts if self._has(a.self_id)))
         before = {one.self_id: one.times for one in self._of(name)}
         self._told[name], self._heard[name] = presence, self._clock.monotonic()
         self._first[name] = min((self._partition(a.self_id) for a in accounts), default=None)
         if presence.now:
-            self._ahead[name] = self._clock.now() - presence.now
+            ahead = self._ahead.setdefault(name, deque(maxlen=LAST_WORDS))
+            ahead.append(self._clock.now() - presence.now)
+        more = presence.ticks - self._clock.monotonic()
+        known = self._ticks.get(name, more)
         if presence.ticks:  # a word that was held up on its way says less than one before it
-            more = presence.ticks - self._clock.monotonic()
-            self._ticks[name] = max(more, self._ticks.get(name, more))
+            self._ticks[name] = max(more, known)
         came = []
         for there in presence.accounts:
             account = there.self_id
-            if before.get(account) != there.times or account not in self._at:
+            is_back = before.get(account) != there.times or account not in self._at
+            if is_back or (more > known + HELD_UP and self._at[account] == name):
                 self._at[account] = name
                 came.append(account)
         for account in before.keys() - {there.self_id for there in presence.accounts}:
@@ -70,7 +78,7 @@ class Whereabouts:
         """Seconds since that gateway took something, by its own clock; clocks of which nothing was
         heard are taken to agree.
         """
-        return self._clock.now() - taken - self._ahead.get(gateway, 0.0)
+        return self._clock.now() - taken - min(self._ahead.get(gateway, (0.0,)))
 
     def until(self, gateway: str, seconds: float) -> float:
         """When so many seconds from now are over, by that gateway's ticks; 0 where it has none."""

@@ -70,6 +70,7 @@ class Carrier:
         (again).
         """
         self._connected.set()
+        self._connected = asyncio.Event()
         self.unconfirmed.look_again()
 
     def repeats(self, send: Send) -> bool:
@@ -105,8 +106,9 @@ class Carrier:
                 self._settle(send, SendState.DROPPED, Refused(TOO_LATE), reason=TOO_LATE)
                 return
             await self._rows.sending(send)
+            connected = self._connected  # which may be during the attempt
             if not await self._put_on_wire(send):
-                await self._wait_for_connection()
+                await self._wait_for(connected)
 
     def _wait(self, send: Send) -> float:
         """How many seconds the send waits for its turn to be due."""
@@ -136,11 +138,10 @@ class Carrier:
             self._confirm(send, message_id)
         return True
 
-    async def _wait_for_connection(self) -> None:
-        self._connected.clear()
+    async def _wait_for(self, connected: asyncio.Event) -> None:
         try:
             async with asyncio.timeout(MAX_AGE):
-                await self._connected.wait()
+                await connected.wait()
         except TimeoutError:
             logger.debug("still not connected")
 

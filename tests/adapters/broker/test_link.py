@@ -202,6 +202,34 @@ async def test_after_an_alarm_too_short_to_miss_anybody_the_accounts_come_again(
         assert (await worker.call(ACCOUNT, "send_msg", {})).ok
 
 
+async def test_who_takes_over_during_an_alarm_is_not_refused_for_what_a_gateway_said_at_its_beginning(
+    broker: str, own_node: Rabbit
+) -> None:
+    class Later(SystemClock):
+        """Of a gateway; a test lets it run ahead."""
+
+        ahead = 0.0
+
+        def monotonic(self) -> float:
+            return super().monotonic() + self.ahead
+
+    desk, told, clock = Desk(), list[str](), Later()
+    async with gateway_of(broker, Sockets(), clock=clock, told=told):
+        async with worker_of(broker, Desk()) as before:
+            await until(lambda: before.knows(ACCOUNT), seconds=PATIENCE)
+        await asyncio.to_thread(own_node.alarm, on=True)
+        try:
+            await until(lambda: told, seconds=PATIENCE)  # its word lies in its socket
+            async with worker_of(broker, desk) as worker:
+                clock.ahead = 60.0
+                await asyncio.to_thread(own_node.alarm, on=False)
+                await until(lambda: len(desk.came) == 2, seconds=PATIENCE)
+                assert (await worker.call(ACCOUNT, "send_msg", {})).ok
+        finally:
+            await asyncio.to_thread(own_node.alarm, on=False)
+    assert desk.came == [ACCOUNT, ACCOUNT]
+
+
 async def test_connections_that_come_to_nothing_are_made_ever_more_seldom(broker: str) -> None:
     tries = list[float]()
 

@@ -146,3 +146,26 @@ def test_a_moment_is_told_by_a_gateways_ticks_and_a_word_that_was_held_up_does_n
     assert where.until("a", 5.0) == 714.0
     where.forget("a")
     assert where.until("a", 5.0) == 714.0
+
+
+def test_an_account_comes_again_once_its_gateway_s_first_word_turns_out_to_have_been_held_up(
+    where: Whereabouts, clock: ManualClock
+) -> None:
+    assert where.hear(replace(told("a", ONE, TWO), ticks=700.0)) == (ONE, TWO)
+    where.hear(told("b", TWO))
+    assert where.hear(replace(told("a", ONE, TWO), ticks=760.0)) == (ONE,)
+    assert where.until("a", 5.0) == 765.0
+    assert (where.gateway(ONE), where.gateway(TWO)) == ("a", "b")
+    clock.time += 60  # no call is refused for a second on the way
+    late = [replace(told("a", ONE), ticks=ticks) for ticks in (761.0, 820.0, 821.0)]
+    assert [where.hear(one) for one in late] == [(), (), ()]
+
+
+def test_a_word_that_was_held_up_makes_nothing_younger_than_it_is(where: Whereabouts, clock: ManualClock) -> None:
+    for _ in range(3):
+        where.hear(replace(told("a"), now=clock.time - 100))
+    where.hear(replace(told("a"), now=clock.time - 100 - 180))
+    assert where.waited("a", clock.time - 100 - 150) == 150
+    for _ in range(2):  # its clock was set, then
+        where.hear(replace(told("a"), now=clock.time - 100 - 180))
+    assert where.waited("a", clock.time - 100 - 180) == 0

@@ -7,7 +7,7 @@ from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, NotConn
 from bot.domain.segments import Picture, Text
 from bot.speaking.carrier import MAX_AGE
 from tests.bot.speaking.post import build_outbox, hello, office, own
-from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, RecordingTransport, said, until
+from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore, RecordingTransport, said, until
 
 
 async def test_the_row_says_sending_durably_before_the_frame_leaves() -> None:
@@ -89,6 +89,32 @@ async def test_while_nobody_is_connected_a_send_waits_and_goes_out_on_the_connec
         post.outbox.connected()
         await until(lambda: post.transport.sent)
         assert post.transport.texts == ["hello"]
+
+
+async def test_each_connection_is_worth_one_attempt() -> None:
+    async with office() as post:
+        post.transport.failures = [NotConnected("away")] * 2
+        assert isinstance(await post.outbox.send(hello("waits"), patience=0), Queued)
+        await until(lambda: post.states == ["sending", "queued"])
+        post.outbox.connected()
+        await until(lambda: post.states == ["sending", "queued"] * 2)
+        await post.outbox.send(hello("goes", PRIVATE))
+        assert post.transport.texts == ["goes"]
+        post.outbox.connected()
+        await until(lambda: post.transport.texts == ["goes", "waits"])
+
+
+async def test_a_connection_that_comes_while_an_attempt_is_under_way_is_not_waited_for_again() -> None:
+    class Again(RecordingTransport):
+        async def send(self, action: SendMessage) -> str:
+            if self.failures:
+                post.outbox.connected()
+            return await super().send(action)
+
+    async with office(Again()) as post:
+        post.transport.failures = [NotConnected("it came too late")]
+        assert await post.outbox.send(hello()) == Confirmed("9001")
+        assert post.states == ["sending", "queued", "sending", "confirmed"]
 
 
 async def test_a_send_that_waited_too_long_is_dropped() -> None:
