@@ -12,6 +12,7 @@ DAY = 24 * 60  # minutes
 SPAN = re.compile(r"([0-9]{1,2})[:：]([0-5][0-9])-([0-9]{1,2})[:：]([0-5][0-9])")
 AROUND_DASH = re.compile(r"\s*[-–—~～至到]\s*")  # as people type it
 TIME = re.compile(r"([01]?[0-9]|2[0-3])[:：]([0-5][0-9])", re.ASCII)
+NEVER = frozenset({"0", "off"})
 MEND = "Write it as 23:30-07:30"
 RULE = re.compile(r"(<[^>]+>|[A-Za-z]{3,})[+-]?[0-9].*")  # CST-8: needs no table of zones
 
@@ -39,14 +40,14 @@ def _span(text: str) -> tuple[int, int]:
 
 
 def time_of_day(value: object) -> float | None:
-    """A time of day as in 09:00, in seconds after midnight; None where there is none."""
+    """A time of day as in 09:00, in seconds after midnight; None for 0, which is never."""
     if value is None or isinstance(value, float):
         return value
     text = str(value).strip()
-    if not text:
+    if text.casefold() in NEVER:
         return None
     if not (found := TIME.fullmatch(text)):
-        raise Wrong(f"{shown(text)} is no time of day", "Write it as 09:00, or nothing for never")
+        raise Wrong(f"{shown(text)} is no time of day", "Write it as 09:00, or 0 for never")
     return 3600.0 * int(found[1]) + 60.0 * int(found[2])
 
 

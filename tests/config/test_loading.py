@@ -44,6 +44,14 @@ def test_an_older_name_of_ours_is_understood_in_the_file_and_in_the_environment(
     assert (settings.bot_max_sends, warnings) == (4, ())
 
 
+def test_what_is_on_by_itself_is_off_with_0() -> None:
+    limits = ("BOT_USER_RATE", "BOT_GROUP_RATE", "BOT_SEND_RATE", "BOT_LOOP", "BOT_RUN_REQUESTS", "BOT_MAX_SENDS")
+    settings, warnings = load({**GOOD, **dict.fromkeys((*limits, "BOT_DIGEST"), "0"), "BOT_NEW_GROUP": "live"})
+    assert warnings == ()
+    assert [getattr(settings, name.lower()) for name in limits] == [None, None, 0.0, 0, 0, 0]
+    assert (settings.bot_digest, settings.bot_new_group) == (None, "live")
+
+
 def test_a_problem_is_told_under_the_name_that_was_typed() -> None:
     with pytest.raises(ConfigError) as caught:
         load({"UPSTREAM_ENDPOINT": "old.test", "MODEL_NAME": "your-model", "ONEBOT_ACCESS_TOKEN": TOKEN})
