@@ -22,8 +22,8 @@ from adapters.openai.endpoint import find_proxy, join_url
 from adapters.openai.errors import classify, clean
 from adapters.openai.history import Origin
 from adapters.openai.stream import AnswerReader
-from adapters.openai.wire import read_answer, write_request
-from bot.domain.chat import Completion, ModelRequest
+from adapters.openai.wire import read_answer, read_usage, write_request
+from bot.domain.chat import Completion, ModelRequest, Usage
 from bot.domain.errors import ModelError, ModelStalled, ModelTransport
 from bot.domain.masking import Mask
 
@@ -144,14 +144,18 @@ class OpenAIModel:
         if self._endings.doubts(reader) and request.may_be_made_again():
             reader, first_token = await self._ask(request)
         self._endings.learn(reader)
-        return read_answer(
-            reader.finish(unexplained=self._endings.go_unexplained),
-            request=request,
-            origin=self._origin,
-            dialect=self._dialect,
-            new_id=self._new_id,
-            first_token=first_token,
-        )
+        try:
+            return read_answer(
+                reader.finish(unexplained=self._endings.go_unexplained),
+                request=request,
+                origin=self._origin,
+                dialect=self._dialect,
+                new_id=self._new_id,
+                first_token=first_token,
+            )
+        except ModelError as error:
+            error.took = _taken(reader)
+            raise
 
     async def _ask(self, request: ModelRequest) -> tuple[AnswerReader, float | None]:
         """The server's answer, and the seconds until it began.
@@ -201,16 +205,28 @@ class OpenAIModel:
                     if content.at_eof():
                         break
                     deadline.go_on(reader)
+            reader.end()
+        except ModelError as error:
+            error.took = _taken(reader)
+            raise
         except (
             aiohttp.ClientError,
             OSError,
         ) as error:  # OSError holds TimeoutError and ssl.SSLError
             if not (reader.is_complete or reader.is_done):
-                kind = ModelStalled if deadline.is_unheard else ModelTransport
-                reason = deadline.explain() if deadline.timer.expired() else _explain(error)
-                raise kind(clean(f"{self.name}: {reason}")) from error
-        reader.end()
+                raise self._broken(reader, deadline, error) from error
+            reader.end()
         return reader, deadline.first_token
+
+    def _broken(
+        self, reader: AnswerReader, deadline: Deadline, error: BaseException
+    ) -> ModelTransport:
+        """The line broke, or a deadline passed, before the answer was whole."""
+        kind = ModelStalled if deadline.is_unheard else ModelTransport
+        reason = deadline.explain() if deadline.timer.expired() else _explain(error)
+        broken = kind(clean(f"{self.name}: {reason}"))
+        broken.took = _taken(reader) or broken.took
+        return broken
 
     async def _read_refusal(self, response: aiohttp.ClientResponse) -> ModelError:
         """The error a status and its body are; a body that does not come is none."""
@@ -223,6 +239,13 @@ class OpenAIModel:
                         break
         text = self._mask(body.decode("utf-8", "replace"))
         return classify(response.status, text.encode(), response.headers, now=self._now())
+
+
+def _taken(reader: AnswerReader) -> Usage | None:
+    """The usage of an answer that is none in the end; None where it had not begun."""
+    if not reader.has_begun:
+        return None
+    return read_usage(reader.usage) if reader.usage else Usage()
 
 
 def _explain(error: BaseException) -> str:

@@ -10,6 +10,9 @@ shape.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from adapters.openai.answer import Gathered, RawAnswer
 from adapters.openai.chunks import ChunkReader
 from adapters.openai.whole import read_whole
@@ -48,6 +51,18 @@ class AnswerReader:
         none yet.
         """
         return self._draft.pieces if self._whole is None else len(self._whole)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a model has answered some of it, or told what that takes; of a body that is no
+        stream nobody knows before its end.
+        """
+        return self._draft.pieces > 0 or self.usage is not None
+
+    @property
+    def usage(self) -> Mapping[str, Any] | None:
+        """What it took, where that was told by now, in the vendor's own terms."""
+        return self._gathered.usage
 
     @property
     def is_complete(self) -> bool:

@@ -44,6 +44,8 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
+from bot.domain.chat import Usage
+
 
 class BotError(Exception):
     """Anything this project raises on purpose."""
@@ -78,13 +80,15 @@ class ConfigError(BotError):
 
 class ModelError(BotError):
     """A model request failed; `kind` is a stable word for logs and metrics, `status` the HTTP
-    status or None.
+    status or None. `took` is what it took all the same, nothing of it known where the vendor did
+    not say; None where nothing was read, and nobody charges for it.
 
     The message is at most 500 characters of the vendor's own words with keys masked: for logs and
     the owner, never for a group.
     """
 
     kind: ClassVar[str] = "model"
+    took: Usage | None = None
 
     def __init__(self, message: str, *, status: int | None = None, code: str = "") -> None:
         self.status = status
@@ -171,6 +175,7 @@ class ModelStalled(ModelTransport):
     """No answer began for longer than somebody in a chat can be let wait."""
 
     kind = "stalled"
+    took = Usage()
 
 
 # --- the OneBot side ------------------------------------------------------------------------------

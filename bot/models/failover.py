@@ -178,11 +178,16 @@ class Failover:
             completion = upstream.counted(request, said, reserved=reserved)
         except ModelError as error:
             outcome = error.kind
-            self._settle(way, request, reserved, was_read=isinstance(error, ModelStalled))
+            if error.took is None:
+                self._meter.release(reserved)
+            else:
+                answer = 0 if isinstance(error, ModelStalled) else ANSWER
+                usage = upstream.taken(error.took, request, answer=answer, reserved=reserved)
+                self._meter.charge(upstream.name, usage)
             raise
         except asyncio.CancelledError:
             outcome = "cancelled"
-            self._settle(way, request, reserved, was_read=True)
+            self._break_off(way, request, reserved)
             raise
         else:
             outcome = "ok"
@@ -193,11 +198,8 @@ class Failover:
             seconds = self._clock.monotonic() - started
             self._meter.count(Attempt(upstream.name, outcome, seconds, completion))
 
-    def _settle(self, way: Way, request: ModelRequest, reserved: int, *, was_read: bool) -> None:
-        """Count an attempt without an answer; vendors charge for what they have read."""
-        if not was_read:
-            self._meter.release(reserved)
-            return
+    def _break_off(self, way: Way, request: ModelRequest, reserved: int) -> None:
+        """Count an attempt that somebody broke off, who may do that himself."""
         name, usage = way.upstream.name, way.upstream.reading(request, reserved=reserved)
         if request.allowance is None or not request.allowance.broke_off(name, usage):
             self._meter.charge(name, usage)

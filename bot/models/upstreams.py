@@ -132,11 +132,21 @@ class Upstream(_Busy):
         if usage is None:
             said = round(estimate_message(completion.message))
             usage = self._priced(Usage(prompt=self.measure(request), completion=said))
-        elif usage.cost is None:
+        else:
             usage = self._priced(usage)
         if reserved:
             usage = replace(usage, reserved=reserved)
         return completion if usage is completion.usage else replace(completion, usage=usage)
+
+    def taken(
+        self, told: Usage, request: ModelRequest, *, answer: int = 0, reserved: int = 0
+    ) -> Usage:
+        """The usage of a request that failed: as told, else as estimated with an `answer` of so
+        many tokens.
+        """
+        if told == Usage():
+            return self.reading(request, answer=answer, reserved=reserved)
+        return self._priced(replace(told, reserved=reserved))
 
     def reading(self, request: ModelRequest, *, answer: int = 0, reserved: int = 0) -> Usage:
         """The usage of a request whose answer nobody waited for: vendors charge for what they have
@@ -146,7 +156,9 @@ class Upstream(_Busy):
         return self._priced(Usage(prompt=prompt, completion=answer, reserved=reserved))
 
     def _priced(self, usage: Usage) -> Usage:
-        return usage if self._price is None else replace(usage, cost=self._price.of(usage))
+        if self._price is None or usage.cost is not None:
+            return usage
+        return replace(usage, cost=self._price.of(usage))
 
     def measure(self, request: ModelRequest) -> int:
         """The tokens of the request as this model counts them, for all we know."""

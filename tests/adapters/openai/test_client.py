@@ -290,7 +290,12 @@ async def test_a_second_refusal_of_stream_options_is_final(vendor: Vendor, make:
 
 async def test_an_error_inside_a_stream_is_raised(vendor: Vendor, make: Make) -> None:
     vendor.say(event("half"), b'data: {"error":{"message":"Provider is overloaded","code":502}}\n\n', DONE)
-    assert isinstance(await fail(make()), ModelOverloaded)
+    error = await fail(make())
+    assert isinstance(error, ModelOverloaded)
+    assert error.took == Usage()
+    vendor.plays.clear()
+    vendor.say(b'data: {"error":{"message":"Provider is overloaded","code":502}}\n\n', DONE)
+    assert (await fail(make())).took is None
 
 
 @pytest.mark.parametrize("pieces", [(), (event("hel"),), (b": keep-alive\n\n",), (WHOLE[:30],)])
@@ -299,7 +304,16 @@ async def test_a_cut_answer_is_never_delivered(
     vendor: Vendor, make: Make, pieces: tuple[bytes, ...], end: Callable[..., None]
 ) -> None:
     end(vendor, *pieces)
-    assert isinstance(await fail(make()), ModelTransport)
+    error = await fail(make())
+    assert isinstance(error, ModelTransport)
+    assert error.took == (Usage() if event("hel") in pieces else None)
+
+
+async def test_what_an_answer_took_that_is_none_in_the_end_is_told(vendor: Vendor, make: Make) -> None:
+    vendor.say(event("", '"who knows"'), USAGE, DONE)
+    error = await fail(make())
+    assert "the answer was empty" in str(error)
+    assert error.took == Usage(3, 1)
 
 
 async def test_what_aiohttp_says_of_a_body_is_not_passed_on(vendor: Vendor, make: Make) -> None:

@@ -12,7 +12,7 @@ from aiohttp import web
 from adapters.openai.client import OpenAIModel
 from adapters.openai.deadlines import FAREWELL, Deadline, Timeouts
 from adapters.openai.stream import AnswerReader
-from bot.domain.chat import Completion, ModelRequest, UserMessage
+from bot.domain.chat import Completion, ModelRequest, Usage, UserMessage
 from bot.domain.errors import ModelError, ModelStalled, ModelTransport
 from tests.adapters.openai.conftest import Vendor
 
@@ -44,6 +44,7 @@ async def test_a_server_that_does_not_begin_to_answer_is_stalled_whatever_else_i
     way(vendor, *pieces)
     error = await fail(vendor, session, Timeouts(first_token=0.1, idle=NEVER, silence=NEVER))
     assert type(error) is ModelStalled
+    assert error.took == Usage()
     assert "no answer began within 0.1 s" in str(error)
 
 
@@ -61,6 +62,9 @@ async def test_the_first_token_may_be_a_thought_and_then_other_deadlines_count(
     vendor.stall(first)
     error = await fail(vendor, session, Timeouts(first_token=0.2, idle=0.4))
     assert type(error) is ModelTransport
+    assert error.took == (
+        Usage() if first in {HI, HM} else None
+    )  # what of a body is words, nobody knows before its end
     assert "the answer stopped for 0.4" in str(error)
 
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from bot.domain.chat import AssistantMessage, Completion, FinishReason, ModelRequest, Usage, UserMessage
-from bot.domain.errors import ModelBilling, ModelError, ModelStalled
+from bot.domain.errors import ModelBilling, ModelError, ModelRejected, ModelStalled, ModelTransport
 from bot.domain.journal import Entry, UsageAdded
 from bot.domain.reserved import RequestMade, UsageReleased, UsageReserved
 from bot.domain.trace import current_run
@@ -61,23 +61,53 @@ async def test_a_request_is_reserved_before_it_is_made_and_its_answer_takes_the_
     assert only.usage.reserved == 0
 
 
-@pytest.mark.parametrize("step", [ModelBilling("no money"), broken])
+@pytest.mark.parametrize("step", [ModelBilling("no money"), broken, ModelTransport("nobody there")])
 async def test_what_no_vendor_charges_for_is_released(step: Step) -> None:
     (reserved, released, made), _ = await asked(step)
     assert isinstance(reserved, UsageReserved)
     assert released == UsageReleased(turn_id="t1", number=reserved.number)
     assert isinstance(made, RequestMade)
-    kind = "crashed" if step is broken else "billing"
+    kind = step.kind if isinstance(step, ModelError) else "crashed"
     assert (made.turn_id, made.model, made.outcome, made.message) == ("t1", "scripted", kind, None)
 
 
-@pytest.mark.parametrize("step", [ModelStalled("slow"), cancelled])
-async def test_what_was_read_is_charged_though_no_answer_came(step: Step) -> None:
+def having_taken(took: Usage) -> ModelError:
+    error = ModelRejected("no answer in the end")
+    error.took = took
+    return error
+
+
+CUT = having_taken(Usage())
+
+
+@pytest.mark.parametrize(("step", "answer"), [(ModelStalled("slow"), 0), (cancelled, 0), (CUT, ANSWER)])
+async def test_what_was_read_is_charged_though_no_answer_came_or_half_of_one(step: Step, answer: int) -> None:
     (reserved, added, made), upstream = await asked(step)
     assert isinstance(reserved, UsageReserved)
     assert isinstance(added, UsageAdded)
-    assert added.usage == upstream.reading(REQUEST, reserved=reserved.number)
+    assert added.usage == upstream.reading(REQUEST, answer=answer, reserved=reserved.number)
     assert isinstance(made, RequestMade)
+
+
+@pytest.mark.parametrize("step", [ModelStalled("slow"), CUT])
+async def test_of_a_run_in_a_chat_too_an_attempt_that_failed_by_itself_is_charged(step: Step) -> None:
+    share = Budget().share()
+    share.is_watched = True
+    (reserved, added, _), _ = await asked(step, allowance=share)
+    assert isinstance(reserved, UsageReserved)
+    assert isinstance(added, UsageAdded)
+    assert added.usage.reserved == reserved.number
+    assert share.lost is None
+
+
+async def test_what_a_vendor_says_that_a_failed_answer_took_is_what_is_charged() -> None:
+    (reserved, added, _), _ = await asked(having_taken(Usage(700, 40, cost=0.5)))
+    assert isinstance(reserved, UsageReserved)
+    assert isinstance(added, UsageAdded)
+    assert added.usage == Usage(700, 40, cost=0.5, reserved=reserved.number)
+    (_, added, _), _ = await asked(having_taken(Usage(700, 40)))
+    assert isinstance(added, UsageAdded)
+    assert added.usage.cost == PRICE.of(Usage(700, 40))
 
 
 async def test_of_a_request_that_is_watched_whoever_broke_it_off_writes_that_down() -> None:
