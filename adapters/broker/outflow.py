@@ -41,6 +41,7 @@ class Outflow:
         self._lines = tuple(deque[Waiting]() for _ in range(partitions))
         self._due = tuple(asyncio.Event() for _ in range(partitions))
         self._refusals: Counter[int] = Counter()  # by partition, one after the other
+        self._left: Counter[int] = Counter()  # by partition: of the first, so many went in vain
         self._under_way = 0  # to all partitions
         self._empty = asyncio.Event()
         self._empty.set()
@@ -84,17 +85,21 @@ class Outflow:
             refused = await self._publish_some(exchange, partition)
             self._refusals[partition] = self._refusals[partition] + 1 if refused else 0
             if self._refusals[partition] >= TRIES:
-                for _ in range(refused):
-                    line.popleft()
-                    self.lose("their partition is full, as no worker takes them in time")
-                self._are_settled(refused)
+                self._lose_left(partition)
             elif refused:
                 await self._clock.sleep(PAUSE)
+
+    def _lose_left(self, partition: int) -> None:
+        number = self._left.pop(partition)
+        for _ in range(number):
+            self._lines[partition].popleft()
+            self.lose("their partition is full, as no worker takes them in time")
+        self._are_settled(number)
 
     async def _publish_some(self, exchange: AbstractExchange, partition: int) -> int:
         """How many of the first were refused: these are the first now."""
         line = self._lines[partition]
-        batch, sent = list(islice(line, self._room())), list[asyncio.Task[bool]]()
+        batch, sent = list(islice(line, self._room(partition))), list[asyncio.Task[bool]]()
         self._under_way += len(batch)
         try:
             async with asyncio.TaskGroup() as group:
@@ -107,14 +112,19 @@ class Outflow:
                 line.popleft()
             left = [one for one, end in zip(batch, sent, strict=True) if not _is_confirmed(end)]
             line.extendleft(reversed(left))
-            self.published += len(batch) - len(left)
-            self._are_settled(len(batch) - len(left))
+            confirmed = len(batch) - len(left)
+            self._left[partition] = max(self._left[partition] - confirmed, len(left))
+            self.published += confirmed
+            self._are_settled(confirmed)
         return len(left)
 
-    def _room(self) -> int:
+    def _room(self, partition: int) -> int:
         """How many events may be on their way to a partition: its share. It is one at least, as a
-        partition that is slow to confirm is to hold up no other.
+        partition that is slow to confirm is to hold up no other; and one where some went in vain,
+        as others would overtake them.
         """
+        if self._left[partition]:
+            return 1
         share = BATCH // sum(map(bool, self._lines))
         return max(1, min(share, BATCH - self._under_way))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -131,10 +132,12 @@ class Exchange:
 
 
 @asynccontextmanager
-async def running(exchange: Exchange, *events: MessageReceived, partitions: int) -> AsyncIterator[outflow.Outflow]:
+async def running(
+    exchange: Exchange, *events: MessageReceived, partitions: int, clock: ManualClock | None = None
+) -> AsyncIterator[outflow.Outflow]:
     """What a gateway does with these events, and what it is given later."""
     broker = BrokerLink("amqp://127.0.0.1:1/", clock=SystemClock(), trouble=lambda _: None)
-    flow = outflow.Outflow("frost.gateway.a", link=broker, partitions=partitions, clock=ManualClock())
+    flow = outflow.Outflow("frost.gateway.a", link=broker, partitions=partitions, clock=clock or ManualClock())
     for event in events:
         flow.add(event)
 
@@ -186,3 +189,54 @@ async def test_one_partition_alone_has_all_the_room() -> None:
         await flow.wait_empty()
     assert exchange.taken == [*map(said, range(500))]
     assert exchange.most == outflow.BATCH
+
+
+async def test_nothing_overtakes_what_was_refused_and_then_all_goes_at_once_again() -> None:
+    tries, clock = Counter[int](), ManualClock()
+
+    def takes(event: MessageReceived) -> bool:
+        number = int(event.message_id)
+        tries[number] += 1
+        if tries[3] == 2 and number == 3:
+            assert exchange.most == outflow.BATCH
+        if tries[3] > 1 and number < outflow.BATCH:
+            alone.append((number, exchange.under_way))
+            exchange.most = 0
+        return number < 3 or tries[3] > (2 if number == 3 else 1)
+
+    alone, exchange = list[tuple[int, int]](), Exchange(takes)
+    async with running(exchange, *map(said, range(300)), partitions=64, clock=clock) as flow:
+        await flow.wait_empty()
+        assert (flow.published, flow.lost) == (300, 0)
+    assert exchange.taken == [*map(said, range(300))]
+    assert alone == [(number, 0) for number in (3, *range(3, outflow.BATCH))]
+    assert exchange.most == outflow.BATCH
+    assert clock.slept == [outflow.PAUSE] * 2
+
+
+async def test_a_partition_that_takes_nothing_for_some_seconds_loses_what_it_refuses_from_then_on() -> None:
+    open_from, clock = [400], ManualClock()
+    exchange = Exchange(lambda event: int(event.message_id) < 3 or int(event.message_id) >= open_from[0])
+    async with running(exchange, *map(said, range(300)), partitions=64, clock=clock) as flow:
+        await flow.wait_empty()
+        assert (flow.published, flow.lost) == (3, 297)
+        assert clock.slept == [outflow.PAUSE] * (outflow.TRIES - 1)
+        for number in range(400, 450):
+            flow.add(said(number))
+        await flow.wait_empty()
+        assert (flow.published, flow.lost) == (53, 297)
+    assert exchange.taken == [*map(said, (0, 1, 2, *range(400, 450)))]
+
+
+async def test_a_partition_that_takes_some_events_now_and_then_loses_none() -> None:
+    tries, clock = Counter[str](), ManualClock()
+
+    def takes(event: MessageReceived) -> bool:
+        tries[event.message_id] += 1
+        return tries[event.message_id] > outflow.TRIES - 1
+
+    exchange = Exchange(takes)
+    async with running(exchange, *map(said, range(20)), partitions=64, clock=clock) as flow:
+        await flow.wait_empty()
+        assert (flow.published, flow.lost) == (20, 0)
+    assert exchange.taken == [*map(said, range(20))]
