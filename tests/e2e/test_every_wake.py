@@ -9,6 +9,7 @@ from contextlib import suppress
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from bot.conversation.intake.restraint import MUTED, STALE
 from bot.conversation.interruptions import goings_on, stopping
@@ -62,6 +63,11 @@ def line(random: Random, number: int) -> MessageReceived:
             return said(f"talk {number}", at=False, user=user, message_id=name)
 
 
+async def hear(house: Hall, message: MessageReceived) -> None:
+    """It comes as it is said."""
+    await house.dispatcher.handle(replace(message, time=house.clock.now()))
+
+
 async def happen(house: Hall, random: Random, number: int) -> None:
     """One more thing happens, and perhaps everybody comes to rest."""
     house.clock.time += random.choice((0, 1, 5, 130))
@@ -71,7 +77,7 @@ async def happen(house: Hall, random: Random, number: int) -> None:
         case 1 if number:
             await house.dispatcher.handle(recalled(f"m{random.randrange(number)}"))
         case _:
-            await house.dispatcher.handle(line(random, number))
+            await hear(house, line(random, number))
     if random.random() < 0.5:
         await house.lanes.wait_idle()
 
@@ -198,18 +204,18 @@ class Town:
                 await house.dispatcher.handle(recalled(f"m{gone}"))
                 self.against.add(f"question {gone}")
             case 2:
-                await house.dispatcher.handle(said("停", user=random.choice((5, 6, ADMIN)), message_id=f"m{number}"))
+                await hear(house, said("停", user=random.choice((5, 6, ADMIN)), message_id=f"m{number}"))
             case 3:
                 stop = said("/stop all", user=ADMIN, role="admin", message_id=f"m{number}")
                 await self.stop_all(stop)
             case 4 | 5 if self.thoughts:
                 self.thoughts.pop(random.randrange(len(self.thoughts))).set()
             case 6:
-                await house.dispatcher.handle(said(f"question {number}", user=BLOCKED, message_id=f"m{number}"))
+                await hear(house, said(f"question {number}", user=BLOCKED, message_id=f"m{number}"))
                 self.against.add(f"question {number}")
             case 7:
                 for user in range(10, 14):
-                    await house.dispatcher.handle(said(f"question {number}{user}", user=user))
+                    await hear(house, said(f"question {number}{user}", user=user))
             case _:
                 quote = random.choice(((), (Quote("own"),), (Quote("other"),), (Quote("unknown"),)))
                 words = Text(f"{random.choice(('', '', '小霜，'))}question {number}")
@@ -219,14 +225,14 @@ class Town:
                     user=random.choice((5, 6, 7)),
                     message_id=f"m{number}",
                 )
-                await house.dispatcher.handle(line)
+                await hear(house, line)
         for _ in range(random.choice((0, 3, 30))):
             await asyncio.sleep(0)
 
     async def stop_all(self, stop: MessageReceived) -> None:
         """Nothing is asked behind it."""
         goes_on = bool(self.house.goings_on.askers(GROUP))
-        await self.house.dispatcher.handle(stop)
+        await hear(self.house, stop)
         if goes_on:
             before = len(self.house.model.requests)
             await self.house.lanes.wait_idle()

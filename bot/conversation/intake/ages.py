@@ -7,10 +7,11 @@ like a new one there.
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections import defaultdict, deque
 
 from bot.domain.events import Identity, MessageReceived
 from bot.domain.ports import Clock
+from bot.policy.lateness import Lateness
 
 MAX_MISSED = 500
 HEARD = 64  # messages by whose times the server's clock is known
@@ -29,12 +30,14 @@ class Ages:
         self._surely: deque[float] = deque(
             maxlen=HEARD
         )  # the same, of messages that were said in this process's time
+        self._lateness: defaultdict[int, Lateness] = defaultdict(Lateness)  # by account
         self._missed: dict[Identity, None] = {}
 
     def hear(self, message: MessageReceived) -> None:
         """A message has come."""
         if not self.is_missed(message):
             self._ahead.append(self._clock.now() - message.time)
+            self._lateness[message.self_id].hear(message.time, self._clock.monotonic())
 
     def hear_new(self, message: MessageReceived) -> None:
         """A message has come that no server repeats: it was said in this process's time."""
@@ -55,6 +58,12 @@ class Ages:
         server's.
         """
         return self._clock.now() - message.time - min(self._surely, default=0.0)
+
+    def least(self, message: MessageReceived) -> float:
+        """Seconds since it was said, at least, by how quick others came, whatever the clocks say;
+        nothing is known of the first one.
+        """
+        return self._lateness[message.self_id].least(message.time, self._clock.monotonic())
 
     def is_older(self, message: MessageReceived, asked: float) -> bool:
         """Whether it was said before `asked` (by our clock, in seconds since 1970), or nobody can

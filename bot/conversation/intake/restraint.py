@@ -85,6 +85,8 @@ class Restraint:
             return Observe(WORDS)
         if why := self.hush.against(message, wake):
             return Observe(why)
+        if self._is_stale(self._ages.least(message)):  # a server tells it again, or late
+            return Observe(STALE)
         return Observe(LOOP) if self._loops(message, self._clock.now()) else wake
 
     def stops(self, said: Iterable[MessageReceived]) -> bool:
@@ -97,8 +99,8 @@ class Restraint:
         Of what had to be `looked_up` nobody knew before that it was a wake.
         """
         message, waited = task.message, self._clock.now() - task.since
-        if self._ages.is_missed(message):
-            waited = max(waited, self._ages.age(message))
+        age = self._ages.age if self._ages.is_missed(message) else self._ages.least
+        waited = max(waited, age(message))
         if self.is_muted(message.conversation):
             return MUTED
         if why := self.hush.silence(message.conversation):
@@ -109,7 +111,10 @@ class Restraint:
             return LOOP
         if self.stops(task.said):
             return WORDS
-        return STALE if 0 < self._rules.stale < waited else ""
+        return STALE if self._is_stale(waited) else ""
+
+    def _is_stale(self, waited: float) -> bool:
+        return 0 < self._rules.stale < waited
 
     def _loops(self, message: MessageReceived, now: float) -> bool:
         where, sender = message.conversation, message.sender

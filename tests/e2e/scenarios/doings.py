@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from adapters.simulator import petitions
 from adapters.simulator.faults import parse_fault
 from adapters.simulator.people import Person
+from adapters.simulator.shown import event_of
 from tests.e2e.scenarios.parts import Written, segments_of
 from tests.e2e.scenarios.stage import GROUP, SECOND, Stage
 
@@ -155,6 +156,16 @@ async def lapse(stage: Stage, _: Any) -> None:
     petitions.lapse(stage.world)
 
 
+async def late(stage: Stage, told: Mapping[str, Any]) -> None:
+    """The server tells only now what somebody said some time ago: `{name: words, ago: seconds}`."""
+    ago = told["ago"]
+    for name in told.keys() - {"ago"}:
+        segments = segments_of(told[name], world=stage.world, labels=stage.labels)
+        stored = stage.world.post(segments, author=stage.number(name), group_id=GROUP)
+        event = event_of(stage.world, stored)
+        await stage.simulator.push({**event, "time": event["time"] - ago})
+
+
 async def promote(stage: Stage, roles: Mapping[str, Any]) -> None:
     """Give people, and the bot, a role in the group."""
     for name, role in roles.items():
@@ -185,6 +196,7 @@ DOINGS: Mapping[str, Doing] = {
     "befriend": befriend,
     "invite": invite,
     "lapse": lapse,
+    "late": late,
     "stand_still": stand_still,
 }
 """The verbs of a script, each with what it does."""

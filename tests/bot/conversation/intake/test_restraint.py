@@ -9,7 +9,7 @@ from msgspec import structs
 from bot.conversation.intake.hush import QUIET, SILENCED
 from bot.conversation.intake.restraint import LOOP, MUTED, STALE
 from bot.domain.chat import Completion, ModelRequest
-from bot.domain.segments import Quote, Text
+from bot.domain.segments import Mention, Quote, Text
 from bot.memory.wishes import Wish
 from bot.policy.wake import Rules
 from tests.bot.hall import Hall, hall, muted
@@ -60,6 +60,41 @@ async def test_what_was_found_later_waited_since_it_was_said() -> None:
         gate.set()
         await house.lanes.wait_idle()
         assert (house.transport.texts, verdicts(house)[-1]) == (["first"], (False, STALE))
+
+
+@pytest.mark.parametrize("ahead", [0, 7200])
+async def test_what_a_server_tells_late_is_not_answered_but_read_whichever_clock_is_wrong(ahead: int) -> None:
+    async with hall(words("yes"), rules=Rules(stale=120)) as house:
+        house.late.preload([], [])
+        now = house.clock.time - ahead
+        await house.take(structs.replace(said("hi", at=False), time=now))
+        for age in (122, 120):
+            await house.take(structs.replace(said(f"{age} s old"), time=now - age))
+        assert (house.transport.texts, verdicts(house)) == (["yes"], [(False, STALE), (True, "mention")])
+        assert "122 s old" in str(house.model.requests[0].messages[-1])
+
+
+async def test_what_is_young_when_it_comes_may_be_too_old_when_its_turn_does() -> None:
+    gate, slow = gated("first")
+    async with hall(slow, rules=Rules(stale=120)) as house:
+        await house.dispatcher.handle(structs.replace(said("one"), time=house.clock.time))
+        await until(lambda: house.store.of("turn_opened"))
+        house.late.preload([], [])
+        await house.dispatcher.handle(structs.replace(said("two", user=5), time=house.clock.time - 100))
+        house.clock.time += 30
+        gate.set()
+        await house.lanes.wait_idle()
+        assert (house.transport.texts, verdicts(house)[-2:]) == (["first"], [(True, "mention"), (False, STALE)])
+
+
+async def test_the_server_of_one_account_tells_nothing_of_anothers() -> None:
+    async with hall(words("yes"), rules=Rules(stale=120)) as house:
+        house.late.preload([], [])
+        await house.take(said("hi", at=False))
+        elsewhere = structs.replace(GROUP, platform_id=BOT + 1)
+        hours_behind = said((Mention(BOT + 1), Text("hi")), where=elsewhere, at=False)
+        await house.take(structs.replace(hours_behind, self_id=BOT + 1, time=1e9))
+        assert house.transport.texts == ["yes"]
 
 
 async def test_where_the_operator_wants_it_no_question_waits_too_long() -> None:
