@@ -29,6 +29,7 @@ class ScriptedLoop(asyncio.SelectorEventLoop):
 
     def __init__(self) -> None:
         super().__init__(_Selector(self._idle, self._patience))
+        self._clock_resolution = 1e-6  # after a year a sum of seconds has no digits below that
         self._passed = 0.0
         self._until = math.inf
         self._settled: asyncio.Future[None] | None = None
