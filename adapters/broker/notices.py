@@ -18,6 +18,7 @@ from bot.domain.ports import Clock
 
 HEADER_ORIGIN: Final = "origin"
 AGAIN: Final = 5.0  # seconds until an alarm that nobody has said is told once more
+ENOUGH: Final = 300.0  # seconds in which somebody could; who hears it for ten minutes says it twice
 KEPT: Final = 10_000  # that wait for the broker; older ones are lost
 
 logger = logging.getLogger(__name__)
@@ -25,7 +26,8 @@ logger = logging.getLogger(__name__)
 
 class NoteExchange:
     """Fits `Neighbours`. `origin` is its own, of which it hears nothing. An alarm for whoever can
-    reach the owners is told until somebody has said it: its hearer may be dead, or not there yet.
+    reach the owners is told until somebody has said it, or could for long enough: its hearer may be
+    dead, or not there yet.
     """
 
     def __init__(self, origin: str) -> None:
@@ -33,6 +35,7 @@ class NoteExchange:
         self.has_crier = False  # as the gateways tell it
         self._waiting: deque[Note] = deque(maxlen=KEPT)
         self._unsaid: dict[str, Alarmed] = {}  # by kind
+        self._sayable: dict[str, float] = {}  # since when, by kind
         self._due = asyncio.Event()
 
     @property
@@ -48,7 +51,7 @@ class NoteExchange:
     def tell(self, note: Note, /) -> None:
         """Publish it, once there is a broker."""
         if isinstance(note, Alarmed) and note.kind:
-            self._unsaid.pop(note.kind, None)
+            self._drop(note.kind)
             if note.text:
                 self._unsaid[note.kind] = note
         self._waiting.append(note)
@@ -76,8 +79,17 @@ class NoteExchange:
         """Tell alarms again, while a broker is there, until somebody has said them."""
         while True:
             await clock.sleep(AGAIN)
-            self._waiting.extend(one for one in self.unsaid if one not in self._waiting)
+            now = clock.monotonic()
+            for one in self.unsaid:
+                if self.has_crier and now - self._sayable.setdefault(one.kind, now) > ENOUGH:
+                    self._drop(one.kind)  # whoever has said it writes as nobody here can read
+                elif one not in self._waiting:
+                    self._waiting.append(one)
             self._due.set()
+
+    def _drop(self, kind: str) -> None:
+        self._unsaid.pop(kind, None)
+        self._sayable.pop(kind, None)
 
     def read(self, message: AbstractIncomingMessage) -> Note | None:
         """The note of another bot; None for one of its own, and for what cannot be read."""
@@ -89,5 +101,5 @@ class NoteExchange:
             logger.exception("a note of another bot cannot be read")
             return None
         if isinstance(note, Alarmed) and not note.text:
-            self._unsaid.pop(note.kind, None)
+            self._drop(note.kind)
         return note

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from typing import cast
 
 import aio_pika
@@ -14,15 +16,17 @@ from aio_pika.abc import AbstractExchange
 from adapters.broker import link as link_module
 from adapters.broker import notices as module
 from adapters.broker.link import BrokerLink
-from adapters.broker.notices import KEPT, NoteExchange
-from adapters.broker.payloads import Presence, There
+from adapters.broker.notices import ENOUGH, KEPT, NoteExchange
+from adapters.broker.payloads import VERSION, Presence, There, unpack
 from adapters.broker.topology import NOTES
 from bot.domain.notes import Alarmed, Forgotten, Note, RowSet
 from bot.domain.shares import Share, partition_of
 from bot.runtime.clock import SystemClock
+from bot.speaking.owner import QUIET, Owner
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.street import PATIENCE, Desk, Sockets, gateway_of, worker_of
-from tests.fakes import until
+from tests.bot.speaking.post import build_outbox
+from tests.fakes import BOT, ManualClock, RecordingStore, RecordingTransport, until
 
 FULL = Alarmed("disk", "it is full")
 
@@ -68,7 +72,7 @@ async def test_what_owners_are_to_hear_is_for_the_first_partition_that_has_an_ac
         await stack.enter_async_context(gateway_of(broker, sockets))
         await until(lambda: all(worker.notices.has_crier for worker in workers), seconds=PATIENCE)
         workers[silent].notices.tell(FULL)
-        await until(lambda: len(desks[crier].notes) == 2, seconds=PATIENCE)
+        await until(lambda: FULL in desks[crier].notes, seconds=PATIENCE)
         workers[crier].notices.tell(Alarmed("disk"))  # it is said
         await until(lambda: all(len(desks[number].notes) == 2 for number in (silent, other)), seconds=PATIENCE)
     assert [desks[number].notes[-1] for number in (crier, silent, other)] == [FULL, *[Alarmed("disk")] * 2]
@@ -125,8 +129,8 @@ async def test_where_nobody_has_an_account_an_alarm_is_kept_by_all_that_hear_it(
         worker_of(broker, desks[2], share=shares[2]),
     ):
         first.notices.tell(FULL)
-        await until(lambda: all(len(desk.notes) == 2 for desk in desks[1:]), seconds=PATIENCE)
-    assert [desk.notes[1:] for desk in desks] == [[], *[[FULL]] * 2]
+        await until(lambda: all(FULL in desk.notes for desk in desks[1:]), seconds=PATIENCE)
+    assert [{*desk.notes} for desk in desks] == [{None}, *[{None, FULL}] * 2]
 
 
 async def test_what_cannot_be_read_is_passed_over(broker: str) -> None:
@@ -163,3 +167,56 @@ async def test_a_note_that_is_never_confirmed_ends_the_connection_and_is_kept(mo
         await notices.pass_on(cast("AbstractExchange", Silent()), link)
     assert raised.group_contains(link_module.Lost, match="no confirmation")
     assert notices.waiting == (row(1),)
+
+
+@dataclass
+class Crier:
+    """The exchange of a teller, and at its other end a bot that tells owners; its own words reach nobody."""
+
+    owner: Owner
+    heard: int = 0
+
+    async def publish(self, message: Message, *_: object, **__: object) -> None:
+        self.heard += 1
+        self.owner.hear(unpack(Note, message.body, VERSION))
+
+
+@asynccontextmanager
+async def unheard(notices: NoteExchange, clock: ManualClock) -> AsyncIterator[tuple[Crier, RecordingTransport]]:
+    transport = RecordingTransport()
+    outbox, queues = build_outbox(transport, RecordingStore(), clock)
+    crier = Crier(Owner(owners=frozenset({8}), queues=queues, clock=clock))
+    link = BrokerLink("amqp://127.0.0.1:1/", clock=SystemClock(), trouble=lambda _: None)
+    async with outbox.open(), asyncio.TaskGroup() as group:
+        crier.owner.connected(BOT)
+        telling = group.create_task(notices.pass_on(cast("AbstractExchange", crier), link))
+        insisting = group.create_task(notices.insist(clock))
+        yield crier, transport
+        insisting.cancel()
+        telling.cancel()
+
+
+async def test_an_alarm_is_said_once_by_a_bot_of_a_version_whose_word_for_that_is_not_understood() -> None:
+    notices, clock = NoteExchange("teller"), ManualClock()
+    notices.has_crier, begun = True, clock.time
+    async with unheard(notices, clock) as (crier, transport):
+        notices.tell(FULL)
+        await until(lambda: clock.time > begun + 3 * QUIET, seconds=PATIENCE)
+        assert (transport.texts, notices.unsaid) == (["it is full"], ())
+        assert crier.heard > 2
+        notices.tell(FULL)  # as its teller does while it lasts
+        heard = crier.heard
+        await until(lambda: crier.heard > heard + 2, seconds=PATIENCE)
+        await until(lambda: not notices.unsaid, seconds=PATIENCE)
+        assert transport.texts == ["it is full"] * 2
+
+
+async def test_an_alarm_is_told_for_as_long_as_nobody_can_say_it() -> None:
+    notices, clock = NoteExchange("teller"), ManualClock()
+    begun = clock.time
+    async with unheard(notices, clock) as (crier, _):
+        notices.tell(FULL)
+        await until(lambda: clock.time > begun + 2 * ENOUGH, seconds=PATIENCE)
+        notices.has_crier, heard = True, crier.heard
+        await until(lambda: crier.heard > heard + 2, seconds=PATIENCE)
+        assert notices.unsaid == (FULL,)
