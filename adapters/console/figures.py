@@ -47,17 +47,17 @@ def tokens(number: float) -> str:
     return f"{number:.0f}"
 
 
-def seconds(number: float) -> str:
-    """`20 ms`, `0.41 s`, `4.1 s`, `2 min`, `3 h`, `7 d`."""
-    if number >= 172_800:
-        return f"{number / 86_400:.0f} d"
-    if number >= 7_200:
-        return f"{number / 3_600:.0f} h"
-    if number >= 120:
-        return f"{number / 60:.0f} min"
-    if number < 0.1:
-        return f"{1000 * number:.0f} ms"
-    return f"{number:.2f} s" if number < 1 else f"{number:.1f} s"
+def lasting(seconds: float) -> tuple[str, str]:
+    """A time that something takes, and its unit: 20 ms, 0.41 s, 4.1 s, 2 min, 3 h, 7 d."""
+    if seconds >= 172_800:
+        return f"{seconds / 86_400:.0f}", "d"
+    if seconds >= 7_200:
+        return f"{seconds / 3_600:.0f}", "h"
+    if seconds >= 120:
+        return f"{seconds / 60:.0f}", "min"
+    if seconds < 0.1:
+        return f"{1000 * seconds:.0f}", "ms"
+    return f"{seconds:.2f}" if seconds < 1 else f"{seconds:.1f}", "s"
 
 
 def share(part: float, whole: float) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp import web
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from adapters.console.figures import clock, day, dollars, moment, money, seconds, share, tokens
+from adapters.console.figures import clock, day, dollars, moment, money, share, tokens
 from adapters.console.leftovers import let_go
 from adapters.console.logins import form_token
 from adapters.console.routes import Own, Visit
@@ -54,7 +54,7 @@ class Pages:
         first = NAVIGATION[:AT_HAND]
         self._templates.globals["at_hand"] = first
         self._templates.globals["others"] = NAVIGATION[AT_HAND:]
-        for read in (moment, clock, day, money, dollars, tokens, seconds):
+        for read in (moment, clock, day, money, dollars, tokens):
             self._templates.filters[read.__name__] = read
         self._templates.globals["share"] = share
 

@@ -1,25 +1,39 @@
-"""The words of the console, in Chinese and English: a file of words for each, and the choice."""
+"""The words of the console, in Chinese and English: a file of words for each, and the choice.
+
+What other parts say in English, `sentences.json` has in Chinese.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any, Final
 
 from aiohttp import web
 
+from adapters.console.figures import lasting
+from bot.domain.sentences import Sentences
+
 HERE = Path(__file__).parent / "words"
 LANGUAGES = ("zh", "en")
+THING = re.compile(r"\[([a-z_]+)\]")
 COOKIE = "frost-language"
+NONE: Final[Mapping[str, str]] = {}
 
 
 class Speech:
     """The words of one language: `speech("nav.today")`."""
 
-    def __init__(self, language: str, words: Mapping[str, str]) -> None:
+    def __init__(
+        self, language: str, words: Mapping[str, str], sentences: Mapping[str, str] = NONE
+    ) -> None:
+        """`sentences` are those of other parts of the bot, by the English ones."""
         self.language = language
         self._words = words
+        self._sentences = Sentences(sentences)
 
     @property
     def is_chinese(self) -> bool:
@@ -34,6 +48,19 @@ class Speech:
         """The words of a name; the name itself where there are none."""
         return self._words.get(f"{kind}.{name}", name)
 
+    def lasting(self, seconds: float) -> str:
+        """The words of a time that something takes."""
+        number, unit = lasting(seconds)
+        return self(f"unit.{unit}", number=number)
+
+    def told(self, sentence: str) -> str:
+        """A sentence of another part of the bot; in English where there is no other."""
+        return self._sentences(sentence)
+
+    def plain(self, text: str) -> str:
+        """The line of a message (`plain_words`), with what is no words in it called by its name."""
+        return THING.sub(lambda found: self._words.get(f"thing.{found[1]}", found[0]), text)
+
     def has(self, key: str) -> bool:
         """Whether there are words for it."""
         return key in self._words
@@ -42,7 +69,11 @@ class Speech:
 @cache
 def speech(language: str) -> Speech:
     """The speech of a language."""
-    return Speech(language, json.loads((HERE / f"{language}.json").read_text("utf-8")))
+    return Speech(language, _read(language), _read("sentences") if language == "zh" else NONE)
+
+
+def _read(name: str) -> Any:
+    return json.loads((HERE / f"{name}.json").read_text("utf-8"))
 
 
 def speech_for(request: web.BaseRequest) -> Speech:

@@ -13,7 +13,7 @@ import msgspec
 from aiohttp import web
 from msgspec import Struct
 
-from adapters.console.figures import clock, minute, money, seconds
+from adapters.console.figures import clock, minute, money
 from adapters.console.guard import RequestRefused
 from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Own, Route, Visit
@@ -257,10 +257,10 @@ def _told(sources: Sources, visit: Visit, row: TurnRow) -> ToldRow:
     return ToldRow(
         when=clock(row.at),
         who=" · ".join([row.name or str(row.asker), *place]),
-        said=row.text or speech("turns.wordless"),
+        said=speech.plain(row.text) or speech("turns.wordless"),
         ended=ending(sources, visit, row.outcome),
         because=reason or _failure(speech, row.error),
-        cost=" · ".join(took if row.seconds is None else [*took, seconds(row.seconds)]),
+        cost=" · ".join(took if row.seconds is None else [*took, speech.lasting(row.seconds)]),
         tone=tone,
         link=visit.origin.prefix + sources.base + link,
     )

@@ -4,7 +4,6 @@ stands in one stands in the other; what a service or the system said itself stay
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import Final
 
@@ -20,6 +19,7 @@ from bot.domain.errors import (
     ModelTransport,
     ToolsUnsupported,
 )
+from bot.domain.sentences import Sentences
 from config.checks import HOW_TO_MAKE_ONE
 
 MODEL_ERRORS: Final = (
@@ -130,6 +130,7 @@ SENTENCES: Final = {
     "{} answered {}": "{} 答复了 {}",
     "{} can be used": "{} 可以用",
     "can be used": "可以用",
+    "{} could not be reached ({})": "连不上 {}（{}）",
     "none of its {} hosts can be used, as {}": "{} 个地址都用不了，比如 {}",
     "See that this machine reaches it; behind a firewall set HTTPS_PROXY, or a mirror in "
     "TOOLS_MIRRORS": (
@@ -168,6 +169,7 @@ SENTENCES: Final = {
     "In containers it is the name of the service, in the same network; on one machine, 127.0.0.1": (
         "在容器里填服务名，要在同一个网络；在同一台机器上填 127.0.0.1"
     ),
+    "the address of {} is {}": "{} 的地址是 {}",
     "{} does not take our token (HTTP {})": "{} 不认我们的令牌（HTTP {}）",
     "{} does not take our token": "{} 不认我们的令牌",
     "Set ONEBOT_ACCESS_TOKEN to the token of the OneBot server's websocket server": (
@@ -201,17 +203,10 @@ SENTENCES: Final = {
 
 def chinese(text: str) -> str:
     """The Chinese sentence; the English one where there is none."""
-    for shape, said in _shapes():
-        if found := shape.fullmatch(text):
-            return said.format(*found.groups())
-    return text
+    return _sentences()(text)
 
 
 @cache
-def _shapes() -> tuple[tuple[re.Pattern[str], str], ...]:
+def _sentences() -> Sentences:
     mends = (mend_of(kind("")) for kind in MODEL_ERRORS)
-    told = {**{mend.en: mend.zh for mend in mends}, **SENTENCES}
-    return tuple(
-        (re.compile("(.*?)".join(map(re.escape, english.split("{}"))), re.DOTALL), said)
-        for english, said in told.items()
-    )
+    return Sentences({**{mend.en: mend.zh for mend in mends}, **SENTENCES})

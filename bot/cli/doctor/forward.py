@@ -71,7 +71,7 @@ async def check_name(url: str) -> Check:
             found = await asyncio.get_running_loop().getaddrinfo(host, None)
     except OSError:
         return wrong("onebot host", f"{host} is no name that is known here", NAME)
-    return well("onebot host", f"{host} is {found[0][4][0]}")
+    return well("onebot host", f"the address of {host} is {found[0][4][0]}")
 
 
 class _Deaf:

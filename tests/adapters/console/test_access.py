@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from adapters.console.guard import cookie_name
 from adapters.console.logins import BURST, EVERY, LINK
+from bot.domain.audit import Audited
 from bot.domain.tongue import Tongue
 from tests.adapters.console.visiting import SAME, TOKEN, visiting
 
@@ -26,6 +27,26 @@ async def test_a_login_is_written_down_and_told_to_the_owners() -> None:
         assert done.login in text
         assert TOKEN not in text
         assert place.cookie() not in text
+
+
+async def test_what_was_done_is_told_in_the_language_of_the_page() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        lines = place.journal.lines
+        assert lines is not None
+        for action, what, outcome in (
+            ("doctor", "", "3 of 10 to mend"),
+            ("try out", "demo model", "ok"),
+            ("call tool", "dice", "TOOL_TIMEOUT"),
+            ("call tool", "dice", "refused: effects"),
+        ):
+            lines.append(Audited(at=1.0, login="", address="", action=action, object=what, outcome=outcome))
+        for language, there in (
+            ("zh", ("共 10 项，3 项要处理", "打开试聊： 演示模型", ">超时<", "被拒（它会改变东西）")),
+            ("en", ("3 of 10 to mend", "demo model", ">took too long<", "refused: effects")),
+        ):
+            _, text, _ = await place.ask("GET", "/access", headers={"Accept-Language": language})
+            assert [words for words in there if words not in text] == []
 
 
 async def test_owners_hear_of_a_login_in_their_language() -> None:

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from adapters.console.figures import money, seconds, share, tokens
+from adapters.console.figures import lasting, money, share, tokens
 from bot.domain.books import UsageSum
 
 
 def test_numbers_are_short() -> None:
     assert [tokens(number) for number in (980, 12_345, 1_200_000)] == ["980", "12.3k", "1.2M"]
-    assert [seconds(number) for number in (0.05, 0.412, 4.12, 119.9, 492, 9_000, 604_800)] == [
+    assert [" ".join(lasting(number)) for number in (0.05, 0.412, 4.12, 119.9, 492, 9_000, 604_800)] == [
         "50 ms",
         "0.41 s",
         "4.1 s",

@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 from adapters.console.speech import LANGUAGES, Speech, speech
+from bot.domain.actions import SentSegment
+from bot.domain.plain import plain_words
+from bot.domain.segments import Mention, Quote, Segment, Text, Video
 
 CONSOLE = Path(__file__).parents[3] / "adapters/console"
 SPOKEN = re.compile(r"\bt\('([a-z_.]+)'[,)]|\b(?:trouble|speech)[=(]\"([a-z_.]+)\"")
@@ -25,3 +31,61 @@ def test_every_key_that_a_page_names_is_there() -> None:
 
 def test_values_are_put_into_words() -> None:
     assert Speech("en", {"a": "{n} of {all}"})("a", n=1, all=2) == "1 of 2"
+
+
+def test_times_have_the_units_of_the_language() -> None:
+    assert [speech("zh").lasting(number) for number in (0.05, 0.412, 492, 9_000, 604_800)] == [
+        "50 毫秒",
+        "0.41 秒",
+        "8 分钟",
+        "2 小时",
+        "7 天",
+    ]
+    assert speech("en").lasting(492) == "8 min"
+
+
+def refusals() -> Iterator[str]:
+    """Each line with which a request is refused, something in its places."""
+    for file in CONSOLE.glob("*.py"):
+        tree = ast.parse(file.read_text("utf-8"))
+        constants = {
+            node.targets[0].id: node.value.value
+            for node in tree.body
+            if isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Name)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        }
+        for node in ast.walk(tree):
+            match node:
+                case ast.Call(
+                    func=ast.Name(id="RequestRefused" | "NoForm") | ast.Attribute(attr="_refuse"), args=[*_, told]
+                ):
+                    match told:
+                        case ast.Constant(value=str(words)):
+                            yield words
+                        case ast.Name(id=name) | ast.Call(func=ast.Attribute(value=ast.Name(id=name))):
+                            yield constants[name].replace("{origin}", "x")
+                        case ast.Attribute(attr="words"):
+                            pass  # said elsewhere
+                        case _:
+                            raise AssertionError(ast.dump(told))
+                case _:
+                    pass
+
+
+def test_each_line_with_which_a_request_is_refused_is_there_in_chinese() -> None:
+    said = set(refusals())
+    assert len(said) > 20
+    assert [one for one in sorted(said) if speech("zh").told(one) == one] == []
+    assert all(speech("en").told(one) == one for one in said)
+
+
+def test_what_is_no_words_in_a_message_is_called_as_people_do() -> None:
+    kinds = {*get_args(Segment), *get_args(SentSegment)} - {Text, Mention, Quote}
+    tags = {kind.__struct_config__.tag for kind in kinds}
+    assert len(tags) > 15
+    assert [tag for tag in sorted(tags) if not speech("zh").has(f"thing.{tag}")] == []
+    text = plain_words((Text("看 "), Video())) + "[image][none]"
+    assert speech("zh").plain(text) == "看 [视频][图片][none]"
+    assert speech("en").plain(text) == "看 [video][picture][none]"

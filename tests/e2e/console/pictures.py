@@ -163,13 +163,13 @@ async def serving(folder: Path, simulator: Simulator, model: Scripted) -> AsyncI
         yield service
 
 
-async def play(service: Service, simulator: Simulator, model: Scripted) -> None:
+async def play(service: Service, simulator: Simulator, model: Scripted, evening: Sequence[Turn] = EVENING) -> None:
     """Let the evening pass: each line is answered, or waits for a word, before the next is said."""
     own = simulator.world.self_id
-    for turn in EVENING:
+    for turn in evening:
         model.left += turn.answers
         said = await simulator.say(turn.line, group_id=turn.group, user_id=turn.asker)
-        if turn is EVENING[-1]:  # whose call waits for the owner
+        if turn is evening[-1]:  # whose call waits for the owner
             await simulator.wait_until(lambda: any(sent.user_id == OWNER for sent in simulator.delivered))
         else:
             await service.wait_settled((own, "group", turn.group, str(said)))

@@ -14,7 +14,7 @@ from bot.domain.errors import ModelAuth, ModelStalled
 
 NOT_HERE = {"picture.py", "listening.py", "reverse.py", "tools.py", "report.py", "chinese.py"}
 """Modules whose checks the console does not make."""
-PUT_TOGETHER = {"x7 x7", "x7: x7", "x7 is x7", "x7, with x7", "x7 answers in x7 s, x7x7", "has x7 charactersx7"} | {
+PUT_TOGETHER = {"x7 x7", "x7: x7", "x7, with x7", "x7 answers in x7 s, x7x7", "has x7 charactersx7"} | {
     f"x7 is {how}" for how in ("online", "offline")
 }
 """Of parts that are told elsewhere, of names and numbers alone, and of settings, which say it themselves."""
