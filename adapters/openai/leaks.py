@@ -30,13 +30,14 @@ MAX_BLOCKS = 32  # of calls in one text that are read
 NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {ord("▁"): "_", ord("‖"): "|"}
 MAX_PARTS = 8192  # characters of a text that is looked at as a list of parts
 
-LEAKY = re.compile(r"[<\[◁{]")
+LEAKY = re.compile(r"[<\[◁{_✿]")
 PART_KINDS = frozenset({"text", "output_text", "thinking", "reasoning", "refusal"})
 
 
 def may_leak(answer: RawAnswer) -> bool:
     """Whether a look is worth it: everything that could be found has one of these in it."""
-    return bool(LEAKY.search(answer.text))
+    text = answer.text
+    return bool(LEAKY.search(text)) or "Action" in text or text.rstrip().endswith(")")
 
 
 def split_leaks(
@@ -45,36 +46,36 @@ def split_leaks(
     tools: Sequence[ToolSpec],
     given: Sequence[str] = (),
     names: Collection[str] = (),
+    is_marked: bool = True,
 ) -> RawAnswer:
-    """The answer without markup in its text: thoughts with the reasoning, calls with the calls.
+    """The answer without markup in its text: thoughts with the reasoning, calls with the calls;
+    where nothing `is_marked`, only calls without any mark are looked for.
 
     `tools` are those that may be called, none where the answer is not complete; `given` is what
     others than the model said in the request, `names` are all it may know tools by.
     `Answer.leaked` is set where tools were offered and a call could not be taken as one.
     """
-    answer = _unwrap_parts(answer)
+    answer = _unwrap_parts(answer) if is_marked else answer
     if not may_leak(answer):
         return answer
-    return _split_calls(split_thoughts(answer), tools, given, names)
+    answer = split_thoughts(answer) if is_marked else answer
+    offered = {tool.name: tool for tool in tools}
+    marks = list(find_blocks(answer.text, offered, names=names, is_marked=is_marked))
+    return _split_calls(answer, marks, tools, given)
 
 
 # --- calls ----------------------------------------------------------------------------------------
 
 
 def _split_calls(
-    answer: RawAnswer, tools: Sequence[ToolSpec], given: Sequence[str], names: Collection[str]
+    answer: RawAnswer, marks: list[MarkupBlock], tools: Sequence[ToolSpec], given: Sequence[str]
 ) -> RawAnswer:
     text = answer.text
-    marks = list(find_blocks(text, {tool.name: tool for tool in tools}, names=names))
     blocks = [mark for mark in marks if not mark.is_stray]
     are_few = len(blocks) <= MAX_BLOCKS  # more is a model gone wild, and much to be looked for
     if blocks and are_few:
         said = "\n".join(map(_bare, given))
-        marks = [
-            mark
-            for mark in marks
-            if mark.is_stray or _bare(text[mark.start : mark.end]) not in said
-        ]
+        marks = [mark for mark in marks if mark.is_stray or not _is_quoted(text, mark, said)]
         blocks = [mark for mark in marks if not mark.is_stray]
     calls = _calls(blocks) if are_few and _are_last(text, blocks, marks) else []
     tried = answer.leaked or _is_attempt(text, blocks, marks)
@@ -94,6 +95,12 @@ def _calls(blocks: list[MarkupBlock]) -> list[RawCall]:
             return []
         calls += (RawCall("", name, to_json(arguments)) for name, arguments in block.calls)
     return calls
+
+
+def _is_quoted(text: str, mark: MarkupBlock, said: str) -> bool:
+    """Whether it is of somebody's own words, `said` as letters alone."""
+    sign = text[mark.start : mark.end] if mark.sign is None else mark.sign
+    return bool(sign) and _bare(sign) in said
 
 
 def _bare(text: str) -> str:

@@ -15,12 +15,11 @@ from typing import Any
 
 import orjson
 
+from adapters.openai import unmarked
 from adapters.openai.code import BEGINNING, end_of_code
 from adapters.openai.names import read_name
+from adapters.openai.unmarked import ENDING, WORD, Unmarked, Written, without_tokens
 from bot.domain.chat import ToolSpec
-
-Written = list[tuple[str, dict[str, Any]]]
-"""Calls as name and arguments."""
 
 Tools = Mapping[str, ToolSpec]
 
@@ -33,9 +32,9 @@ BAR = r"\s*[|｜‖]{1,2}\s*"
 DSML = rf"(?:{BAR}DSML{BAR}|minimax:)?"  # the same form is spoken with and without
 EDGE = r"[|｜]"
 GAP = r"[_▁]"
-WORD = r"[A-Za-z_][\w.:-]*"
 CUT = r"(?:<[^<>]{0,20})?\Z"  # the end, maybe in the middle of a mark
 ENVELOPE = r"(?:(?:tool|function)_calls|calls|tool_call)"
+CALL = r"(?:(?:tool|function)_calls?|tool_use)"
 INVOKE = re.compile(rf'<{DSML}invoke\s+name="([^"<>]+)"\s*>(.*?)<\s*/{DSML}invoke\s*>', re.DOTALL)
 PARAMETER = re.compile(
     rf'<{DSML}parameter\s+name="([^"<>]+)"(?:\s+string="(true|false)")?\s*>(.*?)<\s*/{DSML}parameter\s*>',
@@ -49,17 +48,20 @@ ENTRY = re.compile(
     rf"(.*?)<{EDGE}tool{GAP}call{GAP}end{EDGE}>",
     re.DOTALL,
 )
+CALLED = re.compile(
+    rf"(?:<name>\s*+({WORD})\s*+</name>|({WORD}))\s*+"
+    r"(?:<arguments>(.*)</arguments>|\(?(\{.*\})\)?)",
+    re.DOTALL,
+)
 NAMED = re.compile(rf"({WORD})\s*(?:\[CALL_ID\]\s*\w+\s*)?\[ARGS\]\s*(.*)", re.DOTALL)
 BETWEEN = re.compile(r"(?<=\})\s{0,8}[;\n]\s{0,8}(?=\{)")
 JSON_CALL = (
-    r'(?:\[\s*)?\{\s*(?:"type"\s*:\s*"function"\s*,\s*)?"(?:name|tool|tool_name|function)"\s*:'
+    r'(?:\[\s*)?\{\s*(?:"type"\s*:\s*"function"\s*,\s*)?(?:"function"\s*:\s*\{\s*)?"(?:name|tool|tool_name|function|action)"\s*:'
     r'\s*"(?P<name>[\w.:-]+)(?:(?P<cut>\Z)|"\s*(?:'
-    r',\s*(?:"(?:arguments|parameters|input|args)"\s*:|"?\w*\Z)|\}|\Z))'
+    r',\s*(?:"(?:arguments|parameters|(?:action_)?input|args)"\s*:|"?\w*\Z)|\}|\Z))'
 )
-CALL_KEYS = frozenset({"name", "arguments", "parameters", "type", "id"})
-END = r"(?:</s>|<[|｜][\w▁]{1,40}[|｜]>)"
-ENDS = re.compile(rf"(?:{END}\s{{0,8}}){{1,4}}\Z")
-TO_THE_END = rf"(?={END}\s*\Z)|\Z"
+CALL_KEYS = frozenset({"name", "arguments", "parameters", "input", "type", "id"})
+TO_THE_END = rf"(?={ENDING}\s*\Z)|\Z"
 FENCED = re.compile(r"\s*+([^\s`]++)\s*+```(?:json)?\s*+(.*?)```\s*+", re.DOTALL)
 
 
@@ -72,6 +74,7 @@ def _read_json(body: str, _: Tools) -> Written:
             case (
                 {"name": str(name), "arguments": arguments}
                 | {"name": str(name), "parameters": arguments}
+                | {"name": str(name), "input": arguments}
                 | {"tool_name": str(name), "parameters": arguments}
             ):
                 calls.append((name, _object(arguments)))
@@ -100,9 +103,7 @@ def _read_bare(text: str, tools: Tools) -> Written | None:
     """The calls where the whole text is JSON of nothing else; any other key makes it somebody's
     data.
     """
-    text = (
-        ENDS.sub("", text.strip(), count=1).strip() if text.rstrip().endswith(">") else text.strip()
-    )
+    text = without_tokens(text)
     if text[:1] + text[-1:] not in ("{}", "[]") or len(text) > MAX_BLOCK:
         return None
     try:
@@ -117,14 +118,16 @@ def _read_bare(text: str, tools: Tools) -> Written | None:
 
 
 def _read_tool_call(body: str, tools: Tools) -> Written:
-    """The call in `<tool_call>`: JSON, a function with parameters, or a name with keys and
-    values.
+    """The call in `<tool_call>` and its like: JSON, a function with parameters, a name with its
+    JSON, or one with keys and values.
     """
     body = body.strip()
-    if body.startswith("{"):
+    if body.startswith(("{", "[")):
         return _read_json(body, tools)
     if body.startswith("<function="):
         return _read_functions(body, tools)
+    if named := CALLED.fullmatch(body):
+        return [(named[1] or named[2], _object(named[3] or named[4]))]
     name, mark, rest = body.partition("<arg_key>")
     return [(name.strip(), _typed(_all(ARGUMENT, mark + rest), name.strip(), tools))]
 
@@ -171,8 +174,9 @@ class MarkupFamily:
 
 FAMILIES = (
     MarkupFamily(
-        rf"<tool_call>(?=\s*(?:\{{|<function=|{WORD}\s*<(?:arg_key|/tool_call)>|{CUT})|\n?{WORD}\s*{CUT})",
-        r"</tool_call>",
+        rf"<{CALL}>(?=\s*(?:(?:\[\s*)?(?:\{{|{CUT})|<function=|<name>|{WORD}\s*(?:<arg_key>|\(?\{{))"
+        rf"|\n?{WORD}\s*(?:</{CALL}>|\(?{CUT}))",
+        rf"</{CALL}>(?:\s*</{CALL}>)?",
         _read_tool_call,
     ),
     MarkupFamily(rf"<function=(?={WORD}>)", r"</function>", _read_functions, inner=True),
@@ -196,7 +200,6 @@ FAMILIES = (
         inner=True,
     ),
     MarkupFamily(r"<\|FunctionCallBegin\|>", r"<\|FunctionCallEnd\|>", _read_json),
-    MarkupFamily(rf"<function_call>(?=\s*(?:\{{|{CUT}))", r"</function_call>", _read_json),
     MarkupFamily(rf"<\|tool_call\|>(?=\s*(?:[\[{{]|{CUT}))", r"<\|/tool_call\|>", _read_json),
     MarkupFamily(r"<\|START_ACTION\|>", r"<\|END_ACTION\|>", _read_json),
     MarkupFamily(r"<\|python_tag\|>", rf"(?=<\|e[om][mt]_id\|>)|{TO_THE_END}", _read_in_a_row),
@@ -210,7 +213,7 @@ FAMILIES = (
 BARE = MarkupFamily("", "", _read_in_a_row)
 
 STRAY = (
-    rf"</tool_call>|<\s*/{BAR}DSML{BAR}\w+\s*>|<{EDGE}tool{GAP}calls?(?:{GAP}section)?{GAP}end{EDGE}>"
+    rf"</tool_call>|<{CALL}>(?=\s*<{CALL}>)|<\s*/{BAR}DSML{BAR}\w+\s*>|<{EDGE}tool{GAP}calls?(?:{GAP}section)?{GAP}end{EDGE}>"
     r"|<\|channel\|>\s*(?:analysis|commentary|final)?|<\|start\|>(?:assistant)?|<\|start_header_id\|>\s*+\w*+\s*+<\|end_header_id\|>"
     r"|<\|im_start\|>(?:assistant)?|<start_of_turn>(?:model)?|<end_of_turn>|</s>|<eos>|<bos>|<pad>"
     # any other token of a template: three letters at least, as |x| between angles is mathematics
@@ -220,11 +223,12 @@ STRAY = (
 
 # The beginning of code or of a block, or an end that has none.
 MARKS = re.compile(
-    f"{BEGINNING}|(?P<json>{JSON_CALL})|"
+    f"{BEGINNING}|{unmarked.BEGINNING}|(?P<json>{JSON_CALL})|"
     + "|".join(f"(?P<family{index}>{family.opens})" for index, family in enumerate(FAMILIES))
     + f"|(?P<stray>{STRAY})",
     re.MULTILINE,
 )
+UNMARKED = frozenset({"action", "named", "silence"})
 CLOSES = tuple(re.compile(family.closes) for family in FAMILIES)
 JSON = JSONDecoder()
 MAX_BLOCK = 2**16  # characters; what is longer is not read, which might take quadratic time
@@ -234,7 +238,9 @@ MAX_BLOCK = 2**16  # characters; what is longer is not read, which might take qu
 class MarkupBlock:
     """Markup from `start` to `end` in the text; `calls` is None where it cannot be read as calls.
 
-    `is_closed` is False where the text ends before it does; a `stray` end is no block.
+    `is_closed` is False where the text ends before it does; a `stray` end is no block. It is
+    somebody's own words where he wrote its `sign`: all of it, where that is None; never, where
+    that is empty.
     """
 
     start: int
@@ -242,16 +248,23 @@ class MarkupBlock:
     calls: Written | None = None
     is_closed: bool = True
     is_stray: bool = False
+    sign: str | None = None
 
 
-def find_blocks(text: str, tools: Tools, *, names: Collection[str] = ()) -> Iterator[MarkupBlock]:
-    """The markup outside code, in order; in code it is somebody's example.
+def find_blocks(
+    text: str, tools: Tools, *, names: Collection[str] = (), is_marked: bool = True
+) -> Iterator[MarkupBlock]:
+    """The markup outside code, in order; in code it is somebody's example. Where nothing
+    `is_marked`, only calls without any.
 
     JSON that begins as a call to one of these `names` is one that cannot be taken where it is cut
     off, or where words stand around it: those are told.
     """
-    if (calls := _read_bare(text, tools)) is not None:
+    if is_marked and (calls := _read_bare(text, tools)) is not None:
         yield MarkupBlock(0, len(text), calls)
+        return
+    if whole := unmarked.read_whole(text, tools):
+        yield _unmarked(whole, tools)
         return
     at = 0
     while found := MARKS.search(text, at):
@@ -259,6 +272,12 @@ def find_blocks(text: str, tools: Tools, *, names: Collection[str] = ()) -> Iter
         kind = found.lastgroup or ""
         if found["fence"] or kind == "tick":
             at = end_of_code(text, found)
+        elif kind in UNMARKED:
+            if call := unmarked.read_found(text, found, names, tools):
+                at = call.end
+                yield _unmarked(call, tools)
+        elif not is_marked:
+            continue
         elif kind == "stray":
             yield MarkupBlock(found.start(), at, is_stray=True)
         elif kind == "json":
@@ -296,15 +315,22 @@ def _read_block(text: str, found: re.Match[str], index: int, tools: Tools) -> Ma
     )
 
 
+def _unmarked(call: Unmarked, tools: Tools) -> MarkupBlock:
+    calls = _offered(call.calls or [], tools)
+    return MarkupBlock(call.start, call.end, calls, call.is_closed, sign=call.sign)
+
+
 def _read(body: str, family: MarkupFamily, tools: Tools) -> Written | None:
     """The calls, all of them to tools that there are; None for anything else."""
-    known = {name: name for name in tools}
     try:
-        calls = [
-            (read_name(name, known), arguments) for name, arguments in family.read(body, tools)
-        ]
+        return _offered(family.read(body, tools), tools)
     except ValueError:
         return None
+
+
+def _offered(written: Written, tools: Tools) -> Written | None:
+    known = {name: name for name in tools}
+    calls = [(read_name(name, known), arguments) for name, arguments in written]
     return calls if calls and all(name in tools for name, _ in calls) else None
 
 

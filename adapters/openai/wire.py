@@ -242,10 +242,15 @@ def read_answer(
     without a name (4.7), or a call that was written as text and cannot be taken as one (4.4).
     """
     finish = _read_finish(answer)
-    if dialect.leaks and may_leak(answer):
+    if may_leak(answer):
         whole = finish in COMPLETE and not answer.unexplained
-        tools = prepare_tools(request.tools, dialect) if whole else ()
-        answer = split_leaks(answer, tools=tools, given=_given(request), names=_names(request))
+        answer = split_leaks(
+            answer,
+            tools=prepare_tools(request.tools, dialect) if whole else (),
+            given=_given(request),
+            names=_names(request),
+            is_marked=dialect.leaks,
+        )
     if dialect.answers_in_reasoning and not (answer.text or answer.refusal or answer.tool_calls):
         answer = replace(answer, text=answer.reasoning, reasoning="")
     calls = _read_calls(answer, request.tools, new_id)

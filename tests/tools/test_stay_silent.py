@@ -1,6 +1,16 @@
 from __future__ import annotations
 
-from bot.domain.chat import AssistantMessage, ToolMessage, UserMessage
+from collections.abc import Awaitable, Callable
+from itertools import count
+
+import pytest
+
+from adapters.openai.answer import RawAnswer
+from adapters.openai.dialects import named_dialect
+from adapters.openai.wire import read_answer
+from bot.domain.chat import AssistantMessage, Completion, ModelRequest, ToolMessage, UserMessage
+from bot.domain.tool import tool
+from tests.adapters.openai.test_wire import ORIGIN
 from tests.bot.conversation.turns.test_turn import living
 from tests.fakes import GROUP, calls, said, words
 from tools.stay_silent import stay_silent
@@ -24,3 +34,44 @@ async def test_it_is_called_alone_or_not_at_all() -> None:
         house.toolset.register(stay_silent)
         await house.turns.take(said("小霜在吗"))
     assert house.transport.texts == ["I am here"]
+
+
+async def test_who_writes_the_call_out_says_nothing_whatever_its_service() -> None:
+    for dialect in ("plain", "openai"):
+        for text in ("stay_silent", "[NO_REPLY]", "他们在聊我。\nAction: stay_silent\nAction Input: {}"):
+            async with living(written(text, dialect)) as house:
+                house.toolset.register(stay_silent)
+                await house.turns.take(said("小霜在吗"))
+            assert (house.transport.sent, len(house.model.requests)) == ([], 1), text
+
+
+@pytest.mark.parametrize("text", ["Action: look_up\nAction Input: 香山", 'look_up{"word": "香山"}'])
+async def test_a_call_that_is_written_out_is_made_and_not_said(text: str) -> None:
+    looked: list[str] = []
+
+    @tool(side_effects="read")
+    async def look_up(word: str) -> str:
+        """Looks a word up."""
+        looked.append(word)
+        return "a hill"
+
+    async with living(written(text, "openai"), words("A hill.")) as house:
+        house.toolset.register(look_up)
+        await house.turns.take(said("香山是什么"))
+    assert (looked, house.transport.texts) == (["香山"], ["A hill."])
+
+
+def written(text: str, dialect: str) -> Callable[[ModelRequest], Awaitable[Completion]]:
+    """A model whose service answers with this text."""
+    numbers = count(1)
+
+    async def answer(request: ModelRequest) -> Completion:
+        return read_answer(
+            RawAnswer(text=text, finish_reason="stop"),
+            request=request,
+            origin=ORIGIN,
+            dialect=named_dialect(dialect),
+            new_id=lambda: f"new{next(numbers)}",
+        )
+
+    return answer

@@ -119,6 +119,13 @@ FORMS = {
     "doubao": '<|FunctionCallBegin|>[{"name": "weather", "parameters": {"city": "北京", "days": 2}}]'
     "<|FunctionCallEnd|>",
     "function call": '<function_call>{"name": "weather", "arguments": {"city": "北京", "days": 2}}</function_call>',
+    "function call, a name": '<function_call>weather({"city": "北京", "days": 2})</function_call>',
+    "function calls": '<function_calls>[{"name": "weather", "input": {"city": "北京", "days": 2}}]</function_calls>',
+    "tool calls, nested": '<tool_calls>\n<tool_call>{"name": "weather", "arguments": {"city": "北京", "days": 2}}'
+    "</tool_call>\n</tool_calls>",
+    "tool use": '<tool_use>\n<name>weather</name>\n<arguments>{"city": "北京", "days": 2}</arguments>\n</tool_use>',
+    "tool use, json": '<tool_use>{"name": "weather", "input": {"city": "北京", "days": 2}}</tool_use>',
+    "hermes, a name": '<tool_call>weather{"city": "北京", "days": 2}</tool_call>',
     "phi": '<|tool_call|>[{"name": "weather", "arguments": {"city": "北京", "days": 2}}]<|/tool_call|>',
     "mistral, newer": '[TOOL_CALLS]weather[ARGS]{"city": "北京", "days": 2}',
     "mistral, with its id": '[TOOL_CALLS]weather[CALL_ID]Ab3[ARGS]{"city": "北京", "days": 2}</s>',
@@ -205,6 +212,8 @@ def test_what_the_model_was_given_is_quoted_and_not_called() -> None:
         "<tool_call>some words</tool_callx>",
         "<function=...> means",
         "a <calls> b",
+        "between <tool_use> and </tool_use>, or <function_calls> and </function_calls>",
+        "<tool_use>: a block of Claude's API",
     ],
 )
 def test_prose_about_markup_stays(text: str) -> None:

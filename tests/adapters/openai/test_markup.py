@@ -76,6 +76,7 @@ BARE = '{"name": "weather", "parameters": {"city": "北京", "days": 2}}'
         f"<|im_start|>assistant\n{BARE}",
         f"<think>hm</think>{BARE}",
         BARE.replace("parameters", "arguments"),
+        BARE.replace("parameters", "input"),
         BARE.replace('{"name"', '{"type": "function", "name"'),
         f"[{BARE}]",
     ],
@@ -184,6 +185,8 @@ def test_more_calls_than_anybody_makes_are_none() -> None:
     [
         '{"name": "weather", "arguments": {"city":',
         '{"tool":"weather","arguments":{}}',
+        '{"action": "weather", "action_input": {"city": "北京"}}',
+        '{"type": "function", "function": {"name": "weather", "arguments": "{}"}}',
         '{"name":"weather"',
         '{"name":"weather"}',
         '{"name": "wea',
