@@ -4,9 +4,9 @@ the transaction that erases it. Blocks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
@@ -20,6 +20,8 @@ from bot.domain.redaction import RECALLED, lines_of, redacted, without_arguments
 from bot.domain.segments import Text
 
 T = TypeVar("T")
+TurnRow: TypeAlias = Sequence[Any]
+"""A turn's id, question, question as it was rendered, and round."""
 
 TOLD_AGAIN = 200  # rounds at most, where a summary is given up, or one quotes what nobody heard
 
@@ -38,25 +40,51 @@ def redact_turns(
 
     execute(Statement.FIND_READERS, {**recalled, "rounds": TOLD_AGAIN})
     rows = cursor.fetchall()
-    found = {row_id: _read(user, round_) for row_id, _, user, round_ in rows}
+    found = [told_in(row) for row in rows]
     ids = frozenset((recalled["message_id"],))
-    gone = lines_of(chain.from_iterable(found.values()), ids)
+    gone = lines_of(chain.from_iterable(found), ids)
     changed = []  # what was told: a summary may have it
-    for row_id, asked, user, round_ in rows:
-        _redact_calls(cursor, execute, row_id, ids)
-        question, messages = _without_words(asked, ids), found[row_id]
-        after = redacted(messages, ids, gone)
-        if question == asked and after == messages:
+    for row, messages in zip(rows, found, strict=True):
+        _redact_calls(cursor, execute, row[0], ids)
+        if (rewritten := without(row, messages, ids, gone)) is None:
             continue
-        rewritten = {"id": row_id, "question": question, "user": user, "round": round_}
-        if after != messages:
-            changed.append(row_id)
-            first, *rest = after
-            rewritten |= {"user": codec.write(first), "round": codec.write(rest) if rest else None}
+        if is_told(rewritten, row):
+            changed.append(row[0])
         execute(Statement.REWRITE_TURN, rewritten)
     if changed:
         where = {"conversation": recalled["conversation"], "rounds": TOLD_AGAIN}
         execute(Statement.TELL_AGAIN, {**where, "id": changed[0]})
+
+
+def told_in(row: TurnRow) -> tuple[Message, ...]:
+    """The question as it was rendered, then its round; nothing is in what cannot be read."""
+    _, _, user, round_ = row
+    try:
+        return (codec.read(UserMessage, user), *(codec.read(ROUND, round_) if round_ else ()))
+    except codec.Unreadable:
+        return (UserMessage(""),)
+
+
+def without(
+    row: TurnRow, messages: tuple[Message, ...], ids: frozenset[str], gone: Collection[str]
+) -> Parameters | None:
+    """What a turn's row says, which tells these `messages`, without these recalled ones, and with
+    none of the lines `gone` quoted; None where that is the same.
+    """
+    row_id, asked, user, round_ = row
+    question, after = _without_words(asked, ids), redacted(messages, ids, gone)
+    if question == asked and after == messages:
+        return None
+    rewritten = {"id": row_id, "question": question, "user": user, "round": round_}
+    if after != messages:
+        first, *rest = after
+        rewritten |= {"user": codec.write(first), "round": codec.write(rest) if rest else None}
+    return rewritten
+
+
+def is_told(rewritten: Parameters, row: TurnRow) -> bool:
+    """Whether it is another round, not only another question."""
+    return (rewritten["user"], rewritten["round"]) != tuple(row[2:])
 
 
 def _redact_calls(
@@ -99,11 +127,3 @@ def _as(kind: type[T], text: str) -> T | None:
     except codec.Unreadable:
         return None
     return read
-
-
-def _read(user: str, round_: str | None) -> tuple[Message, ...]:
-    """The question as it was rendered, then its round; nothing is in what cannot be read."""
-    try:
-        return (codec.read(UserMessage, user), *(codec.read(ROUND, round_) if round_ else ()))
-    except codec.Unreadable:
-        return (UserMessage(""),)

@@ -29,7 +29,7 @@ from sqlalchemy import (
 from adapters.storage import schema
 from adapters.storage.schema import flag, json, moment, number, part_of, table, words
 
-REVISIONS = (*(f"{number:04}" for number in range(1, 12)),)
+REVISIONS = (*(f"{number:04}" for number in range(1, 13)),)
 """Every revision of the schema, oldest first; the last is the one this code needs
 (migrations/versions).
 """
