@@ -1,4 +1,4 @@
-"""The traffic of what is kept for long: facts, summaries, personas, resets, and people who want to be forgotten.
+"""The traffic of what is kept for long: facts, summaries, personas, wishes, resets, people who want to be forgotten.
 
 Each group has one thing that happens to it, so that what a later life shows there says what came of it.
 """
@@ -64,7 +64,8 @@ def _place(message: SentMessage) -> str:
     return f"{ACCOUNT}:{kind}:{number}"
 
 
-DONE = {"人设 mars": "好，从下一句起", "重来": "好，从这里重新开始", "忘记 我": "删好了"}
+QUIET = "安静 2小时"
+DONE = {"人设 mars": "好，从下一句起", QUIET: "好，安静到", "重来": "好，从这里重新开始", "忘记 我": "删好了"}
 
 
 def write_personas(folder: Path) -> dict[str, Any]:
@@ -97,6 +98,7 @@ class KeepingStage(Stage):
             self._ask("secret", friend=EVE, bare=True, more=MARKS[f"{ACCOUNT}:private:{EVE}"]),
         )
         await self._do("人设 mars", group=ONE)
+        await self._do(QUIET, group=THREE)
         await self._all(*(self._ask("plain", group=THREE, bare=True) for _ in range(2)))
         await self.lives[-1].settle()
         await self._take_back(told)

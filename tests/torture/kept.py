@@ -19,12 +19,14 @@ from bot.domain.journal import Entry, UsageAdded, WindowMoved
 from bot.domain.memories import MemoriesForgotten, MemoryKept, StoredFact
 from bot.domain.reserved import UsageReleased, UsageReserved
 from bot.domain.run import StepFinished
+from bot.memory.wishes import SETTING
 from bot.policy.recall import terms
 from tests.torture.evidence import Evidence
 from tests.torture.keepsakes import (
     DROPPED,
     MARKS,
     MENDED,
+    QUIET,
     SEAL,
     SUMMED,
     TAKEN,
@@ -47,6 +49,7 @@ class Keepsakes:
     terms: dict[str, set[str]] = field(default_factory=dict)
     windows: dict[str, dict[str, Any]] = field(default_factory=dict)
     choices: dict[str, str] = field(default_factory=dict)
+    wishes: dict[str, str] = field(default_factory=dict)
     usage: list[dict[str, Any]] = field(default_factory=list)
     turns: list[dict[str, Any]] = field(default_factory=list)
     erased: set[str] = field(default_factory=set)
@@ -70,6 +73,7 @@ def read_keepsakes(file: Path) -> Keepsakes:
         kept.terms.setdefault(row["memory_id"], set()).add(row["term"])
     kept.windows = {row["conversation"]: row for row in every["windows"]}
     kept.choices = {row["conversation"]: row["persona"] for row in every["choices"]}
+    kept.wishes = {row["conversation"]: row["value"] for row in every["place_settings"] if row["name"] == SETTING}
     kept.turns = sorted(every["turns"], key=lambda row: (row["closed"] or 0.0, row["id"]))
     kept.erased = {row["message_id"] for row in every["messages"] if row["erased"]}
     kept.text = json.dumps(every, ensure_ascii=False)
@@ -88,6 +92,8 @@ def judge_kept(evidence: Evidence, deeds: Sequence[Deed], kept: Keepsakes) -> It
                 yield from _reset(evidence, deed)
             case "忘记 我":
                 yield from _forgotten(evidence, deed, kept)
+            case command if command == QUIET:
+                yield from _wished(evidence, deed, kept)
             case _:
                 pass
     for where in ROLLED:
@@ -184,6 +190,13 @@ def _personas(evidence: Evidence, deeds: Sequence[Deed], kept: Keepsakes) -> Ite
         chosen = kept.choices.get(deed.where) == "mars"
         if requests and chosen != (SEAL in requests[-1][-1]):
             yield f"the persona of {deed.where} is {kept.choices.get(deed.where)!r}, the last prompt says otherwise"
+
+
+def _wished(evidence: Evidence, deed: Deed, kept: Keepsakes) -> Iterator[str]:
+    """A wish of which somebody was told is there, with its end; of another, all or nothing."""
+    wish = kept.wishes.get(deed.where, "")
+    if not wish.isdecimal() and (wish or _told_in(evidence, deed) is not None):
+        yield f"what /{deed.name} promised in {deed.where} is {wish!r}"
 
 
 def _reset(evidence: Evidence, deed: Deed) -> Iterator[str]:

@@ -15,7 +15,7 @@ from bot.domain.reserved import UsageReleased, UsageReserved
 from bot.policy.recall import terms
 from tests.torture.evidence import Evidence
 from tests.torture.journal import Journal
-from tests.torture.keepsakes import FOUR, MARKS, MENDED, SEAL, SUMMED, THREE, WRITTEN, Deed
+from tests.torture.keepsakes import FOUR, MARKS, MENDED, QUIET, SEAL, SUMMED, THREE, WRITTEN, Deed
 from tests.torture.kept import Keepsakes, gone_places, judge_kept
 from tests.torture.model import Asked
 from tests.torture.moments import Kind
@@ -73,6 +73,13 @@ def test_a_persona_that_was_told_to_be_chosen_is_who_answers_from_then_on() -> N
     before = {"shown": ((HERE, 1, "before"),), **told(HERE, "好，从下一句起我是火星。")}
     assert "came back in life 2" in complaints(deed, **before)[0]
     assert "says otherwise" in complaints(deed, kept=chosen, shown=((HERE, 0, "before"),))[0]
+
+
+def test_a_wish_that_was_promised_is_kept_with_its_end() -> None:
+    deed, done = Deed(QUIET, HERE, 0, 1, "好，安静到", (), 0), told(HERE, "好，安静到 16:00；期间我照样看消息。")
+    assert complaints(deed) == complaints(deed, kept=Keepsakes(wishes={HERE: "1700000000"}), **done) == []
+    assert "is ''" in complaints(deed, **done)[0]
+    assert "is 'nan'" in complaints(deed, kept=Keepsakes(wishes={HERE: "nan"}))[0]
 
 
 def test_a_reset_leaves_all_or_nothing() -> None:
