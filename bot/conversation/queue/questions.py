@@ -78,7 +78,8 @@ class Questions:
             if why := self._turnstile.against(task):  # he, or the group, asks too often?
                 self.let_be(task, why)
                 return
-            self._make_room(where)
+            if not task.wake.is_uncalled:  # who called nobody is in nobody's way
+                self._make_room(where)
         if self._lanes.put(where, task):
             return
         self.let_be(task, FULL)
@@ -101,7 +102,7 @@ class Questions:
             self._tell_of(oldest)
 
     def _tell_of(self, task: Task) -> None:
-        if isinstance(task.verdict, Wake):
+        if isinstance(task.verdict, Wake) and not task.wake.is_uncalled:
             self._turnstile.turn_away(task.message)
 
     def let_be(self, task: Task, why: str = "") -> None:
