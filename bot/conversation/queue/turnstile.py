@@ -58,7 +58,7 @@ class Turnstile:
         self._told: LRUCache[int, Courtesy] = LRUCache(MAX_PEOPLE)
         self._out: LRUCache[int, Courtesy] = LRUCache(MAX_PEOPLE)  # of what a day may take
         self._crowded: LRUCache[Conversation, float] = LRUCache(MAX_PEOPLE)  # who heard of it
-        self._late: LRUCache[Conversation, float] = LRUCache(MAX_PEOPLE)  # who saw that
+        self._signed: LRUCache[tuple[Conversation, int], float] = LRUCache(MAX_PEOPLE)
         self.overflow = 0  # questions that nobody came to, since the start
 
     def against(self, task: Task) -> str:
@@ -110,16 +110,22 @@ class Turnstile:
         return DAY
 
     def turn_away(self, message: MessageReceived) -> None:
-        """Too many wait for this question to be answered: its asker is shown that. Never waits."""
+        """Too many wait for this question to be answered: its asker is shown that, once a minute.
+        Never waits.
+        """
         self._count(message, "too many are waiting")
-        self._gestures.react(message, NOT_NOW)
+        self._show(message, message.sender.user_id)
 
     def come_too_late(self, message: MessageReceived) -> None:
         """Nobody came to this question in time: people see it, once a minute in each place."""
-        where, now = message.conversation, self._clock.monotonic()
         self._count(message, "it waited too long before it came here")
-        if now - self._late.get(where, -math.inf) >= MINUTE:
-            self._late[where] = now
+        self._show(message, 0)
+
+    def _show(self, message: MessageReceived, whom: int) -> None:
+        """A sign on it, once a minute for this person there, or for all (0)."""
+        key, now = (message.conversation, whom), self._clock.monotonic()
+        if now - self._signed.get(key, -math.inf) >= MINUTE:
+            self._signed[key] = now
             self._gestures.react(message, NOT_NOW)
 
     def _count(self, message: MessageReceived, why: str) -> None:

@@ -3,6 +3,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+from msgspec import structs
+
 from bot.conversation.queue.turnstile import DAY, GROUP, USER
 from bot.conversation.tasks import Task
 from bot.conversation.turns.thrift import NoLimit
@@ -174,10 +176,16 @@ async def test_what_joins_a_question_that_waits_is_none_of_its_own() -> None:
         assert house.transport.texts == ["first", "rest"]
 
 
-async def test_each_question_that_nobody_comes_to_is_counted_and_gets_a_sign() -> None:
+async def test_each_question_that_nobody_comes_to_is_counted_and_its_asker_sees_a_sign_once_a_minute() -> None:
     async with hall() as house, house.ground.gestures.open():
-        house.turnstile.turn_away(said("?", message_id="1"))
-        house.turnstile.turn_away(said("?", message_id="2"))
-        await until(lambda: len(house.transport.gestures) == 2)
-    assert house.transport.gestures == [React(HERE, "1", NOT_NOW), React(HERE, "2", NOT_NOW)]
-    assert house.turnstile.overflow == 2
+        elsewhere = structs.replace(HERE, session_id=1)
+        for number, user, where in ((1, 7, HERE), (2, 7, HERE), (3, 8, HERE), (4, 7, elsewhere)):
+            house.turnstile.turn_away(said("?", user=user, where=where, message_id=str(number)))
+        house.clock.time += 59.5
+        house.turnstile.turn_away(said("?", user=7, message_id="5"))
+        house.clock.time += 0.5
+        house.turnstile.turn_away(said("?", user=7, message_id="6"))
+        await until(lambda: len(house.transport.gestures) == 4)
+    shown = [(HERE, "1"), (HERE, "3"), (elsewhere, "4"), (HERE, "6")]
+    assert house.transport.gestures == [React(where, number, NOT_NOW) for where, number in shown]
+    assert house.turnstile.overflow == 6
