@@ -41,7 +41,7 @@ LIBRARIES = {
     "bot/__init__.py": set(),
     "config": {"dotenv", "pydantic", "pydantic_settings"},
     "tools": {"PIL", "cachetools", "pydantic", "pylopdf_fonts_zh_cn", "rapidfuzz"},
-    "adapters/broker": {"aio_pika", "pamqp"},
+    "adapters/broker": {"aio_pika", "aiormq", "pamqp"},
     "adapters/console": {"aiohttp", "jinja2"},
     "adapters/control": set(),
     "adapters/fetching": {"cachetools", "httpcore", "httpx"},

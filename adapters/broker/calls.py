@@ -7,8 +7,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any, Final
 
-from aio_pika import DeliveryMode, Message
-from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
+from aio_pika.abc import AbstractChannel
 from aio_pika.exceptions import AMQPError, ChannelInvalidStateError, DeliveryError
 
 from adapters.broker.link import BrokerLink
@@ -22,6 +21,7 @@ from adapters.broker.payloads import (
     unpack,
 )
 from adapters.broker.whereabouts import Whereabouts
+from adapters.broker.wire import Delivered, consume, headers_of, properties, publish
 from bot.domain import codec
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.ports import Ids
@@ -55,7 +55,7 @@ class GatewayCalls:
         aio-pika's errors.
         """
         replies = await channel.declare_queue(exclusive=True, auto_delete=True)
-        await replies.consume(self._answered, no_ack=True)
+        await consume(channel, replies.name, self._answered, no_ack=True)
         self._channel, self._replies = channel, replies.name
 
     def hang_up(self) -> None:
@@ -103,18 +103,15 @@ class GatewayCalls:
             raise NotConnected("the broker cannot be reached")
         if self._link.is_blocked:
             raise NotConnected("the broker takes nothing just now")
-        message = Message(
-            body,
-            headers={HEADER_VERSION: VERSION},
-            content_type="application/json",
-            delivery_mode=DeliveryMode.NOT_PERSISTENT,
+        given = properties(
+            {HEADER_VERSION: VERSION},
             correlation_id=number,
             reply_to=self._replies,
-            expiration=WRITTEN_WITHIN,
+            expiration=f"{WRITTEN_WITHIN * 1000:.0f}",
         )
         try:
             async with asyncio.timeout(WRITTEN_WITHIN):
-                await channel.default_exchange.publish(message, gateway)
+                await publish(channel, body, gateway, given)
         except DeliveryError:  # nobody has a queue of this name
             self._where.forget(gateway)
             raise NotConnected("the gateway of this account is gone") from None
@@ -123,12 +120,12 @@ class GatewayCalls:
         except (AMQPError, OSError, asyncio.InvalidStateError, TimeoutError) as error:
             raise ActionUnanswered(f"the broker did not confirm a call ({error})") from None
 
-    async def _answered(self, message: AbstractIncomingMessage) -> None:
-        answer = self._answers.get(message.correlation_id or "")
+    async def _answered(self, message: Delivered) -> None:
+        answer = self._answers.get(message.header.properties.correlation_id or "")
         if answer is None or answer.done():
             return
         try:
-            version = message.headers.get(HEADER_VERSION)
+            version = headers_of(message).get(HEADER_VERSION)
             answer.set_result(unpack(CallEnd, message.body, version))
         except codec.Unreadable as error:
             answer.set_result(CallEnd("unanswered", wording=f"it cannot be read: {error}"))

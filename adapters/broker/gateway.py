@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final, NoReturn
 
 from aio_pika import DeliveryMode, Message
-from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage
+from aio_pika.abc import AbstractChannel, AbstractConnection
 from msgspec.structs import replace
 
 from adapters.broker.link import BrokerLink, in_tasks, watch
@@ -26,6 +26,7 @@ from adapters.broker.payloads import (
     unpack,
 )
 from adapters.broker.topology import Topology, declare
+from adapters.broker.wire import Delivered, consume, headers_of, properties, publish
 from bot.domain import codec
 from bot.domain.events import Connected, Event, Heartbeat
 from bot.domain.ports import Clock
@@ -110,11 +111,12 @@ class Gateway:
         topology = await declare(connection, out, self._partitions)
         desk = await back.declare_queue(self._name, exclusive=True, auto_delete=True)
         async with asyncio.TaskGroup() as group:
-            await desk.consume(in_tasks(group, partial(self._answer, back)), no_ack=True)
+            answer = in_tasks(group, partial(self._answer, back))
+            await consume(back, desk.name, answer, no_ack=True)
             group.create_task(watch(back))
             group.create_task(self._tell_accounts(topology))
             self._link.is_up = True
-            self._outflow.begin(group, topology.events)
+            self._outflow.begin(group, out)
             await watch(out)
 
     # --- accounts ---------------------------------------------------------------------------------
@@ -125,7 +127,12 @@ class Gateway:
             now = self._clock.monotonic()
             here = self._here()
             if here.accounts != told or now >= due:
-                message = _message(pack(here))
+                message = Message(
+                    pack(here),
+                    headers={HEADER_VERSION: VERSION},
+                    content_type="application/json",
+                    delivery_mode=DeliveryMode.NOT_PERSISTENT,
+                )
                 telling = topology.presence.publish(message, "", mandatory=False)
                 async with asyncio.TaskGroup() as group:
                     await self._link.confirmed([group.create_task(telling)])
@@ -148,7 +155,7 @@ class Gateway:
 
     # --- calls ------------------------------------------------------------------------------------
 
-    async def _answer(self, channel: AbstractChannel, message: AbstractIncomingMessage) -> None:
+    async def _answer(self, channel: AbstractChannel, message: Delivered) -> None:
         try:
             body = pack(await self._done(message))
             if len(body) > LARGEST:
@@ -157,15 +164,15 @@ class Gateway:
         except Exception as error:  # nobody else's calls may end with it
             logger.exception("what became of a call cannot be told")
             body = pack(CallEnd("unanswered", wording=type(error).__name__))
-        if message.reply_to:
-            reply = _message(body, correlation=message.correlation_id)
-            await channel.default_exchange.publish(reply, message.reply_to, mandatory=False)
+        asked = message.header.properties
+        if asked.reply_to:
+            given = properties({HEADER_VERSION: VERSION}, correlation_id=asked.correlation_id)
+            await publish(channel, body, asked.reply_to, given, mandatory=False)
 
-    async def _done(self, message: AbstractIncomingMessage) -> CallEnd:
+    async def _done(self, message: Delivered) -> CallEnd:
         try:
-            call: GatewayCall = unpack(
-                GatewayCall, message.body, message.headers.get(HEADER_VERSION)
-            )
+            version = headers_of(message).get(HEADER_VERSION)
+            call: GatewayCall = unpack(GatewayCall, message.body, version)
         except codec.Unreadable as error:
             logger.exception("a call cannot be read")
             return CallEnd("not_connected", wording=str(error))
@@ -180,13 +187,3 @@ class Gateway:
             return CallEnd("not_connected", wording="another worker has taken over")
         self._epochs[partition] = call.epoch
         return await self._calls(call)
-
-
-def _message(body: bytes, *, correlation: str | None = None) -> Message:
-    return Message(
-        body,
-        headers={HEADER_VERSION: VERSION},
-        content_type="application/json",
-        delivery_mode=DeliveryMode.NOT_PERSISTENT,
-        correlation_id=correlation,
-    )

@@ -6,17 +6,16 @@ import asyncio
 from collections import deque
 from typing import Final, TypeAlias
 
-from aio_pika.abc import AbstractIncomingMessage
-
 from adapters.broker.payloads import HEADER_GATEWAY
 from adapters.broker.whereabouts import Whereabouts
+from adapters.broker.wire import Delivered, headers_of
 from bot.domain.events import Connected
 from bot.domain.notes import Alarmed, Note
 from bot.domain.ports import Clock
 
 INTRODUCED_WITHIN: Final = 1.5  # seconds in which every gateway says something, an older one too
 
-Come: TypeAlias = AbstractIncomingMessage | Connected | Note | None
+Come: TypeAlias = Delivered | Connected | Note | None
 
 
 class Hall:
@@ -29,7 +28,7 @@ class Hall:
         self._where = where
         self._clock = clock
         self._come: asyncio.Queue[Come] = asyncio.Queue()
-        self._held: deque[AbstractIncomingMessage] = deque()
+        self._held: deque[Delivered] = deque()
         self._alarms: list[Alarmed] = []
         self._is_open = False
 
@@ -41,7 +40,7 @@ class Hall:
             else:
                 self._come.put_nowait(one)
 
-    async def take_in(self, event: AbstractIncomingMessage) -> None:
+    async def take_in(self, event: Delivered) -> None:
         """An event, behind those that came before it."""
         self._held.append(event)
         self.let_in()
@@ -62,5 +61,5 @@ class Hall:
         """The first of it all, once there is something."""
         return await self._come.get()
 
-    def _is_known(self, event: AbstractIncomingMessage) -> bool:
-        return self._where.has(str(event.headers.get(HEADER_GATEWAY)))
+    def _is_known(self, event: Delivered) -> bool:
+        return self._where.has(str(headers_of(event).get(HEADER_GATEWAY)))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeVar
 
 import aio_pika
-from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage
+from aio_pika.abc import AbstractChannel, AbstractConnection
 from aio_pika.exceptions import AMQPError, ChannelInvalidStateError
 
 from bot.domain.errors import BotError, ConfigError
@@ -38,6 +38,7 @@ BLOCKED: Final = (
 )
 UNBLOCKED: Final = ("RabbitMQ 又收消息了。", "RabbitMQ takes messages again.")
 
+Come = TypeVar("Come")
 Session = Callable[[AbstractConnection], Awaitable[None]]
 
 
@@ -161,13 +162,13 @@ async def watch(channel: AbstractChannel) -> NoReturn:
 
 
 def in_tasks(
-    group: asyncio.TaskGroup, work: Callable[[AbstractIncomingMessage], Coroutine[Any, Any, None]]
-) -> Callable[[AbstractIncomingMessage], Awaitable[None]]:
+    group: asyncio.TaskGroup, work: Callable[[Come], Coroutine[Any, Any, None]]
+) -> Callable[[Come], Coroutine[Any, Any, None]]:
     """A callback for the messages of a queue that works on each in a task of the group. Those that
     come while the group ends are left alone: the channel they came over is closed next.
     """
 
-    async def take(message: AbstractIncomingMessage) -> None:
+    async def take(message: Come) -> None:
         working = work(message)
         try:
             group.create_task(working)

@@ -8,13 +8,13 @@ from collections import Counter, deque
 from itertools import islice
 from typing import Final, NoReturn, TypeAlias
 
-from aio_pika import DeliveryMode, Message
-from aio_pika.abc import AbstractExchange
+from aio_pika.abc import AbstractChannel
 from aio_pika.exceptions import DeliveryError, PublishError
 
 from adapters.broker.link import BrokerLink
 from adapters.broker.payloads import HEADER_GATEWAY, HEADER_TAKEN, HEADER_VERSION, VERSION, pack
-from adapters.broker.topology import queue_of
+from adapters.broker.topology import EVENTS, queue_of
+from adapters.broker.wire import PERSISTENT, properties, publish
 from bot.domain.events import Event
 from bot.domain.ports import Clock
 from bot.domain.shares import partition_of
@@ -69,20 +69,20 @@ class Outflow:
         """Return once nothing waits."""
         await self._empty.wait()
 
-    def begin(self, group: asyncio.TaskGroup, exchange: AbstractExchange) -> None:
+    def begin(self, group: asyncio.TaskGroup, channel: AbstractChannel) -> None:
         """Publish what waits, in tasks of the group, which end with Lost or aio-pika's errors. What
         was not confirmed then is published again: workers know an event that comes twice.
         """
         for partition in range(len(self._lines)):
-            group.create_task(self._publish_all(exchange, partition))
+            group.create_task(self._publish_all(channel, partition))
 
-    async def _publish_all(self, exchange: AbstractExchange, partition: int) -> NoReturn:
+    async def _publish_all(self, channel: AbstractChannel, partition: int) -> NoReturn:
         line, due = self._lines[partition], self._due[partition]
         while True:
             while not line:
                 due.clear()
                 await due.wait()
-            refused = await self._publish_some(exchange, partition)
+            refused = await self._publish_some(channel, partition)
             self._refusals[partition] = self._refusals[partition] + 1 if refused else 0
             if self._refusals[partition] >= TRIES:
                 self._lose_left(partition)
@@ -96,7 +96,7 @@ class Outflow:
             self.lose("their partition is full, as no worker takes them in time")
         self._are_settled(number)
 
-    async def _publish_some(self, exchange: AbstractExchange, partition: int) -> int:
+    async def _publish_some(self, channel: AbstractChannel, partition: int) -> int:
         """How many of the first were refused: these are the first now."""
         line = self._lines[partition]
         batch, sent = list(islice(line, self._room(partition))), list[asyncio.Task[bool]]()
@@ -104,7 +104,7 @@ class Outflow:
         try:
             async with asyncio.TaskGroup() as group:
                 for one in batch:
-                    sent.append(group.create_task(self._publish(exchange, partition, *one)))
+                    sent.append(group.create_task(self._publish(channel, partition, *one)))
                 await self._link.confirmed(sent)
         finally:  # also where the broker goes: what it has confirmed is not to come twice
             self._under_way -= len(batch)
@@ -134,21 +134,19 @@ class Outflow:
             self._empty.set()
 
     async def _publish(
-        self, exchange: AbstractExchange, partition: int, event: Event, taken: float
+        self, channel: AbstractChannel, partition: int, event: Event, taken: float
     ) -> bool:
         """Whether it has a place in its partition."""
-        message = Message(
-            pack(event),
-            headers={
+        given = properties(
+            {
                 HEADER_VERSION: VERSION,
                 HEADER_GATEWAY: self._name,
                 HEADER_TAKEN: round(taken * 1000),
             },
-            content_type="application/json",
-            delivery_mode=DeliveryMode.PERSISTENT,
+            delivery_mode=PERSISTENT,
         )
         try:
-            await exchange.publish(message, queue_of(partition))
+            await publish(channel, pack(event), queue_of(partition), given, exchange=EVENTS)
         except PublishError:  # nobody has such a queue
             raise
         except DeliveryError:  # x-overflow, or a queue in trouble

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Final, NoReturn
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final, NoReturn
 
-from aio_pika.abc import AbstractConnection, AbstractIncomingMessage
-from aio_pika.exceptions import ChannelInvalidStateError
+from aio_pika.abc import AbstractConnection
 
 from adapters.broker.link import watch
 from adapters.broker.payloads import HEADER_GATEWAY, HEADER_TAKEN, HEADER_VERSION, unpack
 from adapters.broker.topology import DEAD, queue_of
 from adapters.broker.whereabouts import Whereabouts
+from adapters.broker.wire import Delivered, acknowledge, consume, headers_of, reject
 from bot.domain import codec
 from bot.domain.events import Event, MessageReceived, MessageWaited
 from bot.domain.ports import Clock, EventSink
@@ -64,7 +64,7 @@ class Taking:
         self._clock = clock
         self._trouble = trouble
         self._lay_aside = lay_aside
-        self._kept: list[AbstractIncomingMessage] = []
+        self._kept: list[Delivered] = []
         self._due = asyncio.Event()
         self._failures: dict[int, int] = {}  # by the event; a broker counts every return
         self.acknowledged = 0
@@ -72,7 +72,7 @@ class Taking:
     async def run(
         self,
         connection: AbstractConnection,
-        come: Callable[[AbstractIncomingMessage], Awaitable[None]],
+        come: Callable[[Delivered], Coroutine[Any, Any, None]],
         durable: Callable[[], Awaitable[bool]],
     ) -> NoReturn:
         """Let events `come` over this connection, for ever; `durable` is as the worker's. Raises
@@ -84,10 +84,9 @@ class Taking:
         while True:
             channel = await connection.channel()
             await channel.set_qos(prefetch_count=PREFETCH)
-            queue = await channel.get_queue(queue_of(self._where.share.partition), ensure=False)
             self._kept.clear()
             self._due.clear()
-            await queue.consume(come)
+            await consume(channel, queue_of(self._where.share.partition), come)
             async with asyncio.TaskGroup() as group:
                 watching = group.create_task(watch(channel))
                 await self._acknowledge(durable)
@@ -100,17 +99,17 @@ class Taking:
         while not await durable():
             await self._clock.sleep(AGAIN)
 
-    async def take(self, message: AbstractIncomingMessage, sink: EventSink) -> None:
+    async def take(self, message: Delivered, sink: EventSink) -> None:
         """Handle what has come."""
-        if _is_given_back(message):
+        if message.channel.is_closed:
             return  # it comes again, here or elsewhere
         try:
-            event: Event = unpack(Event, message.body, message.headers.get(HEADER_VERSION))
+            event: Event = unpack(Event, message.body, headers_of(message).get(HEADER_VERSION))
         except codec.Unreadable as error:
             logger.exception("an event cannot be read, and is kept in %s", DEAD)
             self._lay_aside()
             self._trouble(filled(UNREADABLE, why=str(error)[:200], queue=DEAD))
-            await message.reject(requeue=False)
+            await reject(message)
             return
         try:
             await sink.handle(self._as_it_came(event, message))
@@ -121,17 +120,18 @@ class Taking:
             self._kept.append(message)
             self._due.set()
 
-    def _as_it_came(self, event: Event, message: AbstractIncomingMessage) -> Event:
+    def _as_it_came(self, event: Event, message: Delivered) -> Event:
         """A message that waited long says so."""
-        taken = message.headers.get(HEADER_TAKEN)
+        headers = headers_of(message)
+        taken = headers.get(HEADER_TAKEN)
         if not isinstance(event, MessageReceived) or not isinstance(taken, int):
             return event
-        seconds = self._where.waited(str(message.headers.get(HEADER_GATEWAY)), taken / 1000)
+        seconds = self._where.waited(str(headers.get(HEADER_GATEWAY)), taken / 1000)
         if seconds < LONG:
             return event
         return MessageWaited(self_id=event.self_id, time=event.time, message=event, seconds=seconds)
 
-    async def _give_back(self, message: AbstractIncomingMessage) -> None:
+    async def _give_back(self, message: Delivered) -> None:
         """Once more, or never."""
         event = hash(message.body)
         tries = self._failures.pop(event, 0) + 1
@@ -142,7 +142,7 @@ class Taking:
         else:
             self._lay_aside()
             self._trouble(filled(UNHANDLED, times=tries, queue=DEAD))
-        await message.reject(requeue=tries < TRIES)
+        await reject(message, requeue=tries < TRIES)
 
     async def _acknowledge(self, durable: Callable[[], Awaitable[bool]]) -> None:
         """Until the journal is away for too long."""
@@ -157,13 +157,5 @@ class Taking:
             except TimeoutError:
                 return
             # Whatever came before the last of them is handled, or was given back.
-            await handled[-1].ack(multiple=True)
+            await acknowledge(handled[-1])
             self.acknowledged += len(handled)
-
-
-def _is_given_back(message: AbstractIncomingMessage) -> bool:
-    """Whether the channel over which it came is closed by now."""
-    try:
-        return message.channel.is_closed
-    except ChannelInvalidStateError:
-        return True

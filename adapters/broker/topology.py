@@ -35,11 +35,10 @@ logger = logging.getLogger(__name__)
 
 
 class Topology(Struct, frozen=True):
-    """The exchange of events, that of the gateways' accounts, that of what workers tell each other,
-    and the queues of all partitions.
+    """The exchange of the gateways' accounts, that of what workers tell each other, and the queues
+    of all partitions; events go to that of EVENTS.
     """
 
-    events: AbstractExchange
     presence: AbstractExchange
     notes: AbstractExchange
     partitions: tuple[AbstractQueue, ...]
@@ -68,7 +67,7 @@ async def declare(
         queue = await channel.get_queue(queue_of(number), ensure=False)
         await queue.bind(events, queue.name)
         queues.append(queue)
-    return Topology(events, presence, notes, tuple(queues))
+    return Topology(presence, notes, tuple(queues))
 
 
 async def _declare_partitions(connection: AbstractConnection, partitions: int) -> None:

@@ -7,14 +7,13 @@ from typing import Any, cast
 
 import aio_pika
 import pytest
-from aio_pika import Message
 from aio_pika.abc import AbstractExchange, AbstractIncomingMessage
 from aio_pika.exceptions import DeliveryError
 from msgspec.structs import replace
 from pamqp.commands import Basic
 
 from adapters.broker import gateway as module
-from adapters.broker import link, outflow, topology
+from adapters.broker import link, outflow, topology, wire
 from adapters.broker.payloads import CallEnd, Presence, There
 from adapters.broker.topology import Topology, queue_of
 from bot.domain.errors import NotConnected
@@ -180,36 +179,30 @@ async def test_what_finds_its_partition_full_is_lost_and_counted_and_a_worker_te
     assert "1 events are lost: their partition is full, as no worker takes them in time" in caplog.text
 
 
-class Sulking:
-    """An exchange whose queue refuses the first events, as one that has lost its leader does."""
-
-    def __init__(self, exchange: AbstractExchange, refuses: int) -> None:
-        self._exchange = exchange
-        self.refuses = refuses
-
-    async def publish(self, message: Message, key: str) -> None:
-        if self.refuses > 0:
-            self.refuses -= 1
-            raise DeliveryError(None, Basic.Nack())
-        await self._exchange.publish(message, key)
-
-
 async def test_what_is_refused_though_there_is_room_is_published_again(
     broker: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk, sulking = Desk(), list[Sulking]()
+    """As by a queue that has lost its leader: over the same connection."""
+    desk, refusals, made = Desk(), 3, list[Topology]()
+
+    async def refusing(*words: Any, **more: Any) -> None:
+        nonlocal refusals
+        if refusals:
+            refusals -= 1
+            raise DeliveryError(None, Basic.Nack())
+        await wire.publish(*words, **more)
 
     async def declared(*words: Any) -> Topology:
-        made = await topology.declare(*words)
-        sulking.append(Sulking(made.events, refuses=0 if sulking else 3))
-        return replace(made, events=cast("AbstractExchange", sulking[-1]))
+        made.append(await topology.declare(*words))
+        return made[-1]
 
+    monkeypatch.setattr(outflow, "publish", refusing)
     monkeypatch.setattr(module, "declare", declared)
     async with gateway_of(broker, Sockets()) as gateway, worker_of(broker, desk):
         for number in range(20):
             await gateway.handle(said(number))
         await until(lambda: set(desk.numbers) == {*range(20)}, seconds=PATIENCE)
-        assert (gateway.lost, len(sulking), sulking[0].refuses) == (0, 1, 0)
+        assert (gateway.lost, refusals, len(made)) == (0, 0, 1)
 
 
 async def test_a_loss_is_told_by_one_worker_once_and_an_old_one_by_nobody(broker: str) -> None:

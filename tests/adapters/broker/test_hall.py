@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
-from aio_pika.abc import AbstractIncomingMessage
+from aiormq.abc import AbstractChannel, DeliveredMessage
+from pamqp.commands import Basic
+from pamqp.header import ContentHeader
 
 from adapters.broker.hall import INTRODUCED_WITHIN, Hall
 from adapters.broker.payloads import HEADER_GATEWAY, Presence
@@ -31,8 +33,9 @@ class Entrance:
         self.hall = Hall(self.where, self.clock)
 
     async def event(self, number: int, gateway: str | None) -> None:
-        headers: dict[str, Any] = {} if gateway is None else {HEADER_GATEWAY: gateway}
-        await self.hall.take_in(cast("AbstractIncomingMessage", Event(number, headers)))
+        given = Basic.Properties(headers=None if gateway is None else {HEADER_GATEWAY: gateway})
+        header, nowhere = ContentHeader(properties=given), cast("AbstractChannel", None)
+        await self.hall.take_in(DeliveredMessage(Basic.Deliver(), header, str(number).encode(), nowhere))
 
     def introduce(self, gateway: str) -> None:
         self.where.hear(Presence(gateway))
@@ -43,14 +46,8 @@ class Entrance:
         """All that has come by now."""
         self.hall.put(None)
         while (one := await self.hall.next()) is not None:
-            self.come.append(one.number if isinstance(one, Event) else one)
+            self.come.append(int(one.body) if isinstance(one, DeliveredMessage) else one)
         return self.come
-
-
-@dataclass(frozen=True)
-class Event:
-    number: int
-    headers: dict[str, Any]
 
 
 async def test_an_account_comes_before_what_it_said() -> None:

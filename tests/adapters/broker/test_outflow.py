@@ -11,8 +11,7 @@ from typing import Any, cast
 
 import aio_pika
 import pytest
-from aio_pika import Message
-from aio_pika.abc import AbstractExchange
+from aio_pika.abc import AbstractChannel
 from aio_pika.exceptions import DeliveryError
 from msgspec.structs import replace
 from pamqp.commands import Basic
@@ -21,7 +20,7 @@ from pamqp.common import FieldValue
 from adapters.broker import link, outflow
 from adapters.broker.link import BrokerLink
 from adapters.broker.payloads import VERSION, pack, unpack
-from adapters.broker.topology import queue_of
+from adapters.broker.topology import EVENTS, queue_of
 from bot.domain.events import Conversation, Event, MessageReceived
 from bot.domain.shares import partition_of
 from bot.runtime.clock import SystemClock
@@ -118,12 +117,18 @@ class Exchange:
     under_way: int = 0
     most: int = 0
 
-    async def publish(self, message: Message, queue: str) -> None:
-        event: MessageReceived = unpack(Event, message.body, VERSION)
+    is_closed = False
+
+    async def get_underlay_channel(self) -> Exchange:
+        return self
+
+    async def basic_publish(self, body: bytes, *, routing_key: str, exchange: str, mandatory: bool, **_: Any) -> None:
+        assert (exchange, mandatory) == (EVENTS, True)
+        event: MessageReceived = unpack(Event, body, VERSION)
         self.under_way += 1
         self.most = max(self.most, self.under_way)
         try:
-            await (asyncio.Event().wait() if queue == self.silent else asyncio.sleep(0))
+            await (asyncio.Event().wait() if routing_key == self.silent else asyncio.sleep(0))
         finally:
             self.under_way -= 1
         if not self.takes(event):
@@ -143,7 +148,7 @@ async def running(
 
     async def begun() -> None:
         async with asyncio.TaskGroup() as group:
-            flow.begin(group, cast("AbstractExchange", exchange))
+            flow.begin(group, cast("AbstractChannel", exchange))
 
     async with asyncio.TaskGroup() as group:
         publishing = group.create_task(begun())

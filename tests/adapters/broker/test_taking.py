@@ -11,6 +11,7 @@ from aio_pika import Message
 from adapters.broker import taking as module
 from adapters.broker.payloads import VERSION, pack
 from adapters.broker.topology import DEAD, EVENTS
+from adapters.broker.wire import Delivered, consume
 from bot.domain.events import AccountChanged, Event, MessageReceived, MessageWaited
 from bot.runtime.clock import SystemClock
 from tests.adapters.broker.street import ACCOUNT, OURS, PATIENCE, Desk, Sockets, gateway_of, next_in, said, worker_of
@@ -222,7 +223,9 @@ async def test_what_came_over_a_channel_that_is_closed_by_now_is_left_alone_for_
             channel = await connection.channel()
             own = await channel.declare_queue(exclusive=True)
             await channel.default_exchange.publish(Message(pack(said(2)), headers={"version": VERSION}), own.name)
-            message = await next_in(own)
+            came: asyncio.Queue[Delivered] = asyncio.Queue()
+            await consume(channel, own.name, came.put)
+            message = await came.get()
             await channel.close()
             await worker.taking.take(message, late)
     assert (desk.numbers, late.numbers) == ([1], [])
