@@ -26,7 +26,7 @@ async def test_with_no_time_for_it_nothing_is_looked_at() -> None:
     nothing.stages = SimpleNamespace(petitions=None)
     clock, store = SteppedClock(), RecordingStore()
     nothing.on = SimpleNamespace(lanes=SimpleNamespace(in_progress=dict))
-    async with telling_daily(Settings.model_validate({"bot_digest": ""}), nothing, nothing, store, NO_OTHERS, clock):
+    async with telling_daily(Settings.model_validate({"bot_digest": "0"}), nothing, nothing, store, NO_OTHERS, clock):
         await clock.advance(LOOK)
     assert store.entries == []
 
@@ -41,7 +41,7 @@ async def test_owners_hear_of_a_turn_that_does_not_end() -> None:
     lanes = SimpleNamespace(in_progress=lambda: {"a turn": GROUP})
     at.on = SimpleNamespace(lanes=lanes, modes=none, shadow=SimpleNamespace(drafts=none))
     clock = SteppedClock()
-    async with telling_daily(Settings.model_validate({"bot_digest": ""}), at, at, RecordingStore(), NO_OTHERS, clock):
+    async with telling_daily(Settings.model_validate({"bot_digest": "0"}), at, at, RecordingStore(), NO_OTHERS, clock):
         async with asyncio.timeout(5):
             while f"stuck in {GROUP}" not in told:
                 await clock.advance(lookout.LOOK)  # more often than twice: a look waits for a thread, and the disk
@@ -63,7 +63,7 @@ async def test_what_is_told_of_all_accounts_is_looked_for_by_the_first_share_alo
     lanes = SimpleNamespace(in_progress=lambda: at.looks.append(1) or {})
     at.on = SimpleNamespace(lanes=lanes, modes=none, shadow=SimpleNamespace(drafts=none))
     clock = SteppedClock()
-    async with telling_daily(Settings.model_validate({"bot_digest": ""}), at, at, RecordingStore(), NO_OTHERS, clock):
+    async with telling_daily(Settings.model_validate({"bot_digest": "0"}), at, at, RecordingStore(), NO_OTHERS, clock):
         async with asyncio.timeout(5):
             while len(at.looks) < 3:
                 await clock.advance(lookout.LOOK)
