@@ -21,8 +21,8 @@ MAX_BYTES = 5 * 2**20
 MAX_SECONDS = 60.0
 MAX_TEXT = 2000  # characters; nobody speaks more in a minute
 
-Transcribe: TypeAlias = Callable[[bytes], Awaitable[str]]
-"""The words in a wav. Raises MediaError."""
+Transcribe: TypeAlias = Callable[[bytes, float], Awaitable[str]]
+"""The words in a wav that lasts so many seconds. Raises MediaError."""
 
 
 class VoiceEar:
@@ -46,7 +46,7 @@ class VoiceEar:
         data = await self._received.take(kept)
         if (seconds := length_of(data)) > MAX_SECONDS:
             raise MediaError(f"it is {seconds:.0f} s long", Lack.TOO_LARGE)
-        return " ".join((await self._transcribe(data)).split())[:MAX_TEXT]
+        return " ".join((await self._transcribe(data, seconds)).split())[:MAX_TEXT]
 
 
 def length_of(data: bytes) -> float:

@@ -111,12 +111,15 @@ def _of_usage(entry: UsageAdded | UsageReserved | UsageReleased) -> tuple[Row, .
     if isinstance(entry, UsageReleased):
         return _in_place_of(entry.turn_id, entry.number)
     reserved = -entry.number if isinstance(entry, UsageReserved) else BESIDE
+    where, who = entry.payer or ("", 0)  # else that is known by the turn
     added = {
         "turn_id": entry.turn_id,
         "step": reserved,
         "model": plain(entry.model),
         "at": entry.at,
         **_tokens(entry.usage),
+        "place": str(where),
+        "who": who,
     }
     before = _in_place_of(entry.turn_id, entry.usage.reserved)
     return (Statement.ADD_USAGE, added), *before
@@ -343,6 +346,7 @@ def _of_step(entry: StepFinished | ToolStarted | ToolFinished, taken: float) -> 
             if (usage := completion.usage) is None:
                 return ((Statement.ADD_STEP, step),)
             tokens = {**number, "model": step["model"], **_tokens(usage), "at": taken}
+            tokens |= {"place": "", "who": 0}
             before = _in_place_of(entry.run_id, usage.reserved)
             return (Statement.ADD_STEP, step), (Statement.ADD_USAGE, tokens), *before
         case ToolStarted(call=call):

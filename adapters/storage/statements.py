@@ -321,9 +321,9 @@ SQL = {
             model, prompt, completion, cached, reasoning, cost, at)
         SELECT :turn_id, :step,
             coalesce(conversation,
-                (SELECT usage.conversation FROM usage WHERE turn_id = :turn_id LIMIT 1), ''),
+                (SELECT usage.conversation FROM usage WHERE turn_id = :turn_id LIMIT 1), :place),
             CASE WHEN uncalled THEN 0 ELSE coalesce(
-                asker, (SELECT usage.asker FROM usage WHERE turn_id = :turn_id LIMIT 1), 0) END,
+                asker, (SELECT usage.asker FROM usage WHERE turn_id = :turn_id LIMIT 1), :who) END,
             :model, :prompt, :completion, :cached, :reasoning, :cost, :at
         FROM (SELECT max(id) AS id FROM turns WHERE turn_id = :turn_id) AS newest
         LEFT JOIN turns ON turns.id = newest.id""",

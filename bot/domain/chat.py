@@ -247,6 +247,13 @@ class Completion(Struct, frozen=True):
     endpoint: str = ""
 
 
+class Dictation(Struct, frozen=True):
+    """The words in a sound, and what it took to hear them, where that is known."""
+
+    text: str
+    usage: Usage | None = None
+
+
 class Attempt(Struct, frozen=True):
     """One request to the model of that name, and how it ended after so many seconds.
 

@@ -222,12 +222,16 @@ class Lack(StrEnum):
 
 class MediaError(BotError):
     """A file or url that may not or cannot be sent, or a medium of others that cannot be had; the
-    text says why and what to do instead.
+    text says why and what to do instead. `took` is as that of a ModelError, where a model was to
+    hear it.
     """
 
-    def __init__(self, text: str, lack: Lack = Lack.UNREADABLE) -> None:
+    def __init__(
+        self, text: str, lack: Lack = Lack.UNREADABLE, *, took: Usage | None = None
+    ) -> None:
         super().__init__(text)
         self.lack = lack
+        self.took = took
 
 
 # --- the model must act ---------------------------------------------------------------------------

@@ -162,12 +162,15 @@ class PlaceSet(Struct, frozen=True, tag="place_set"):
 
 
 class UsageAdded(Struct, frozen=True, kw_only=True, tag="usage_added"):
-    """A model was asked for a turn, beside its steps: to summarise, or for what was broken off."""
+    """A model was asked for a turn beside its steps: before it is open, for a `payer` (0: nobody)
+    there.
+    """
 
     turn_id: str
     model: str
     usage: Usage
     at: float
+    payer: tuple[Conversation, int] | None = None
     type: ClassVar[Literal["usage_added"]] = "usage_added"
 
 
@@ -317,9 +320,7 @@ class Remembered(Struct, frozen=True):
 
 
 class StoredSend(Struct, frozen=True, kw_only=True):
-    """A send as it was left. `whole` is False where its media were too large to keep: it cannot be
-    sent any more.
-    """
+    """A send as it was left; not to be sent where its media were too large to keep it `whole`."""
 
     send_id: str
     turn_id: str
@@ -354,9 +355,8 @@ class OpenTurn(Struct, frozen=True, kw_only=True):
 
 
 class Spoken(Struct, frozen=True):
-    """The words of a turn so far, and for whom: its question, its sends as they stand.
-
-    `is_over`: it has come to its end.
+    """The words of a turn so far, and for whom: its question, its sends as they stand; whether it
+    has come to its end.
     """
 
     question: MessageReceived

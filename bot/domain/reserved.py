@@ -9,11 +9,12 @@ from typing import ClassVar, Literal
 from msgspec import Struct
 
 from bot.domain.chat import AssistantMessage, Usage
+from bot.domain.events import Conversation
 
 
 class UsageReserved(Struct, frozen=True, kw_only=True, tag="usage_reserved"):
     """A model is about to be asked on behalf of a turn, and will take about so much: a `usage` of
-    that turn that was reserved under this `number` takes its place.
+    that turn that was reserved under this `number` takes its place. `payer` as in UsageAdded.
     """
 
     turn_id: str
@@ -21,6 +22,7 @@ class UsageReserved(Struct, frozen=True, kw_only=True, tag="usage_reserved"):
     model: str
     usage: Usage
     at: float
+    payer: tuple[Conversation, int] | None = None
     type: ClassVar[Literal["usage_reserved"]] = "usage_reserved"
 
 

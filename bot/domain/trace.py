@@ -5,9 +5,18 @@ it can say so.
 from contextvars import ContextVar
 from typing import Final
 
+from bot.domain.events import Conversation
+
 current_run: Final[ContextVar[str]] = ContextVar("current_run", default="")
 """The run's trace id, empty outside any run. A turn sets it in the task of its lane, a send in that
 of its worker.
+"""
+
+early_payer: Final[ContextVar[tuple[Conversation, int] | None]] = ContextVar(
+    "early_payer", default=None
+)
+"""Where a turn is that is not open yet, and who asks (0: nobody): what is asked for it by then is
+theirs.
 """
 
 is_tried: Final[ContextVar[bool]] = ContextVar("is_tried", default=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
@@ -35,6 +35,9 @@ ALL: Final = "all"
 LOOK: Final = 2.0  # seconds between two looks at a journal that could not be read
 TURNS: Final = 5000  # whose payers are known
 SET_BACK: Final = 3600.0  # seconds a clock may go back without a day beginning anew
+
+Early: TypeAlias = tuple[Conversation, int] | None
+"""Whose it is, where the turn is not open yet."""
 
 COUNTED: Final = frozenset({TurnOpened, StepFinished, UsageAdded, UsageReserved, UsageReleased})
 
@@ -157,11 +160,11 @@ class Spending:
                 self._payers.keep(turn_id, Payer(question.conversation, who))
             case StepFinished(run_id=turn_id, completion=completion) if completion.usage:
                 self._count(turn_id, completion.usage, self._clock.now())
-            case UsageAdded(turn_id=turn_id, usage=usage, at=at):
-                self._count(turn_id, usage, at)
-            case UsageReserved(turn_id=turn_id, number=number, usage=usage, at=at):
+            case UsageAdded(turn_id=turn_id, usage=usage, at=at, payer=early):
+                self._count(turn_id, usage, at, early)
+            case UsageReserved(turn_id=turn_id, number=number, usage=usage, at=at, payer=early):
                 self._turn_over()
-                payer = self._payers.get(turn_id, NOBODY)
+                payer = Payer(*early) if early else self._payers.get(turn_id, NOBODY)
                 amount = amount_of(usage)
                 self._pending[turn_id, number] = _Pending(payer, amount, at)
                 self._take(payer, amount, at)
@@ -210,9 +213,9 @@ class Spending:
         self._turn_over()
         return self._end
 
-    def _count(self, turn_id: str, usage: Usage, at: float) -> None:
+    def _count(self, turn_id: str, usage: Usage, at: float, early: Early = None) -> None:
         self._turn_over()
-        payer = self._payers.get(turn_id, NOBODY)
+        payer = Payer(*early) if early else self._payers.get(turn_id, NOBODY)
         amount = amount_of(usage) if at >= self._begin else NOTHING
         if (pending := self._settled(turn_id, usage.reserved)) is not None:
             if pending.payer is payer:  # both at once

@@ -15,7 +15,7 @@ from bot.domain.chat import Attempt, Usage
 from bot.domain.journal import UsageAdded
 from bot.domain.ports import Clock, Ids, Store
 from bot.domain.reserved import RequestMade, UsageReleased, UsageReserved
-from bot.domain.trace import current_run
+from bot.domain.trace import current_run, early_payer
 
 NUMBERS = 2**30  # of reservations: another process begins elsewhere
 
@@ -72,7 +72,14 @@ class Meter:
             return 0
         number, turn_id = next(self._numbers), current_run.get()
         usage, now = estimate(), self._clock.now()
-        note = UsageReserved(turn_id=turn_id, number=number, model=model, usage=usage, at=now)
+        note = UsageReserved(
+            turn_id=turn_id,
+            number=number,
+            model=model,
+            usage=usage,
+            at=now,
+            payer=early_payer.get(),
+        )
         try:
             await self._store.commit(note)
         except asyncio.CancelledError:
@@ -89,4 +96,7 @@ class Meter:
         """The request took this, and nobody gets its answer, who would write it down."""
         if self._store is not None:
             turn_id, now = current_run.get(), self._clock.now()
-            self._store.put(UsageAdded(turn_id=turn_id, model=model, usage=usage, at=now))
+            added = UsageAdded(
+                turn_id=turn_id, model=model, usage=usage, at=now, payer=early_payer.get()
+            )
+            self._store.put(added)

@@ -10,12 +10,15 @@ from aiohttp import ClientSession
 
 from adapters.media.voices import Transcribe
 from adapters.openai.client import make_session
+from adapters.openai.endpoint import join_url
 from adapters.openai.transcription import Transcription
 from adapters.words.lists import WordFile
 from bot.domain.command import Command
 from bot.domain.ports import ChatModel, Clock, Ids
 from bot.domain.tongue import Tell
 from bot.models.meter import Meter
+from bot.models.speech import CountedSpeech
+from bot.policy.prices import read_known
 from bot.wiring.discovery import Discovered, report
 from bot.wiring.fetching import LateWeb
 from bot.wiring.media import Foreign, open_media
@@ -80,17 +83,22 @@ async def open_means(
             games=games,
             clock=clock,
         )
-        hears = listener(settings, session)
+        hears = listener(settings, session, meter=meter, clock=clock)
         yield Means(models, staff, games, media, ports, hears, found.commands, words)
 
 
-def listener(settings: Settings, session: ClientSession) -> Transcribe | None:
-    """Who makes text of speech; None where nobody is named."""
+def listener(
+    settings: Settings, session: ClientSession, *, meter: Meter, clock: Clock
+) -> Transcribe | None:
+    """Who makes text of speech, and counts it; None where nobody is named."""
     if not settings.stt_base_url:
         return None
-    return Transcription(
+    dictate = Transcription(
         session=session,
         base_url=settings.stt_base_url,
         api_key=settings.stt_api_key.get_secret_value(),
         model=settings.stt_model,
     )
+    host = join_url(settings.stt_base_url).host or ""
+    price = read_known(settings.llm_prices).price(settings.stt_model, host)
+    return CountedSpeech(dictate, name=dictate.name, price=price, meter=meter, clock=clock)

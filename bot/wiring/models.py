@@ -105,13 +105,13 @@ def build_models(
     )
 
 
-def prices_asked(settings: Settings) -> tuple[tuple[str, Price | None], ...]:
-    """Each model that is asked for answers, and its price where it is known. Raises ConfigError for
-    a table of prices with a mistake.
+def prices_asked(settings: Settings, *more: Endpoint) -> tuple[tuple[str, Price | None], ...]:
+    """Each model that is asked for answers, and these, with its price where that is known. Raises
+    ConfigError for a table of prices with a mistake.
     """
     known = read_known(settings.llm_prices)
     main, cheap = settings.main_models, settings.cheap_models
-    asked = dict.fromkeys((*main, *cheap, *settings.coder_models, *settings.vision_models))
+    asked = dict.fromkeys((*main, *cheap, *settings.coder_models, *settings.vision_models, *more))
     return tuple(
         (one.model, known.price(one.model, join_url(one.base_url).host or "")) for one in asked
     )

@@ -14,8 +14,13 @@ from adapters.storage.database import Database
 from adapters.storage.tables import speakers
 from bot.cli.doctor.checks import Check, warn
 from bot.domain.errors import ConfigError
+from bot.policy.prices import Price
 from bot.wiring.models import prices_asked
+from bot.wiring.subagents import endpoints_of
+from config.endpoints import Endpoint
+from config.persona_files import read_personas
 from config.settings import Settings
+from config.subagents import read_subagents
 
 MANY = 200  # members
 WHO = ("user", "group", "all")
@@ -45,7 +50,7 @@ def judge_groups(settings: Settings, groups: Iterable[tuple[int, int]]) -> list[
 
 def _lacking(settings: Settings) -> Iterator[str]:
     """The settings that would limit what is not limited: one of those of a person and of all."""
-    prices = [price for _, price in prices_asked(settings)]
+    prices = [price for _, price in _prices(settings)]
     if not any(price is None or price.prompt or price.completion for price in prices):
         return
     kind = "tokens" if None in prices else "cost"
@@ -58,9 +63,23 @@ def _lacking(settings: Settings) -> Iterator[str]:
     yield from (name.upper() for name in RATES if not getattr(settings, name))
 
 
+def _prices(settings: Settings) -> tuple[tuple[str, Price | None], ...]:
+    """Of all that is asked: also of personas and subagents with a model of their own, and of who
+    makes text of speech.
+    """
+    rows, _ = read_subagents(settings.subagents_file, settings.subagent_keys)
+    personas, _ = read_personas(settings.personas_dir)
+    heads = [file.head for file in personas.values()]
+    more = [endpoints_of(row, settings)[0] for row in rows]
+    more += [settings.models_named(head.model)[0] for head in heads if head.model]
+    if settings.stt_base_url:
+        more.append(Endpoint(settings.stt_base_url, settings.stt_api_key, settings.stt_model))
+    return prices_asked(settings, *more)
+
+
 def _uncounted(settings: Settings) -> Iterator[Check]:
     """Limits in money, and models of whose requests they count nothing."""
-    unknown = dict.fromkeys(model for model, price in prices_asked(settings) if price is None)
+    unknown = dict.fromkeys(model for model, price in _prices(settings) if price is None)
     limits = [who for who in WHO if getattr(settings, f"bot_day_cost_{who}")]
     if not (unknown and limits):
         return

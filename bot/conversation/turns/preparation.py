@@ -21,7 +21,7 @@ from bot.domain.journal import OpenTurn
 from bot.domain.ports import Ids, Speaker
 from bot.domain.run import Asker, Spent, Terms
 from bot.domain.segments import Forward, Quote
-from bot.domain.trace import current_run
+from bot.domain.trace import current_run, early_payer
 from bot.domain.traits import Audience
 from bot.engine.engine import Run
 from bot.memory.personas import Persona, Personas
@@ -117,10 +117,15 @@ class Preparation:
         """A new turn; a `retry` has the same words for the model as the turn it repeats. A run of a
         weak `wake` may end without words.
         """
-        where = message.conversation
+        where, run_id = message.conversation, self._ids.trace()
+        current_run.set(run_id)  # for the rest of this lane's task
         question = Question(message, lines=retry.lines if retry else lines)
         if not retry:
-            question = await self._perception.perceive(message, lines)
+            payer = early_payer.set((where, wake.payer(message.sender.user_id)))
+            try:
+                question = await self._perception.perceive(message, lines)
+            finally:
+                early_payer.reset(payer)
         question, talk, recalled = await remember(
             self._telling, question, is_retry=retry is not None
         )
@@ -146,7 +151,7 @@ class Preparation:
             question,
             user,
             asker,
-            run_id=self._ids.trace(),
+            run_id=run_id,
             view=view,
             wake=wake,
             rung=self._thrift.rungs.rung(where, wake.payer(asker.user_id)),
@@ -159,6 +164,7 @@ class Preparation:
         """
         message, before = waiting.question, waiting.run.asker
         where = message.conversation
+        current_run.set(turn_id)
         earlier = partial(self._telling.voices, where)
         asker = asker_of(message, owners=self._owners, earlier=earlier)
         asker = replace(
@@ -218,7 +224,6 @@ class Preparation:
         recalled: tuple[str, ...] = (),
     ) -> Turn:
         message, where = question.message, question.message.conversation
-        current_run.set(run_id)  # for the rest of this lane's task
         sees = self._perception.sees and rung < Rung.PLAIN
         who, words = self._personas.of(where), view.words
         rounds, before = told_on(rung, self._telling.rounds(where)), 1 + len(who.examples)

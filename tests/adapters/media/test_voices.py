@@ -6,7 +6,7 @@ import wave
 
 import pytest
 
-from adapters.media.voices import MAX_TEXT, VoiceEar
+from adapters.media.voices import MAX_TEXT, VoiceEar, length_of
 from bot.domain.errors import ActionRefused, Lack, MediaError, TransportError
 from bot.domain.ports import KeptFile
 from bot.domain.segments import Record
@@ -32,7 +32,8 @@ def ear(kept: bytes | TransportError, words: str = " 明天\n去吗 ") -> tuple[
             raise kept
         return KeptFile(base64=base64.b64encode(kept).decode())
 
-    async def transcribe(data: bytes) -> str:
+    async def transcribe(data: bytes, seconds: float) -> str:
+        assert seconds == length_of(data)
         heard.append(data)
         return words
 

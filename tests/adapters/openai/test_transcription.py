@@ -12,6 +12,7 @@ from aiohttp.test_utils import TestServer
 
 from adapters.openai.client import make_session
 from adapters.openai.transcription import MAX_ANSWER, Transcription
+from bot.domain.chat import Dictation, Usage
 from bot.domain.errors import Lack, MediaError
 
 
@@ -36,7 +37,8 @@ async def listening(answer: web.Response | None, *, key: str = "k1") -> AsyncIte
 
 async def test_the_words_in_a_sound_are_asked_for_as_openai_has_it() -> None:
     async with listening(web.json_response({"text": "你好"})) as (transcribe, asked):
-        assert await transcribe(b"RIFF") == "你好"
+        assert await transcribe(b"RIFF") == Dictation("你好")
+        assert transcribe.name.startswith("small@127.0.0.1:")
     (request,) = asked
     assert request.startswith("/v1/audio/transcriptions Bearer k1 ")
     for part in ('name="file"; filename="voice.wav"', "RIFF", 'name="model"', "small"):
@@ -45,25 +47,42 @@ async def test_the_words_in_a_sound_are_asked_for_as_openai_has_it() -> None:
 
 async def test_without_a_key_none_is_sent() -> None:
     async with listening(web.json_response({"text": ""}), key="") as (transcribe, asked):
-        assert await transcribe(b"RIFF") == ""
+        assert await transcribe(b"RIFF") == Dictation("")
     assert asked[0].startswith("/v1/audio/transcriptions - ")
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("told", "usage"),
     [
-        web.Response(status=401, text="secret words"),
-        web.Response(text="<html>secret words"),
-        web.json_response(["secret words"]),
-        web.json_response({"text": None}),
-        web.Response(body=b'{"text": "' + b"x" * MAX_ANSWER + b'"}'),
-        None,
+        ({"type": "tokens", "input_tokens": 14, "output_tokens": 3, "total_tokens": 17}, Usage(14, 3)),
+        ({"type": "duration", "seconds": 9}, None),
+        ({"input_tokens": -1, "output_tokens": 3}, None),
+        ({"input_tokens": "14", "output_tokens": 3}, None),
+        ([], None),
+    ],
+)
+async def test_the_tokens_it_took_are_known_where_they_are_told(told: object, usage: Usage | None) -> None:
+    async with listening(web.json_response({"text": "你好", "usage": told})) as (transcribe, _):
+        assert (await transcribe(b"RIFF")).usage == usage
+
+
+@pytest.mark.parametrize(
+    ("answer", "took"),
+    [
+        (web.Response(status=401, text="secret words"), None),
+        (web.Response(text="<html>secret words"), Usage()),
+        (web.json_response(["secret words"]), Usage()),
+        (web.json_response({"text": None}), Usage()),
+        (web.Response(body=b'{"text": "' + b"x" * MAX_ANSWER + b'"}'), Usage()),
+        (None, Usage()),
     ],
     ids=["refused", "no json", "a list", "null", "too much", "no answer"],
 )
-async def test_whatever_else_comes_is_nobody_listening_and_is_not_repeated(answer: web.Response | None) -> None:
+async def test_whatever_else_comes_is_nobody_listening_and_is_not_repeated(
+    answer: web.Response | None, took: Usage | None
+) -> None:
     async with listening(answer) as (transcribe, _):
         with pytest.raises(MediaError) as caught:
             await transcribe(b"RIFF")
-    assert caught.value.lack is Lack.OUT_OF_REACH
+    assert (caught.value.lack, caught.value.took) == (Lack.OUT_OF_REACH, took)
     assert "secret" not in str(caught.value)

@@ -12,10 +12,12 @@ from adapters.storage.database import Database
 from adapters.storage.migrate import migrate
 from adapters.storage.tables import messages, sends, tool_calls, turns, usage
 from adapters.storage.transactions import Doubt
-from bot.domain.chat import ToolMessage
-from bot.domain.journal import Entry, SendChanged, SendState
+from bot.domain.chat import ToolMessage, Usage
+from bot.domain.journal import Entry, SendChanged, SendState, UsageAdded
+from bot.domain.reserved import UsageReserved
 from tests.adapters.storage.entries import NOW, asked, began, closing, ended, heard, opening, sending, step
 from tests.adapters.storage.test_batches import column, put
+from tests.fakes import GROUP
 
 
 def test_a_batch_is_one_transaction(batches: EntryBatches, database: Database) -> None:
@@ -59,6 +61,16 @@ def test_entries_that_hang_together_may_come_in_one_batch(batches: EntryBatches,
 def test_the_usage_of_a_turn_that_is_not_known_is_kept(batches: EntryBatches, database: Database) -> None:
     assert batches.write(put(step("nowhere"))) == Written(1)
     assert column(database, usage.c.cost) == [0.25]
+
+
+def test_what_was_asked_for_before_its_turn_is_open_says_itself_who_pays(
+    batches: EntryBatches, database: Database
+) -> None:
+    added = UsageAdded(turn_id="t1", model="w", usage=Usage(30), at=NOW, payer=(GROUP, 5))
+    reserved = UsageReserved(turn_id="t2", number=7, model="w", usage=Usage(30), at=NOW, payer=(GROUP, 0))
+    assert batches.write(put(reserved, added)) == Written(2)
+    assert column(database, usage.c.conversation) == [str(GROUP)] * 2
+    assert column(database, usage.c.asker) == [0, 5]
 
 
 def test_a_call_that_starts_again_has_no_result_yet(batches: EntryBatches, database: Database) -> None:

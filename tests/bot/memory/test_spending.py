@@ -253,6 +253,15 @@ def traffic(chance: random.Random, turn_id: str, under_way: list[UsageReserved],
     reserved = UsageReserved(turn_id=turn_id, number=1 + chance.randrange(10**6), model="m", usage=usage, at=now)
     under_way.append(reserved)
     turn = replace(opened(turn_id, where, who), uncalled=chance.random() < 0.3)
+    if chance.random() < 0.3:  # a voice, before the turn is open, which it may never be
+        payer = where, 0 if turn.uncalled else who
+        heard = replace(reserved, number=reserved.number + 10**6, payer=payer)
+        added = UsageAdded(turn_id=turn_id, model="w", usage=Usage(30, reserved=heard.number), at=now, payer=payer)
+        early: list[Entry] = [heard, added, replace(added, usage=Usage(40))]
+        if chance.random() < 0.5:
+            under_way.pop()
+            return early[: chance.randint(1, 3)]
+        return [*early, turn, reserved]
     return [turn, reserved, UsageAdded(turn_id=turn_id, model="m", usage=usage, at=now)]
 
 

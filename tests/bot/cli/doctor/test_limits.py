@@ -61,6 +61,18 @@ def test_a_model_without_a_price_is_told_of_also_where_it_has_one_at_another_add
     assert told.said.startswith("nobody knows the price of deepseek-chat:")
 
 
+def test_personas_subagents_and_who_hears_voices_have_prices_too(tmp_path: Path) -> None:
+    (personas := tmp_path / "personas").mkdir()
+    (personas / "owl.md").write_text('+++\nmodel = "night"\n+++\nYou are an owl.', "utf-8")
+    agents = tmp_path / "agents.toml"
+    agents.write_text('[[subagent]]\nname = "Poet"\nmodel = "verse"\ndescription = "d"\nprompt = "p"\n', "utf-8")
+    theirs = {"PERSONAS_DIR": str(personas), "SUBAGENTS_FILE": str(agents), "STT_BASE_URL": "http://127.0.0.1:9/v1"}
+    (told,) = check_limits(settings(tmp_path, **PAID, **DAY, **theirs))
+    assert told.said.startswith("nobody knows the price of verse, night, whisper-1: ")
+    openai = {"STT_BASE_URL": "https://api.openai.com/v1", "STT_API_KEY": "k"}
+    assert check_limits(settings(tmp_path, **PAID, **DAY, **openai)) == []
+
+
 def test_in_reverse_mode_the_journal_knows_how_many_people_there_are(tmp_path: Path) -> None:
     made = settings(tmp_path, **PAID)
     database = Database(made.store_url.get_secret_value(), migrate=migrate)

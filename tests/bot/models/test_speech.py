@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+
+import pytest
+
+from bot.domain.chat import Attempt, Dictation, Usage
+from bot.domain.errors import MediaError
+from bot.domain.journal import Entry, UsageAdded
+from bot.domain.reserved import RequestMade, UsageReleased, UsageReserved
+from bot.domain.trace import current_run, early_payer
+from bot.models.meter import Meter
+from bot.models.speech import A_SECOND, CountedSpeech
+from bot.policy.prices import Price
+from tests.fakes import GROUP, CountingIds, ManualClock, RecordingStore
+
+PRICE = Price(prompt=10.0, cached=10.0, completion=20.0)
+HALF_A_MINUTE = Usage(30 * A_SECOND)
+
+
+@pytest.fixture(autouse=True)
+def before_a_turn() -> Iterator[None]:
+    run, payer = current_run.set("t1"), early_payer.set((GROUP, 5))
+    yield
+    current_run.reset(run)
+    early_payer.reset(payer)
+
+
+async def heard(
+    dictate: Callable[[bytes], Awaitable[Dictation]], *, reserves: bool = True, price: Price | None = PRICE
+) -> tuple[list[Entry], list[Attempt]]:
+    """What the journal has of half a minute of speech, and the attempts that were counted."""
+    store, clock, attempts = RecordingStore(), ManualClock(), list[Attempt]()
+    meter = Meter(store, clock=clock, ids=CountingIds(), reserves=lambda: reserves, count=attempts.append)
+    speech = CountedSpeech(dictate, name="whisper-1@stt", price=price, meter=meter, clock=clock)
+    with suppress(MediaError, asyncio.CancelledError, LookupError):
+        assert await speech(b"RIFF", 30.0) == "hello"
+    return store.entries, attempts
+
+
+def saying(usage: Usage | None = None, error: BaseException | None = None) -> Callable[[bytes], Awaitable[Dictation]]:
+    async def dictate(wav: bytes) -> Dictation:
+        assert wav == b"RIFF"
+        if error is not None:
+            raise error
+        return Dictation("hello", usage)
+
+    return dictate
+
+
+@pytest.mark.parametrize(("told", "taken"), [(None, HALF_A_MINUTE), (Usage(70, 4), Usage(70, 4))])
+async def test_speech_is_reserved_by_its_seconds_and_charged_as_told_to_who_is_about_to_ask(
+    told: Usage | None, taken: Usage
+) -> None:
+    (reserved, added), (attempt,) = await heard(saying(told))
+    assert isinstance(reserved, UsageReserved)
+    assert (reserved.turn_id, reserved.model, reserved.payer) == ("t1", "whisper-1@stt", (GROUP, 5))
+    assert reserved.usage == Usage(HALF_A_MINUTE.prompt, cost=PRICE.of(HALF_A_MINUTE))
+    assert isinstance(added, UsageAdded)
+    assert (added.turn_id, added.payer) == ("t1", (GROUP, 5))
+    assert added.usage == Usage(taken.prompt, taken.completion, cost=PRICE.of(taken), reserved=reserved.number)
+    assert attempt.outcome == "ok"
+    assert attempt.completion is not None
+    assert attempt.completion.usage == Usage(taken.prompt, taken.completion, cost=PRICE.of(taken))
+
+
+async def test_without_a_limit_nothing_is_reserved_and_without_a_price_the_tokens_count() -> None:
+    (added,), _ = await heard(saying(), reserves=False, price=None)
+    assert isinstance(added, UsageAdded)
+    assert added.usage == HALF_A_MINUTE
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [(MediaError("too late", took=Usage()), "transport"), (asyncio.CancelledError(), "cancelled")],
+)
+async def test_what_was_listened_to_in_vain_is_charged_as_estimated(error: BaseException, outcome: str) -> None:
+    (reserved, added, made), (attempt,) = await heard(saying(error=error))
+    assert isinstance(reserved, UsageReserved)
+    assert isinstance(added, UsageAdded)
+    assert added.usage == Usage(HALF_A_MINUTE.prompt, cost=PRICE.of(HALF_A_MINUTE), reserved=reserved.number)
+    assert isinstance(made, RequestMade)
+    assert (made.outcome, attempt.outcome) == (outcome, outcome)
+
+
+@pytest.mark.parametrize(("error", "outcome"), [(MediaError("refused"), "transport"), (LookupError(), "crashed")])
+async def test_what_nobody_listened_to_is_released(error: BaseException, outcome: str) -> None:
+    (reserved, released, made), _ = await heard(saying(error=error))
+    assert isinstance(reserved, UsageReserved)
+    assert released == UsageReleased(turn_id="t1", number=reserved.number)
+    assert isinstance(made, RequestMade)
+    assert made.outcome == outcome
