@@ -34,7 +34,7 @@ from bot.domain.segments import Text
 from bot.domain.suspension import Decision, Deny
 from bot.domain.tool import Tool, ToolContext
 from bot.domain.traits import SideEffects
-from bot.engine.running import Run, RunState
+from bot.engine.running import Run, RunState, as_ever
 from bot.policy.authority import least
 from bot.policy.budget import Budget, BudgetShare
 from bot.policy.tokens import estimate_message, estimate_messages
@@ -101,10 +101,13 @@ class Subagent:
 
 
 class NamedSubagents:
-    """The `Subagents` port. Names match whatever their case."""
+    """The `Subagents` port. Names match whatever their case. Their runs are made `leaner` as those
+    of whoever asks.
+    """
 
     def __init__(self, subagents: Sequence[Subagent] = (), *, clock: Clock) -> None:
         self._clock = clock
+        self.leaner: Callable[[Run], Run] = as_ever
         self._by_name: dict[str, Subagent] = {}
         self.appoint(subagents)
 
@@ -150,6 +153,7 @@ class NamedSubagents:
             share=share,
             terms=context.terms,
             tongue=context.tongue,
+            leaner=self.leaner,
         )
         try:
             async with alongside(self._ask_for_patience(context, subagent.name)):

@@ -54,10 +54,12 @@ def build_meter(
 
 
 def build_thrift(settings: Settings, means: Means, spending: Spending) -> Thrift:
-    """The thrift of questions; the cheap model answers where one is named."""
+    """The thrift of questions, and of subagents; the cheap model answers where one is named."""
     named = settings.llm_cheap_model not in {"", settings.llm_model}
     cheap = means.models.named(settings.llm_cheap_model) if named else None
-    return Thrift(limits_of(settings), spending, cheap, means.staff.toolset.list)
+    thrift = Thrift(limits_of(settings), spending, cheap, means.staff.toolset.list)
+    means.staff.subagents.leaner = thrift.leaner
+    return thrift
 
 
 def limits_of(settings: Settings) -> Limits:

@@ -84,8 +84,8 @@ class Thrift:
         return Budget(self.limits, spent, lambda: rung_of(turn_id) >= Rung.SPENT)
 
     def leaner(self, run: Run) -> Run:
-        """The run as its next request may be made."""
-        rung = self.rungs.rung_of(run.id)
+        """The run as its next request may be made; one inside another is of the same turn."""
+        rung = self.rungs.rung_of(run.id.partition("/")[0])
         if rung < Rung.CHEAP:
             return run
         if self.cheap is not None:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from msgspec.structs import replace as msgspec_replace
+
 from bot.conversation.turns.thrift import NO_LIMIT, NoLimit, Thrift, told_on
 from bot.domain.chat import AssistantMessage, UserMessage
 from bot.domain.ports import Looking, Subagents
@@ -36,12 +38,13 @@ def weather() -> str:
 
 
 class At(NoLimit):
-    """Everybody is on this rung."""
+    """The turn t1 is on this rung."""
 
     def __init__(self, rung: Rung) -> None:
         self._rung = rung
 
-    def rung_of(self, _turn_id: str, /) -> Rung:
+    def rung_of(self, turn_id: str, /) -> Rung:
+        assert turn_id == "t1"
         return self._rung
 
 
@@ -53,6 +56,8 @@ def test_a_run_has_less_from_rung_to_rung_and_at_the_end_its_last_words() -> Non
     seen = [replace(thrift, rungs=At(rung)).leaner(run) for rung in (Rung.CHEAP, Rung.PLAIN, Rung.BARE)]
     assert all(one.model is cheap for one in seen)
     assert [one.terms.denied - {"no"} for one in seen] == [set(), {"look", "ask"}, {"look", "ask", "weather"}]
+    inside = replace(thrift, rungs=At(Rung.PLAIN)).leaner(msgspec_replace(run, id="t1/2/c1"))
+    assert inside.terms.denied == {"no", "look", "ask"}
     assert Thrift(rungs=At(Rung.CHEAP), tools=lambda: (look,)).leaner(run).model is None
     assert NO_LIMIT.rung(GROUP, 1) is Rung.ALL
     rooms = [Thrift(rungs=At(rung)).budget("t1").share().begin() for rung in (Rung.BARE, Rung.SPENT)]
