@@ -10,7 +10,7 @@ from msgspec import Struct
 from bot.commands.money import money, tokens
 from bot.commands.phrases import AWAY, IN_PRIVATE
 from bot.commands.why import REASONS
-from bot.domain.books import Books, DaySum, Taker
+from bot.domain.books import Books, DaySum, Taker, UsageSum
 from bot.domain.command import Asked, Command, command
 from bot.domain.events import Conversation
 from bot.domain.traits import Audience
@@ -133,13 +133,18 @@ def told_of(
 def _models(day: DaySum, before: DaySum, that: str, either: Either) -> Iterator[str]:
     then = dict(before.models)
     for name, used in sorted(day.models, key=lambda one: -one[1].cost)[:MODELS]:
-        was = money(then[name]) if name in then else "$0"
-        read = tokens(used.prompt + used.completion)
+        read, was = _read(used), "0"
+        if name in then:
+            was = f"{_read(then[name])} token{either('，', 's, ')}{money(then[name])}"
         cached = 100 * used.cached // used.prompt if used.prompt else 0
         yield either(
             f"{name}：{read} token（缓存 {cached}%），{money(used)}（{that} {was}）",
             f"{name}: {read} tokens ({cached}% cached), {money(used)} ({that} {was})",
         )
+
+
+def _read(used: UsageSum) -> str:
+    return tokens(used.prompt + used.completion)
 
 
 def _stands(standing: Standing | None, either: Either) -> Iterator[str]:

@@ -51,6 +51,16 @@ QUESTION = (
         "live / shadow (you see my answers first) / ignore"
     ),
 )
+LEFT_ALONE = (
+    (
+        "新群 {group}：有人说话了。按设置（BOT_NEW_GROUP=off）我只看不说；"
+        "要我在那里回答，就发 /live {group}。"
+    ),
+    (
+        "New group {group}: somebody spoke there. By the settings (BOT_NEW_GROUP=off) I only read "
+        "along; /live {group} has me answer there."
+    ),
+)
 BEGINS = re.compile(r"(?:新群 ([0-9]{1,19})：|New group ([0-9]{1,19}): )")
 ANSWER = re.compile(
     r"\s*(?P<word>上线|影子|忽略|live|shadow|ignore)(?:\s*(?P<group>[0-9]{1,19}))?[\s。.!！]*",

@@ -56,7 +56,7 @@ def build_stages(
     tongue: Tongue = Tongue.CHINESE,
 ) -> Stages:
     """The way from a question to its answer, and who sends messages on it."""
-    meet = partial(answering.groups.meet, calls=asking.verdicts.calls)
+    meet = partial(answering.groups.meet, calls=asking.verdicts.calls, tell=owner.tell)
     door = Door(seen=asking.seen, ages=on.ages, meet=meet)
     goings_on = GoingsOn(
         live=on.live,

@@ -21,6 +21,7 @@ from bot.policy.approval import quote_in, words_in, words_of
 from bot.policy.new_groups import (
     DECIDED,
     DONE,
+    LEFT_ALONE,
     NAMES,
     QUESTION,
     Mode,
@@ -33,6 +34,10 @@ logger = logging.getLogger(__name__)
 
 LATELY = 600.0  # seconds in which a second owner may mean what the first one decided
 AGAIN = 3600.0  # seconds until a question that reached nobody is asked once more
+
+
+def nothing(_kind: str, _text: str) -> None:
+    """Nobody is told."""
 
 
 class GroupWords:
@@ -55,9 +60,14 @@ class GroupWords:
         self._asked: dict[Conversation, float] = {}
         self._decided: dict[int, tuple[int, float]] = {}  # the latest, by account
 
-    def meet(self, message: MessageReceived, calls: Callable[[MessageReceived], bool]) -> None:
+    def meet(
+        self,
+        message: MessageReceived,
+        calls: Callable[[MessageReceived], bool],
+        tell: Callable[[str, str], None] = nothing,
+    ) -> None:
         """Something was said: the owners are asked about a new group, unless one of them `calls`
-        the bot there.
+        the bot there, or `tell` reaches them where it is left alone.
         """
         where = message.conversation
         mode = self._modes.of(where)
@@ -65,6 +75,9 @@ class GroupWords:
             return
         if self._modes.is_new(where):  # before the message, which makes the group known
             self._modes.put(where, mode)
+            if mode is Mode.OFF:
+                line = LEFT_ALONE[self._deciders.tongue].format(group=where.session_id)
+                tell(f"new group {where}", line)
         if mode in OPEN and message.sender.user_id in self._deciders.owners and calls(message):
             logger.info("%s is live: an owner speaks to the bot there", where)
             self._modes.put(where, Mode.LIVE)

@@ -35,7 +35,7 @@ async def test_a_day_is_told_beside_the_one_before() -> None:
         "今天：3 个问题，答了 2 个（昨天 9），沉默 1 次",
         "等主人发话的：好友申请 1, 草稿 2",
         "磁盘还剩 1.5 GB",
-        "demo：1.2k token（缓存 50%），$0.5000（昨天 $0.2500）",
+        "demo：1.2k token（缓存 50%），$0.5000（昨天 11 token，$0.2500）",
         "草稿发了：主人(999) 2，主人 1",
         "没有答：rate 4, 轮到它时已经太久了 1",
         "出错 auth t7 t5",
@@ -44,6 +44,18 @@ async def test_a_day_is_told_beside_the_one_before() -> None:
         "用得最多的人：名字长得一眼看不完的(777) $0.25, 888 10",
     ]
     assert books.asked == [(midnight(NOW), None, None), (midnight(NOW, later=-1), None, None)]
+
+
+def test_of_each_model_tokens_and_cost_are_told_beside_those_of_before_also_where_nobody_knows_a_price() -> None:
+    def of(model: str, *used: UsageSum) -> str:
+        now, then = (DaySum(models=((model, one),)) if one != UsageSum() else DaySum() for one in used)
+        return told_of(now, then, YESTERDAY, lambda _, english: english).splitlines()[1]
+
+    priced = UsageSum(requests=2, prompt=90, completion=10, cost=0.25)
+    assert of("m", priced, priced) == "m: 100 tokens (0% cached), $0.2500 (the day before 100 tokens, $0.2500)"
+    assert of("m", priced, UsageSum()) == "m: 100 tokens (0% cached), $0.2500 (the day before 0)"
+    free = UsageSum(requests=2, prompt=90, completion=10, unpriced=2)
+    assert of("m", free, free) == "m: 100 tokens (0% cached), $? (the day before 100 tokens, $?)"
 
 
 def test_parts_of_a_cluster_that_said_nothing_are_told() -> None:
@@ -105,4 +117,4 @@ def test_a_digest_of_any_length_stays_under_the_most_and_shows_where_it_was_cut(
         day = DaySum(models=(("m" * length, UsageSum(requests=1, prompt=1)),))
         told = told_of(day, DaySum(), YESTERDAY, lambda chinese, _: chinese)
         assert len(told) < LONGEST == 900
-        assert told.endswith(("（前天 $0）", "…"))
+        assert told.endswith(("（前天 0）", "…"))
