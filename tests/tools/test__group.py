@@ -20,10 +20,9 @@ class Office:
     def __init__(self) -> None:
         self.done: list[GroupAct] = []
 
-    async def permit(self, context: ToolContext, act: GroupAct) -> str:
-        return f"asks {act.type}"
-
     async def act(self, context: ToolContext, act: GroupAct) -> None:
+        if not context.allowed:
+            raise Suspend(f"asks {act.type}", seconds=60)
         self.done.append(act)
 
 

@@ -13,10 +13,12 @@ from bot.domain.events import Conversation
 from bot.domain.group_acts import GroupAct, Mute, Pin, Recall, SetCard
 from bot.domain.ports import Transport
 from bot.domain.segments import Text
+from bot.domain.suspension import Suspend
 from bot.domain.tongue import Tongue
 from bot.domain.tool import ToolContext
 from bot.policy.approval import in_one_line, words_of
 from bot.policy.group_rights import Roles, against
+from bot.policy.reach import WAIT
 from bot.speaking.screening import Screened, as_they_are
 
 MAX_SHOWN = 200  # characters of a message that whoever is asked reads
@@ -53,7 +55,7 @@ class Chairing:
         self._screened = screened
 
     async def permit(self, context: ToolContext, act: GroupAct) -> str:
-        """The act in words. Raises ToolDenied, InvalidArguments, ToolFailed."""
+        """The act in words, in full. Raises ToolDenied, InvalidArguments, ToolFailed."""
         where = context.conversation
         try:
             whose, words = await self._whose(where, act)
@@ -75,7 +77,10 @@ class Chairing:
         return THERE[self._tongue].format(group=where.session_id, act=act_told)
 
     async def act(self, context: ToolContext, act: GroupAct) -> None:
-        """Do it. Raises ToolFailed."""
+        """Do it, once it was allowed. Raises Suspend, and as `permit` does."""
+        asks = await self.permit(context, act)
+        if not context.allowed:
+            raise Suspend(asks, seconds=WAIT)
         try:
             await self._transport.act(context.conversation, act)
         except ActionUnanswered as error:

@@ -16,6 +16,7 @@ from bot.domain.events import Conversation
 from bot.domain.group_acts import GroupAct, Mute, Pin, Recall, SetCard
 from bot.domain.ports import Member
 from bot.domain.run import Asker
+from bot.domain.suspension import Suspend
 from bot.domain.tongue import Tongue
 from bot.domain.tool import ToolContext
 from tests.fakes import BOT, GROUP, RecordingTransport, said, tool_context
@@ -49,8 +50,14 @@ async def test_whoever_is_asked_reads_what_is_done_to_whom_and_where(act: GroupA
     assert await abroad.permit(here, act) == f"Group {GROUP.session_id}: {english}"
     chairing, transport, context = chair("早")
     assert await chairing.permit(context, act) == f"群 {GROUP.session_id}：{words}"
-    assert transport.acts == []
-    await chairing.act(context, act)
+    with pytest.raises(Suspend, match="群 "):
+        await chairing.act(context, act)
+    assert transport.acts == []  # nobody has said yes, whichever tool wants it
+    await chairing.act(replace(context, allowed=True), act)
+    assert transport.acts == [(GROUP, act)]
+    transport.members[GROUP, ADMIN] = Member("member")  # of an admin who is none any more
+    with pytest.raises(ToolDenied):
+        await chairing.act(replace(context, allowed=True), act)
     assert transport.acts == [(GROUP, act)]
 
 
@@ -67,7 +74,7 @@ async def test_a_message_of_another_chat_or_none_and_a_role_that_is_too_low_are_
 
 
 async def test_what_the_server_says_against_it_is_told() -> None:
-    chairing, transport, context = chair()
+    chairing, transport, context = chair("早")
     transport.member_failures = [NotConnected("away"), ActionUnanswered("slow")]
     for told in ("it was not done: away", "nothing was done"):
         with pytest.raises(ToolFailed, match=told):
@@ -76,4 +83,4 @@ async def test_what_the_server_says_against_it_is_told() -> None:
     transport.failures = [unsupported, ActionUnanswered("slow")]
     for told in ("it was not done: set_essence_msg", "may have been done"):
         with pytest.raises(ToolFailed, match=told):
-            await chairing.act(context, Pin("早"))
+            await chairing.act(replace(context, allowed=True), Pin("早"))
