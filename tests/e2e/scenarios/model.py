@@ -18,11 +18,12 @@ from bot.domain.chat import (
     ToolCall,
     Usage,
 )
-from bot.domain.errors import ModelOverloaded, ModelRejected, ModelTransport
+from bot.domain.errors import ModelOverloaded, ModelRejected, ModelStalled, ModelTransport
 
 FAILURES = {
     "overloaded": ModelOverloaded,
     "rejected": ModelRejected,
+    "stalled": ModelStalled,
     "unreachable": ModelTransport,
 }
 READ, SAID = 100, 10  # tokens of a request and of its answer
