@@ -14,6 +14,7 @@ from collections.abc import Callable
 from io import BytesIO
 
 import aiohttp
+from msgspec.structs import replace
 
 from adapters.openai.deadlines import Deadline, Timeouts
 from adapters.openai.dialects import choose_dialect, named_dialect
@@ -141,11 +142,11 @@ class OpenAIModel:
         it was cut.
         """
         reader, first_token = await self._ask(request)
-        if self._endings.doubts(reader) and request.may_be_made_again():
-            reader, first_token = await self._ask(request)
-        self._endings.learn(reader)
         try:
-            return read_answer(
+            if again := self._endings.doubts(reader) and request.may_be_made_again():
+                reader, first_token = await self._ask(request)
+            self._endings.learn(reader)
+            said = read_answer(
                 reader.finish(unexplained=self._endings.go_unexplained),
                 request=request,
                 origin=self._origin,
@@ -154,8 +155,9 @@ class OpenAIModel:
                 first_token=first_token,
             )
         except ModelError as error:
-            error.took = _taken(reader)
+            error.took = error.took or _taken(reader)
             raise
+        return replace(said, asked_twice=True) if again else said
 
     async def _ask(self, request: ModelRequest) -> tuple[AnswerReader, float | None]:
         """The server's answer, and the seconds until it began.

@@ -234,7 +234,8 @@ class Completion(Struct, frozen=True):
 
     `first_token` is in seconds from the request to the first piece of a streamed answer, None where
     it is not known. `model` is what the vendor calls the model, `endpoint` what we call who
-    answered: the `name` of that `ChatModel`.
+    answered: the `name` of that `ChatModel`. Where it was `asked_twice`, `usage` is of the second
+    time alone.
     """
 
     message: AssistantMessage
@@ -245,6 +246,7 @@ class Completion(Struct, frozen=True):
     response_id: str = ""
     first_token: float | None = None
     endpoint: str = ""
+    asked_twice: bool = False
 
 
 class Dictation(Struct, frozen=True):

@@ -130,10 +130,12 @@ class Upstream(_Busy):
         """
         usage = completion.usage
         if usage is None:
-            said = round(estimate_message(completion.message))
-            usage = self._priced(Usage(prompt=self.measure(request), completion=said))
+            usage = self.reading(request, answer=round(estimate_message(completion.message)))
         else:
             usage = self._priced(usage)
+        if completion.asked_twice:
+            said = round(estimate_message(completion.message))
+            usage += self.reading(request, answer=said)
         if reserved:
             usage = replace(usage, reserved=reserved)
         return completion if usage is completion.usage else replace(completion, usage=usage)

@@ -9,8 +9,8 @@ import aiohttp
 import pytest
 
 from adapters.openai.client import OpenAIModel
-from bot.domain.chat import FinishReason, ModelRequest, ToolSpec, UserMessage
-from bot.domain.errors import ModelTransport
+from bot.domain.chat import FinishReason, ModelRequest, ToolSpec, Usage, UserMessage
+from bot.domain.errors import ModelOverloaded, ModelTransport
 from tests.adapters.openai.conftest import Vendor
 
 QUESTION = ModelRequest((UserMessage("hi"),))
@@ -47,8 +47,19 @@ async def test_2_2_a_server_that_never_says_why_it_ends_is_learned_after_one_mor
         completion = await model.complete(QUESTION)
         assert (completion.message.text, completion.finish) == ("hello", FinishReason.UNKNOWN)
         assert len(vendor.asked) == asked
+        assert completion.asked_twice == (asked == 2)
     [warning] = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert model.name in warning.getMessage()
+
+
+async def test_where_it_is_refused_to_say_it_once_more_the_first_time_has_taken_something(
+    vendor: Vendor, make: Make
+) -> None:
+    vendor.say(*UNEXPLAINED)
+    vendor.say(b'{"error":{"message":"busy"}}', status=503)
+    with pytest.raises(ModelOverloaded) as caught:
+        await make().complete(QUESTION)
+    assert caught.value.took == Usage()
 
 
 @pytest.mark.parametrize("known", [STREAM, (event("hel"), USAGE)])

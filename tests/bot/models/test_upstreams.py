@@ -96,6 +96,16 @@ def test_an_answer_says_what_it_cost_unless_the_vendor_did(price: Price | None, 
     )
 
 
+def test_of_a_model_that_was_asked_twice_both_times_count() -> None:
+    upstream, request = Upstream(ScriptedModel(), price=PRICE), ModelRequest((UserMessage("how are you?"),))
+    silent = upstream.counted(request, replace(words("fine"), usage=None, asked_twice=True)).usage
+    once = upstream.counted(request, replace(words("fine"), usage=None)).usage
+    assert once is not None
+    assert silent == once + once
+    told = upstream.counted(request, replace(words("fine"), usage=Usage(7, 3), asked_twice=True)).usage
+    assert told == Usage(7, 3, cost=PRICE.of(Usage(7, 3))) + once
+
+
 def test_an_answer_that_says_nothing_of_what_it_took_counts_as_much_as_is_estimated() -> None:
     upstream = Upstream(ScriptedModel(), price=PRICE)
     counted = upstream.counted(LONG, replace(words("很长的回答" * 20), usage=None), reserved=7).usage
