@@ -67,41 +67,52 @@ class BrokerLink:
         self._url = url
         self._clock = clock
         self._trouble = trouble
+        self._is_told = False  # that there is no connection
         self.is_up = False
         self.is_blocked = False  # it gives, and takes nothing
         self.alarm_over = asyncio.Event()  # set at the end of each; whoever waits for it clears it
 
     async def keep(self, session: Session) -> NoReturn:
         """For ever: connect, and run the session until the connection ends. Raises ConfigError."""
-        pause, told = FIRST_PAUSE, False
+        pause = FIRST_PAUSE
         while True:
-            why, problem = "", None
             try:
-                async with await aio_pika.connect(
-                    self._url, timeout=CONNECT_WITHIN, heartbeat=HEARTBEAT
-                ) as connection:
-                    logger.info("connected with the broker")
-                    if told:
-                        self._trouble(AGAIN)
-                    told = False
-                    await self._run(session, connection)
-            except* ConfigError as group:
-                problem = _first(group)  # what is raised in here becomes part of a group
-            except* GONE as group:
-                why = str(_first(group)) or type(_first(group)).__name__
+                # A task of its own: where the library closes something, it ends what waits for that
+                # as cancelled, and it may tell a cancelled connecting as one that failed.
+                async with asyncio.TaskGroup() as group:
+                    attempt = group.create_task(self._attempt(session))
             finally:
                 if self.is_up:  # it was of use, else the next one may not be either
                     pause = FIRST_PAUSE
                 self.is_up = self.is_blocked = False
-            _end_if_cancelled()
-            if problem is not None:
-                raise problem
+            end = Lost("something on it was closed") if attempt.cancelled() else attempt.result()
+            if isinstance(end, ConfigError):
+                raise end
+            why = str(end) or type(end).__name__
             logger.debug("no connection with the broker: %s", why)
-            if not told:
-                told = True
+            if not self._is_told:
+                self._is_told = True
                 self._trouble(filled(CANNOT, why=why))
             await self._clock.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _attempt(self, session: Session) -> BaseException:
+        """Connect, and run the session; its end, of those that are foreseen."""
+        end: BaseException = Lost("the session has ended")
+        try:
+            async with await aio_pika.connect(
+                self._url, timeout=CONNECT_WITHIN, heartbeat=HEARTBEAT
+            ) as connection:
+                logger.info("connected with the broker")
+                if self._is_told:
+                    self._trouble(AGAIN)
+                self._is_told = False
+                await self._run(session, connection)
+        except* GONE as group:
+            end = _first(group)
+        except* ConfigError as group:
+            end = _first(group)
+        return end
 
     async def confirmed(self, sent: Collection[asyncio.Task[Any]]) -> None:
         """Return once all that is being published is. Under an alarm of the broker that lasts as
@@ -142,13 +153,6 @@ class BrokerLink:
                 self.alarm_over.set()
                 self._trouble(UNBLOCKED)
         raise Lost("the connection was closed")
-
-
-def _end_if_cancelled() -> None:
-    """The library may tell a cancelled connecting as one that failed."""
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        raise asyncio.CancelledError
 
 
 async def _until_closed(what: AbstractConnection | AbstractChannel, name: str) -> NoReturn:

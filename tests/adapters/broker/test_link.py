@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from typing import NoReturn
 
 import aio_pika
@@ -34,14 +35,78 @@ async def test_a_session_that_lost_its_connection_is_followed_by_another(broker:
 
     async with asyncio.TaskGroup() as group:
         keeping = group.create_task(BrokerLink(broker, clock=SystemClock(), trouble=read(told)).keep(session))
-        await until(lambda: len(connections) == 1)
-        await connections[0].close()
-        await until(lambda: len(connections) == 2)
+        for _ in range(2):
+            await until(lambda: connections, seconds=PATIENCE)
+            await connections.pop().close()
+        await until(lambda: connections, seconds=PATIENCE)
         keeping.cancel()
-    assert told == [
+    assert told == 2 * [
         "The broker cannot be reached (the connection was closed). What is to be sent over it waits.",
         "The broker can be reached again.",
     ]
+
+
+async def cancelled() -> None:
+    raise asyncio.CancelledError
+
+
+async def of_a_group() -> None:
+    with suppress(ExceptionGroup):
+        async with asyncio.TaskGroup() as group:
+            group.create_task(failing())
+    await failing()
+
+
+async def failing() -> NoReturn:
+    await asyncio.sleep(0)
+    raise Lost("a test")
+
+
+@pytest.mark.parametrize("end", [cancelled, of_a_group])
+async def test_a_session_that_ends_as_if_it_were_cancelled_is_followed_by_another(
+    broker: str, end: Callable[[], Awaitable[None]]
+) -> None:
+    """The library ends so what waits for something that it closes, and Python before 3.13 counts it for a group whose
+    task has failed."""
+    sessions = list[AbstractConnection]()
+
+    async def session(connection: AbstractConnection) -> None:
+        sessions.append(connection)
+        await end()
+
+    async with asyncio.TaskGroup() as group:
+        keeping = group.create_task(BrokerLink(broker, clock=SystemClock(), trouble=lambda _: None).keep(session))
+        await until(lambda: len(sessions) == 2 or keeping.done(), seconds=PATIENCE)
+        assert not keeping.done()
+        keeping.cancel()
+    assert all(connection.is_closed for connection in sessions)
+
+
+async def test_who_is_cancelled_while_it_connects_ends_though_the_library_tells_that_it_failed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tries, told = list[str](), list[str]()
+
+    async def connect(url: str, **_: object) -> NoReturn:
+        tries.append(url)
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise ConnectionError("connecting was given up") from None
+        raise AssertionError
+
+    monkeypatch.setattr(aio_pika, "connect", connect)
+
+    async def session(_: AbstractConnection) -> None:
+        raise AssertionError("nobody is there")
+
+    async with asyncio.TaskGroup() as group:
+        link = BrokerLink("amqp://127.0.0.1:1/", clock=SystemClock(), trouble=read(told))
+        keeping = group.create_task(link.keep(session))
+        await until(lambda: tries)
+        keeping.cancel()
+    assert keeping.cancelled()
+    assert (tries, told) == (["amqp://127.0.0.1:1/"], [])
 
 
 async def test_what_is_done_on_a_channel_that_is_closed_already_ends_no_process(broker: str) -> None:
