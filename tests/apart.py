@@ -1,6 +1,7 @@
 """A host of the tests' own, joined by a link for each thing that it may reach, which can be cut: a network namespace.
 
 What is cut is dropped, not refused, in both directions: the ends of the link are given a wrong address of each other.
+Where no namespace can be made there are pipes, which pass nothing on while they are cut.
 Nothing leaves the machine, and no address of it is used: both ends of every link are in namespaces made here.
 """
 
@@ -74,6 +75,46 @@ class Host:
         numbers = [self.links[name] for name in names]
         near = [(self.near, f"near{number}", f"10.77.{number}.1") for number in numbers]
         return near + [(self.far, f"far{number}", f"10.77.{number}.2") for number in numbers]
+
+
+@dataclass(frozen=True)
+class Pipes:
+    """The same on this host: its programs reach things by proxies, by name. What was cut comes when it is healed."""
+
+    proxies: Mapping[str, Proxy]
+    words: tuple[str, ...] = ()
+
+    def address(self, name: str) -> tuple[str, int]:
+        """Where it finds this."""
+        return "127.0.0.1", self.proxies[name].port
+
+    def cut(self, *names: str) -> None:
+        """Hold up all that goes through these."""
+        for name in names:
+            self.proxies[name].flows.clear()
+
+    def heal(self, *names: str) -> None:
+        """Let it through again."""
+        for name in names:
+            self.proxies[name].flows.set()
+
+
+@asynccontextmanager
+async def host_or_pipes(reached: Mapping[str, int]) -> AsyncIterator[Host | Pipes]:
+    """A host that reaches these ports of ours, by their names, while the block runs, or pipes to them."""
+    async with host_apart(reached) if not why_not() else pipes(reached) as there:
+        yield there
+
+
+@asynccontextmanager
+async def pipes(reached: Mapping[str, int]) -> AsyncIterator[Pipes]:
+    """Pipes to these ports of ours, by their names, while the block runs."""
+    async with AsyncExitStack() as stack:
+        proxies = {name: Proxy("127.0.0.1", port) for name, port in reached.items()}
+        for proxy in proxies.values():
+            await proxy.mend()
+            stack.push_async_callback(proxy.cut)
+        yield Pipes(proxies)
 
 
 @asynccontextmanager

@@ -18,6 +18,7 @@ from sqlalchemy import create_engine, make_url, text
 from adapters.simulator.server import Simulator
 from adapters.storage.url import read_url
 from tests.adapters.broker.conftest import clear
+from tests.apart import Host, Pipes
 from tests.e2e.test_signals import PATIENCE, ROOT, TOKEN, Bot, Gate, free_port, make_world, quoted
 from tests.rabbit import Rabbit, running, why_not
 from tests.torture.model import ScriptedModel
@@ -110,6 +111,25 @@ class Cluster:
             if process.returncode is None:
                 process.kill()
                 await process.communicate()
+
+    @property
+    def reached(self) -> dict[str, int]:
+        """The ports of what a worker on another host has to reach."""
+        urls = {"database": self.store_url, "broker": self.rabbit.url, "model": self.model.base_url}
+        return {name: make_url(url).port or 5432 for name, url in urls.items()}
+
+    def settings_on(self, host: Host | Pipes) -> dict[str, str]:
+        """A worker there finds everything at the ends of its links."""
+
+        def there(url: str, name: str) -> str:
+            address, port = host.address(name)
+            return make_url(url).set(host=address, port=port).render_as_string(hide_password=False)
+
+        return {
+            "STORE_URL": there(self.store_url, "database"),
+            "BROKER_URL": there(self.rabbit.url, "broker"),
+            "LLM_BASE_URL": there(self.model.base_url, "model"),
+        }
 
     @asynccontextmanager
     async def gateway(self, **more: str) -> AsyncIterator[Bot]:

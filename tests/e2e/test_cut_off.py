@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
 import pytest
-from sqlalchemy import make_url
 
 from bot.policy.apologies import ASK_AGAIN
 from tests.apart import Host, host_apart, why_not
@@ -25,26 +24,8 @@ LEFT = "standing by: the broker cannot be reached from here"
 async def host(cluster: Cluster) -> AsyncIterator[Host]:
     if reason := why_not():
         pytest.skip(reason)
-    model = make_url(cluster.model.base_url).port
-    database = make_url(cluster.store_url).port
-    reached = {"database": database or 5432, "broker": cluster.rabbit.ports[0], "model": model or 80}
-    async with host_apart(reached) as host:
+    async with host_apart(cluster.reached) as host:
         yield host
-
-
-def settings_on(host: Host, cluster: Cluster) -> dict[str, str]:
-    """A worker there finds everything at the ends of its links."""
-
-    def there(url: str, name: str) -> str:
-        address, port = host.address(name)
-        return make_url(url).set(host=address, port=port).render_as_string(hide_password=False)
-
-    return {
-        "STORE_URL": there(cluster.store_url, "database"),
-        "BROKER_URL": there(cluster.rabbit.url, "broker"),
-        "LLM_BASE_URL": there(cluster.model.base_url, "model"),
-        "BOT_LANGUAGE": "en",
-    }
 
 
 @pytest.mark.timeout(180)
@@ -64,7 +45,7 @@ async def test_who_is_cut_off_says_nothing_while_another_has_taken_over(
 
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(cluster.gateway())
-        far_off = cluster.part_on(host.words, "worker", **settings_on(host, cluster))
+        far_off = cluster.part_on(host.words, "worker", BOT_LANGUAGE="en", **cluster.settings_on(host))
         cut_off = await stack.enter_async_context(far_off)
         await cut_off.until("ready: over the broker")
         gate.opened.set()

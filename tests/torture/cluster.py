@@ -1,4 +1,5 @@
-"""The kill test over a cluster: gateways, workers, broker and database are struck, and questions are asked meanwhile.
+"""The kill test over a cluster: gateways, workers, broker and database are struck, or a worker is cut off from them,
+and questions are asked meanwhile.
 
 One moment after the other in one cluster, so that each begins with what the last one left. Nothing may be said twice;
 every question gets its answer, or words that quote it.
@@ -10,10 +11,11 @@ import asyncio
 import signal
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -24,6 +26,7 @@ from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
 from tests.adapters.storage.proxy import Proxy
+from tests.apart import Host, Pipes, host_or_pipes
 from tests.e2e.cluster import Cluster, fresh_database
 from tests.e2e.test_signals import ONE, TOKEN, TWO, Bot, Gate, free_port, quoted
 from tests.rabbit import Rabbit, running, why_not
@@ -32,8 +35,10 @@ from tests.torture.model import Asked, ScriptedModel
 ACCOUNTS = (10004, 10002, 10005, 10001)
 """Of four partitions each is in one, in their order; the first two are at one gateway, the others at the other."""
 
-GATEWAYS, WORKERS = ("gateway1", "gateway2"), ("worker1", "worker2", "worker3")
-PLACES = ((ONE, 20001), (TWO, 20002), (ONE, 20002))  # nobody asks twice: his questions would be answered together
+GATEWAYS, WORKERS, APART = ("gateway1", "gateway2"), ("worker1", "worker2", "worker3"), "worker3"
+LINKS = (("database",), ("broker",), ("database", "broker"))
+LONGEST = 30.0  # seconds without them: who cannot reach the broker alone keeps what it has for some 25
+PLACES = ((ONE, 20001), (TWO, 20002), (ONE, 20002), (TWO, 20001))  # nobody asks twice, to be answered together
 KINDS = ("plain", "tool", "rounds")
 ANSWERED_WITHIN = 45.0  # seconds
 FREE = {"BOT_USER_RATE": "0", "BOT_GROUP_RATE": "0", "BOT_LOOP": "0"}
@@ -50,6 +55,7 @@ class Blow(Enum):
     GATEWAY = "a gateway is killed"
     BROKER = "the broker is killed"
     DATABASE = "the database cannot be reached"
+    CUT_OFF = "a worker is cut off from the database, the broker or both"
 
 
 @dataclass
@@ -60,6 +66,7 @@ class Town:
     servers: Mapping[int, Simulator]
     environments: Mapping[str, Mapping[str, str]]
     database: Proxy
+    host: Host | Pipes
     group: asyncio.TaskGroup
     parts: dict[str, Bot] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
@@ -71,7 +78,8 @@ class Town:
         await born.wait()
 
     async def _live(self, name: str, born: asyncio.Event) -> None:
-        async with self.cluster.part(name[:-1], **self.environments[name]) as bot:
+        words = self.host.words if name == APART else ()
+        async with self.cluster.part_on(words, name[:-1], **self.environments[name]) as bot:
             self.parts[name] = bot
             born.set()
             assert bot.process.stderr is not None
@@ -86,8 +94,8 @@ class Town:
         await self.parts[name].process.wait()
         await self.begin(name)
 
-    async def strike(self, blow: Blow, dice: Random) -> None:
-        """Let it happen; what was hit lives again afterwards."""
+    async def strike(self, blow: Blow, dice: Random, meanwhile: Callable[[], Awaitable[None]]) -> None:
+        """Let it happen, and this where it lasts for long; what was hit lives again afterwards."""
         worker = dice.choice(WORKERS)
         match blow:
             case Blow.WORKER:
@@ -113,6 +121,14 @@ class Town:
                     await asyncio.sleep(6)
                     frozen.send(signal.SIGCONT)
                     await asyncio.sleep(1)
+            case Blow.CUT_OFF:
+                links, seconds = dice.choice(LINKS), LONGEST * dice.random()
+                self.host.cut(*links)
+                await asyncio.sleep(seconds / 2)
+                await meanwhile()
+                await asyncio.sleep(seconds / 2)
+                self.host.heal(*links)
+                await asyncio.sleep(1)
         for name, part in tuple(self.parts.items()):  # a worker whose leases were lost ends by itself
             if part.process.returncode is not None:
                 await self.begin(name)
@@ -153,7 +169,7 @@ async def one_hour(town: Town, number: int, dice: Random) -> Hour:
     if dice.random() < 0.5:
         await ask(1)
     await asyncio.sleep(0.8 * dice.random())
-    await town.strike(blow, dice)
+    await town.strike(blow, dice, partial(ask, 3))
     await ask(2)
     await _until(lambda: not unanswered(), ANSWERED_WITHIN)
     await asyncio.sleep(1.5)  # for what would be said once more
@@ -204,11 +220,12 @@ async def _town(folder: Path, rabbit: Rabbit, store_url: str, dice: Random) -> A
         for place, account in enumerate(ACCOUNTS):
             servers[account] = await stack.enter_async_context(Simulator(_world(account), reconnect=0.05))
             servers[account].dial(f"ws://127.0.0.1:{ports[place // 2]}/", token=TOKEN)
-        cluster = Cluster(folder, Gate(), model, servers[ACCOUNTS[0]], rabbit, store_url, ports[0])
-        environments: dict[str, dict[str, str]] = {name: FOUR | FREE | {"STORE_URL": through} for name in WORKERS}
+        cluster = Cluster(folder, Gate(), model, servers[ACCOUNTS[0]], rabbit, through, ports[0])
+        host = await stack.enter_async_context(host_or_pipes(cluster.reached))
+        environments = dict.fromkeys(WORKERS, FOUR | FREE) | {APART: FOUR | FREE | cluster.settings_on(host)}
         environments |= {name: FOUR | {"ONEBOT_PORT": str(port)} for name, port in zip(GATEWAYS, ports, strict=True)}
         async with asyncio.TaskGroup() as group:
-            town = Town(cluster, servers, environments, database, group)
+            town = Town(cluster, servers, environments, database, host, group)
             yield town
             for bot in town.parts.values():
                 if bot.process.returncode is None:
@@ -229,6 +246,10 @@ async def _live_through(town: Town, moments: int, dice: Random, hours: list[Hour
     for server in town.servers.values():
         await server.wait_connected(timeout=ANSWERED_WITHIN)
     await _until(lambda: all(any(name in line and "ready:" in line for line in town.log) for name in WORKERS), 45)
+    for server in town.servers.values():  # what is missed in a place that nobody knew of is not looked for
+        for group in (ONE, TWO):
+            await server.say("@bot plain#known", group_id=group, user_id=20001)
+    await _until(lambda: all(len(server.delivered) == 2 for server in town.servers.values()), ANSWERED_WITHIN)
     for number in range(moments):
         hour = await one_hour(town, number, dice)
         hours.append(hour)

@@ -1,4 +1,4 @@
-"""A way to a database server that can be cut, and mended."""
+"""A way to a server that can be cut, and mended, or be held up in silence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from sqlalchemy import make_url
 
 @dataclass
 class Proxy:
-    """A TCP connection to the server that can be cut, and mended."""
+    """A TCP connection to the server that can be cut, and mended. While it does not flow what comes is kept, and
+    nobody is told.
+    """
 
     host: str
     target: int
@@ -21,9 +23,11 @@ class Proxy:
     server: asyncio.Server | None = None
     streams: list[asyncio.StreamWriter] = field(default_factory=list)
     on_data: Callable[[bytes], bool] = lambda _: True
+    flows: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def mend(self, listening: socket | None = None) -> None:
         """Let it through; over a socket that is listened on already, where there is one."""
+        self.flows.set()
         if listening is None:
             self.server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
         else:
@@ -54,6 +58,7 @@ class Proxy:
     ) -> None:
         try:
             while data := await reader.read(65536):
+                await self.flows.wait()
                 writer.write(data)
                 await writer.drain()
                 if not passes(data):
