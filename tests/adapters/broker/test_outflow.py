@@ -174,6 +174,16 @@ async def test_what_waited_for_the_broker_does_not_go_out_all_at_once_and_each_p
     assert exchange.most <= outflow.BATCH
 
 
+async def test_the_room_for_what_waits_is_one_for_all_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outflow, "BACKLOG", 50)
+    exchange, accounts = Exchange(), range(10000, 10200)
+    async with running(exchange, *(said_by(account, 1) for account in accounts), partitions=64) as flow:
+        assert len({partition_of(account, 64) for account in accounts[:50]}) > 30
+        assert (flow.waiting, flow.lost) == (50, 150)
+        await flow.wait_empty()
+    assert {event.self_id for event in exchange.taken} == {*accounts[:50]}
+
+
 async def test_partitions_that_come_to_what_is_under_way_already_add_one_event_each_until_there_is_room() -> None:
     exchange, partitions = Exchange(silent=OURS), 3
     others = [account for account in range(10000, 10050) if queue_of(partition_of(account, partitions)) != OURS]
