@@ -19,7 +19,7 @@ def read_groups(data: object, *, account: int) -> tuple[JoinedGroup, ...]:
     return tuple(
         JoinedGroup(
             Conversation(account, "group", group),
-            _is_set(fields.get("group_all_shut")),
+            _flag(fields.get("group_all_shut")),
             max(0, number(fields.get("member_count"))),
         )
         for group, fields in read
@@ -30,14 +30,14 @@ def read_groups(data: object, *, account: int) -> tuple[JoinedGroup, ...]:
 def read_member(data: object) -> Member:
     """The person in an answer to get_group_member_info."""
     fields = mapping(data)
-    is_robot = fields.get("is_robot")
+    muted_until = fields.get("shut_up_timestamp")
     return Member(
         ROLES.get(text(fields.get("role")), "unknown"),
-        decimal(fields.get("shut_up_timestamp")),
-        None if is_robot is None else _is_set(is_robot),
+        None if muted_until is None else decimal(muted_until),
+        _flag(fields.get("is_robot")),
     )
 
 
-def _is_set(flag: Any) -> bool:
-    # -1 stands for all members in QQ's own words.
-    return flag is True or number(flag) != 0
+def _flag(value: Any) -> bool | None:
+    """Whether it is set; None where it is not there. -1 is all members, in QQ's own words."""
+    return None if value is None else value is True or number(value) != 0

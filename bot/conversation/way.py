@@ -130,9 +130,9 @@ class LaneWay:
             await self._turns.take(task.message, lines=task.lines, retry=task.retry, wake=task.wake)
 
     async def _go_on(self, work: Resume) -> None:
-        """Nobody would hear it where the bot is still muted, and it may wait no longer."""
+        """Nobody would hear it where the bot may still be muted, and it may wait no longer."""
         question = work.question
-        if question is None or not self._verdicts.is_muted(question.conversation):
+        if question is None or not self._verdicts.may_be_muted(question.conversation):
             await self._turns.resume(work.turn_id, work.decisions)
         elif await self._turns.lapse(work.turn_id):
             self._hearing.judge(question, Observe(MUTED))

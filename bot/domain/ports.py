@@ -64,19 +64,19 @@ class ChatModel(Protocol):
 
 class Member(Struct, frozen=True):
     """Somebody in a group, as the server has them: until when they may not speak there, in seconds
-    since 1970; `is_robot` is None where it does not say.
+    since 1970. None: it does not say.
     """
 
     role: Role = "unknown"
-    muted_until: float = 0.0
+    muted_until: float | None = 0.0
     is_robot: bool | None = None
 
 
 class JoinedGroup(Struct, frozen=True):
-    """A group that an account is in, silenced where only admins may speak; 0 people: not told."""
+    """A group of an account, silenced where only admins may speak. None, 0 people: not told."""
 
     conversation: Conversation
-    is_silenced: bool = False
+    is_silenced: bool | None = False
     people: int = 0
 
 

@@ -278,7 +278,7 @@ def build_inquiries(on: Ground, asking: Asking, transport: Transport) -> Inquiri
     """Who asks the server where it may speak, and who is a robot."""
     return Inquiries(
         transport=transport,
-        tell=asking.muting.take,
+        told=asking.muting,
         mutes=on.mutes,
         robots=asking.robots,
         places=asking.places,

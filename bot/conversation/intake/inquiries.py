@@ -6,40 +6,54 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from typing import Protocol
 
 from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.places import Places
 from bot.conversation.intake.robots import Robots
-from bot.domain.errors import ActionUnsupported, NotConnected, TransportError
+from bot.domain.errors import ActionUnsupported, TransportError
 from bot.domain.events import Conversation, Muted
-from bot.domain.ports import Clock, JoinedGroup, Transport
+from bot.domain.ports import Clock, JoinedGroup, Member, Transport
 
 logger = logging.getLogger(__name__)
 
 MAX_GROUPS = 50  # of one account, those in use first
 
 
+class Told(Protocol):
+    """Who hears of mutes."""
+
+    def take(self, event: Muted) -> None:
+        """Somebody was muted, or may speak again."""
+        ...
+
+    def learn(self, where: Conversation, member: Member) -> None:
+        """What the server says of the account there."""
+        ...
+
+
 class Inquiries:
-    """Asks, one thing after the other; tells `robots`, and of mutes `tell`, as events would."""
+    """Asks, one thing after the other; tells `robots`, and of mutes `told`."""
 
     def __init__(
         self,
         *,
         transport: Transport,
-        tell: Callable[[Muted], None],
+        told: Told,
         mutes: Mutes,
         robots: Robots,
         places: Places,
         clock: Clock,
     ) -> None:
         self._transport = transport
-        self._tell = tell
+        self._told = told
         self._mutes = mutes
         self._robots = robots
         self._places = places
         self._clock = clock
         self._cannot_tell: set[int] = set()  # accounts whose server does not know of robots
+        self._knows_nobody: set[int] = set()  # and those whose server knows of no members
 
     async def run(self) -> None:
         """Ask whenever there is something to ask, until cancelled."""
@@ -52,7 +66,6 @@ class Inquiries:
             unknown = await self._mutes.next_unknown()
             try:
                 if isinstance(unknown, int):
-                    self._cannot_tell.discard(unknown)
                     await self._look_around(unknown)
                 else:
                     await self._look_at(unknown)
@@ -60,44 +73,50 @@ class Inquiries:
                 logger.info("nobody says where the bot may speak: %s: %s", unknown, error)
 
     async def _look_around(self, account: int) -> None:
+        self._cannot_tell.discard(account)
+        self._knows_nobody.discard(account)
         groups = await self._transport.get_groups(account)
+        for group in groups:
+            if group.is_silenced is False and self._mutes.may_hold_in(group.conversation):
+                self._told.take(self._of_all(group))
         for group in self._in_order(account, groups):
             if group.is_silenced:
-                self._mutes.take(self._muted(group.conversation, -1, user_id=0))
-            try:
-                await self._look_at(group.conversation)
-            except (NotConnected, ActionUnsupported):
-                raise
-            except TransportError as error:
-                logger.debug("nobody says who we are in %s: %s", group.conversation, error)
+                self._told.take(self._of_all(group))  # which leaves it in doubt
+            else:
+                self._mutes.doubt(group.conversation)
 
     async def _look_at(self, where: Conversation) -> None:
         """Whether the bot may speak there: admins may where the whole group is muted."""
-        member = await self._transport.get_member(where, where.platform_id)
-        left = member.muted_until - self._clock.now()
-        if left > 0:
-            self._tell(self._muted(where, left))
-        elif not self._mutes.holds_in(where) or member.role in ("owner", "admin"):
-            self._tell(self._muted(where, 0))
-        elif member.role == "member":
-            self._tell(self._muted(where, -1))
+        if (account := where.platform_id) in self._knows_nobody:
+            return
+        try:
+            self._told.learn(where, await self._transport.get_member(where, account))
+        except ActionUnsupported:
+            self._knows_nobody.add(account)
+            raise
 
     def _in_order(self, account: int, groups: Iterable[JoinedGroup]) -> list[JoinedGroup]:
-        """Those where nobody may speak and those in use first; no more than are worth asking."""
-        used = self._places.in_use(account)
-        return sorted(
-            groups, key=lambda group: (not group.is_silenced, -used.get(group.conversation, 0.0))
-        )[:MAX_GROUPS]
+        """Those where something may wait for the end of a mute, those where nobody may speak, and
+        those in use first; no more than are worth asking.
+        """
+        used, held = self._places.in_use(account), self._mutes.may_hold_in
 
-    def _muted(self, where: Conversation, seconds: float, *, user_id: int | None = None) -> Muted:
-        """The event that would have told so of the account, or of this one."""
+        def rank(group: JoinedGroup) -> tuple[bool, bool, float]:
+            where = group.conversation
+            return not held(where), not group.is_silenced, -used.get(where, 0.0)
+
+        return sorted(groups, key=rank)[:MAX_GROUPS]
+
+    def _of_all(self, group: JoinedGroup) -> Muted:
+        """The event that would have told whether the whole group is muted."""
+        where = group.conversation
         return Muted(
             self_id=where.platform_id,
             time=self._clock.now(),
             conversation=where,
-            user_id=where.platform_id if user_id is None else user_id,
+            user_id=0,
             operator_id=0,
-            seconds=int(seconds) + (seconds > 0),
+            seconds=-1 if group.is_silenced else 0,
         )
 
     async def _ask_of_people(self) -> None:

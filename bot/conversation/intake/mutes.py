@@ -6,47 +6,80 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bot.domain.events import Conversation, Muted
-from bot.domain.ports import Clock
+from bot.domain.ports import Clock, Member
+from bot.memory.latest import Kept
 
 logger = logging.getLogger(__name__)
 
 MAX_MUTE = 30 * 24 * 3600.0  # seconds; QQ's own limit
-UNCERTAIN_MUTE = 600.0  # seconds a mute of the whole group, or without an end, is believed
+UNCERTAIN_MUTE = 600.0  # seconds a mute that may be over, or has no end, is believed
+MAX_PLACES = 10_000  # of all accounts
+
+
+class Ends(Struct, frozen=True):
+    """Until when the account itself may not speak in a group, and until when nobody may but its
+    admins, by the clock's monotonic seconds: the one does not end the other.
+    """
+
+    own: float = 0.0
+    whole: float = 0.0
+
+    @property
+    def until(self) -> float:
+        return max(self.own, self.whole)
+
+
+FREE: Final = Ends()
 
 
 class Mutes:
-    """The mutes that are in force, as far as anybody has told."""
+    """The mutes that are in force, as far as anybody has told.
+
+    Those from before a connection may be lifted by now: until the server says so, or their end,
+    they hold back only what waits for it (`until`), no new question (`holds_in`).
+    """
 
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
-        self._until: dict[Conversation, float] = {}
+        self._known = Kept[Conversation, Ends](MAX_PLACES)
+        self._old = Kept[Conversation, Ends](MAX_PLACES)  # from before the connection
         self._unknown: asyncio.Queue[int | Conversation] = asyncio.Queue()
 
     def take(self, event: Muted) -> None:
         """Somebody was muted, or may speak again."""
         if not event.mutes_the_bot:
             return
-        if event.seconds == 0:
-            if self._until.pop(event.conversation, None):
-                logger.info("the mute in %s is lifted", event.conversation)
-            return
         # A lift may be missed while nobody is connected, and admins may speak in a silenced group:
         # never trust it long.
-        seconds = (
-            min(event.seconds, MAX_MUTE) if event.seconds > 0 and event.user_id else UNCERTAIN_MUTE
-        )
-        self._until[event.conversation] = self._clock.monotonic() + seconds
-        logger.warning(
-            "muted in %s: messages there are only observed until it is lifted", event.conversation
-        )
+        is_certain = event.seconds > 0 and event.user_id
+        seconds = min(event.seconds, MAX_MUTE) if is_certain else UNCERTAIN_MUTE
+        end = self._clock.monotonic() + seconds if event.seconds else 0.0
+        self._change(event.conversation, **{"own" if event.user_id else "whole": end})
+
+    def learn(self, where: Conversation, member: Member) -> None:
+        """What the server says of the account there."""
+        ends = {}
+        if member.muted_until is not None:
+            left = min(member.muted_until - self._clock.now(), MAX_MUTE)
+            ends["own"] = self._clock.monotonic() + left
+        if member.role in ("owner", "admin"):
+            ends["whole"] = 0.0
+        self._change(where, **ends)
 
     def forget(self, account: int) -> None:
         """After a connection nobody knows what was lifted meanwhile: somebody is to ask."""
         self._unknown.put_nowait(account)
-        for where in [where for where in self._until if where.platform_id == account]:
-            del self._until[where]
+        latest = self._clock.monotonic() + UNCERTAIN_MUTE
+        for where in [where for where in self._known if where.platform_id == account]:
+            known, old = self._known.pop(where), self._old.get(where, FREE)
+            own, whole = max(known.own, old.own), max(known.whole, old.whole)
+            self._keep(self._old, where, Ends(min(own, latest), min(whole, latest)))
 
     def doubt(self, where: Conversation) -> None:
         """The whole group is muted, and nobody knows whether the bot is one of its admins."""
@@ -57,9 +90,39 @@ class Mutes:
         return await self._unknown.get()
 
     def until(self, where: Conversation) -> float:
-        """Until when the bot may not speak there, by the clock's monotonic seconds; 0: it may."""
-        return self._until.get(where, 0.0)
+        """Until when the bot may not speak there, or nobody knows whether it may again, by the
+        clock's monotonic seconds; 0: it may.
+        """
+        return max(self._known.get(where, FREE).until, self._old.get(where, FREE).until)
 
     def holds_in(self, where: Conversation) -> bool:
         """Whether the bot may not speak there."""
-        return bool(self._until) and self.until(where) > self._clock.monotonic()
+        return bool(self._known) and self._known.get(where, FREE).until > self._clock.monotonic()
+
+    def may_hold_in(self, where: Conversation) -> bool:
+        """Whether it may not, or nobody knows whether it may again."""
+        return self.until(where) > self._clock.monotonic()
+
+    def is_own(self, where: Conversation) -> bool:
+        """Whether it is the account itself that may not speak there."""
+        return self._known.get(where, FREE).own > self._clock.monotonic()
+
+    def _change(self, where: Conversation, **ends: float) -> None:
+        """These ends are known now, whatever was before the connection."""
+        before = self.holds_in(where)
+        self._keep(self._known, where, replace(self._known.get(where, FREE), **ends))
+        settled = dict.fromkeys(ends, 0.0)
+        self._keep(self._old, where, replace(self._old.get(where, FREE), **settled))
+        after = self.holds_in(where)
+        if after and not before:
+            logger.warning(
+                "muted in %s: messages there are only observed until it is lifted", where
+            )
+        elif before and not after:
+            logger.info("the mute in %s is lifted", where)
+
+    def _keep(self, kept: Kept[Conversation, Ends], where: Conversation, ends: Ends) -> None:
+        if ends.until > self._clock.monotonic():
+            kept.keep(where, ends)
+        else:
+            kept.pop(where, None)

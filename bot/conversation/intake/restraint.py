@@ -73,6 +73,10 @@ class Restraint:
         """Whether nobody would hear the bot there."""
         return self._mutes.holds_in(where)
 
+    def may_be_muted(self, where: Conversation) -> bool:
+        """Whether that is so, or was before the connection and nobody has lifted it since."""
+        return self._mutes.may_hold_in(where)
+
     def is_silenced(self, message: MessageReceived, wake: Wake) -> bool:
         """Whether the bot may not, or is not to, answer that now; loops aside."""
         return self.is_muted(message.conversation) or bool(self.hush.against(message, wake))

@@ -112,9 +112,9 @@ class Verdicts:
             case Wake() | NeedsQuoted():
                 return True
 
-    def is_muted(self, where: Conversation) -> bool:
-        """Whether nobody would hear the bot there."""
-        return self._restraint.is_muted(where)
+    def may_be_muted(self, where: Conversation) -> bool:
+        """Whether nobody would hear the bot there, or nobody knows whether they would again."""
+        return self._restraint.may_be_muted(where)
 
     def stops(self, said: Iterable[MessageReceived]) -> bool:
         """Whether the operator's list has words of these lines."""

@@ -20,6 +20,7 @@ from bot.conversation.queue.questions import Questions
 from bot.conversation.tasks import Task, Work
 from bot.conversation.turns.live import LiveTurn, LiveTurns
 from bot.domain.events import Conversation, Muted
+from bot.domain.ports import Member
 from bot.policy.wake import Observe
 
 logger = logging.getLogger(__name__)
@@ -45,16 +46,26 @@ class Muting:
 
     def take(self, event: Muted) -> None:
         """Somebody was muted, or may speak again."""
-        where = event.conversation
-        self._mutes.take(event)
         if not event.mutes_the_bot:
             return
-        if not self._mutes.holds_in(where):
-            self._lanes.revise(where, lambda work: work)  # what goes on there is due now
-        elif event.user_id:
+        where = event.conversation
+        self._mutes.take(event)
+        self._let_go_on(where)
+        if event.user_id and event.seconds:
             self._end(where)
-        else:
+        elif self._mutes.holds_in(where):
             self._mutes.doubt(where)
+
+    def learn(self, where: Conversation, member: Member) -> None:
+        """What the server says of the account there."""
+        self._mutes.learn(where, member)
+        self._let_go_on(where)
+        if self._mutes.is_own(where) or (member.role == "member" and self._mutes.holds_in(where)):
+            self._end(where)
+
+    def _let_go_on(self, where: Conversation) -> None:
+        """What waits there for the end of a mute is due at another time, perhaps now."""
+        self._lanes.revise(where, lambda work: work)
 
     def _end(self, where: Conversation) -> None:
         for live in self._live.at(where):

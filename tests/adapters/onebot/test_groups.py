@@ -10,8 +10,8 @@ from bot.domain.ports import JoinedGroup, Member
 from tests.fakes import BOT
 
 
-@pytest.mark.parametrize(("flag", "silenced"), [(0, False), (1, True), (-1, True), (True, True), (None, False)])
-def test_a_group_says_whether_all_are_silenced(flag: object, silenced: bool) -> None:
+@pytest.mark.parametrize(("flag", "silenced"), [(0, False), (1, True), (-1, True), (True, True), (None, None)])
+def test_a_group_says_whether_all_are_silenced(flag: object, silenced: bool | None) -> None:
     data = [{"group_id": "4242", "group_all_shut": flag}, {"group_id": 0}, None]
     assert read_groups(data, account=BOT) == (JoinedGroup(Conversation(BOT, "group", 4242), silenced),)
 
@@ -21,7 +21,7 @@ def test_a_group_says_whether_all_are_silenced(flag: object, silenced: bool) -> 
     [
         ({"role": "admin", "shut_up_timestamp": 17, "is_robot": True}, Member("admin", 17.0, True)),
         ({"role": "member", "shut_up_timestamp": "0", "is_robot": False}, Member("member", 0.0, False)),
-        ({"role": "king"}, Member()),
+        ({"role": "king"}, Member(muted_until=None)),
     ],
 )
 def test_a_member_has_a_role_a_mute_and_perhaps_a_nature(data: object, member: Member) -> None:

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
-from bot.conversation.intake.mutes import MAX_MUTE, UNCERTAIN_MUTE, Mutes
+from bot.conversation.intake.mutes import MAX_MUTE, MAX_PLACES, UNCERTAIN_MUTE, Mutes
 from bot.domain.events import Conversation, Muted
+from bot.domain.ports import Member
 from tests.fakes import BOT, GROUP, ManualClock
 
 
@@ -40,13 +42,103 @@ def test_a_mute_of_somebody_else_is_none_and_a_lift_ends_one() -> None:
     assert mutes.holds_in(GROUP)
     mutes.take(mute(0))
     assert not mutes.holds_in(GROUP)
+    assert mutes.until(GROUP) == 0
 
 
-def test_after_a_connection_nothing_is_known_of_the_mutes_of_that_account() -> None:
+@pytest.mark.parametrize("user", [0, BOT])
+def test_a_lift_for_everybody_is_none_for_the_account_itself_nor_the_other_way_round(user: int) -> None:
     mutes = Mutes(clock=ManualClock())
+    mutes.take(mute(-1, user=0))
+    mutes.take(mute(60))
+    mutes.take(mute(0, user=user))
+    assert mutes.holds_in(GROUP)
+    assert mutes.is_own(GROUP) is (user == 0)
+    mutes.take(mute(0, user=BOT - user))
+    assert not mutes.may_hold_in(GROUP)
+
+
+def test_a_mute_from_before_a_connection_holds_back_what_waits_for_it_and_no_new_question() -> None:
+    clock = ManualClock()
+    mutes = Mutes(clock=clock)
     mutes.take(mute(60))
     mutes.forget(20002)
     assert mutes.holds_in(GROUP)
     assert not mutes.holds_in(Conversation(BOT, "group", 1))
     mutes.forget(BOT)
     assert not mutes.holds_in(GROUP)
+    assert (mutes.until(GROUP), mutes.may_hold_in(GROUP)) == (clock.time + 60, True)
+    clock.time += 60
+    assert not mutes.may_hold_in(GROUP)
+
+
+@pytest.mark.parametrize(("first", "second"), [(BOT, 0), (0, BOT)])
+def test_a_mute_that_nobody_confirms_after_connections_is_not_believed_longer_than_one_without_an_end(
+    first: int, second: int
+) -> None:
+    clock = ManualClock()
+    mutes = Mutes(clock=clock)
+    mutes.take(mute(3600, user=first))
+    mutes.forget(BOT)
+    end = clock.time + UNCERTAIN_MUTE
+    clock.time += 60
+    mutes.forget(BOT)
+    mutes.take(mute(-1, user=second))
+    assert mutes.until(GROUP) == clock.time + UNCERTAIN_MUTE
+    mutes.forget(BOT)
+    assert mutes.until(GROUP) == clock.time + UNCERTAIN_MUTE
+    mutes.take(mute(0, user=second))
+    assert mutes.until(GROUP) == end
+
+
+@pytest.mark.parametrize(
+    ("event", "until"), [(mute(0), 600), (mute(0, user=0), 100), (mute(50), 600), (mute(-1, user=0), 660)]
+)
+def test_what_is_told_after_a_connection_is_told_of_one_kind_of_mute(event: Muted, until: float) -> None:
+    clock = ManualClock()
+    begin = clock.time
+    mutes = Mutes(clock=clock)
+    mutes.take(mute(100))
+    mutes.take(mute(-1, user=0))
+    mutes.forget(BOT)
+    clock.time += 60
+    mutes.take(event)
+    assert mutes.until(GROUP) == begin + until
+    assert mutes.holds_in(GROUP) is (event.seconds != 0)
+
+
+@pytest.mark.parametrize(
+    ("answer", "until", "holds"),
+    [
+        (Member("member", 1_700_000_200.5), 600, True),
+        (Member("member"), 600, False),
+        (Member("unknown"), 600, False),
+        (Member("admin", 1_700_000_200.5), 200.5, True),
+        (Member("owner"), 0, False),
+        (Member("admin", None), 100, False),
+        (Member("admin", 2e9), 60 + MAX_MUTE, True),
+    ],
+)
+def test_an_answer_settles_what_it_tells_of(answer: Member, until: float, holds: bool) -> None:
+    clock = ManualClock()
+    begin = clock.time
+    mutes = Mutes(clock=clock)
+    mutes.take(mute(100))
+    mutes.take(mute(-1, user=0))
+    mutes.forget(BOT)
+    clock.time += 60
+    mutes.learn(GROUP, answer)
+    assert mutes.until(GROUP) == (begin + until if until else 0)
+    assert mutes.holds_in(GROUP) is holds
+
+
+def test_of_thousands_of_groups_the_latest_mutes_are_known_before_and_after_a_connection() -> None:
+    mutes = Mutes(clock=ManualClock())
+    places = [Conversation(BOT, "group", number) for number in range(MAX_PLACES + 2)]
+    for where in places[:-1]:
+        mutes.take(replace(mute(600), conversation=where))
+    assert [mutes.may_hold_in(where) for where in (*places[:3], places[-2])] == [False, True, True, True]
+    mutes.forget(BOT)
+    mutes.take(replace(mute(600), conversation=places[-1]))
+    assert [mutes.may_hold_in(where) for where in (*places[:3], *places[-2:])] == [False, True, True, True, True]
+    mutes.forget(BOT)
+    assert [mutes.may_hold_in(where) for where in (*places[:3], *places[-2:])] == [False, False, True, True, True]

@@ -9,7 +9,8 @@ import pytest
 from bot.conversation.intake.restraint import MUTED
 from bot.conversation.tasks import Task
 from bot.domain.chat import ToolMessage
-from bot.domain.events import Connected, MessageReceived, Muted, Role
+from bot.domain.errors import ActionRefused
+from bot.domain.events import Connected, Conversation, MessageReceived, Muted, Role
 from bot.domain.journal import MessageObserved, TurnClosed
 from bot.domain.ports import JoinedGroup, Member
 from bot.domain.run import Stop
@@ -26,6 +27,8 @@ from tests.bot.conversation.turns.test_turn import OWNER
 from tests.bot.hall import Hall, hall, muted, recalled
 from tests.e2e.test_suspended_turns import ask_first
 from tests.fakes import BOT, GROUP, calls, said, until, words
+
+OTHER = Conversation(BOT, "group", 4343)
 
 
 async def test_a_run_under_way_ends_and_it_is_written_down_why() -> None:
@@ -82,10 +85,45 @@ async def test_a_mute_of_the_whole_group_ends_runs_once_the_server_says_that_the
         assert len(house.live.at(GROUP)) == (not ends)
 
 
-async def test_a_mute_that_is_found_when_the_account_connects_ends_a_run_too() -> None:
+def asked_of_bot(house: Hall) -> list[Conversation]:
+    """Where the server was asked who the bot is."""
+    return [where for where, who in house.transport.members_asked if who == BOT]
+
+
+async def doubted(house: Hall, where: Conversation) -> None:
+    """It is asked who the bot is there."""
+    before = len(asked_of_bot(house))
+    house.mutes.doubt(where)
+    await until(lambda: len(asked_of_bot(house)) > before)
+
+
+async def test_a_mute_of_the_whole_group_ends_nothing_where_the_server_does_not_know_who_the_bot_is() -> None:
+    async with hanging() as house:
+        await house.dispatcher.handle(muted(-1, user_id=0))
+        async with background(build_inquiries(house.ground, house.asking, house.transport).run()):
+            await until(lambda: asked_of_bot(house))
+            await doubted(house, OTHER)
+        assert asked_of_bot(house) == [GROUP, OTHER]
+        assert [live.is_stopped for live in house.live.at(GROUP)] == [False]
+
+
+async def test_who_the_bot_is_is_asked_only_where_that_matters() -> None:
+    async with hanging() as house:
+        house.transport.members[GROUP, BOT] = Member("member")
+        for event in (muted(0, user_id=0), muted(60, user_id=5), muted(0)):
+            await house.dispatcher.handle(event)
+        async with background(build_inquiries(house.ground, house.asking, house.transport).run()):
+            for where in (OTHER, GROUP, OTHER):
+                await doubted(house, where)
+        assert asked_of_bot(house) == [OTHER, GROUP, OTHER]
+        assert [live.is_stopped for live in house.live.at(GROUP)] == [False]
+
+
+@pytest.mark.parametrize("role", ["member", "admin", "unknown"])
+async def test_a_mute_that_is_found_when_the_account_connects_ends_a_run_too(role: Role) -> None:
     async with hanging() as house:
         house.transport.groups = [JoinedGroup(GROUP)]
-        house.transport.members[GROUP, BOT] = Member("member", house.clock.time + 60)
+        house.transport.members[GROUP, BOT] = Member(role, house.clock.time + 60)
         await house.dispatcher.handle(Connected(self_id=BOT, time=0.0))
         async with background(build_inquiries(house.ground, house.asking, house.transport).run()):
             await until(lambda: not house.live.at(GROUP))
@@ -194,6 +232,54 @@ async def test_a_run_that_an_owner_allows_meanwhile_goes_on_when_the_mute_ends(
         assert result_in(house) == "it was allowed"
 
 
+@pytest.mark.parametrize("answer", ["still muted", "not told", "refused", "nobody asks"])
+async def test_a_run_that_an_owner_allowed_says_nothing_after_a_reconnect_as_long_as_the_bot_may_be_muted(
+    answer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with hall(calls(("ask_first", "")), words("done")) as house:
+        monkeypatch.setattr(house.clock, "sleep", house.patience.sleep)
+        house.toolset.register(ask_first)
+        await house.take(said("please", message_id="q1"))
+        await house.dispatcher.handle(muted(50))
+        allow(house)
+        house.transport.groups = [JoinedGroup(GROUP)]
+        house.transport.members[GROUP, BOT] = Member("member", None)
+        if answer == "still muted":
+            house.transport.members[GROUP, BOT] = Member("member", house.clock.now() + 50)
+        elif answer == "refused":
+            house.transport.member_failures = [ActionRefused("get_group_member_info", retcode=1200, wording="no")]
+        house.lanes.hold(GROUP)  # as long as it is caught up with
+        await house.dispatcher.handle(Connected(self_id=BOT, time=0.0))
+        house.lanes.release(GROUP)
+        if answer != "nobody asks":
+            async with background(build_inquiries(house.ground, house.asking, house.transport).run()):
+                await until(lambda: house.transport.members_asked)
+        house.clock.time += 49
+        await house.patience.advance(49)
+        assert len(house.model.requests) == 1
+        assert len(house.suspensions.waiting()) == 1
+        house.clock.time += 1
+        await house.patience.advance(1)
+        await house.lanes.wait_idle()
+        await house.outbox.wait_idle()
+        assert house.transport.texts == ["done"]
+
+
+async def test_what_waits_goes_on_at_the_end_of_the_mute_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with hall(calls(("ask_first", "")), words("done")) as house:
+        monkeypatch.setattr(house.clock, "sleep", house.patience.sleep)
+        house.toolset.register(ask_first)
+        await house.take(said("please", message_id="q1"))
+        await house.dispatcher.handle(muted(50))
+        allow(house)
+        await house.patience.advance(0)
+        await house.dispatcher.handle(muted(10))
+        house.clock.time += 10
+        await house.patience.advance(10)
+        await house.lanes.wait_idle()
+        assert house.transport.texts == ["done"]
+
+
 async def test_what_an_owner_allowed_is_not_done_after_its_time_and_he_and_the_asker_learn_why(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -217,6 +303,23 @@ async def test_what_an_owner_allowed_is_not_done_after_its_time_and_he_and_the_a
         assert [(one.message_id, one.reason) for one in house.verdicts][-1] == ("q1", MUTED)
         assert house.asked[-1] == UNDONE[0].format(number=1)
         await house.take(muted(0))
+        assert len(house.model.requests) == 1
+
+
+async def test_it_is_not_done_either_where_nobody_said_after_a_reconnect_whether_the_bot_may_speak_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with hall(calls(("ask_first", ""))) as house:
+        monkeypatch.setattr(house.clock, "sleep", house.patience.sleep)
+        house.toolset.register(ask_first)
+        await house.take(said("please", message_id="q1"))
+        await house.dispatcher.handle(muted(29 * 86400))
+        allow(house)
+        await house.dispatcher.handle(Connected(self_id=BOT, time=0.0))
+        house.clock.time += 60  # the request's time
+        await house.patience.advance(60)
+        await house.lanes.wait_idle()
+        assert house.asked[-1] == UNDONE[0].format(number=1)
         assert len(house.model.requests) == 1
 
 
