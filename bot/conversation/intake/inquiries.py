@@ -1,24 +1,33 @@
 """Questions to the server beside all messages: where its account may not speak, once it connects or
 a whole group is muted, and whether somebody new is a robot. Nobody waits for the answers.
+
+What is asked about mutes is asked side by side: no account and no group waits for the answer about
+another. The newest reason to ask takes the place of one before, which may be waiting for long.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Iterable
+from functools import partial
 from typing import Protocol
+from weakref import WeakValueDictionary
 
 from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.places import Places
 from bot.conversation.intake.robots import Robots
-from bot.domain.errors import ActionUnsupported, TransportError
+from bot.domain.errors import ActionUnanswered, ActionUnsupported, TransportError
 from bot.domain.events import Conversation, Muted
 from bot.domain.ports import Clock, JoinedGroup, Member, Transport
 
 logger = logging.getLogger(__name__)
 
 MAX_GROUPS = 50  # of one account, those in use first
+ABREAST = 4  # questions to the server of one account at once
+AGAIN = 60.0  # seconds after which what was not answered is asked again
+TRIES = 10  # until a mute that nobody confirms is believed no longer (`UNCERTAIN_MUTE`)
 
 
 class Told(Protocol):
@@ -34,7 +43,7 @@ class Told(Protocol):
 
 
 class Inquiries:
-    """Asks, one thing after the other; tells `robots`, and of mutes `told`."""
+    """Asks; tells `robots`, and of mutes `told`."""
 
     def __init__(
         self,
@@ -52,25 +61,39 @@ class Inquiries:
         self._robots = robots
         self._places = places
         self._clock = clock
+        self._asking = WeakValueDictionary[int | Conversation, asyncio.Task[None]]()
+        self._abreast = defaultdict[int, asyncio.Semaphore](partial(asyncio.Semaphore, ABREAST))
         self._cannot_tell: set[int] = set()  # accounts whose server does not know of robots
         self._knows_nobody: set[int] = set()  # and those whose server knows of no members
 
     async def run(self) -> None:
         """Ask whenever there is something to ask, until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._ask_of_mutes())
             group.create_task(self._ask_of_people())
+            while True:
+                unknown = await self._mutes.next_unknown()
+                if (before := self._asking.get(unknown)) is not None:
+                    before.cancel()
+                self._asking[unknown] = group.create_task(self._settle(unknown))
 
-    async def _ask_of_mutes(self) -> None:
-        while True:
-            unknown = await self._mutes.next_unknown()
+    async def _settle(self, unknown: int | Conversation) -> None:
+        """Ask where the bot may speak until that is answered, or will not be over this
+        connection.
+        """
+        for _ in range(TRIES):
             try:
                 if isinstance(unknown, int):
                     await self._look_around(unknown)
                 else:
                     await self._look_at(unknown)
+            except ActionUnanswered as error:
+                logger.info("nobody says yet where the bot may speak: %s: %s", unknown, error)
+                await self._clock.sleep(AGAIN)
             except TransportError as error:
                 logger.info("nobody says where the bot may speak: %s: %s", unknown, error)
+                return
+            else:
+                return
 
     async def _look_around(self, account: int) -> None:
         self._cannot_tell.discard(account)
@@ -87,13 +110,16 @@ class Inquiries:
 
     async def _look_at(self, where: Conversation) -> None:
         """Whether the bot may speak there: admins may where the whole group is muted."""
-        if (account := where.platform_id) in self._knows_nobody:
-            return
-        try:
-            self._told.learn(where, await self._transport.get_member(where, account))
-        except ActionUnsupported:
-            self._knows_nobody.add(account)
-            raise
+        account = where.platform_id
+        async with self._abreast[account]:
+            if account in self._knows_nobody:
+                return
+            try:
+                member = await self._transport.get_member(where, account)
+            except ActionUnsupported:
+                self._knows_nobody.add(account)
+                raise
+        self._told.learn(where, member)
 
     def _in_order(self, account: int, groups: Iterable[JoinedGroup]) -> list[JoinedGroup]:
         """Those where something may wait for the end of a mute, those where nobody may speak, and

@@ -6,16 +6,17 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bot.conversation.intake.inquiries import MAX_GROUPS, Inquiries
+from bot.conversation.intake.inquiries import ABREAST, AGAIN, MAX_GROUPS, TRIES, Inquiries
 from bot.conversation.intake.mutes import UNCERTAIN_MUTE, Mutes
 from bot.conversation.intake.places import Places
 from bot.conversation.intake.robots import Robots
-from bot.domain.errors import ActionRefused, ActionUnsupported
+from bot.domain.errors import ActionRefused, ActionUnanswered, ActionUnsupported, BotError, NotConnected
 from bot.domain.events import Conversation, Muted, Role
 from bot.domain.ports import JoinedGroup, Member
 from bot.wiring.background import background
-from tests.fakes import BOT, GROUP, ManualClock, RecordingTransport, said, until
+from tests.fakes import BOT, GROUP, RecordingTransport, SteppedClock, said, until
 
+OTHERS = 20002
 OTHER, HELD = Conversation(BOT, "group", 4343), Conversation(BOT, "group", 4444)
 
 
@@ -23,11 +24,50 @@ def muted_in(where: Conversation, seconds: int = 60, *, user: int = BOT) -> Mute
     return Muted(self_id=BOT, time=0.0, conversation=where, user_id=user, operator_id=1, seconds=seconds)
 
 
+class Server(RecordingTransport):
+    """Answers nothing of those who are `away` in time; `asked` is who was asked, `most` how many of them at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.away: set[int | Conversation] = set()
+        self.asked: list[int | Conversation] = []
+        self.open: list[int | Conversation] = []
+        self.most = 0
+        self.back = asyncio.Event()
+
+    async def get_groups(self, account: int) -> tuple[JoinedGroup, ...]:
+        await self._answer(account)
+        groups = await super().get_groups(account)
+        return tuple(group for group in groups if group.conversation.platform_id == account)
+
+    async def get_member(self, group: Conversation, user_id: int) -> Member:
+        await self._answer(group)
+        return await super().get_member(group, user_id)
+
+    async def _answer(self, asked: int | Conversation) -> None:
+        self.asked.append(asked)
+        self.open.append(asked)
+        self.most = max(self.most, len(self.open))
+        try:
+            while asked in self.away:
+                await self.back.wait()
+                if self.failures:
+                    raise self.failures.pop(0)
+        finally:
+            self.open.remove(asked)
+
+    def answer(self, *failures: BotError) -> None:
+        """What was asked until now is answered, or is given up by one failure each."""
+        self.failures += failures
+        self.back.set()
+        self.back = asyncio.Event()
+
+
 class Office:
     """Inquiries between fakes."""
 
     def __init__(self) -> None:
-        self.clock, self.transport = ManualClock(), RecordingTransport()
+        self.clock, self.transport = SteppedClock(), Server()
         self.mutes, self.robots = Mutes(clock=self.clock), Robots()
         self.told: list[Muted | tuple[Conversation, Member]] = []
         self.places = Places(arrive=lambda _: None, clock=self.clock)
@@ -153,17 +193,136 @@ async def test_of_many_groups_those_are_asked_about_where_it_matters() -> None:
 
 async def test_one_refusal_is_no_reason_to_ask_no_further_and_a_server_that_cannot_tell_is_left_alone() -> None:
     async with office() as made:
-        made.transport.groups = [JoinedGroup(GROUP), JoinedGroup(OTHER)]
-        made.transport.members[OTHER, BOT] = Member("member", made.clock.time + 60)
-        made.transport.member_failures = [ActionRefused("get_group_member_info", retcode=1200, wording="no")]
+        server = made.transport
+        server.groups = [JoinedGroup(Conversation(BOT, "group", number)) for number in range(1, 20)]
+        server.groups.append(JoinedGroup(OTHER))
+        server.members[OTHER, BOT] = Member("member", made.clock.time + 60)
+        server.member_failures = [ActionRefused("get_group_member_info", retcode=1200, wording="no")]
         await made.connect()
-        assert made.mutes.holds_in(OTHER)
-        made.transport.member_failures = [ActionUnsupported("get_group_member_info", retcode=1404, wording="no")]
+        await until(lambda: made.mutes.holds_in(OTHER))
+        assert len(server.members_asked) == 20
+        unsupported = ActionUnsupported("get_group_member_info", retcode=1404, wording="no")
+        server.member_failures = [unsupported] * ABREAST
         made.mutes.forget(BOT)
+        await made.clock.advance(0)
+        assert len(server.members_asked) == 20 + ABREAST
+        await made.connect()
+        assert len(server.members_asked) == 20 + ABREAST + 20
+
+
+@pytest.mark.parametrize("away", [[OTHERS], [Conversation(OTHERS, "group", number) for number in range(ABREAST)]])
+async def test_no_account_waits_for_the_answers_of_anothers_server(away: list[int | Conversation]) -> None:
+    async with office() as made:
+        server, server.away = made.transport, set(away)
+        server.groups = [JoinedGroup(where) for where in away if isinstance(where, Conversation)]
+        made.mutes.forget(OTHERS)
+        await until(lambda: server.open == away)
+        server.members[GROUP, BOT] = Member("admin")
+        made.take(muted_in(GROUP, -1, user=0))
+        await until(lambda: not made.mutes.holds_in(GROUP))
+        assert server.open == away
+
+
+async def test_no_group_waits_for_the_answer_about_another_and_a_server_is_not_asked_everything_at_once() -> None:
+    async with office() as made:
+        server, places = made.transport, [Conversation(BOT, "group", number) for number in range(1, 20)]
+        server.groups, server.away = [JoinedGroup(where) for where in places], {places[0], places[7], places[8]}
+        made.mutes.forget(BOT)
+        await until(lambda: len(server.asked) == 1 + len(places) and len(made.told) == len(places) - 3)
+        assert server.open == [places[0], places[7], places[8]]
+        assert server.most == ABREAST
+        assert [one[0] for one in made.told if not isinstance(one, Muted)] == [
+            where for where in places if where not in server.away
+        ]
+
+
+async def test_what_was_not_answered_is_asked_again_after_a_while_and_nothing_else() -> None:
+    async with office() as made:
+        server = made.transport
+        server.groups, server.away = [JoinedGroup(GROUP), JoinedGroup(OTHER)], {GROUP}
+        made.mutes.forget(BOT)
+        await until(lambda: server.open == [GROUP] and len(server.asked) == 3)
+        server.answer(ActionUnanswered("too slow"))
+        await made.clock.advance(AGAIN - 1)
+        assert server.asked == [BOT, GROUP, OTHER]
+        server.away = set()
+        server.members[GROUP, BOT] = Member("member", made.clock.time + 60)
+        await made.clock.advance(1)
+        assert server.asked == [BOT, GROUP, OTHER, GROUP]
+        assert made.mutes.holds_in(GROUP)
+        await made.clock.advance(AGAIN)
+        assert server.asked == [BOT, GROUP, OTHER, GROUP]
+
+
+async def test_groups_that_were_not_told_are_asked_for_again() -> None:
+    async with office() as made:
+        server = made.transport
+        server.groups, server.away = [JoinedGroup(GROUP)], {BOT}
+        made.mutes.forget(BOT)
+        await until(lambda: server.open)
+        server.answer(ActionUnanswered("too slow"))
+        server.away = set()
+        await made.clock.advance(AGAIN)
+        assert server.asked == [BOT, BOT, GROUP]
+
+
+async def test_who_never_answers_is_left_alone_in_the_end() -> None:
+    async with office() as made:
+        server, server.away = made.transport, {GROUP}
+        made.mutes.doubt(GROUP)
+        for times in range(1, TRIES + 1):
+            await made.settle()
+            assert server.asked == [GROUP] * times
+            server.answer(ActionUnanswered("too slow"))
+            await made.clock.advance(AGAIN)
+        await made.clock.advance(10 * AGAIN)
+        assert server.asked == [GROUP] * TRIES
+
+
+@pytest.mark.parametrize("error", [NotConnected("gone"), ActionRefused("get_group_member_info", retcode=1, wording="")])
+async def test_what_is_refused_or_has_no_connection_is_not_asked_again(error: BotError) -> None:
+    async with office() as made:
+        made.transport.member_failures = [error]
+        made.mutes.doubt(GROUP)
+        await made.clock.advance(10 * AGAIN)
+        assert made.transport.asked == [GROUP]
+
+
+async def test_an_account_that_connects_again_waits_for_no_question_about_its_groups() -> None:
+    async with office() as made:
+        server, places = made.transport, [Conversation(BOT, "group", number) for number in range(ABREAST)]
+        server.groups, server.away = [JoinedGroup(where) for where in places], set(places)
+        for times in (1, 2, 3):
+            made.mutes.forget(BOT)
+            await made.settle()
+            assert server.asked == [BOT, *places] * times
+            assert server.open == places
+
+
+@pytest.mark.parametrize("unknown", [BOT, GROUP])
+@pytest.mark.parametrize("answered", [True, False])
+async def test_a_new_reason_to_ask_waits_for_no_question_from_before(
+    unknown: int | Conversation, answered: bool
+) -> None:
+    async with office() as made:
+        server, server.away = made.transport, {unknown}
+
+        def ask() -> None:
+            made.mutes.forget(unknown) if isinstance(unknown, int) else made.mutes.doubt(unknown)
+
+        ask()
+        await until(lambda: server.open)
+        if answered:
+            server.answer(ActionUnanswered("its connection closed"))
+            await made.settle()
+        server.away = set()
+        ask()
+        await until(lambda: len(server.asked) == 2)
+        await made.clock.advance(10 * AGAIN)
+        server.answer()
         await made.settle()
-        assert len(made.transport.members_asked) == 3
-        made.mutes.forget(BOT)
-        await until(lambda: len(made.transport.members_asked) == 5)
+        assert server.asked == [unknown, unknown]
+        assert not server.open
 
 
 async def test_a_robot_is_known_after_it_was_asked_about_and_a_person_is_none() -> None:
