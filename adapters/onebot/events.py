@@ -17,6 +17,7 @@ from bot.domain.events import (
     Conversation,
     Event,
     Heartbeat,
+    MemberChange,
     MemberChanged,
     MessageRecalled,
     MessageReceived,
@@ -201,8 +202,14 @@ def _read_notice(frame: Fields, about: About) -> Event:
             return _read_poke(frame, about)
         case "group_ban", _:
             return _read_ban(frame, about)
-        case (("group_increase" | "group_decrease"), _):
-            return _read_member_change(frame, about, joined=kind == "group_increase")
+        case "group_increase", _:
+            return _read_member_change(frame, about, "joined")
+        case "group_decrease", _:
+            return _read_member_change(frame, about, "left")
+        case "group_admin", "set":
+            return _read_member_change(frame, about, "promoted")
+        case "group_admin", "unset":
+            return _read_member_change(frame, about, "demoted")
         case (("bot_offline" | "bot_online"), _):
             reason = text(frame.get("message")) or text(frame.get("tag"))
             return AccountChanged(**about, online=kind == "bot_online", reason=reason)
@@ -248,13 +255,13 @@ def _read_ban(frame: Fields, about: About) -> Event:
     )
 
 
-def _read_member_change(frame: Fields, about: About, *, joined: bool) -> Event:
+def _read_member_change(frame: Fields, about: About, change: MemberChange) -> Event:
     return MemberChanged(
         **about,
         conversation=_in_group(frame, about),
         user_id=number(frame.get("user_id")),
         operator_id=number(frame.get("operator_id")),
-        change="joined" if joined else "left",
+        change=change,
         how=text(frame.get("sub_type")),
     )
 

@@ -73,6 +73,8 @@ class Dispatcher:
                 self._recalls.take(event)
             case Muted():
                 self._mutes.take(event)
+            case MemberChanged(change="promoted" | "demoted"):
+                self._mutes.change_role(event)
             case AccountChanged(online=online, reason=reason):
                 level, state = (logging.INFO, "online") if online else (logging.ERROR, "offline")
                 logger.log(level, "account %d is %s %s", event.self_id, state, reason)

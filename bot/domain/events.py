@@ -18,6 +18,7 @@ from bot.domain.segments import Segment
 
 MessageType: TypeAlias = Literal["group", "private"]
 Role: TypeAlias = Literal["owner", "admin", "member", "unknown"]
+MemberChange: TypeAlias = Literal["joined", "left", "promoted", "demoted"]
 
 Identity: TypeAlias = tuple[
     int, str, int, str
@@ -235,14 +236,14 @@ class Muted(_Event, frozen=True, kw_only=True, tag="muted"):
 
 
 class MemberChanged(_Event, frozen=True, kw_only=True, tag="member_changed"):
-    """Somebody joined or left a group: `change` is joined or left, `how` the server's word
-    (approve, kick, ...).
+    """Somebody joined or left a group, or is one of its admins from now on (promoted) or no more
+    (demoted); `how` is the server's word (approve, kick, set, ...).
     """
 
     conversation: Conversation
     user_id: int
     operator_id: int
-    change: Literal["joined", "left"]
+    change: MemberChange
     how: str = ""
     type: ClassVar[Literal["member_changed"]] = "member_changed"
 

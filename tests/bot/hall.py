@@ -11,7 +11,7 @@ from bot.conversation.approval.petitions import Petitions
 from bot.conversation.approval.register import Register
 from bot.conversation.intake.places import Arrival
 from bot.conversation.recovery.arrivals import Arrivals
-from bot.domain.events import Event, MessageRecalled, Muted
+from bot.domain.events import Event, MemberChange, MemberChanged, MessageRecalled, Muted
 from bot.domain.journal import Judged, MessageObserved
 from bot.policy.wake import Rules
 from bot.speaking.postbox import Postbox
@@ -100,3 +100,7 @@ def recalled(message_id: str) -> MessageRecalled:
 
 def muted(seconds: int, user_id: int = BOT) -> Muted:
     return Muted(self_id=BOT, time=0.0, conversation=GROUP, user_id=user_id, operator_id=1, seconds=seconds)
+
+
+def became(change: MemberChange, *, user_id: int = BOT) -> MemberChanged:
+    return MemberChanged(self_id=BOT, time=0.0, conversation=GROUP, user_id=user_id, operator_id=0, change=change)

@@ -15,6 +15,8 @@ from functools import partial
 from typing import Protocol
 from weakref import WeakValueDictionary
 
+from msgspec.structs import replace
+
 from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.places import Places
 from bot.conversation.intake.robots import Robots
@@ -98,7 +100,13 @@ class Inquiries:
     async def _look_around(self, account: int) -> None:
         self._cannot_tell.discard(account)
         self._knows_nobody.discard(account)
-        groups = await self._transport.get_groups(account)
+        since = self._mutes.news
+        groups = [
+            replace(group, is_silenced=None)  # the event has said it since
+            if self._mutes.is_overtaken(group.conversation, since=since)
+            else group
+            for group in await self._transport.get_groups(account)
+        ]
         for group in groups:
             if group.is_silenced is False and self._mutes.may_hold_in(group.conversation):
                 self._told.take(self._of_all(group))
@@ -114,12 +122,16 @@ class Inquiries:
         async with self._abreast[account]:
             if account in self._knows_nobody:
                 return
+            since = self._mutes.news
             try:
                 member = await self._transport.get_member(where, account)
             except ActionUnsupported:
                 self._knows_nobody.add(account)
                 raise
-        self._told.learn(where, member)
+        if self._mutes.is_overtaken(where, since=since):
+            self._mutes.doubt(where)
+        else:
+            self._told.learn(where, member)
 
     def _in_order(self, account: int, groups: Iterable[JoinedGroup]) -> list[JoinedGroup]:
         """Those where something may wait for the end of a mute, those where nobody may speak, and

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bot.domain.events import Conversation, Muted
+from bot.domain.events import Conversation, MemberChanged, Muted
 from bot.domain.ports import Clock, Member
 from bot.memory.latest import Kept
 
@@ -50,17 +50,33 @@ class Mutes:
         self._known = Kept[Conversation, Ends](MAX_PLACES)
         self._old = Kept[Conversation, Ends](MAX_PLACES)  # from before the connection
         self._unknown: asyncio.Queue[int | Conversation] = asyncio.Queue()
+        self.news = 0  # how often something was told or forgotten
+        self._latest = Kept[int | Conversation, int](MAX_PLACES)  # the number of the latest of each
 
     def take(self, event: Muted) -> None:
         """Somebody was muted, or may speak again."""
         if not event.mutes_the_bot:
             return
+        self._note(event.conversation)
         # A lift may be missed while nobody is connected, and admins may speak in a silenced group:
         # never trust it long.
         is_certain = event.seconds > 0 and event.user_id
         seconds = min(event.seconds, MAX_MUTE) if is_certain else UNCERTAIN_MUTE
         end = self._clock.monotonic() + seconds if event.seconds else 0.0
         self._change(event.conversation, **{"own" if event.user_id else "whole": end})
+
+    def change_role(self, event: MemberChanged) -> None:
+        """The account became an admin there, who may speak in a silenced group, or is none any
+        more. Whether a mute of its own ended with that, or the group is silenced, somebody is to
+        ask.
+        """
+        where = event.conversation
+        self._note(where)
+        if event.change == "promoted":
+            self._change(where, whole=0.0)
+            self.doubt(where)
+        else:
+            self._unknown.put_nowait(event.self_id)
 
     def learn(self, where: Conversation, member: Member) -> None:
         """What the server says of the account there."""
@@ -75,6 +91,7 @@ class Mutes:
     def forget(self, account: int) -> None:
         """After a connection nobody knows what was lifted meanwhile: somebody is to ask."""
         self._unknown.put_nowait(account)
+        self._note(account)
         latest = self._clock.monotonic() + UNCERTAIN_MUTE
         for where in [where for where in self._known if where.platform_id == account]:
             known, old = self._known.pop(where), self._old.get(where, FREE)
@@ -88,6 +105,12 @@ class Mutes:
     async def next_unknown(self) -> int | Conversation:
         """The next account of whose mutes nothing is known, or the next group with a doubt."""
         return await self._unknown.get()
+
+    def is_overtaken(self, where: Conversation, *, since: int) -> bool:
+        """Whether there was news of that place after so many: what was asked before may be older
+        than they are.
+        """
+        return max(self._latest.get(where, 0), self._latest.get(where.platform_id, 0)) > since
 
     def until(self, where: Conversation) -> float:
         """Until when the bot may not speak there, or nobody knows whether it may again, by the
@@ -106,6 +129,10 @@ class Mutes:
     def is_own(self, where: Conversation) -> bool:
         """Whether it is the account itself that may not speak there."""
         return self._known.get(where, FREE).own > self._clock.monotonic()
+
+    def _note(self, about: int | Conversation) -> None:
+        self.news += 1
+        self._latest.keep(about, self.news)
 
     def _change(self, where: Conversation, **ends: float) -> None:
         """These ends are known now, whatever was before the connection."""

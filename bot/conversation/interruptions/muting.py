@@ -19,7 +19,7 @@ from bot.conversation.queue.lanes import Lanes
 from bot.conversation.queue.questions import Questions
 from bot.conversation.tasks import Task, Work
 from bot.conversation.turns.live import LiveTurn, LiveTurns
-from bot.domain.events import Conversation, Muted
+from bot.domain.events import Conversation, MemberChanged, Muted
 from bot.domain.ports import Member
 from bot.policy.wake import Observe
 
@@ -55,6 +55,12 @@ class Muting:
             self._end(where)
         elif self._mutes.holds_in(where):
             self._mutes.doubt(where)
+
+    def change_role(self, event: MemberChanged) -> None:
+        """Somebody became an admin of a group, or is none any more."""
+        if event.user_id == event.self_id:
+            self._mutes.change_role(event)
+            self._let_go_on(event.conversation)
 
     def learn(self, where: Conversation, member: Member) -> None:
         """What the server says of the account there."""

@@ -267,6 +267,34 @@ NOTICES: list[tuple[Frame, Event]] = [
         ),
     ),
     (
+        notice("group_admin", "set", group_id=4242, user_id=ACCOUNT),
+        MemberChanged(
+            self_id=ACCOUNT,
+            time=5.0,
+            conversation=GROUP,
+            user_id=ACCOUNT,
+            operator_id=0,
+            change="promoted",
+            how="set",
+        ),
+    ),
+    (
+        notice("group_admin", "unset", group_id=4242, user_id=ACCOUNT),
+        MemberChanged(
+            self_id=ACCOUNT,
+            time=5.0,
+            conversation=GROUP,
+            user_id=ACCOUNT,
+            operator_id=0,
+            change="demoted",
+            how="unset",
+        ),
+    ),
+    (
+        notice("group_admin", "crowned", group_id=4242, user_id=ACCOUNT),
+        Noticed(self_id=ACCOUNT, time=5.0, kind="group_admin", sub_type="crowned", conversation=GROUP, user_id=ACCOUNT),
+    ),
+    (
         notice("bot_offline", user_id=ACCOUNT, tag="KickedOffLine", message="被迫下线"),
         AccountChanged(self_id=ACCOUNT, time=5.0, online=False, reason="被迫下线"),
     ),

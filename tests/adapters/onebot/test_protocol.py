@@ -75,6 +75,7 @@ BY_NAME: dict[str, tuple[Kind, ...]] = {
     "notice_friend_account__nc_friend_recall": (MessageRecalled,),
     "notice_group__go_group_increase_op0": (MemberChanged,),
     "notice_group__lg_group_recall_tip": (MessageRecalled,),
+    "notice_group__nc_group_admin_set": (MemberChanged,),
     "notice_group__nc_group_ban_bot": (Muted,),
     "notice_group__nc_group_decrease_disband": (MemberChanged,),
     "notice_group__nc_group_decrease_leave": (MemberChanged,),

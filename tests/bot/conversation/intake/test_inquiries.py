@@ -1,114 +1,23 @@
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
 import pytest
 
-from bot.conversation.intake.inquiries import ABREAST, AGAIN, MAX_GROUPS, TRIES, Inquiries
-from bot.conversation.intake.mutes import UNCERTAIN_MUTE, Mutes
-from bot.conversation.intake.places import Places
-from bot.conversation.intake.robots import Robots
+from bot.conversation.intake.inquiries import ABREAST, AGAIN, MAX_GROUPS, TRIES
+from bot.conversation.intake.mutes import UNCERTAIN_MUTE
 from bot.domain.errors import ActionRefused, ActionUnanswered, ActionUnsupported, BotError, NotConnected
-from bot.domain.events import Conversation, Muted, Role
+from bot.domain.events import Connected, Conversation, MemberChanged, Muted, Role
 from bot.domain.ports import JoinedGroup, Member
-from bot.wiring.background import background
-from tests.fakes import BOT, GROUP, RecordingTransport, SteppedClock, said, until
+from tests.bot.conversation.intake.office import office
+from tests.bot.hall import became
+from tests.fakes import BOT, GROUP, said, until
 
 OTHERS = 20002
 OTHER, HELD = Conversation(BOT, "group", 4343), Conversation(BOT, "group", 4444)
+MUTED_TILL = 1_700_000_060.0
 
 
 def muted_in(where: Conversation, seconds: int = 60, *, user: int = BOT) -> Muted:
     return Muted(self_id=BOT, time=0.0, conversation=where, user_id=user, operator_id=1, seconds=seconds)
-
-
-class Server(RecordingTransport):
-    """Answers nothing of those who are `away` in time; `asked` is who was asked, `most` how many of them at once."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.away: set[int | Conversation] = set()
-        self.asked: list[int | Conversation] = []
-        self.open: list[int | Conversation] = []
-        self.most = 0
-        self.back = asyncio.Event()
-
-    async def get_groups(self, account: int) -> tuple[JoinedGroup, ...]:
-        await self._answer(account)
-        groups = await super().get_groups(account)
-        return tuple(group for group in groups if group.conversation.platform_id == account)
-
-    async def get_member(self, group: Conversation, user_id: int) -> Member:
-        await self._answer(group)
-        return await super().get_member(group, user_id)
-
-    async def _answer(self, asked: int | Conversation) -> None:
-        self.asked.append(asked)
-        self.open.append(asked)
-        self.most = max(self.most, len(self.open))
-        try:
-            while asked in self.away:
-                await self.back.wait()
-                if self.failures:
-                    raise self.failures.pop(0)
-        finally:
-            self.open.remove(asked)
-
-    def answer(self, *failures: BotError) -> None:
-        """What was asked until now is answered, or is given up by one failure each."""
-        self.failures += failures
-        self.back.set()
-        self.back = asyncio.Event()
-
-
-class Office:
-    """Inquiries between fakes."""
-
-    def __init__(self) -> None:
-        self.clock, self.transport = SteppedClock(), Server()
-        self.mutes, self.robots = Mutes(clock=self.clock), Robots()
-        self.told: list[Muted | tuple[Conversation, Member]] = []
-        self.places = Places(arrive=lambda _: None, clock=self.clock)
-        self.inquiries = Inquiries(
-            transport=self.transport,
-            told=self,
-            mutes=self.mutes,
-            robots=self.robots,
-            places=self.places,
-            clock=self.clock,
-        )
-
-    def take(self, event: Muted) -> None:
-        """Somebody was muted, or may speak again; as the room above does, it is asked about that."""
-        self.told.append(event)
-        self.mutes.take(event)
-        if self.mutes.holds_in(event.conversation):
-            self.mutes.doubt(event.conversation)
-
-    def learn(self, where: Conversation, member: Member) -> None:
-        """The server said so."""
-        self.told.append((where, member))
-        self.mutes.learn(where, member)
-
-    async def connect(self) -> None:
-        """The account connects, and all that it asks then is answered."""
-        self.mutes.forget(BOT)
-        asked = len(self.transport.members_asked)
-        await until(lambda: len(self.transport.members_asked) >= asked + min(len(self.transport.groups), MAX_GROUPS))
-        await self.settle()
-
-    async def settle(self) -> None:
-        for _ in range(5):
-            await asyncio.sleep(0)
-
-
-@asynccontextmanager
-async def office() -> AsyncIterator[Office]:
-    made = Office()
-    async with asyncio.timeout(5), background(made.inquiries.run()):
-        yield made
 
 
 async def test_a_mute_that_was_there_before_the_connection_is_known_after_it() -> None:
@@ -162,6 +71,72 @@ async def test_where_a_whole_group_is_muted_it_is_asked_whether_the_bot_is_one_o
         assert made.told == ([(GROUP, answer)] if isinstance(answer, Member) else [])
         assert made.mutes.holds_in(GROUP) is holds
         assert made.transport.members_asked == [(GROUP, BOT)]
+
+
+@pytest.mark.parametrize(
+    ("event", "answer", "holds"),
+    [
+        (muted_in(GROUP), Member("member"), True),
+        (muted_in(GROUP, 0), Member("member", MUTED_TILL), False),
+        (muted_in(GROUP, 0, user=0), Member("member", MUTED_TILL), False),
+        (muted_in(GROUP, -1, user=0), Member("admin"), True),
+        (became("promoted"), Member("member", MUTED_TILL), False),
+        (became("demoted"), Member("admin", MUTED_TILL), False),
+        (Connected(self_id=BOT, time=0.0), Member("member", MUTED_TILL), False),
+    ],
+)
+async def test_an_answer_from_before_an_event_says_nothing_against_it_and_is_asked_for_again(
+    event: Muted | MemberChanged | Connected, answer: Member, holds: bool
+) -> None:
+    async with office() as made:
+        server, server.away = made.transport, {BOT, GROUP}
+        server.members[GROUP, BOT] = answer
+        made.mutes.doubt(GROUP)
+        await until(lambda: server.open == [GROUP])
+        match event:
+            case Muted():
+                made.mutes.take(event)
+            case MemberChanged():
+                made.mutes.change_role(event)
+            case Connected():
+                made.mutes.forget(BOT)
+        server.answer()
+        await until(lambda: server.asked.count(GROUP) == 2)
+        assert made.told == []
+        assert made.mutes.holds_in(GROUP) is holds
+        server.members[GROUP, BOT] = latest = Member("member", MUTED_TILL)
+        server.answer()
+        await made.settle()
+        assert made.told == [(GROUP, latest)]
+        assert made.mutes.holds_in(GROUP)
+
+
+async def test_an_event_elsewhere_makes_no_answer_old() -> None:
+    async with office() as made:
+        server, server.away = made.transport, {GROUP}
+        made.mutes.doubt(GROUP)
+        await until(lambda: server.open)
+        made.mutes.take(muted_in(OTHER))
+        made.mutes.forget(OTHERS)
+        server.answer()
+        await made.settle()
+        assert made.told == [(GROUP, Member())]
+
+
+@pytest.mark.parametrize("silenced", [True, False])
+async def test_what_groups_say_of_a_mute_for_everybody_is_overtaken_by_an_event_too(silenced: bool) -> None:
+    async with office() as made:
+        server, server.away = made.transport, {BOT}
+        server.groups = [JoinedGroup(GROUP, silenced), JoinedGroup(OTHER, silenced)]
+        made.mutes.take(muted_in(OTHER, -1, user=0))
+        made.mutes.forget(BOT)
+        await until(lambda: server.open)
+        made.mutes.take(muted_in(GROUP, 0 if silenced else -1, user=0))
+        server.answer()
+        await made.settle()
+        assert [one.conversation for one in made.told if isinstance(one, Muted)] == [OTHER]
+        assert made.mutes.holds_in(GROUP) is not silenced
+        assert made.mutes.may_hold_in(OTHER) is silenced
 
 
 @pytest.mark.parametrize(("silenced", "held"), [(False, False), (None, True), (True, True)])

@@ -142,3 +142,12 @@ def test_of_thousands_of_groups_the_latest_mutes_are_known_before_and_after_a_co
     assert [mutes.may_hold_in(where) for where in (*places[:3], *places[-2:])] == [False, True, True, True, True]
     mutes.forget(BOT)
     assert [mutes.may_hold_in(where) for where in (*places[:3], *places[-2:])] == [False, False, True, True, True]
+
+
+def test_of_thousands_of_groups_the_latest_news_are_known() -> None:
+    mutes = Mutes(clock=ManualClock())
+    places = [Conversation(BOT, "group", number) for number in range(MAX_PLACES + 1)]
+    for where in places:
+        mutes.take(replace(mute(0), conversation=where))
+    assert [mutes.is_overtaken(where, since=0) for where in (*places[:2], places[-1])] == [False, True, True]
+    assert [mutes.is_overtaken(where, since=mutes.news - 1) for where in places[-2:]] == [False, True]

@@ -10,7 +10,7 @@ from bot.conversation.intake.restraint import MUTED
 from bot.conversation.tasks import Task
 from bot.domain.chat import ToolMessage
 from bot.domain.errors import ActionRefused
-from bot.domain.events import Connected, Conversation, MessageReceived, Muted, Role
+from bot.domain.events import Connected, Conversation, MemberChange, MessageReceived, Muted, Role
 from bot.domain.journal import MessageObserved, TurnClosed
 from bot.domain.ports import JoinedGroup, Member
 from bot.domain.run import Stop
@@ -24,7 +24,7 @@ from bot.wiring.background import background
 from bot.wiring.service import build_inquiries
 from tests.bot.conversation.interruptions.test_stopping import RULES, hanging
 from tests.bot.conversation.turns.test_turn import OWNER
-from tests.bot.hall import Hall, hall, muted, recalled
+from tests.bot.hall import Hall, became, hall, muted, recalled
 from tests.e2e.test_suspended_turns import ask_first
 from tests.fakes import BOT, GROUP, calls, said, until, words
 
@@ -117,6 +117,56 @@ async def test_who_the_bot_is_is_asked_only_where_that_matters() -> None:
                 await doubted(house, where)
         assert asked_of_bot(house) == [OTHER, GROUP, OTHER]
         assert [live.is_stopped for live in house.live.at(GROUP)] == [False]
+
+
+async def test_who_becomes_an_admin_speaks_on_in_a_silenced_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with hall(calls(("ask_first", "")), words("done")) as house:
+        monkeypatch.setattr(house.clock, "sleep", house.patience.sleep)
+        house.toolset.register(ask_first)
+        await house.take(said("please", message_id="q1"))
+        await house.dispatcher.handle(muted(-1, user_id=0))
+        allow(house)
+        await house.patience.advance(0)
+        assert len(house.model.requests) == 1
+        await house.take(became("promoted"))
+        assert result_in(house) == "it was allowed"
+
+
+async def test_whether_who_becomes_an_admin_is_still_muted_himself_is_asked() -> None:
+    async with hall() as house:
+        await house.dispatcher.handle(muted(60))
+        await house.dispatcher.handle(became("promoted"))
+        assert house.mutes.holds_in(GROUP)
+        house.transport.members[GROUP, BOT] = Member("admin")
+        async with background(build_inquiries(house.ground, house.asking, house.transport).run()):
+            await until(lambda: not house.mutes.holds_in(GROUP))
+
+
+@pytest.mark.parametrize(("silenced", "ends"), [(True, True), (False, False)])
+async def test_who_is_no_admin_any_more_may_not_speak_on_where_the_group_is_silenced(
+    silenced: bool, ends: bool
+) -> None:
+    async with hanging() as house:
+        house.transport.groups = [JoinedGroup(GROUP, silenced)]
+        house.transport.members[GROUP, BOT] = Member("member")
+        await house.dispatcher.handle(became("demoted"))
+        async with background(build_inquiries(house.ground, house.asking, house.transport).run()):
+            await until(lambda: asked_of_bot(house))
+            await doubted(house, OTHER)
+        assert [live.is_stopped for live in house.live.at(GROUP)] == [False] * (not ends)
+        assert house.mutes.holds_in(GROUP) is ends
+
+
+@pytest.mark.parametrize("change", ["promoted", "demoted"])
+async def test_somebody_elses_role_is_nothing_to_a_mute(change: MemberChange) -> None:
+    async with hanging() as house:
+        await house.dispatcher.handle(muted(-1, user_id=0))
+        await house.dispatcher.handle(became(change, user_id=5))
+        assert house.mutes.holds_in(GROUP)
+        async with background(build_inquiries(house.ground, house.asking, house.transport).run()):
+            await until(lambda: asked_of_bot(house))
+            await doubted(house, OTHER)
+        assert asked_of_bot(house) == [GROUP, OTHER]
 
 
 @pytest.mark.parametrize("role", ["member", "admin", "unknown"])
