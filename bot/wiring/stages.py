@@ -125,6 +125,7 @@ def build_way(
         word=desks,
         stopping=Stopping(
             goings_on=goings_on,
+            ages=on.ages,
             hearing=asking.hearing,
             history=on.history,
             gestures=on.gestures,

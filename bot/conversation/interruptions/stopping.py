@@ -10,8 +10,11 @@ from __future__ import annotations
 import logging
 from typing import Final
 
+from bot.conversation.intake.ages import Ages
 from bot.conversation.intake.hearing import Hearing
+from bot.conversation.intake.verdicts import LATE
 from bot.conversation.interruptions.goings_on import GoingsOn
+from bot.conversation.tasks import YOUNG
 from bot.domain.events import MessageReceived
 from bot.domain.traits import Audience
 from bot.memory.history import History
@@ -34,6 +37,7 @@ class Stopping:
         self,
         *,
         goings_on: GoingsOn,
+        ages: Ages,
         hearing: Hearing,
         history: History,
         gestures: Gestures,
@@ -41,6 +45,7 @@ class Stopping:
         local: Local = alike,
     ) -> None:
         self._goings_on = goings_on
+        self._ages = ages
         self._hearing = hearing
         self._history = history
         self._gestures = gestures
@@ -58,6 +63,9 @@ class Stopping:
             self._is_for_us(message, stop) or (stop.command and sender in askers)
         ):
             return False
+        if self._ages.least(message) >= YOUNG:  # it meant what went on then
+            self._hearing.observe(message, Observe(LATE))
+            return True
         meant = self._may_end(message, askers, everything=stop.everything)
         if not meant:
             logger.info("a stop in %s is not for %d to say", where, sender)

@@ -7,7 +7,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from msgspec.structs import replace
 
+from bot.conversation.intake.verdicts import LATE
 from bot.conversation.interruptions.stopping import HEARD
 from bot.domain.actions import React, SendMessage
 from bot.domain.chat import UserMessage
@@ -79,6 +81,20 @@ async def test_a_run_ends_at_the_word_of_its_asker_an_admin_or_an_owner(stop: Me
         assert house.transport.texts == ["next"]
         (before,) = [message for message in house.model.requests[-1].messages if "and now" in str(message)]
         assert "/stop" not in str(before)
+
+
+async def test_a_word_that_the_server_tells_late_meant_something_else() -> None:
+    async with hanging() as house:
+        house.late.preload([], [])
+        for age in (122, 120):
+            assert not house.store.of("turn_closed")
+            stop = said("停", message_id=str(age))
+            await house.dispatcher.handle(replace(stop, time=stop.time - age))
+        assert [entry.reason for entry in house.verdicts][1:] == [LATE]
+        await house.lanes.wait_idle()
+        (closed,) = house.store.of("turn_closed")
+        assert isinstance(closed, TurnClosed)
+        assert closed.stop is Stop.STOPPED
 
 
 @pytest.mark.parametrize(
