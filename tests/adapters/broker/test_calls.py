@@ -120,6 +120,7 @@ async def test_a_call_that_lay_in_the_socket_through_an_alarm_is_not_made_once_i
     broker: str, own_node: Rabbit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(link, "LOOK", 3600.0)  # nobody knows of the alarm, as in its first moments
+    monkeypatch.setattr(link, "HEARTBEAT", 60)  # a busy machine ends no connection for its silence
     monkeypatch.setattr(module, "WRITTEN_WITHIN", 1.0)
     sockets, made = Sockets(), list[str]()
     async with gateway_of(broker, sockets), worker_of(broker, Desk()) as worker:
