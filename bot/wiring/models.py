@@ -91,8 +91,11 @@ def build_models(
     def sees(model: str) -> bool:
         return model == settings.llm_vision_model or known.sees(model)
 
+    main_sees = sees(settings.llm_model)
+    seeing = settings.vision_models or (settings.main_models if main_sees else ())
+
     def answering(model: str, endpoints: tuple[Endpoint, ...]) -> Failover:
-        return failover(endpoints, () if sees(model) else settings.vision_models)
+        return failover(endpoints, () if sees(model) else seeing)
 
     return Models(
         answering(settings.llm_model, settings.main_models),
@@ -100,7 +103,7 @@ def build_models(
         failover(settings.cheap_models),
         at=failover,
         named=lambda name: answering(name, settings.models_named(name)),
-        see=sees(settings.llm_model),
+        see=main_sees,
         vision=failover(settings.vision_models) if settings.vision_models else None,
     )
 

@@ -6,6 +6,7 @@ from bot.policy.budget import Limits
 from bot.wiring.limits import limits_of
 from config.settings import Settings
 from tests.bot.test_app import settings
+from tests.bot.wiring.test_models import SHOWN, hello, open_house
 
 
 def test_a_question_may_take_what_the_settings_say() -> None:
@@ -19,3 +20,15 @@ async def test_turns_and_requests_are_written_down_together_once_somebody_has_a_
         for tokens in (0, 1000):
             async with open_service(settings(model.base_url, bot_day_tokens_all=tokens)) as service:
                 assert service.rooms.answering.ledger._reserves() is bool(tokens)
+
+
+async def test_pictures_go_to_the_main_model_where_a_cheap_one_or_a_personas_is_blind() -> None:
+    for main, named, answers in (
+        ("gpt-4o", "blind", "gpt-4o blind"),
+        ("gpt-4o", "gpt-4o-mini", "gpt-4o-mini gpt-4o-mini"),
+        ("blind", "too", "too too"),
+    ):
+        async with open_house((hello,), llm_model=main) as house:
+            other = house.models.named(named)
+            assert [await house.ask(SHOWN, model=other), await house.ask(model=other)] == ["hello", "hello"]
+            assert " ".join(asked.body["model"] for asked in house.vendors[0].asked) == answers

@@ -22,7 +22,7 @@ from adapters.simulator.world import demo_world
 from bot.app import open_service
 from bot.domain.chat import ModelRequest, SystemMessage, ToolSpec, UserMessage
 from bot.domain.errors import ConfigError, ModelError
-from bot.models.failover import Failover
+from bot.domain.ports import ChatModel
 from bot.models.meter import Meter
 from bot.models.reactions import ATTEMPTS
 from bot.wiring.models import Models, build_models, told_of_history
@@ -124,7 +124,7 @@ class House:
     metrics: Metrics
     told: list[str]
 
-    async def ask(self, request: ModelRequest = REQUEST, *, model: Failover | None = None) -> str:
+    async def ask(self, request: ModelRequest = REQUEST, *, model: ChatModel | None = None) -> str:
         """The words of the answer, or the kind of error."""
         try:
             async with asyncio.timeout(10):
