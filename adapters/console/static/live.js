@@ -1,14 +1,19 @@
 // What is new waits behind a button while somebody reads; then the rows are asked for, and a template is
 // cloned for each: no browser parses what people wrote. One stream a page, closed while the page is
 // hidden: a browser keeps six connections to us in all.
+//
+// A page without rows is asked for again, and what is new in its parts takes the place of what was there; no field is
+// in any part, so that whoever types goes on typing.
 const sign = document.querySelector("[data-stream]");
 const list = document.querySelector("[data-rows]");
 const button = document.querySelector(".fresh-rows");
 const blank = document.getElementById("row");
+const parts = document.querySelectorAll("[data-part]");
 const names = new Set();
 const TEXTS = ["when", "who", "said", "ended", "because", "cost"];
 let source = null;
 let last = sign.dataset.after;
+let renewed = Promise.resolve();
 
 function say(text, off) {
   sign.textContent = text;
@@ -28,7 +33,8 @@ function open() {
   source.addEventListener("news", (event) => {
     last = event.lastEventId;
     names.add(JSON.parse(event.data).name);
-    count();
+    if (list) count();
+    else renewed = renewed.then(renew);
   });
   source.addEventListener("error", () => {
     const time = new Date().toTimeString().slice(0, 5);
@@ -39,7 +45,6 @@ function open() {
 
 function count() {
   if (!button) return;
-  if (!list && names.size && isIdle()) return location.reload();
   button.textContent = sign.dataset.fresh.replace("{count}", names.size);
   button.hidden = !names.size;
 }
@@ -52,9 +57,41 @@ function row(one) {
   return made;
 }
 
-// Where there are no rows, the page is loaded again: by itself, as long as nobody has begun to say something there.
-function isIdle() {
-  return ![...document.querySelectorAll("main input, main textarea")].some((one) => one.value !== one.defaultValue);
+function page() {
+  return new Promise((done) => {
+    const ask = new XMLHttpRequest();
+    ask.open("GET", location.href);
+    ask.responseType = "document";
+    ask.addEventListener("loadend", () => done(ask.response));
+    ask.send();
+  });
+}
+
+async function renew() {
+  if (!names.size) return;
+  const asked = [...names];
+  const now = await page();
+  const fresh = [...parts].map((part) => now?.getElementById(part.id));
+  if (fresh.every(Boolean)) {
+    asked.forEach((name) => names.delete(name));
+    fresh.forEach((part, at) => replace(parts[at], [...part.children]));
+    stay();
+  }
+  count(); // where the parts are there no more, the button loads the page that is in their place
+}
+
+// Where somebody types stays in sight, also when a picture above has come.
+function stay() {
+  if (document.activeElement.matches("main *")) document.activeElement.scrollIntoView({ block: "nearest" });
+}
+
+function replace(part, ones) {
+  ones.forEach((one, at) => {
+    const old = part.children[at];
+    if (!old) part.append(one);
+    else if (!old.isEqualNode(one)) old.replaceWith(one);
+  });
+  while (part.children.length > ones.length) part.lastElementChild.remove();
 }
 
 async function show() {
@@ -76,6 +113,7 @@ async function show() {
   list.querySelector("a")?.focus();
 }
 
+parts.forEach((part) => part.addEventListener("load", stay, true));
 button?.addEventListener("click", show);
 document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
 addEventListener("pagehide", close);

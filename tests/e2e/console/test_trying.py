@@ -21,6 +21,7 @@ from bot.domain.journal import TurnClosed, TurnOpened
 from bot.domain.run import Stop
 from tests.bot.test_app import free_port
 from tests.e2e.console.test_pages import AXE, PROBE, RUNS, SMALL, STATIC, WIDE, axe_of
+from tests.e2e.console.test_using import HIDE
 from tests.e2e.test_watching import settings
 from tests.fakes import said
 
@@ -178,21 +179,58 @@ async def test_things_go_wrong_on_purpose_and_the_page_says_what_came_of_it(bot:
         assert sum(line.startswith("bot") for line in lines) == 2  # not said twice, though nobody confirmed it
 
 
-async def test_what_is_new_is_there_by_itself_in_another_window_unless_somebody_types_there(bot: Bot) -> None:
+async def test_what_is_new_is_there_by_itself_in_another_window_and_no_letter_that_is_typed_there_goes(
+    bot: Bot,
+) -> None:
     async with bot.trying() as page:
         other = await page.context.new_page()
+        await other.set_viewport_size({"width": 390, "height": 500})
         await other.goto(f"{bot.root}/try")
         await other.locator(".live:not(.off)").wait_for()
+        await other.evaluate("window.stays = true")
+        text = other.locator("#text")
+        await text.press_sequentially("half a sent")
+        await text.press("ArrowLeft")
+        await other.locator("#as").select_option("user2")
+        await other.locator("[name=call]").uncheck()
+        await other.locator("#picture").set_input_files({"name": "a.png", "mimeType": "image/png", "buffer": b"x"})
+        await text.focus()
         await say(page, "user1", "hello")
         await other.locator(".bubble.ours").wait_for()  # nobody has loaded it again
-        await other.locator(".live:not(.off)").wait_for()
-        await other.locator("#text").fill("half a sent")
-        await say(page, "user1", "hello again")
-        await other.locator(".fresh-rows").wait_for()
-        assert await other.locator("#text").input_value() == "half a sent"
-        assert await other.locator(".bubble").count() == 2
-        await other.locator(".fresh-rows").click()
-        await other.locator(".bubble >> nth=3").wait_for()
+        await other.evaluate("document.querySelector('.bubble').stays = true")
+        await say(page, "user1", "send me a picture")
+        await other.locator(".bubble.ours img").wait_for()
+        assert await told(other) == await told(page)
+        assert await other.locator(".summary").inner_text() == await page.locator(".summary").inner_text()
+        assert await other.evaluate("window.stays && document.querySelector('.bubble').stays")
+        await other.keyboard.type("EN")
+        assert await text.input_value() == "half a senENt"
+        assert await other.evaluate(
+            "[as.value, document.querySelector('[name=call]').checked, picture.files.length]"
+        ) == [
+            "user2",
+            False,
+            1,
+        ]
+        assert await other.locator(".fresh-rows").is_hidden()
+        await other.wait_for_function("document.querySelector('.bubble img').naturalWidth > 0")
+        await other.wait_for_function("text.getBoundingClientRect().bottom <= innerHeight")
+
+
+async def test_letters_stay_where_another_group_takes_the_place_of_the_one_they_are_for(bot: Bot) -> None:
+    async with bot.trying() as page:
+        await page.locator(".live:not(.off)").wait_for()
+        await page.locator("#text").press_sequentially("half a sent")
+        other = await page.context.new_page()
+        await bot.open(other)
+        await page.evaluate("window.stays = true")
+        await say(other, "user1", "hello")
+        await page.evaluate(HIDE, True)
+        await page.evaluate(HIDE, False)  # hears of the other group
+        await page.locator(".fresh-rows").wait_for()
+        assert await told(page) == []
+        assert await page.locator("#text").input_value() == "half a sent"
+        assert await page.evaluate("window.stays")
 
 
 async def test_enter_sends_and_with_shift_begins_a_line_and_an_input_methods_own_is_left_to_it(bot: Bot) -> None:
