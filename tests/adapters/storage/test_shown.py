@@ -111,6 +111,14 @@ def test_runs_that_failed_are_counted_among_those_that_ended_of_the_turns_since_
     assert read(database, ends, NOW + day) == (0, 0)
 
 
+async def test_what_pages_ask_stays_compiled_for_nobody(database: Database, batches: EntryBatches) -> None:
+    write(batches, *whole())
+    with ThreadPoolExecutor(1) as thread:
+        options = await SqlShown(database, thread)._read(lambda connection: connection.get_execution_options())
+    assert options is not None
+    assert options["compiled_cache"] is None
+
+
 async def test_a_reading_that_takes_too_long_is_broken_off(
     batches: EntryBatches, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
