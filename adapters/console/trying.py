@@ -9,7 +9,7 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from aiohttp import web
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from adapters.console.guard import RequestRefused
 from adapters.console.live import LivePages
@@ -18,7 +18,7 @@ from adapters.console.rendering import Pages, go
 from adapters.console.routes import Access, Own, Route, Visit
 from adapters.console.sources import Sources
 from adapters.console.speech import speech_for
-from adapters.console.turns import TurnPages, number_in
+from adapters.console.turns import TurnPages, ending, number_in
 from bot.domain.errors import MediaError
 from bot.domain.faults import BROKEN, isolate
 from bot.domain.shown import ChatLine, TurnQuery, TurnRow
@@ -31,7 +31,7 @@ NOTHING = ChatLine(message_id="", at=0.0, sender=0, name="", text="")
 
 class ToldLine(Struct, frozen=True):
     """A line, and why the bot answered it or did not: what woke it or kept it silent, and the turn
-    with what it took.
+    with what it took and how it `ended`.
     """
 
     line: TriedLine
@@ -40,6 +40,7 @@ class ToldLine(Struct, frozen=True):
     state: str = ""
     turn: TurnRow | None = None
     where: str = ""
+    ended: str = ""
 
 
 class TryPages:
@@ -182,7 +183,13 @@ class TryPages:
             return self._sources.explain.reason(key, chinese=speech.is_chinese) if key else ""
 
         overheard = speech("try.overheard")
-        return list(_judge(trial.lines, judged, turns, str(trial.where), reason, overheard))
+        lines = _judge(trial.lines, judged, turns, str(trial.where), reason, overheard)
+        return [
+            structs.replace(one, ended=ending(self._sources, visit, one.turn.outcome))
+            if one.turn is not None
+            else one
+            for one in lines
+        ]
 
 
 def _judge(

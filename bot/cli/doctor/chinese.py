@@ -117,6 +117,29 @@ SENTENCES: Final = {
         "{} 用 {} 秒答复，流式，首个 token 等了 {} 秒"
     ),
     "{} does not answer: {}": "{} 没有答复：{}",
+    "{}: its name was not found, check the base URL and the DNS ({})": (
+        "{}：找不到这个域名，请检查接口地址和 DNS（{}）"
+    ),
+    "{}: the proxy is unreachable, check HTTP_PROXY, HTTPS_PROXY and NO_PROXY ({})": (
+        "{}：连不上代理，请检查 HTTP_PROXY、HTTPS_PROXY、NO_PROXY（{}）"
+    ),
+    "{}: the proxy refused, check HTTP_PROXY, HTTPS_PROXY and NO_PROXY ({})": (
+        "{}：代理拒绝了，请检查 HTTP_PROXY、HTTPS_PROXY、NO_PROXY（{}）"
+    ),
+    "{}: its certificate is not trusted, check the base URL and the clock ({})": (
+        "{}：证书不受信任，请检查接口地址和时钟（{}）"
+    ),
+    "{}: no TLS with it, check whether the base URL should begin with http or https ({})": (
+        "{}：建立不了 TLS 连接，请看接口地址该用 http 还是 https（{}）"
+    ),
+    "{}: it cannot be reached in time, check the base URL, the network and the proxy ({})": (
+        "{}：连接超时，请检查接口地址、网络和代理（{}）"
+    ),
+    "{}: it cannot be reached, check the base URL and that the server runs ({})": (
+        "{}：连不上，请检查接口地址，看看服务开着没有（{}）"
+    ),
+    "{}: it hung up before it answered ({})": "{}：没有答复就挂断了（{}）",
+    "{}: the answer was cut off ({})": "{}：答复没发完就断了（{}）",
     "{} cannot be shown pictures: {}": "不能给 {} 看图片：{}",
     "{} was shown a red picture and says: {}": "给 {} 看一张红色的图，它说：{}",
     "{} sees pictures, in {} s": "{} 能看图片，用了 {} 秒",
@@ -130,8 +153,7 @@ SENTENCES: Final = {
     "{} answered {}": "{} 答复了 {}",
     "{} can be used": "{} 可以用",
     "can be used": "可以用",
-    "{} could not be reached ({})": "连不上 {}（{}）",
-    "none of its {} hosts can be used, as {}": "{} 个地址都用不了，比如 {}",
+    "none of its {} hosts can be used, as {}": "{} 个地址都用不了，比如：{}",
     "See that this machine reaches it; behind a firewall set HTTPS_PROXY, or a mirror in "
     "TOOLS_MIRRORS": (
         "看看这台机器连不连得上；有防火墙就设 HTTPS_PROXY，或者在 TOOLS_MIRRORS 里设镜像"
@@ -190,6 +212,8 @@ SENTENCES: Final = {
     "Log the account in again at the OneBot server (scan the QR code in its WebUI)": (
         "在 OneBot 服务上重新登录账号（在它的 WebUI 里扫码）"
     ),
+    # --- a part of others
+    "{} could not be reached ({})": "连不上 {}（{}）",
     # --- of any check
     "was not finished after {} s": "过了 {} 秒还没查完",
     "See what it waits for: the disk, a name, or the network": (

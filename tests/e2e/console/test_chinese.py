@@ -126,7 +126,7 @@ async def test_every_page_in_chinese_says_nothing_in_english_but_names(
             await look("/pause", "POST", data={"form": form, "where": "nowhere"})
             await look("/try?new=1")
             await look("/try/open", "POST", data={"form": form, "model": "demo"})
-            for line in ("你好", "发张图"):
+            for line in ("你好", "发张图", "别说话"):
                 await look("/try", "POST", data={"form": form, "as": "user1", "text": line, "call": "1"})
             await look("/try", "POST", data={"form": form, "as": "user2", "text": "吃了吗"})
             seen, to_see = set[str](), ["/", "/none", "/turns/none"]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from adapters.openai.client import REASONS
 from bot.cli import doctor
 from bot.cli.doctor.chinese import SENTENCES, chinese
 from bot.cli.setup.trial import mend_of
@@ -80,12 +81,22 @@ def test_names_and_numbers_stand_where_they_belong() -> None:
         ("m does not answer: HTTP 401\nno {such} key", "m 没有答复：HTTP 401\nno {such} key"),
         ("account 10001 is offline", "账号 10001 不在线"),
         ("has 32 characters; tokens of their own have 1, 2", "有 32 位；单独设了令牌的账号：1, 2"),
+        (
+            "none of its 2 hosts can be used, as a.example could not be reached (ConnectError)",
+            "2 个地址都用不了，比如：连不上 a.example（ConnectError）",
+        ),
         ("WEB_PORT is not a number", "WEB_PORT is not a number"),
         ("", ""),
     ],
 )
 def test_what_a_service_or_a_setting_says_itself_stays_as_it_was_said(english: str, said: str) -> None:
     assert chinese(english) == said
+
+
+def test_what_the_connection_to_a_model_said_is_told_in_chinese_too() -> None:
+    for _, reason in REASONS:
+        told = chinese(f"m does not answer: m@a.example: {reason} (the system's words)")
+        assert re.fullmatch("m 没有答复：m@a.example：[^a-z]+（the system's words）", re.sub("https?", "", told)), told
 
 
 @pytest.mark.parametrize("kind", [ModelAuth, ModelStalled])
