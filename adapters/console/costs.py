@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from aiohttp import web
 from msgspec import Struct
 
+from adapters.console.figures import date
 from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources
@@ -63,7 +64,7 @@ class CostPages:
             visit,
             "cost",
             by=by,
-            kinds=[kind for kind in KINDS if kind != "day"],
+            kinds=tuple(KINDS),
             columns=None if days is None else self._columns(days, now),
             sums=sums,
             total=total,
@@ -84,7 +85,8 @@ class CostPages:
         writer = csv.writer(out)
         writer.writerow((by, *UsageSum.__struct_fields__))
         for one in sums:
-            name = f"'{one.name}" if one.name[:1] and one.name[0] in FORMULA else one.name
+            name = date(float(one.name)) if by == "day" else one.name
+            name = f"'{name}" if name[:1] and name[0] in FORMULA else name
             writer.writerow(
                 (name, *(getattr(one.usage, field) for field in UsageSum.__struct_fields__))
             )

@@ -22,6 +22,11 @@ def minute(seconds: float) -> str:
     return _local(seconds).strftime("%Y-%m-%dT%H:%M")
 
 
+def date(seconds: float) -> str:
+    """A day, with its year."""
+    return _local(seconds).strftime("%Y-%m-%d")
+
+
 def day(seconds: float) -> str:
     """A day."""
     return _local(seconds).strftime("%m-%d")

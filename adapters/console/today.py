@@ -38,6 +38,7 @@ class TodayPages:
         sources, now = self._sources, self._sources.clock.now()
         newest, today = sources.feed.number, sources.midnight(now)
         day = await sources.showing.day(since=today, until=now + 1)
+        ends = await sources.showing.ends(since=today)
         rows = await sources.showing.rows(TurnQuery())
         week = await sources.showing.costs(since=sources.midnight(now, later=-7), by="day")
         state, newest_rows = (await sources.look()).state, () if rows is None else rows.rows
@@ -48,6 +49,7 @@ class TodayPages:
             state=state,
             chats=_chats(newest_rows, paused=state.paused),
             day=day,
+            ends=ends,
             used=_used(day),
             usual=sum(before) / len(before) if before else None,
             rows=None if rows is None else told(sources, visit, rows.rows[:NEWEST]),

@@ -85,6 +85,7 @@ class Database:
         self.was_killed = False  # whether the owner before this one did not end properly
         self._writing = _engine(self.url, begin="BEGIN IMMEDIATE", pool_size=1)
         self._reading = _engine(self.url, begin="BEGIN", pool_size=READERS + 1)
+        event.listen(self._reading, "connect", _only_reads)
         self.ready = False  # whether it can be read
 
     @property
@@ -318,6 +319,14 @@ def _engine(url: URL, *, begin: str, pool_size: int) -> Engine:
         connection.exec_driver_sql(begin)
 
     return engine
+
+
+def _only_reads(connection: Any, _record: Any) -> None:
+    """Nothing is written over this connection, whoever asks."""
+    if isinstance(connection, sqlite3.Connection):
+        connection.execute("PRAGMA query_only=ON").close()
+    else:
+        connection.read_only = True
 
 
 @contextmanager

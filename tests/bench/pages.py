@@ -2,7 +2,8 @@
 one that `tests.bench.shown` has filled.
 
 Memory is what is the process's own (Private_Dirty), in MiB: idle with and without a console, and what comes on top once
-each page was seen, and ten times. Of each page the median time, the processor it took, and its size.
+each page was seen, and ten times. Of each page the median time, the processor it took, and its size; and until a phone
+of 390x844 (Chromium) paints it first, where it has seen it before.
 """
 
 from __future__ import annotations
@@ -23,12 +24,15 @@ import uvloop
 from yarl import URL
 
 from tests.bench.subject import BOT, Running, Subject, free_port, running, serving_model, sharing_cores
+from tests.e2e.console.conftest import CHROMIUM
 
 TOKEN = "0123456789abcdef0123456789abcdef"  # of nobody
 SETTLED = 5.0  # seconds until a bot is idle
 ROUNDS, TIMES = 9, 15
 TURN = re.compile(r'href="(/turns/[^"]+)"')
 CHAT = re.compile(r'href="(/chats/[^"]+)"')
+PAINTED = """new Promise(done => new PerformanceObserver(all => done(all.getEntries()[0].startTime))
+  .observe({type: "paint", buffered: true}))"""
 PAGES = (
     *("/", "/turns", "/turns?outcome=failed", "/chats", "/cost", "/cost?by=person", "/cost?by=tool", "/approvals"),
     *("/persona", "/persona/text?key=", "/tools", "/tools/get_weather", "/health", "/try", "/access"),
@@ -98,6 +102,8 @@ async def main(store: str) -> None:
                 say(f"in use {dirty(bot) - calm:+.2f}")
             for path in pages:
                 await measure(bot, visitor, path)
+            if CHROMIUM:
+                await paint(visitor, pages)
 
 
 async def measure(bot: Running, visitor: Visitor, path: str) -> None:
@@ -109,6 +115,25 @@ async def measure(bot: Running, visitor: Visitor, path: str) -> None:
         times.append(1000 * (time.perf_counter() - begin))
     cpu = 1000 * (bot.cpu() - used) / TIMES
     say(f"{path[:44]:44} {statistics.median(times):7.1f} ms, {cpu:6.1f} ms cpu, {len(text.encode()) / 1000:6.1f} kB")
+
+
+async def paint(visitor: Visitor, pages: list[str]) -> None:
+    """Time until something of a page is seen."""
+    from playwright.async_api import async_playwright
+
+    name, cookie = next((cookie.key, cookie.value) for cookie in visitor.session.cookie_jar)
+    async with async_playwright() as driver:
+        browser = await driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        context = await browser.new_context(viewport={"width": 390, "height": 844})
+        await context.add_cookies([{"name": name, "value": cookie, "url": visitor.root}])
+        page = await context.new_page()
+        for path in pages:
+            times = list[float]()
+            for _ in range(1 + TIMES):
+                await page.goto(visitor.root + path)
+                times.append(await page.evaluate(PAINTED))
+            say(f"{path[:44]:44} {statistics.median(times[1:]):7.1f} ms until it is painted")
+        await browser.close()
 
 
 def say(text: str) -> None:

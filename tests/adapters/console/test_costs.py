@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 
+from adapters.console.figures import date, day
 from bot.domain.books import UsageSum
 from bot.domain.shown import CostSum
 from bot.policy.days import midnight
@@ -38,6 +39,10 @@ async def test_costs_are_told_by_day_and_by_what_somebody_asks_for() -> None:
         assert (status, answer.content_type) == (200, "text/csv")
         assert text.splitlines()[1].startswith("'=1+1,1,")
         assert "x,1" in (await place.ask("GET", "/cost/csv?by=model"))[1]
+        _, text, _ = await place.ask("GET", "/cost/csv?by=day")
+        assert text.splitlines()[1].startswith(f"{date(now)},2,100,")
+        _, text, _ = await place.ask("GET", "/cost?by=day", headers=ENGLISH)
+        assert f"<tr><td>{day(now)}<svg" in text
         place.journal.lines = None
         status, text, _ = await place.ask("GET", "/cost", headers=ENGLISH)
         assert status == 200
@@ -51,7 +56,7 @@ async def test_what_tools_cost_is_told_with_what_that_means_and_what_counts_for_
         place.journal.sums["tool"] = (CostSum("", UsageSum(3, cost=2.0)), CostSum("get_weather", UsageSum(1, cost=1.0)))
         _, text, _ = await place.ask("GET", "/cost?by=tool", headers={"Accept-Language": "en"})
         links = re.findall(r'href="/cost\?by=(\w+)"', text.partition("cost/csv")[0])
-        assert links == ["chat", "person", "model", "tool"]
+        assert links == ["day", "chat", "person", "model", "tool"]
         for words in ("(no tool)", "get_weather", "the first to read", "$2.00"):
             assert words in text, words
         _, text, _ = await place.ask("GET", "/cost?by=model", headers={"Accept-Language": "en"})

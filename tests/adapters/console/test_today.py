@@ -37,6 +37,19 @@ async def test_it_says_what_is_wrong_what_waits_and_what_it_cost() -> None:
         assert f"{GROUP} is paused" in text
 
 
+async def test_it_counts_what_was_answered_what_was_not_and_what_failed_today() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        for failed in (0, 2):
+            place.journal.ended = (11, failed)
+            _, text, _ = await place.ask("GET", "/", headers=ENGLISH)
+            figures = re.findall(r"<b>(\d+)</b><span class=\"quiet\">([^<]*)", text)
+            assert figures[:4] == [("2", "answered"), ("3", "questions"), ("9", "chose silence"), ("4", "not answered")]
+            assert ("/turns?outcome=failed" in text) == bool(failed)
+            assert f"<b>{failed}</b>" in text
+        assert set(place.journal.since) == {midnight(place.clock.now())}
+
+
 async def test_a_chat_can_be_paused_and_that_is_written_down() -> None:
     async with visiting() as place:
         await place.log_in()

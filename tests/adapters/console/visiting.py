@@ -102,7 +102,7 @@ class Journal:
         return None if self.lines is None else tuple(self.uses)
 
     async def day(self, *, since: float, until: float) -> DaySum | None:
-        return None if self.lines is None else DaySum(questions=3, answered=2, dropped=(("rate", 4),))
+        return None if self.lines is None else DaySum(questions=3, answered=2, silent=9, dropped=(("rate", 4),))
 
     async def ends(self, *, since: float) -> tuple[int, int] | None:
         self.since.append(since)

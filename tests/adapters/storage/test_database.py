@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, inspect, text
+from sqlalchemy.exc import DBAPIError
 
 from adapters.storage import database as module
 from adapters.storage.database import Database
@@ -73,6 +74,16 @@ def test_a_fresh_database_gets_its_tables_and_the_next_start_finds_them(url: str
     with second.reading() as connection:
         assert set(inspect(connection).get_table_names()) == {*metadata.tables, "alembic_version"}
     second.close()
+
+
+def test_nothing_is_written_over_a_connection_that_reads(url: str) -> None:
+    database = Database(url, migrate=never)
+    with_word(database, "kept")
+    for change in ("DELETE FROM windows", "UPDATE windows SET summary = 'x'", "CREATE TABLE more (id INTEGER)"):
+        with database.reading() as connection, pytest.raises(DBAPIError, match=r"read-?only"):
+            connection.execute(text(change))
+    assert words(database) == ["kept"]
+    database.close()
 
 
 def test_the_folder_of_a_file_is_made(tmp_path: Path) -> None:

@@ -83,22 +83,19 @@ def test_a_bot_that_is_one_process_and_a_cluster_do_not_share_a_journal(engine: 
         take_session(other, PLACE)
 
 
-async def test_a_store_whose_lease_was_taken_writes_nothing_and_says_so(postgres: str) -> None:
+async def test_a_store_whose_lease_was_taken_writes_nothing_and_says_so(postgres: str, engine: Engine) -> None:
     ousted: list[JournalTaken] = []
     with pytest.raises(BaseExceptionGroup) as ended:  # noqa: PT012  # the store ends with its block
         async with opened(postgres, lease=Lease(), ousted=ousted.append) as at:
             assert await at.store.commit(heard(message_id="1"))
-            with at.database.reading() as connection:
-                connection.execute(text("UPDATE leases SET epoch = epoch + 1"))
-                connection.commit()
+            with engine.begin() as other:
+                other.execute(text("UPDATE leases SET epoch = epoch + 1"))
             await at.store.commit(heard(message_id="2"))
             raise AssertionError("it is not promised")
     assert [problem.name for problem in ousted[0].problems] == ["STORE_URL"]
     assert isinstance(ended.value.exceptions[0], JournalTaken)
-    engine = create_engine(read_url(postgres))
     with engine.connect() as connection:
         assert connection.scalars(text("SELECT message_id FROM messages")).all() == ["1"]
-    engine.dispose()
 
 
 async def test_what_is_done_in_a_transaction_of_its_own_is_undone_where_the_lease_was_taken(postgres: str) -> None:

@@ -33,6 +33,13 @@ AXE = (
     "all => all.violations.map(one => [one.id, one.nodes.slice(0, 3).map(n => n.target + ' ' + n.failureSummary)]))"
 )
 
+TAKEN = """
+(all => [all.length, all.reduce((sum, one) => sum + one.transferSize, 0)])(
+  [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
+    .filter(one => !one.name.includes("/try/pictures/")))
+"""
+"""Requests of a page, and the bytes it took; what people sent in a simulated group is not of ours."""
+
 PROBE = """
 const ran = [];
 globalThis.evil = () => ran.push("hostile words");
@@ -112,6 +119,16 @@ async def test_every_page_fits_runs_nothing_foreign_and_is_for_everybody(
         wrong += [(path, *one) for one in await page.evaluate(AXE)]
     await context.close()
     assert not wrong, "\n".join(map(str, wrong))
+
+
+async def test_a_page_is_of_less_than_sixty_kilobytes_and_twelve_requests(browser: Any, place: Place) -> None:
+    async with await logged_in(browser, place) as context:
+        page, taken = await context.new_page(), dict[str, list[int]]()
+        for path in pages(place):
+            await page.goto(f"http://{place.host}{path}")
+            taken[path] = await page.evaluate(TAKEN)
+    assert min(size for _, size in taken.values()) > 20_000  # the styles are in it
+    assert {path: one for path, one in taken.items() if one[0] >= 12 or one[1] >= 60_000} == {}
 
 
 @pytest.mark.parametrize(("language", "theme", "size"), [("zh-CN", "light", (360, 780)), ("en", "dark", (1280, 800))])
