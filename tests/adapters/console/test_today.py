@@ -44,7 +44,7 @@ async def test_it_counts_what_was_answered_what_was_not_and_what_failed_today() 
             place.journal.ended = (11, failed)
             _, text, _ = await place.ask("GET", "/", headers=ENGLISH)
             figures = re.findall(r"<b>(\d+)</b><span class=\"quiet\">([^<]*)", text)
-            assert figures[:4] == [("2", "answered"), ("3", "questions"), ("9", "chose silence"), ("4", "not answered")]
+            assert figures[:4] == [("2", "answered"), ("3", "questions"), ("9", "silent"), ("4", "not answered")]
             assert ("/turns?outcome=failed" in text) == bool(failed)
             assert f"<b>{failed}</b>" in text
         assert set(place.journal.since) == {midnight(place.clock.now())}

@@ -147,6 +147,7 @@ async def test_what_a_tool_gave_and_the_doctor_said_are_words_and_nothing_else(
         await page.locator("main button.main").click()
         assert await page.locator("pre.asked").text_content() == WORDS
         assert json.loads(place.called[-1][1]) == {WORDS: WORDS, "unit": WORDS}
+        await page.wait_for_load_state()  # the styles, too
         assert not await page.evaluate(WIDE)
         assert not await page.evaluate(RUNS)
         await page.evaluate(axe)
