@@ -178,7 +178,8 @@ class Window:
         return True
 
     def redact(self, message_id: str) -> bool:
-        """Tell the words of this message no more; False where they are not told.
+        """Tell the words of this message no more; False where it has no line here: what the summary
+        holds may be quoted.
 
         What is folded just now may have them, and comes to nothing.
         """
@@ -187,10 +188,9 @@ class Window:
         rounds = [
             told.changed(partial(redacted, message_ids=ids, gone=gone)) for told in self.rounds
         ]
-        if not gone and all(map(is_, rounds, self.rounds)):
-            return False
-        self.tell(self.summary, rounds)
-        return True
+        if not all(map(is_, rounds, self.rounds)):
+            self.tell(self.summary, rounds)
+        return bool(gone)
 
     def moved(self, conversation: Conversation) -> WindowMoved:
         """Where it is now, for the journal."""

@@ -11,7 +11,6 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
-from itertools import chain
 from typing import TypeAlias
 
 from msgspec import Struct, field
@@ -19,14 +18,15 @@ from msgspec.structs import replace
 
 from bot.conversation.intake.restraint import MUTED
 from bot.conversation.turns.preparation import Turn
-from bot.domain.chat import Usage, UserMessage, joined
+from bot.domain.chat import Message, Usage, UserMessage, joined
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Entry, TurnSteered, UsageAdded
 from bot.domain.ports import Clock, Store
-from bot.domain.redaction import lines_of, redacted, sources_of
+from bot.domain.redaction import lines_of, redacted
 from bot.domain.segments import Picture
 from bot.engine.engine import Run, RunState
 from bot.prompt.compose import without_summary
+from bot.prompt.wording import Wording
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +64,47 @@ class Ended(Struct, frozen=True):
     asker: int
 
 
+class Gone(Struct, eq=False):
+    """The messages (`ids`) that were recalled while a turn goes on. Of those that are `judged` is
+    known whether the summary before its run holds one: then it `is_summed_up`.
+    """
+
+    ids: frozenset[str] = frozenset()
+    judged: frozenset[str] = frozenset()
+    is_summed_up: bool = False
+
+    def out_of(self, run: Run, words: Wording) -> Run:
+        """The run without them in the rounds before it: one cache miss."""
+        if not self.ids:
+            return run
+        *rounds, last = run.transcript
+        kept = (*redacted(tuple(rounds), self.ids, lines_of(rounds, self.ids)), last)
+        return replace(run, transcript=without_summary(kept, words) if self.is_summed_up else kept)
+
+    async def judge(
+        self,
+        run: Run,
+        since: Iterable[Message],
+        words: Wording,
+        *,
+        store: Store,
+        where: Conversation,
+    ) -> bool:
+        """Whether the summary is given up from now on, as it holds one that has no line in the run
+        or `since`: then the store has given it up. Where that cannot be read it may hold it.
+        """
+        before = self.is_summed_up
+        while gone := self.ids - self.judged:
+            self.judged |= gone
+            read = (*run.transcript, *since)
+            told = {id_ for one in read if isinstance(one, UserMessage) for id_ in one.sources}
+            if gone <= told or without_summary(run.transcript, words) == run.transcript:
+                continue
+            kept = await store.remember(where) if await store.commit() else None
+            self.is_summed_up |= kept is None or not kept.summary
+        return self.is_summed_up and not before
+
+
 class LiveTurn(Struct, eq=False):
     """A turn while it goes on; fits `Inbox`. `turn` is None while it is prepared.
 
@@ -87,7 +128,7 @@ class LiveTurn(Struct, eq=False):
     first: str = ""
     asked: str = ""
     see: See = as_it_is
-    gone: frozenset[str] = frozenset()
+    gone: Gone = field(default_factory=Gone)
     is_seen: bool = True
     is_open: bool = True
     is_stopped: bool = False
@@ -121,7 +162,7 @@ class LiveTurn(Struct, eq=False):
         """It is prepared; the turn with this inbox."""
         self.turn, self.see = replace(turn, run=replace(turn.run, inbox=self)), see
         self.first = self.asked = turn.user.text
-        if self.gone:  # while it was prepared
+        if self.gone.ids:  # while it was prepared
             self._redact(self.turn)
         return self._turn
 
@@ -148,6 +189,9 @@ class LiveTurn(Struct, eq=False):
             if not self.is_seen:
                 self.is_seen = True
                 run = await self._see()
+        where, words = self.message.conversation, self._turn.words
+        if await self.gone.judge(run, self.state.messages, words, store=self.store, where=where):
+            self.state.forget_doubts()
         return self._asking(run)
 
     def broke_off(self, model: str, usage: Usage) -> None:
@@ -163,7 +207,7 @@ class LiveTurn(Struct, eq=False):
             self.waiting.remove(line)
             if line.user in self.state.steering:
                 self.state.steering.remove(line.user)
-        self.gone |= {message_id}
+        self.gone.ids |= {message_id}
         self.state.forget_doubts()  # it may be what was said back
         if self.turn is not None:
             self._redact(self.turn)
@@ -201,7 +245,7 @@ class LiveTurn(Struct, eq=False):
         """Take what was recalled out of the question and what was said since; they may quote what
         a round before them tells.
         """
-        messages, ids = (turn.user, *self.state.messages), self.gone
+        messages, ids = (turn.user, *self.state.messages), self.gone.ids
         words = lines_of((*turn.run.transcript[:-1], *messages), ids)
         user, *rest = redacted(messages, ids, words)
         if (user, *rest) != messages and isinstance(user, UserMessage):
@@ -224,7 +268,7 @@ class LiveTurn(Struct, eq=False):
 
     def _asking(self, run: Run) -> Run:
         """The run with its question as it is now; what stands around it and its pictures stay."""
-        run, user = self._without(run), self._turn.user
+        run, user = self.gone.out_of(run, self._turn.words), self._turn.user
         last = run.transcript[-1]
         if self.asked == user.text or not isinstance(last, UserMessage):
             return run
@@ -233,18 +277,6 @@ class LiveTurn(Struct, eq=False):
         text = f"{before}{user.text}{after}"
         question = replace(last, text=text, sources=user.sources, quotes=user.quotes)
         return replace(run, transcript=(*run.transcript[:-1], question))
-
-    def _without(self, run: Run) -> Run:
-        """The run without what was recalled meanwhile of the rounds before it: one cache miss. What
-        is told nowhere may be in their summary.
-        """
-        if not self.gone:
-            return run
-        *rounds, last = run.transcript
-        kept = (*redacted(tuple(rounds), self.gone, lines_of(rounds, self.gone)), last)
-        told = chain.from_iterable(map(sources_of, (*kept, *self.state.messages)))
-        is_told = self.gone.issubset(told)
-        return replace(run, transcript=kept if is_told else without_summary(kept, self._turn.words))
 
     async def _see(self) -> Run:
         """The run with the question as it is now, and with its pictures."""

@@ -187,6 +187,19 @@ async def test_a_recall_of_what_may_be_in_a_summary_has_the_store_asked_again() 
     assert (history.summary(GROUP), users(history)) == ("", [GONE.text])
 
 
+async def test_a_round_that_quotes_what_a_summary_holds_does_not_save_the_summary() -> None:
+    quoting = UserMessage("[提问]\n小明#2: [引用 阿澈#1 的「周六去香山」] 行吗", sources=("8",), quotes=(("8", "7"),))
+    store = RecordingStore(remembered={GROUP: Remembered((Round("t1", (quoting,)),), summary="周六去香山")})
+    history = History(store=store)
+    await history.load(GROUP)
+    after = replace(quoting, text="[提问]\n小明#2: [引用 阿澈#1 的「[已撤回]」] 行吗")
+    store.remembered[GROUP] = Remembered((Round("t1", (after,)),))
+    history.forget_message(GROUP, "7")
+    assert users(history) == [after.text]
+    await history.load(GROUP)
+    assert history.summary(GROUP) == ""
+
+
 async def test_the_memory_is_bounded_in_conversations_and_in_messages() -> None:
     history = History(store=RecordingStore())
     for number in range(MAX_CONVERSATIONS + 1):

@@ -1,18 +1,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
 from bot.conversation.tasks import Resume
 from bot.domain.chat import AssistantMessage, Completion, ModelRequest, UserMessage
-from bot.domain.journal import Remembered, Round, TurnClosed, TurnSteered
+from bot.domain.events import Conversation
+from bot.domain.journal import MessageErased, Remembered, Round, TurnClosed, TurnSteered
 from bot.domain.run import Stop
 from bot.domain.suspension import Allow
 from bot.domain.tool import tool
 from tests.bot.conversation.interruptions.test_stopping import hanging
 from tests.bot.conversation.recovery.test_recovery import HELLO, turn
-from tests.bot.hall import hall, recalled
+from tests.bot.hall import Hall, hall, recalled
 from tests.e2e.test_suspended_turns import ask_first
 from tests.fakes import GROUP, calls, said, words
 
@@ -116,8 +119,12 @@ async def test_what_was_said_into_a_run_leaves_with_its_recalled_question() -> N
         assert steered == ["2", "3"]
 
 
-@pytest.mark.parametrize(("gone", "is_kept"), [("m1", False), ("q1", True)])
-async def test_a_summary_is_told_no_more_where_what_is_recalled_may_be_in_it(gone: str, is_kept: bool) -> None:
+@pytest.mark.parametrize(
+    ("gone", "held", "is_kept"), [("m1", True, False), ("m1", False, True), ("q1", True, True), ("q1", False, True)]
+)
+async def test_a_summary_is_told_no_more_where_what_is_recalled_may_be_in_it(
+    gone: str, held: bool, is_kept: bool
+) -> None:
     @tool
     async def look_up() -> str:
         """Somebody takes back what he said long ago, or just now."""
@@ -126,13 +133,74 @@ async def test_a_summary_is_told_no_more_where_what_is_recalled_may_be_in_it(gon
 
     async with hall(words("one"), calls(("look_up", "")), words("two")) as house:
         house.toolset.register(look_up)
-        rounds = (Round("t0", (UserMessage("[提问]\n小明#1: 早", sources=("m0",)), AssistantMessage("早"))),)
-        house.store.remembered[GROUP] = Remembered(rounds, summary="a secret\n[提问] 的话")
-        await house.take(said("first", message_id="q1"))
-        await house.take(said("second", message_id="q2"))
+        with summed_up(house, "a secret\n[提问] 的话", held=held):
+            await house.take(said("first", message_id="q1"))
+            await house.take(said("second", message_id="q2"))
         *_, before, after = (request.messages for request in house.model.requests)
         assert "a secret" in str(before)
         assert next(message.text for message in after if isinstance(message, UserMessage)) == (
             "[此前对话摘要]\n  a secret\n  [提问] 的话\n[提问]\n小明#1: 早" if is_kept else "[提问]\n小明#1: 早"
         )
         assert "second" in str(after)
+
+
+async def test_a_summary_is_told_no_more_where_the_store_cannot_say_what_is_in_it() -> None:
+    @tool
+    async def look_up() -> str:
+        """Somebody takes back what he said long ago."""
+        house.store.trouble = True
+        await house.dispatcher.handle(recalled("m1"))
+        return "found"
+
+    async with hall(calls(("look_up", "")), words("two")) as house:
+        house.toolset.register(look_up)
+        with summed_up(house, "a secret", held=False):
+            await house.take(said("first", message_id="q1"))
+        before, after = (str(request.messages) for request in house.model.requests)
+        assert ("a secret" in before, "a secret" in after) == (True, False)
+
+
+@pytest.mark.parametrize("held", [True, False])
+async def test_what_was_doubted_for_a_summary_is_no_answer_where_that_is_given_up(held: bool) -> None:
+    async def think(_: ModelRequest) -> Completion:
+        await house.dispatcher.handle(recalled("m1"))
+        return words("密码是八八六四二")
+
+    async with hall(think, *[words("")] * (1 + held)) as house:
+        with summed_up(house, "阿澈#1: 密码是八八六四二", held=held):
+            await house.take(said("多少来着？", message_id="q1"))
+        assert ("密码是八八六四二" in house.transport.texts) is not held
+
+
+async def test_the_store_is_asked_once_for_a_recall_and_only_where_a_summary_is_told() -> None:
+    @tool
+    async def look_up() -> str:
+        """Somebody takes back what no run has read."""
+        await house.dispatcher.handle(recalled("m1"))
+        return "found"
+
+    for summary, times in (("a secret", 1), ("", 0)):
+        async with hall(calls(("look_up", "")), calls(("look_up", "{}")), words("two")) as house:
+            house.toolset.register(look_up)
+            with summed_up(house, summary, held=False) as asked:
+                await house.take(said("first", message_id="q1"))
+            assert len(asked) == 1 + times, summary
+
+
+@contextmanager
+def summed_up(house: Hall, summary: str, *, held: bool) -> Iterator[list[Conversation]]:
+    """The store has a summary, and gives it up with what is recalled where it `held` that; each time it is asked."""
+    asked: list[Conversation] = []
+
+    async def remember(where: Conversation) -> Remembered | None:
+        asked.append(where)
+        durable = house.store.entries[: house.store.durable]
+        is_gone = held and any(isinstance(entry, MessageErased) for entry in durable)
+        return None if house.store.trouble else Remembered(ROUNDS, summary="" if is_gone else summary)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(house.store, "remember", remember)
+        yield asked
+
+
+ROUNDS = (Round("t0", (UserMessage("[提问]\n小明#1: 早", sources=("m0",)), AssistantMessage("早"))),)
