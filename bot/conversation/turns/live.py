@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from itertools import chain
 from typing import TypeAlias
 
 from msgspec import Struct, field
@@ -22,7 +23,7 @@ from bot.domain.chat import Message, Usage, UserMessage, joined
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Entry, TurnSteered, UsageAdded
 from bot.domain.ports import Clock, Store
-from bot.domain.redaction import lines_of, redacted
+from bot.domain.redaction import lines_of, redacted, sources_of
 from bot.domain.segments import Picture
 from bot.engine.engine import Run, RunState
 from bot.prompt.compose import without_summary
@@ -208,8 +209,8 @@ class LiveTurn(Struct, eq=False):
             if line.user in self.state.steering:
                 self.state.steering.remove(line.user)
         self.gone.ids |= {message_id}
-        self.state.forget_doubts()  # it may be what was said back
-        if self.turn is not None:
+        if self.turn is not None and message_id in self._told(self.turn):
+            self.state.forget_doubts()  # it may be what was said back
             self._redact(self.turn)
 
     def stop(self, *, muted: bool = False) -> None:
@@ -240,6 +241,11 @@ class LiveTurn(Struct, eq=False):
         if self.turn is None:
             raise AssertionError("no run reads before its turn has begun")
         return self.turn
+
+    def _told(self, turn: Turn) -> Iterator[str]:
+        """The messages that are told or quoted in it."""
+        messages = (*turn.run.transcript, turn.user, *self.state.messages)
+        return chain.from_iterable(map(sources_of, messages))
 
     def _redact(self, turn: Turn) -> None:
         """Take what was recalled out of the question and what was said since; they may quote what

@@ -162,3 +162,65 @@ async def test_what_was_doubted_is_no_answer_after_a_recall_for_it_may_be_what_i
         assert len(house.model.requests) > 1
         assert house.transport.texts != []
         assert "八八六四二" not in "".join(house.transport.texts)
+
+
+@pytest.mark.parametrize("gone", ["m9", "w1"])
+async def test_what_was_doubted_stays_the_answer_where_nobody_reads_what_is_recalled(gone: str) -> None:
+    """m9 is of somebody else, w1 was said into the run and not read yet: neither can be what was said back."""
+
+    async def think(_: ModelRequest) -> Completion:
+        if gone == "w1":
+            house.live.at(GROUP)[0].waiting.append(line(gone, []))
+        await house.dispatcher.handle(recalled(gone))
+        return words("")
+
+    async with hall(words("密码是八八六四二"), think) as house:
+        await house.dispatcher.handle(said("密码是八八六四二", at=False, user=5, message_id="m1"))
+        await house.take(said("密码是多少来着？", message_id="q1"))
+        assert house.transport.texts == ["密码是八八六四二"]
+
+
+async def test_what_was_doubted_is_no_answer_after_a_recall_of_what_the_question_quotes() -> None:
+    async def think(_: ModelRequest) -> Completion:
+        await house.dispatcher.handle(recalled("m8"))
+        return words("")
+
+    async with hall(words("密码是八八六四二"), think, words("不知道")) as house:
+        house.transport.known["m8"] = said("第一个", at=False, user=5, message_id="m8")
+        await house.dispatcher.handle(said("密码是八八六四二", at=False, user=5, message_id="m1"))
+        await house.take(said((Quote("m8"), Text("是多少来着？")), message_id="q1"))
+        assert house.transport.texts == ["不知道"]
+
+
+async def test_what_was_doubted_for_an_earlier_round_is_no_answer_after_a_recall_of_it() -> None:
+    async def think(_: ModelRequest) -> Completion:
+        await house.dispatcher.handle(recalled("m1"))
+        return words("")
+
+    async with hall(words("嗯"), words("密码是八八六四二"), think, words("不知道")) as house:
+        await house.dispatcher.handle(said("密码是八八六四二", at=False, user=5, message_id="m1"))
+        await house.take(said("first", message_id="q1"))
+        await house.take(said("密码是多少来着？", message_id="q2"))
+        assert house.transport.texts == ["嗯", "不知道"]
+
+
+async def test_what_is_recalled_of_what_was_said_into_a_run_after_a_step_is_in_no_further_request() -> None:
+    @tool
+    async def look_up() -> str:
+        """Somebody says more."""
+        await house.dispatcher.handle(said("a secret", message_id="m1"))
+        return "found"
+
+    @tool
+    async def look_on() -> str:
+        """And takes it back."""
+        await house.dispatcher.handle(recalled("m1"))
+        return "found"
+
+    async with hall(calls(("look_up", "")), calls(("look_on", "")), words("done"), steers=True) as house:
+        house.toolset.register(look_up)
+        house.toolset.register(look_on)
+        await house.take(said("go", message_id="q1"))
+        _, before, after = (str(request.messages) for request in house.model.requests)
+        assert ("a secret" in before, "a secret" in after) == (True, False)
+        assert "[已撤回]" in after
