@@ -79,7 +79,8 @@ class SeenMessages:
         return True
 
     def forget(self, where: Conversation, message_id: str) -> None:
-        """It was taken back: where it is kept, it is not to be taken any more."""
+        """It was taken back: it is not to be taken any more, where it is kept or comes only now."""
+        self.add((where.platform_id, where.message_type, where.session_id, message_id))
         kept = [
             message
             for message in self._earlier

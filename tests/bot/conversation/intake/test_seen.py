@@ -6,6 +6,7 @@ import pytest
 from msgspec import structs
 
 from bot.conversation.intake.seen import Past, SeenMessages
+from bot.domain.events import Conversation
 from tests.fakes import GROUP, PRIVATE, ManualClock, said
 
 
@@ -18,6 +19,16 @@ def test_a_message_is_new_once_and_again_long_after() -> None:
     clock.time += 601
     assert not seen.knows(message)
     assert seen.claim(message)
+
+
+@pytest.mark.parametrize("where", [GROUP, PRIVATE])
+def test_a_message_whose_recall_came_first_is_not_new(where: Conversation) -> None:
+    clock = ManualClock()
+    seen, message = SeenMessages(clock=clock), said("hi", where=where, message_id="7")
+    older = structs.replace(message, time=clock.now() - 1)
+    seen.forget(where, "7")
+    assert [seen.put_off(older), seen.claim(message), seen.knows(message)] == [False, False, True]
+    assert seen.claim(said("hi", where=where, message_id="8"))
 
 
 @pytest.mark.parametrize("message_id", ["", "0"])

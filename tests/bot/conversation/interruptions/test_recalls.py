@@ -9,7 +9,7 @@ import pytest
 from bot.conversation.tasks import Resume
 from bot.domain.chat import AssistantMessage, Completion, ModelRequest, UserMessage
 from bot.domain.events import Conversation
-from bot.domain.journal import MessageErased, Remembered, Round, TurnClosed, TurnSteered
+from bot.domain.journal import MessageErased, MessageObserved, Remembered, Round, TurnClosed, TurnSteered
 from bot.domain.run import Stop
 from bot.domain.suspension import Allow
 from bot.domain.tool import tool
@@ -34,6 +34,17 @@ async def test_a_recalled_question_is_not_answered() -> None:
         await asked.wait()
         await house.take(recalled("61"))
         assert house.transport.texts == ["for B"]
+
+
+async def test_a_message_that_comes_after_its_recall_is_neither_answered_nor_kept() -> None:
+    async with hall(words("to the other")) as house:
+        await house.take(recalled("61"), recalled("62"))
+        await house.take(said("a secret", message_id="61"), said("another", at=False, message_id="62"))
+        await house.take(said("hi", message_id="63"))
+        assert house.transport.texts == ["to the other"]
+        observed = [one.message.message_id for one in house.store.entries if isinstance(one, MessageObserved)]
+        assert observed == ["63"]
+        assert "another" not in str(house.model.requests[-1].messages)
 
 
 async def test_a_recall_stops_a_turn_that_goes_on() -> None:
