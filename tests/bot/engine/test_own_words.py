@@ -158,6 +158,8 @@ ELSEWHERE = ("send_message", json.dumps({"session": "group:9"}))
         ([[HERE, ELSEWHERE]], "已发送。"),
         ([[("mail", "{}")], [HERE]], ""),
         ([[ELSEWHERE], [HERE, HERE]], ""),
+        ([[("look_up", "{}")], [HERE]], ""),
+        ([[HERE], [("mail", "{}")], [HERE]], ""),
     ],
 )
 async def test_that_something_else_was_done_is_news_though_something_was_said_before(
@@ -177,8 +179,14 @@ async def test_that_something_else_was_done_is_news_though_something_was_said_be
         done.append("mail")
         return "ok"
 
+    @tool
+    async def look_up() -> str:
+        """Only reads."""
+        done.append("looked")
+        return "found"
+
     with ScriptedModel(*(calls(*step) for step in steps), words("已发送。")) as model:
-        heard = engine(model, send_message, mail).run(run(heard=lambda: bool(done)), RunState())
+        heard = engine(model, send_message, mail, look_up).run(run(heard=lambda: bool(done)), RunState())
         outcome = await to_the_end(heard)
     assert (outcome.stop, outcome.text) == (Stop.ANSWERED if said else Stop.SILENT, said)
     assert len(done) == sum(map(len, steps))
