@@ -15,6 +15,7 @@ from playwright.async_api import Error
 from pydantic import SecretStr
 
 from adapters.offline.server import OfflineModel
+from adapters.storage import shown
 from bot.app import Service, open_service
 from bot.domain.chat import Usage, UserMessage
 from bot.domain.journal import TurnClosed, TurnOpened
@@ -71,6 +72,8 @@ class Bot:
 async def bot(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Bot]:
     folder = tmp_path_factory.mktemp("trying")
     console = {"console_port": free_port(), "console_token": SecretStr("0123456789abcdef0123456789abcdef")}
+    patience = pytest.MonkeyPatch()
+    patience.setattr(shown, "DEADLINE", 30.0)  # a machine that is busy is none of what is shown here
     async with OfflineModel() as model, open_service(settings(model.base_url, folder, **console)) as service:
         assert service.console_link is not None
         root = (link := service.console_link()).partition("/login")[0]
@@ -81,6 +84,7 @@ async def bot(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> AsyncIt
         cookies = await context.cookies()
         await context.close()
         yield Bot(service, model, browser, root, cookies)
+    patience.undo()
 
 
 async def say(page: Any, who: str, text: str, *, call: bool = True, fault: str = "", picture: bytes = b"") -> None:
