@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 TOO_LONG: Final = "too long"
+MUTED: Final = "muted"
+RESULTS: Final = {120: MUTED}  # of QQ's kernel, which is all that Lagrange says
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class RefusalKind:
 
 REFUSALS = (
     RefusalKind(
-        "muted",
+        MUTED,
         re.compile(r'"result"\s*:\s*120\b|禁言|muted|banned from speaking', re.IGNORECASE),
         "the bot is muted here. Do not try again",
     ),
@@ -74,9 +76,16 @@ def is_too_long(reason: str) -> bool:
     return reason.startswith(f"{TOO_LONG}: ")
 
 
+def is_muted(reason: str) -> bool:
+    """Whether this, from `explain_refusal`, says that the bot may not speak there."""
+    return reason.startswith(f"{MUTED}: ")
+
+
 def explain_refusal(wording: str, retcode: int) -> str:
     """The reason as the model reads it: the advice for this kind of refusal, or QQ's own words."""
     for refusal in REFUSALS:
-        if refusal.pattern.search(wording):
+        if refusal.pattern.search(wording) or (
+            not wording and RESULTS.get(retcode) == refusal.kind
+        ):
             return f"{refusal.kind}: {refusal.advice}"
     return wording[:200] or f"refused with code {retcode}"

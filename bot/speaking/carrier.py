@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
+from typing import TypeAlias
 
 from bot.domain.actions import Confirmed, Receipt, Refused, Unknown
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected, TransportError
+from bot.domain.events import Conversation
 from bot.domain.journal import SendState
 from bot.domain.ports import Clock, Ids, Transport
 from bot.domain.trace import current_run
-from bot.policy.refusals import explain_refusal
+from bot.policy.refusals import explain_refusal, is_muted
 from bot.speaking.pacing import APART, Echoes, Pace
 from bot.speaking.sends import Rows, Send
 from bot.speaking.unconfirmed import Unconfirmed
@@ -32,8 +35,17 @@ TOO_LATE = "QQ was not connected in time"
 CUT_OFF = "what was to be said before it was not delivered"
 
 
+Muted: TypeAlias = Callable[[Conversation], None]
+"""Hears where QQ took no message, as the bot is muted there."""
+
+
+def nowhere(_: Conversation) -> None:
+    """Nobody is to know where."""
+
+
 class Carrier:
     """Puts sends on the wire until it is closed; `unconfirmed` are those nobody has answered.
+    `muted` hears where one was refused for a mute.
 
     `rate` is how many messages a second each conversation gets on average, after `burst` at once; 0
     is no limit, nor is there one for equal words then.
@@ -48,7 +60,9 @@ class Carrier:
         ids: Ids,
         rate: float = 0.0,
         burst: int = BURST,
+        muted: Muted = nowhere,
     ) -> None:
+        self._muted = muted
         self._transport = transport
         self._rows = rows
         self._clock = clock
@@ -131,6 +145,8 @@ class Carrier:
         except ActionRefused as error:
             reason = explain_refusal(error.wording, error.retcode)
             logger.warning("not sent to %s: %s", where, error)
+            if is_muted(reason):
+                self._muted(where)
             self._settle(send, SendState.REFUSED, Refused(reason, by_qq=True), reason=reason)
         except ActionUnanswered as error:
             await self._look_for(send, str(error))

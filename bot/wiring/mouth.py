@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from adapters.media.shelf import DraftFiles
 from adapters.storage.store import SqlStore
+from bot.conversation.intake.mutes import Mutes
 from bot.conversation.turns.live import LiveTurns
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.masking import Mask
@@ -36,6 +37,7 @@ class Mouth:
     shadow: Shadow
     modes: Modes
     live: LiveTurns
+    mutes: Mutes
 
 
 def build_mouth(
@@ -52,7 +54,7 @@ def build_mouth(
     """Where everything is said, and who tells the owners what only they can mend: that what a turn
     said got lost, too.
     """
-    rows = Rows(store=store, clock=clock, ids=ids)
+    rows, mutes = Rows(store=store, clock=clock, ids=ids), Mutes(clock=clock)
     carrier = Carrier(
         transport=transport,
         rows=rows,
@@ -60,6 +62,7 @@ def build_mouth(
         ids=ids,
         rate=settings.bot_send_rate,
         burst=settings.bot_send_burst,
+        muted=mutes.suspect,
     )
     queues = Queues(rows=rows, carrier=carrier)
     owner = build_owner(settings, queues, mask=mask, clock=clock, neighbours=neighbours)
@@ -88,7 +91,7 @@ def build_mouth(
         screened=screened,
         shadow=shadow,
     )
-    return Mouth(outbox, owner, shadow, modes, live)
+    return Mouth(outbox, owner, shadow, modes, live, mutes)
 
 
 def question_in(live: LiveTurns) -> Callable[[Conversation, str], MessageReceived | None]:

@@ -198,10 +198,9 @@ def build_ground(
     gestures = Gestures(transport=transport, clock=clock, unseen=mouth.shadow.falls_on)
     books, neighbours = journal.books, spending.neighbours
     wishes = Wishes(store=store, choices=books, clock=clock, neighbours=neighbours)
-    mutes = Mutes(clock=clock)
     return Ground(
-        lanes=build_lanes(settings, mutes=mutes, clock=clock),
-        mutes=mutes,
+        lanes=build_lanes(settings, mutes=mouth.mutes, clock=clock),
+        mutes=mouth.mutes,
         ages=Ages(clock),
         perception=perception,
         history=history,

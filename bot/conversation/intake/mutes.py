@@ -49,6 +49,7 @@ class Mutes:
         self._clock = clock
         self._known = Kept[Conversation, Ends](MAX_PLACES)
         self._old = Kept[Conversation, Ends](MAX_PLACES)  # from before the connection
+        self._suspected = Kept[Conversation, None](MAX_PLACES)  # of whatever kind
         self._unknown: asyncio.Queue[int | Conversation] = asyncio.Queue()
         self.news = 0  # how often something was told or forgotten
         self._latest = Kept[int | Conversation, int](MAX_PLACES)  # the number of the latest of each
@@ -78,12 +79,22 @@ class Mutes:
         else:
             self._unknown.put_nowait(event.self_id)
 
+    def suspect(self, where: Conversation) -> None:
+        """QQ took no message there, as if the bot were muted: nobody told, somebody is to ask."""
+        if where.is_group and not self.holds_in(where):
+            self._note(where)
+            self._change(where, own=self._clock.monotonic() + UNCERTAIN_MUTE)
+            self._suspected.keep(where, None)
+            self.doubt(where)
+
     def learn(self, where: Conversation, member: Member) -> None:
         """What the server says of the account there."""
         ends = {}
         if member.muted_until is not None:
             left = min(member.muted_until - self._clock.now(), MAX_MUTE)
             ends["own"] = self._clock.monotonic() + left
+            if where in self._suspected and left <= 0:  # then it is the whole group
+                ends["whole"] = self._clock.monotonic() + UNCERTAIN_MUTE
         if member.role in ("owner", "admin"):
             ends["whole"] = 0.0
         self._change(where, **ends)
@@ -95,6 +106,7 @@ class Mutes:
         latest = self._clock.monotonic() + UNCERTAIN_MUTE
         for where in [where for where in self._known if where.platform_id == account]:
             known, old = self._known.pop(where), self._old.get(where, FREE)
+            self._suspected.pop(where, None)
             own, whole = max(known.own, old.own), max(known.whole, old.whole)
             self._keep(self._old, where, Ends(min(own, latest), min(whole, latest)))
 
@@ -137,6 +149,7 @@ class Mutes:
     def _change(self, where: Conversation, **ends: float) -> None:
         """These ends are known now, whatever was before the connection."""
         before = self.holds_in(where)
+        self._suspected.pop(where, None)
         self._keep(self._known, where, replace(self._known.get(where, FREE), **ends))
         settled = dict.fromkeys(ends, 0.0)
         self._keep(self._old, where, replace(self._old.get(where, FREE), **settled))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from adapters.simulator.faults import WORDINGS, Fault
-from bot.policy.refusals import REFUSALS, explain_refusal, is_too_long
+from bot.policy.refusals import REFUSALS, explain_refusal, is_muted, is_too_long
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,13 @@ def test_only_what_is_too_long_may_be_said_shorter() -> None:
     assert is_too_long(explain_refusal("消息内容过长", 1200))
     assert not is_too_long(explain_refusal("你已被禁言", 1200))
     assert not is_too_long(explain_refusal("", 100))
+
+
+def test_a_mute_is_known_by_words_and_by_the_number_alone() -> None:
+    assert is_muted(explain_refusal(WORDINGS[Fault.MUTED], 1200))
+    assert is_muted(explain_refusal("", 120))
+    assert not is_muted(explain_refusal("消息内容过长", 120))
+    assert not is_muted(explain_refusal("", 1200))
 
 
 def test_unknown_words_are_passed_on_and_none_at_all_are_a_number() -> None:

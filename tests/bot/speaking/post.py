@@ -15,7 +15,7 @@ from bot.domain.ports import Clock, Store, Transport
 from bot.domain.segments import Quote, Text
 from bot.memory.drafts import Drafts
 from bot.memory.modes import Modes
-from bot.speaking.carrier import Carrier
+from bot.speaking.carrier import Carrier, Muted, nowhere
 from bot.speaking.outbox import Outbox
 from bot.speaking.owner import Owner
 from bot.speaking.queues import Queues
@@ -36,10 +36,12 @@ def build_outbox(
     rate: float = 0.0,
     tell: Tell = nobody,
     jitter: float = 0.5,
+    muted: Muted = nowhere,
 ) -> tuple[Outbox, Queues]:
     """The outbox, and the queues under it."""
     rows = Rows(store=store, clock=clock, ids=CountingIds())
-    carrier = Carrier(transport=transport, rows=rows, clock=clock, ids=CountingIds(jitter), rate=rate)
+    ids = CountingIds(jitter)
+    carrier = Carrier(transport=transport, rows=rows, clock=clock, ids=ids, rate=rate, muted=muted)
     queues = Queues(rows=rows, carrier=carrier)
     return Outbox(rows=rows, carrier=carrier, queues=queues, tell=tell), queues
 
@@ -67,8 +69,11 @@ class Post:
     ) -> None:
         self.transport = transport or RecordingTransport()
         self.store, self.clock = RecordingStore(), clock or ManualClock()
-        self.outbox, _ = build_outbox(self.transport, self.store, self.clock, rate=rate, tell=self._report)
         self.told: list[tuple[str, SendState]] = []
+        self.muted: list[Conversation] = []
+        self.outbox, _ = build_outbox(
+            self.transport, self.store, self.clock, rate=rate, tell=self._report, muted=self.muted.append
+        )
 
     def _report(self, action: SendMessage, state: SendState, reason: str) -> None:
         assert reason

@@ -45,6 +45,18 @@ async def test_each_refusal_has_its_own_outcome_and_is_not_tried_again(
         assert post.transport.sent == []
 
 
+async def test_only_a_refusal_for_a_mute_is_told_as_one_and_where() -> None:
+    async with office() as post:
+        post.transport.failures = [
+            ActionRefused("send", retcode=1200, wording="消息过长"),
+            ActionUnanswered("?"),
+            ActionRefused("send", retcode=1200, wording='"result":120'),
+        ]
+        for text in ("a", "b", "c", "d"):
+            await post.outbox.send(hello(text))
+    assert (post.muted, post.transport.texts) == ([GROUP], ["d"])
+
+
 async def test_an_unanswered_send_that_nobody_saw_stays_unknown_and_is_never_repeated() -> None:
     async with office() as post:
         post.transport.failures = [ActionUnanswered("?")]

@@ -57,6 +57,56 @@ def test_a_lift_for_everybody_is_none_for_the_account_itself_nor_the_other_way_r
     assert not mutes.may_hold_in(GROUP)
 
 
+async def test_a_suspicion_holds_for_a_while_and_has_somebody_ask_once() -> None:
+    clock = ManualClock()
+    mutes = Mutes(clock=clock)
+    mutes.suspect(Conversation(BOT, "private", 777))
+    mutes.take(mute(60))
+    mutes.suspect(GROUP)  # it is known
+    mutes.take(mute(0))
+    assert not mutes.may_hold_in(GROUP)
+    mutes.suspect(GROUP)
+    mutes.suspect(GROUP)
+    clock.time += UNCERTAIN_MUTE - 1
+    assert mutes.holds_in(GROUP)
+    clock.time += 2
+    assert not mutes.holds_in(GROUP)
+    mutes.forget(BOT)
+    assert [await mutes.next_unknown(), await mutes.next_unknown()] == [GROUP, BOT]
+
+
+@pytest.mark.parametrize(
+    ("member", "lasts"),
+    [
+        (Member(role="member", muted_until=1060.0), 60.0),  # its own, and no other
+        (Member(role="member", muted_until=0.0), UNCERTAIN_MUTE),  # then everybody's
+        (Member(role="admin", muted_until=0.0), 0.0),  # nor that: it was refused for something else
+        (Member(role="member", muted_until=None), UNCERTAIN_MUTE),  # the server does not say
+    ],
+)
+def test_what_the_server_says_of_a_suspicion_is_believed(member: Member, lasts: float) -> None:
+    clock = ManualClock(1000.0)
+    mutes = Mutes(clock=clock)
+    mutes.suspect(GROUP)
+    mutes.learn(GROUP, member)
+    clock.time += lasts - 1
+    assert mutes.holds_in(GROUP) is (lasts > 0)
+    clock.time += 2
+    assert not mutes.holds_in(GROUP)
+
+
+def test_who_may_speak_again_is_suspected_no_more() -> None:
+    mutes = Mutes(clock=ManualClock(1000.0))
+    mutes.suspect(GROUP)
+    mutes.take(mute(0))
+    mutes.learn(GROUP, Member(role="member", muted_until=0.0))
+    assert not mutes.may_hold_in(GROUP)
+    mutes.suspect(GROUP)
+    mutes.forget(BOT)
+    mutes.learn(GROUP, Member(role="member", muted_until=0.0))
+    assert not mutes.may_hold_in(GROUP)
+
+
 def test_a_mute_from_before_a_connection_holds_back_what_waits_for_it_and_no_new_question() -> None:
     clock = ManualClock()
     mutes = Mutes(clock=clock)
