@@ -22,7 +22,7 @@ run: $(VENV)/.run ## install if need be, and start the bot (ARGS="chat", ARGS="v
 test: $(VENV)/.dev ## install what the tests need, and run them (ARGS="-k name" for some)
 	@$(PY) -m pytest $(ARGS)
 
-torture: $(VENV)/.dev ## kill the service at 400 moments, its journal in every state, and judge both ends' records (ARGS="--seed 2")
+torture: $(VENV)/.dev ## kill the service at 400 moments, its journal in every state, and judge both ends' records (ARGS="--seed 2", ARGS=--cluster)
 	@$(PY) -m tests.torture $(ARGS)
 
 check: lint types imports test ## everything CI asks for

@@ -6,10 +6,11 @@ import argparse
 import asyncio
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.torture.cluster import torture_cluster
+from tests.torture import cluster
 from tests.torture.crossings import Death
 from tests.torture.moments import Kind, Moment
 from tests.torture.processes import Nursery
@@ -66,10 +67,11 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def main() -> int:
+def read_options(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Of the command line, or of these words."""
     parser = argparse.ArgumentParser(prog="python -m tests.torture", description=__doc__)
     parser.add_argument("--seed", type=int, default=SEED, help="what the moments are drawn by")
-    parser.add_argument("--moments", type=int, default=MOMENTS, help="how many")
+    parser.add_argument("--moments", type=int, help=f"how many: {MOMENTS}, with --cluster {cluster.MOMENTS}")
     parser.add_argument(
         "--kind", type=read_kind, help="only this kind: " + ", ".join(kind.name.lower() for kind in Kind)
     )
@@ -81,9 +83,16 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="so many at a time")
     parser.add_argument("--cluster", action="store_true", help="kill parts of a cluster instead")
     parser.add_argument("--verbose", action="store_true", help="tell of moments that went well, too")
-    options = parser.parse_args()
+    options = parser.parse_args(words)
+    if options.moments is None:
+        options.moments = cluster.MOMENTS if options.cluster else MOMENTS
+    return options
+
+
+def main() -> int:
+    options = read_options()
     if options.cluster:
-        return asyncio.run(torture_cluster(seed=options.seed, moments=options.moments, say=say))
+        return asyncio.run(cluster.torture_cluster(seed=options.seed, moments=options.moments, say=say))
     return asyncio.run(torture(options))
 
 

@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -27,9 +27,10 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
 from tests.adapters.storage.proxy import Proxy
 from tests.apart import Host, Pipes, host_or_pipes
-from tests.e2e.cluster import Cluster, fresh_database
+from tests.e2e.cluster import POSTGRES, Cluster, fresh_database
 from tests.e2e.test_signals import ONE, TOKEN, TWO, Bot, Gate, free_port, quoted
-from tests.rabbit import Rabbit, running, why_not
+from tests.rabbit import PROGRAM, Rabbit, running
+from tests.torture.blows import Blow, deal
 from tests.torture.model import Asked, ScriptedModel
 
 ACCOUNTS = (10004, 10002, 10005, 10001)
@@ -40,22 +41,11 @@ LINKS = (("database",), ("broker",), ("database", "broker"))
 LONGEST = 30.0  # seconds without them: who cannot reach the broker alone keeps what it has for some 25
 PLACES = ((ONE, 20001), (TWO, 20002), (ONE, 20002), (TWO, 20001))  # nobody asks twice, to be answered together
 KINDS = ("plain", "tool", "rounds")
+MOMENTS = 100
+UNTRIED = 2  # the exit code
 ANSWERED_WITHIN = 45.0  # seconds
 FREE = {"BOT_USER_RATE": "0", "BOT_GROUP_RATE": "0", "BOT_LOOP": "0"}
 FOUR = {"BROKER_PARTITIONS": "4"}
-
-
-class Blow(Enum):
-    """Who is hit."""
-
-    WORKER = "a worker is killed"
-    ALL = "all workers are killed"
-    STOP = "a worker is stopped properly"
-    FREEZE = "a worker is frozen past its leases"
-    GATEWAY = "a gateway is killed"
-    BROKER = "the broker is killed"
-    DATABASE = "the database cannot be reached"
-    CUT_OFF = "a worker is cut off from the database, the broker or both"
 
 
 @dataclass
@@ -144,11 +134,10 @@ class Hour:
     complaints: tuple[str, ...]
 
 
-async def one_hour(town: Town, number: int, dice: Random) -> Hour:
+async def one_hour(town: Town, number: int, blow: Blow, dice: Random) -> Hour:
     """Ask, strike, ask again, and see that all are answered once."""
     servers, asked, begun = town.servers, dict[str, tuple[int, str]](), time.monotonic()
     before = {account: len(server.delivered) for account, server in servers.items()}
-    blow = dice.choice(tuple(Blow))
     town.log.clear()
 
     async def ask(place: int) -> None:
@@ -189,23 +178,30 @@ async def _until(condition: Callable[[], bool], seconds: float) -> None:
 async def torture_cluster(*, seed: int, moments: int, say: Callable[[str], None]) -> int:
     """So many moments; the exit code. Needs RabbitMQ, and PostgreSQL in FROST_TEST_POSTGRES."""
     if reason := why_not():
-        say(f"cluster: {reason}\n")
-        return 0
-    dice, hours = Random(seed), list[Hour]()
+        say(f"cluster: no moment was tried: {reason}\n")
+        return UNTRIED
+    hours = list[Hour]()
     with (
         TemporaryDirectory(prefix="cluster-") as folder,
         running(Path(folder) / "node") as rabbit,
         fresh_database() as store_url,
     ):
-        async with _town(Path(folder), rabbit, store_url, dice) as town:
-            await _live_through(town, moments, dice, hours, say)
+        async with _town(Path(folder), rabbit, store_url, Random(f"{seed} model")) as town:
+            await _live_through(town, moments, seed, hours, say)
     failed = sum(bool(hour.complaints) for hour in hours)
     say(f"\ncluster: {len(hours)} moments, {failed} failed; {Counter(hour.blow.value for hour in hours)}\n")
     return int(failed > 0)
 
 
+def why_not() -> str:
+    """Why there can be no cluster to torture; empty where there can. A broker that is not its own it cannot kill."""
+    if not Path(PROGRAM).exists():
+        return "RabbitMQ is not installed (Debian: rabbitmq-server)"
+    return "" if POSTGRES else "FROST_TEST_POSTGRES names no server"
+
+
 @asynccontextmanager
-async def _town(folder: Path, rabbit: Rabbit, store_url: str, dice: Random) -> AsyncIterator[Town]:
+async def _town(folder: Path, rabbit: Rabbit, store_url: str, chance: Random) -> AsyncIterator[Town]:
     """Everything but the parts themselves; at the end those are killed."""
     there, ports = make_url(store_url), (free_port(), free_port())
     database = Proxy(there.host or "", there.port or 5432)
@@ -213,7 +209,7 @@ async def _town(folder: Path, rabbit: Rabbit, store_url: str, dice: Random) -> A
     through = there.set(host="127.0.0.1", port=database.port).render_as_string(hide_password=False)
 
     async def hold(_: Asked) -> None:
-        await asyncio.sleep(0.3 * dice.random())
+        await asyncio.sleep(0.3 * chance.random())
 
     async with AsyncExitStack() as stack:
         model, servers = await stack.enter_async_context(ScriptedModel(hold)), dict[int, Simulator]()
@@ -240,7 +236,7 @@ def _world(account: int) -> World:
     return world
 
 
-async def _live_through(town: Town, moments: int, dice: Random, hours: list[Hour], say: Callable[[str], None]) -> None:
+async def _live_through(town: Town, moments: int, seed: int, hours: list[Hour], say: Callable[[str], None]) -> None:
     for name in (*GATEWAYS, *WORKERS):
         await town.begin(name)
     for server in town.servers.values():
@@ -250,10 +246,11 @@ async def _live_through(town: Town, moments: int, dice: Random, hours: list[Hour
         for group in (ONE, TWO):
             await server.say("@bot plain#known", group_id=group, user_id=20001)
     await _until(lambda: all(len(server.delivered) == 2 for server in town.servers.values()), ANSWERED_WITHIN)
-    for number in range(moments):
-        hour = await one_hour(town, number, dice)
+    for number, (blow, dice) in enumerate(islice(deal(seed), moments)):
+        hour = await one_hour(town, number, blow, dice)
         hours.append(hour)
         say("x" if hour.complaints else ".")
         if hour.complaints:
-            told = [f"\nmoment {number}: {hour.blow.value}", *hour.complaints, *town.log[-120:]]
+            again = f"again: python -m tests.torture --cluster --seed {seed} --moments {number + 1}"
+            told = [f"\nmoment {number}: {blow.value}", *hour.complaints, again, *town.log[-120:]]
             say("\n  ".join(told) + "\n")
