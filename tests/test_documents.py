@@ -143,7 +143,7 @@ def targets() -> set[str]:
 
 def services() -> set[str]:
     """Every service of the compose files, and those the pages add."""
-    texts = [page(name) for name in COMPOSE] + [block.text for block in every("yaml")]
+    texts = [page(name) for name in (*COMPOSE, "docker-compose.cluster.yml")] + [block.text for block in every("yaml")]
     return {
         name for text in texts for name in re.findall(r"^  ([a-z-]+):$", text.partition("services:")[2], re.MULTILINE)
     }
