@@ -142,8 +142,9 @@ class OpenAIModel:
         it was cut.
         """
         reader, first_token = await self._ask(request)
+        first, again = reader, self._endings.doubts(reader) and request.may_be_made_again()
         try:
-            if again := self._endings.doubts(reader) and request.may_be_made_again():
+            if again:
                 reader, first_token = await self._ask(request)
             self._endings.learn(reader)
             said = read_answer(
@@ -155,7 +156,10 @@ class OpenAIModel:
                 first_token=first_token,
             )
         except ModelError as error:
-            error.took = error.took or _taken(reader)
+            if reader is not first:
+                error.took = error.took or _taken(reader)
+            error.asked_twice = again and error.took is not None
+            error.took = error.took or _taken(first)
             raise
         return replace(said, asked_twice=True) if again else said
 

@@ -81,7 +81,8 @@ class ConfigError(BotError):
 class ModelError(BotError):
     """A model request failed; `kind` is a stable word for logs and metrics, `status` the HTTP
     status or None. `took` is what it took all the same, nothing of it known where the vendor did
-    not say; None where nothing was read, and nobody charges for it.
+    not say; None where nothing was read, and nobody charges for it. Where it was `asked_twice`,
+    `took` is of the second time alone.
 
     The message is at most 500 characters of the vendor's own words with keys masked: for logs and
     the owner, never for a group.
@@ -89,6 +90,7 @@ class ModelError(BotError):
 
     kind: ClassVar[str] = "model"
     took: Usage | None = None
+    asked_twice: bool = False
 
     def __init__(self, message: str, *, status: int | None = None, code: str = "") -> None:
         self.status = status

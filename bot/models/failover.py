@@ -183,6 +183,8 @@ class Failover:
             else:
                 answer = 0 if isinstance(error, ModelStalled) else ANSWER
                 usage = upstream.taken(error.took, request, answer=answer, reserved=reserved)
+                if error.asked_twice:
+                    usage = replace(usage + estimate(), reserved=reserved)
                 self._meter.charge(upstream.name, usage)
             raise
         except asyncio.CancelledError:

@@ -10,7 +10,7 @@ import pytest
 
 from adapters.openai.client import OpenAIModel
 from bot.domain.chat import FinishReason, ModelRequest, ToolSpec, Usage, UserMessage
-from bot.domain.errors import ModelOverloaded, ModelTransport
+from bot.domain.errors import ModelError, ModelOverloaded, ModelTransport
 from tests.adapters.openai.conftest import Vendor
 
 QUESTION = ModelRequest((UserMessage("hi"),))
@@ -59,7 +59,26 @@ async def test_where_it_is_refused_to_say_it_once_more_the_first_time_has_taken_
     vendor.say(b'{"error":{"message":"busy"}}', status=503)
     with pytest.raises(ModelOverloaded) as caught:
         await make().complete(QUESTION)
-    assert caught.value.took == Usage()
+    assert (caught.value.took, caught.value.asked_twice) == (Usage(), False)
+
+
+@pytest.mark.parametrize(
+    ("second", "took", "asked_twice"),
+    [
+        ((event("hel"),), Usage(), True),
+        ((event("", '"who knows"'), USAGE, DONE), Usage(3, 1), True),
+        ((DONE,), Usage(), False),
+    ],
+)
+async def test_where_it_fails_when_it_says_it_once_more_both_times_have_taken_something(
+    vendor: Vendor, make: Make, second: tuple[bytes, ...], took: Usage, asked_twice: bool
+) -> None:
+    vendor.say(*UNEXPLAINED)
+    vendor.say(*second)
+    with pytest.raises(ModelError) as caught:
+        await make().complete(QUESTION)
+    assert len(vendor.asked) == 2
+    assert (caught.value.took, caught.value.asked_twice) == (took, asked_twice)
 
 
 @pytest.mark.parametrize("known", [STREAM, (event("hel"), USAGE)])

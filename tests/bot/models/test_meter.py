@@ -71,9 +71,9 @@ async def test_what_no_vendor_charges_for_is_released(step: Step) -> None:
     assert (made.turn_id, made.model, made.outcome, made.message) == ("t1", "scripted", kind, None)
 
 
-def having_taken(took: Usage) -> ModelError:
+def having_taken(took: Usage, *, asked_twice: bool = False) -> ModelError:
     error = ModelRejected("no answer in the end")
-    error.took = took
+    error.took, error.asked_twice = took, asked_twice
     return error
 
 
@@ -108,6 +108,16 @@ async def test_what_a_vendor_says_that_a_failed_answer_took_is_what_is_charged()
     (_, added, _), _ = await asked(having_taken(Usage(700, 40)))
     assert isinstance(added, UsageAdded)
     assert added.usage.cost == PRICE.of(Usage(700, 40))
+
+
+@pytest.mark.parametrize("told", [Usage(700, 40), Usage()])
+async def test_of_a_failed_answer_that_was_asked_for_twice_both_times_are_charged(told: Usage) -> None:
+    (reserved, added, _), upstream = await asked(having_taken(told, asked_twice=True))
+    assert isinstance(reserved, UsageReserved)
+    assert isinstance(added, UsageAdded)
+    second = upstream.taken(told, REQUEST, answer=ANSWER)
+    both = second + upstream.reading(REQUEST, answer=ANSWER)
+    assert added.usage == replace(both, reserved=reserved.number)
 
 
 async def test_of_a_request_that_is_watched_whoever_broke_it_off_writes_that_down() -> None:
