@@ -14,7 +14,9 @@ from bot.policy.fair_shares import moves
 
 ACCOUNTS, GROUPS = 10_000, 100_000
 BUSY_RATE = 50  # messages a second in a busy group
-WORKED = 1_000  # messages a second that a worker answers or overhears on its core
+HEARD, ASKED = 1.0, 2.1  # ms of a core: a message that comes alone; a question and its answer, over gateway and worker
+ASKS = 0.01  # of a busy group's messages: it is answered one after the other, and a model takes two seconds for each
+WORKED = int(1000 / (HEARD + ASKS * (ASKED - HEARD)))  # messages a second that a worker does on its core
 TAKEN_OVER = 5  # seconds until a lost worker's partitions have somebody
 NOBODY = ""
 
@@ -63,12 +65,12 @@ class Evening:
     late: int | None
 
 
-def evening(*, seed: int, partitions: int, workers: int, busy: int) -> Evening:
-    """So many busy groups; a worker is lost in the midst of it, and replaced later."""
-    dice = Random(seed)
-    accounts = dice.sample(range(10**9, 4 * 10**9), ACCOUNTS)
+def evening(*, seed: int, partitions: int, workers: int, busy: int, clusters: int = 1) -> Evening:
+    """So many busy groups in one of so many clusters; a worker is lost in the midst of it, and replaced later."""
+    dice, people, groups = Random(seed), ACCOUNTS // clusters, GROUPS // clusters
+    accounts = dice.sample(range(10**9, 4 * 10**9), people)
     spread = Counter(partition_of(account, partitions) for account in accounts)
-    crowds = Counter(partition_of(accounts[group % ACCOUNTS], partitions) for group in dice.sample(range(GROUPS), busy))
+    crowds = Counter(partition_of(accounts[group % people], partitions) for group in dice.sample(range(groups), busy))
     load = {number: BUSY_RATE * crowds[number] for number in range(partitions)}
     town = Workers(dict.fromkeys(range(partitions), NOBODY), [f"worker {number}" for number in range(workers)], dice)
     town.settle()
@@ -90,7 +92,7 @@ def evening(*, seed: int, partitions: int, workers: int, busy: int) -> Evening:
             late = second
             break
     town.names.append("worker new")
-    return Evening(max(spread.values()) * partitions / ACCOUNTS, busiest, lost, town.settle(), deepest, late)
+    return Evening(max(spread.values()) * partitions / people, busiest, lost, town.settle(), deepest, late)
 
 
 def _work(waiting: dict[int, int], load: dict[int, int], here: list[int]) -> None:
@@ -105,7 +107,8 @@ def _work(waiting: dict[int, int], load: dict[int, int], here: list[int]) -> Non
 
 
 if __name__ == "__main__":
-    for crowd in (1000, 500, 250):
-        for many in (64, 32):
-            told = evening(seed=1, partitions=64, workers=many, busy=crowd)
-            sys.stdout.write(f"{BUSY_RATE * crowd} a second, {many} workers: {told}\n")
+    for apart, crowd in ((1, 1000), (1, 500), (1, 250), (2, 500), (3, 334)):
+        for many in (65, 64, 32):
+            for dealt in range(1, 11):
+                told = evening(seed=dealt, partitions=64, workers=many, busy=crowd, clusters=apart)
+                sys.stdout.write(f"1 of {apart} clusters, {BUSY_RATE * crowd} a second, {many} workers: {told}\n")

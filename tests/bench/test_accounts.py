@@ -28,5 +28,13 @@ def test_half_of_the_peak_is_worked_off_by_a_worker_for_each_partition_and_the_w
     assert whole.late is None
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_the_whole_peak_is_worked_off_by_three_clusters(seed: int) -> None:
+    told = evening(seed=seed, partitions=64, workers=65, busy=334, clusters=3)
+    assert told.busiest < WORKED
+    assert told.late is not None
+    assert told.deepest < 20_000
+
+
 def test_the_same_seed_is_the_same_evening() -> None:
     assert evening(seed=5, partitions=8, workers=3, busy=40) == evening(seed=5, partitions=8, workers=3, busy=40)
