@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 TOO_LONG: Final = "too long"
-MUTED: Final = "muted"
-RESULTS: Final = {120: MUTED}  # of QQ's kernel, which is all that Lagrange says
+KERNEL_MUTED: Final = re.compile(r'"result"\s*:\s*120\b')
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +26,8 @@ class RefusalKind:
 
 REFUSALS = (
     RefusalKind(
-        MUTED,
-        re.compile(r'"result"\s*:\s*120\b|禁言|muted|banned from speaking', re.IGNORECASE),
+        "muted",
+        re.compile(rf"{KERNEL_MUTED.pattern}|禁言|muted|banned from speaking", re.IGNORECASE),
         "the bot is muted here. Do not try again",
     ),
     RefusalKind(
@@ -76,16 +75,22 @@ def is_too_long(reason: str) -> bool:
     return reason.startswith(f"{TOO_LONG}: ")
 
 
-def is_muted(reason: str) -> bool:
-    """Whether this, from `explain_refusal`, says that the bot may not speak there."""
-    return reason.startswith(f"{MUTED}: ")
+def is_muted(wording: str, retcode: int) -> bool:
+    """Whether QQ's kernel says that the bot may not speak there. Words about a mute may be about
+    anything: what was said in the message, or that there is none.
+    """
+    return bool(KERNEL_MUTED.search(_told(wording, retcode)))
 
 
 def explain_refusal(wording: str, retcode: int) -> str:
     """The reason as the model reads it: the advice for this kind of refusal, or QQ's own words."""
+    told = _told(wording, retcode)
     for refusal in REFUSALS:
-        if refusal.pattern.search(wording) or (
-            not wording and RESULTS.get(retcode) == refusal.kind
-        ):
+        if refusal.pattern.search(told):
             return f"{refusal.kind}: {refusal.advice}"
     return wording[:200] or f"refused with code {retcode}"
+
+
+def _told(wording: str, retcode: int) -> str:
+    """A number alone, which is all that Lagrange says, is the kernel's result."""
+    return wording or f'"result":{retcode}'

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final, Protocol
 
 from bot.domain.actions import Confirmed, Receipt, Refused, Unknown
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected, TransportError
@@ -35,17 +34,34 @@ TOO_LATE = "QQ was not connected in time"
 CUT_OFF = "what was to be said before it was not delivered"
 
 
-Muted: TypeAlias = Callable[[Conversation], None]
-"""Hears where QQ took no message, as the bot is muted there."""
+class Suspicions(Protocol):
+    """Who hears where QQ took no message, as the bot is muted there."""
+
+    @property
+    def news(self) -> int:
+        """How often something was told about mutes."""
+        ...
+
+    def suspect(self, where: Conversation, *, since: int) -> None:
+        """What left after so many news was refused there."""
+        ...
 
 
-def nowhere(_: Conversation) -> None:
-    """Nobody is to know where."""
+class Nobody:
+    """Is to know of none."""
+
+    news: Final = 0
+
+    def suspect(self, where: Conversation, *, since: int) -> None:
+        """It is no matter."""
+
+
+NOBODY: Final = Nobody()
 
 
 class Carrier:
     """Puts sends on the wire until it is closed; `unconfirmed` are those nobody has answered.
-    `muted` hears where one was refused for a mute.
+    `mutes` hears where one was refused for a mute.
 
     `rate` is how many messages a second each conversation gets on average, after `burst` at once; 0
     is no limit, nor is there one for equal words then.
@@ -60,9 +76,9 @@ class Carrier:
         ids: Ids,
         rate: float = 0.0,
         burst: int = BURST,
-        muted: Muted = nowhere,
+        mutes: Suspicions = NOBODY,
     ) -> None:
-        self._muted = muted
+        self._mutes = mutes
         self._transport = transport
         self._rows = rows
         self._clock = clock
@@ -135,7 +151,7 @@ class Carrier:
 
     async def _put_on_wire(self, send: Send) -> bool:
         """One attempt; False if it never reached the wire and may be tried again."""
-        where = send.action.conversation
+        where, since = send.action.conversation, self._mutes.news
         try:
             message_id = await self._transport.send(send.action)
         except NotConnected as error:
@@ -145,8 +161,8 @@ class Carrier:
         except ActionRefused as error:
             reason = explain_refusal(error.wording, error.retcode)
             logger.warning("not sent to %s: %s", where, error)
-            if is_muted(reason):
-                self._muted(where)
+            if is_muted(error.wording, error.retcode):
+                self._mutes.suspect(where, since=since)
             self._settle(send, SendState.REFUSED, Refused(reason, by_qq=True), reason=reason)
         except ActionUnanswered as error:
             await self._look_for(send, str(error))

@@ -62,7 +62,7 @@ def build_mouth(
         ids=ids,
         rate=settings.bot_send_rate,
         burst=settings.bot_send_burst,
-        muted=mutes.suspect,
+        mutes=mutes,
     )
     queues = Queues(rows=rows, carrier=carrier)
     owner = build_owner(settings, queues, mask=mask, clock=clock, neighbours=neighbours)

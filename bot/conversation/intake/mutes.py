@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,14 +21,18 @@ MAX_MUTE = 30 * 24 * 3600.0  # seconds; QQ's own limit
 UNCERTAIN_MUTE = 600.0  # seconds a mute that may be over, or has no end, is believed
 MAX_PLACES = 10_000  # of all accounts
 
+Source: TypeAlias = Literal["event", "answer", "suspicion"]
+
 
 class Ends(Struct, frozen=True):
     """Until when the account itself may not speak in a group, and until when nobody may but its
-    admins, by the clock's monotonic seconds: the one does not end the other.
+    admins, by the clock's monotonic seconds: the one does not end the other. `source` is what the
+    account's own end is known from.
     """
 
     own: float = 0.0
     whole: float = 0.0
+    source: Source = "answer"
 
     @property
     def until(self) -> float:
@@ -49,7 +53,6 @@ class Mutes:
         self._clock = clock
         self._known = Kept[Conversation, Ends](MAX_PLACES)
         self._old = Kept[Conversation, Ends](MAX_PLACES)  # from before the connection
-        self._suspected = Kept[Conversation, None](MAX_PLACES)  # of whatever kind
         self._unknown: asyncio.Queue[int | Conversation] = asyncio.Queue()
         self.news = 0  # how often something was told or forgotten
         self._latest = Kept[int | Conversation, int](MAX_PLACES)  # the number of the latest of each
@@ -64,7 +67,12 @@ class Mutes:
         is_certain = event.seconds > 0 and event.user_id
         seconds = min(event.seconds, MAX_MUTE) if is_certain else UNCERTAIN_MUTE
         end = self._clock.monotonic() + seconds if event.seconds else 0.0
-        self._change(event.conversation, **{"own" if event.user_id else "whole": end})
+        if event.user_id:
+            self._change(event.conversation, "event", own=end)
+        elif self._own_from(event.conversation, "suspicion"):  # this is what was suspected
+            self._change(event.conversation, own=0.0, whole=end)
+        else:
+            self._change(event.conversation, whole=end)
 
     def change_role(self, event: MemberChanged) -> None:
         """The account became an admin there, who may speak in a silenced group, or is none any
@@ -79,12 +87,14 @@ class Mutes:
         else:
             self._unknown.put_nowait(event.self_id)
 
-    def suspect(self, where: Conversation) -> None:
-        """QQ took no message there, as if the bot were muted: nobody told, somebody is to ask."""
-        if where.is_group and not self.holds_in(where):
+    def suspect(self, where: Conversation, *, since: int) -> None:
+        """QQ took no message there, as if the bot were muted: nobody told, somebody is to ask. The
+        message left after so many news: what was told of that place since is newer.
+        """
+        is_news = not (self.holds_in(where) or self.is_overtaken(where, since=since))
+        if where.is_group and is_news:
             self._note(where)
-            self._change(where, own=self._clock.monotonic() + UNCERTAIN_MUTE)
-            self._suspected.keep(where, None)
+            self._change(where, "suspicion", own=self._clock.monotonic() + UNCERTAIN_MUTE)
             self.doubt(where)
 
     def learn(self, where: Conversation, member: Member) -> None:
@@ -92,12 +102,15 @@ class Mutes:
         ends = {}
         if member.muted_until is not None:
             left = min(member.muted_until - self._clock.now(), MAX_MUTE)
-            ends["own"] = self._clock.monotonic() + left
-            if where in self._suspected and left <= 0:  # then it is the whole group
+            if left <= 0 and self._own_from(where, "suspicion"):  # then it is the whole group
                 ends["whole"] = self._clock.monotonic() + UNCERTAIN_MUTE
+            # The server's clock may not be ours, and an event told how long from then on: only that
+            # there is no mute at all ends such a one.
+            if not (member.muted_until and left <= 0 and self._own_from(where, "event")):
+                ends["own"] = self._clock.monotonic() + left
         if member.role in ("owner", "admin"):
             ends["whole"] = 0.0
-        self._change(where, **ends)
+        self._change(where, "answer", **ends)
 
     def forget(self, account: int) -> None:
         """After a connection nobody knows what was lifted meanwhile: somebody is to ask."""
@@ -106,7 +119,6 @@ class Mutes:
         latest = self._clock.monotonic() + UNCERTAIN_MUTE
         for where in [where for where in self._known if where.platform_id == account]:
             known, old = self._known.pop(where), self._old.get(where, FREE)
-            self._suspected.pop(where, None)
             own, whole = max(known.own, old.own), max(known.whole, old.whole)
             self._keep(self._old, where, Ends(min(own, latest), min(whole, latest)))
 
@@ -146,11 +158,16 @@ class Mutes:
         self.news += 1
         self._latest.keep(about, self.news)
 
-    def _change(self, where: Conversation, **ends: float) -> None:
+    def _own_from(self, where: Conversation, source: Source) -> bool:
+        return self.is_own(where) and self._known.get(where, FREE).source == source
+
+    def _change(self, where: Conversation, source: Source = "answer", **ends: float) -> None:
         """These ends are known now, whatever was before the connection."""
         before = self.holds_in(where)
-        self._suspected.pop(where, None)
-        self._keep(self._known, where, replace(self._known.get(where, FREE), **ends))
+        known = self._known.get(where, FREE)
+        if "own" in ends:
+            known = replace(known, source=source)
+        self._keep(self._known, where, replace(known, **ends))
         settled = dict.fromkeys(ends, 0.0)
         self._keep(self._old, where, replace(self._old.get(where, FREE), **settled))
         after = self.holds_in(where)

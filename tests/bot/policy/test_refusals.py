@@ -50,11 +50,27 @@ def test_only_what_is_too_long_may_be_said_shorter() -> None:
     assert not is_too_long(explain_refusal("", 100))
 
 
-def test_a_mute_is_known_by_words_and_by_the_number_alone() -> None:
-    assert is_muted(explain_refusal(WORDINGS[Fault.MUTED], 1200))
-    assert is_muted(explain_refusal("", 120))
-    assert not is_muted(explain_refusal("消息内容过长", 120))
-    assert not is_muted(explain_refusal("", 1200))
+@pytest.mark.parametrize(
+    ("wording", "retcode", "muted"),
+    [
+        (WORDINGS[Fault.MUTED], 1200, True),
+        ('EventRet:{\n  "result": 120,\n  "errMsg": ""}', 1200, True),
+        ("", 120, True),
+        ("消息内容过长", 120, False),
+        ("", 1200, False),
+        ('EventRet:{"result":1201}', 1200, False),
+        ("消息包含敏感词：禁言", 1200, False),
+        ("result 110, group is not muted", 1200, False),
+        ("unmuted", 1200, False),
+    ],
+)
+def test_a_mute_is_known_by_the_result_of_the_kernel_and_by_no_words(wording: str, retcode: int, muted: bool) -> None:
+    assert is_muted(wording, retcode) is muted
+
+
+def test_a_model_is_told_of_a_mute_for_the_number_alone_too() -> None:
+    assert explain_refusal("", 120).startswith("muted: ")
+    assert explain_refusal("消息内容过长", 120).startswith("too long: ")
 
 
 def test_unknown_words_are_passed_on_and_none_at_all_are_a_number() -> None:

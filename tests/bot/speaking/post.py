@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 from msgspec import structs
 
+from bot.conversation.intake.mutes import Mutes
 from bot.domain.actions import SendMessage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import SendChanged, SendQueued, SendState, StoredSend
@@ -15,7 +16,7 @@ from bot.domain.ports import Clock, Store, Transport
 from bot.domain.segments import Quote, Text
 from bot.memory.drafts import Drafts
 from bot.memory.modes import Modes
-from bot.speaking.carrier import Carrier, Muted, nowhere
+from bot.speaking.carrier import NOBODY, Carrier, Suspicions
 from bot.speaking.outbox import Outbox
 from bot.speaking.owner import Owner
 from bot.speaking.queues import Queues
@@ -36,12 +37,12 @@ def build_outbox(
     rate: float = 0.0,
     tell: Tell = nobody,
     jitter: float = 0.5,
-    muted: Muted = nowhere,
+    mutes: Suspicions = NOBODY,
 ) -> tuple[Outbox, Queues]:
     """The outbox, and the queues under it."""
     rows = Rows(store=store, clock=clock, ids=CountingIds())
     ids = CountingIds(jitter)
-    carrier = Carrier(transport=transport, rows=rows, clock=clock, ids=ids, rate=rate, muted=muted)
+    carrier = Carrier(transport=transport, rows=rows, clock=clock, ids=ids, rate=rate, mutes=mutes)
     queues = Queues(rows=rows, carrier=carrier)
     return Outbox(rows=rows, carrier=carrier, queues=queues, tell=tell), queues
 
@@ -70,9 +71,9 @@ class Post:
         self.transport = transport or RecordingTransport()
         self.store, self.clock = RecordingStore(), clock or ManualClock()
         self.told: list[tuple[str, SendState]] = []
-        self.muted: list[Conversation] = []
+        self.mutes = Mutes(clock=self.clock)
         self.outbox, _ = build_outbox(
-            self.transport, self.store, self.clock, rate=rate, tell=self._report, muted=self.muted.append
+            self.transport, self.store, self.clock, rate=rate, tell=self._report, mutes=self.mutes
         )
 
     def _report(self, action: SendMessage, state: SendState, reason: str) -> None:

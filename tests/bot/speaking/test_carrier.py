@@ -1,13 +1,20 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from bot.domain.actions import Attachment, Confirmed, Queued, Refused, SendMessage, Unknown
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, NotConnected
+from bot.domain.events import Conversation, Muted
 from bot.domain.segments import Picture, Text
 from bot.speaking.carrier import MAX_AGE
-from tests.bot.speaking.post import build_outbox, hello, office, own
+from tests.bot.speaking.post import Slow, build_outbox, hello, office, own
 from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore, RecordingTransport, said, until
+
+
+def mute_in(where: Conversation, seconds: int) -> Muted:
+    return Muted(self_id=BOT, time=0.0, conversation=where, user_id=BOT, operator_id=1, seconds=seconds)
 
 
 async def test_the_row_says_sending_durably_before_the_frame_leaves() -> None:
@@ -46,15 +53,35 @@ async def test_each_refusal_has_its_own_outcome_and_is_not_tried_again(
 
 
 async def test_only_a_refusal_for_a_mute_is_told_as_one_and_where() -> None:
+    held = []
     async with office() as post:
         post.transport.failures = [
             ActionRefused("send", retcode=1200, wording="消息过长"),
+            ActionRefused("send", retcode=1200, wording="消息包含敏感词：禁言"),
             ActionUnanswered("?"),
             ActionRefused("send", retcode=1200, wording='"result":120'),
         ]
-        for text in ("a", "b", "c", "d"):
+        for text in ("a", "b", "c", "d", "e"):
             await post.outbox.send(hello(text))
-    assert (post.muted, post.transport.texts) == ([GROUP], ["d"])
+            held.append(post.mutes.holds_in(GROUP))
+        assert await post.mutes.next_unknown() == GROUP
+    assert (held, post.transport.texts) == ([False, False, False, True, True], ["e"])
+
+
+@pytest.mark.parametrize(("lifted", "holds"), [(GROUP, False), (Conversation(BOT, "group", 4343), True)])
+async def test_a_refusal_that_crosses_the_end_of_the_mute_tells_of_none(lifted: Conversation, holds: bool) -> None:
+    async with office(slow := Slow()) as post:
+        for where in {GROUP, lifted}:
+            post.mutes.take(mute_in(where, 60))
+        post.clock.time += 60
+        slow.failures = [ActionRefused("send", retcode=1200, wording='"result":120')]
+        async with asyncio.TaskGroup() as group:
+            sent = group.create_task(post.outbox.send(hello()))
+            await slow.entered.wait()
+            post.mutes.take(mute_in(lifted, 0))
+            slow.gate.set()
+        assert isinstance(sent.result(), Refused)
+        assert post.mutes.holds_in(GROUP) is holds
 
 
 async def test_an_unanswered_send_that_nobody_saw_stays_unknown_and_is_never_repeated() -> None:

@@ -4,13 +4,19 @@ import pytest
 from msgspec.structs import replace
 
 from bot.conversation.intake.mutes import MAX_MUTE, MAX_PLACES, UNCERTAIN_MUTE, Mutes
-from bot.domain.events import Conversation, Muted
+from bot.domain.events import Conversation, Muted, Role
 from bot.domain.ports import Member
 from tests.fakes import BOT, GROUP, ManualClock
+
+OTHER = Conversation(BOT, "group", 4343)
 
 
 def mute(seconds: int, *, user: int = BOT) -> Muted:
     return Muted(self_id=BOT, time=0.0, conversation=GROUP, user_id=user, operator_id=1, seconds=seconds)
+
+
+def suspect(mutes: Mutes) -> None:
+    mutes.suspect(GROUP, since=mutes.news)
 
 
 @pytest.mark.parametrize(
@@ -60,13 +66,13 @@ def test_a_lift_for_everybody_is_none_for_the_account_itself_nor_the_other_way_r
 async def test_a_suspicion_holds_for_a_while_and_has_somebody_ask_once() -> None:
     clock = ManualClock()
     mutes = Mutes(clock=clock)
-    mutes.suspect(Conversation(BOT, "private", 777))
+    mutes.suspect(Conversation(BOT, "private", 777), since=mutes.news)
     mutes.take(mute(60))
-    mutes.suspect(GROUP)  # it is known
+    suspect(mutes)  # it is known
     mutes.take(mute(0))
     assert not mutes.may_hold_in(GROUP)
-    mutes.suspect(GROUP)
-    mutes.suspect(GROUP)
+    suspect(mutes)
+    suspect(mutes)
     clock.time += UNCERTAIN_MUTE - 1
     assert mutes.holds_in(GROUP)
     clock.time += 2
@@ -87,7 +93,7 @@ async def test_a_suspicion_holds_for_a_while_and_has_somebody_ask_once() -> None
 def test_what_the_server_says_of_a_suspicion_is_believed(member: Member, lasts: float) -> None:
     clock = ManualClock(1000.0)
     mutes = Mutes(clock=clock)
-    mutes.suspect(GROUP)
+    suspect(mutes)
     mutes.learn(GROUP, member)
     clock.time += lasts - 1
     assert mutes.holds_in(GROUP) is (lasts > 0)
@@ -97,13 +103,102 @@ def test_what_the_server_says_of_a_suspicion_is_believed(member: Member, lasts: 
 
 def test_who_may_speak_again_is_suspected_no_more() -> None:
     mutes = Mutes(clock=ManualClock(1000.0))
-    mutes.suspect(GROUP)
+    suspect(mutes)
     mutes.take(mute(0))
     mutes.learn(GROUP, Member(role="member", muted_until=0.0))
     assert not mutes.may_hold_in(GROUP)
-    mutes.suspect(GROUP)
+    suspect(mutes)
     mutes.forget(BOT)
     mutes.learn(GROUP, Member(role="member", muted_until=0.0))
+    assert not mutes.may_hold_in(GROUP)
+
+
+def test_a_suspicion_that_is_over_tells_nothing_of_the_whole_group() -> None:
+    clock = ManualClock(1000.0)
+    mutes = Mutes(clock=clock)
+    suspect(mutes)
+    clock.time += UNCERTAIN_MUTE
+    mutes.learn(GROUP, Member(role="member", muted_until=0.0))
+    assert not mutes.may_hold_in(GROUP)
+
+
+@pytest.mark.parametrize("news", ["lift", "forgotten", "elsewhere", "none"])
+async def test_a_suspicion_from_before_a_newer_word_is_none(news: str) -> None:
+    clock = ManualClock()
+    mutes = Mutes(clock=clock)
+    mutes.take(mute(60))
+    since = mutes.news
+    match news:
+        case "lift":
+            mutes.take(mute(0))
+        case "forgotten":
+            mutes.forget(BOT)
+        case "elsewhere":
+            mutes.take(replace(mute(60), conversation=OTHER))
+        case _:
+            pass
+    clock.time += 60
+    mutes.suspect(GROUP, since=since)
+    assert mutes.holds_in(GROUP) is (news in ("elsewhere", "none"))
+    mutes.doubt(OTHER)
+    assert await mutes.next_unknown() == {"lift": OTHER, "forgotten": BOT}.get(news, GROUP)
+
+
+@pytest.mark.parametrize("user", [0, BOT])
+@pytest.mark.parametrize("answer", [None, Member("member", None), Member("member"), Member("member", 1_700_000_060.0)])
+def test_a_lift_ends_what_was_suspected_whatever_mute_it_was(user: int, answer: Member | None) -> None:
+    mutes = Mutes(clock=ManualClock())
+    suspect(mutes)
+    if answer is not None:
+        mutes.learn(GROUP, answer)
+    mutes.take(mute(0, user=user))
+    known = {0: Member("member", 1_700_000_060.0), BOT: Member("member")}[user]
+    assert mutes.may_hold_in(GROUP) is (answer == known)  # an answer tells which it is
+
+
+def test_a_mute_of_the_whole_group_is_what_was_suspected() -> None:
+    mutes = Mutes(clock=ManualClock())
+    suspect(mutes)
+    mutes.take(mute(-1, user=0))
+    assert mutes.holds_in(GROUP)
+    assert not mutes.is_own(GROUP)
+    mutes.take(mute(0, user=0))
+    assert not mutes.may_hold_in(GROUP)
+
+
+@pytest.mark.parametrize("role", ["member", "admin"])
+@pytest.mark.parametrize(
+    ("muted_until", "lasts"),
+    [
+        (1_699_996_460.0, 60.0),  # its clock is an hour behind ours
+        (1_700_000_000.0, 60.0),
+        (1_700_000_030.0, 30.0),
+        (1_700_000_090.0, 90.0),
+        (0.0, 0.0),  # by whatever clock
+        (None, 60.0),
+    ],
+)
+def test_a_mute_that_was_told_of_is_not_over_for_the_clock_of_the_server(
+    role: Role, muted_until: float | None, lasts: float
+) -> None:
+    clock = ManualClock()
+    begin = clock.time
+    mutes = Mutes(clock=clock)
+    mutes.take(mute(60))
+    mutes.learn(GROUP, Member(role, muted_until))
+    assert mutes.until(GROUP) == (begin + lasts if lasts else 0)
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_a_time_that_passed_ends_a_mute_that_the_server_itself_told_of_and_one_from_before(told: bool) -> None:
+    mutes = Mutes(clock=ManualClock())
+    if told:
+        mutes.learn(GROUP, Member("member", 1_700_000_060.0))
+    else:
+        mutes.take(mute(60))
+        mutes.forget(BOT)
+    assert mutes.may_hold_in(GROUP)
+    mutes.learn(GROUP, Member("member", 1_699_999_999.0))
     assert not mutes.may_hold_in(GROUP)
 
 
