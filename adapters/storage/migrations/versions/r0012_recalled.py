@@ -1,5 +1,5 @@
 """0012: what was recalled before the journal took all words of it out leaves the questions and
-rounds that have them, and a summary that such a round went into is given up.
+rounds that have or quote them, and a summary that such a round went into is given up.
 
 It reads them as the code of its day does. Where some of a server's messages of one id are there
 still, as nobody can tell them apart, it leaves them all.
@@ -8,12 +8,16 @@ still, as nobody can tell them apart, it leaves them all.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
 
 from adapters.storage.redaction import TOLD_AGAIN, is_told, told_in, without
 from adapters.storage.statements import SQL, Statement
+from bot.domain.chat import Message
 from bot.domain.redaction import lines_of
 
 revision = "0012"
@@ -39,11 +43,11 @@ def upgrade() -> None:
 
 
 def _rewrite(connection: sa.Connection, where: str, ids: frozenset[str]) -> None:
-    query = sa.text(TURNS).execution_options(yield_per=AT_ONCE)
+    turns = partial(_turns, connection, where)  # read twice: any of them may quote what one tells
+    gone = frozenset(line for _, messages in turns() for line in lines_of(messages, ids))
     found, told = [], []
-    for row in connection.execute(query, {"where": where}):
-        messages = told_in(row)
-        if (rewritten := without(row, messages, ids, lines_of(messages, ids))) is not None:
+    for row, messages in turns():
+        if (rewritten := without(row, messages, ids, gone)) is not None:
             found.append(rewritten)
             told += [row.id] if is_told(rewritten, row) else []
     for rewritten in found:
@@ -51,3 +55,12 @@ def _rewrite(connection: sa.Connection, where: str, ids: frozenset[str]) -> None
     if told:
         again = {"conversation": where, "rounds": TOLD_AGAIN, "id": told[0]}
         connection.execute(sa.text(SQL[Statement.TELL_AGAIN]), again)
+
+
+def _turns(
+    connection: sa.Connection, where: str
+) -> Iterator[tuple[sa.Row[Any], tuple[Message, ...]]]:
+    """Each turn of a conversation, and what it tells."""
+    query = sa.text(TURNS).execution_options(yield_per=AT_ONCE)
+    for row in connection.execute(query, {"where": where}):
+        yield row, told_in(row)

@@ -76,6 +76,24 @@ def test_a_line_leaves_the_rounds_that_tell_it_and_a_summary_of_them_is_given_up
     assert "香山" not in "".join(rows(database, turns.c.user))
 
 
+def test_quotations_of_it_leave_all_turns_of_its_conversation_and_those_of_no_other(
+    batches: EntryBatches, database: Database
+) -> None:
+    """As they were told before a round said which message its quotations are of."""
+    quoting = UserMessage("小明#2 ↩阿澈#1「周六去香山吧」: 不去", sources=("9",))
+    other = UserMessage("小明#2 ↩阿澈#1「周日去香山吧」: 不去", sources=("9",))
+    for where in (GROUP, OTHER):
+        said_so: list[Entry] = [heard(message_id="7", where=where)]
+        for number, user in enumerate((quoting, TOLD, quoting, other)):
+            one = replace(opening(f"{where}{number}", said("不去", where=where)), user=user)
+            said_so += [one, closing(one)]
+        batches.write(put(*said_so))
+    recalled_before(database, "7")
+    unquoted = replace(quoting, text="小明#2 ↩阿澈#1「[已撤回]」: 不去")
+    told = [codec.read(UserMessage, row) for row in rows(database, turns.c.user)]
+    assert told == [unquoted, GONE, unquoted, other, quoting, TOLD, quoting, other]
+
+
 def test_a_summary_of_other_rounds_stays_where_only_a_question_changes(
     batches: EntryBatches, database: Database
 ) -> None:
