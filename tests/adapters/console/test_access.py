@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 from adapters.console.guard import cookie_name
 from adapters.console.logins import BURST, EVERY, LINK
 from bot.domain.audit import Audited
@@ -47,6 +49,21 @@ async def test_what_was_done_is_told_in_the_language_of_the_page() -> None:
         ):
             _, text, _ = await place.ask("GET", "/access", headers={"Accept-Language": language})
             assert [words for words in there if words not in text] == []
+
+
+NAMES = ("usual", "away", "approval", "audience", "models", "chat", "real model", "not finished")
+
+
+async def test_a_name_is_no_words_whatever_it_is() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        done = [("call tool", name) for name in NAMES] + [("persona apply", name) for name in NAMES[1:]]
+        done += [("persona apply", "usual"), ("persona back", "usual"), ("tried", "2 requests, 31 tokens")]
+        place.journal.lines = [Audited(at=1.0, login="", address="", action=act, object=one) for act, one in done]
+        _, text, _ = await place.ask("GET", "/access", headers={"Accept-Language": "zh"})
+        called = [f"调用工具 {name}" for name in NAMES] + [f"改人设 {name}" for name in NAMES[1:]]
+        told = [*called, "改人设 默认", "恢复人设 默认", "试聊结束 2 次请求，31 token"]
+        assert sorted(re.findall(r"<td>((?:调用工具|改人设|恢复人设|试聊结束) [^<]*)</td>", text)) == sorted(told)
 
 
 async def test_owners_hear_of_a_login_in_their_language() -> None:

@@ -81,6 +81,16 @@ def test_each_line_with_which_a_request_is_refused_is_there_in_chinese() -> None
     assert all(speech("en").told(one) == one for one in said)
 
 
+def test_each_reason_not_to_call_a_tool_is_told_where_it_is_one_and_nowhere_else() -> None:
+    chinese = speech("zh")
+    reasons = [key.removeprefix("tools.unfit.") for key in chinese._words if key.startswith("tools.unfit.")]
+    assert len(reasons) == 8
+    for reason in reasons:
+        assert re.fullmatch("被拒（[^a-z]+）", chinese.told(f"refused: {reason}")), reason
+        assert chinese.told(reason) == reason
+        assert chinese.told(f"requires {reason} (not configured)") == f"要设置 {reason}"
+
+
 def test_what_is_no_words_in_a_message_is_called_as_people_do() -> None:
     kinds = {*get_args(Segment), *get_args(SentSegment)} - {Text, Mention, Quote}
     tags = {kind.__struct_config__.tag for kind in kinds}
