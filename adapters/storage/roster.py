@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from msgspec import Struct
-from sqlalchemy import Connection, create_engine, text
+from sqlalchemy import Connection, create_engine, inspect, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from adapters.storage import lease
@@ -41,6 +41,15 @@ class Board(Struct, frozen=True):
     had: dict[str, str]
 
 
+def leases_of(connection: Connection) -> dict[str, str]:
+    """Who has what, as on a `Board`, for somebody who only looks. Raises the driver's errors."""
+    return _had(connection) if inspect(connection).has_table("leases") else {}
+
+
+def _had(connection: Connection) -> dict[str, str]:
+    return {row.name: row.holder for row in connection.execute(text(HAD))}
+
+
 class Roster:
     """The line of a worker on it, its `holder`, which lasts as long as a lease does."""
 
@@ -64,8 +73,7 @@ class Roster:
         with self._reached() as connection:
             signed = {"holder": self.holder, "seconds": lease.SECONDS}
             connection.execute(text(SIGN if signs else STRIKE), signed)
-            had = {row.name: row.holder for row in connection.execute(text(HAD))}
-            return Board(connection.scalar(text(THERE)) or 0, had)
+            return Board(connection.scalar(text(THERE)) or 0, _had(connection))
 
     def leave(self) -> None:
         """Be there no longer. Raises Away."""

@@ -177,6 +177,18 @@ SENTENCES: Final = {
     "Start a worker (BOT_ROLE=worker); its log says what it waits for": (
         "启动一个 worker（BOT_ROLE=worker）；它的日志里写着在等什么"
     ),
+    "who takes from partition {} holds no lease, and cannot answer": (
+        "在取分区 {} 的 worker 没有租约，答复不了"
+    ),
+    "If that lasts: see that its worker reaches PostgreSQL and is not frozen, and that STORE_URL "
+    "is the same everywhere; restart that worker": (
+        "如果一直这样：看看这个 worker 连不连得上 PostgreSQL、有没有卡死，"
+        "各处的 STORE_URL 是不是同一个；然后重启它"
+    ),
+    "who holds the lease takes nothing from partition {}": "持有租约的 worker 没有在取分区 {}",
+    "If that lasts: see that this worker reaches RabbitMQ, by its log, and restart it": (
+        "如果一直这样：从日志看这个 worker 连不连得上 RabbitMQ，然后重启它"
+    ),
     "none is there: nobody is heard": "一个也没有：谁说话都听不到",
     "Start a gateway (BOT_ROLE=gateway); its log says why it does not reach the broker": (
         "启动一个 gateway（BOT_ROLE=gateway）；它的日志里写着为什么连不上 RabbitMQ"

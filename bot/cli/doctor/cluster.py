@@ -1,15 +1,25 @@
-"""A cluster: the broker can be reached and has our partitions, workers take from them, gateways are
-there.
+"""A cluster: the broker can be reached and has our partitions, workers hold their leases and take
+from them, gateways are there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
+from sqlalchemy.exc import SQLAlchemyError
+
+from adapters.storage.database import Database
+from adapters.storage.lease import name_of
+from adapters.storage.roster import leases_of
 from bot.cli.doctor.checks import Check, warn, well, wrong, wrong_settings
 from bot.domain.errors import ConfigError
 from bot.domain.ports import Clock
 from config.settings import Settings
+
+if TYPE_CHECKING:  # an extra's library: not for everybody
+    from adapters.broker.survey import Partition
 
 OLDEST = (3, 10)
 """The first RabbitMQ whose quorum queues do what is asked of them."""
@@ -35,7 +45,8 @@ async def check_cluster(settings: Settings, *, clock: Clock) -> list[Check]:
     if not found.partitions:
         return [well("broker", f"{name} is empty: gateways and workers make their queues")]
     waiting = sum(one.waiting for one in found.partitions)
-    idle = [number for number, one in enumerate(found.partitions) if not one.is_worked]
+    is_worked = any(one.is_worked for one in found.partitions)
+    leases = await asyncio.to_thread(_leases, settings)
     accounts = [
         f"{one.self_id}{' OFFLINE' if one.online is False else ''}"
         for told in found.gateways
@@ -43,21 +54,58 @@ async def check_cluster(settings: Settings, *, clock: Clock) -> list[Check]:
     ]
     return [
         well("broker", f"{name}: {waiting} events wait in {partitions} partitions"),
-        *_of_workers(idle, waiting, partitions),
-        *_of_gateways(len(found.gateways), accounts, is_worked=len(idle) < partitions),
+        *_of_workers(found.partitions, leases),
+        *_of_gateways(len(found.gateways), accounts, is_worked=is_worked),
         *([warn("broker", f"{found.dead} events were set aside", LOOK)] if found.dead else []),
     ]
 
 
-def _of_workers(idle: list[int], waiting: int, partitions: int) -> Iterator[Check]:
-    if not idle:
+def _leases(settings: Settings) -> Mapping[str, str] | None:
+    """Who has which lease, by its name; None where nobody can say: a gateway knows no journal, and
+    of one that does not open `check_store` tells. Blocks.
+    """
+    if settings.bot_role == "gateway":
+        return None
+    database = Database(settings.store_url.get_secret_value(), migrate=lambda _: None)
+    try:
+        with database.reading() as connection:
+            return leases_of(connection)
+    except (OSError, SQLAlchemyError):
+        return None
+    finally:
+        database.close()
+
+
+def _of_workers(
+    partitions: tuple[Partition, ...], leases: Mapping[str, str] | None
+) -> Iterator[Check]:
+    """Where nobody can say who has the `leases`, who takes from a partition is believed to."""
+    everything = set(range(len(partitions)))
+    taken = {number for number in everything if partitions[number].is_worked}
+    held = {number for number in everything if leases and name_of(number) in leases}
+    believed = taken if leases is None else held
+    if taken == believed == everything:
         yield well("workers", "every partition has one")
-    elif len(idle) == partitions and not waiting:
+    elif not taken | believed and not any(one.waiting for one in partitions):
         yield well("workers", "none is at work yet")
-    else:
-        numbers = ", ".join(map(str, idle))
+    elif nobody := everything - taken - believed:
         mend = "Start a worker (BOT_ROLE=worker); its log says what it waits for"
-        yield wrong("workers", f"nobody takes from partition {numbers}", mend)
+        yield wrong("workers", f"nobody takes from partition {_listed(nobody)}", mend)
+    if without := taken - believed:
+        mend = (
+            "If that lasts: see that its worker reaches PostgreSQL and is not frozen, and that "
+            "STORE_URL is the same everywhere; restart that worker"
+        )
+        said = f"who takes from partition {_listed(without)} holds no lease, and cannot answer"
+        yield warn("leases", said, mend)
+    if leases and (silent := believed - taken):
+        mend = "If that lasts: see that this worker reaches RabbitMQ, by its log, and restart it"
+        holders = ", ".join(f"{number} ({leases[name_of(number)]})" for number in sorted(silent))
+        yield warn("leases", f"who holds the lease takes nothing from partition {holders}", mend)
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(numbers)))
 
 
 def _of_gateways(number: int, accounts: list[str], *, is_worked: bool) -> Iterator[Check]:

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack
 
 import pytest
 from pydantic import SecretStr
+from sqlalchemy import Connection, create_engine
 
 from adapters.broker import survey as module
 from adapters.broker.payloads import Presence, There
 from adapters.broker.survey import Partition, Survey, Unreachable
 from adapters.fetching.client import HttpxWeb
+from adapters.storage.lease import Lease, name_of
+from adapters.storage.url import read_url
 from bot.cli.doctor.checks import Check, Verdict
 from bot.cli.doctor.cluster import check_cluster
 from bot.cli.doctor.run import probes
 from bot.domain.errors import ConfigError, Problem
+from bot.domain.shares import Share
 from bot.runtime.clock import RandomIds
 from config.settings import Settings
+from tests.adapters.broker.conftest import PARTITIONS
+from tests.adapters.broker.street import Desk, worker_of
 from tests.fakes import ManualClock
 
-SETTINGS = Settings(broker_url=SecretStr("amqp://frost:hidden@queue/"), broker_partitions=3)
+SETTINGS = Settings(broker_url=SecretStr("amqp://frost:hidden@queue/"), broker_partitions=3, bot_role="gateway")
 WEB = HttpxWeb(clock=ManualClock(), user_agent="test", base_urls={})  # never asked, so never opened
 GATEWAYS = (Presence("a", (There(10001, True), There(10002, False))), Presence("b"))
 
@@ -85,6 +92,68 @@ async def test_what_is_wrong_is_one_line(
 async def test_events_that_were_set_aside_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     checks = await told(monkeypatch, Survey("4.1", partitions(0, 0, 0), dead=2, gateways=GATEWAYS))
     assert checks[-1] == (Verdict.WARNING, "broker", "2 events were set aside")
+
+
+@pytest.fixture
+def leasing(postgres: str) -> Iterator[Connection]:
+    """What leases are taken and given back over."""
+    engine = create_engine(read_url(postgres))
+    with engine.connect() as connection:
+        yield connection
+    engine.dispose()
+
+
+async def found_in(broker: str, store_url: str, role: str = "worker") -> list[tuple[Verdict, str, str]]:
+    """What it says of workers and leases."""
+    urls = {"broker_url": broker, "store_url": store_url}
+    settings = Settings.model_validate({**urls, "broker_partitions": PARTITIONS, "bot_role": role})
+    checks = await check_cluster(settings, clock=ManualClock())
+    return [(one.verdict, one.check, one.said) for one in checks if one.check in {"workers", "leases"}]
+
+
+def leased(leasing: Connection, number: int) -> Lease:
+    lease = Lease(name_of(number), seconds=600.0, holder=f"7.{number}@host")
+    lease.take(leasing, "the place")
+    return lease
+
+
+async def test_a_partition_is_worked_by_who_holds_its_lease_and_takes_from_it(
+    broker: str, postgres: str, leasing: Connection
+) -> None:
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(worker_of(broker, Desk(), share=Share(0, PARTITIONS)))
+        unheld = "who takes from partition 0 holds no lease, and cannot answer"
+        idle = Verdict.PROBLEM, "workers", "nobody takes from partition 1, 2"
+        assert await found_in(broker, postgres) == [idle, (Verdict.WARNING, "leases", unheld)]
+        leased(leasing, 1)
+        silent = "who holds the lease takes nothing from partition 1 (7.1@host)"
+        assert await found_in(broker, postgres) == [
+            (Verdict.PROBLEM, "workers", "nobody takes from partition 2"),
+            (Verdict.WARNING, "leases", unheld),
+            (Verdict.WARNING, "leases", silent),
+        ]
+        first, _ = leased(leasing, 0), leased(leasing, 2)
+        for number in (1, 2):
+            await stack.enter_async_context(worker_of(broker, Desk(), share=Share(number, PARTITIONS)))
+        well = [(Verdict.OK, "workers", "every partition has one")]
+        assert await found_in(broker, postgres) == well
+        first.give_back(leasing)
+        assert await found_in(broker, postgres) == [(Verdict.WARNING, "leases", unheld)]
+        # Who knows no journal, or finds it away, believes whoever takes from a partition.
+        assert await found_in(broker, postgres, role="gateway") == well
+        assert await found_in(broker, "postgresql://frost@127.0.0.1:1/frost") == well
+
+
+async def test_a_lease_without_anybody_at_work_is_told(broker: str, postgres: str, leasing: Connection) -> None:
+    async with worker_of(broker, Desk(), share=Share(0, PARTITIONS)):
+        pass  # it made its queue
+    assert await found_in(broker, postgres) == [(Verdict.OK, "workers", "none is at work yet")]
+    leased(leasing, 0)
+    silent = "who holds the lease takes nothing from partition 0 (7.0@host)"
+    assert await found_in(broker, postgres) == [
+        (Verdict.PROBLEM, "workers", "nobody takes from partition 1, 2"),
+        (Verdict.WARNING, "leases", silent),
+    ]
 
 
 @pytest.mark.parametrize(

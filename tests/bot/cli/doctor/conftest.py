@@ -1,0 +1,8 @@
+"""A real RabbitMQ and a real PostgreSQL, where a check looks at both."""
+
+from __future__ import annotations
+
+from tests.adapters.broker.conftest import broker, node, rabbit_url
+from tests.adapters.storage.conftest import postgres, pytest_runtest_setup, schemas
+
+__all__ = ["broker", "node", "postgres", "pytest_runtest_setup", "rabbit_url", "schemas"]
