@@ -50,7 +50,10 @@ class OpeningPages:
             question=words_of(visit.fields.get("question", ""))[:LONGEST],
         )
         if turn := visit.fields.get("turn", ""):  # read anew: it may be forgotten by now
-            row, _ = await self._turn(turn)
+            row, is_away = await self._turn(turn)
+            if is_away:  # the question is not lost for that
+                said = "try.trouble.failed"
+                return self.begin(visit, wanted, turn=turn, trouble=said, status=503)
             wanted = replace(wanted, **asked_again(row))
         try:
             trouble = await self._trying.open(wanted)

@@ -26,7 +26,9 @@ class Lateness:
         self.quickest += CREEP * (now - self._heard)
         self._heard = now
         if behind < self.quickest + LATE:
-            self.quickest, self._late_since = min(behind, self.quickest), math.inf
+            # One whose clock was ahead for a moment does not make all others late.
+            believed = behind if self.quickest == math.inf else max(behind, self.quickest - LATE)
+            self.quickest, self._late_since = min(believed, self.quickest), math.inf
         elif self._late_since == math.inf:
             self._late_since = now
         elif now - self._late_since > LASTING:

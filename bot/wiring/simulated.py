@@ -291,6 +291,7 @@ class SimulatedTrial:
             self._add(TriedLine("", MISSED, happened="missed"))
         await settle(self._running, simulator, [said])
         await finish(self._running)
+        self.feed.add("")  # what became of it, and its cost
 
     async def obey(self, fault: str) -> None:
         """Let one of the faults go wrong."""

@@ -34,7 +34,7 @@ function open() {
     last = event.lastEventId;
     names.add(JSON.parse(event.data).name);
     if (list) count();
-    else renewed = renewed.then(renew);
+    else renewed = renewed.then(renew, renew);
   });
   source.addEventListener("error", () => {
     const time = new Date().toTimeString().slice(0, 5);
@@ -82,7 +82,7 @@ async function renew() {
 
 // Where somebody types stays in sight, also when a picture above has come.
 function stay() {
-  if (document.activeElement.matches("main *")) document.activeElement.scrollIntoView({ block: "nearest" });
+  if (document.activeElement?.matches("main *")) document.activeElement.scrollIntoView({ block: "nearest" });
 }
 
 function replace(part, ones) {

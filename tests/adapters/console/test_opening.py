@@ -49,6 +49,16 @@ async def test_the_question_of_somebody_who_was_forgotten_while_a_group_opened_i
         assert (row.text in text, 'name="turn" value="t1"' in text) == (False, False)
 
 
+async def test_no_group_opens_without_its_question_where_the_journal_is_away() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        place.journal.traces.append(trace())
+        place.journal.lines = None
+        status, text, _ = await post(place, "/try/open", model="demo", question="伞？", turn="t1")
+        assert (status, "could not be opened" in text, 'name="turn" value="t1"' in text) == (503, True, True)
+        assert place.trying.wanted == []
+
+
 async def test_an_unsaved_text_of_a_persona_is_brought_along_and_kept_nowhere() -> None:
     async with visiting() as place:
         await place.log_in()

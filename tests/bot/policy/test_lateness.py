@@ -43,6 +43,16 @@ def test_one_that_came_at_once_meanwhile_shows_that_none_was() -> None:
     assert told.least(300, 1405 + LASTING) > 1000
 
 
+def test_one_message_from_the_future_makes_no_other_late() -> None:
+    told = heard((1000, 1000), (1310, 1010), (1020, 1020))
+    assert told.least(1030, 1030) < LATE
+
+
+def test_a_clock_that_was_set_forward_is_known_after_some_messages() -> None:
+    told = heard((1000, 1000), *((4600.0 + number, 1000.0 + number) for number in range(1, 61)))
+    assert told.least(4661, 1061) == pytest.approx(-1, abs=0.1)
+
+
 def test_clocks_that_go_apart_make_nothing_late() -> None:
     """Ours is quicker by 50 millionths, which is 130 s in a month."""
     told = Lateness()

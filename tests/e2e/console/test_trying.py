@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -23,6 +24,7 @@ from bot.domain.run import Stop
 from tests.bot.test_app import free_port
 from tests.e2e.console.test_pages import AXE, PROBE, RUNS, SMALL, STATIC, WIDE, axe_of
 from tests.e2e.console.test_using import HIDE
+from tests.e2e.test_signals import PATIENCE
 from tests.e2e.test_watching import settings
 from tests.fakes import said
 
@@ -204,8 +206,11 @@ async def test_what_is_new_is_there_by_itself_in_another_window_and_no_letter_th
         await other.evaluate("document.querySelector('.bubble').stays = true")
         await say(page, "user1", "send me a picture")
         await other.locator(".bubble.ours img").wait_for()
-        assert await told(other) == await told(page)
-        assert await other.locator(".summary").inner_text() == await page.locator(".summary").inner_text()
+        async with asyncio.timeout(PATIENCE):  # what became of it is news of its own
+            while await told(other) != await told(page):
+                pass
+            while await other.locator(".summary").inner_text() != await page.locator(".summary").inner_text():
+                pass
         assert await other.evaluate("window.stays && document.querySelector('.bubble').stays")
         await other.keyboard.type("EN")
         assert await text.input_value() == "half a senENt"
