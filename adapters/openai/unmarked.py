@@ -34,7 +34,7 @@ SAID = r"[\n。.!?！？…)）”\"~]\n"  # the end of a sentence: a list of na
 BEGINNING = (
     rf"(?P<action>^[ \t*]*(?:Action|✿FUNCTION✿)[ \t*]*[:：][ \t*`]*(?P<acted>{WORD}))"
     rf"|(?P<named>^[ \t]*(?P<called>{WORD})[ \t]*+\(?[ \t]*+(?=\{{\s*(?:[\"'}}]|\Z)))"
-    rf"|(?P<silence>\A\s*(?:{ALONE}[ \t]*$|[\[【(（<]{SILENT}[\]】)）>])"
+    rf"|(?P<silence>\A\s*(?:{ALONE}[ \t]*$|[\[【(（<](?P<spoken>{SILENT})[\]】)）>])"
     rf"|(?<={SAID}){ALONE}(?=\s*(?:\Z|<[|｜/])))"
 )
 SILENT_WHOLE = re.compile(rf"`{{0,3}}\n?{ALONE}\n?`{{0,3}}")
@@ -43,14 +43,20 @@ ENDING = r"(?:</s>|<[|｜][\w▁]{1,40}[|｜]>)"  # that ends an answer
 ENDINGS = re.compile(rf"(?:{ENDING}\s{{0,8}}){{1,4}}\Z")
 MAX_PYTHON = 4096  # characters of a text that is looked at as Python
 INPUT = re.compile(r"[ \t*`]*+\n\s*+(?:\**(?:Action[ _]?Input|✿ARGS✿)[ \t*]*[:：][ \t*]*+|(?=\{))")
-BESIDE = re.compile(r"(?=\()|[ \t*`]*+(?=\[|\{|$)", re.MULTILINE)
 FENCE = re.compile(r"\s*+(?:```(?:json)?\s*+|`)")
 END = re.compile(r"[ \t]*+\)?[ \t]*+(?:\s*+```|`)?")
 LINE = re.compile(r".*")
 THOUGHT = re.compile(r"\s*+\**(?:Thought|Question)\**\s*[:：]")
-GOES_ON = re.compile(
+ANSWERED = (
     r"\s*+\**(?:Observation|Thought|Action|Final Answer|✿(?:RESULT|RETURN|FUNCTION)✿)\**\s*[:：]"
 )
+GOES_ON = re.compile(ANSWERED)
+# A line of prose may end behind a name; behind that of silence there is none.
+BESIDE = re.compile(
+    r"(?=\()|[ \t*`]*+(?=[\[{]"
+    rf"|(?:\s*+{ENDING}){{0,4}}\s*+\Z|\n(?:{ANSWERED}|\s*+(?:```(?:json)?\s*+|`)\(?\{{))"
+)
+BARE = re.compile(r"[ \t*`]*+$", re.MULTILINE)
 ASKED = "action:"  # whoever asks how that is written is answered
 NOTHING = frozenset({"", "none", "null", "{}"})
 JSON = JSONDecoder()
@@ -93,7 +99,7 @@ def read_found(
 ) -> Unmarked | None:
     """The call that so begins, by one of these `names`; None where it is none."""
     if found["silence"]:
-        return Unmarked(found.start(), found.end(), [(SILENCE, {})], sign="")
+        return Unmarked(found.start(), found.end(), [(SILENCE, {})], sign=found["spoken"] or "")
     known = {name: name for name in (*names, *tools)}
     name = read_name(found["acted"] or found["called"], known)
     if found["acted"] and re.fullmatch(SILENT, name):
@@ -115,6 +121,8 @@ def _read_action(
 ) -> Unmarked | None:
     given = INPUT.match(text, found.end())
     beside = given or BESIDE.match(text, found.end())
+    if name == SILENCE:
+        beside = beside or BARE.match(text, found.end())
     if beside is None:
         return None  # prose
     at = _past(FENCE, text, beside.end())
@@ -123,7 +131,7 @@ def _read_action(
         arguments, end = _json_at(text, begin)
     else:
         end = _past(LINE, text, at)
-        words = text[at:end].strip(" \t\r\"'`*")
+        words = without_tokens(text[at:end]).strip(" \t\r\"'`*")
         if not given:
             words = words.removeprefix("[").removesuffix("]")
         arguments = _only(words, tool) if given or words[:1] != "(" else None

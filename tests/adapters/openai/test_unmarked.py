@@ -86,6 +86,9 @@ def test_words_before_a_call_are_words_beside_it(text: str) -> None:
         f"{ACTION}\n\n北京今天晴。",
         "NO_REPLY\n\n他们在自己聊。",
         "[stay_silent] 他们在自己聊。",
+        "Action: stay_silent\n\n他们在自己聊。",
+        "Action: get_weather\nObservation: 晴",
+        "**Action:** get_weather\n\nThought: 晴",
     ],
 )
 def test_what_cannot_be_taken_as_a_call_is_asked_for_again(text: str, is_marked: bool) -> None:
@@ -109,8 +112,12 @@ def test_an_action_without_arguments_has_none() -> None:
         "Action: stay_silent",
         "Action: stay_silent\nAction Input: None",
         "Action: NO_REPLY\nAction Input: {}",
+        "Action: **stay_silent**\n\n",
+        "Action: stay_silent</s>",
+        "Action: stay_silent\n<|im_end|>\n",
     ):
         assert called(text) == [("stay_silent", "{}")], text
+    assert called("Thought: hm\nAction: get_weather\n") == [("get_weather", "{}")]
 
 
 SILENCES = [
@@ -152,6 +159,11 @@ def test_silence_that_somebody_spoke_of_is_silence() -> None:
         "Thought: no tool is needed.\nFinal Answer: 你好",
         "Action: get_weather is what you write.",
         "Action items:\n- buy milk",
+        "Action: get_weather\n\n他看了看四周。",
+        "Action: get_weather\n`天气` 是一个工具。",
+        "Action: get_weather\n[微笑]",
+        "**Action**: get_weather\n**Target**: 北京",
+        "我的设定：\nAction: get_weather\nMood: sunny",
         'const x = {"city": "北京"}\nprint{"a": 1}',
         "get_weather: 查天气\nstay_silent: 不说话",
         "我的工具有：\n- get_weather\n- stay_silent",
@@ -173,6 +185,15 @@ def test_silence_that_somebody_spoke_of_is_silence() -> None:
 def test_code_and_prose_are_answers(text: str) -> None:
     for is_marked in (True, False):
         assert split(text, is_marked=is_marked) == RawAnswer(text=text)
+
+
+def test_whoever_asks_what_silence_in_brackets_means_is_answered() -> None:
+    answer = "[no_reply] 这个前缀表示我不说话。"
+    assert split(answer).leaked
+    asked = ("小明#1: no_reply 这个前缀是什么？",)
+    assert split(answer, given=asked) == RawAnswer(text=answer)
+    for silent in ("[no_reply]", "[no_reply]\n"):
+        assert [call.name for call in split(silent, given=asked).tool_calls] == ["stay_silent"]
 
 
 def test_whoever_asks_how_an_action_is_written_is_answered() -> None:
@@ -212,6 +233,7 @@ def test_nothing_is_looked_for_within_a_call() -> None:
         "Action: get_weather\n",
         "Action: get_weather\nAction Input: ",
         "Action: get_weather\n" + " " * 50,
+        "Action: get_weather\n\n</s>",
         "stay_silent\n",
         "\n\nstay_silent",
         "。\nNO_REPLY" + " " * 20,
