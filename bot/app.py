@@ -54,7 +54,6 @@ from bot.speaking.outbox import Outbox
 from bot.wiring.background import background
 from bot.wiring.console import Link
 from bot.wiring.discovery import Discovered
-from bot.wiring.hearsay import ears_of
 from bot.wiring.limits import build_meter, build_spending
 from bot.wiring.line import (
     ClusterLine,
@@ -62,6 +61,7 @@ from bot.wiring.line import (
     Durable,
     Seat,
     build_line,
+    hearing_of,
     neighbours_of,
     others_of,
     troubles_of,
@@ -286,7 +286,7 @@ async def at_work(
         rooms.commands.open(),
         rooms.on.lanes.open(rooms.stages.lane.do),
         beside,
-        line.open(sink, durable, ears_of(seen, gate.opened)) as port,
+        line.open(sink, durable, hearing_of(seen, gate.opened)) as port,
     ):
         await spending.start()
         await rooms.keeping.personas.start()

@@ -21,8 +21,8 @@ from adapters.broker.asks import Asks
 from adapters.broker.link import BrokerLink
 from adapters.broker.notices import NoteExchange
 from adapters.metrics.work import Work
-from adapters.storage.claim import JournalTaken
-from adapters.storage.lease import SECONDS, Away, Lease, holder_of_process, name_of
+from adapters.storage.claim import Away, JournalTaken
+from adapters.storage.lease import SECONDS, Lease, holder_of_process, name_of
 from adapters.storage.roster import Board, Roster
 from bot.app import Service, open_service
 from bot.domain.inspection import Doctor

@@ -25,16 +25,13 @@ from prometheus_client.utils import floatToGoString
 from adapters.metrics.instruments import Count, Family, Times
 from adapters.metrics.metrics import Metrics
 from adapters.metrics.vitals import Today, Vitals
-from adapters.metrics.work import Work
-from adapters.metrics.workers import WorkCollector
 
 
-def render(metrics: Metrics, vitals: Vitals, work: Work | None = None) -> bytes:
-    """Everything, in Prometheus' text format (0.0.4); of a worker of a cluster its `work`, too."""
+def render(metrics: Metrics, vitals: Vitals, *more: Collector) -> bytes:
+    """Everything, in Prometheus' text format (0.0.4), and what `more` collects."""
     registry = registry_of(metrics)
-    registry.register(VitalsCollector(vitals))
-    if work is not None:
-        registry.register(WorkCollector(work))
+    for collector in (VitalsCollector(vitals), *more):
+        registry.register(collector)
     return generate_latest(registry)
 
 

@@ -76,6 +76,14 @@ class JournalTaken(ConfigError):
         )
 
 
+class Away(ConfigError):
+    """The journal cannot be reached: nobody knows whose it is."""
+
+    def __init__(self, place: str, why: str) -> None:
+        mend = "Start that server, or correct the name"
+        super().__init__(Problem(VARIABLE, f"the journal cannot be reached ({place}: {why})", mend))
+
+
 @dataclass(frozen=True, slots=True)
 class Traces:
     """How far a process that did not end properly had come: pages in its write-ahead log, when the

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, select, text
 from sqlalchemy.exc import SQLAlchemyError
@@ -21,12 +21,14 @@ from sqlalchemy.exc import SQLAlchemyError
 from adapters.storage import claim, private
 from adapters.storage.ahead import SUFFIX
 from adapters.storage.damage import look_at, missing
-from adapters.storage.lease import Lease
 from adapters.storage.tables import REVISIONS, metadata, versions
 from adapters.storage.told import MEND, NOT_WHOLE
 from adapters.storage.url import SQLITE, VARIABLE, file_of, place_of, read_url
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.tongue import Tell, filled
+
+if TYPE_CHECKING:  # of clusters alone
+    from adapters.storage.lease import Lease
 
 logger = logging.getLogger(__name__)
 

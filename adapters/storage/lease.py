@@ -18,8 +18,6 @@ from typing import Any, Final
 from sqlalchemy import Connection, text
 
 from adapters.storage.claim import CLAIM, LOCK_OBJECT, NAME, JournalTaken
-from adapters.storage.url import VARIABLE
-from bot.domain.errors import ConfigError, Problem
 
 SECONDS: Final = 4.0  # how long it lasts without being renewed
 RENEWALS: Final = 1.0  # seconds between two renewals where nothing is written
@@ -51,14 +49,6 @@ INTRODUCTION = """
 """
 
 
-class Away(ConfigError):
-    """The journal cannot be reached: nobody knows whose it is."""
-
-    def __init__(self, place: str, why: str) -> None:
-        mend = "Start that server, or correct the name"
-        super().__init__(Problem(VARIABLE, f"the journal cannot be reached ({place}: {why})", mend))
-
-
 def name_of(partition: int) -> str:
     """The name of the lease on a partition."""
     return f"partition {partition}"
@@ -78,6 +68,7 @@ class Lease:
 
     name: str = name_of(0)
     seconds: float = SECONDS
+    renewals: float = RENEWALS
     holder: str = field(default_factory=holder_of_process)
     epoch: int = 0
 

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, create_engine, inspect, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from adapters.storage import lease
-from adapters.storage.claim import CLAIM
+from adapters.storage.claim import CLAIM, Away
 from adapters.storage.database import POSTGRES_OPTIONS
 from adapters.storage.failures import words
 from adapters.storage.url import place_of, read_url
@@ -96,7 +96,7 @@ class Roster:
             self._is_made = True
         except (SQLAlchemyError, OSError) as error:
             self._is_made = False  # another database may be there when it is back
-            raise lease.Away(self._place, words(error)) from error
+            raise Away(self._place, words(error)) from error
 
     def _make(self, connection: Connection) -> None:
         if not self._is_made:

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapp
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 from sqlalchemy import Connection
@@ -21,13 +21,12 @@ from adapters.storage import reads, unfinished
 from adapters.storage.ahead import ahead_of
 from adapters.storage.batches import EntryBatches
 from adapters.storage.books import SqlBooks
-from adapters.storage.claim import JournalTaken
+from adapters.storage.claim import Away, JournalTaken
 from adapters.storage.closed_days import add_up
 from adapters.storage.damage import SelfCheck
 from adapters.storage.database import READERS, Database, Migrate
 from adapters.storage.erasing import SqlErasing
 from adapters.storage.failures import Blame, fault, words
-from adapters.storage.lease import RENEWALS, Away, Lease
 from adapters.storage.memories import SqlMemories
 from adapters.storage.retention import Retention
 from adapters.storage.shown import SqlShown
@@ -48,6 +47,9 @@ from bot.domain.memories import MemoryKept
 from bot.domain.ports import Clock
 from bot.domain.shares import WHOLE, Share
 from bot.domain.tongue import Pair, Tell, filled
+
+if TYPE_CHECKING:  # of clusters alone
+    from adapters.storage.lease import Lease
 
 READING, IN_TROUBLE = 10.0, 1.0  # seconds a read may take; while the database cannot be written
 WATCH = 5.0  # seconds between two looks whether the journal is there and ours
@@ -318,7 +320,7 @@ async def open_store(
             if reason := await loop.run_in_executor(thread, batches.open):
                 await _begin_in_trouble(writer, reason, database)
             beside = [_check_itself(database, trouble, clock)]
-            beside.append(store.watch(WATCH if lease is None else RENEWALS))
+            beside.append(store.watch(WATCH if lease is None else lease.renewals))
             if share.is_first:
                 beside.append(store.tidy(Retention(keep_days, keep_messages)))
             async with _at_work(writer, *beside):

@@ -16,12 +16,11 @@ from adapters.broker.worker import Worker
 from adapters.onebot.peers import Account
 from adapters.onebot.protocol import ActionReply
 from adapters.onebot.transport import OneBotTransport
-from bot.domain.asks import Ears
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.ports import Clock, EventSink, Ids
 from bot.domain.tongue import Tell
 from bot.wiring.background import background
-from bot.wiring.line import Durable, Seat
+from bot.wiring.line import Durable, Hearing, Seat
 from bot.wiring.onebot import Sockets
 from bot.wiring.troubles import Troubles
 from config.settings import Settings
@@ -87,9 +86,9 @@ class BrokerLine:
     worker: Worker
 
     @asynccontextmanager
-    async def open(self, sink: EventSink, durable: Durable, ears: Ears, /) -> AsyncIterator[int]:
+    async def open(self, sink: EventSink, durable: Durable, ears: Hearing, /) -> AsyncIterator[int]:
         """Take events from the broker while the block runs; nothing is listened on."""
-        async with background(self.worker.run(sink, durable, ears)):
+        async with background(self.worker.run(sink, durable, ears())):
             yield 0
 
 

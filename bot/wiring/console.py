@@ -30,7 +30,6 @@ from bot.wiring.seen import SeenBot, personas_of
 from bot.wiring.service import Rooms
 from bot.wiring.tools_shown import call_tool, tools_of
 from bot.wiring.trying import Trials, ceiling_of
-from bot.wiring.whole import Whole
 from config.settings import Settings
 
 if TYPE_CHECKING:  # only an open console needs it
@@ -39,6 +38,7 @@ if TYPE_CHECKING:  # only an open console needs it
     from adapters.console.routes import Routes
     from adapters.console.sources import Sources
     from bot.wiring.simulated import Opens
+    from bot.wiring.whole import Whole
 
 logger = logging.getLogger(__name__)
 
@@ -73,6 +73,7 @@ async def open_console(
 
     from adapters.console.logins import Logins
     from adapters.console.server import Console
+    from bot.wiring.whole import Whole
 
     whole = Whole(seen)
 

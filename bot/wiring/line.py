@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from adapters.metrics.metrics import Metrics
-from adapters.metrics.work import Work
 from adapters.onebot.peers import Account
 from adapters.onebot.transport import AnyTransport
-from adapters.storage.lease import Lease
 from bot.domain.asks import NO_OTHERS, Ears, Others
 from bot.domain.notes import ALONE, Neighbours
 from bot.domain.ports import Clock, EventSink, Ids
@@ -20,12 +18,18 @@ from bot.wiring.onebot import build_sockets
 from bot.wiring.troubles import Troubles
 from config.settings import Settings
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # of clusters alone
     from adapters.broker.asks import Asks
     from adapters.broker.notices import NoteExchange
+    from adapters.metrics.work import Work
+    from adapters.storage.lease import Lease
+    from bot.wiring.seen import SeenBot
 
 Durable: TypeAlias = Callable[[], Awaitable[bool]]
 """Waits until all that was put into the journal is durable; False where nobody can promise it."""
+
+Hearing: TypeAlias = Callable[[], Ears]
+"""Makes the ears for the others of a cluster; one alone never does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ class ClusterLine(Protocol):
     def transport(self) -> AnyTransport: ...
 
     def open(
-        self, sink: EventSink, durable: Durable, ears: Ears, /
+        self, sink: EventSink, durable: Durable, ears: Hearing, /
     ) -> AbstractAsyncContextManager[int]:
         """Take events, and what other bots tell and ask, while the block runs; the port that is
         listened on, 0 where none is.
@@ -95,6 +99,17 @@ def troubles_of(seat: Seat | None) -> Troubles:
 def neighbours_of(seat: Seat | None) -> Neighbours:
     """The other bots of the cluster, if there can be any."""
     return seat.notices if seat and seat.share.partitions > 1 else ALONE
+
+
+def hearing_of(seen: SeenBot, at_work: Callable[[], Awaitable[None]]) -> Hearing:
+    """How a bot hears the others, which it answers once it is `at_work`."""
+
+    def ears() -> Ears:
+        from bot.wiring.hearsay import ears_of  # of clusters alone
+
+        return ears_of(seen, at_work)
+
+    return ears
 
 
 def others_of(seat: Seat | None) -> Others:

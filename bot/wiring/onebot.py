@@ -33,7 +33,7 @@ class Sockets:
         self,
         sink: EventSink,
         _durable: Callable[[], Awaitable[bool]] | None = None,
-        _ears: Ears | None = None,
+        _ears: Callable[[], Ears] | None = None,
         /,
     ) -> AsyncIterator[int]:
         """Listen for OneBot servers or dial one; the port listened on, 0 in forward mode."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from adapters.metrics.metrics import Metrics
 from adapters.metrics.vitals import Today, Vitals, together
-from adapters.metrics.work import Work
 from adapters.web.readiness import Attendance
 from bot.conversation.intake import hush, restraint, verdicts
 from bot.conversation.queue import questions, turnstile
@@ -22,6 +21,9 @@ from bot.wiring.line import Connections
 from bot.wiring.service import Rooms
 from bot.wiring.standing import waiting_of
 from config.settings import Settings
+
+if TYPE_CHECKING:  # of clusters alone
+    from adapters.metrics.work import Work
 
 REASONS: Final[Mapping[str, str]] = {
     turnstile.USER: "user_rate",
@@ -75,7 +77,12 @@ async def open_web(
     def show() -> bytes:
         from adapters.metrics.exposition import render
 
-        return render(metrics, together([vitals_of(one) for one in bots()]), work)
+        vitals = together([vitals_of(one) for one in bots()])
+        if work is None:
+            return render(metrics, vitals)
+        from adapters.metrics.workers import WorkCollector
+
+        return render(metrics, vitals, WorkCollector(work))
 
     match settings.web_port:
         case 0:

@@ -13,8 +13,8 @@ from typing import cast
 import pytest
 
 from adapters.metrics.work import Work
-from adapters.storage.claim import JournalTaken
-from adapters.storage.lease import SECONDS, Away, name_of
+from adapters.storage.claim import Away, JournalTaken
+from adapters.storage.lease import SECONDS, name_of
 from adapters.storage.roster import Board, Roster
 from bot import worker as module
 from bot.app import Service

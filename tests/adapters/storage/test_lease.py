@@ -11,7 +11,6 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import Connection, Engine, create_engine, text
 
-from adapters.storage import store as module
 from adapters.storage.claim import NAME, JournalTaken
 from adapters.storage.database import Database
 from adapters.storage.lease import Lease, holder_of_process
@@ -118,14 +117,11 @@ async def test_what_is_done_in_a_transaction_of_its_own_is_undone_where_the_leas
     engine.dispose()
 
 
-async def test_a_store_renews_its_lease_where_nothing_is_written_and_leaves_it_at_its_end(
-    postgres: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "RENEWALS", 0.01)
+async def test_a_store_renews_its_lease_where_nothing_is_written_and_leaves_it_at_its_end(postgres: str) -> None:
     engine = create_engine(read_url(postgres), isolation_level="AUTOCOMMIT")
     lasts = text("SELECT until > clock_timestamp() FROM leases")
     with engine.connect() as connection:
-        async with opened(postgres, lease=Lease()):
+        async with opened(postgres, lease=Lease(renewals=0.01)):
             run_out_now = text("UPDATE leases SET until = clock_timestamp() - interval '1 second'")
             connection.execute(run_out_now)
             await until(lambda: connection.scalar(lasts), seconds=10)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import Connection, create_engine, text
 
-from adapters.storage.lease import Away, Lease, name_of
+from adapters.storage.claim import Away
+from adapters.storage.lease import Lease, name_of
 from adapters.storage.roster import Board, Roster
 from adapters.storage.url import read_url
 

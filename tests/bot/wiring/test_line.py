@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
@@ -64,7 +66,7 @@ async def test_that_a_broker_is_away_is_told_by_the_first_share(
     troubles = troubles_of(seat)
     line, nobody = build_line(settings, seat, clock=clock, ids=ids, troubles=troubles), Silence()
     with troubles.logged_at_the_end():
-        async with line.open(nobody, nobody.durable, Ears(nobody.hear, nobody.answer)):
+        async with line.open(nobody, nobody.durable, lambda: Ears(nobody.hear, nobody.answer)):
             await until(lambda: len(clock.slept) > 2)
     assert caplog.text.count("The broker cannot be reached") == told
 
@@ -80,7 +82,40 @@ def test_a_bot_that_has_all_accounts_tells_nobody_of_them() -> None:
     assert neighbours_of(None) is ALONE
 
 
-def test_the_service_alone_loads_nothing_of_a_broker() -> None:
-    program = "import sys, bot.app, bot.cli.process; print([m for m in sys.modules if 'pika' in m or 'aiormq' in m])"
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=50)
-    assert told.stdout.strip() == "[]"
+LONE_BOT = """
+import asyncio, sys
+from bot.app import open_service
+import bot.cli.process
+from config.settings import Settings
+
+async def run():
+    url = f"sqlite+aiosqlite:///{sys.argv[1]}/frost.db"
+    model = {"llm_base_url": "http://127.0.0.1:1/v1", "llm_model": "none"}
+    settings = Settings.model_validate({"store_url": url, "onebot_port": 0, "web_port": 0, **model})
+    async with open_service(settings) as service:
+        assert service.port
+        print(*sys.modules)
+
+asyncio.run(run())
+"""
+OF_CLUSTERS = {
+    "adapters.metrics.work",
+    "adapters.metrics.workers",
+    "adapters.storage.lease",
+    "adapters.storage.roster",
+    "bot.memory.wide_feed",
+    "bot.wiring.broker",
+    "bot.wiring.hearsay",
+    "bot.wiring.whole",
+    "bot.worker",
+}
+
+
+def test_a_bot_alone_loads_nothing_of_a_cluster(tmp_path: Path) -> None:
+    words = (sys.executable, "-c", LONE_BOT, str(tmp_path))
+    told = subprocess.run(words, capture_output=True, text=True, check=True, timeout=50)
+    loaded = set(told.stdout.split())
+    assert {"bot.app", "bot.cli.process", "adapters.storage.store", "adapters.onebot.reverse_ws"} <= loaded
+    assert all(find_spec(name) for name in OF_CLUSTERS)  # under these names they would be loaded
+    libraries = ("adapters.broker", "aio_pika", "aiormq", "pamqp")
+    assert {name for name in loaded if name in OF_CLUSTERS or name.startswith(libraries)} == set()
