@@ -18,6 +18,7 @@ from bot.agent.scripted import call
 from bot.domain.audit import Audited
 from bot.domain.errors import ModelAuth
 from bot.domain.reserved import RequestMade
+from bot.runtime.clock import SystemClock
 from tests.e2e.console.pictures import GAMES, HONG, MING, QIANG, STUDY, Scripted, Turn, play, serving, town
 
 EVENING = (
@@ -99,10 +100,11 @@ async def test_every_page_in_chinese_says_nothing_in_english_but_names(
     async with Simulator(town()) as simulator, serving(tmp_path, simulator, model) as service:
         await play(service, simulator, model, EVENING)
         journal = service.journal
+        now = SystemClock().now()  # what is old is deleted a minute after the start
         done = [
-            Audited(at=1.0 + n, login="", address="", action=a, object=o, outcome=e) for n, (a, o, e) in enumerate(DONE)
+            Audited(at=now + n, login="", address="", action=a, object=o, outcome=e) for n, (a, o, e) in enumerate(DONE)
         ]
-        service.rooms.on.store.put(*done, RequestMade(turn_id="t", model="m", outcome="timeout", seconds=400.0, at=1.0))
+        service.rooms.on.store.put(*done, RequestMade(turn_id="t", model="m", outcome="timeout", seconds=400.0, at=now))
         await journal.commit()
         assert service.console_link is not None
         page, _, code = service.console_link().partition("#")

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from msgspec.structs import replace
 from PIL import Image
 from playwright.async_api import Error
 from pydantic import SecretStr
@@ -21,6 +22,7 @@ from bot.app import Service, open_service
 from bot.domain.chat import Usage, UserMessage
 from bot.domain.journal import TurnClosed, TurnOpened
 from bot.domain.run import Stop
+from bot.runtime.clock import SystemClock
 from tests.bot.test_app import free_port
 from tests.e2e.console.test_pages import AXE, PROBE, RUNS, SMALL, STATIC, WIDE, axe_of
 from tests.e2e.console.test_using import HIDE
@@ -281,10 +283,11 @@ async def test_words_for_a_group_that_another_window_ended_are_kept_and_said_in_
 async def test_hostile_names_and_words_are_words_in_the_group_and_every_state_is_for_everybody(
     bot: Bot, language: str, theme: str, phone: bool
 ) -> None:
-    hostile = said(QUESTION, user=6, name=NAME)
+    now = SystemClock().now()  # what is old is deleted a minute after the start
+    hostile = replace(said(QUESTION, user=6, name=NAME), time=now)
     bot.service.rooms.on.store.put(
-        TurnOpened(turn_id=f"hostile-{theme}", question=hostile, user=UserMessage("x"), at=1.0),
-        TurnClosed(turn_id=f"hostile-{theme}", stop=Stop.ANSWERED, round=(), usage=Usage(), steps=1, at=2.0),
+        TurnOpened(turn_id=f"hostile-{theme}", question=hostile, user=UserMessage("x"), at=now),
+        TurnClosed(turn_id=f"hostile-{theme}", stop=Stop.ANSWERED, round=(), usage=Usage(), steps=1, at=now),
     )
     await bot.service.journal.commit()
     keys = (STATIC / "keys.js").read_text("utf-8")
