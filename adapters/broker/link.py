@@ -38,7 +38,7 @@ BLOCKED: Final = (
 )
 UNBLOCKED: Final = ("RabbitMQ 又收消息了。", "RabbitMQ takes messages again.")
 
-Come = TypeVar("Come")
+T = TypeVar("T")
 Session = Callable[[AbstractConnection], Awaitable[None]]
 
 
@@ -166,13 +166,13 @@ async def watch(channel: AbstractChannel) -> NoReturn:
 
 
 def in_tasks(
-    group: asyncio.TaskGroup, work: Callable[[Come], Coroutine[Any, Any, None]]
-) -> Callable[[Come], Coroutine[Any, Any, None]]:
+    group: asyncio.TaskGroup, work: Callable[[T], Coroutine[Any, Any, None]]
+) -> Callable[[T], Coroutine[Any, Any, None]]:
     """A callback for the messages of a queue that works on each in a task of the group. Those that
     come while the group ends are left alone: the channel they came over is closed next.
     """
 
-    async def take(message: Come) -> None:
+    async def take(message: T) -> None:
         working = work(message)
         try:
             group.create_task(working)

@@ -99,6 +99,7 @@ async def test_members_speak_and_whoever_is_none_does_not(monkeypatch: pytest.Mo
         TriedLine("", MISSED, happened="missed"),
     )
     assert simulator.missed == [int(said.message_id)]  # no bot has dialled
+    assert trial.feed.number == 3  # that both are there, and that nothing more comes of them
     assert not running.settled
     stored = simulator.world.messages.find(int(said.message_id))
     assert stored.author == simulator.world.people(4242)["user2"]

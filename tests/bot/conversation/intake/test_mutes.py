@@ -235,17 +235,23 @@ def test_a_mute_that_nobody_confirms_after_connections_is_not_believed_longer_th
     assert mutes.until(GROUP) == end
 
 
+def muted_twice_before_the_connection(clock: ManualClock) -> Mutes:
+    """Itself for 100 s, and with the whole group; the connection came 60 s ago."""
+    mutes = Mutes(clock=clock)
+    mutes.take(mute(100))
+    mutes.take(mute(-1, user=0))
+    mutes.forget(BOT)
+    clock.time += 60
+    return mutes
+
+
 @pytest.mark.parametrize(
     ("event", "until"), [(mute(0), 600), (mute(0, user=0), 100), (mute(50), 600), (mute(-1, user=0), 660)]
 )
 def test_what_is_told_after_a_connection_is_told_of_one_kind_of_mute(event: Muted, until: float) -> None:
     clock = ManualClock()
     begin = clock.time
-    mutes = Mutes(clock=clock)
-    mutes.take(mute(100))
-    mutes.take(mute(-1, user=0))
-    mutes.forget(BOT)
-    clock.time += 60
+    mutes = muted_twice_before_the_connection(clock)
     mutes.take(event)
     assert mutes.until(GROUP) == begin + until
     assert mutes.holds_in(GROUP) is (event.seconds != 0)
@@ -266,11 +272,7 @@ def test_what_is_told_after_a_connection_is_told_of_one_kind_of_mute(event: Mute
 def test_an_answer_settles_what_it_tells_of(answer: Member, until: float, holds: bool) -> None:
     clock = ManualClock()
     begin = clock.time
-    mutes = Mutes(clock=clock)
-    mutes.take(mute(100))
-    mutes.take(mute(-1, user=0))
-    mutes.forget(BOT)
-    clock.time += 60
+    mutes = muted_twice_before_the_connection(clock)
     mutes.learn(GROUP, answer)
     assert mutes.until(GROUP) == (begin + until if until else 0)
     assert mutes.holds_in(GROUP) is holds

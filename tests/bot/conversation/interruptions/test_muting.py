@@ -251,16 +251,21 @@ def result_in(house: Hall) -> str:
     return told.content
 
 
+async def allow_while_muted(house: Hall, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An owner allows a call whose run must wait for the end of a mute of 50 s."""
+    monkeypatch.setattr(house.clock, "sleep", house.patience.sleep)
+    house.toolset.register(ask_first)
+    await house.take(said("please", message_id="q1"))
+    await house.dispatcher.handle(muted(50))
+    allow(house)
+
+
 @pytest.mark.parametrize("how", ["lifted", "over", "away when it was lifted"])
 async def test_a_run_that_an_owner_allows_meanwhile_goes_on_when_the_mute_ends(
     how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with hall(calls(("ask_first", "")), words("done")) as house:
-        monkeypatch.setattr(house.clock, "sleep", house.patience.sleep)
-        house.toolset.register(ask_first)
-        await house.take(said("please", message_id="q1"))
-        await house.dispatcher.handle(muted(50))
-        allow(house)
+        await allow_while_muted(house, monkeypatch)
         house.clock.time += 49
         await house.patience.advance(49)
         assert len(house.model.requests) == 1
@@ -287,11 +292,7 @@ async def test_a_run_that_an_owner_allowed_says_nothing_after_a_reconnect_as_lon
     answer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with hall(calls(("ask_first", "")), words("done")) as house:
-        monkeypatch.setattr(house.clock, "sleep", house.patience.sleep)
-        house.toolset.register(ask_first)
-        await house.take(said("please", message_id="q1"))
-        await house.dispatcher.handle(muted(50))
-        allow(house)
+        await allow_while_muted(house, monkeypatch)
         house.transport.groups = [JoinedGroup(GROUP)]
         house.transport.members[GROUP, BOT] = Member("member", None)
         if answer == "still muted":
@@ -317,11 +318,7 @@ async def test_a_run_that_an_owner_allowed_says_nothing_after_a_reconnect_as_lon
 
 async def test_what_waits_goes_on_at_the_end_of_the_mute_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     async with hall(calls(("ask_first", "")), words("done")) as house:
-        monkeypatch.setattr(house.clock, "sleep", house.patience.sleep)
-        house.toolset.register(ask_first)
-        await house.take(said("please", message_id="q1"))
-        await house.dispatcher.handle(muted(50))
-        allow(house)
+        await allow_while_muted(house, monkeypatch)
         await house.patience.advance(0)
         await house.dispatcher.handle(muted(10))
         house.clock.time += 10
