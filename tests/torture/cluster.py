@@ -1,8 +1,8 @@
 """The kill test over a cluster: gateways, workers, broker and database are struck, or a worker is cut off from them,
 and questions are asked meanwhile.
 
-One moment after the other in one cluster, so that each begins with what the last one left. Nothing may be said twice;
-every question gets its answer, or words that quote it.
+One moment after the other in one cluster, so that each begins with what the last one left. In each every question gets
+its answer, or words that quote it; the rest is judged over all of them (`whole_run`).
 """
 
 from __future__ import annotations
@@ -20,18 +20,22 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from sqlalchemy import make_url
+from sqlalchemy import create_engine, make_url, text
 
 from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
+from adapters.storage.url import read_url
 from tests.adapters.storage.proxy import Proxy
 from tests.apart import Host, Pipes, host_or_pipes
 from tests.e2e.cluster import POSTGRES, Cluster, fresh_database
 from tests.e2e.test_signals import ONE, TOKEN, TWO, Bot, Gate, free_port, quoted
 from tests.rabbit import PROGRAM, Rabbit, running
 from tests.torture.blows import Blow, deal
+from tests.torture.journal import Journal, read_rows
 from tests.torture.model import Asked, ScriptedModel
+from tests.torture.oracle import unsound_rows
+from tests.torture.whole_run import Query, judge_run
 
 ACCOUNTS = (10004, 10002, 10005, 10001)
 """Of four partitions each is in one, in their order; the first two are at one gateway, the others at the other."""
@@ -60,6 +64,7 @@ class Town:
     group: asyncio.TaskGroup
     parts: dict[str, Bot] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
+    asked: list[Query] = field(default_factory=list)
 
     async def begin(self, name: str) -> None:
         """Start this part, and keep it until the group is cancelled."""
@@ -136,7 +141,7 @@ class Hour:
 
 async def one_hour(town: Town, number: int, blow: Blow, dice: Random) -> Hour:
     """Ask, strike, ask again, and see that all are answered once."""
-    servers, asked, begun = town.servers, dict[str, tuple[int, str]](), time.monotonic()
+    servers, asked, begun = town.servers, dict[str, Query](), time.monotonic()
     before = {account: len(server.delivered) for account, server in servers.items()}
     town.log.clear()
 
@@ -144,12 +149,13 @@ async def one_hour(town: Town, number: int, blow: Blow, dice: Random) -> Hour:
         account, token, (group, person) = dice.choice(ACCOUNTS), f"q{10 * number + place}", PLACES[place]
         words = f"@bot {dice.choice(KINDS)}#{token}"
         said = await servers[account].say(words, group_id=group, user_id=person)
-        asked[token] = account, str(said)
+        asked[token] = Query(token, account, group, str(said), said in servers[account].missed)
+        town.asked.append(asked[token])
 
     def is_answered(token: str) -> bool:
-        account, said = asked[token]
-        heard = servers[account].delivered[before[account] :]
-        return any(quoted(one) == said or token in one.text for one in heard)
+        one = asked[token]
+        heard = servers[one.account].delivered[before[one.account] :]
+        return any(quoted(said) == one.message_id or token in said.text for said in heard)
 
     def unanswered() -> list[str]:
         return [token for token in asked if not is_answered(token)]
@@ -162,10 +168,7 @@ async def one_hour(town: Town, number: int, blow: Blow, dice: Random) -> Hour:
     await ask(2)
     await _until(lambda: not unanswered(), ANSWERED_WITHIN)
     await asyncio.sleep(1.5)  # for what would be said once more
-    heard = [one.text for account, server in servers.items() for one in server.delivered[before[account] :]]
-    times = Counter(text for text in heard if ":q" in text)
-    complaints = [f"{token} of {asked[token]} was never answered" for token in unanswered()]
-    complaints += [f"{text!r} was said {said} times" for text, said in times.items() if said > 1]
+    complaints = [f"{asked[token]} was never answered" for token in unanswered()]
     return Hour(number, blow, time.monotonic() - begun, tuple(complaints))
 
 
@@ -188,9 +191,28 @@ async def torture_cluster(*, seed: int, moments: int, say: Callable[[str], None]
     ):
         async with _town(Path(folder), rabbit, store_url, Random(f"{seed} model")) as town:
             await _live_through(town, moments, seed, hours, say)
+            wrong = await _judge(town, store_url)
     failed = sum(bool(hour.complaints) for hour in hours)
+    say("".join(f"\nover all: {complaint}" for complaint in wrong))
     say(f"\ncluster: {len(hours)} moments, {failed} failed; {Counter(hour.blow.value for hour in hours)}\n")
-    return int(failed > 0)
+    return int(failed > 0 or bool(wrong))
+
+
+async def _judge(town: Town, store_url: str) -> list[str]:
+    """What is wrong with the run, once what is unfinished had its time to be settled."""
+    engine = create_engine(read_url(store_url))
+
+    def read() -> Journal:
+        with engine.connect() as connection:
+            journal = read_rows(lambda sql: [dict(row) for row in connection.execute(text(sql)).mappings()])
+        journal.integrity = "ok"  # PostgreSQL sees to that
+        return journal
+
+    await _until(lambda: not any(unsound_rows(read())), ANSWERED_WITHIN)
+    journal = read()
+    engine.dispose()
+    delivered = {account: server.delivered for account, server in town.servers.items()}
+    return judge_run(town.asked, delivered, town.cluster.model.invalid, journal)
 
 
 def why_not() -> str:

@@ -1,10 +1,10 @@
-"""The victim's database after its last life, read past the adapter: rows as they lie on the disk."""
+"""A database at the end, the victim's or a cluster's, read past the adapter: rows as they lie there."""
 
 from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -112,24 +112,25 @@ def without(text: str, taken_back: Sequence[str]) -> str:
 
 def read_journal(file: Path) -> Journal:
     """Everything in the file. An empty one, where no life came far enough to make it."""
-    journal = Journal()
     with closing(sqlite3.connect(file)) as connection:
         connection.row_factory = sqlite3.Row
-
-        def rows(sql: str) -> Iterator[dict[str, Any]]:
-            return (dict(row) for row in connection.execute(sql))
-
+        journal = read_rows(lambda sql: map(dict, connection.execute(sql)))
         journal.integrity = connection.execute("PRAGMA integrity_check").fetchone()[0]
-        journal.sends = list(rows("SELECT * FROM sends ORDER BY id"))
-        for row in rows(TURNS):
-            journal.opened.setdefault(row["turn_id"], []).append(row)
-            journal.turns.append(_turn(row))
-        for row in rows("SELECT * FROM messages ORDER BY id"):
-            journal.messages.setdefault((row["conversation"], row["message_id"]), []).append(row)
-        for row in rows("SELECT * FROM steps"):
-            journal.steps[row["turn_id"], row["step"]] = row["message"]
-        for row in rows("SELECT * FROM tool_calls"):
-            journal.calls[row["turn_id"], row["step"], row["call_id"]] = row["result"]
+    return journal
+
+
+def read_rows(rows: Callable[[str], Iterable[dict[str, Any]]]) -> Journal:
+    """Everything that these answers of a database hold."""
+    journal = Journal(sends=list(rows("SELECT * FROM sends ORDER BY id")))
+    for row in rows(TURNS):
+        journal.opened.setdefault(row["turn_id"], []).append(row)
+        journal.turns.append(_turn(row))
+    for row in rows("SELECT * FROM messages ORDER BY id"):
+        journal.messages.setdefault((row["conversation"], row["message_id"]), []).append(row)
+    for row in rows("SELECT * FROM steps"):
+        journal.steps[row["turn_id"], row["step"]] = row["message"]
+    for row in rows("SELECT * FROM tool_calls"):
+        journal.calls[row["turn_id"], row["step"], row["call_id"]] = row["result"]
     return journal
 
 

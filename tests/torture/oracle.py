@@ -61,7 +61,7 @@ def judge(evidence: Evidence) -> Verdict:
 def unsound(evidence: Evidence) -> Iterator[str]:
     """What is wrong with the log, and with the journal by itself."""
     yield from _logged(evidence)
-    yield from _unsound(evidence.journal)
+    yield from unsound_rows(evidence.journal)
 
 
 def _words(row: dict[str, Any]) -> tuple[str, str]:
@@ -86,7 +86,8 @@ def _logged(evidence: Evidence) -> Iterator[str]:
 # --- the journal ----------------------------------------------------------------------------------
 
 
-def _unsound(journal: Journal) -> Iterator[str]:
+def unsound_rows(journal: Journal) -> Iterator[str]:
+    """What no journal may be left with once all is done."""
     if journal.integrity != "ok":
         yield f"the database is damaged: {journal.integrity}"
     for row in journal.sends:
