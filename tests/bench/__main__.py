@@ -1,5 +1,5 @@
 """`python -m tests.bench`: the bot, the bot without its journal, and the floor; or two revisions of the bot; or one
-process beside a cluster; or what limits add.
+process beside a cluster; or what limits add; or what a console does.
 
 Rounds are interleaved (A B C A B C), so that what else the machine does falls on all alike.
 """
@@ -21,7 +21,7 @@ from typing import Any
 
 import uvloop
 
-from tests.bench import cluster, limits, micro, report
+from tests.bench import cluster, limits, looking, micro, report
 from tests.bench.subject import BOT, FLOOR, ROOT, UNJOURNALED, Subject, serving_model, sharing_cores
 from tests.bench.trial import Figures, Load, measure
 
@@ -98,6 +98,14 @@ def bench_cluster(options: argparse.Namespace, load: Load) -> dict[str, Any]:
     return cluster.as_json(outcome)
 
 
+def bench_console(options: argparse.Namespace, load: Load) -> dict[str, Any]:
+    """The bot with a console that is absent, closed and open; what streams hold, and how soon a page hears of much."""
+    results = uvloop.run(looking.messages(options.rounds, load, options.bot_cpu))
+    say(report.table(results, looking.PAIRS, looking.LABELS) + "\n")
+    say(uvloop.run(looking.streams()) + uvloop.run(looking.events()))
+    return report.as_json(results, looking.PAIRS)
+
+
 def bench_limits(options: argparse.Namespace) -> dict[str, Any]:
     """The bot without limits, with rates, with limits of a day; where a revision is named, that one without any too."""
     with checked_out(options.compare) if options.compare else nullcontext(("", None)) as (_, tree):
@@ -129,6 +137,7 @@ def main() -> None:
     parser.add_argument("--compare", metavar="REVISION", help="the bot of this revision instead of the floor")
     parser.add_argument("--cluster", action="store_true", help="one process beside a gateway and workers over RabbitMQ")
     parser.add_argument("--limits", action="store_true", help="what limits add to a message, side by side")
+    parser.add_argument("--console", action="store_true", help="what a console adds, and what it holds while open")
     parser.add_argument("--slices", type=int, default=200, help="of each bot, with --limits")
     parser.add_argument("--kills", type=int, default=3, help="of a worker, with --cluster")
     parser.add_argument("--backlog", type=int, default=20_000, help="events that wait for workers, with --cluster")
@@ -137,6 +146,8 @@ def main() -> None:
     say(f"load average at the start {os.getloadavg()[0]:.1f}\n")
     if options.cluster:
         figures = bench_cluster(options, load)
+    elif options.console:
+        figures = bench_console(options, load)
     elif options.limits:
         figures = bench_limits(options)
     else:
