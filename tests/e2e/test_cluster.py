@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Iterator
 from contextlib import AsyncExitStack
 
 import aio_pika
+import pytest
 from aio_pika import Message
 from sqlalchemy import make_url
 
@@ -17,6 +19,7 @@ from bot.conversation.intake.pokes import HERE
 from tests.adapters.storage.proxy import Proxy
 from tests.e2e.cluster import Cluster
 from tests.e2e.test_signals import ONE, PATIENCE, TWO
+from tests.postgres import Postgres, running, why_not
 
 
 async def test_a_question_goes_by_a_gateway_to_a_worker_and_its_answer_back(cluster: Cluster) -> None:
@@ -154,6 +157,32 @@ async def test_a_broker_that_is_killed_loses_nothing(cluster: Cluster) -> None:
             part.send(signal.SIGTERM)
             assert await part.end() == 0
     assert cluster.answers() == [("A:q1", str(first)), ("A:q2", str(second))]
+
+
+@pytest.fixture
+def postgres() -> Iterator[Postgres]:
+    if reason := why_not():
+        pytest.skip(reason)
+    with running() as server:
+        yield server
+
+
+async def test_a_database_that_is_killed_loses_nothing(cluster: Cluster, postgres: Postgres) -> None:
+    simulator, gate = cluster.simulator, cluster.gate
+    async with cluster.gateway(), cluster.worker(STORE_URL=postgres.url) as worker:
+        first = await simulator.say("@bot plain#q1")
+        await gate.began.wait()
+        await asyncio.to_thread(postgres.kill)
+        second = await simulator.say("@bot plain#q2", group_id=TWO)
+        await worker.until("the journal is away: events are left to whoever can reach it")
+        gate.opened.set()
+        await asyncio.to_thread(postgres.start)
+        await simulator.wait_delivered(2, timeout=PATIENCE)
+        third = await simulator.say("@bot plain#q3")
+        await simulator.wait_delivered(3, timeout=PATIENCE)
+        worker.send(signal.SIGTERM)
+        assert await worker.end() == 0
+    assert cluster.answers() == [("A:q1", str(first)), ("A:q2", str(second)), ("A:q3", str(third))]
 
 
 async def test_an_answer_that_was_ready_while_the_broker_was_away_is_sent_once_it_is_back(cluster: Cluster) -> None:

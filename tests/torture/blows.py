@@ -18,6 +18,7 @@ class Blow(Enum):
     GATEWAY = "a gateway is killed"
     BROKER = "the broker is killed"
     DATABASE = "the database cannot be reached"
+    CRASH = "the database is killed"
     CUT_OFF = "a worker is cut off from the database, the broker or both"
 
 

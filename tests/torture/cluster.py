@@ -19,6 +19,7 @@ from itertools import islice
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
+from typing import assert_never
 
 from sqlalchemy import create_engine, make_url, text
 
@@ -26,10 +27,12 @@ from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
 from adapters.storage.url import read_url
+from tests import postgres
 from tests.adapters.storage.proxy import Proxy
 from tests.apart import Host, Pipes, host_or_pipes
-from tests.e2e.cluster import POSTGRES, Cluster, fresh_database
+from tests.e2e.cluster import Cluster
 from tests.e2e.test_signals import ONE, TOKEN, TWO, Bot, Gate, free_port, quoted
+from tests.postgres import Postgres
 from tests.rabbit import PROGRAM, Rabbit, running
 from tests.torture.blows import Blow, deal
 from tests.torture.journal import Journal, read_rows
@@ -59,6 +62,7 @@ class Town:
     cluster: Cluster
     servers: Mapping[int, Simulator]
     environments: Mapping[str, Mapping[str, str]]
+    postgres: Postgres
     database: Proxy
     host: Host | Pipes
     group: asyncio.TaskGroup
@@ -110,6 +114,10 @@ class Town:
                 await self.database.cut()
                 await asyncio.sleep(6 * dice.random())
                 await self.database.mend()
+            case Blow.CRASH:
+                await asyncio.to_thread(self.postgres.kill)
+                await asyncio.sleep(6 * dice.random())
+                await asyncio.to_thread(self.postgres.start)
             case Blow.FREEZE:
                 if (frozen := self.parts[worker]).process.returncode is None:
                     frozen.send(signal.SIGSTOP)
@@ -124,6 +132,8 @@ class Town:
                 await asyncio.sleep(seconds / 2)
                 self.host.heal(*links)
                 await asyncio.sleep(1)
+            case _:
+                assert_never(blow)
         for name, part in tuple(self.parts.items()):  # a worker whose leases were lost ends by itself
             if part.process.returncode is not None:
                 await self.begin(name)
@@ -179,7 +189,7 @@ async def _until(condition: Callable[[], bool], seconds: float) -> None:
 
 
 async def torture_cluster(*, seed: int, moments: int, say: Callable[[str], None]) -> int:
-    """So many moments; the exit code. Needs RabbitMQ, and PostgreSQL in FROST_TEST_POSTGRES."""
+    """So many moments; the exit code. Needs RabbitMQ and PostgreSQL, and starts its own."""
     if reason := why_not():
         say(f"cluster: no moment was tried: {reason}\n")
         return UNTRIED
@@ -187,20 +197,20 @@ async def torture_cluster(*, seed: int, moments: int, say: Callable[[str], None]
     with (
         TemporaryDirectory(prefix="cluster-") as folder,
         running(Path(folder) / "node") as rabbit,
-        fresh_database() as store_url,
+        postgres.running() as server,
     ):
-        async with _town(Path(folder), rabbit, store_url, Random(f"{seed} model")) as town:
+        async with _town(Path(folder), rabbit, server, Random(f"{seed} model")) as town:
             await _live_through(town, moments, seed, hours, say)
-            wrong = await _judge(town, store_url)
+            wrong = await _judge(town)
     failed = sum(bool(hour.complaints) for hour in hours)
     say("".join(f"\nover all: {complaint}" for complaint in wrong))
     say(f"\ncluster: {len(hours)} moments, {failed} failed; {Counter(hour.blow.value for hour in hours)}\n")
     return int(failed > 0 or bool(wrong))
 
 
-async def _judge(town: Town, store_url: str) -> list[str]:
+async def _judge(town: Town) -> list[str]:
     """What is wrong with the run, once what is unfinished had its time to be settled."""
-    engine = create_engine(read_url(store_url))
+    engine = create_engine(read_url(town.postgres.url))
 
     def read() -> Journal:
         with engine.connect() as connection:
@@ -216,19 +226,18 @@ async def _judge(town: Town, store_url: str) -> list[str]:
 
 
 def why_not() -> str:
-    """Why there can be no cluster to torture; empty where there can. A broker that is not its own it cannot kill."""
+    """Why there can be no cluster to torture; empty where there can. What is not its own it cannot kill."""
     if not Path(PROGRAM).exists():
         return "RabbitMQ is not installed (Debian: rabbitmq-server)"
-    return "" if POSTGRES else "FROST_TEST_POSTGRES names no server"
+    return postgres.why_not()
 
 
 @asynccontextmanager
-async def _town(folder: Path, rabbit: Rabbit, store_url: str, chance: Random) -> AsyncIterator[Town]:
+async def _town(folder: Path, rabbit: Rabbit, server: Postgres, chance: Random) -> AsyncIterator[Town]:
     """Everything but the parts themselves; at the end those are killed."""
-    there, ports = make_url(store_url), (free_port(), free_port())
-    database = Proxy(there.host or "", there.port or 5432)
+    database, ports = Proxy("127.0.0.1", server.port), (free_port(), free_port())
     await database.mend()
-    through = there.set(host="127.0.0.1", port=database.port).render_as_string(hide_password=False)
+    through = make_url(server.url).set(port=database.port).render_as_string(hide_password=False)
 
     async def hold(_: Asked) -> None:
         await asyncio.sleep(0.3 * chance.random())
@@ -243,7 +252,7 @@ async def _town(folder: Path, rabbit: Rabbit, store_url: str, chance: Random) ->
         environments = dict.fromkeys(WORKERS, FOUR | FREE) | {APART: FOUR | FREE | cluster.settings_on(host)}
         environments |= {name: FOUR | {"ONEBOT_PORT": str(port)} for name, port in zip(GATEWAYS, ports, strict=True)}
         async with asyncio.TaskGroup() as group:
-            town = Town(cluster, servers, environments, database, host, group)
+            town = Town(cluster, servers, environments, server, database, host, group)
             yield town
             for bot in town.parts.values():
                 if bot.process.returncode is None:

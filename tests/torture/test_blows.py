@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import postgres
 from tests.torture import cluster
 from tests.torture.__main__ import read_options
 from tests.torture.blows import Blow, deal
@@ -48,15 +49,16 @@ def test_a_cluster_lives_through_a_hundred_moments_unless_told_otherwise() -> No
     assert given == [400, 100, 20]
 
 
-@pytest.mark.parametrize("missing", ["RabbitMQ", "FROST_TEST_POSTGRES"])
+@pytest.mark.parametrize("missing", ["RabbitMQ", "PostgreSQL"])
 async def test_without_broker_or_database_one_line_says_why_and_it_fails(
     missing: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     there = tmp_path / "rabbitmq-server"
     there.touch()
     monkeypatch.setattr(cluster, "PROGRAM", str(tmp_path / "none" if missing == "RabbitMQ" else there))
-    monkeypatch.setattr(cluster, "POSTGRES", "" if missing == "FROST_TEST_POSTGRES" else "postgresql://127.0.0.1/none")
+    monkeypatch.setattr(postgres, "programs", lambda: None if missing == "PostgreSQL" else tmp_path)
     monkeypatch.setattr(cluster, "running", lambda _: pytest.fail("a broker was started"))
+    monkeypatch.setattr(postgres, "running", lambda: pytest.fail("a database was started"))
     said: list[str] = []
     assert await cluster.torture_cluster(seed=1, moments=1, say=said.append) == cluster.UNTRIED != 0
     assert [line for line in "".join(said).splitlines() if missing in line] == "".join(said).splitlines() != []
