@@ -49,10 +49,12 @@ def fresh_database() -> Iterator[str]:
     name = f"cluster_{uuid4().hex[:12]}"
     with engine.connect() as connection:
         connection.execute(text(f"CREATE DATABASE {name}"))
-    yield make_url(POSTGRES).set(database=name).render_as_string(hide_password=False)
-    with engine.connect() as connection:
-        connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
-    engine.dispose()
+    try:
+        yield make_url(POSTGRES).set(database=name).render_as_string(hide_password=False)
+    finally:
+        with engine.connect() as connection:
+            connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+        engine.dispose()
 
 
 @dataclass

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack
 
 import aio_pika
+import psycopg
 import pytest
 from aio_pika import Message
 from sqlalchemy import make_url
@@ -17,7 +18,7 @@ from sqlalchemy import make_url
 from adapters.broker.topology import EVENTS, queue_of
 from bot.conversation.intake.pokes import HERE
 from tests.adapters.storage.proxy import Proxy
-from tests.e2e.cluster import Cluster
+from tests.e2e.cluster import POSTGRES, Cluster, fresh_database
 from tests.e2e.test_signals import ONE, PATIENCE, TWO
 from tests.postgres import Postgres, running, why_not
 
@@ -319,3 +320,17 @@ async def test_another_number_of_partitions_is_refused(cluster: Cluster) -> None
     async with cluster.gateway(), cluster.part("worker", BROKER_PARTITIONS="4") as bot:
         assert await bot.end() == 2
         assert "BROKER_PARTITIONS: is 4, but the broker's events are in another number" in bot.told
+
+
+def test_the_database_of_a_run_that_breaks_is_not_left_behind() -> None:
+    if not POSTGRES:
+        pytest.skip("FROST_TEST_POSTGRES names no server")
+
+    def is_there(url: str) -> bool:
+        psycopg.connect(url).close()
+        return True
+
+    with pytest.raises(ZeroDivisionError), fresh_database() as url:
+        assert 1 / (not is_there(url))
+    with pytest.raises(psycopg.OperationalError, match="does not exist"):
+        is_there(url)
