@@ -69,12 +69,12 @@ class Cluster:
     store_url: str
     onebot_port: int
 
-    def part(self, role: str, **more: str) -> AbstractAsyncContextManager[Bot]:
-        """A process of this role; it is killed at the end, if it lives."""
-        return self.part_on((), role, **more)
+    def part(self, role: str, *, program: str = "", **more: str) -> AbstractAsyncContextManager[Bot]:
+        """A process of this role; it is killed at the end, if it lives. The `program` may begin it in another way."""
+        return self.part_on((), role, program=program, **more)
 
     @asynccontextmanager
-    async def part_on(self, host: tuple[str, ...], role: str, **more: str) -> AsyncIterator[Bot]:
+    async def part_on(self, host: tuple[str, ...], role: str, *, program: str = "", **more: str) -> AsyncIterator[Bot]:
         """The same on another host, by the words with which a program there begins."""
         web = free_port()
         environment = {
@@ -101,7 +101,7 @@ class Cluster:
         folder = self.folder / uuid4().hex
         folder.mkdir()
         process = await asyncio.create_subprocess_exec(
-            *(*host, sys.executable, "-m", "bot", "run"),
+            *(*host, sys.executable, *(("-c", program) if program else ("-m", "bot")), "run"),
             cwd=folder,
             env=environment | more,
             stdin=asyncio.subprocess.DEVNULL,

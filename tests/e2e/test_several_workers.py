@@ -30,10 +30,19 @@ FOUR = {"BROKER_PARTITIONS": "4"}
 
 @dataclass
 class Town:
-    """A gateway with an account in each partition, and what they said."""
+    """An account in each partition, and what they said."""
 
     cluster: Cluster
     servers: dict[int, Simulator]
+
+    @asynccontextmanager
+    async def gateway(self) -> AsyncIterator[Bot]:
+        """All of them at one."""
+        async with self.cluster.part("gateway", **FOUR) as gateway:
+            await gateway.until("gateway: listening")
+            for server in self.servers.values():
+                await server.wait_connected(timeout=PATIENCE)
+            yield gateway
 
     @asynccontextmanager
     async def worker(self, **more: str) -> AsyncIterator[Bot]:
@@ -54,20 +63,23 @@ class Town:
         return {account: [one.text for one in server.delivered] for account, server in self.servers.items()}
 
 
-@pytest.fixture
-async def town(unconnected: Cluster) -> AsyncIterator[Town]:
+@asynccontextmanager
+async def unreached(cluster: Cluster) -> AsyncIterator[Town]:
+    """One whose accounts connect as soon as a gateway is there."""
     async with AsyncExitStack() as stack:
         servers = {}
         for account in ACCOUNTS:
             world = World(self_id=account)
             world.add_group(ONE, "group", (Person(20001, "user1", role="owner"), Person(20002, "user2")))
             servers[account] = await stack.enter_async_context(Simulator(world, reconnect=0.05))
-            servers[account].dial(f"ws://127.0.0.1:{unconnected.onebot_port}/", token=TOKEN)
-        gateway = await stack.enter_async_context(unconnected.part("gateway", **FOUR))
-        await gateway.until("gateway: listening")
-        for server in servers.values():
-            await server.wait_connected(timeout=PATIENCE)
-        yield Town(unconnected, servers)
+            servers[account].dial(f"ws://127.0.0.1:{cluster.onebot_port}/", token=TOKEN)
+        yield Town(cluster, servers)
+
+
+@pytest.fixture
+async def town(unconnected: Cluster) -> AsyncIterator[Town]:
+    async with unreached(unconnected) as town, town.gateway():
+        yield town
 
 
 async def has(worker: Bot, *numbers: int) -> None:
