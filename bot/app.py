@@ -63,6 +63,7 @@ from bot.wiring.line import (
     build_line,
     hearing_of,
     neighbours_of,
+    offers_of,
     others_of,
     troubles_of,
 )
@@ -207,6 +208,7 @@ async def open_service(
     clock, ids, mask = clock or SystemClock(), RandomIds(), mask or Mask(secrets_of(settings))
     async with AsyncExitStack() as stack:
         found, troubles = aside or find_tools(settings), troubles_of(seat)
+        offers = seat.offers if seat else offers_of(settings)
         enter = stack.enter_async_context
         stack.enter_context(troubles.logged_at_the_end())
         journal = await enter(open_journal(settings, seat, clock, troubles.tell_once, ousted))
@@ -217,7 +219,7 @@ async def open_service(
         store = WitnessedStore(kept, [*witnesses(settings, metrics), *news])
         meter = build_meter(store, spending, clock=clock, ids=ids, count=metrics.asked)
         means = await enter(means_of(settings, found, wrap, meter, clock, ids, troubles))
-        line = build_line(settings, seat, clock=clock, ids=ids, troubles=troubles)
+        line = build_line(settings, seat, offers, clock=clock, ids=ids, troubles=troubles)
         build = partial(build_rooms, settings, means, journal, others_of(seat))
         rooms = build(
             transport=wrap(line.transport),
@@ -230,7 +232,7 @@ async def open_service(
             clock=clock,
             ids=ids,
         )
-        shown = Shown(rooms, spending, line.peers, journal.share)
+        shown = Shown(rooms, spending, line.peers, journal.share, offers)
         beside = nullcontext() if seat or aside else showing(settings, metrics, shown)
         seen = SeenBot(shown, journal, means, newest, clock, others_of(seat), trying, doctor)
         port = await enter(at_work(seen, line, beside, metrics, store.commit))
@@ -319,13 +321,14 @@ async def at_work(
 
 @asynccontextmanager
 async def showing(settings: Settings, metrics: Metrics, shown: Shown) -> AsyncIterator[None]:
-    """While the block runs, others can look at how the bot is, and a loop that stands still is
-    noticed.
+    """While the block runs, others can look at how the bot is and fetch what it offers, and a loop
+    that stands still is noticed.
     """
     rooms = shown.rooms
     stalled = of_stalls(rooms.owner, metrics.stalled)
     watchdog = Watchdog(clock=rooms.on.clock, stalled=stalled)
-    async with background(watchdog.run()), open_web(settings, metrics, lambda: (shown,)):
+    web = open_web(settings, metrics, lambda: (shown,), offers=shown.offers)
+    async with background(watchdog.run()), web:
         yield
 
 

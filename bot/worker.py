@@ -34,7 +34,7 @@ from bot.runtime.clock import RandomIds, SystemClock
 from bot.runtime.watchdog import Watchdog
 from bot.speaking.alarm import of_stalls
 from bot.wiring.background import background
-from bot.wiring.line import Seat
+from bot.wiring.line import Seat, offers_of
 from bot.wiring.tools import find_tools
 from bot.wiring.web import STANDING_BY, metrics_of, open_web
 from config.settings import Settings
@@ -224,11 +224,12 @@ async def open_worker(
     """
     clock, ids, holder = SystemClock(), RandomIds(), holder_of_process()
     metrics, work = metrics_of(find_tools(settings).names, clock), Work(settings.broker_partitions)
+    offers = offers_of(settings)
 
     def opening(share: Share) -> AbstractAsyncContextManager[Service]:
         lease = Lease(name_of(share.partition), holder=holder)
         name = ids.trace()
-        seat = Seat(share, lease, metrics, NoteExchange(name), Asks(name, share), work)
+        seat = Seat(share, lease, metrics, NoteExchange(name), Asks(name, share), work, offers)
         return open_service(settings, grace=grace, mask=mask, seat=seat, doctor=doctor)
 
     def stalled(seconds: float) -> None:
@@ -249,6 +250,7 @@ async def open_worker(
             lambda: [service.shown for service in steward.services],
             cut_off=lambda: "" if steward.services else STANDING_BY,
             work=work,
+            offers=offers,
         )
         async with background(watchdog.run(), sight.hold()), shown, background(steward.run()):
             yield steward

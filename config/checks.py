@@ -196,6 +196,9 @@ def _check_media(settings: Settings) -> Iterator[Problem]:
     mend = "Name a folder that the bot may read and write, or may make"
     if not folder.is_dir():
         yield Problem("MEDIA_DIR", f"{folder} is a file", mend)
+    if settings.media_url and not settings.web_port and not _is_gateway(settings):
+        what = "is set, but nothing listens there with WEB_PORT=0"
+        yield Problem("MEDIA_URL", what, "Set WEB_PORT=8080, or leave MEDIA_URL out")
 
 
 def _check_file(name: str, file: Path | None, description: str) -> Iterator[Problem]:
@@ -315,28 +318,25 @@ def _is_weakly_guarded(settings: Settings) -> bool:
     return not values.is_loopback(onebot) and shortest < WEAK_TOKEN
 
 
-def doubts(settings: Settings, *, service: bool) -> Iterator[Problem]:
-    """A problem for each thing that works, but is probably not meant."""
-    if service and _has_sockets(settings) and _is_weakly_guarded(settings):
-        yield Problem(
-            "ONEBOT_ACCESS_TOKEN",
-            f"is shorter than {WEAK_TOKEN} characters: easy to guess",
-            HOW_TO_MAKE_ONE,
-        )
-    if (
-        service
-        and settings.web_port
-        and not values.is_loopback(settings.web_host)
-        and not is_contained()
-    ):
+def _doubts_of_listeners(settings: Settings) -> Iterator[Problem]:
+    web_is_local = values.is_loopback(settings.web_host)
+    if settings.web_port and not web_is_local and not is_contained():
         what = (
             f"is {settings.web_host}: others than this machine can read /metrics, which has no "
             "password"
         )
         yield Problem("WEB_HOST", what, "Set 127.0.0.1, or see that a firewall keeps others out")
+    fetched_from = urlsplit(settings.media_url).hostname
     if (
-        service
-        and settings.console_port
+        fetched_from
+        and web_is_local
+        and not (values.is_loopback(fetched_from) or _is_gateway(settings))
+    ):
+        what = f"is {settings.web_host}: only this machine can fetch what MEDIA_URL leads to"
+        mend = "Set 0.0.0.0 and keep strangers out by a firewall, or see that a proxy leads there"
+        yield Problem("WEB_HOST", what, mend)
+    if (
+        settings.console_port
         and not values.is_loopback(settings.console_host)
         and not settings.console_origin.startswith("https://")
         and not is_contained()
@@ -346,6 +346,18 @@ def doubts(settings: Settings, *, service: bool) -> Iterator[Problem]:
         )
         mend = "Set 127.0.0.1 and use an ssh tunnel, or a proxy with https (docs/console.md)"
         yield Problem("CONSOLE_HOST", what, mend)
+
+
+def doubts(settings: Settings, *, service: bool) -> Iterator[Problem]:
+    """A problem for each thing that works, but is probably not meant."""
+    if service and _has_sockets(settings) and _is_weakly_guarded(settings):
+        yield Problem(
+            "ONEBOT_ACCESS_TOKEN",
+            f"is shorter than {WEAK_TOKEN} characters: easy to guess",
+            HOW_TO_MAKE_ONE,
+        )
+    if service:
+        yield from _doubts_of_listeners(settings)
     if settings.qweather_host and not (
         settings.qweather_key.get_secret_value()
         or settings.qweather_jwt_private_key.get_secret_value()

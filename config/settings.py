@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, Sec
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from bot.domain.errors import ConfigError, Problem
-from config import broker, tokens, values
+from config import broker, media, tokens, values
 from config.endpoints import Endpoint, fallbacks, in_order
 from config.hours import hours, time_of_day, zone
 from config.owners import Owners, owners
@@ -177,6 +177,7 @@ class Settings(BaseSettings):
     media_dir: FilePath = Path("data/media")
     media_send: Annotated[MediaSend, BeforeValidator(values.one_of("base64", "file"))] = "base64"
     media_urls: Annotated[MediaUrls, BeforeValidator(values.one_of("fetch", "pass"))] = "fetch"
+    media_url: Annotated[str, AfterValidator(media.url)] = ""
 
     log_level: Level = "INFO"
     log_format: Annotated[LogFormat, BeforeValidator(values.one_of("console", "json"))] = "console"

@@ -61,6 +61,15 @@ def test_two_workers_of_a_cluster_have_partitions_to_share_and_env_says_how_many
         assert cluster[name]["environment"]["BROKER_PARTITIONS"] == "${BROKER_PARTITIONS:-8}"
 
 
+def test_a_large_file_is_fetched_from_the_worker_that_has_it_by_a_name_of_its_own() -> None:
+    cluster = services("docker-compose.cluster.yml")
+    said = {name: cluster[name]["environment"].get("MEDIA_URL", "") for name in ROLES}
+    assert said == {"gateway": "", "worker": "http://{hostname}:8080/media"}
+    assert not {"hostname", "container_name", "ports"} & cluster["worker"].keys()
+    listening = services("docker-compose.yml")["bot"]["environment"]
+    assert (listening["WEB_HOST"], listening["WEB_PORT"]) == ("0.0.0.0", "8080")
+
+
 def test_the_name_that_accounts_dial_is_that_of_nginx_and_of_nobody_else() -> None:
     cluster = services("docker-compose.cluster.yml")
     assert urlsplit(BOT_URL).netloc == "bot:6199"

@@ -65,8 +65,9 @@ class GatewayCalls:
             if not answer.done():
                 answer.set_result(CallEnd("unanswered", wording="the broker was lost meanwhile"))
 
-    async def make(self, account: int, action: str, params: Any) -> CallEnd:
-        """Put an action to the account's server, wherever that is connected; how that ended.
+    async def make(self, account: int, action: str, params: Any, *, beside: int = 0) -> CallEnd:
+        """Put an action to the account's server, wherever that is connected; how that ended. The
+        server has time for so many bytes that it fetches `beside` it.
 
         Raises NotConnected (no gateway, no broker: nothing was done), ActionRefused (over 8 MB),
         ActionUnanswered (it was on its way, and nobody said what became of it).
@@ -75,7 +76,7 @@ class GatewayCalls:
         # It may lie in our socket for as long as the broker reads nothing: once we say that nobody
         # has answered it is not to be done any more.
         until = self._where.until(gateway, WRITTEN_WITHIN)
-        body = pack(GatewayCall(account, action, params, self._epoch(), until))
+        body = pack(GatewayCall(account, action, params, self._epoch(), until, beside))
         if len(body) > LARGEST:
             raise ActionRefused(
                 action,
@@ -87,7 +88,7 @@ class GatewayCalls:
         self._answers[number] = answer
         try:
             await self._publish(gateway, body, number)
-            async with asyncio.timeout(DEADLINE + len(body) / SLOWEST):
+            async with asyncio.timeout(DEADLINE + (len(body) + beside) / SLOWEST):
                 while not (await asyncio.wait({answer}, timeout=LOOK))[0]:
                     if not self._where.has(gateway):
                         raise ActionUnanswered(f"{action}: its gateway is gone")

@@ -29,7 +29,8 @@ Outcome = Literal["answered", "not_connected", "refused", "unanswered"]
 
 class GatewayCall(Struct, frozen=True):
     """An action of OneBot's for the server of this account; `epoch` is the lease of who asks. It is
-    not begun after `until`, by the gateway's `ticks` (0: whenever it comes).
+    not begun after `until`, by the gateway's `ticks` (0: whenever it comes). The server fetches so
+    many bytes `beside` it, from who asks.
     """
 
     account: int
@@ -37,6 +38,7 @@ class GatewayCall(Struct, frozen=True):
     params: Mapping[str, Any] = field(default_factory=dict)
     epoch: int = 0
     until: float = 0.0
+    beside: int = 0
 
 
 class CallEnd(Struct, frozen=True):

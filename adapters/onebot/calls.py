@@ -52,12 +52,14 @@ class OneBotCalls:
         self._numbers = itertools.count(1)
         self._waiting: dict[str, _Waiting] = {}
 
-    async def make(self, peer: Peer, action: str, params: Mapping[str, object]) -> ActionReply:
+    async def make(
+        self, peer: Peer, action: str, params: Mapping[str, object], *, beside: int = 0
+    ) -> ActionReply:
         """Send a call and wait for its answer, whatever becomes of the connection meanwhile.
 
         Raises NotConnected (not written), ActionRefused (too large for any server, not written),
-        ActionUnanswered (written, and no answer in 30 s + the time the frame takes at 128 kB/s, or
-        5 s after the connection closed).
+        ActionUnanswered (written, and no answer in 30 s + the time at 128 kB/s for the frame and
+        what the server fetches `beside` it, or 5 s after the connection closed).
         """
         echo = f"{self._boot}-{next(self._numbers)}"
         frame = write_call(action, params, echo)
@@ -68,7 +70,7 @@ class OneBotCalls:
                 retcode=TOO_LARGE,
                 wording=f"the frame has {len(frame) // 2**20} MiB, over 50",
             )
-        seconds = self._deadline + len(frame) / SLOWEST
+        seconds = self._deadline + (len(frame) + beside) / SLOWEST
         answer: asyncio.Future[ActionReply] = asyncio.get_running_loop().create_future()
         try:
             async with asyncio.timeout(seconds) as limit:

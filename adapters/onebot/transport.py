@@ -9,6 +9,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 from adapters.onebot.acts import write_act, write_admission
 from adapters.onebot.fields import load
 from adapters.onebot.groups import read_groups, read_member
+from adapters.onebot.offering import Offers, lightened
 from adapters.onebot.peers import Account
 from adapters.onebot.protocol import (
     NO_SUCH_ACTION,
@@ -58,9 +59,17 @@ class Caller(Protocol[Callee_contra]):
     """Puts calls, and waits for their answers."""
 
     async def make(
-        self, callee: Callee_contra, action: str, params: Mapping[str, object], /
+        self,
+        callee: Callee_contra,
+        action: str,
+        params: Mapping[str, object],
+        /,
+        *,
+        beside: int = 0,
     ) -> ActionReply:
-        """The server's answer. Raises NotConnected, ActionRefused, ActionUnanswered."""
+        """The server's answer, for which it has time to fetch so many bytes `beside` the frame.
+        Raises NotConnected, ActionRefused, ActionUnanswered.
+        """
         ...
 
 
@@ -68,14 +77,20 @@ class OneBotTransport(Generic[Callee]):
     """Carries actions to the server of the account they are for."""
 
     def __init__(
-        self, *, peers: Directory[Callee], calls: Caller[Callee], pass_urls: bool = False
+        self,
+        *,
+        peers: Directory[Callee],
+        calls: Caller[Callee],
+        pass_urls: bool = False,
+        offers: Offers | None = None,
     ) -> None:
         """With `pass_urls` the servers may be given urls to fetch; they look at no address before
-        they do.
+        they do. What is too large for a frame they fetch from us where there are `offers`.
         """
         self._peers = peers
         self._calls = calls
         self._pass_urls = pass_urls
+        self._offers = offers
 
     async def send(self, action: SendMessage) -> str:
         """Send one message; the message id QQ gave it.
@@ -84,12 +99,17 @@ class OneBotTransport(Generic[Callee]):
         time: such messages often arrive all the same, onebot.md 2). A cancelled send may have been
         written.
         """
-        name, params = write_action(action)
         if not self._pass_urls and holds_url(action.segments):
-            raise ActionRefused(name, retcode=NOT_FETCHED, wording=UNCHECKED)
-        reply = await self._calls.make(
-            self._peers.caller(action.conversation.platform_id), name, params
-        )
+            raise ActionRefused("send_msg", retcode=NOT_FETCHED, wording=UNCHECKED)
+        if self._offers is None:
+            return await self._send(action)
+        with lightened(action, self._offers) as (light, beside):
+            return await self._send(light, beside)
+
+    async def _send(self, action: SendMessage, beside: int = 0) -> str:
+        name, params = write_action(action)
+        callee = self._peers.caller(action.conversation.platform_id)
+        reply = await self._calls.make(callee, name, params, beside=beside)
         if reply.ok:
             return read_message_id(reply.data)
         if reply.may_have_been_done:

@@ -1,5 +1,5 @@
-"""The web server: three addresses for whoever watches the bot, and nothing that changes
-anything.
+"""The web server: three addresses for whoever watches the bot, one that gives files to OneBot
+servers where that is wanted, and nothing that changes anything.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Self
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from adapters.web.giving import PAGE, Giving
+from adapters.web.offers import FileOffers
 from adapters.web.readiness import Readiness
 from bot.domain.errors import ConfigError, Problem
 
@@ -42,6 +44,7 @@ class WebServer:
     take long.
 
     Where it is not `required`, an address that cannot be had is a warning, and nothing is served.
+    What is on `offers` is given to whoever knows its address.
     """
 
     def __init__(
@@ -52,6 +55,7 @@ class WebServer:
         ready: Callable[[], Readiness],
         metrics: Callable[[], bytes],
         required: bool = True,
+        offers: FileOffers | None = None,
     ) -> None:
         self._host = host
         self._port = port
@@ -62,6 +66,8 @@ class WebServer:
         app.router.add_get("/healthz", self._healthz)
         app.router.add_get("/readyz", self._readyz)
         app.router.add_get("/metrics", self._show_metrics)
+        if offers is not None:
+            app.router.add_get(PAGE, Giving(offers).give)
         self._runner = web.AppRunner(
             app,
             access_log=None,

@@ -49,6 +49,11 @@ REFUSALS = (
         "QQ's risk control stopped it. Do not send it again, and send less",
     ),
     RefusalKind(
+        "too large",
+        re.compile(r"too large for a cluster"),
+        "its files have more than 5 MB together. Send smaller ones, or say it in words",
+    ),
+    RefusalKind(
         TOO_LONG,
         re.compile(r"过长|太长|too (long|large)|超(过|出).*(长度|限制|大小)", re.IGNORECASE),
         "it is too long. Send a shorter text",
@@ -56,8 +61,8 @@ REFUSALS = (
     RefusalKind(
         "bad media",
         re.compile(
-            r"识别URL失败|ENOENT|文件.*(不存在|失败)|不支持的(文件|图片)"
-            r"|rich media|download|base64",
+            r"识别URL失败|ENOENT|文件.*(不存在|失败)|不支持的(文件|图片)|下载失败"
+            r"|rich media|download|base64|fetch failed|ECONNREFUSED|ENOTFOUND",
             re.IGNORECASE,
         ),
         "QQ could not use the file or url. Send it another way, or say it in words",

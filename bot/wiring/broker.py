@@ -63,9 +63,11 @@ class RemoteCalls:
 
     calls: GatewayCalls
 
-    async def make(self, account: int, action: str, params: Mapping[str, object], /) -> ActionReply:
+    async def make(
+        self, account: int, action: str, params: Mapping[str, object], /, *, beside: int = 0
+    ) -> ActionReply:
         """The server's answer. Raises NotConnected, ActionRefused, ActionUnanswered."""
-        answer = await self.calls.make(account, action, params)
+        answer = await self.calls.make(account, action, params, beside=beside)
         match answer.outcome:
             case "answered":
                 return ActionReply("", answer.ok, answer.retcode, answer.data, answer.wording)
@@ -116,8 +118,13 @@ def build_broker_line(
         clock=clock,
         trouble=troubles.tell,
     )
-    peers, pass_urls = RemotePeers(where, link), settings.media_urls == "pass"
-    transport = OneBotTransport(peers=peers, calls=RemoteCalls(calls), pass_urls=pass_urls)
+    peers = RemotePeers(where, link)
+    transport = OneBotTransport(
+        peers=peers,
+        calls=RemoteCalls(calls),
+        pass_urls=settings.media_urls == "pass",
+        offers=seat.offers,
+    )
     return BrokerLine(peers, transport, worker)
 
 
@@ -129,7 +136,7 @@ def build_gateway(
     async def put(call: GatewayCall) -> CallEnd:
         try:
             peer = sockets.peers.caller(call.account)
-            reply = await sockets.calls.make(peer, call.action, call.params)
+            reply = await sockets.calls.make(peer, call.action, call.params, beside=call.beside)
         except NotConnected as error:
             return CallEnd("not_connected", wording=str(error))
         except ActionRefused as error:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from adapters.metrics.metrics import Metrics
 from adapters.onebot.peers import Account
 from adapters.onebot.transport import AnyTransport
+from adapters.web.offers import FileOffers
 from bot.domain.asks import NO_OTHERS, Ears, Others
 from bot.domain.notes import ALONE, Neighbours
 from bot.domain.ports import Clock, EventSink, Ids
@@ -36,7 +37,7 @@ Hearing: TypeAlias = Callable[[], Ears]
 class Seat:
     """The place of a bot that is one of several in a cluster: its share of the accounts, the lease
     it has on that, what counts for its whole process, its lines to the others (what it tells them,
-    and what it asks), and how its process works.
+    and what it asks), how its process works, and where that offers large files, if it does.
     """
 
     share: Share
@@ -45,6 +46,7 @@ class Seat:
     notices: NoteExchange
     asks: Asks
     work: Work
+    offers: FileOffers | None = None
 
 
 class Connections(Protocol):
@@ -78,14 +80,20 @@ class ClusterLine(Protocol):
 
 
 def build_line(
-    settings: Settings, seat: Seat | None, *, clock: Clock, ids: Ids, troubles: Troubles
+    settings: Settings,
+    seat: Seat | None,
+    offers: FileOffers | None,
+    *,
+    clock: Clock,
+    ids: Ids,
+    troubles: Troubles,
 ) -> ClusterLine:
     """A line that is not open yet: sockets of our own, or those of gateways behind a broker.
 
     Gateways know who has a share of the accounts now by the lease of its `seat`.
     """
     if seat is None:
-        return build_sockets(settings, clock=clock, ids=ids)
+        return build_sockets(settings, offers, clock=clock, ids=ids)
     from bot.wiring.broker import build_broker_line  # an extra's library: not for everybody
 
     return build_broker_line(settings, seat, clock=clock, ids=ids, troubles=troubles)
@@ -94,6 +102,13 @@ def build_line(
 def troubles_of(seat: Seat | None) -> Troubles:
     """Who keeps what only the owner can mend, until he can be told."""
     return Troubles(speaks=seat.share.is_first) if seat else Troubles()
+
+
+def offers_of(settings: Settings) -> FileOffers | None:
+    """Where a process offers what is too large for a frame; None where it does not, or where
+    nothing listens.
+    """
+    return FileOffers(settings.media_url) if settings.media_url and settings.web_port else None
 
 
 def neighbours_of(seat: Seat | None) -> Neighbours:

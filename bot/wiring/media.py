@@ -15,11 +15,12 @@ from adapters.fetching.limits import FetchLimits
 from adapters.media.decoding import DecoderProcess
 from adapters.media.folder import MAX_BASE64, MediaFolder
 from adapters.media.sight import Ask, PictureSight
+from adapters.onebot.offering import MOST
 from bot.domain.ports import Clock, Media, Sight, Web
 from bot.wiring.fetching import LateWeb
 from config.settings import Settings
 
-ATTACHMENTS = FetchLimits(request_seconds=60.0, total_seconds=60.0, body_bytes=MAX_BASE64)
+CARRIED = MOST // 4 * 3  # bytes of a file that a broker carries
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +43,15 @@ async def open_media(
     """All of it, at hand while the block runs; connections and the process are made when they are
     first needed.
     """
+    largest = CARRIED if settings.has_broker and not settings.media_url else MAX_BASE64
     make = partial(LateWeb, settings, clock=clock, user_agent=user_agent, foreign=True)
-    pictures, attachments = make(), make(limits=ATTACHMENTS)
+    limits = FetchLimits(request_seconds=60.0, total_seconds=60.0, body_bytes=largest)
+    pictures, attachments = make(), make(limits=limits)
     decoder = DecoderProcess()
     fetching = attachments if settings.media_urls == "fetch" else None
-    folder = MediaFolder(settings.media_dir, web=fetching, mode=settings.media_send)
+    folder = MediaFolder(
+        settings.media_dir, web=fetching, mode=settings.media_send, max_bytes=largest
+    )
     async with AsyncExitStack() as stack:
         for opened in (pictures, attachments, decoder):
             stack.push_async_callback(opened.aclose)

@@ -11,6 +11,7 @@ from adapters.onebot.forward_ws import ForwardClient
 from adapters.onebot.peers import Peer, Peers
 from adapters.onebot.reverse_ws import ReverseServer
 from adapters.onebot.transport import OneBotTransport
+from adapters.web.offers import FileOffers
 from bot.domain.asks import Ears
 from bot.domain.ports import Clock, EventSink, Ids
 from bot.wiring.background import background
@@ -67,9 +68,13 @@ class Sockets:
                     yield 0
 
 
-def build_sockets(settings: Settings, *, clock: Clock, ids: Ids) -> Sockets:
-    """Sockets that nobody has dialled yet."""
+def build_sockets(
+    settings: Settings, offers: FileOffers | None = None, *, clock: Clock, ids: Ids
+) -> Sockets:
+    """Sockets that nobody has dialled yet. What is too large for a frame is put on `offers`, where
+    there are some.
+    """
     peers, calls = Peers(), OneBotCalls(boot=ids.trace())
     pass_urls = settings.media_urls == "pass"
-    transport = OneBotTransport(peers=peers, calls=calls, pass_urls=pass_urls)
+    transport = OneBotTransport(peers=peers, calls=calls, pass_urls=pass_urls, offers=offers)
     return Sockets(settings, peers, calls, transport, clock, ids)

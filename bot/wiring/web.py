@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapters.metrics.metrics import Metrics
 from adapters.metrics.vitals import Today, Vitals, together
+from adapters.web.offers import FileOffers
 from adapters.web.readiness import Attendance
 from bot.conversation.intake import hush, restraint, verdicts
 from bot.conversation.queue import questions, turnstile
@@ -52,12 +53,13 @@ def metrics_of(tools: Collection[str], clock: Clock) -> Metrics:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The parts of a bot that others may see."""
+    """The parts of a bot that others may see, and what it has for them to fetch."""
 
     rooms: Rooms
     spending: Spending
     peers: Connections
     share: Share = WHOLE
+    offers: FileOffers | None = None
 
 
 @asynccontextmanager
@@ -68,10 +70,11 @@ async def open_web(
     *,
     cut_off: Callable[[], str] = str,
     work: Work | None = None,
+    offers: FileOffers | None = None,
 ) -> AsyncIterator[None]:
-    """Show whether the bots of this process live, can answer, and what they count; not with
-    WEB_PORT=0. `cut_off` says why there is nobody; empty where somebody is. Of a cluster's worker
-    its `work` is shown, too.
+    """Show whether the bots of this process live, can answer, and what they count, and give what is
+    on `offers`; not with WEB_PORT=0. `cut_off` says why there is nobody; empty where somebody is.
+    Of a cluster's worker its `work` is shown, too.
     """
 
     def show() -> bytes:
@@ -92,7 +95,7 @@ async def open_web(
 
             # A default that is taken is no reason to be silent in QQ; what somebody asked for must
             # be had.
-            asked_for = "web_port" in settings.model_fields_set
+            asked_for = "web_port" in settings.model_fields_set or offers is not None
             ready = attendance_of(bots, cut_off)
             async with WebServer(
                 host=settings.web_host,
@@ -100,6 +103,7 @@ async def open_web(
                 ready=ready,
                 metrics=show,
                 required=asked_for,
+                offers=offers,
             ):
                 yield
 

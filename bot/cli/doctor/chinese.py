@@ -7,6 +7,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
+from bot.cli.doctor.media import MEND
 from bot.cli.setup.trial import mend_of
 from bot.domain.errors import (
     ContentFiltered,
@@ -147,6 +148,13 @@ SENTENCES: Final = {
     "the model answered in words instead of calling a tool": "模型没有调用工具，而是直接说话",
     "Take one that calls tools": "换一个会调用工具的模型",
     "calls a tool in {} s": "会调用工具，用了 {} 秒",
+    # --- media url
+    "{} leads to the bot": "{} 通到机器人",
+    "{} leads elsewhere: it answered {}": "{} 没有通到机器人，那边答复了 {}",
+    MEND: (
+        "看看 MEDIA_URL 写的是不是这台机器和 WEB_PORT（docs/zh/cluster.md），然后重启机器人；"
+        "不然大文件发不出去"
+    ),
     # --- sources of tools
     "can be reached": "连得上",
     "{} answers": "{} 有答复",

@@ -18,6 +18,7 @@ from bot.cli.doctor.configuration import check_settings
 from bot.cli.doctor.forward import check_forward
 from bot.cli.doctor.limits import check_limits
 from bot.cli.doctor.listening import check_reverse
+from bot.cli.doctor.media import check_media_url
 from bot.cli.doctor.models import (
     Charge,
     check_clock,
@@ -119,6 +120,8 @@ def probes(
         Probe("games", partial(asyncio.to_thread, check_games, settings, clock=clock)),
         Probe("tools", partial(asyncio.to_thread, check_tools, settings)),
     ]
+    if settings.media_url:
+        found.append(Probe("media url", partial(check_media_url, settings)))
     if settings.has_broker:
         found.append(Probe("broker", partial(check_cluster, settings, clock=clock)))
     if settings.has_broker and settings.bot_role == "worker":

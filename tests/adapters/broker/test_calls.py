@@ -12,6 +12,7 @@ from adapters.broker import calls as module
 from adapters.broker import link, whereabouts
 from adapters.broker.payloads import CallEnd
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.policy.refusals import explain_refusal
 from tests.adapters.broker.street import ACCOUNT, PATIENCE, Desk, Shop, Sockets, gateway_of, worker_of
 from tests.fakes import until
 from tests.rabbit import Rabbit
@@ -50,6 +51,22 @@ async def test_a_call_that_nobody_answers_may_have_been_done(broker: str, monkey
         with pytest.raises(ActionUnanswered, match="did not answer"):
             await worker.call(ACCOUNT, "send_msg", {})
     assert [call.action for call in sockets.calls] == ["send_msg"]
+
+
+async def test_a_call_has_time_for_what_the_server_fetches_beside_it(
+    broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sockets = Sockets(hold=(hold := asyncio.Event()))
+    monkeypatch.setattr(module, "DEADLINE", 0.3)
+    async with gateway_of(broker, sockets), worker_of(broker, Desk()) as worker, asyncio.TaskGroup() as group:
+        await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
+        large = group.create_task(worker.calls.make(ACCOUNT, "send_msg", {}, beside=10**9))
+        await until(lambda: sockets.calls, seconds=PATIENCE)
+        with pytest.raises(ActionUnanswered, match="did not answer"):
+            await worker.call(ACCOUNT, "send_msg", {})
+        hold.set()
+        assert (await large).ok
+    assert [call.beside for call in sockets.calls] == [10**9, 0]
 
 
 async def test_a_call_whose_gateway_dies_is_not_waited_for(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,8 +121,10 @@ async def test_a_call_that_is_too_large_is_not_made(broker: str, monkeypatch: py
     monkeypatch.setattr(module, "LARGEST", 1000)
     async with gateway_of(broker, sockets), worker_of(broker, Desk()) as worker:
         await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
-        with pytest.raises(ActionRefused, match="too large for a cluster"):
+        with pytest.raises(ActionRefused, match="too large for a cluster") as refused:
             await worker.call(ACCOUNT, "send_msg", {"file": "x" * 1000})
+    told = explain_refusal(refused.value.wording, refused.value.retcode)
+    assert told == "too large: its files have more than 5 MB together. Send smaller ones, or say it in words"
     assert sockets.calls == []
 
 

@@ -76,6 +76,16 @@ async def test_a_call_without_an_answer_has_an_unknown_outcome() -> None:
         await OneBotCalls(boot="b", deadline=0.01).make(Line(), "get_msg", {})
 
 
+async def test_a_call_has_time_for_what_the_server_fetches_beside_it() -> None:
+    calls, light, heavy = OneBotCalls(boot="b", deadline=0.01), Line(), Line()
+    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
+        large = group.create_task(calls.make(heavy, "a", {}, beside=10**9))
+        with pytest.raises(ActionUnanswered):
+            await calls.make(light, "a", {})
+        calls.answer(ok(await heavy.echo(), "sent"), by=heavy)
+    assert large.result().data == "sent"
+
+
 async def test_a_write_that_hangs_ends_with_the_deadline_of_its_call() -> None:
     async with asyncio.timeout(PATIENCE):
         with pytest.raises(ActionUnanswered, match="get_msg"):

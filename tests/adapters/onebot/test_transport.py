@@ -7,8 +7,10 @@ import json
 
 import pytest
 
+from adapters.onebot.offering import MOST
 from adapters.onebot.protocol import write_action
 from adapters.onebot.transport import OneBotTransport
+from adapters.web.offers import FileOffers
 from bot.domain.actions import Attachment, Gesture, Merged, React, SendMessage, ShowTyping
 from bot.domain.errors import ActionRefused, ActionUnanswered, ActionUnsupported, NotConnected, TransportError
 from bot.domain.events import Conversation, MessageType
@@ -330,3 +332,31 @@ def test_a_merged_forward_is_nodes_of_text_by_the_account(kind: MessageType, pla
             for text in merged.nodes
         ],
     }
+
+
+@pytest.mark.parametrize("deadline", [0.05])
+async def test_what_is_too_large_for_a_frame_is_fetched_and_there_is_time_for_that(house: House, dial: Dial) -> None:
+    offers = FileOffers("http://bot:8080/media")
+    offering = OneBotTransport(peers=house.peers, calls=house.calls, offers=offers)
+    film = SendMessage(GROUP, (Text("look"), Attachment("video", "base64://" + "A" * MOST)))
+    async with dial() as napcat, asyncio.TaskGroup() as group:
+        sending = group.create_task(offering.send(film))
+        call = await napcat.receive()
+        with pytest.raises(ActionUnanswered):
+            await offering.send(HELLO)
+        [text, video] = call["params"]["message"]
+        assert text == {"type": "text", "data": {"text": "look"}}
+        address = video["data"]["file"]
+        offered = offers.find(address.removeprefix("http://bot:8080/media/"))
+        assert offered is not None
+        assert (video, offered.url) == ({"type": "video", "data": {"file": address}}, address)
+        await napcat.answer(call, {"message_id": 3})
+    assert (sending.result(), offered.over) == ("3", True)
+
+
+async def test_a_url_is_not_passed_on_by_who_offers_files_either(house: House, dial: Dial) -> None:
+    offering = OneBotTransport(peers=house.peers, calls=house.calls, offers=FileOffers("http://bot:8080/media"))
+    link = SendMessage(GROUP, (Attachment("image", "http://bot:8080/media/guessed"),))
+    async with dial():
+        with pytest.raises(ActionRefused, match="a url is not passed on to be fetched unchecked"):
+            await offering.send(link)

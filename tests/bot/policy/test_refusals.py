@@ -15,8 +15,13 @@ from bot.policy.refusals import REFUSALS, explain_refusal, is_muted, is_too_long
         ("账号被风控", "risk control"),
         ("发言过于频繁", "risk control"),
         ("消息内容过长", "too long"),
+        ("it has 12.0 MB, over 8: too large for a cluster", "too large"),
         ("你不在该群", "not in the group"),
         ("识别URL失败, uri= /app/x.png", "bad media"),
+        ("http://bot:8080/media/x 下载失败, statusText: Not Found", "bad media"),
+        ("connect ECONNREFUSED 172.18.0.3:8080", "bad media"),
+        ("getaddrinfo ENOTFOUND bot", "bad media"),
+        ("fetch failed", "bad media"),
         ("消息体无法解析, 请检查是否发送了不支持的消息类型", "nothing left"),
     ],
 )
@@ -47,6 +52,7 @@ def test_all_wordings_of_the_simulator_but_the_doubtful_ones_are_refusals_that_a
 def test_only_what_is_too_long_may_be_said_shorter() -> None:
     assert is_too_long(explain_refusal("消息内容过长", 1200))
     assert not is_too_long(explain_refusal("你已被禁言", 1200))
+    assert not is_too_long(explain_refusal("it has 12.0 MB, over 8: too large for a cluster", 413))
     assert not is_too_long(explain_refusal("", 100))
 
 

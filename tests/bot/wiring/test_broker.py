@@ -24,17 +24,17 @@ from tests.fakes import CountingIds, ManualClock
 class PaperCalls:
     def __init__(self, answer: CallEnd) -> None:
         self.answer = answer
-        self.calls: list[tuple[int, str, object]] = []
+        self.calls: list[tuple[int, str, object, int]] = []
 
-    async def make(self, account: int, action: str, params: object) -> CallEnd:
-        self.calls.append((account, action, params))
+    async def make(self, account: int, action: str, params: object, *, beside: int) -> CallEnd:
+        self.calls.append((account, action, params, beside))
         return self.answer
 
 
 async def made(answer: CallEnd) -> ActionReply:
     paper = PaperCalls(answer)
-    reply = await RemoteCalls(cast("GatewayCalls", paper)).make(10001, "send_msg", {"a": 1})
-    assert paper.calls == [(10001, "send_msg", {"a": 1})]
+    reply = await RemoteCalls(cast("GatewayCalls", paper)).make(10001, "send_msg", {"a": 1}, beside=9)
+    assert paper.calls == [(10001, "send_msg", {"a": 1}, 9)]
     return reply
 
 
@@ -86,8 +86,8 @@ async def test_a_gateway_tells_how_a_call_ended(
     sockets = build_sockets(settings, clock=clock, ids=ids)
     put = []
 
-    async def make(peer: object, action: str, params: object) -> ActionReply:
-        put.append((peer, action, params))
+    async def make(peer: object, action: str, params: object, *, beside: int) -> ActionReply:
+        put.append((peer, action, params, beside))
         if raised is not None:
             raise raised
         return ActionReply("echo", True, 0, {"message_id": 5}, "fine")
@@ -95,6 +95,6 @@ async def test_a_gateway_tells_how_a_call_ended(
     monkeypatch.setattr(sockets.peers, "caller", lambda account: f"peer of {account}")
     monkeypatch.setattr(sockets.calls, "make", make)
     gateway = build_gateway(settings, sockets, clock=clock, ids=ids, trouble=lambda _: None)
-    assert await gateway._calls(GatewayCall(10001, "send_msg", {"a": 1})) == answer
-    assert put == [("peer of 10001", "send_msg", {"a": 1})]
+    assert await gateway._calls(GatewayCall(10001, "send_msg", {"a": 1}, beside=9)) == answer
+    assert put == [("peer of 10001", "send_msg", {"a": 1}, 9)]
     assert gateway._here() == Presence(gateway._name, now=clock.now(), ticks=clock.monotonic())

@@ -19,7 +19,7 @@ from bot.domain.events import Event
 from bot.domain.notes import ALONE, Note
 from bot.domain.shares import Share
 from bot.wiring.broker import BrokerLine
-from bot.wiring.line import Seat, build_line, neighbours_of, troubles_of
+from bot.wiring.line import Seat, build_line, neighbours_of, offers_of, troubles_of
 from bot.wiring.onebot import Sockets
 from bot.wiring.troubles import Troubles
 from bot.wiring.web import metrics_of
@@ -46,11 +46,11 @@ class Silence:
 def test_the_line_follows_the_seat() -> None:
     troubles = Troubles()
     clock, ids = ManualClock(), CountingIds()
-    alone = build_line(Settings(), None, clock=clock, ids=ids, troubles=troubles)
+    alone = build_line(Settings(), None, None, clock=clock, ids=ids, troubles=troubles)
     assert isinstance(alone, Sockets)
     settings = Settings(broker_url=SecretStr("amqp://queue/"))
     seat = Seat(Share(), Lease(), metrics_of((), clock), NoteExchange("me"), Asks("me", Share()), Work(1))
-    many = build_line(settings, seat, clock=clock, ids=ids, troubles=troubles)
+    many = build_line(settings, seat, None, clock=clock, ids=ids, troubles=troubles)
     assert isinstance(many, BrokerLine)
     assert (alone.peers.accounts(), many.peers.accounts()) == ((), ())
     assert (many.peers.refused, many.peers.reconnects) == ("the broker cannot be reached", 0)
@@ -64,11 +64,25 @@ async def test_that_a_broker_is_away_is_told_by_the_first_share(
     settings = Settings(broker_url=SecretStr("amqp://127.0.0.1:1/"))
     seat = Seat(share, Lease(), metrics_of((), clock), NoteExchange("me"), Asks("me", share), Work(1))
     troubles = troubles_of(seat)
-    line, nobody = build_line(settings, seat, clock=clock, ids=ids, troubles=troubles), Silence()
+    line, nobody = build_line(settings, seat, None, clock=clock, ids=ids, troubles=troubles), Silence()
     with troubles.logged_at_the_end():
         async with line.open(nobody, nobody.durable, lambda: Ears(nobody.hear, nobody.answer)):
             await until(lambda: len(clock.slept) > 2)
     assert caplog.text.count("The broker cannot be reached") == told
+
+
+@pytest.mark.parametrize(
+    ("url", "port", "offers"),
+    [("http://bot:8080/media", 8080, True), ("http://bot:8080/media", 0, False), ("", 8080, False)],
+)
+def test_large_files_are_offered_where_somebody_listens_at_an_address_that_is_known(
+    url: str, port: int, offers: bool
+) -> None:
+    found = offers_of(Settings(media_url=url, web_port=port))
+    assert (found is not None) == offers
+    if found is not None:
+        with found.offer("AAAA") as offered:
+            assert offered.url.startswith(f"{url}/")
 
 
 def test_a_bot_that_has_all_accounts_tells_nobody_of_them() -> None:

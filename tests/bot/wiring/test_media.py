@@ -7,12 +7,14 @@ from pathlib import Path
 
 import psutil
 import pytest
+from pydantic import SecretStr
 
+from adapters.media.folder import MAX_BASE64
 from bot.domain.errors import ActionRefused, MediaError
 from bot.domain.ports import KeptFile
 from bot.domain.segments import Picture
 from bot.runtime.clock import SystemClock
-from bot.wiring.media import open_media
+from bot.wiring.media import CARRIED, open_media
 from config.settings import Settings
 from tests.adapters.fetching.replay import Replay
 from tests.adapters.media import hostile
@@ -83,3 +85,32 @@ async def test_what_unpacks_pictures_ends_with_the_service(tmp_path: Path) -> No
             pid = foreign.decoder.pid
             assert pid is not None
         assert not psutil.pid_exists(pid)
+
+
+async def test_of_a_file_as_much_may_be_sent_as_there_is_a_way_for_and_the_model_hears_how_much(tmp_path: Path) -> None:
+    broker = SecretStr("amqp://queue/")
+    async with Replay() as server:
+        for name, size in (
+            ("carried", CARRIED),
+            ("more", CARRIED + 1),
+            ("most", MAX_BASE64),
+            ("beyond", MAX_BASE64 + 1),
+        ):
+            (tmp_path / name).write_bytes(bytes(size))
+        server.tell(f"/{HOST}/more", PNG + bytes(CARRIED))
+        base = settings(tmp_path, server)
+        url = "http://bot:8080/media"
+        for changes, largest, told in (
+            ({}, "most", "37 MiB"),
+            ({"broker_url": broker}, "carried", "5 MiB"),
+            ({"broker_url": broker, "media_url": url}, "most", "37 MiB"),
+        ):
+            chosen = base.model_copy(update=changes)
+            refused = {"most": "beyond", "carried": "more"}[largest]
+            async with open_media(chosen, clock=SystemClock(), user_agent="test") as foreign:
+                assert (await foreign.media.attach("file", path=largest)).name == largest
+                with pytest.raises(MediaError, match=f"{refused} is larger than {told}, too large to send"):
+                    await foreign.media.attach("file", path=refused)
+                if largest == "carried":  # no more of it is fetched than can be sent
+                    with pytest.raises(MediaError, match=f"sent more than {CARRIED:,} bytes"):
+                        await foreign.media.attach("file", url=f"https://{HOST}/more")

@@ -14,7 +14,7 @@ from bot.wiring.web import attendance_of
 from tests.e2e.test_watching import settings
 
 
-async def test_a_port_somebody_asked_for_must_be_had_and_a_default_need_not(
+async def test_a_port_somebody_asked_for_or_fetches_files_from_must_be_had_and_a_default_need_not(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with socket.socket() as held:
@@ -28,7 +28,12 @@ async def test_a_port_somebody_asked_for_must_be_had_and_a_default_need_not(
         given.model_fields_set.discard("web_port")
         async with open_service(given):
             pass
-    assert "nobody can watch the bot: WEB_PORT: cannot listen" in caplog.text
+        assert "nobody can watch the bot: WEB_PORT: cannot listen" in caplog.text
+        given = settings("http://127.0.0.1:9/v1", tmp_path, web_port=port, media_url=f"http://127.0.0.1:{port}/media")
+        given.model_fields_set.discard("web_port")
+        with pytest.RaisesGroup(pytest.RaisesExc(ConfigError, match="WEB_PORT"), flatten_subgroups=True):
+            async with open_service(given):
+                pass
 
 
 def bot(account: int, share: Share = WHOLE, *, finishing: bool = False) -> Any:

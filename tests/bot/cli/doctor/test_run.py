@@ -16,12 +16,14 @@ from aiohttp import web
 
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
+from adapters.web.offers import FileOffers
 from bot.cli.doctor.checks import Check, Verdict, well
 from bot.cli.doctor.run import Probe, diagnose, examine
 from bot.runtime.clock import RandomIds, SystemClock
 from config.sources import read_env_file
 from tests.bot.cli.commands import PATIENCE, command, run
-from tests.bot.cli.doctor.surroundings import TOKEN, Surroundings, answering, free_port, healthy, told
+from tests.bot.cli.doctor.surroundings import TOKEN, Surroundings, answering, free_port, healthy, settings_of, told
+from tests.bot.cli.doctor.test_media import web_server
 
 ROOT = Path(__file__).parents[4]
 
@@ -124,6 +126,14 @@ async def test_sources_out_of_reach_are_warnings(around: Surroundings) -> None:
     checks = await look(around, TOOLS_MIRRORS=environ)
     assert [check.check for check in checks if check.verdict is Verdict.WARNING] == ["weather", "versions"]
     assert not any(check.verdict is Verdict.PROBLEM for check in checks)
+
+
+async def test_where_large_files_are_fetched_is_looked_at_while_the_bot_runs(around: Surroundings) -> None:
+    url = f"http://127.0.0.1:{around.environ['WEB_PORT']}/media"
+    assert "media url" not in {check.check for check in await look(around, MEDIA_URL=url)}
+    async with web_server(settings_of(around.environ).web_port, FileOffers(url)):
+        checks = await look(around, MEDIA_URL=url)
+    assert well("media url", f"{url} leads to the bot") in checks
 
 
 # --- what breaks or hangs ---------------------------------------------------------------------------

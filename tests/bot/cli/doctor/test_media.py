@@ -1,0 +1,74 @@
+"""MEDIA_URL as the doctor sees it: it leads to the bot, elsewhere, or nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from aiohttp import web
+
+from adapters.web.offers import FileOffers
+from adapters.web.server import WebServer
+from bot.cli.doctor.checks import Check, Verdict
+from bot.cli.doctor.media import MEND, check_media_url
+from config.settings import Settings
+from tests.bot.cli.doctor.surroundings import answering, free_port
+from tests.bot.cli.doctor.test_reverse import READY
+
+
+def web_server(port: int, offers: FileOffers | None) -> WebServer:
+    """That of a bot."""
+    return WebServer(host="127.0.0.1", port=port, ready=lambda: READY, metrics=lambda: b"", offers=offers)
+
+
+@asynccontextmanager
+async def bot(*, offers: FileOffers | None) -> AsyncIterator[int]:
+    async with web_server(0, offers) as server:
+        yield server.port
+
+
+def settings(web_port: int, url: str) -> Settings:
+    return Settings.model_validate({"web_port": web_port, "media_url": url})
+
+
+async def test_an_address_that_leads_to_the_bot_is_well() -> None:
+    async with bot(offers=FileOffers("")) as port:
+        url = f"http://127.0.0.1:{port}/media"
+        assert await check_media_url(settings(port, url)) == [Check("media url", Verdict.OK, f"{url} leads to the bot")]
+
+
+@pytest.mark.parametrize("offers", [None, FileOffers("")], ids=["a bot without the page", "another path"])
+async def test_an_address_that_leads_elsewhere_in_it_is_told(offers: FileOffers | None) -> None:
+    async with bot(offers=offers) as port:
+        url = f"http://127.0.0.1:{port}/{'x/' if offers else ''}media"
+        said = f"{url} leads elsewhere: it answered 404"
+        assert await check_media_url(settings(port, url)) == [Check("media url", Verdict.WARNING, said, MEND)]
+
+
+@pytest.mark.parametrize("status", [200, 302, 502])
+async def test_what_something_else_answers_is_told_and_not_followed(status: int) -> None:
+    asked = []
+
+    def respond(request: web.BaseRequest) -> web.Response:
+        asked.append(request.path)
+        return web.Response(status=status, headers={"Location": "/elsewhere"}, text="nothing is offered here\n")
+
+    async with bot(offers=FileOffers("")) as port, answering(respond) as other:
+        url = f"{other}/media"
+        [check] = await check_media_url(settings(port, url))
+    assert (check.verdict, check.said) == (Verdict.WARNING, f"{url} leads elsewhere: it answered {status}")
+    assert asked == ["/media/doctor"]
+
+
+async def test_an_address_at_which_nobody_is_is_told() -> None:
+    async with bot(offers=FileOffers("")) as port:
+        url = f"http://127.0.0.1:{free_port()}/media"
+        [check] = await check_media_url(settings(port, url))
+    assert (check.verdict, check.mend) == (Verdict.WARNING, MEND)
+    assert check.said == f"{url} cannot be reached (ClientConnectorError)"
+
+
+async def test_while_no_bot_runs_there_is_nothing_to_say() -> None:
+    port = free_port()
+    assert await check_media_url(settings(port, f"http://127.0.0.1:{port}/media")) == []
