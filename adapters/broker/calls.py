@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from aio_pika.abc import AbstractChannel
 from aio_pika.exceptions import AMQPError, ChannelInvalidStateError, DeliveryError
@@ -24,7 +24,7 @@ from adapters.broker.whereabouts import Whereabouts
 from adapters.broker.wire import Delivered, consume, headers_of, properties, publish
 from bot.domain import codec
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
-from bot.domain.ports import Ids
+from bot.domain.ports import Clock, Ids
 
 TOO_LARGE: Final = 413
 DEADLINE: Final = 36.0  # seconds; the gateway itself waits 30, and 5 once a socket is gone
@@ -46,7 +46,7 @@ class GatewayCalls:
         self._epoch = epoch
         self._boot = ids.trace()
         self._numbers = itertools.count(1)
-        self._answers: dict[str, asyncio.Future[CallEnd]] = {}
+        self._under_way: dict[str, tuple[str, asyncio.Future[CallEnd]]] = {}  # to which gateway
         self._channel: AbstractChannel | None = None
         self._replies = ""
 
@@ -61,7 +61,7 @@ class GatewayCalls:
     def hang_up(self) -> None:
         """The connection is gone: no answer comes any more."""
         self._channel = None
-        for answer in self._answers.values():
+        for _, answer in self._under_way.values():
             if not answer.done():
                 answer.set_result(CallEnd("unanswered", wording="the broker was lost meanwhile"))
 
@@ -85,18 +85,30 @@ class GatewayCalls:
             )
         number = f"{self._boot}-{next(self._numbers)}"
         answer: asyncio.Future[CallEnd] = asyncio.get_running_loop().create_future()
-        self._answers[number] = answer
+        self._under_way[number] = gateway, answer
+        is_written = False
         try:
-            await self._publish(gateway, body, number)
-            async with asyncio.timeout(DEADLINE + (len(body) + beside) / SLOWEST):
-                while not (await asyncio.wait({answer}, timeout=LOOK))[0]:
-                    if not self._where.has(gateway):
-                        raise ActionUnanswered(f"{action}: its gateway is gone")
-            return answer.result()
+            async with asyncio.timeout(WRITTEN_WITHIN) as patience:
+                await self._publish(gateway, body, number)
+                is_written = True
+                more = DEADLINE + (len(body) + beside) / SLOWEST
+                patience.reschedule(asyncio.get_running_loop().time() + more)
+                return await answer
         except TimeoutError:
-            raise ActionUnanswered(f"{action}: its gateway did not answer") from None
+            why = (
+                "its gateway did not answer" if is_written else "the broker did not confirm a call"
+            )
+            raise ActionUnanswered(f"{action}: {why}") from None
         finally:
-            del self._answers[number]
+            del self._under_way[number]
+
+    async def watch(self, clock: Clock) -> NoReturn:
+        """For ever: nobody waits for a gateway that is gone."""
+        while True:
+            await clock.sleep(LOOK)
+            for gateway, answer in self._under_way.values():
+                if not answer.done() and not self._where.has(gateway):
+                    answer.set_result(CallEnd("unanswered", wording="its gateway is gone"))
 
     async def _publish(self, gateway: str, body: bytes, number: str) -> None:
         channel = self._channel
@@ -106,23 +118,24 @@ class GatewayCalls:
             raise NotConnected("the broker takes nothing just now")
         given = properties(
             {HEADER_VERSION: VERSION},
+            message_id=number,
             correlation_id=number,
             reply_to=self._replies,
             expiration=f"{WRITTEN_WITHIN * 1000:.0f}",
         )
         try:
-            async with asyncio.timeout(WRITTEN_WITHIN):
-                await publish(channel, body, gateway, given)
+            await publish(channel, body, gateway, given)
         except DeliveryError:  # nobody has a queue of this name
             self._where.forget(gateway)
             raise NotConnected("the gateway of this account is gone") from None
         except ChannelInvalidStateError:  # closed before anything was written
             raise NotConnected("the broker cannot be reached") from None
-        except (AMQPError, OSError, asyncio.InvalidStateError, TimeoutError) as error:
+        except (AMQPError, OSError, asyncio.InvalidStateError) as error:
             raise ActionUnanswered(f"the broker did not confirm a call ({error})") from None
 
     async def _answered(self, message: Delivered) -> None:
-        answer = self._answers.get(message.header.properties.correlation_id or "")
+        number = message.header.properties.correlation_id or ""
+        _, answer = self._under_way.get(number, ("", None))
         if answer is None or answer.done():
             return
         try:

@@ -166,7 +166,8 @@ class Gateway:
             body = pack(CallEnd("unanswered", wording=type(error).__name__))
         asked = message.header.properties
         if asked.reply_to:
-            given = properties({HEADER_VERSION: VERSION}, correlation_id=asked.correlation_id)
+            number = asked.correlation_id or ""
+            given = properties({HEADER_VERSION: VERSION}, message_id=number, correlation_id=number)
             await publish(channel, body, asked.reply_to, given, mandatory=False)
 
     async def _done(self, message: Delivered) -> CallEnd:

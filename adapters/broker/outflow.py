@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 from collections import Counter, deque
-from itertools import islice
 from typing import Final, NoReturn, TypeAlias
 
 from aio_pika.abc import AbstractChannel
@@ -43,6 +43,7 @@ class Outflow:
         self._refusals: Counter[int] = Counter()  # by partition, one after the other
         self._left: Counter[int] = Counter()  # by partition: of the first, so many went in vain
         self._under_way = 0  # to all partitions
+        self._numbers = itertools.count(1)
         self._empty = asyncio.Event()
         self._empty.set()
         self.waiting = self.published = self.lost = 0
@@ -99,7 +100,10 @@ class Outflow:
     async def _publish_some(self, channel: AbstractChannel, partition: int) -> int:
         """How many of the first were refused: these are the first now."""
         line = self._lines[partition]
-        batch, sent = list(islice(line, self._room(partition))), list[asyncio.Task[bool]]()
+        batch, sent = (
+            list(itertools.islice(line, self._room(partition))),
+            list[asyncio.Task[bool]](),
+        )
         self._under_way += len(batch)
         try:
             async with asyncio.TaskGroup() as group:
@@ -143,6 +147,7 @@ class Outflow:
                 HEADER_GATEWAY: self._name,
                 HEADER_TAKEN: round(taken * 1000),
             },
+            message_id=str(next(self._numbers)),
             delivery_mode=PERSISTENT,
         )
         try:

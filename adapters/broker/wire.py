@@ -25,16 +25,20 @@ Delivered: TypeAlias = DeliveredMessage
 def properties(
     headers: dict[str, FieldValue],
     *,
+    message_id: str,
     delivery_mode: int = NOT_PERSISTENT,
     correlation_id: str | None = None,
     reply_to: str | None = None,
     expiration: str | None = None,
 ) -> Basic.Properties:
-    """What goes with a body of JSON; `expiration` is in ms."""
+    """What goes with a body of JSON; `expiration` is in ms, `message_id` no other's on the channel
+    (else the library makes up a long one).
+    """
     return Basic.Properties(
         content_type="application/json",
         headers=headers,
         delivery_mode=delivery_mode,
+        message_id=message_id,
         correlation_id=correlation_id,
         reply_to=reply_to,
         expiration=expiration,

@@ -127,6 +127,7 @@ class Worker:
         async with asyncio.TaskGroup() as group:
             group.create_task(watch(out))
             group.create_task(watch(calls))
+            group.create_task(self._calls.watch(self._clock))
             group.create_task(self._notices.pass_on(topology.notes, self._link))
             group.create_task(self._notices.insist(self._clock))
             await self._asks.begin(calls, answers, ears.answer)

@@ -16,7 +16,7 @@ from adapters.broker import wire
 from adapters.broker.wire import Delivered, headers_of
 from tests.adapters.broker.street import PATIENCE, next_in
 
-UNLIKE = {"message_id": "", "delivery_tag": 0}
+UNLIKE = {"delivery_tag": 0}
 """Of each message its own, whoever sends it."""
 
 
@@ -29,7 +29,8 @@ class Mailbox:
     come: asyncio.Queue[Delivered] = field(default_factory=asyncio.Queue)
 
     async def send(self, *bodies: bytes) -> None:
-        sending = (wire.publish(self.channel, body, self.name, wire.properties({})) for body in bodies)
+        given = (wire.properties({}, message_id=str(number)) for number in range(len(bodies)))
+        sending = (wire.publish(self.channel, body, self.name, one) for body, one in zip(bodies, given, strict=True))
         await asyncio.gather(*sending)
 
     async def next(self) -> Delivered:
@@ -48,7 +49,12 @@ async def test_it_arrives_as_one_of_aio_pika_does(mailbox: Mailbox) -> None:
     channel, name = mailbox.channel, mailbox.name
     queue = await channel.get_queue(name, ensure=False)
     given = wire.properties(
-        {"version": 1}, delivery_mode=wire.PERSISTENT, correlation_id="n", reply_to="r", expiration="60000"
+        {"version": 1},
+        message_id="m",
+        delivery_mode=wire.PERSISTENT,
+        correlation_id="n",
+        reply_to="r",
+        expiration="60000",
     )
     await wire.publish(channel, "你好".encode(), name, given)
     other = Message(
@@ -56,6 +62,7 @@ async def test_it_arrives_as_one_of_aio_pika_does(mailbox: Mailbox) -> None:
         headers={"version": 1},
         content_type="application/json",
         delivery_mode=wire.PERSISTENT,
+        message_id="m",
         correlation_id="n",
         reply_to="r",
         expiration=60,
@@ -80,7 +87,7 @@ async def test_one_without_headers_has_none(mailbox: Mailbox) -> None:
 
 async def test_one_for_nobody_and_one_over_a_closed_channel_raise(mailbox: Mailbox) -> None:
     with pytest.raises(DeliveryError):
-        await wire.publish(mailbox.channel, b"", "nobody", wire.properties({}))
+        await wire.publish(mailbox.channel, b"", "nobody", wire.properties({}, message_id="1"))
     await mailbox.channel.close()
     with pytest.raises(ChannelInvalidStateError):
         await mailbox.send(b"")
@@ -91,7 +98,7 @@ async def test_over_a_channel_that_the_broker_has_closed_nothing_is_written(mail
     with pytest.raises(ChannelNotFoundEntity):
         await mailbox.channel.declare_queue("nobody", passive=True)
     with pytest.raises(ChannelInvalidStateError):
-        await wire.publish(mailbox.channel, b"", mailbox.name, wire.properties({}))
+        await wire.publish(mailbox.channel, b"", mailbox.name, wire.properties({}, message_id="1"))
 
 
 async def test_what_is_acknowledged_is_so_with_all_before_it_and_what_is_rejected_comes_again(mailbox: Mailbox) -> None:
