@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
+from functools import cache
 
 
 def is_like(text: str, *others: str, least: float) -> bool:
@@ -15,11 +16,12 @@ def is_like(text: str, *others: str, least: float) -> bool:
     shortest = len(text) * least / (200 - least)
     longest = len(text) * (200 - least) / least
     near = [one for one in others if shortest <= len(one) <= longest]
-    return bool(near) and _is_like(text, near, least)
+    # Where it is less it is 0, and found out sooner.
+    return bool(near) and any(_ratio()(text, one, score_cutoff=least) for one in near)
 
 
-def _is_like(text: str, others: Iterable[str], least: float) -> bool:
+@cache
+def _ratio() -> Callable[..., float]:
     from rapidfuzz import fuzz  # 4 MiB: most processes never need it
 
-    # Where it is less it is 0, and found out sooner.
-    return any(fuzz.ratio(text, one, score_cutoff=least) for one in others)
+    return fuzz.ratio
