@@ -31,6 +31,7 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.world import World, demo_world
 from bot.app import Service, open_service
 from bot.domain.trying import Wanted
+from bot.wiring.background import background
 from bot.wiring.beside import beside
 from bot.wiring.simulated import MISSED, SimulatedTrial, finish, settle
 from config.settings import Settings, read_persona
@@ -161,6 +162,8 @@ async def open_chat(
             open_service(settings.model_copy(update=changes), terminal=tell, trying=trial)
         )
         await simulator.wait_connected()
+        if trial is not None:
+            await stack.enter_async_context(background(trial.seen_out.run()))
         yield service, simulator
 
 

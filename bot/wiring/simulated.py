@@ -126,6 +126,32 @@ class Album:
             self._dropped(self._pictures.popitem()[0])
 
 
+class SeenOut:
+    """Has it be news what became of each line, and its cost, also where nobody waits for that any
+    more; `run` is its task.
+    """
+
+    def __init__(self, feed: Newest) -> None:
+        self._feed = feed
+        self._said: asyncio.Queue[tuple[TriedService, Simulator, int]] = asyncio.Queue()
+
+    def follow(self, service: TriedService, simulator: Simulator, said: int) -> None:
+        """Somebody said that."""
+        self._said.put_nowait((service, simulator, said))
+
+    async def run(self) -> None:
+        """See to their ends what is said."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                group.create_task(self._see_out(*await self._said.get()))
+
+    async def _see_out(self, service: TriedService, simulator: Simulator, said: int) -> None:
+        with suppress(TimeoutError):
+            await settle(service, simulator, [said])
+            await finish(service)
+        self._feed.add("")
+
+
 class SimulatedTrial:
     """Fits `Trial`. The simulator tells it what the bot says; `connect` it with both."""
 
@@ -143,6 +169,7 @@ class SimulatedTrial:
         self._lines: deque[TriedLine] = deque(maxlen=KEPT)
         self._album = Album(self._forget)
         self._decoded: set[int] = set()
+        self.seen_out = SeenOut(self.feed)
         self._simulator: Simulator | None = None
         self._service: TriedService | None = None
         self._is_over = False
@@ -237,6 +264,8 @@ class SimulatedTrial:
         text = render(spoken, names, home=self._home).removeprefix(f"{BOT}: ")
         who = names.get(stored.author, str(stored.author))
         self._add(TriedLine(who, text, str(message_id)))
+        if self._simulator is not None:
+            self.seen_out.follow(self._running, self._simulator, message_id)
 
     def note_gesture(self, gesture: Gesture) -> None:
         """The bot made a sign without words."""
@@ -289,9 +318,9 @@ class SimulatedTrial:
             self._lines[self._lines.index(line)] = replace(line, message_id=str(said))
         if said in simulator.missed:
             self._add(TriedLine("", MISSED, happened="missed"))
+        self.seen_out.follow(self._running, simulator, said)
         await settle(self._running, simulator, [said])
         await finish(self._running)
-        self.feed.add("")  # what became of it, and its cost
 
     async def obey(self, fault: str) -> None:
         """Let one of the faults go wrong."""

@@ -28,6 +28,7 @@ from bot.domain.ports import Subagents
 from bot.domain.tool import Tool
 from bot.domain.trying import Ceiling, Wanted
 from bot.memory.personas import Personas
+from bot.wiring.background import background
 from bot.wiring.beside import beside
 from bot.wiring.discovery import Discovered, PackagedTools, discover
 from bot.wiring.purse import Purse
@@ -162,6 +163,7 @@ async def open_trial(
         if not await take_over(service.rooms.keeping.personas, trial.where, wanted, texts):
             trial.trouble = "persona"
         trial.connect(service, simulator)
+        await stack.enter_async_context(background(trial.seen_out.run()))
         if wanted.question:
             trial.propose(wanted.asker, wanted.question, wanted.source)
         yield trial

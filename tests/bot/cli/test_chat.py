@@ -14,8 +14,11 @@ import pytest
 from pydantic import SecretStr
 
 from adapters.offline.server import OfflineModel
-from bot.cli.chat import apart, converse, read_lines, speaking_as
+from adapters.simulator.world import demo_world
+from bot.cli.chat import apart, converse, open_chat, read_lines, speaking_as
 from bot.domain.errors import ConfigError
+from bot.domain.trying import Wanted
+from bot.wiring.simulated import SimulatedTrial
 from config.owners import Owners
 from config.settings import Settings
 from tests.fakes import until
@@ -201,3 +204,15 @@ async def test_on_a_terminal_the_same_group_can_be_talked_in_by_a_browser() -> N
             end.set()
     assert "演示模型" in text
     assert any("演示模型" in line for line in said)
+
+
+async def test_what_came_of_a_line_on_the_terminal_is_news_on_the_page() -> None:
+    said, trial = list[str](), SimulatedTrial(world := demo_world(), wanted=Wanted())
+    settings = Settings(bot_debounce=0.0, bot_pace=False)
+    async with open_chat(settings, world, said.append, said.append, trial) as (service, simulator):
+        trial.connect(service, simulator)
+        message_id = await simulator.say_line("@bot hello")
+        assert message_id is not None
+        trial.note_said(message_id)
+        await until(lambda: trial.feed.number == 3)  # the line, its answer, and the end of that
+        assert [line.is_ours for line in trial.lines] == [False, True]

@@ -19,10 +19,11 @@ from bot.domain.shown import CostSum
 from bot.domain.trying import Ceiling, Source, TriedLine, Wanted
 from bot.policy.limits import NOTHING, Amount
 from bot.wiring import simulated
+from bot.wiring.background import background
 from bot.wiring.guests import LONGEST_NAME
 from bot.wiring.purse import Purse, PurseTally
 from bot.wiring.simulated import KEPT, MISSED, Album, SimulatedTrial, picture_of
-from tests.fakes import ManualClock, RecordingStore
+from tests.fakes import ManualClock, RecordingStore, until
 
 
 class Running:
@@ -99,7 +100,7 @@ async def test_members_speak_and_whoever_is_none_does_not(monkeypatch: pytest.Mo
         TriedLine("", MISSED, happened="missed"),
     )
     assert simulator.missed == [int(said.message_id)]  # no bot has dialled
-    assert trial.feed.number == 3  # that both are there, and that nothing more comes of them
+    assert trial.feed.number == 2
     assert not running.settled
     stored = simulator.world.messages.find(int(said.message_id))
     assert stored.author == simulator.world.people(4242)["user2"]
@@ -235,6 +236,34 @@ async def test_what_takes_too_long_was_said_or_was_not_as_its_line_is_there_or_i
     running.means.media.decoder.decode = wait
     assert not await trial.say("user2", "look", b"large", patience=0.01)
     assert [line.text for line in trial.lines if line.who] == ["a story"]
+
+
+@pytest.mark.parametrize("elsewhere", [True, False])
+async def test_the_end_of_what_comes_of_a_line_is_news_also_where_nobody_waits_for_it(
+    elsewhere: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(simulated, "FOUND_WITHIN", 0.001)
+    trial, running, simulator = group()
+    idle, waiting = asyncio.Event(), 0
+
+    async def wait() -> None:
+        nonlocal waiting
+        waiting += 1
+        await idle.wait()
+
+    slow: Any = running
+    slow.wait_idle = wait
+    async with asyncio.timeout(5), background(trial.seen_out.run()):
+        if elsewhere:
+            trial.note_said(await simulator.say([text("a story")], user_id=20001))
+        else:
+            assert await trial.say("user1", "a story", patience=0.01)
+        await until(lambda: waiting)
+        known = len(trial.lines)
+        assert trial.feed.number == known
+        idle.set()
+        await until(lambda: trial.feed.number > known)
+    assert trial.feed.number == known + 1
 
 
 async def test_what_was_said_is_let_go_of_where_anybody_is_forgotten() -> None:

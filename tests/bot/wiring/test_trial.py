@@ -101,6 +101,7 @@ async def test_what_is_said_is_answered_and_nothing_of_it_is_left(tmp_path: Path
         assert (await one.taken()).cost == 0
         assert one.lacks == ""
         assert not one.is_busy
+        await until(lambda: one.feed.number == len(one.lines) + 2)  # what came of both is news
     assert not inside(tmp_path)
 
 
