@@ -49,6 +49,18 @@ function count() {
   button.hidden = !names.size;
 }
 
+// More of the same name may come while we ask: what is there then is older than that.
+function take() {
+  const asked = [...names];
+  names.clear();
+  return asked;
+}
+
+function putBack(asked) {
+  asked.forEach((name) => names.add(name));
+  count();
+}
+
 function row(one) {
   const made = blank.content.firstElementChild.cloneNode(true);
   made.className = `turn ${one.tone} fresh`;
@@ -69,15 +81,16 @@ function page() {
 
 async function renew() {
   if (!names.size) return;
-  const asked = [...names];
+  const asked = take();
   const now = await page();
   const fresh = [...parts].map((part) => now?.getElementById(part.id));
   if (fresh.every(Boolean)) {
-    asked.forEach((name) => names.delete(name));
     fresh.forEach((part, at) => replace(parts[at], [...part.children]));
     stay();
+    if (button) button.hidden = true;
+  } else {
+    putBack(asked); // the button loads the page that is in the place of the parts
   }
-  count(); // where the parts are there no more, the button loads the page that is in their place
 }
 
 // Where somebody types stays in sight, also when a picture above has come.
@@ -96,10 +109,9 @@ function replace(part, ones) {
 
 async function show() {
   if (!list) return location.reload();
-  const asked = [...names];
+  const asked = take();
   const answer = await fetch(list.dataset.rows, { redirect: "manual" }).catch(() => null);
-  if (!answer) return; // the connection is lost, as the sign says: the button stays for later
-  asked.forEach((name) => names.delete(name));
+  if (!answer) return putBack(asked); // the connection is lost, as the sign says: the button stays for later
   count();
   if (!answer.ok) return location.reload(); // the page says why
   const { rows, following } = await answer.json();

@@ -28,7 +28,7 @@ from tests.e2e.console.test_pages import AXE, PROBE, RUNS, SMALL, STATIC, WIDE, 
 from tests.e2e.console.test_using import HIDE
 from tests.e2e.test_signals import PATIENCE
 from tests.e2e.test_watching import settings
-from tests.fakes import said
+from tests.fakes import said, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -36,6 +36,11 @@ PHONE = {"width": 360, "height": 780}
 NAME = "</select><script src=/static/live.js?evil></script><img src=x onerror=evil()>\"'{{7*7}}"
 QUESTION = "</textarea><script>evil()</script>\n@bot 带伞吗"
 LONG = "长" * 90 + "W" * 90
+BOTH_TOLD = """new Promise((done) => {
+  let told = 0;
+  const source = new EventSource(`${document.querySelector("[data-stream]").dataset.stream}?after=0`);
+  source.addEventListener("news", () => ++told < 2 || (source.close(), done()));
+})"""
 SHOWN = "document.querySelector('.bubble img').naturalWidth"
 
 
@@ -226,6 +231,30 @@ async def test_what_is_new_is_there_by_itself_in_another_window_and_no_letter_th
         assert await other.locator(".fresh-rows").is_hidden()
         await other.wait_for_function("document.querySelector('.bubble img').naturalWidth > 0")
         await other.wait_for_function("text.getBoundingClientRect().bottom <= innerHeight")
+
+
+async def test_what_comes_while_a_page_is_asked_for_is_there_after_it(bot: Bot) -> None:
+    async with bot.trying() as page:
+        other = await page.context.new_page()
+        await other.goto(f"{bot.root}/try")
+        await other.locator(".live:not(.off)").wait_for()
+        asked, may_come = [], asyncio.Event()
+
+        async def late(route: Any) -> None:
+            answer = await route.fetch()  # the page as it is now
+            asked.append(route)
+            await may_come.wait()
+            await route.fulfill(response=answer)
+
+        await other.route("**/try*", late)
+        for fault in ("slow 3", "off"):  # news of one name, as they are of no message
+            await say(page, "user1", "", fault=fault)
+            await until(lambda: asked)
+        await other.evaluate(BOTH_TOLD)
+        may_come.set()
+        await other.locator(".happened").nth(1).wait_for()
+        assert await told(other) == await told(page)
+        assert await other.locator(".fresh-rows").is_hidden()
 
 
 async def test_letters_stay_where_another_group_takes_the_place_of_the_one_they_are_for(bot: Bot) -> None:
