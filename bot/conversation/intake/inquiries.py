@@ -1,8 +1,9 @@
 """Questions to the server beside all messages: where its account may not speak, once it connects or
 a whole group is muted, and whether somebody new is a robot. Nobody waits for the answers.
 
-What is asked about mutes is asked side by side: no account and no group waits for the answer about
-another. The newest reason to ask takes the place of one before, which may be waiting for long.
+No account waits for the answer of another's server, and what is asked about mutes of no group for
+that about another. The newest reason to ask takes the place of one before, which may be waiting for
+long.
 """
 
 from __future__ import annotations
@@ -65,6 +66,7 @@ class Inquiries:
         self._clock = clock
         self._asking = WeakValueDictionary[int | Conversation, asyncio.Task[None]]()
         self._abreast = defaultdict[int, asyncio.Semaphore](partial(asyncio.Semaphore, ABREAST))
+        self._of_people = defaultdict[int, asyncio.Lock](asyncio.Lock)  # by account
         self._cannot_tell: set[int] = set()  # accounts whose server does not know of robots
         self._knows_nobody: set[int] = set()  # and those whose server knows of no members
 
@@ -158,20 +160,27 @@ class Inquiries:
         )
 
     async def _ask_of_people(self) -> None:
-        while True:
-            where, user_id = await self._robots.next()
-            account = where.platform_id
-            if account in self._cannot_tell:
-                continue
-            try:
-                member = await self._transport.get_member(where, user_id)
-            except ActionUnsupported:
-                self._cannot_tell.add(account)
-            except TransportError as error:
-                logger.debug("nobody says who %d in %s is: %s", user_id, where, error)
-            else:
-                if member.is_robot is None:
-                    self._cannot_tell.add(account)
-                elif member.is_robot:
-                    logger.info("%d in %s is a robot: not answered any more", user_id, where)
-                    self._robots.known[user_id] = None
+        async with asyncio.TaskGroup() as group:
+            while True:
+                group.create_task(self._ask_of(*await self._robots.next()))
+
+    async def _ask_of(self, where: Conversation, user_id: int) -> None:
+        """One after the other of each account, beside what is asked about mutes."""
+        async with self._of_people[where.platform_id]:
+            is_robot = await self._is_robot(where, user_id)
+        self._robots.settle(where, user_id, is_robot=is_robot)
+
+    async def _is_robot(self, where: Conversation, user_id: int) -> bool:
+        if where.platform_id in self._cannot_tell:
+            return False
+        try:
+            member = await self._transport.get_member(where, user_id)
+        except ActionUnsupported:
+            self._cannot_tell.add(where.platform_id)
+        except TransportError as error:
+            logger.debug("nobody says who %d in %s is: %s", user_id, where, error)
+        else:
+            if member.is_robot is None:
+                self._cannot_tell.add(where.platform_id)
+            return bool(member.is_robot)
+        return False

@@ -309,6 +309,25 @@ async def test_a_robot_is_known_after_it_was_asked_about_and_a_person_is_none() 
         assert list(made.robots.known) == [5]
 
 
+async def test_no_account_waits_to_hear_of_robots_of_anothers_server_nor_any_mute_for_that() -> None:
+    async with office() as made:
+        server, away = made.transport, Conversation(OTHERS, "group", 4343)
+        server.away = {away}
+        server.members[GROUP, 5] = Member(is_robot=True)
+        for user in range(10, 11 + ABREAST):
+            server.members[away, user] = Member(is_robot=False)
+            made.robots.meet(said("hi", user=user, where=away))
+        made.robots.meet(said("hi", user=5))
+        await until(lambda: made.robots.known)
+        made.mutes.doubt(muted := Conversation(OTHERS, "group", 4444))
+        await until(lambda: made.told)
+        assert server.asked == [away, GROUP, muted]  # and one person after the other
+        assert server.open == [away]
+        server.away = set()
+        server.answer()
+        await until(lambda: len(server.asked) == 3 + ABREAST)
+
+
 @pytest.mark.parametrize("unsupported", [True, False])
 async def test_a_server_that_does_not_know_robots_is_asked_no_more_until_the_next_connects(unsupported: bool) -> None:
     async with office() as made:
@@ -316,7 +335,9 @@ async def test_a_server_that_does_not_know_robots_is_asked_no_more_until_the_nex
             made.transport.member_failures = [ActionUnsupported("get_group_member_info", retcode=1404, wording="no")]
         for user in (5, 6):
             made.robots.meet(said("hi", user=user))
-            await made.settle()
+        await made.settle()
+        made.robots.meet(said("hi", user=8))
+        await made.settle()
         assert made.transport.members_asked == [(GROUP, 5)]
         await made.connect()
         made.robots.meet(said("hi", user=7))
