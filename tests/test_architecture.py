@@ -29,6 +29,7 @@ Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 FREE_TESTS = {
     "tests/adapters/broker/test_upgrade.py": "tests gateways and workers of two versions side by side",
     "tests/adapters/storage/test_outages.py": "tests the store as a whole while its database is away",
+    "tests/adapters/storage/test_cut_off_turns.py": "tests what is recovered of turns that were cut off in a request",
     "tests/adapters/storage/test_others_turns.py": "tests erasing a person in each kind of row of others' turns",
     "tests/bot/conversation/recovery/test_missed_questions.py": "tests catching up and the dispatcher with histories",
     "tests/bot/conversation/recovery/test_taken_twice.py": "tests a start and turns with rows of one question",

@@ -46,7 +46,6 @@ from bot.domain.segments import Segment
 from bot.domain.things import PictureDescribed, ThingNamed
 
 NO_TURN = "-"  # of lines that no run is told
-BESIDE = 0  # the step of what a turn used beside its steps, which count from 1
 
 AUDITED = "login", "address", "action", "object", "outcome"
 
@@ -110,11 +109,11 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
 def _of_usage(entry: UsageAdded | UsageReserved | UsageReleased) -> tuple[Row, ...]:
     if isinstance(entry, UsageReleased):
         return _in_place_of(entry.turn_id, entry.number)
-    reserved = -entry.number if isinstance(entry, UsageReserved) else BESIDE
+    step = -entry.number if isinstance(entry, UsageReserved) else entry.step
     where, who = entry.payer or ("", 0)  # else that is known by the turn
     added = {
         "turn_id": entry.turn_id,
-        "step": reserved,
+        "step": step,
         "model": plain(entry.model),
         "at": entry.at,
         **_tokens(entry.usage),

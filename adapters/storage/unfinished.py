@@ -22,6 +22,7 @@ from adapters.storage.tables import (
     steps,
     tool_calls,
     turns,
+    usage,
 )
 from bot.domain import codec
 from bot.domain.actions import SendMessage
@@ -230,7 +231,7 @@ def _open_turn(connection: Connection, row: Row[Any]) -> OpenTurn:
     others = _others(connection, row, question)
     taken = connection.execute(
         select(steps).where(steps.c.turn_id == row.turn_id).order_by(steps.c.id)
-    )
+    ).all()
     lines = connection.execute(
         select(steered).where(steered.c.turn_id == row.turn_id).order_by(steered.c.id)
     )
@@ -244,6 +245,8 @@ def _open_turn(connection: Connection, row: Row[Any]) -> OpenTurn:
     ).all()
     calls = [call for call in began if call.turn_id == row.turn_id]
     user = joined((codec.read(UserMessage, row.user), *first))
+    said_here = tuple(_sends_of(connection, row.turn_id, *ids))
+    ended = any(send.final and send.turn_id == row.turn_id for send in said_here)
     return OpenTurn(
         turn_id=row.turn_id,
         question=question,
@@ -252,11 +255,20 @@ def _open_turn(connection: Connection, row: Row[Any]) -> OpenTurn:
         retry_of=row.retry_of,
         messages=tuple(_transcript(taken, calls, said)),
         started=tuple(call.name for call in began if call.started is not None),
-        sends=tuple(_sends_of(connection, row.turn_id, *ids)),
+        sends=said_here,
         handled=any(other.closed is not None for other in others),
         recalled=_is_recalled(connection, row),
         lines=tuple(_lines(connection, row, question, (user, *(line for _, line in said)))),
+        uncounted=not (taken or ended or _is_counted(connection, row.turn_id)),
     )
+
+
+def _is_counted(connection: Connection, turn_id: str) -> bool:
+    """Whether a row tells what a request of its run took, or was reserved for one: one of a step,
+    or of an odd number. Others asked for it besides, as what a picture shows.
+    """
+    rows = connection.scalars(select(usage.c.step).where(usage.c.turn_id == turn_id))
+    return any(step > 0 or step % 2 for step in rows)
 
 
 def _lines(
@@ -279,12 +291,11 @@ def _lines(
 
 
 def _transcript(
-    taken: Iterable[Row[Any]], calls: Iterable[Row[Any]], said: Sequence[tuple[int, UserMessage]]
+    taken: Sequence[Row[Any]], calls: Iterable[Row[Any]], said: Sequence[tuple[int, UserMessage]]
 ) -> Iterator[Message]:
     """Each step, followed by the results of its calls, in the order of the calls, and by what was
     said then. Words were said only where nothing came after them.
     """
-    taken = list(taken)
     results = {(call.step, call.call_id): call.result for call in calls if call.result is not None}
     for step in taken:
         message: AssistantMessage = codec.read(AssistantMessage, step.message)

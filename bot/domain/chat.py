@@ -135,6 +135,11 @@ class Allowance(Protocol):
     broken off took.
     """
 
+    @property
+    def is_first(self) -> bool:
+        """Whether the request under way is the first attempt of the first request of a question."""
+        ...
+
     def again(self) -> bool:
         """Count one more attempt; False where it may not be made."""
         ...

@@ -162,14 +162,15 @@ class PlaceSet(Struct, frozen=True, tag="place_set"):
 
 
 class UsageAdded(Struct, frozen=True, kw_only=True, tag="usage_added"):
-    """A model was asked for a turn beside its steps: before it is open, for a `payer` (0: nobody)
-    there.
+    """A model was asked for a turn beside its steps (at the `step` that was cut off with its run,
+    if it was one): before it is open, for a `payer` (0: nobody) there.
     """
 
     turn_id: str
     model: str
     usage: Usage
     at: float
+    step: int = 0
     payer: tuple[Conversation, int] | None = None
     type: ClassVar[Literal["usage_added"]] = "usage_added"
 
@@ -332,13 +333,12 @@ class StoredSend(Struct, frozen=True, kw_only=True):
 
 
 class OpenTurn(Struct, frozen=True, kw_only=True):
-    """A turn that was never closed.
-
-    `messages` are its steps, each followed by the results there are (calls that were under way have
-    none) and by what steered it then; `user` has what did so before. `started` names the tools
-    whose calls began, `sends` is what was said: in this turn or in another one of the same
-    question, which may have been taken up more than once. `handled`: such another turn has come to
-    its end. `recalled`: the question was taken back. `lines` are what its asker said beside it.
+    """A turn that was never closed. `messages` are its steps, each followed by the results there
+    are (calls under way have none) and by what steered it then; `user` has what did so before.
+    `started` names the tools whose calls began, `sends` is what was said: in this turn or in
+    another one of the same question, which may have been taken up more than once. `handled`: such
+    another turn has ended. `recalled`: the question was taken back. `lines` are what its asker said
+    beside it. `uncounted`: its first request may have been made, and no row says what that took.
     """
 
     turn_id: str
@@ -352,6 +352,7 @@ class OpenTurn(Struct, frozen=True, kw_only=True):
     handled: bool = False
     recalled: bool = False
     lines: tuple[MessageReceived, ...] = ()
+    uncounted: bool = False
 
 
 class Spoken(Struct, frozen=True):
@@ -365,8 +366,7 @@ class Spoken(Struct, frozen=True):
 
 
 class Suspended(Struct, frozen=True):
-    """A run that waits, as it was put down, with the question and the rendered user message of its
-    turn.
+    """A run that waits, as it was put down, with the question and the user message of its turn.
 
     `said` are the words of what the turn sent to its own conversation and that may have been read,
     in order (empty for a message of media alone).

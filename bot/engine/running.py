@@ -48,8 +48,8 @@ class Inbox(Protocol):
         """Take in what was said so far, before the model reads it; the run as it is asked then."""
         ...
 
-    def broke_off(self, model: str, usage: Usage) -> None:
-        """Count a request that was broken off."""
+    def broke_off(self, model: str, usage: Usage, step: int) -> None:
+        """Count a request that was broken off with its run at this step, or to be made anew: 0."""
         ...
 
 
@@ -265,8 +265,9 @@ async def complete(
         run.share.lost = None
         run.share.settle(usage.prompt)
         state.usage += usage
-        run.inbox.broke_off(name, usage)
-        if not isinstance(broken, TimeoutError):
+        is_over = not isinstance(broken, TimeoutError)
+        run.inbox.broke_off(name, usage, state.steps if is_over else 0)
+        if is_over:
             raise
         return None
     finally:

@@ -16,7 +16,7 @@ from functools import partial
 from cachetools import LRUCache
 from msgspec.structs import replace
 
-from bot.domain.chat import Attempt, Completion, FinishReason, ModelRequest
+from bot.domain.chat import Attempt, Completion, FinishReason, ModelRequest, Usage
 from bot.domain.errors import (
     ContentFiltered,
     ModelError,
@@ -88,6 +88,12 @@ class Failover:
     def first(self, request: ModelRequest) -> Upstream:
         """Who would be asked first."""
         return self._order(request)[0]
+
+    def estimate(self, request: ModelRequest) -> tuple[str, Usage]:
+        """Who would be asked first, and what is reserved for that."""
+        upstream = self.first(request)
+        fitting = upstream.fit(request, self._clock.monotonic())
+        return upstream.name, upstream.reading(fitting, answer=ANSWER)
 
     async def complete(self, request: ModelRequest) -> Completion:
         """Answer, whoever does. Raises the last ModelError."""
@@ -168,7 +174,7 @@ class Failover:
         """The answer, with what it cost; it is counted, whatever comes of it."""
         upstream = way.upstream
         estimate = partial(upstream.reading, request, answer=ANSWER)
-        reserved = await self._meter.reserve(upstream.name, estimate)
+        reserved = await self._meter.reserve(upstream.name, estimate, request.allowance)
         started, outcome = self._clock.monotonic(), "crashed"
         completion: Completion | None = None
         try:

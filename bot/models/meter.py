@@ -1,8 +1,10 @@
-"""The meter of requests to models: what one will take is reserved before it is made, where a day
-has a limit, and what one took that nobody else writes down is charged.
+"""The meter of requests to models: what one will take is reserved before it is made, and what one
+took that nobody else writes down is charged.
 
 A reservation is a row beside the others, which goes in the transaction that brings what the request
-really took. So a request that a crash cuts off counts as much as was reserved, once.
+really took. So a request that a crash cuts off counts as much as was reserved, once. The first
+request of a question is reserved only where a day has a limit: most questions take no other, and
+that it was cut off is seen by its turn, which was left open (`conversation/recovery/unfinished`).
 """
 
 from __future__ import annotations
@@ -11,13 +13,13 @@ import asyncio
 import itertools
 from collections.abc import Callable
 
-from bot.domain.chat import Attempt, Usage
+from bot.domain.chat import Allowance, Attempt, Usage
 from bot.domain.journal import UsageAdded
 from bot.domain.ports import Clock, Ids, Store
 from bot.domain.reserved import RequestMade, UsageReleased, UsageReserved
 from bot.domain.trace import current_run, early_payer
 
-NUMBERS = 2**30  # of reservations: another process begins elsewhere
+NUMBERS = 2**29  # of reservations: another process begins elsewhere
 
 
 def uncounted(attempt: Attempt) -> None:
@@ -25,14 +27,14 @@ def uncounted(attempt: Attempt) -> None:
 
 
 def never() -> bool:
-    """Nothing is reserved."""
+    """Not even the first request of a question is reserved."""
     return False
 
 
 class Meter:
     """Counts for the turn that the current task works for. Without a `store` it counts nothing.
-    Where it `reserves`, requests are reserved before they are made; `count` is told every attempt,
-    once it ended.
+    Where it `reserves`, all requests are reserved before they are made, else those that no open
+    turn tells of; `count` is told every attempt, once it ended.
     """
 
     def __init__(
@@ -48,7 +50,7 @@ class Meter:
         self._clock = clock
         self._count = count
         self._reserves = reserves
-        self._numbers = itertools.count(1 + int(ids.jitter() * NUMBERS))
+        self._numbers = itertools.count(2 + 2 * int(ids.jitter() * NUMBERS), 2)
 
     def count(self, attempt: Attempt) -> None:
         """An attempt ended: one without an answer is written down on behalf of the turn."""
@@ -64,13 +66,16 @@ class Meter:
         )
         self._store.put(made)
 
-    async def reserve(self, model: str, estimate: Callable[[], Usage]) -> int:
+    async def reserve(
+        self, model: str, estimate: Callable[[], Usage], allowance: Allowance | None = None
+    ) -> int:
         """Note what a request will take, before it is made; the number of the note, 0 where none
-        was made.
+        was made. A run's has an `allowance`.
         """
-        if self._store is None or not self._reserves():
+        is_first = allowance is not None and allowance.is_first
+        if self._store is None or (is_first and not self._reserves()):
             return 0
-        number, turn_id = next(self._numbers), current_run.get()
+        number, turn_id = next(self._numbers) + (allowance is not None), current_run.get()
         usage, now = estimate(), self._clock.now()
         note = UsageReserved(
             turn_id=turn_id,

@@ -1,5 +1,5 @@
-"""Text of speech, counted as any request to a model is: reserved before it is made where a day has
-a limit, by the seconds of it, and charged by what the service says it took.
+"""Text of speech, counted as any request to a model is: reserved before it is made, by the seconds
+of it, and charged by what the service says it took.
 """
 
 from __future__ import annotations

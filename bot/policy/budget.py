@@ -135,6 +135,11 @@ class BudgetShare(Struct, eq=False):
         self._count(tokens)
         return Room.LAST
 
+    @property
+    def is_first(self) -> bool:
+        """Whether the budget has counted no other request and no other attempt."""
+        return self.budget.spent.requests <= 1
+
     def again(self) -> bool:
         """Count one more attempt of the request under way; False where none may be made."""
         budget = self.budget

@@ -77,7 +77,7 @@ from bot.wiring.models import build_rules
 from bot.wiring.mouth import Mouth, build_mouth
 from bot.wiring.personas import build_personas
 from bot.wiring.senses import SensesOf
-from bot.wiring.stages import Stages, build_stages
+from bot.wiring.stages import Stages, build_recoverer, build_stages
 from bot.wiring.standing import data_folder, standing_of
 from bot.wiring.tongue import owners_tongue
 from config.settings import Settings
@@ -159,7 +159,7 @@ def build_rooms(
     stands = partial(standing_of, others, data_folder(settings), on, answering, petitions)
     typed = partial(build_commands, settings, keeping, journal, failures, means, spending, stands)
     built = on, mouth.owner, keeping, answering, petitions, settings, failures, journal.erasing
-    return connect(*built, commands=typed, toolset=toolset, transport=transport, ids=ids)
+    return connect(*built, means, commands=typed, transport=transport, ids=ids)
 
 
 def accept_of(settings: Settings, user_id: int) -> Accept:
@@ -231,9 +231,9 @@ def connect(
     settings: Settings,
     failures: Failures,
     eraser: Eraser,
+    means: Means,
     *,
     commands: Callable[[Ground, Asking, Forgetting], Commands],
-    toolset: Toolset,
     transport: Transport,
     ids: Ids,
 ) -> Rooms:
@@ -263,7 +263,7 @@ def connect(
     parts = on, owner, keeping, answering, asking, stages
     return Rooms(
         *parts,
-        recoverer=build_recoverer(on, asking, answering, stages, toolset=toolset),
+        recoverer=build_recoverer(on, asking, answering, stages, means),
         catchup=build_catchup(on, stages, arrivals, transport=transport),
         doubts=Doubts(transport=transport, outbox=on.outbox, store=on.store, clock=on.clock),
         inquiries=build_inquiries(on, asking, transport),
@@ -281,22 +281,6 @@ def build_inquiries(on: Ground, asking: Asking, transport: Transport) -> Inquiri
         mutes=on.mutes,
         robots=asking.robots,
         places=asking.places,
-        clock=on.clock,
-    )
-
-
-def build_recoverer(
-    on: Ground, asking: Asking, answering: Answering, stages: Stages, *, toolset: Toolset
-) -> Recoverer:
-    """Who settles what an earlier process left."""
-    return Recoverer(
-        store=on.store,
-        seen=asking.seen,
-        late=stages.late,
-        suspensions=answering.suspensions,
-        ledger=answering.ledger,
-        outbox=on.outbox,
-        toolset=toolset,
         clock=on.clock,
     )
 

@@ -21,11 +21,14 @@ from bot.conversation.recovery.greetings import Greetings
 from bot.conversation.recovery.held import HeldLanes
 from bot.conversation.recovery.late import Late
 from bot.conversation.recovery.overdue import Overdue
+from bot.conversation.recovery.recovery import Recoverer
+from bot.conversation.recovery.unfinished import Unfinished
 from bot.conversation.way import CommandSink, LaneWay, MessageWay
 from bot.domain.tongue import Tongue
 from bot.policy.wake import Rules
 from bot.speaking.owner import Owner
 from bot.wiring.conversation import Answering, Asking, Ground
+from bot.wiring.means import Means
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,4 +226,33 @@ def build_recalls(on: Ground, asking: Asking, answering: Answering) -> Recalls:
         turns=answering.turns,
         live=on.live,
         lanes=on.lanes,
+    )
+
+
+def build_recoverer(
+    on: Ground,
+    asking: Asking,
+    answering: Answering,
+    stages: Stages,
+    means: Means,
+) -> Recoverer:
+    """Who settles what an earlier process left."""
+    toolset = means.staff.toolset
+    unfinished = Unfinished(
+        store=on.store,
+        history=on.history,
+        preparation=answering.preparation,
+        model=means.models.main,
+        toolset=toolset,
+        clock=on.clock,
+    )
+    return Recoverer(
+        unfinished=unfinished,
+        seen=asking.seen,
+        late=stages.late,
+        suspensions=answering.suspensions,
+        ledger=answering.ledger,
+        outbox=on.outbox,
+        toolset=toolset,
+        clock=on.clock,
     )

@@ -62,6 +62,7 @@ class Journal:
     steps: dict[tuple[str, int], str] = field(default_factory=dict)
     calls: dict[tuple[str, int, str], str | None] = field(default_factory=dict)
     opened: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    usage: list[dict[str, Any]] = field(default_factory=list)
 
     def broken(self, promised: list[Entry], taken_back: Sequence[str] = ()) -> Iterator[str]:
         """The promises that were not kept; words that were `taken_back` are not to be there."""
@@ -122,6 +123,7 @@ def read_journal(file: Path) -> Journal:
 def read_rows(rows: Callable[[str], Iterable[dict[str, Any]]]) -> Journal:
     """Everything that these answers of a database hold."""
     journal = Journal(sends=list(rows("SELECT * FROM sends ORDER BY id")))
+    journal.usage = list(rows("SELECT * FROM usage ORDER BY id"))
     for row in rows(TURNS):
         journal.opened.setdefault(row["turn_id"], []).append(row)
         journal.turns.append(_turn(row))

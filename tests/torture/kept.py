@@ -276,10 +276,10 @@ def _counted(evidence: Evidence, kept: Keepsakes) -> Iterator[str]:
     for (turn_id, step), times in steps.items():
         if times > 1:
             yield f"step {step} of turn {turn_id} is counted {times} times"
-    beside = Counter((row["turn_id"], row["at"]) for row in kept.usage if not row["step"])
+    beside = Counter((row["turn_id"], row["step"], row["at"]) for row in kept.usage)
     for entry in evidence.kept:
-        if isinstance(entry, UsageAdded) and beside[entry.turn_id, entry.at] != 1:
-            yield f"{entry} is counted {beside[entry.turn_id, entry.at]} times"
+        if isinstance(entry, UsageAdded) and (times := beside[entry.turn_id, entry.step, entry.at]) != 1:
+            yield f"{entry} is counted {times} times"
     yield from _reserved(evidence, kept)
 
 

@@ -31,11 +31,17 @@ class Kind(StrEnum):
     TWO = "a second process on the journal"
     KEEPING = "killed while it remembers"
     DRAFTING = "killed while drafts are published"
+    UNLIMITED = "killed where nothing has a limit"
 
     @property
     def comes_back(self) -> bool:
         """Whether the journal is in trouble, and is the old one again afterwards."""
         return self in {Kind.AWAY, Kind.UNREADABLE, Kind.LOCKED, Kind.READ_ONLY}
+
+    @property
+    def has_limit(self) -> bool:
+        """Whether a day has one; then nobody gets a tool until the journal is read."""
+        return not self.comes_back and self is not Kind.UNLIMITED
 
     @property
     def is_lost(self) -> bool:
@@ -46,7 +52,7 @@ class Kind(StrEnum):
 ROUND = (*[Kind.KILL] * 4, Kind.RECOVERY, Kind.KEEPING, *[kind for kind in Kind if kind is not Kind.KILL], Kind.KEEPING)
 """One turn round the kinds, some of them more often."""
 
-KILLED = frozenset({Kind.KILL, Kind.RECOVERY, Kind.KEEPING, Kind.DRAFTING})
+KILLED = frozenset({Kind.KILL, Kind.RECOVERY, Kind.KEEPING, Kind.DRAFTING, Kind.UNLIMITED})
 """Those whose first life is never asked to stop."""
 
 

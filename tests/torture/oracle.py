@@ -49,6 +49,7 @@ def judge(evidence: Evidence) -> Verdict:
     verdict.complaints += journal.broken(evidence.kept, evidence.taken_back)
     verdict.complaints += _said_twice(evidence)
     verdict.complaints += (f"the model was asked {one} again after its answer" for one in evidence.asked_again)
+    verdict.complaints += _uncounted(evidence)
     verdict.complaints += _rung_wrongly(evidence)
     verdict.complaints += _answered_after_all(evidence)
     verdict.complaints += _unanswered(evidence, verdict)
@@ -81,6 +82,20 @@ def _logged(evidence: Evidence) -> Iterator[str]:
         expected = evidence.kind in TROUBLES and "The journal " in line
         if (" ERROR " in line and not expected) or line.startswith("Traceback"):
             yield line
+
+
+def _uncounted(evidence: Evidence) -> Iterator[str]:
+    """Each request that came to the model is a row, and of a turn that was cut off in its first one no other is."""
+    if evidence.kind in TROUBLES:  # what was not written nobody can count
+        return
+    rows, stepped = evidence.journal.usage, {turn_id for turn_id, _ in evidence.journal.steps}
+    opened = evidence.journal.opened.keys()  # of who was forgotten the steps are gone, too
+    if len(rows) < (made := len(evidence.asked)):
+        yield f"of {made} requests only {len(rows)} are counted"
+    cut_off = Counter(row["turn_id"] for row in rows if row["step"] > 0 or row["step"] % 2)
+    for turn_id, times in cut_off.items():
+        if times > 1 and turn_id in opened - stepped:
+            yield f"the request of turn {turn_id} that was cut off is counted {times} times"
 
 
 # --- the journal ----------------------------------------------------------------------------------

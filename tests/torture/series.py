@@ -13,7 +13,7 @@ from tests.torture.trial import Trial, try_moment
 SEED = 1
 MOMENTS = 400
 RECOVERY = 12  # crossings of a start that has something to settle, at least
-SPECIAL = Kind.KEEPING, Kind.DRAFTING
+SPECIAL = Kind.KEEPING, Kind.DRAFTING, Kind.UNLIMITED
 NEVER = Moment(-1, ()), *(Moment(-1, (), kind) for kind in SPECIAL)
 
 

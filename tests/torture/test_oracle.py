@@ -129,7 +129,8 @@ def test_a_model_that_is_asked_again_after_the_answer_is_noticed() -> None:
 
 def test_a_request_of_a_turn_that_is_not_stored_is_noticed() -> None:
     request = Asked(QUESTION.where, "plain", "q1", 0, ({"role": "user", "content": "plain#q1"},))
-    (complaint,) = complaints(asked=[request], asked_in=[0])
+    counted = Journal(integrity="ok", usage=[{"turn_id": "t", "step": 1}])
+    (complaint,) = complaints(asked=[request], asked_in=[0], journal=counted)
     assert "in a turn that is not stored" in complaint
 
 
@@ -138,3 +139,20 @@ def test_what_was_logged_as_wrong_is_noticed_but_for_the_journal_that_was_made_s
     line = "1 ERROR bot.app: The journal could not be written before the end"
     assert complaints(kind=kind, log=[line]) == ([line] if kind is Kind.KILL else [])
     assert complaints(kind=kind, log=["1 ERROR bot.turn: no"]) == ["1 ERROR bot.turn: no"]
+
+
+def test_a_request_without_a_row_is_noticed_and_one_that_was_cut_off_and_counted_twice() -> None:
+    asked = Asked("", "task", "none0", 0, ({"role": "user", "content": "make it"},))
+
+    def counted(*steps: int, kind: Kind = Kind.UNLIMITED, stepped: bool = False) -> list[str]:
+        journal = Journal(integrity="ok", usage=[{"turn_id": "t", "step": step} for step in steps])
+        journal.opened["t"] = []
+        journal.steps |= {("t", 1): ""} if stepped else {}
+        return complaints(kind=kind, journal=journal, asked=[asked], asked_in=[0])
+
+    assert counted() == ["of 1 requests only 0 are counted"]
+    assert counted(kind=Kind.LOCKED) == []
+    for steps in ((1,), (-7,), (0, -8, 1)):
+        assert counted(*steps) == []
+    assert counted(1, -7) == ["the request of turn t that was cut off is counted 2 times"]
+    assert counted(1, -7, stepped=True) == []  # that of its second step

@@ -42,7 +42,7 @@ WAITLESS = {
 }
 """What only waits, or is held back by who asks so fast."""
 
-UNREACHED = 10**9  # tokens: with a limit that nobody reaches requests are reserved
+UNREACHED = 10**9  # tokens: with a limit that nobody reaches first requests are reserved, too
 
 STAGES: dict[Kind, type[Stage]] = {Kind.KEEPING: KeepingStage, Kind.DRAFTING: DraftingStage}
 """What people do where that is not the usual."""
@@ -88,8 +88,7 @@ async def try_moment(nursery: Nursery, moment: Moment) -> Trial:
                     "media_dir": folder,
                     "tools_dir": str(tools),
                     **WAITLESS,
-                    # Where there is a limit, nobody gets a tool until the journal is read.
-                    "bot_day_tokens_all": 0 if moment.kind.comes_back else UNREACHED,
+                    "bot_day_tokens_all": UNREACHED if moment.kind.has_limit else 0,
                     "web_port": 0,
                     **_settings_of(stage, Path(folder)),
                 }

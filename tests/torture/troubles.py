@@ -52,7 +52,7 @@ def trouble(kind: Kind, journal: Path) -> Iterator[None]:
             if kind is Kind.SET_ASIDE:
                 journal.write_bytes(GARBAGE)
             yield
-        case Kind.KILL | Kind.STOP | Kind.RECOVERY | Kind.TWO | Kind.KEEPING | Kind.DRAFTING:
+        case Kind.KILL | Kind.STOP | Kind.RECOVERY | Kind.TWO | Kind.KEEPING | Kind.DRAFTING | Kind.UNLIMITED:
             yield
 
 

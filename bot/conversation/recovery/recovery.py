@@ -27,13 +27,14 @@ from msgspec.structs import replace
 
 from bot.conversation.intake.seen import SeenMessages
 from bot.conversation.recovery.late import Late
+from bot.conversation.recovery.unfinished import Unfinished
 from bot.conversation.tasks import YOUNG
 from bot.conversation.turns.ledger import Ledger
 from bot.conversation.turns.suspensions import Suspensions
 from bot.domain.chat import AssistantMessage, Usage, UserMessage, joined
 from bot.domain.events import MessageReceived
-from bot.domain.journal import OpenTurn, Recovery, SendChanged, SendState, StoredSend, TurnClosed
-from bot.domain.ports import Clock, Store
+from bot.domain.journal import OpenTurn, Recovery, SendState, StoredSend, TurnClosed
+from bot.domain.ports import Clock
 from bot.domain.run import Stop
 from bot.engine.toolset import Toolset
 from bot.engine.transcripts import close_interrupted
@@ -51,12 +52,12 @@ SETTLED = (*ON_WIRE, *DRAFTED)  # what somebody has read or will, an owner at le
 
 
 class Recoverer:
-    """Goes through the store's `Recovery`, once."""
+    """Goes through what is left `unfinished`, once."""
 
     def __init__(
         self,
         *,
-        store: Store,
+        unfinished: Unfinished,
         seen: SeenMessages,
         late: Late,
         suspensions: Suspensions,
@@ -65,7 +66,7 @@ class Recoverer:
         toolset: Toolset,
         clock: Clock,
     ) -> None:
-        self._store = store
+        self._unfinished = unfinished
         self._suspensions = suspensions
         self._ledger = ledger
         self._seen = seen
@@ -79,7 +80,7 @@ class Recoverer:
         """Settle everything, before any event is taken; False where the store cannot be read: `run`
         goes on trying.
         """
-        recovery = await self._store.recover()
+        recovery = await self._unfinished.read()
         if recovery is None:
             return False
         await self.recover(recovery)
@@ -130,7 +131,7 @@ class Recoverer:
         for message in waking:
             self._late.ask_again(message)
         if closed:  # not before: a recall that came while this waits must find all of it put
-            await self._store.commit(*closed)
+            await self._ledger.commit(*closed)
         if recovery.turns or recovery.sends:
             logger.info(
                 "after a restart: %d runs interrupted, %d sends",
@@ -153,11 +154,7 @@ class Recoverer:
         reason = (
             "too old after a restart" if send.whole else "its media were not kept over a restart"
         )
-        self._store.put(
-            SendChanged(
-                send_id=send.send_id, state=SendState.DROPPED, at=self._clock.now(), reason=reason
-            )
-        )
+        self._unfinished.drop(send, reason)
         return False
 
     def _close(self, turn: OpenTurn) -> TurnClosed:

@@ -19,8 +19,8 @@ from bot.prompt.compose import Question
 
 
 class Ledger:
-    """Makes the entries of turns, and writes down those that leave nothing behind. Where requests
-    are reserved before they are made, `reserves` says so.
+    """Makes the entries of turns, and writes down those that leave nothing behind. Where first
+    requests are reserved before they are made, `reserves` says so.
     """
 
     def __init__(

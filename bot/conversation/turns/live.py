@@ -195,10 +195,10 @@ class LiveTurn(Struct, eq=False):
             self.state.forget_doubts()
         return self._asking(run)
 
-    def broke_off(self, model: str, usage: Usage) -> None:
+    def broke_off(self, model: str, usage: Usage, step: int) -> None:
         """Count a request that was broken off."""
         turn_id, now = self._turn.run.id, self.clock.now()
-        self.store.put(UsageAdded(turn_id=turn_id, model=model, usage=usage, at=now))
+        self.store.put(UsageAdded(turn_id=turn_id, model=model, usage=usage, at=now, step=step))
 
     def recall(self, message_id: str) -> None:
         """Take a line of it back: nothing of it is read any more, and as long as nothing was said

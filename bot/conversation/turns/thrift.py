@@ -26,7 +26,7 @@ class Rungs(Protocol):
     """Knows how much of the limits of a day is used."""
 
     def has_limits(self) -> bool:
-        """Whether anybody has one, so that requests are reserved."""
+        """Whether anybody has one, so that first requests are reserved, too."""
         ...
 
     def rung(self, where: Conversation, who: int, /) -> Rung:

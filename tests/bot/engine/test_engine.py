@@ -70,13 +70,15 @@ class Silence:
 
     def __init__(self) -> None:
         self.lost: list[Usage] = []
+        self.at: list[int] = []
 
     async def read(self, run: Run, state: RunState) -> Run:
         return run
 
-    def broke_off(self, model: str, usage: Usage) -> None:
+    def broke_off(self, model: str, usage: Usage, step: int) -> None:
         assert model == "scripted"
         self.lost.append(usage)
+        self.at.append(step)
 
 
 async def test_a_request_that_is_broken_off_is_counted_and_made_again_one_that_times_out_is_not() -> None:
@@ -94,10 +96,21 @@ async def test_a_request_that_is_broken_off_is_counted_and_made_again_one_that_t
         asked = replace(run(), inbox=inbox, share=share)
         outcome = await to_the_end(engine(model).run(asked, state))
     (lost,) = inbox.lost
+    assert inbox.at == [0]
     assert (outcome.text, outcome.steps, outcome.usage.prompt) == ("done", 2, lost.prompt + 10)
     assert share.budget.spent == Spent(requests=2, tokens=lost.prompt + 15)
     with ScriptedModel(late) as model, pytest.raises(TimeoutError):
         await engine(model).run(replace(run(), inbox=inbox), RunState())
+
+
+async def test_a_request_that_ends_with_its_run_is_counted_at_its_step() -> None:
+    async def stopped(request: ModelRequest) -> Completion:
+        raise asyncio.CancelledError
+
+    inbox = Silence()
+    with ScriptedModel(calls(("echo", '{"text": "x"}')), stopped) as model, pytest.raises(asyncio.CancelledError):
+        await engine(model).run(replace(run(), inbox=inbox), RunState())
+    assert inbox.at == [2]
 
 
 async def test_at_the_step_limit_one_request_without_tools_asks_for_words() -> None:

@@ -56,9 +56,38 @@ async def test_a_request_is_reserved_before_it_is_made_and_its_answer_takes_the_
     assert (reserved.turn_id, reserved.usage) == ("t1", upstream.reading(REQUEST, answer=ANSWER))
     assert isinstance(added, UsageAdded)
     assert added.usage.reserved == reserved.number > 0
-    (only,), _ = await asked(words("fine"), reserves=False)
+    assert reserved.number % 2 == 0  # no run's
+
+
+def asking(requests: int) -> BudgetShare:
+    """The share of a run whose question took so many requests, with the one that is made."""
+    budget = Budget()
+    budget.take(requests=requests)
+    return budget.share()
+
+
+async def test_without_limits_all_is_reserved_but_the_first_request_of_a_question() -> None:
+    (only,), _ = await asked(words("fine"), allowance=asking(1), reserves=False)
     assert isinstance(only, UsageAdded)
     assert only.usage.reserved == 0
+    for allowance, reserves in ((asking(2), False), (asking(1), True), (None, False)):
+        (reserved, added), _ = await asked(words("fine"), allowance=allowance, reserves=reserves)
+        assert isinstance(reserved, UsageReserved)
+        assert isinstance(added, UsageAdded)
+        assert added.usage.reserved == reserved.number
+        assert reserved.number % 2 == (allowance is not None)  # odd where a run asks
+
+
+async def test_the_second_attempt_of_the_first_request_is_reserved() -> None:
+    store, clock, ids = RecordingStore(), ManualClock(), CountingIds()
+    with ScriptedModel(ModelTransport("nobody there"), words("fine")) as model:
+        meter = Meter(store, clock=clock, ids=ids)
+        failover = Failover([Upstream(model), Upstream(model)], clock=clock, ids=ids, meter=meter, attempts=1)
+        answer = await failover.complete(replace(REQUEST, allowance=asking(1)))
+    (reserved,) = store.entries
+    assert isinstance(reserved, UsageReserved)
+    assert answer.usage is not None
+    assert answer.usage.reserved == reserved.number
 
 
 @pytest.mark.parametrize("step", [ModelBilling("no money"), broken, ModelTransport("nobody there")])
@@ -137,9 +166,12 @@ async def test_an_answer_that_a_filter_spoilt_is_charged_and_so_is_the_next() ->
         failover = Failover([Upstream(model)], clock=clock, ids=ids, meter=meter)
         earlier = (UserMessage("bad"), AssistantMessage("words"), UserMessage("how?"))
         assert (await failover.complete(ModelRequest(earlier))).message.text == "fine"
-    (added,) = store.entries
+    first, added, second = store.entries
+    assert isinstance(first, UsageReserved)
     assert isinstance(added, UsageAdded)
-    assert added.usage == spoilt.usage
+    assert spoilt.usage is not None
+    assert added.usage == replace(spoilt.usage, reserved=first.number)
+    assert isinstance(second, UsageReserved)
 
 
 class SlowStore(RecordingStore):
@@ -168,4 +200,4 @@ async def test_no_request_is_made_before_its_reservation_is_written_and_one_that
     assert isinstance(reserved, UsageReserved)
     assert released == UsageReleased(turn_id=reserved.turn_id, number=reserved.number)
     store.may.set()
-    assert await meter.reserve("m", lambda: Usage(5)) == reserved.number + 1
+    assert await meter.reserve("m", lambda: Usage(5)) == reserved.number + 2

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 
 import pytest
+from msgspec.structs import replace
 
 from bot.domain.chat import Attempt, Dictation, Usage
 from bot.domain.errors import MediaError
@@ -66,10 +67,12 @@ async def test_speech_is_reserved_by_its_seconds_and_charged_as_told_to_who_is_a
     assert attempt.completion.usage == Usage(taken.prompt, taken.completion, cost=PRICE.of(taken))
 
 
-async def test_without_a_limit_nothing_is_reserved_and_without_a_price_the_tokens_count() -> None:
-    (added,), _ = await heard(saying(), reserves=False, price=None)
+async def test_without_a_limit_it_is_reserved_too_and_without_a_price_the_tokens_count() -> None:
+    (reserved, added), _ = await heard(saying(), reserves=False, price=None)
+    assert isinstance(reserved, UsageReserved)
+    assert reserved.number % 2 == 0  # no run's
     assert isinstance(added, UsageAdded)
-    assert added.usage == HALF_A_MINUTE
+    assert added.usage == replace(HALF_A_MINUTE, reserved=reserved.number)
 
 
 @pytest.mark.parametrize(

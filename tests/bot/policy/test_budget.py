@@ -160,3 +160,18 @@ def test_whatever_the_tree_does_its_sum_is_held_and_the_root_has_its_last_words(
         rooms.append(root.begin())
     assert rooms[-1] is Room.LAST
     assert budget.spent.requests <= limit
+
+
+def test_only_the_first_attempt_of_the_first_request_of_all_is_first() -> None:
+    budget = Budget()
+    root, inner = budget.share(), budget.part()
+    assert inner is not None
+    root.begin()
+    assert root.is_first
+    assert root.again()
+    assert not root.is_first
+    inner.begin()
+    assert not inner.is_first
+    going_on = Budget(spent=Spent(requests=1)).share()
+    going_on.begin()
+    assert not going_on.is_first

@@ -29,6 +29,7 @@ from bot.domain.tool import tool
 from bot.policy.apologies import SORRY
 from bot.prompt.notes import note
 from bot.prompt.wording_zh import ZH
+from tests.bot.conversation.recovery.test_unfinished import unfinished_of
 from tests.bot.hall import Hall
 from tests.fakes import BOT, GROUP, ScriptedModel, Step, said, until, words
 
@@ -61,7 +62,7 @@ async def restarted(*steps: Step) -> AsyncIterator[tuple[Hall, Recoverer]]:
         for each in (pay, undeclared, look_up):
             house.toolset.register(each)
         recoverer = Recoverer(
-            store=house.store,
+            unfinished=unfinished_of(house, model),
             seen=house.seen,
             late=house.late,
             suspensions=house.suspensions,
