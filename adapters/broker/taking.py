@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
+from hashlib import blake2b
 from typing import Any, Final, NoReturn
 
 from aio_pika.abc import AbstractConnection
@@ -13,8 +14,16 @@ from adapters.broker.link import watch
 from adapters.broker.payloads import HEADER_GATEWAY, HEADER_TAKEN, HEADER_VERSION, unpack
 from adapters.broker.topology import DEAD, queue_of
 from adapters.broker.whereabouts import Whereabouts
-from adapters.broker.wire import Delivered, acknowledge, consume, headers_of, reject
+from adapters.broker.wire import (
+    Delivered,
+    acknowledge,
+    consume,
+    headers_of,
+    reject,
+    returns_of,
+)
 from bot.domain import codec
+from bot.domain.asks import Suspicion
 from bot.domain.events import Event, MessageReceived, MessageWaited
 from bot.domain.ports import Clock, EventSink
 from bot.domain.tongue import Tell, filled
@@ -22,6 +31,8 @@ from bot.domain.tongue import Tell, filled
 PREFETCH: Final = 1000  # events of a partition that are not acknowledged
 TRIES: Final = 3  # of an event that cannot be handled
 MOST_FAILING: Final = 1000  # events of which is known how often they failed
+DOUBTED: Final = 3  # returns of an event that may end its worker, or was beside one that does
+DEADLY: Final = 3  # workers that ended while they handled it
 LONG: Final = 30.0  # seconds in which an event is here where all is well
 GATHERED: Final = 0.05  # seconds in which events gather: for each acknowledgement there is a commit
 AGAIN: Final = 0.5  # seconds until a journal in trouble is asked once more
@@ -41,6 +52,16 @@ UNHANDLED: Final = (
         " the log says more."
     ),
 )
+ENDS_WORKERS: Final = (
+    (
+        "有一个事件，worker 一处理就退出 (试了 {times} 次)，放进了队列 {queue}；"
+        "请把它和日志留给我们看。"
+    ),
+    (
+        "Workers ended while they handled an event ({times} times). It is kept in the queue"
+        " {queue}; please keep it and the logs for us."
+    ),
+)
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +70,8 @@ class Taking:
     """Takes events from the partition of `where`.
 
     An event that cannot be read, or thrice not be handled, is set aside in the queue frost.dead,
-    which `trouble` is told, and `lay_aside` counts.
+    which `trouble` is told, and `lay_aside` counts. So is one that ends its worker: whoever dies
+    gives back all that it had, and of those that came back often the journal has which was begun.
     """
 
     def __init__(
@@ -99,10 +121,27 @@ class Taking:
         while not await durable():
             await self._clock.sleep(AGAIN)
 
-    async def take(self, message: Delivered, sink: EventSink) -> None:
+    async def take(self, message: Delivered, sink: EventSink, suspicion: Suspicion) -> None:
         """Handle what has come."""
         if message.channel.is_closed:
             return  # it comes again, here or elsewhere
+        if returns_of(message) < DOUBTED:
+            await self._handle(message, sink)
+            return
+        event = blake2b(message.body, digest_size=16).hexdigest()
+        try:
+            times = await suspicion.begin(event)
+            if times < DEADLY:
+                await self._handle(message, sink)
+            else:
+                logger.error("%d workers ended at an event: it is kept in %s", times, DEAD)
+                self._lay_aside()
+                self._trouble(filled(ENDS_WORKERS, times=times, queue=DEAD))
+                await reject(message)
+        finally:
+            suspicion.end(event)
+
+    async def _handle(self, message: Delivered, sink: EventSink) -> None:
         try:
             event: Event = unpack(Event, message.body, headers_of(message).get(HEADER_VERSION))
         except codec.Unreadable as error:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 PERSISTENT: Final = 2
 NOT_PERSISTENT: Final = 1
+HEADER_RETURNS: Final = "x-delivery-count"  # of a quorum queue
 
 Delivered: TypeAlias = DeliveredMessage
 
@@ -86,6 +87,12 @@ async def consume(
 def headers_of(message: Delivered) -> Mapping[str, FieldValue]:
     """Its headers; none where it has none."""
     return message.header.properties.headers or {}
+
+
+def returns_of(message: Delivered) -> int:
+    """How often it came back to its queue, for whatever reason."""
+    times = headers_of(message).get(HEADER_RETURNS) if message.redelivered else 0
+    return times if isinstance(times, int) else 0
 
 
 async def acknowledge(message: Delivered) -> None:

@@ -133,7 +133,7 @@ class Worker:
             await self._asks.begin(calls, answers, ears.answer)
             group.create_task(hall.open())
             group.create_task(self._try_again(hall))
-            group.create_task(self._taking.run(connection, hall.take_in, durable))
+            group.create_task(self._take(connection, hall, durable, ears))
             self._link.is_up = True
             while True:
                 match await hall.next():
@@ -145,7 +145,18 @@ class Worker:
                         if not note.text or self._where.crier in (None, self._share.partition):
                             await ears.hear(note)
                     case message:
-                        await self._taking.take(message, sink)
+                        await self._taking.take(message, sink, ears.suspicion)
+
+    async def _take(
+        self,
+        connection: AbstractConnection,
+        hall: Hall,
+        durable: Callable[[], Awaitable[bool]],
+        ears: Ears,
+    ) -> NoReturn:
+        """Who ends while it settles what an earlier worker left has had no event."""
+        await ears.at_work()
+        await self._taking.run(connection, hall.take_in, durable)
 
     # --- accounts ---------------------------------------------------------------------------------
 

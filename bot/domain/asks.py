@@ -80,12 +80,30 @@ Answering: TypeAlias = Callable[[Ask], Awaitable[Told]]
 """Answers another bot."""
 
 
+class Suspicion(Protocol):
+    """What is known, over workers, of events that may end whoever handles them."""
+
+    async def begin(self, event: str, /) -> int:
+        """Write down that it is begun; how often it was before and nobody came to its end, 0 where
+        nobody knows.
+        """
+        ...
+
+    def end(self, event: str, /) -> None:
+        """Whoever handled it is still there."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Ears:
-    """The ears of a bot for the others of its cluster: notes, and what it is to answer."""
+    """The ears of a bot for the others of its cluster: notes, and what it is to answer; `at_work`
+    returns once it takes events, with that `suspicion`.
+    """
 
     hear: Hear
     answer: Answering
+    at_work: Callable[[], Awaitable[None]]
+    suspicion: Suspicion
 
 
 class Others(Protocol):

@@ -12,6 +12,7 @@ from bot.domain.notes import Alarmed, Forgotten, Hear, Note, PlaceTold, RowSet, 
 from bot.domain.suspension import Settled
 from bot.memory.own_limits import SETTING as LIMITS
 from bot.memory.persona_texts import SETTING as TEXTS
+from bot.memory.suspects import Suspects
 from bot.memory.wishes import SETTING as HUSH
 from bot.wiring.seen import SeenBot
 from bot.wiring.web import Shown
@@ -36,7 +37,9 @@ def ears_of(seen: SeenBot, at_work: Callable[[], Awaitable[None]]) -> Ears:
             return Said(Settled("away", ""))
         return await answer(ask)
 
-    return Ears(hearing(seen.shown), answer_at_work)
+    journal = seen.journal
+    suspects = Suspects(journal.share.partition, store=seen.rooms.on.store, choices=journal.books)
+    return Ears(hearing(seen.shown), answer_at_work, at_work, suspects)
 
 
 def hearing(shown: Shown) -> Hear:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -83,6 +84,11 @@ class Desk:
     breaks_at: str = ""
     asked: list[Ask] = field(default_factory=list)
     says: Told | None = None
+    recovers: bool = False  # for ever
+
+    async def at_work(self) -> None:
+        if self.recovers:
+            await asyncio.Event().wait()
 
     async def handle(self, event: Event) -> None:
         self.events.append(event)
@@ -110,6 +116,25 @@ class Desk:
     @property
     def came(self) -> list[int]:
         return [event.self_id for event in self.events if isinstance(event, Connected)]
+
+
+@dataclass
+class Book:
+    """What the workers of a partition write down of events that may end them, over their lives."""
+
+    begun: Counter[str] = field(default_factory=Counter)
+    ended: list[str] = field(default_factory=list)
+    is_shut: bool = False  # who is killed writes nothing any more
+
+    async def begin(self, event: str) -> int:
+        self.begun[event] += 1
+        return self.begun[event] - 1
+
+    def end(self, event: str) -> None:
+        if self.is_shut:
+            return
+        self.ended.append(event)
+        del self.begun[event]
 
 
 @dataclass
@@ -151,7 +176,10 @@ async def gateway_of(
 
 
 @asynccontextmanager
-async def worker_of(url: str, desk: Desk, *, epoch: int = 1, **more: Any) -> AsyncIterator[Shop]:
+async def worker_of(
+    url: str, desk: Desk, *, epoch: int = 1, book: Book | None = None, **more: Any
+) -> AsyncIterator[Shop]:
+    ears = Ears(desk.hear, desk.answer, desk.at_work, book or Book())
     clock, told = more.get("clock") or SystemClock(), more.get("told", [])
     share, aside = more.get("share", SHARE), more.get("aside", [])
     where = Whereabouts(share=share, clock=clock)
@@ -171,7 +199,7 @@ async def worker_of(url: str, desk: Desk, *, epoch: int = 1, **more: Any) -> Asy
         trouble=read(told),
     )
     async with asyncio.TaskGroup() as group:
-        running = group.create_task(worker.run(desk, desk.durable, Ears(desk.hear, desk.answer)))
+        running = group.create_task(worker.run(desk, desk.durable, ears))
         await until(lambda: worker.is_up, seconds=PATIENCE)
         yield Shop(worker, taking, calls, where, notices, asks)
         running.cancel()

@@ -1,8 +1,12 @@
-"""An event is acknowledged once the journal has it, given back where it never will be, and set aside at last."""
+"""An event is acknowledged once the journal has it, given back where it never will be, and set aside at last, as one
+that ends its worker is: who dies gives back all that it had.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
+from functools import partial
 
 import aio_pika
 import pytest
@@ -10,11 +14,23 @@ from aio_pika import Message
 
 from adapters.broker import taking as module
 from adapters.broker.payloads import VERSION, pack
+from adapters.broker.taking import DEADLY, DOUBTED, Taking
 from adapters.broker.topology import DEAD, EVENTS
 from adapters.broker.wire import Delivered, consume
 from bot.domain.events import AccountChanged, Event, MessageReceived, MessageWaited
 from bot.runtime.clock import SystemClock
-from tests.adapters.broker.street import ACCOUNT, OURS, PATIENCE, Desk, Sockets, gateway_of, next_in, said, worker_of
+from tests.adapters.broker.street import (
+    ACCOUNT,
+    OURS,
+    PATIENCE,
+    Book,
+    Desk,
+    Sockets,
+    gateway_of,
+    next_in,
+    said,
+    worker_of,
+)
 from tests.fakes import until
 
 
@@ -227,5 +243,94 @@ async def test_what_came_over_a_channel_that_is_closed_by_now_is_left_alone_for_
             await consume(channel, own.name, came.put)
             message = await came.get()
             await channel.close()
-            await worker.taking.take(message, late)
+            await worker.taking.take(message, late, Book())
     assert (desk.numbers, late.numbers) == ([1], [])
+
+
+@dataclass
+class Mortal(Desk):
+    """A worker that gets no further than this event: the test ends it there."""
+
+    dies_at: int = -1
+    is_dead: bool = False
+
+    async def handle(self, event: Event) -> None:
+        await super().handle(event)
+        if self.numbers[-1:] == [self.dies_at]:
+            self.is_dead = True
+            await asyncio.Event().wait()
+
+
+async def filled_by(url: str, number: int) -> None:
+    """So many events wait."""
+    async with gateway_of(url, Sockets()) as gateway:
+        for one in range(number):
+            await gateway.handle(said(one))
+        async with asyncio.timeout(PATIENCE):
+            await gateway.wait_published()
+
+
+def is_over(desk: Mortal, number: int) -> bool:
+    return desk.is_dead or desk.numbers[-1:] == [number]
+
+
+async def test_an_event_that_ends_each_worker_is_set_aside_and_told_and_its_neighbours_are_handled(broker: str) -> None:
+    book, told, aside, lives = Book(), list[str](), list[int](), list[Mortal]()
+    await filled_by(broker, 6)
+    while not told and len(lives) <= DOUBTED + DEADLY:
+        lives.append(desk := Mortal(dies_at=2))
+        book.is_shut = False
+        async with worker_of(broker, desk, book=book, told=told, aside=aside) as worker:
+            await until(partial(is_over, desk, 5), seconds=PATIENCE)
+            book.is_shut = desk.is_dead
+            if told:
+                await until(partial(is_done, worker.taking, desk), seconds=PATIENCE)
+    assert [desk.is_dead for desk in lives] == [True] * (DOUBTED + DEADLY) + [False]
+    assert [number for desk in lives for number in desk.numbers if number > 2] == [3, 4, 5]
+    assert {*lives[0].numbers} == {0, 1, 2}
+    assert (len(told), len(aside), book.begun) == (1, 1, {})
+    assert told[0].startswith("Workers ended while they handled an event (3 times). It is kept in the queue frost.dead")
+    async with await aio_pika.connect(broker) as connection:
+        channel = await connection.channel()
+        dead = await channel.declare_queue(DEAD, passive=True)
+        assert b'"message_id":"2"' in (await next_in(dead)).body
+        left = [(await channel.declare_queue(name, passive=True)).declaration_result for name in (DEAD, OURS)]
+        assert [one.message_count for one in left] == [0, 0]
+
+
+def is_done(taking: Taking, desk: Desk) -> bool:
+    return taking.acknowledged == len(desk.numbers)
+
+
+@pytest.mark.parametrize("dies_at", [-1, 1])
+async def test_what_comes_back_however_often_from_workers_that_go_on_is_handled_in_order(
+    broker: str, dies_at: int
+) -> None:
+    """Whoever has no journal gives back what is handled, who stops what is not."""
+    book, told, ends = Book(), list[str](), list[int]()
+    await filled_by(broker, 3)
+    for _ in range(DOUBTED + DEADLY + 2):
+        desk = Mortal(dies_at=dies_at, is_durable=False)
+        ends.append(len(book.ended))
+        async with worker_of(broker, desk, book=book, told=told):
+            await until(partial(is_over, desk, 2), seconds=PATIENCE)
+        assert desk.numbers == [0, 1, 2][: dies_at + 1 or 3]
+    careful = Mortal()
+    async with worker_of(broker, careful, book=book, told=told) as worker:
+        await until(lambda: worker.taking.acknowledged == 3, seconds=PATIENCE)
+    assert (careful.numbers, told, book.begun) == ([0, 1, 2], [], {})
+    assert ends[: DOUBTED + 1] == [0] * (DOUBTED + 1)  # nothing is written down of what nobody suspects
+    assert ends[DOUBTED + 1] > 0
+
+
+async def test_a_worker_that_ends_before_it_is_at_work_has_had_no_event(broker: str) -> None:
+    desk = Desk(recovers=True)
+    async with gateway_of(broker, Sockets()) as gateway, worker_of(broker, desk):
+        await gateway.handle(said(1))
+        async with asyncio.timeout(PATIENCE):
+            await gateway.wait_published()
+        await until(lambda: desk.came, seconds=PATIENCE)
+    async with await aio_pika.connect(broker) as connection:
+        came = asyncio.Queue[Delivered]()
+        await consume(await connection.channel(), OURS, came.put)
+        assert ((await came.get()).redelivered, desk.numbers) == (False, [])

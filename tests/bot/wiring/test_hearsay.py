@@ -9,12 +9,15 @@ from typing import Any, cast
 import pytest
 
 from bot.domain.asks import Ask, Parts, Said, Told, Word
+from bot.domain.journal import PlaceSet
 from bot.domain.notes import Alarmed, Forgotten, Note, PlaceTold, RowSet, Taken
+from bot.domain.shares import WHOLE, Share
 from bot.domain.suspension import Settled
+from bot.memory.row import NOWHERE
 from bot.wiring import hearsay
 from bot.wiring.hearsay import hearing
 from bot.wiring.seen import SeenBot
-from tests.fakes import GROUP
+from tests.fakes import GROUP, RecordingStore
 
 TAKEN = Taken(GROUP, 777, 5.0, 0.0, 1.0, 1.0)
 
@@ -91,6 +94,22 @@ async def test_each_note_reaches_who_is_to_know(note: Note | None, who: list[tup
     assert ledger == [*who, ("spending", TAKEN)]
 
 
+def seen_by(store: RecordingStore, share: Share = WHOLE) -> SeenBot:
+    """A bot with no more than what ears are made of."""
+    rooms, journal = SimpleNamespace(on=SimpleNamespace(store=store)), SimpleNamespace(share=share, books=store)
+    return cast("SeenBot", SimpleNamespace(shown=told_by([]), rooms=rooms, journal=journal))
+
+
+async def test_what_a_worker_suspects_is_in_the_journal_by_its_partition() -> None:
+    async def at_work() -> None: ...
+
+    store = RecordingStore()
+    ears = hearsay.ears_of(seen_by(store, Share(3, 8)), at_work)
+    assert await ears.suspicion.begin("one") == 0
+    assert store.entries == [PlaceSet(NOWHERE, "begun 3", '{"one":1}')]
+    assert ears.at_work is at_work
+
+
 async def test_nothing_is_answered_before_a_bot_is_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
     asked, opened = list[Ask](), asyncio.Event()
 
@@ -105,7 +124,7 @@ async def test_nothing_is_answered_before_a_bot_is_at_work(monkeypatch: pytest.M
         return await ears.answer(ask)
 
     monkeypatch.setattr(hearsay, "answering", lambda _: answer)
-    ears = hearsay.ears_of(cast("SeenBot", SimpleNamespace(shown=told_by([]))), at_work)
+    ears = hearsay.ears_of(seen_by(RecordingStore()), at_work)
     monkeypatch.setattr(hearsay, "AT_WORK_WITHIN", 0.01)
     word = Word(10001, "D", 1, allows=True)
     assert await ears.answer(word) == Said(Settled("away", ""))

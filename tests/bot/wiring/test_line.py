@@ -42,6 +42,15 @@ class Silence:
     async def answer(self, ask: Ask) -> Told:
         raise AssertionError(ask)
 
+    async def at_work(self) -> None:
+        raise AssertionError
+
+    async def begin(self, event: str) -> int:
+        raise AssertionError(event)
+
+    def end(self, event: str) -> None:
+        raise AssertionError(event)
+
 
 def test_the_line_follows_the_seat() -> None:
     troubles = Troubles()
@@ -66,7 +75,7 @@ async def test_that_a_broker_is_away_is_told_by_the_first_share(
     troubles = troubles_of(seat)
     line, nobody = build_line(settings, seat, None, clock=clock, ids=ids, troubles=troubles), Silence()
     with troubles.logged_at_the_end():
-        async with line.open(nobody, nobody.durable, lambda: Ears(nobody.hear, nobody.answer)):
+        async with line.open(nobody, nobody.durable, lambda: Ears(nobody.hear, nobody.answer, nobody.at_work, nobody)):
             await until(lambda: len(clock.slept) > 2)
     assert caplog.text.count("The broker cannot be reached") == told
 
