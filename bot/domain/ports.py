@@ -64,7 +64,7 @@ class ChatModel(Protocol):
 
 class Member(Struct, frozen=True):
     """Somebody in a group, as the server has them: until when they may not speak there, in seconds
-    since 1970. None: it does not say.
+    since 1970 by its clock. None: it does not say.
     """
 
     role: Role = "unknown"

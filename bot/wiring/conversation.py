@@ -301,7 +301,12 @@ def build_asking(
         clock=on.clock,
     )
     muting = Muting(
-        mutes=on.mutes, live=on.live, lanes=on.lanes, questions=questions, hearing=hearing
+        mutes=on.mutes,
+        ages=on.ages,
+        live=on.live,
+        lanes=on.lanes,
+        questions=questions,
+        hearing=hearing,
     )
     kept = seen, muting, robots, places, turnstile, hearing
     return Asking(*kept, verdicts, questions, gathering, put_off)

@@ -59,6 +59,13 @@ class Ages:
         """
         return self._clock.now() - message.time - min(self._surely, default=0.0)
 
+    def by_ours(self, time: float, account: int) -> float:
+        """A time of the account's server by our clock, as far as any message tells that."""
+        behind = self._lateness[account].quickest
+        if behind == math.inf:
+            return time
+        return time + behind + self._clock.now() - self._clock.monotonic()
+
     def least(self, message: MessageReceived) -> float:
         """Seconds since it was said, at least, by how quick others came, whatever the clocks say;
         nothing is known of the first one.

@@ -98,7 +98,7 @@ class Mutes:
             self.doubt(where)
 
     def learn(self, where: Conversation, member: Member) -> None:
-        """What the server says of the account there."""
+        """What the server says of the account there, by our clock as far as that is known."""
         ends = {}
         if member.muted_until is not None:
             left = min(member.muted_until - self._clock.now(), MAX_MUTE)

@@ -12,6 +12,9 @@ import logging
 from functools import partial
 from operator import is_
 
+from msgspec.structs import replace
+
+from bot.conversation.intake.ages import Ages
 from bot.conversation.intake.hearing import Hearing
 from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.restraint import MUTED
@@ -33,12 +36,14 @@ class Muting:
         self,
         *,
         mutes: Mutes,
+        ages: Ages,
         live: LiveTurns,
         lanes: Lanes[Work],
         questions: Questions,
         hearing: Hearing,
     ) -> None:
         self._mutes = mutes
+        self._ages = ages
         self._live = live
         self._lanes = lanes
         self._questions = questions
@@ -63,7 +68,10 @@ class Muting:
             self._let_go_on(event.conversation)
 
     def learn(self, where: Conversation, member: Member) -> None:
-        """What the server says of the account there."""
+        """What the server says of the account there, by its own clock."""
+        if member.muted_until:
+            end = self._ages.by_ours(member.muted_until, where.platform_id)
+            member = replace(member, muted_until=end)
         self._mutes.learn(where, member)
         self._let_go_on(where)
         if self._mutes.is_own(where) or (member.role == "member" and self._mutes.holds_in(where)):

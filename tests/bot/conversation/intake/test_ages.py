@@ -5,7 +5,14 @@ from msgspec.structs import replace
 
 from bot.conversation.intake.ages import HEARD, Ages
 from bot.domain.events import MessageReceived
-from tests.fakes import ManualClock, said
+from bot.domain.ports import Member
+from tests.bot.hall import hall, muted
+from tests.fakes import BOT, GROUP, ManualClock, said
+
+
+class SinceBoot(ManualClock):
+    def monotonic(self) -> float:
+        return self.time - 900.0
 
 
 def at(time: float) -> MessageReceived:
@@ -18,6 +25,15 @@ def ages(*heard: float, now: float = 1000.0) -> Ages:
     for time in heard:
         made.hear(at(time))
     return made
+
+
+def test_a_time_of_the_server_is_told_by_ours_once_a_message_of_the_account_has_come() -> None:
+    told = Ages(clock := SinceBoot(1000.0))
+    for time in (1600, 1590):
+        told.hear(at(time))
+    clock.time += 50
+    assert told.by_ours(2000, BOT) == pytest.approx(1400)
+    assert told.by_ours(2000, 20002) == 2000
 
 
 @pytest.mark.parametrize(("asked", "time", "older"), [(1000.0, 999, True), (1000.9, 1000, False), (1001.0, 1000, True)])
@@ -71,3 +87,16 @@ def test_what_was_missed_is_older_than_everything_and_tells_no_time() -> None:
     alone.miss(missed)
     alone.hear(missed)
     assert alone.is_older(at(999), 1000.0)
+
+
+@pytest.mark.parametrize("ahead", [-3600, 0, 3600])
+async def test_the_end_of_a_mute_is_read_by_the_clock_of_the_server_that_tells_it(ahead: int) -> None:
+    async with hall() as house:
+        house.late.preload((), ())
+        mutes, now = house.ground.mutes, house.clock.now() + ahead
+        await house.take(replace(said("hello", at=False), time=now), muted(30))
+        for muted_until, left in ((None, 30), (0.0, 0), (now + 60, 60), (now + 90, 90)):
+            house.asking.muting.learn(GROUP, Member("member", muted_until))
+            assert mutes.until(GROUP) == (house.clock.monotonic() + left if left else 0)
+        house.asking.muting.learn(GROUP, Member("member", now - 1))
+        assert not mutes.may_hold_in(GROUP)
