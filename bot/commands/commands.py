@@ -36,10 +36,9 @@ logger = logging.getLogger(__name__)
 
 
 class Commands:
-    """Answers the commands it is given, each by its names, to those whom the bot `hears`; where it
-    `commanders` are few only theirs. What is for
-    everybody is answered as often as it `lets` its sender ask. `taken` counts them by their first
-    name since the start.
+    """Answers the commands it is given, each by its names, where the bot `hears` it of its sender;
+    where its `commanders` are few only theirs. What is for everybody is answered as often as it
+    `lets` its sender ask. `taken` counts them by their first name since the start.
     """
 
     def __init__(
@@ -49,7 +48,7 @@ class Commands:
         postbox: Postbox,
         history: History,
         owners: frozenset[int],
-        hears: Callable[[MessageReceived], bool],
+        hears: Callable[[MessageReceived, Command], bool],
         commanders: Callable[[Conversation], Audience],
         lets: Callable[[MessageReceived], bool],
         clock: Clock,
@@ -104,7 +103,9 @@ class Commands:
         text, quoted, is_to_us = _parts(message)
         typed = TYPED.fullmatch(text) if len(text) <= LONGEST else None
         command = self._by_name.get(typed["name"].casefold()) if typed else None
-        if typed is None or command is None or message.is_own or not self._hears(message):
+        if typed is None or command is None or message.is_own:
+            return None
+        if not self._hears(message, command):
             return None
         where, sender = message.conversation, message.sender
         known = self._history.known(where, quoted) if quoted else None

@@ -47,7 +47,7 @@ def forget_command(forgetting: Forgetting, members: Members) -> Command:
 
     about = "我：删掉关于你的一切", "me: erase all about you"
 
-    @command("forget", "忘记", about=about, within=WITHIN)
+    @command("forget", "忘记", about=about, within=WITHIN, lasts=True)
     async def forget(asked: Asked) -> str:
         # What comes behind would narrow it down for whoever wrote it: nothing can be undone here.
         whom = asked.words[0].casefold() if len(asked.words) == 1 else ""

@@ -48,7 +48,8 @@ Answering: TypeAlias = Callable[[Asked], Awaitable[str]]
 
 class Command(Struct, frozen=True, kw_only=True):
     """A command: its `names` without the slash, who may use it, what it does (in Chinese and in
-    English, for /help) and who answers it, in a few short lines and `within` so many seconds.
+    English, for /help) and who answers it, in a few short lines and `within` so many seconds. One
+    that `lasts` is wished still where its server tells it late; any other is talk then.
 
     Raises ValueError for a name that nobody can type as one word.
     """
@@ -58,6 +59,7 @@ class Command(Struct, frozen=True, kw_only=True):
     answer: Answering
     audience: Audience = Audience.EVERYONE
     within: float = WITHIN
+    lasts: bool = False
 
     def __post_init__(self) -> None:
         for name in self.names:
@@ -72,11 +74,14 @@ def command(
     about: tuple[str, str],
     audience: Audience | str = Audience.EVERYONE,
     within: float = WITHIN,
+    lasts: bool = False,
 ) -> Callable[[Answering], Command]:
     """Make a command of an async function. Raises ValueError for a bad name or audience."""
 
     def of(answer: Answering) -> Command:
         allowed = Audience(audience)
-        return Command(names=names, about=about, answer=answer, audience=allowed, within=within)
+        return Command(
+            names=names, about=about, answer=answer, audience=allowed, within=within, lasts=lasts
+        )
 
     return of

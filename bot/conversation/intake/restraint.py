@@ -89,13 +89,17 @@ class Restraint:
             return Observe(WORDS)
         if why := self.hush.against(message, wake):
             return Observe(why)
-        if self._is_stale(self._ages.least(message)):  # a server tells it again, or late
+        if self.is_told_late(message):
             return Observe(STALE)
         return Observe(LOOP) if self._loops(message, self._clock.now()) else wake
 
     def stops(self, said: Iterable[MessageReceived]) -> bool:
         """Whether the operator's list has words of these lines, so that they are not answered."""
         return self._listed.stops(said)
+
+    def is_told_late(self, message: MessageReceived) -> bool:
+        """Whether it was said too long ago: a server tells it again, or late."""
+        return self._is_stale(self._ages.least(message))
 
     def against(self, task: Task, *, looked_up: bool) -> str:
         """Why a question whose turn has come is not answered after all; empty where it is.

@@ -12,6 +12,7 @@ from bot.conversation.intake.hush import Hush
 from bot.conversation.intake.restraint import Restraint
 from bot.conversation.intake.robots import Robots
 from bot.conversation.tasks import Task
+from bot.domain.command import Command
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock, Ids
 from bot.memory.history import History
@@ -100,10 +101,12 @@ class Verdicts:
         """Where people want it to be quiet."""
         return self._restraint.hush
 
-    def hears(self, message: MessageReceived) -> bool:
-        """Whether its sender may ask anything there at all: neither blocked, unlisted nor a
-        robot.
+    def hears(self, message: MessageReceived, command: Command) -> bool:
+        """Whether this command is heard: its sender may ask anything there at all, neither blocked,
+        unlisted nor a robot, and it is not too late for it.
         """
+        if not command.lasts and self._restraint.is_told_late(message):
+            return False
         match self._judge(message):
             case Ignore():
                 return False

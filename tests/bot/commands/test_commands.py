@@ -55,7 +55,7 @@ class Desk:
             postbox=Postbox(outbox=self.outbox, history=self.history, clock=clock),
             history=self.history,
             owners=frozenset({OWNER}),
-            hears=lambda message: message.sender.user_id != 666,
+            hears=lambda message, _: message.sender.user_id != 666,
             commanders=lambda _: self.commanders,
             lets=lambda _: not self.is_enough,
             clock=clock,

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from msgspec import structs
 
 from bot.domain.chat import Completion, ModelRequest
+from bot.domain.command import Asked, Command
 from bot.domain.errors import ModelBilling
 from bot.domain.segments import Mention, Quote, Text
 from bot.policy.wake import Rules
@@ -101,3 +103,17 @@ async def test_what_was_said_long_ago_is_no_chance_to_join_in() -> None:
         house.late.take_missed(structs.replace(said("I like tea", at=False), time=house.clock.time - 1000))
         await house.lanes.wait_idle()
         assert house.transport.sent == []
+
+
+@pytest.mark.parametrize(("stale", "heard"), [(120.0, [True, True, True, False]), (0.0, [True] * 4)])
+async def test_a_command_that_is_told_too_late_is_not_heard_unless_it_lasts(stale: float, heard: list[bool]) -> None:
+    async def answer(_: Asked) -> str:
+        return ""
+
+    lasting, other = (Command(names=("x",), about=("", ""), answer=answer, lasts=lasts) for lasts in (True, False))
+    async with hall(rules=Rules(stale=stale)) as house:
+        house.late.preload((), ())
+        await house.take(said("hi", at=False))
+        new, hears = said("/x"), house.asking.verdicts.hears
+        late = structs.replace(new, time=new.time - 122)
+        assert [hears(one, command) for one in (new, late) for command in (lasting, other)] == heard
