@@ -1,16 +1,16 @@
 """Alarms that nobody's message sets off: a disk that fills up, a model that became dearer, a lane
-that is stuck.
+that is stuck; and those that would be too many for a line each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bot.commands.digest import Stands
 from bot.domain.books import Books, UsageSum
 from bot.domain.events import Conversation
 from bot.domain.ports import Clock
-from bot.domain.tongue import Tongue
+from bot.domain.tongue import Pair, Tongue
 from bot.policy.days import midnight
 
 LOOK = 600.0  # seconds between two looks: longer than any turn lasts
@@ -41,7 +41,8 @@ A_TOKEN, A_REQUEST = ("每个 token ", "a token"), ("每次请求", "a request")
 
 class Lookout:
     """Tells each once: of the disk again after there was room, of a model again the next day.
-    `busy` is what is in progress now, and where; `tell` takes the kind of an alarm, and the line.
+    `busy` is what is in progress now, and where; those who `gather` give a line of what came since
+    they were asked last. `tell` takes the kind of an alarm, and the line.
     Without `books` nothing is told of models. Where several machines work, each names its `host`.
     """
 
@@ -50,6 +51,7 @@ class Lookout:
         *,
         stands: Stands,
         busy: Callable[[], Mapping[object, Conversation]],
+        gather: Sequence[Callable[[], Pair | None]],
         books: Books | None,
         tell: Callable[[str, str], None],
         clock: Clock,
@@ -60,6 +62,7 @@ class Lookout:
         self._tongue = tongue
         self._stands = stands
         self._busy = busy
+        self._gather = gather
         self._books = books
         self._tell = tell
         self._clock = clock
@@ -72,6 +75,7 @@ class Lookout:
         while True:
             await self._clock.sleep(LOOK)
             self._look_at_lanes()
+            self._tell_gathered()
             await self._look_at_disk()
             await self._look_at_prices()
 
@@ -81,6 +85,11 @@ class Lookout:
         for one, looks in self._seen.items():
             if looks == 2:
                 self._tell(f"stuck in {busy[one]}", STUCK[self._tongue].format(where=busy[one]))
+
+    def _tell_gathered(self) -> None:
+        for line in filter(None, [each() for each in self._gather]):
+            # A kind of its own: the next line is of others, here or told by another bot.
+            self._tell(line[Tongue.ENGLISH], line[self._tongue])
 
     async def _look_at_disk(self) -> None:
         free = (await self._stands()).free

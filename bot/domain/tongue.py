@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 
 class Tongue(IntEnum):
@@ -29,6 +29,15 @@ def filled(pair: Pair, /, **values: object) -> Pair:
     """Both with these values in them; of a value that is a pair itself, the one that fits."""
     zh, en = ({name: _in(tongue, value) for name, value in values.items()} for tongue in Tongue)
     return pair[0].format(**zh), pair[1].format(**en)
+
+
+MORE: Final = ("{them}，还有 {count} 个", "{them}, and {count} more")
+
+
+def listed(each: Sequence[Pair], *, most: int = 10) -> Pair:
+    """All of them in one line; those beyond the first are counted."""
+    them = "、".join(zh for zh, _ in each[:most]), ", ".join(en for _, en in each[:most])
+    return filled(MORE, them=them, count=len(each) - most) if len(each) > most else them
 
 
 def _in(tongue: Tongue, value: object) -> object:

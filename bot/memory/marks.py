@@ -1,12 +1,14 @@
-"""Shares of a day's limits at which the owner hears of it, once each."""
+"""Shares of a day's limits at which the owner hears of it, once each: at once of all and of a
+group, of people, who may be many, together.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final, TypeAlias
 
 from bot.domain.events import Conversation
-from bot.domain.tongue import Tell, filled
+from bot.domain.tongue import Pair, Tell, filled, listed
 from bot.policy.limits import Amount
 
 TOLD: Final = (0.8, 1.0)  # shares of a limit at which the owner is told
@@ -23,16 +25,29 @@ OVER: Final = ("今天不再回答，到零点重新算起。", "Nobody there is
 GROUP: Final = ("群 {group} ", "Group {group}")
 EVERYWHERE: Final = ("所有会话", "All conversations")
 
+PEOPLE: Final = (
+    "个人一天的额度快用完或已用完的：{people}。用完的人到零点前不再得到回答。",
+    (
+        "These people have used most of what each may take in a day: {people}. Who has used all "
+        "of it is not answered until midnight."
+    ),
+)
+PERSON: Final = ("{user}（{percent:.0f}%）", "{user} ({percent:.0f} %)")
+
 Whose: TypeAlias = int | Conversation | str
 """Whose sum: a person's, a group's, or that of all."""
 
 
 class Marks:
-    """Knows how much of which limit is used. `tell` reaches the owner."""
+    """Knows how much of which limit is used. `tell` reaches the `owners`, who have none of their
+    own.
+    """
 
-    def __init__(self, tell: Tell) -> None:
+    def __init__(self, tell: Tell, owners: Collection[int] = ()) -> None:
         self._tell = tell
+        self._owners = owners
         self._told: dict[Whose, float] = {}
+        self._people: dict[int, float] = {}  # who reached a mark, and is not told of yet
 
     def know(self, shares: Mapping[Whose, float]) -> None:
         """So much is used, which the owner has heard, or does elsewhere."""
@@ -43,20 +58,34 @@ class Marks:
         self._told.clear()
 
     def reach(self, key: Whose, share: float, amount: Amount) -> None:
-        """So much is used by now. The owner hears of all, and of a group; of a person only that
-        person does.
-        """
+        """So much is used by now."""
         told = self._told.get(key, 0.0)
         self._told[key] = share
-        if isinstance(key, int) or share < TOLD[0]:  # as nearly always
+        if share < TOLD[0]:  # as nearly always
             return
         if not any(told < mark <= share for mark in TOLD):
+            return
+        if isinstance(key, int):
+            if key not in self._owners:
+                self._people[key] = share
             return
         whose, then = EVERYWHERE, OVER if share >= 1 else THEN
         if isinstance(key, Conversation):
             whose = filled(GROUP, group=key.session_id)
         told_of = told_amount(amount)
         self._tell(filled(NEAR, whose=whose, percent=100 * share, amount=told_of, then=then))
+
+    def people(self) -> Pair | None:
+        """A line of the people who reached a mark since it was asked last; None where nobody
+        did.
+        """
+        if not self._people:
+            return None
+        told = [
+            filled(PERSON, user=who, percent=100 * share) for who, share in self._people.items()
+        ]
+        self._people.clear()
+        return filled(PEOPLE, people=listed(told))
 
 
 def told_amount(amount: Amount) -> str:

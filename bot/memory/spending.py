@@ -80,7 +80,7 @@ class Spending:
         neighbours: Neighbours = ALONE,
     ) -> None:
         self.neighbours = neighbours
-        self._marks = Marks(tell)
+        self.marks = Marks(tell, owners)
         self.limits = limits
         self._is_limited = not limits.are_off
         self.own = own
@@ -143,7 +143,7 @@ class Spending:
             if self._reading is not None:
                 self._reading.hear(payer.keys, note)
             self._sums.add(payer.keys, self._rows.lacking(note))
-            self._marks.know(dict(zip(payer.keys, self._sums.shares(payer.keys), strict=True)))
+            self.marks.know(dict(zip(payer.keys, self._sums.shares(payer.keys), strict=True)))
 
     async def run(self) -> None:
         """Read it once that can be done, unless it was."""
@@ -227,7 +227,7 @@ class Spending:
         self._take(payer, amount, at, pending)
         if self.has_limits():
             for key, share in zip(payer.keys, self._sums.shares(payer.keys), strict=True):
-                self._marks.reach(key, share, self._sums.of(key))
+                self.marks.reach(key, share, self._sums.of(key))
 
     def _release(self, turn_id: str, number: int) -> None:
         if (pending := self._settled(turn_id, number)) is not None:
@@ -242,7 +242,7 @@ class Spending:
         self._rows = replace(since, by=self._clock.now())
         for row in rows:
             self._sums.add(Payer(row.where, row.who).keys, Amount(row.tokens, row.cost))
-        self._marks.know(self._sums.all_shares())
+        self.marks.know(self._sums.all_shares())
 
     def _take(self, payer: Payer, amount: Amount, at: float, ends: _Pending | None = None) -> None:
         self._sums.add(payer.keys, amount)
@@ -264,7 +264,7 @@ class Spending:
             return  # a clock that is put right after midnight gives nobody his day once more
         self._begin, self._end = midnight(now), midnight(now, later=1)
         self._sums.clear()
-        self._marks.clear()
+        self.marks.clear()
 
 
 def unlimited(_turn_id: str) -> bool:

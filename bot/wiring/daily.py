@@ -11,6 +11,7 @@ from bot.commands.daily import Daily
 from bot.commands.lookout import Lookout
 from bot.domain.asks import NO_OTHERS, Others
 from bot.domain.ports import Clock, Store
+from bot.memory.spending import Spending
 from bot.wiring.background import background
 from bot.wiring.service import Rooms
 from bot.wiring.standing import data_folder, standing_of
@@ -21,14 +22,15 @@ from config.settings import Settings
 def telling_daily(
     settings: Settings,
     rooms: Rooms,
+    spending: Spending,
     journal: SqlStore,
     store: Store,
     others: Others,
     clock: Clock,
 ) -> AbstractAsyncContextManager[None]:
     """While it is open, the owners are told once a day how the one before went, and of a disk that
-    fills up, a model that became dearer or a lane that is stuck when that is seen. Where another
-    share of the journal is the first, only of what is seen in this one.
+    fills up, a model that became dearer, a lane that is stuck, and people near their limits when
+    that is seen. Where another share of the journal is the first, only of what is seen in this one.
     """
     on, answering, petitions = rooms.on, rooms.answering, rooms.stages.petitions
     here = data_folder(settings), on, answering, petitions
@@ -36,6 +38,7 @@ def telling_daily(
     lookout = Lookout(
         stands=partial(standing_of, NO_OTHERS, *here),
         busy=on.lanes.in_progress,
+        gather=(spending.marks.people,),
         books=journal.books if journal.share.is_first else None,
         tell=tell,
         clock=clock,

@@ -25,7 +25,9 @@ async def once_for_all(
     the owners' line of the day while the block runs; where another share is the first, only what
     is looked out for in each.
     """
-    async with telling_daily(settings, seen.rooms, seen.journal, store, seen.others, seen.clock):
+    async with telling_daily(
+        settings, seen.rooms, seen.spending, seen.journal, store, seen.others, seen.clock
+    ):
         if not seen.journal.share.is_first:
             yield None
             return

@@ -5,7 +5,7 @@ import asyncio
 from bot.commands.digest import Standing
 from bot.commands.lookout import ENOUGH, LITTLE, LOOK, Lookout
 from bot.domain.books import DaySum, UsageSum
-from bot.domain.tongue import Tongue
+from bot.domain.tongue import Pair, Tongue
 from bot.wiring.background import background
 from tests.bot.commands.books import PaperBooks
 from tests.fakes import GROUP, SteppedClock
@@ -21,7 +21,9 @@ class Tower:
         busy: tuple[str, ...] = (),
         tongue: Tongue = Tongue.CHINESE,
         host: str = "",
+        news: tuple[Pair | None, ...] = (),
     ) -> None:
+        self.news = list(news)
         self.frees = list(frees)
         self.busy = list(busy)
         self.told: list[str] = []
@@ -29,6 +31,7 @@ class Tower:
         self.lookout = Lookout(
             stands=self.stands,
             busy=lambda: dict.fromkeys(self.busy.pop(0) if self.busy else "", GROUP),
+            gather=(lambda: self.news.pop(0) if self.news else None, lambda: None),
             books=PaperBooks(days=days),
             tell=lambda kind, line: self.told.append(f"{kind}: {line}"),
             clock=self.clock,
@@ -100,3 +103,9 @@ async def test_all_of_it_is_told_in_english_where_the_owners_read_that() -> None
             "there, or else a restart."
         ),
     ]
+
+
+async def test_what_has_gathered_is_a_line_of_a_kind_of_its_own_at_each_look() -> None:
+    news = (("一", "one"), None, ("二", "two"))
+    assert await Tower(news=news).look(4) == ["one: 一", "two: 二"]
+    assert await Tower(news=news, tongue=Tongue.ENGLISH).look(3) == ["one: one", "two: two"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.domain.tongue import Tongue, filled
+from bot.domain.tongue import Tongue, filled, listed
 
 
 def test_a_pair_is_chinese_and_english() -> None:
@@ -13,3 +13,9 @@ def test_a_pair_is_chinese_and_english() -> None:
 
 def test_values_go_into_both_lines_and_each_takes_its_own_of_a_pair() -> None:
     assert filled(("{a} 是 {b}", "{a} is {b}"), a=1, b=("好", "fine")) == ("1 是 好", "1 is fine")
+
+
+def test_of_a_long_list_the_first_are_named_and_the_others_counted() -> None:
+    three = [("甲", "A"), ("乙", "B"), ("丙", "C")]
+    assert listed(three, most=3) == ("甲、乙、丙", "A, B, C")
+    assert listed(three, most=1) == ("甲，还有 2 个", "A, and 2 more")

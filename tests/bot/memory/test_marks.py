@@ -1,4 +1,4 @@
-"""An owner hears of a limit once at each mark, where it was reached; of a person's he never does."""
+"""An owner hears of a limit once at each mark, where it was reached; of people together."""
 
 from __future__ import annotations
 
@@ -27,9 +27,42 @@ def test_each_mark_is_told_once_a_day_unless_it_was_told_elsewhere() -> None:
     assert len(told) == 3
 
 
-def test_a_group_is_named_and_a_person_hears_it_himself() -> None:
+def test_a_group_is_named() -> None:
     told: list[str] = []
-    marks = Marks(read(told, Tongue.CHINESE))
-    marks.reach(777, 1.0, Amount(1))
-    marks.reach(GROUP, 0.8, Amount(1))
+    Marks(read(told, Tongue.CHINESE)).reach(GROUP, 0.8, Amount(1))
     assert told == ["群 4242 今天的额度用了 80%（$0.0000, 1 token）：用满就不再回答，到零点重新算起。"]
+
+
+def test_people_are_told_together_each_at_both_marks_and_owners_of_none_of_their_own() -> None:
+    told: list[str] = []
+    marks = Marks(read(told), owners={999})
+    assert marks.people() is None
+    for who, share in ((777, 0.79), (778, 0.8), (779, 0.85), (778, 0.9), (779, 1.1), (999, 1.0)):
+        marks.reach(who, share, Amount(1))
+    assert marks.people() == (
+        "个人一天的额度快用完或已用完的：778（80%）、779（110%）。用完的人到零点前不再得到回答。",
+        (
+            "These people have used most of what each may take in a day: 778 (80 %), 779 (110 %). Who has used all "
+            "of it is not answered until midnight."
+        ),
+    )
+    assert marks.people() is None
+    marks.reach(779, 1.2, Amount(1))
+    marks.reach(778, 1.0, Amount(1))
+    marks.clear()  # a day ends: that they had reached it is told all the same
+    assert "：778（100%）。" in (marks.people() or ("",))[0]
+    marks.reach(778, 0.8, Amount(1))
+    assert "：778（80%）。" in (marks.people() or ("",))[0]
+    marks.know({777: 0.9})
+    marks.reach(777, 0.95, Amount(1))
+    assert marks.people() is None
+    assert told == []
+
+
+def test_of_very_many_people_some_are_named_and_the_others_counted() -> None:
+    marks = Marks(lambda _: None)
+    for who in range(1, 13):
+        marks.reach(who, 1.0, Amount(1))
+    zh, en = marks.people() or ("", "")
+    assert "、10（100%），还有 2 个。" in zh
+    assert ", 10 (100 %), and 2 more. " in en

@@ -37,7 +37,11 @@ async def test_each_rung_is_reached_by_what_somebody_took_wherever_he_asked() ->
         rungs.append(till.rung())
     assert rungs == [Rung.ALL, Rung.CHEAP, Rung.PLAIN, Rung.BARE, Rung.SPENT]
     assert [till.rung(who=5), till.rung(PRIVATE)] == [Rung.ALL, Rung.SPENT]
-    assert till.told == []  # of a person the owner hears nothing
+    till.spending.see(opened("o1", GROUP, 999))
+    till.takes(100, "o1")  # an owner, who has no limit
+    assert till.told == []  # of people the owner hears together
+    people, _ = till.spending.marks.people() or ("", "")
+    assert "：777（100%）。" in people
 
 
 async def test_what_nobody_called_for_is_its_groups_alone_an_owners_words_too() -> None:

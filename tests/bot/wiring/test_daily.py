@@ -21,30 +21,40 @@ from tests.fakes import GROUP, RecordingStore, SteppedClock
 
 async def test_with_no_time_for_it_nothing_is_looked_at() -> None:
     nothing: Any = SimpleNamespace(
-        books=None, share=WHOLE, answering=None, owner=SimpleNamespace(tongue=Tongue.CHINESE, tell=None)
+        books=None,
+        share=WHOLE,
+        answering=None,
+        marks=SimpleNamespace(people=None),
+        owner=SimpleNamespace(tongue=Tongue.CHINESE, tell=None),
     )
     nothing.stages = SimpleNamespace(petitions=None)
     clock, store = SteppedClock(), RecordingStore()
     nothing.on = SimpleNamespace(lanes=SimpleNamespace(in_progress=dict))
-    async with telling_daily(Settings.model_validate({"bot_digest": "0"}), nothing, nothing, store, NO_OTHERS, clock):
+    async with telling_daily(
+        Settings.model_validate({"bot_digest": "0"}), nothing, nothing, nothing, store, NO_OTHERS, clock
+    ):
         await clock.advance(LOOK)
     assert store.entries == []
 
 
-async def test_owners_hear_of_a_turn_that_does_not_end() -> None:
+async def test_owners_hear_of_people_near_their_limits_and_of_a_turn_that_does_not_end() -> None:
     told: list[str] = []
     answering = SimpleNamespace(requests=SimpleNamespace(open={}))
     at: Any = SimpleNamespace(books=PaperBooks(), share=WHOLE, answering=answering)
     at.owner = SimpleNamespace(tongue=Tongue.CHINESE, tell=lambda kind, _line: told.append(kind))
+    at.marks = SimpleNamespace(people=lambda: ("快用完了", "nearly all"))
     at.stages = SimpleNamespace(petitions=SimpleNamespace(open=()))
     none: Any = SimpleNamespace(open={})
     lanes = SimpleNamespace(in_progress=lambda: {"a turn": GROUP})
     at.on = SimpleNamespace(lanes=lanes, modes=none, shadow=SimpleNamespace(drafts=none))
     clock = SteppedClock()
-    async with telling_daily(Settings.model_validate({"bot_digest": "0"}), at, at, RecordingStore(), NO_OTHERS, clock):
+    async with telling_daily(
+        Settings.model_validate({"bot_digest": "0"}), at, at, at, RecordingStore(), NO_OTHERS, clock
+    ):
         async with asyncio.timeout(5):
             while f"stuck in {GROUP}" not in told:
                 await clock.advance(lookout.LOOK)  # more often than twice: a look waits for a thread, and the disk
+    assert told[0] == "nearly all"
 
 
 @pytest.mark.parametrize(("share", "asks"), [(WHOLE, True), (Share(0, 8), True), (Share(3, 8), False)])
@@ -58,12 +68,15 @@ async def test_what_is_told_of_all_accounts_is_looked_for_by_the_first_share_alo
 
     at: Any = SimpleNamespace(books=Asked(), share=share, answering=SimpleNamespace(requests=SimpleNamespace(open={})))
     at.owner = SimpleNamespace(tongue=Tongue.CHINESE, tell=lambda *_: None, is_reachable=True, post=lambda _: None)
+    at.marks = SimpleNamespace(people=lambda: None)
     at.stages, at.looks = SimpleNamespace(petitions=SimpleNamespace(open=())), list[int]()
     none: Any = SimpleNamespace(open={})
     lanes = SimpleNamespace(in_progress=lambda: at.looks.append(1) or {})
     at.on = SimpleNamespace(lanes=lanes, modes=none, shadow=SimpleNamespace(drafts=none))
     clock = SteppedClock()
-    async with telling_daily(Settings.model_validate({"bot_digest": "0"}), at, at, RecordingStore(), NO_OTHERS, clock):
+    async with telling_daily(
+        Settings.model_validate({"bot_digest": "0"}), at, at, at, RecordingStore(), NO_OTHERS, clock
+    ):
         async with asyncio.timeout(5):
             while len(at.looks) < 3:
                 await clock.advance(lookout.LOOK)
