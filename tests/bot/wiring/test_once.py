@@ -39,8 +39,15 @@ async def test_the_first_share_alone_has_the_console(share: Share, asked: list[s
     rooms.stages = SimpleNamespace(petitions=none)
     rooms.forgetting = SimpleNamespace(follow=lambda _: None)
     rooms.on = SimpleNamespace(lanes=SimpleNamespace(in_progress=dict), store=RecordingStore())
+    spending = SimpleNamespace(marks=SimpleNamespace(people=None))
     seen: Any = SimpleNamespace(
-        rooms=rooms, journal=journal, clock=SteppedClock(), trying=None, others=NO_OTHERS, newest=Newest()
+        rooms=rooms,
+        spending=spending,
+        journal=journal,
+        clock=SteppedClock(),
+        trying=None,
+        others=NO_OTHERS,
+        newest=Newest(),
     )
     settings = Settings(
         console_port=free_port(), console_host="127.0.0.1", console_token=SecretStr("s" * 32), bot_digest=None
