@@ -128,7 +128,7 @@ class Gateway:
             here = self._here()
             if here.accounts != told or now >= due:
                 message = Message(
-                    pack(here),
+                    pack(replace(here, asked=self._outflow.take_asked())),
                     headers={HEADER_VERSION: VERSION},
                     content_type="application/json",
                     delivery_mode=DeliveryMode.NOT_PERSISTENT,

@@ -9,13 +9,13 @@ from typing import Final, TypeAlias
 from adapters.broker.payloads import HEADER_GATEWAY
 from adapters.broker.whereabouts import Whereabouts
 from adapters.broker.wire import Delivered, headers_of
-from bot.domain.events import Connected
+from bot.domain.events import Connected, MessageLost
 from bot.domain.notes import Alarmed, Note
 from bot.domain.ports import Clock
 
 INTRODUCED_WITHIN: Final = 1.5  # seconds in which every gateway says something, an older one too
 
-Come: TypeAlias = Delivered | Connected | Note | None
+Come: TypeAlias = Delivered | Connected | MessageLost | Note | None
 
 
 class Hall:
@@ -32,7 +32,7 @@ class Hall:
         self._alarms: list[Alarmed] = []
         self._is_open = False
 
-    def put(self, *come: Connected | Note | None) -> None:
+    def put(self, *come: Connected | MessageLost | Note | None) -> None:
         """Take in whatever is no event."""
         for one in come:
             if isinstance(one, Alarmed) and not self._is_open:

@@ -15,14 +15,17 @@ from adapters.broker.link import BrokerLink
 from adapters.broker.payloads import HEADER_GATEWAY, HEADER_TAKEN, HEADER_VERSION, VERSION, pack
 from adapters.broker.topology import EVENTS, queue_of
 from adapters.broker.wire import PERSISTENT, properties, publish
-from bot.domain.events import Event
+from bot.domain.events import Conversation, Event, MessageReceived
 from bot.domain.ports import Clock
+from bot.domain.segments import Mention
 from bot.domain.shares import partition_of
 
 BACKLOG: Final = 20_000  # events that wait here for a broker that is away
 BATCH: Final = 100  # events on their way at once, which what is told of accounts has to wait for
 TRIES: Final = 6  # to get into a partition that refuses: its queue may be without a leader just now
 PAUSE: Final = 1.0  # seconds between two of them
+TOLD: Final = 20  # chats whose people are shown at a time that something was lost
+LONGEST: Final = 2000  # bytes of a message that is told of as lost
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +49,7 @@ class Outflow:
         self._numbers = itertools.count(1)
         self._empty = asyncio.Event()
         self._empty.set()
+        self._asked: dict[Conversation, MessageReceived] = {}  # of what was lost
         self.waiting = self.published = self.lost = 0
         self.lost_at = 0.0
 
@@ -93,9 +97,16 @@ class Outflow:
     def _lose_left(self, partition: int) -> None:
         number = self._left.pop(partition)
         for _ in range(number):
-            self._lines[partition].popleft()
+            event, _ = self._lines[partition].popleft()
             self.lose("their partition is full, as no worker takes them in time")
+            if isinstance(event, MessageReceived) and _is_asked(event) and len(self._asked) < TOLD:
+                self._asked.setdefault(event.conversation, event)
         self._are_settled(number)
+
+    def take_asked(self) -> tuple[MessageReceived, ...]:
+        """Of what was lost since this was asked, some messages to an account: one of a chat."""
+        asked, self._asked = tuple(self._asked.values()), {}
+        return asked
 
     async def _publish_some(self, channel: AbstractChannel, partition: int) -> int:
         """How many of the first were refused: these are the first now."""
@@ -161,3 +172,10 @@ class Outflow:
 
 def _is_confirmed(end: asyncio.Task[bool]) -> bool:
     return not end.cancelled() and end.exception() is None and end.result()
+
+
+def _is_asked(event: MessageReceived) -> bool:
+    """Whether it is to the account beyond doubt: wake rules are the workers' affair."""
+    named = {one.user_id for one in event.segments if isinstance(one, Mention)}
+    is_to_us = event.self_id in named or not event.conversation.is_group
+    return is_to_us and len(pack(event)) <= LONGEST

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct, field
 
 from bot.domain import asks, codec
-from bot.domain.events import Event
+from bot.domain.events import Event, MessageReceived
 from bot.domain.notes import Note
 
 VERSION: Final = 1
@@ -69,7 +69,8 @@ class Presence(Struct, frozen=True):
     """All accounts of a gateway, in order of arrival; who was `refused` last, how many came
     again. So many of its events wait for the broker, so many were `lost`, the last one at
     `lost_at`; `now` is what its clock says (0: one of an older version), in seconds since 1970, and
-    `ticks` what one says that nobody sets, in seconds.
+    `ticks` what one says that nobody sets, in seconds. Of what was lost just now `asked` are
+    messages to an account, one of a chat.
     """
 
     gateway: str
@@ -81,6 +82,7 @@ class Presence(Struct, frozen=True):
     lost_at: float = 0.0
     now: float = 0.0
     ticks: float = 0.0
+    asked: tuple[MessageReceived, ...] = ()
 
 
 class PartsAsked(Struct, frozen=True):

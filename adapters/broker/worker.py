@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Final, NoReturn
 
 from aio_pika.abc import AbstractConnection, AbstractIncomingMessage
@@ -20,7 +20,7 @@ from adapters.broker.topology import declare
 from adapters.broker.whereabouts import Whereabouts
 from bot.domain import codec
 from bot.domain.asks import Ears
-from bot.domain.events import Connected
+from bot.domain.events import Connected, MessageLost
 from bot.domain.notes import Alarmed, Forgotten, PlaceTold, RowSet, Taken
 from bot.domain.ports import Clock, EventSink
 from bot.domain.tongue import Tell, filled
@@ -113,8 +113,8 @@ class Worker:
         hall = Hall(self._where, self._clock)
 
         async def attend(message: AbstractIncomingMessage) -> None:
-            now = self._clock.now()
-            hall.put(*(Connected(self_id=account, time=now) for account in self._hear(message)))
+            if (told := self._read(message)) is not None:
+                hall.put(*self._hear(told))
             hall.let_in()
 
         async def listen(message: AbstractIncomingMessage) -> None:
@@ -137,7 +137,7 @@ class Worker:
             self._link.is_up = True
             while True:
                 match await hall.next():
-                    case Connected() as event:
+                    case Connected() | MessageLost() as event:
                         await sink.handle(event)
                     case None | Taken() | RowSet() | PlaceTold() | Forgotten() as note:
                         await ears.hear(note)
@@ -171,18 +171,25 @@ class Worker:
             there = self._where.accounts()
             hall.put(*(Connected(self_id=one.self_id, time=now) for one in there))
 
-    def _hear(self, message: AbstractIncomingMessage) -> tuple[int, ...]:
+    def _read(self, message: AbstractIncomingMessage) -> Presence | None:
         try:
-            version = message.headers.get(HEADER_VERSION)
-            told = unpack(Presence, message.body, version)
+            told: Presence = unpack(Presence, message.body, message.headers.get(HEADER_VERSION))
         except codec.Unreadable:
             logger.exception("what a gateway says of its accounts cannot be read")
-            return ()
+            return None
+        return told
+
+    def _hear(self, told: Presence) -> Iterator[Connected | MessageLost]:
+        """What of it is for the bot."""
+        now = self._clock.now()
         if self._share.is_first:
             self._look_at_losses(told)
         came = self._where.hear(told)
         self._notices.has_crier = self._where.crier is not None
-        return came
+        yield from (Connected(self_id=account, time=now) for account in came)
+        for one in told.asked:
+            if self._share.has(one.self_id):
+                yield MessageLost(self_id=one.self_id, time=now, message=one)
 
     def _look_at_losses(self, told: Presence) -> None:
         """Of all workers one tells what gateways have lost."""

@@ -22,6 +22,7 @@ from bot.domain.events import (
     Event,
     Heartbeat,
     MemberChanged,
+    MessageLost,
     MessageRecalled,
     MessageReceived,
     MessageSent,
@@ -67,6 +68,8 @@ class Dispatcher:
                 self._way.take(event)
             case MessageWaited():
                 self._way.take_waited(event)
+            case MessageLost(message=message):
+                self._way.take_lost(message)
             case MessageSent():
                 self._own.take(event)
             case MessageRecalled():

@@ -179,6 +179,15 @@ class MessageWaited(_Event, frozen=True, kw_only=True, tag="message_waited"):
     type: ClassVar[Literal["message_waited"]] = "message_waited"
 
 
+class MessageLost(_Event, frozen=True, kw_only=True, tag="message_lost"):
+    """A message that nobody will get, as there was no room for it on its way to us. Of those that
+    name the bot, or are for it alone, we hear so.
+    """
+
+    message: MessageReceived
+    type: ClassVar[Literal["message_lost"]] = "message_lost"
+
+
 class MessageSent(_Event, frozen=True, kw_only=True, tag="message_sent"):
     """The bot's own account said something (from here or from the owner's phone): confirms a send,
     never wakes.
@@ -300,6 +309,7 @@ class Noticed(_Event, frozen=True, kw_only=True, tag="noticed"):
 Event: TypeAlias = (
     MessageReceived
     | MessageWaited
+    | MessageLost
     | MessageSent
     | MessageRecalled
     | Poked

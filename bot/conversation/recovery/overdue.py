@@ -62,3 +62,8 @@ class Overdue:
             line = TOLD[self._owner.tongue].format(minutes=event.seconds / 60)
             self._owner.tell("messages waited", line)
         self._late.take_waited(message)
+
+    def take_lost(self, message: MessageReceived) -> None:
+        """One that never comes: what gateways lose the owners hear from elsewhere."""
+        if self._verdicts.would_answer(message):
+            self._turnstile.come_too_late(message)

@@ -17,11 +17,12 @@ from adapters.broker import link, outflow, topology, wire
 from adapters.broker.payloads import CallEnd, Presence, There
 from adapters.broker.topology import Topology, queue_of
 from bot.domain.errors import NotConnected
-from bot.domain.events import AccountChanged, Connected, Heartbeat
+from bot.domain.events import AccountChanged, Connected, Heartbeat, MessageLost
+from bot.domain.segments import Mention, Text
 from bot.domain.shares import Share, partition_of
 from bot.runtime.clock import SystemClock
 from tests.adapters.broker.conftest import PARTITIONS
-from tests.adapters.broker.street import ACCOUNT, OURS, PATIENCE, Desk, Sockets, gateway_of, said, worker_of
+from tests.adapters.broker.street import ACCOUNT, OURS, PATIENCE, SHARE, Desk, Sockets, gateway_of, said, worker_of
 from tests.fakes import until
 
 
@@ -177,6 +178,31 @@ async def test_what_finds_its_partition_full_is_lost_and_counted_and_a_worker_te
     assert told == [told[0]]
     assert told[0].startswith(f"A gateway has lost events ({gateway.lost} so far)")
     assert "1 events are lost: their partition is full, as no worker takes them in time" in caplog.text
+
+
+async def test_who_speaks_to_an_account_whose_partition_is_full_is_told_of_to_its_bot(
+    broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topology, "MOST", 5)
+    monkeypatch.setattr(outflow, "PAUSE", 0.05)
+    ours, theirs = Desk(recovers=True), Desk(recovers=True)
+    other = Share((SHARE.partition + 1) % PARTITIONS, PARTITIONS)
+    asked = replace(said(99), segments=(Mention(ACCOUNT), Text("one")))
+    async with (
+        gateway_of(broker, Sockets()) as gateway,
+        worker_of(broker, ours),
+        worker_of(broker, theirs, share=other) as elsewhere,
+    ):
+        await until(lambda: ours.came and elsewhere.where.has("frost.gateway.a"), seconds=PATIENCE)
+        for number in range(40):
+            await gateway.handle(said(number))
+        await gateway.handle(asked)
+        await until(lambda: any(isinstance(one, MessageLost) for one in ours.events), seconds=PATIENCE)
+        await gateway.handle(Connected(self_id=ACCOUNT, time=1.0))
+        await until(lambda: len(ours.came) > 1, seconds=PATIENCE)
+        assert gateway.waiting == 0
+    lost = [(one.self_id, one.message) for one in ours.events if isinstance(one, MessageLost)]
+    assert (lost, theirs.events, ours.numbers) == ([(ACCOUNT, asked)], [], [])
 
 
 async def test_what_is_refused_though_there_is_room_is_published_again(

@@ -21,11 +21,12 @@ from adapters.broker import link, outflow
 from adapters.broker.link import BrokerLink
 from adapters.broker.payloads import VERSION, pack, unpack
 from adapters.broker.topology import EVENTS, queue_of
-from bot.domain.events import Conversation, Event, MessageReceived
+from bot.domain.events import Conversation, Event, MessageRecalled, MessageReceived
+from bot.domain.segments import Mention, Text
 from bot.domain.shares import partition_of
 from bot.runtime.clock import SystemClock
 from tests.adapters.broker.conftest import PARTITIONS
-from tests.adapters.broker.street import OURS, PATIENCE, Desk, Sockets, gateway_of, next_in, said, worker_of
+from tests.adapters.broker.street import ACCOUNT, OURS, PATIENCE, Desk, Sockets, gateway_of, next_in, said, worker_of
 from tests.fakes import ManualClock, until
 
 
@@ -138,7 +139,7 @@ class Exchange:
 
 @asynccontextmanager
 async def running(
-    exchange: Exchange, *events: MessageReceived, partitions: int, clock: ManualClock | None = None
+    exchange: Exchange, *events: Event, partitions: int, clock: ManualClock | None = None
 ) -> AsyncIterator[outflow.Outflow]:
     """What a gateway does with these events, and what it is given later."""
     broker = BrokerLink("amqp://127.0.0.1:1/", clock=SystemClock(), trouble=lambda _: None)
@@ -255,3 +256,41 @@ async def test_a_partition_that_takes_some_events_now_and_then_loses_none() -> N
         await flow.wait_empty()
         assert (flow.published, flow.lost) == (20, 0)
     assert exchange.taken == [*map(said, range(20))]
+
+
+def to_us(number: int, group: int, *, whom: int = ACCOUNT, more: str = "") -> MessageReceived:
+    return replace(said(number, group), segments=(Mention(whom, "a name"), Text(f"one{more}")))
+
+
+async def test_of_what_a_full_partition_loses_the_first_message_to_an_account_in_each_chat_is_told_of_once() -> None:
+    private = replace(said(7), conversation=Conversation(ACCOUNT, "private", 20001))
+    lost: list[Event] = [
+        said(1, 1),
+        to_us(2, 1),
+        to_us(3, 1),
+        to_us(4, 2, whom=20002),
+        to_us(5, 3, more="x" * outflow.LONGEST),
+        to_us(6, 4),
+        private,
+        MessageRecalled(
+            self_id=ACCOUNT, time=1.0, conversation=said(1).conversation, message_id="1", user_id=1, operator_id=1
+        ),
+    ]
+    async with running(Exchange(lambda _: False), *lost, partitions=64) as flow:
+        await flow.wait_empty()
+        assert flow.lost == len(lost)
+        assert flow.take_asked() == (lost[1], lost[5], private)
+        assert flow.take_asked() == ()
+        for number in range(2 * outflow.TOLD):
+            flow.add(to_us(number, number + 1))
+        await flow.wait_empty()
+        assert len(flow.take_asked()) == outflow.TOLD
+
+
+async def test_what_finds_20_000_waiting_is_not_told_of_for_nobody_could_be_told_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(outflow, "BACKLOG", 1)
+    async with running(Exchange(), to_us(1, 1), to_us(2, 1), partitions=64) as flow:
+        await flow.wait_empty()
+        assert (flow.lost, flow.published, flow.take_asked()) == (1, 1, ())

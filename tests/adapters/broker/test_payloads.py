@@ -23,6 +23,7 @@ SAID = MessageReceived(
         (GatewayCall, GatewayCall(10001, "send_group_msg", {"group_id": 4242, "message": [{"type": "text"}]}, 3)),
         (CallEnd, CallEnd("answered", True, 0, {"message_id": 5})),
         (CallEnd, CallEnd("refused", retcode=1200, wording="被禁言")),
+        (Presence, Presence("a", asked=(SAID,))),
         (Presence, Presence("a", (There(10001, True, "NapCat 4", 2), There(10002)), "too late", 4)),
     ],
 )

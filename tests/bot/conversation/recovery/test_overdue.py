@@ -6,7 +6,7 @@ from bot.conversation.intake.verdicts import LATE
 from bot.conversation.recovery.overdue import TOLD
 from bot.conversation.tasks import YOUNG
 from bot.domain.actions import React
-from bot.domain.events import Conversation, MessageWaited
+from bot.domain.events import Conversation, MessageLost, MessageWaited
 from bot.domain.journal import MessageObserved
 from bot.speaking.gestures import NOT_NOW
 from tests.bot.hall import hall
@@ -45,3 +45,22 @@ async def test_of_older_ones_people_see_it_once_a_minute_in_each_place_and_the_o
         ]
         assert [judged.reason for judged in house.verdicts] == [LATE] * 4
         assert house.transport.texts == [TOLD[0].format(minutes=2)]
+
+
+async def test_of_what_was_lost_people_see_that_it_was_and_nothing_else_comes_of_it() -> None:
+    def lost(number: int, *, where: Conversation = GROUP, at: bool = True) -> MessageLost:
+        message = said("在吗", at=at, where=where, message_id=str(number))
+        return MessageLost(self_id=BOT, time=message.time, message=message)
+
+    async with hall() as house, house.ground.gestures.open():
+        house.owner.connected(BOT)
+        await house.take(lost(1, at=False), lost(2), lost(3), lost(4, where=ELSEWHERE))
+        house.clock.time += 60
+        await house.take(lost(5))
+        await until(lambda: len(house.transport.gestures) == 3)
+        await house.outbox.wait_idle()
+        assert house.transport.gestures == [
+            React(where, number, NOT_NOW) for where, number in ((GROUP, "2"), (ELSEWHERE, "4"), (GROUP, "5"))
+        ]
+        assert house.turnstile.overflow == 4
+        assert (house.store.entries, house.transport.texts) == ([], [])
