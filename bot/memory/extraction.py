@@ -1,7 +1,9 @@
 """Facts are picked from what people said, quietly: after some rounds, or when a talk has ended.
 
 A witness of the journal: it sees every message once, by whom it was, and every round. A talk in
-which the bot had no part costs nothing. What a request fails at is not asked again.
+which the bot had no part costs nothing. What a request fails at is not asked again. A talk
+that an earlier process had not come to is found again in the journal, unless anything of it is
+forgotten.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from bot.domain.errors import ModelError
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
     Entry,
+    LogQuery,
     MessageErased,
     MessageObserved,
     TurnClosed,
@@ -30,6 +33,7 @@ from bot.domain.journal import (
 from bot.domain.memories import MemoriesForgotten, StoredFact
 from bot.domain.ports import ChatModel, Clock, Store
 from bot.domain.trace import current_run
+from bot.memory.open_talks import OpenTalk, OpenTalks
 from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
 from bot.memory.spending import unlimited
@@ -55,6 +59,7 @@ class _Talk:
     rounds: int = 0
     last: float = 0.0  # when the last round ended
     turn_id: str = ""
+    since: float = 0.0  # what was said before, by the server's clock, is not to be found again
 
 
 class Extraction:
@@ -70,6 +75,7 @@ class Extraction:
         speakers: Speakers,
         store: Store,
         clock: Clock,
+        open_talks: OpenTalks,
         is_spent: Callable[[str], bool] = unlimited,
         patience: float = PICKED_WITHIN,
     ) -> None:
@@ -79,6 +85,7 @@ class Extraction:
         self._speakers = speakers
         self._store = store
         self._clock = clock
+        self._open = open_talks
         self._is_spent = is_spent
         self._talks: LRUCache[Conversation, _Talk] = LRUCache(PLACES)
         self._turns: LRUCache[str, Conversation] = LRUCache(PLACES)
@@ -97,15 +104,11 @@ class Extraction:
             case MemoriesForgotten(said=said):
                 self._times_forgotten += 1
                 for where, user in said:
-                    self._let_go(where, partial(_is_by, user))
+                    self._forget_there(where, user)
             case TurnOpened(turn_id=turn_id, question=question):
                 self._turns[turn_id] = question.conversation
             case TurnClosed(turn_id=turn_id) if turn_id in self._turns:
-                talk = self._talk(self._turns.pop(turn_id))
-                talk.rounds, talk.last = talk.rounds + 1, self._clock.monotonic()
-                talk.turn_id = turn_id
-                if talk.rounds >= ROUNDS:
-                    self._due.set()
+                self._end_round(self._turns.pop(turn_id), turn_id)
             case _:
                 pass
 
@@ -115,6 +118,23 @@ class Extraction:
         """
         self._times_forgotten += 1
         self._talks.clear()
+        self._open.end_all()
+
+    def _end_round(self, where: Conversation, turn_id: str) -> None:
+        talk = self._talk(where)
+        talk.rounds, talk.last = talk.rounds + 1, self._clock.monotonic()
+        talk.turn_id = turn_id
+        if talk.lines:
+            since = max(talk.since, talk.lines[0].time)
+            self._open.begin(where, OpenTalk(turn_id, since))
+        if talk.rounds >= ROUNDS:
+            self._due.set()
+
+    def _forget_there(self, where: Conversation, user: int) -> None:
+        talk = self._talk(where)
+        talk.since = max((line.time + 1 for line in talk.lines), default=talk.since)
+        self._open.end(where)
+        self._let_go(where, partial(_is_by, user))
 
     def _let_go(self, where: Conversation, is_gone: Callable[[MessageReceived], bool]) -> None:
         lines = self._talk(where).lines
@@ -131,12 +151,41 @@ class Extraction:
     async def open(self) -> AsyncIterator[None]:
         """Look for facts while the block runs; what is not done at its end is left."""
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._work()), group.create_task(self._tick())]
+            works = self._work(), self._tick(), self._find_again()
+            tasks = [group.create_task(work) for work in works]
             try:
                 yield
             finally:
                 for task in tasks:
                     task.cancel()
+
+    async def _find_again(self) -> None:
+        """Talks of an earlier process: each is due once it is quiet here, or after more rounds."""
+        forgotten = self._times_forgotten
+        if not await self._open.start():
+            await self._open.run()
+        if forgotten != self._times_forgotten:
+            self._open.end_all()  # what was read may be older than that
+        for where, known in self._open.recent().items():
+            latest = await self._store.search(LogQuery(conversation=where, limit=LINES))
+            # Whoever is in them may have a number there, which they are told by.
+            remembered = await self._store.remember(where)
+            if remembered is None or latest is None:
+                continue
+            if self._open.of(where) is not known:
+                continue  # it is over meanwhile, or forgotten
+            self._speakers.learn(where, remembered.members)
+            talk = self._talk(where)
+            lines = {line.identity: line for line in latest if self._is_of(known, line)}
+            lines |= {line.identity: line for line in talk.lines}
+            talk.lines.clear()
+            talk.lines.extend(lines.values())
+            talk.rounds, talk.turn_id = talk.rounds + 1, talk.turn_id or known.turn_id
+            talk.last = self._clock.monotonic()
+
+    def _is_of(self, talk: OpenTalk, line: MessageReceived) -> bool:
+        is_recalled = (line.conversation, line.message_id) in self._recalled
+        return line.time >= talk.since and not (line.is_own or is_recalled)
 
     async def _tick(self) -> None:
         while True:
@@ -162,6 +211,7 @@ class Extraction:
         current_run.set(turn_id)  # what is reserved is of the turn that it is counted against
         talk.rounds = 0
         talk.lines.clear()
+        self._open.end(where)
         if len(lines) < LEAST:
             return
         try:

@@ -9,13 +9,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from bot.conversation.context.telling import Telling
+from bot.domain.books import Choices
 from bot.domain.chat import Message, ModelRequest
 from bot.domain.events import Conversation
 from bot.domain.notebook import Memories, Notebook
-from bot.domain.ports import Clock, Ids, Members, Store
+from bot.domain.ports import ChatModel, Clock, Ids, Members, Store
 from bot.engine.toolset import Toolset
 from bot.memory.extraction import PICKED_WITHIN, Extraction
 from bot.memory.history import Folding, History
+from bot.memory.open_talks import OpenTalks
 from bot.memory.personas import Cast, Persona, Personas
 from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
@@ -73,6 +75,7 @@ def build_keeping(
     personas: Personas,
     means: Means,
     things: Things,
+    choices: Choices,
     *,
     store: Store,
     facts: Memories,
@@ -88,14 +91,8 @@ def build_keeping(
         remembering = ports[Notebook] = build_remembering(
             settings, facts, speakers, store, clock=clock, ids=ids
         )
-        extraction = Extraction(
-            model=cheap,
-            remembering=remembering,
-            speakers=speakers,
-            store=store,
-            clock=clock,
-            is_spent=is_spent,
-            patience=patience_with(settings.llm_first_token, writing=PICKED_WITHIN),
+        extraction = build_extraction(
+            settings, cheap, remembering, speakers, store, choices, is_spent, clock
         )
         store = WitnessedStore(store, (extraction,))
     summaries = Summaries(
@@ -134,6 +131,29 @@ def build_remembering(
         clock=clock,
         ids=ids,
         tongue=owners_tongue(settings),
+    )
+
+
+def build_extraction(
+    settings: Settings,
+    model: ChatModel,
+    remembering: Remembering,
+    speakers: Speakers,
+    store: Store,
+    choices: Choices,
+    is_spent: Callable[[str], bool],
+    clock: Clock,
+) -> Extraction:
+    """Who picks the facts; what it had not come to is written down where `choices` are read."""
+    return Extraction(
+        model=model,
+        remembering=remembering,
+        speakers=speakers,
+        store=store,
+        clock=clock,
+        open_talks=OpenTalks(store=store, choices=choices, clock=clock),
+        is_spent=is_spent,
+        patience=patience_with(settings.llm_first_token, writing=PICKED_WITHIN),
     )
 
 

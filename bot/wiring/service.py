@@ -130,8 +130,8 @@ def build_rooms(
     said = settings, means.models.named, journal.books, store, clock, spending
     personas = build_personas(*said)
     things = Things(store=store, kinds=(taken_in := senses(store, clock)).kinds)
-    keep = partial(build_keeping, settings, personas, means, things, clock=clock, ids=ids)
-    keeping = keep(store=store, facts=journal.memories, is_spent=spending.is_spent)
+    keep = partial(build_keeping, settings, personas, means, things, journal.books, ids=ids)
+    keeping = keep(store=store, facts=journal.memories, is_spent=spending.is_spent, clock=clock)
     store = keeping.store
     ports: dict[type, object] = {**means.ports, **keeping.ports, Approver: deciders}
     parts = settings, means, journal, transport, store, mask, clock, ids

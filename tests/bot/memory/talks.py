@@ -1,0 +1,95 @@
+"""A group whose talks are looked through for facts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from msgspec.structs import replace
+
+from bot.domain.chat import Completion, Usage, UserMessage
+from bot.domain.journal import Entry, MessageObserved, TurnClosed, TurnOpened
+from bot.domain.notebook import Memories
+from bot.domain.ports import Store
+from bot.domain.run import Stop
+from bot.memory.extraction import PICKED_WITHIN, Extraction
+from bot.memory.open_talks import OpenTalks
+from bot.memory.remembering import Remembering
+from bot.memory.speakers import Speakers
+from tests.bot.memory.facts import KeptFacts
+from tests.fakes import BOT, GROUP, CountingIds, RecordingStore, ScriptedModel, Step, SteppedClock, said, words
+
+MING, HONG = 777, 888
+ROUNDS, QUIET = 8, 1200.0  # as they are specified: eight rounds, or twenty minutes in seconds
+NAMES = {MING: "小明", HONG: "小红", BOT: "小霜"}
+
+
+class Room:
+    """A group in which the bot has had rounds, and a model that is asked for facts."""
+
+    def __init__(
+        self,
+        *answers: Step,
+        store: Store | None = None,
+        facts: Memories | None = None,
+        patience: float = PICKED_WITHIN,
+        before: RecordingStore | None = None,
+    ) -> None:
+        self.store, self.clock = before or RecordingStore(), SteppedClock()
+        self.spent: set[str] = set()
+        self.model = ScriptedModel(*answers)
+        speakers = Speakers(store=self.store)
+        speakers.learn(GROUP, ())
+        self.facts = KeptFacts(self.store)
+        book = Remembering(
+            memories=facts or self.facts,
+            speakers=speakers,
+            store=store or self.store,
+            clock=self.clock,
+            ids=CountingIds(),
+        )
+        self.extraction = Extraction(
+            model=self.model,
+            remembering=book,
+            speakers=speakers,
+            store=self.store,
+            clock=self.clock,
+            open_talks=OpenTalks(store=self.store, choices=self.store, clock=self.clock),
+            is_spent=self.spent.__contains__,
+            patience=patience,
+        )
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        with self.model:
+            async with self.extraction.open():
+                yield
+
+    def see(self, entry: Entry) -> None:
+        """Something is written down."""
+        self.extraction.see(entry)
+
+    def hear(self, text: str, *, user: int = MING, message_id: str | None = None) -> None:
+        self.see(
+            MessageObserved(said(text, at=False, user=user, name=NAMES[user], message_id=message_id), overheard=True)
+        )
+
+    def rounds(self, number: int = ROUNDS) -> None:
+        for _ in range(number):
+            question = said("在吗", user=HONG)
+            opened = TurnOpened(turn_id=f"t{question.message_id}", question=question, user=UserMessage("x"), at=0.0)
+            self.see(opened)
+            self.last = opened.turn_id
+            self.see(TurnClosed(turn_id=opened.turn_id, stop=Stop.ANSWERED, round=(), usage=Usage(), steps=1, at=0.0))
+
+    def told(self) -> str:
+        """What the model was shown the last time."""
+        last = self.model.requests[-1].messages[-1]
+        assert isinstance(last, UserMessage)
+        return last.text
+
+
+def answer(*facts: tuple[str, str, int]) -> Completion:
+    rows = [{"about": about, "fact": fact, "lines": [line]} for about, fact, line in facts]
+    return replace(words(json.dumps(rows, ensure_ascii=False)), usage=Usage(100, 10), endpoint="cheap@x.test")

@@ -1,0 +1,168 @@
+"""Talks that an earlier process had not looked through for facts."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from bot.domain.events import Conversation
+from bot.domain.journal import Entry, MessageErased, MessageObserved, PlaceSet
+from bot.domain.memories import MemoriesForgotten
+from bot.memory.extraction import LOOK
+from bot.memory.kept import LOOK as READ_AGAIN
+from bot.memory.open_talks import RECENT, SETTING, OpenTalk, OpenTalks
+from tests.bot.memory.talks import HONG, MING, QUIET, ROUNDS, Room, answer
+from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, said, until
+
+TALK = ("我对花生过敏", "哈哈", "好的")
+
+
+class Kept(Room):
+    """One whose journal has all that was said, as the next process finds it."""
+
+    def see(self, entry: Entry) -> None:
+        super().see(entry)
+        self.store.put(entry)
+
+    def talk(self, *lines: str, user: int = MING) -> None:
+        for line in lines:
+            self.hear(line, user=user)
+
+    async def is_quiet(self) -> None:
+        for _ in range(int(QUIET / LOOK) + 1):
+            await self.clock.advance(LOOK)
+
+
+def read(room: Room) -> list[str]:
+    """The words of the latest request."""
+    return [line.partition(": ")[2] for line in room.told().splitlines()]
+
+
+async def test_a_talk_of_an_earlier_process_is_looked_through_once() -> None:
+    first = Kept()
+    async with first.open():
+        first.talk(*TALK)
+        first.rounds(2)
+        first.talk("还有一句", user=HONG)
+    second = Kept(answer(), before=first.store)
+    async with second.open():
+        second.hear("又来一句")  # before the others are found, and it is in the journal, too
+        await second.is_quiet()
+        assert read(second) == [*TALK, "还有一句", "又来一句"]
+    third = Kept(before=first.store)
+    async with third.open():
+        await third.is_quiet()
+        assert third.model.requests == []
+
+
+async def test_what_was_looked_through_is_not_found_again_and_what_came_behind_it_is() -> None:
+    first = Kept(answer())
+    async with first.open():
+        first.talk(*TALK)
+        first.rounds()
+        await until(lambda: first.model.requests)
+        first.store.put(MessageObserved(said("我说的", user=BOT), overheard=False))
+        for number, line in enumerate(("养了猫", "叫年糕", "很乖", "收回")):
+            message = said(line, at=False, user=MING, message_id=f"m{number}")
+            first.see(MessageObserved(replace(message, time=message.time + 10), overheard=True))
+        first.rounds(1)
+    second = Kept(answer(), before=first.store)
+    second.extraction.see(MessageErased(GROUP, "m3"))  # which the journal is yet to hear of
+    async with second.open():
+        await second.clock.advance(0)
+        second.rounds(ROUNDS - 1)
+        await until(lambda: second.model.requests)
+        assert read(second) == ["养了猫", "叫年糕", "很乖"]
+
+
+GONE = MemoriesForgotten(("m1",), ((GROUP, MING),))
+
+
+@pytest.mark.parametrize("how", ["a fact", "somebody", "soon"])
+async def test_what_is_forgotten_is_in_no_talk_that_is_found(how: str) -> None:
+    first = Kept()
+    async with first.open():
+        first.talk(*TALK)
+        first.talk("我也来", user=HONG)
+        first.rounds(1)
+        if how == "a fact":
+            first.see(GONE)
+            first.rounds(1)
+        elif how == "somebody":
+            first.extraction.forget()
+    second = Kept(before=first.store)
+    async with second.open():
+        if how == "soon":
+            second.see(GONE)
+        await second.is_quiet()
+        assert second.model.requests == []
+
+
+@pytest.mark.parametrize("reading", ["settings", "search"])
+async def test_what_is_forgotten_while_talks_are_read_is_not_found(
+    reading: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = Kept()
+    async with first.open():
+        first.talk(*TALK)
+        first.rounds(1)
+    second, began, may_end = Kept(before=first.store), asyncio.Event(), asyncio.Event()
+    read_at_once = getattr(first.store, reading)
+
+    async def read(asked: Any) -> Any:
+        found = await read_at_once(asked)
+        began.set()
+        await may_end.wait()
+        return found
+
+    monkeypatch.setattr(first.store, reading, read)
+    async with second.open():
+        await began.wait()
+        second.see(GONE)
+        may_end.set()
+        await second.is_quiet()
+        assert second.model.requests == []
+
+
+async def test_a_talk_of_yesterday_is_over() -> None:
+    first = Kept()
+    async with first.open():
+        first.talk(*TALK)
+        first.rounds(1)
+    second = Kept(before=first.store)
+    second.clock.time += RECENT + 1
+    async with second.open():
+        await second.is_quiet()
+        assert second.model.requests == []
+    assert first.store.of("place_set")[-1] == PlaceSet(GROUP, SETTING, "")
+
+
+async def test_where_the_journal_cannot_be_read_at_the_start_they_are_found_later() -> None:
+    first = Kept()
+    async with first.open():
+        first.talk(*TALK)
+        first.rounds(1)
+    second = Kept(answer(), before=first.store)
+    second.store.trouble = True
+    async with second.open():
+        await second.clock.advance(READ_AGAIN)
+        second.store.trouble = False
+        await second.is_quiet()
+        await until(lambda: second.model.requests)
+        assert read(second) == list(TALK)
+
+
+async def test_what_is_no_talk_is_none_and_one_begins_where_it_began() -> None:
+    store, other = RecordingStore(), Conversation(BOT, "group", 4343)
+    store.put(PlaceSet(GROUP, SETTING, "soon t1"), PlaceSet(other, SETTING, "17"))
+    talks = OpenTalks(store=store, choices=store, clock=ManualClock(1000.0))
+    assert await talks.start()
+    assert talks.recent() == {}
+    talks.begin(GROUP, OpenTalk("t1", 900.0))
+    talks.begin(GROUP, OpenTalk("t2", 950.0))
+    assert talks.recent() == {GROUP: OpenTalk("t1", 900.0)}
+    talks.end_all()
+    assert talks.of(GROUP) is None
