@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -66,14 +67,15 @@ def _leases(settings: Settings) -> Mapping[str, str] | None:
     """
     if settings.bot_role == "gateway":
         return None
-    database = Database(settings.store_url.get_secret_value(), migrate=lambda _: None)
+    url = settings.store_url.get_secret_value()
     try:
-        with database.reading() as connection:
+        with (
+            closing(Database(url, migrate=lambda _: None)) as database,
+            database.reading() as connection,
+        ):
             return leases_of(connection)
-    except (OSError, SQLAlchemyError):
+    except (ConfigError, OSError, SQLAlchemyError):
         return None
-    finally:
-        database.close()
 
 
 def _of_workers(

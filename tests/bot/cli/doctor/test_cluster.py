@@ -13,6 +13,7 @@ from adapters.broker import survey as module
 from adapters.broker.payloads import Presence, There
 from adapters.broker.survey import Partition, Survey, Unreachable
 from adapters.fetching.client import HttpxWeb
+from adapters.storage import url
 from adapters.storage.lease import Lease, name_of
 from adapters.storage.url import read_url
 from bot.cli.doctor.checks import Check, Verdict
@@ -36,8 +37,8 @@ def partitions(*waiting: int, worked: Sequence[int] = (0, 1, 2)) -> tuple[Partit
 
 
 async def told(monkeypatch: pytest.MonkeyPatch, found: Survey | Exception) -> list[tuple[Verdict, str, str]]:
-    async def survey(url: str, number: int, *, clock: ManualClock) -> Survey:
-        assert (url, number) == ("amqp://frost:hidden@queue/", 3)
+    async def survey(address: str, number: int, *, clock: ManualClock) -> Survey:
+        assert (address, number) == ("amqp://frost:hidden@queue/", 3)
         if isinstance(found, Exception):
             raise found
         return found
@@ -55,6 +56,16 @@ async def test_a_whole_cluster_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
         (Verdict.OK, "workers", "every partition has one"),
         (Verdict.OK, "gateways", "2, with 10001, 10002 OFFLINE"),
     ]
+
+
+async def test_without_the_driver_of_the_database_the_broker_is_looked_at_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(url, "find_spec", lambda _: None)
+    worker = {"bot_role": "worker", "store_url": SecretStr("postgresql://frost@127.0.0.1:1/frost")}
+    monkeypatch.setattr(f"{__name__}.SETTINGS", SETTINGS.model_copy(update=worker))
+    checks = await told(monkeypatch, Survey("4.1.0", partitions(0, 7, 0), gateways=GATEWAYS))
+    assert [verdict for verdict, _, _ in checks] == [Verdict.OK] * 3
 
 
 async def test_before_anything_was_started_it_is_well_too(monkeypatch: pytest.MonkeyPatch) -> None:
