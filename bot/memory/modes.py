@@ -19,15 +19,22 @@ def _read(value: str) -> Mode | None:
 
 
 class Modes(KeptSettings[Mode]):
-    """Keeps them, over restarts; where new groups are not live at once, those that the journal
-    knows already are no new ones.
+    """Keeps them, over restarts. Where anybody is to hear of new groups, those that the journal
+    knows already are none; `told` says so where they are live at once.
     """
 
     def __init__(
-        self, *, store: Store, choices: Choices, clock: Clock, usual: Mode = Mode.LIVE
+        self,
+        *,
+        store: Store,
+        choices: Choices,
+        clock: Clock,
+        usual: Mode = Mode.LIVE,
+        told: bool = False,
     ) -> None:
         super().__init__(SETTING, read=_read, store=store, choices=choices, clock=clock)
         self._usual = usual
+        self._tells = told or usual is not Mode.LIVE
 
     async def start(self) -> bool:
         """Read what was decided, and which groups are known; False where that cannot be read:
@@ -38,6 +45,7 @@ class Modes(KeptSettings[Mode]):
         if self._usual is Mode.LIVE:  # nobody is asked any more, so nobody is waited for
             for where in self.open:
                 del self._values[where]
+        if not self._tells:
             return True
         self._is_read = False
         if (known := await self._choices.groups()) is None:
@@ -58,6 +66,10 @@ class Modes(KeptSettings[Mode]):
     def is_new(self, where: Conversation) -> bool:
         """Whether nothing is known of a group; never before all that is known was read."""
         return self._is_read and where not in self._values
+
+    def is_news(self, where: Conversation) -> bool:
+        """Whether it is a new group of which somebody is to hear."""
+        return self._tells and self.is_new(where) and where.is_group
 
     @property
     def open(self) -> Mapping[Conversation, Mode]:

@@ -61,6 +61,17 @@ LEFT_ALONE = (
         "along; /live {group} has me answer there."
     ),
 )
+MET = (
+    (
+        "第一次在这些群里看到有人说话：{groups}。按设置（BOT_NEW_GROUP=live），谁叫我我都回答；"
+        "不要我在哪个群里说话，就发 /off 加上群号。"
+    ),
+    (
+        "New groups in which somebody spoke: {groups}. By the settings (BOT_NEW_GROUP=live) "
+        "whoever calls me there is answered; /off with the number of a group has me only read "
+        "along."
+    ),
+)
 BEGINS = re.compile(r"(?:新群 ([0-9]{1,19})：|New group ([0-9]{1,19}): )")
 ANSWER = re.compile(
     r"\s*(?P<word>上线|影子|忽略|live|shadow|ignore)(?:\s*(?P<group>[0-9]{1,19}))?[\s。.!！]*",

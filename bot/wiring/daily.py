@@ -29,8 +29,9 @@ def telling_daily(
     clock: Clock,
 ) -> AbstractAsyncContextManager[None]:
     """While it is open, the owners are told once a day how the one before went, and of a disk that
-    fills up, a model that became dearer, a lane that is stuck, and people near their limits when
-    that is seen. Where another share of the journal is the first, only of what is seen in this one.
+    fills up, a model that became dearer, a lane that is stuck, people near their limits and new
+    groups when that is seen. Where another share of the journal is the first, only of what is seen
+    in this one.
     """
     on, answering, petitions = rooms.on, rooms.answering, rooms.stages.petitions
     here = data_folder(settings), on, answering, petitions
@@ -38,7 +39,7 @@ def telling_daily(
     lookout = Lookout(
         stands=partial(standing_of, NO_OTHERS, *here),
         busy=on.lanes.in_progress,
-        gather=(spending.marks.people,),
+        gather=(spending.marks.people, answering.groups.news),
         books=journal.books if journal.share.is_first else None,
         tell=tell,
         clock=clock,

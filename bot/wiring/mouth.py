@@ -69,7 +69,7 @@ def build_mouth(
     screened: Screened = as_they_are
     if means.words is not None:
         screened = Screen(words=means.words, owner=owner, owners=settings.bot_owners)
-    modes = Modes(store=store, choices=journal.books, clock=clock, usual=new_groups(settings))
+    modes = build_modes(settings, store, journal, clock)
     shelf = DraftFiles(settings.media_dir, journal.share)
     drafts = Drafts(store=store, choices=journal.books, clock=clock, shelf=shelf)
     live = LiveTurns(store=store, clock=clock)
@@ -117,3 +117,19 @@ def build_owner(
         tongue=owners_tongue(settings),
         neighbours=neighbours,
     )
+
+
+def build_modes(settings: Settings, store: Store, journal: SqlStore, clock: Clock) -> Modes:
+    """Who knows how the bot is in each group."""
+    return Modes(
+        store=store,
+        choices=journal.books,
+        clock=clock,
+        usual=new_groups(settings),
+        told=tells_of_new_groups(settings),
+    )
+
+
+def tells_of_new_groups(settings: Settings) -> bool:
+    """Whether owners hear of new groups though these are live: they chose none, and are there."""
+    return bool(settings.bot_owners) and not settings.bot_groups

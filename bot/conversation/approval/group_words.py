@@ -16,12 +16,14 @@ from bot.conversation.intake.ages import Ages
 from bot.domain.actions import Receipt, Refused
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
+from bot.domain.tongue import Pair, filled, listed
 from bot.memory.modes import OPEN, Modes
 from bot.policy.approval import quote_in, words_in, words_of
 from bot.policy.new_groups import (
     DECIDED,
     DONE,
     LEFT_ALONE,
+    MET,
     NAMES,
     QUESTION,
     Mode,
@@ -58,6 +60,7 @@ class GroupWords:
         self._ages = ages
         self._clock = clock
         self._asked: dict[Conversation, float] = {}
+        self._met: list[Conversation] = []  # live by the settings, and not told of yet
         self._decided: dict[int, tuple[int, float]] = {}  # the latest, by account
 
     def meet(
@@ -67,22 +70,34 @@ class GroupWords:
         tell: Callable[[str, str], None] = nothing,
     ) -> None:
         """Something was said: the owners are asked about a new group, unless one of them `calls`
-        the bot there, or `tell` reaches them where it is left alone.
+        the bot there, or `tell` reaches them where the settings have decided.
         """
         where = message.conversation
         mode = self._modes.of(where)
-        if mode is Mode.LIVE:
-            return
-        if self._modes.is_new(where):  # before the message, which makes the group known
+        if self._modes.is_news(where):  # before the message, which makes the group known
             self._modes.put(where, mode)
             if mode is Mode.OFF:
                 line = LEFT_ALONE[self._deciders.tongue].format(group=where.session_id)
                 tell(f"new group {where}", line)
+            elif mode is Mode.LIVE:
+                self._met.append(where)
+        if mode is Mode.LIVE:
+            return
         if mode in OPEN and message.sender.user_id in self._deciders.owners and calls(message):
             logger.info("%s is live: an owner speaks to the bot there", where)
             self._modes.put(where, Mode.LIVE)
         elif mode is Mode.ASKING and where in self._modes.open:
             self._ask(where)
+
+    def news(self) -> Pair | None:
+        """A line of the groups that are live by the settings and first spoke since it was asked
+        last; None where there are none.
+        """
+        if not self._met:
+            return None
+        groups = [(name, name) for name in (str(where.session_id) for where in self._met)]
+        self._met.clear()
+        return filled(MET, groups=listed(groups))
 
     def _ask(self, where: Conversation) -> None:
         now = self._clock.monotonic()

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
+from bot.domain.events import Conversation
 from bot.domain.journal import MessageObserved, PlaceSet
 from bot.memory.modes import Modes
 from bot.policy.new_groups import Mode
-from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingStore, said
+from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore, said
 
 
-def modes(store: RecordingStore, usual: Mode = Mode.ASKING) -> Modes:
-    return Modes(store=store, choices=store, clock=ManualClock(1000.0), usual=usual)
+def modes(store: RecordingStore, usual: Mode = Mode.ASKING, *, told: bool = False) -> Modes:
+    return Modes(store=store, choices=store, clock=ManualClock(1000.0), usual=usual, told=told)
 
 
 async def test_groups_that_the_journal_knows_are_live_but_for_those_somebody_decided_about() -> None:
@@ -42,3 +43,23 @@ async def test_a_decision_holds_where_new_groups_are_live_and_one_nobody_underst
     assert not await held.keep(GROUP, Mode.LIVE)
     assert held.of(GROUP) is Mode.OFF
     assert not await modes(store).start()
+
+
+async def test_a_group_that_is_live_at_once_is_news_where_somebody_is_to_hear_of_it_until_it_is_known() -> None:
+    store = RecordingStore()
+    known, other = GROUP, Conversation(BOT, "group", 9)
+    store.put(MessageObserved(said("hi", where=known), overheard=True))
+    told, untold = modes(store, Mode.LIVE, told=True), modes(store, Mode.LIVE)
+    assert not told.is_news(other)  # nothing is read yet
+    for each in (told, untold):
+        assert await each.start()
+    assert [told.is_news(where) for where in (known, PRIVATE, other)] == [False, False, True]
+    assert not untold.is_news(other)
+    told.put(other, Mode.LIVE)
+    assert not told.is_news(other)
+    again = modes(store, Mode.LIVE, told=True)
+    assert await again.start()
+    assert not again.is_news(other)
+    asking = modes(store)
+    assert await asking.start()
+    assert asking.is_news(Conversation(BOT, "group", 10))

@@ -23,7 +23,7 @@ async def test_with_no_time_for_it_nothing_is_looked_at() -> None:
     nothing: Any = SimpleNamespace(
         books=None,
         share=WHOLE,
-        answering=None,
+        answering=SimpleNamespace(groups=SimpleNamespace(news=None)),
         marks=SimpleNamespace(people=None),
         owner=SimpleNamespace(tongue=Tongue.CHINESE, tell=None),
     )
@@ -37,9 +37,10 @@ async def test_with_no_time_for_it_nothing_is_looked_at() -> None:
     assert store.entries == []
 
 
-async def test_owners_hear_of_people_near_their_limits_and_of_a_turn_that_does_not_end() -> None:
+async def test_owners_hear_of_people_near_their_limits_of_new_groups_and_of_a_turn_that_does_not_end() -> None:
     told: list[str] = []
-    answering = SimpleNamespace(requests=SimpleNamespace(open={}))
+    groups = SimpleNamespace(news=lambda: ("新群", "new groups"))
+    answering = SimpleNamespace(requests=SimpleNamespace(open={}), groups=groups)
     at: Any = SimpleNamespace(books=PaperBooks(), share=WHOLE, answering=answering)
     at.owner = SimpleNamespace(tongue=Tongue.CHINESE, tell=lambda kind, _line: told.append(kind))
     at.marks = SimpleNamespace(people=lambda: ("快用完了", "nearly all"))
@@ -54,7 +55,7 @@ async def test_owners_hear_of_people_near_their_limits_and_of_a_turn_that_does_n
         async with asyncio.timeout(5):
             while f"stuck in {GROUP}" not in told:
                 await clock.advance(lookout.LOOK)  # more often than twice: a look waits for a thread, and the disk
-    assert told[0] == "nearly all"
+    assert told[:2] == ["nearly all", "new groups"]
 
 
 @pytest.mark.parametrize(("share", "asks"), [(WHOLE, True), (Share(0, 8), True), (Share(3, 8), False)])
@@ -66,7 +67,9 @@ async def test_what_is_told_of_all_accounts_is_looked_for_by_the_first_share_alo
             asked.append(since)
             return await super().day(since=since, until=until, where=where)
 
-    at: Any = SimpleNamespace(books=Asked(), share=share, answering=SimpleNamespace(requests=SimpleNamespace(open={})))
+    groups = SimpleNamespace(news=lambda: None)
+    answering = SimpleNamespace(requests=SimpleNamespace(open={}), groups=groups)
+    at: Any = SimpleNamespace(books=Asked(), share=share, answering=answering)
     at.owner = SimpleNamespace(tongue=Tongue.CHINESE, tell=lambda *_: None, is_reachable=True, post=lambda _: None)
     at.marks = SimpleNamespace(people=lambda: None)
     at.stages, at.looks = SimpleNamespace(petitions=SimpleNamespace(open=())), list[int]()

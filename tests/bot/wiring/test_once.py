@@ -35,7 +35,9 @@ class Journal:
 @pytest.mark.parametrize(("share", "asked"), [(WHOLE, ["console"]), (Share(0, 8), ["console"]), (Share(3, 8), [])])
 async def test_the_first_share_alone_has_the_console(share: Share, asked: list[str]) -> None:
     none, journal = SimpleNamespace(open={}), Journal(share)
-    rooms: Any = SimpleNamespace(answering=None, owner=SimpleNamespace(tongue=Tongue.CHINESE, tell=None))
+    groups = SimpleNamespace(news=None)
+    answering = SimpleNamespace(groups=groups)
+    rooms: Any = SimpleNamespace(answering=answering, owner=SimpleNamespace(tongue=Tongue.CHINESE, tell=None))
     rooms.stages = SimpleNamespace(petitions=none)
     rooms.forgetting = SimpleNamespace(follow=lambda _: None)
     rooms.on = SimpleNamespace(lanes=SimpleNamespace(in_progress=dict), store=RecordingStore())

@@ -16,7 +16,9 @@ from adapters.simulator.people import Group, Person
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
 from bot.app import Service, open_service
+from bot.domain.events import Conversation
 from bot.domain.ports import ChatModel
+from bot.policy.new_groups import Mode
 from bot.runtime.reloading import Reread
 from config.loading import load_settings
 from tests.e2e.scenarios.loop import ScriptedClock, ScriptedLoop
@@ -121,6 +123,10 @@ class Stage:
         self.loop.freeze()
         await self.loop.pass_time(0.1)  # histories are read, the journal has settled
         self._began = self._began or self.loop.time()
+        if "BOT_NEW_GROUP" not in self.scenario.settings:  # nobody is to hear of the groups of all scripts
+            for group in self.world.groups:
+                where = Conversation(self.world.self_id, "group", group)
+                self._service.rooms.on.modes.put(where, Mode.LIVE)
 
     @property
     def files(self) -> Path:

@@ -17,9 +17,9 @@ from tests.bot.desk import OWNER, Desk, desk
 from tests.fakes import BOT, GROUP, said
 
 
-async def gate(made: Desk) -> tuple[GroupWords, Modes]:
+async def gate(made: Desk, usual: Mode = Mode.ASKING) -> tuple[GroupWords, Modes]:
     """Asks of new groups, once it is read which are known."""
-    modes = Modes(store=made.store, choices=made.store, clock=made.clock, usual=Mode.ASKING)
+    modes = Modes(store=made.store, choices=made.store, clock=made.clock, usual=usual, told=True)
     await modes.start()
     words = GroupWords(
         modes=modes,
@@ -105,3 +105,20 @@ async def test_a_question_that_reached_no_owner_is_told_and_asked_once_more_late
             await made.outbox.wait_idle()
             assert len(made.transport.sent) == sent
         assert modes.of(GROUP) is Mode.ASKED
+
+
+async def test_of_groups_that_are_live_at_once_the_owners_hear_together_once_each() -> None:
+    async with desk() as made:
+        words, modes = await gate(made, Mode.LIVE)
+        assert words.news() is None
+        told: list[str] = []
+        other = Conversation(BOT, "group", 4343)
+        for where in (GROUP, other, GROUP, OWNER):
+            words.meet(said("hi", where=where), lambda _: True, lambda _kind, line: told.append(line))
+        zh, en = words.news() or ("", "")
+        assert "群里看到有人说话：4242、4343。" in zh
+        assert "somebody spoke: 4242, 4343. " in en
+        words.meet(said("hi"), lambda _: True)
+        assert (words.news(), told) == (None, [])
+        assert (modes.of(GROUP), modes.of(other)) == (Mode.LIVE, Mode.LIVE)
+        assert len(made.store.of("place_set")) == 2
