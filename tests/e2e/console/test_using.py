@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Any
 
@@ -43,6 +44,29 @@ async def test_new_turns_wait_behind_a_button_and_a_lost_connection_is_said(brow
         place.console.logins.end_all()
         await page.locator(".live.off").wait_for()
     await place.log_in()
+
+
+async def test_a_turn_that_is_news_again_while_rows_are_asked_for_still_is(browser: Any, place: Place) -> None:
+    async with await logged_in(browser, place, locale="en") as context:
+        page, may_come = await context.new_page(), asyncio.Event()
+
+        async def late(route: Any) -> None:
+            answer = await route.fetch()
+            await may_come.wait()
+            await route.fulfill(response=answer)
+
+        await page.goto(f"http://{place.host}/turns")
+        await page.locator(".live:not(.off)").wait_for()
+        await page.route("**/rows?*", late)
+        for name in "ab":
+            place.newest.see(kept_silent(name))
+        async with page.expect_request("**/rows?*"):
+            await page.get_by_role("button", name="2 new").click()
+        place.newest.see(kept_silent("a"))
+        await page.get_by_role("button", name="1 new").wait_for()
+        may_come.set()
+        await page.locator(".turns .fresh").first.wait_for()
+        assert await page.get_by_role("button", name="1 new").is_visible()
 
 
 async def test_a_cut_is_said_and_what_came_meanwhile_is_there_when_it_is_over(
