@@ -166,7 +166,7 @@ class Extraction:
             await self._open.run()
         if forgotten != self._times_forgotten:
             self._open.end_all()  # what was read may be older than that
-        for where, known in self._open.recent().items():
+        for where, known in self._open.recent(PLACES).items():
             latest = await self._store.search(LogQuery(conversation=where, limit=LINES))
             # Whoever is in them may have a number there, which they are told by.
             remembered = await self._store.remember(where)

@@ -51,13 +51,15 @@ class OpenTalks(KeptSettings[OpenTalk]):
         """The one that goes on there."""
         return self._values.get(where)
 
-    def recent(self) -> dict[Conversation, OpenTalk]:
-        """Those that go on, or did not long ago; others are over."""
+    def recent(self, most: int) -> dict[Conversation, OpenTalk]:
+        """The latest of those that go on, or did not long ago, oldest first; older ones are
+        over.
+        """
         begin = self._clock.now() - RECENT
         for where, talk in tuple(self._values.items()):
             if talk.since < begin:
                 self.end(where)
-        return dict(self._values)
+        return dict(sorted(self._values.items(), key=lambda one: one[1].since)[-most:])
 
 
 def _read(text: str) -> OpenTalk | None:

@@ -160,9 +160,12 @@ async def test_what_is_no_talk_is_none_and_one_begins_where_it_began() -> None:
     store.put(PlaceSet(GROUP, SETTING, "soon t1"), PlaceSet(other, SETTING, "17"))
     talks = OpenTalks(store=store, choices=store, clock=ManualClock(1000.0))
     assert await talks.start()
-    assert talks.recent() == {}
+    assert talks.recent(9) == {}
     talks.begin(GROUP, OpenTalk("t1", 900.0))
     talks.begin(GROUP, OpenTalk("t2", 950.0))
-    assert talks.recent() == {GROUP: OpenTalk("t1", 900.0)}
+    assert talks.recent(9) == {GROUP: OpenTalk("t1", 900.0)}
+    talks.begin(other, OpenTalk("t3", 850.0))
+    assert list(talks.recent(9)) == [other, GROUP]
+    assert list(talks.recent(1)) == [GROUP]
     talks.end_all()
     assert talks.of(GROUP) is None
