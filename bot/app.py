@@ -65,6 +65,7 @@ from bot.wiring.line import (
     neighbours_of,
     offers_of,
     others_of,
+    spending_of,
     troubles_of,
 )
 from bot.wiring.means import Means, open_means
@@ -214,7 +215,8 @@ async def open_service(
         journal = await enter(open_journal(settings, seat, clock, troubles.tell_once, ousted))
         metrics = seat.metrics if seat else metrics_of(found.names, clock)
         kept, books, newest = wrap(journal), journal.books, Newest()
-        spending = build_spending(settings, kept, books, clock, troubles.tell, neighbours_of(seat))
+        kind, neighbours = spending_of(seat, journal, clock), neighbours_of(seat)
+        spending = build_spending(settings, kept, books, clock, troubles.tell, neighbours, kind)
         news = [newest, spending] if settings.console_port or trying else [spending]
         store = WitnessedStore(kept, [*witnesses(settings, metrics), *news])
         meter = build_meter(store, spending, clock=clock, ids=ids, count=metrics.asked)

@@ -71,6 +71,10 @@ class EntryBatches:
         """
         self._damage = reason
 
+    def write_by(self, make: Callable[[Database], Transactions]) -> None:
+        """Write by the transactions that it makes; to be called before anything is written."""
+        self._transactions = make(self._database)
+
     def open(self) -> str:
         """Connect for the first time; why that is not possible now, if so. Raises ConfigError where
         it never is.

@@ -17,6 +17,7 @@ from adapters.storage.tables import (
     BY_TURN,
     audit,
     day_tools,
+    day_totals,
     day_usage,
     memories,
     messages,
@@ -69,7 +70,7 @@ class Retention:
             or _delete_turns(connection, horizon)
             or _delete_memories(connection, now)
             or _delete_usage(connection, now - LONGEST_DAY)
-            or _delete_old(connection, horizon)
+            or _delete_old(connection, horizon, now - LONGEST_DAY)
         )
 
 
@@ -104,9 +105,10 @@ def _delete_usage(connection: Connection, until: float) -> bool:
     return connection.execute(delete(usage).where(usage.c.id.in_(old))).rowcount > 0
 
 
-def _delete_old(connection: Connection, horizon: float) -> bool:
+def _delete_old(connection: Connection, horizon: float, today: float) -> bool:
     """The sums of days, and what was done in the console; both are few."""
     gone = [
+        connection.execute(delete(day_totals).where(day_totals.c.day < today)).rowcount,
         connection.execute(delete(day_usage).where(day_usage.c.day < horizon)).rowcount,
         connection.execute(delete(day_tools).where(day_tools.c.day < horizon)).rowcount,
         connection.execute(delete(audit).where(audit.c.at < horizon)).rowcount,

@@ -102,8 +102,8 @@ class SqlStore:
             now=clock.now,
             share=share,
         )
-        self._opened = clock.now()
-        self._recalls = 0
+        self.write_by = batches.write_by
+        self._opened, self._recalls = clock.now(), 0
         self._is_untouched = True  # nothing was put yet: whatever is found is an earlier process's
 
     def put(self, *entries: Entry) -> None:

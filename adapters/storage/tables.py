@@ -29,7 +29,7 @@ from sqlalchemy import (
 from adapters.storage import schema
 from adapters.storage.schema import flag, json, moment, number, part_of, table, words
 
-REVISIONS = (*(f"{number:04}" for number in range(1, 13)),)
+REVISIONS = (*(f"{number:04}" for number in range(1, 14)),)
 """Every revision of the schema, oldest first; the last is the one this code needs
 (migrations/versions).
 """
@@ -124,11 +124,7 @@ runs = table(
     Column("turn_id", Text, nullable=False),
     words("stop"),
     words("error"),
-    number("steps"),
-    number("prompt"),
-    number("completion"),
-    number("cached"),
-    number("reasoning"),
+    *map(number, ("steps", "prompt", "completion", "cached", "reasoning")),
     Column("cost", Double),
     Column("state", Text),  # of a suspended run: all it needs to go on
     moment("expires", nullable=True),
@@ -202,10 +198,7 @@ usage = table(
     words("conversation"),
     number("asker"),
     words("model"),
-    number("prompt"),
-    number("completion"),
-    number("cached"),
-    number("reasoning"),
+    *map(number, ("prompt", "completion", "cached", "reasoning")),
     Column("cost", Double),
     moment("at"),
     Index("usage_by_turn_id", "turn_id"),
@@ -236,11 +229,7 @@ day_usage = table(
     words("conversation"),
     number("asker"),
     words("model"),
-    number("requests"),
-    number("prompt"),
-    number("completion"),
-    number("cached"),
-    number("unpriced"),
+    *map(number, ("requests", "prompt", "completion", "cached", "unpriced")),
     Column("cost", Double, nullable=False),
     Index("day_usage_by_day", "day"),
 )
@@ -254,6 +243,16 @@ day_tools = table(
     Index("day_tools_by_day", "day"),
 )
 """The same by the tools whose results requests were the first to read (`tool_costs.py`)."""
+
+day_totals = table(
+    "day_totals",
+    moment("day"),  # its midnight, in the time zone of the workers
+    number("who"),  # a person, 0 are all
+    number("tokens"),
+    Column("cost", Double, nullable=False),
+    UniqueConstraint("day", "who"),
+)
+"""The same of today by person, where workers of a cluster share its limits (`day_totals.py`)."""
 
 verdicts = table(
     "verdicts",

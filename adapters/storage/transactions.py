@@ -66,12 +66,10 @@ class Transactions:
                     for _, recalled in group:
                         redact_turns(cursor, self._statements, recalled)
                     continue
-                prepared = self._statements[statement]
-                _execute(
-                    cursor, prepared.sql, [prepared.values(parameters) for _, parameters in group]
-                )
+                values = self._statements[statement].values
+                self._execute(cursor, statement, [values(parameters) for _, parameters in group])
             if not self._database.is_sqlite:
-                self._database.fence(cursor)
+                self._seal(cursor)
                 cursor.execute("SELECT pg_current_xact_id()::text")
                 self._doubt = Doubt(cursor.fetchone()[0], len(batch))
             if held:
@@ -87,6 +85,19 @@ class Transactions:
         self._database.note()
         if held and self._ahead is not None:
             self._ahead.clear(held[-1])
+
+    def _execute(self, cursor: Any, statement: Statement, values: list[Any]) -> None:
+        sql = self._statements[statement].sql
+        if len(values) == 1:
+            cursor.execute(sql, values[0])
+        else:
+            cursor.executemany(sql, values)
+
+    def _seal(self, cursor: Any) -> None:
+        """The last that a transaction does on a server. Raises Taken where it may not be
+        committed.
+        """
+        self._database.fence(cursor)
 
     def _held(self, batch: Sequence[Put]) -> list[int]:
         """The numbers of the entries that were written ahead; they rise."""
@@ -107,13 +118,6 @@ class Transactions:
             raise Unusable("the server has not yet decided about an earlier commit")
         self._doubt = None
         return doubt.entries if status == "committed" else 0
-
-
-def _execute(cursor: Any, sql: str, values: list[Any]) -> None:
-    if len(values) == 1:
-        cursor.execute(sql, values[0])
-    else:
-        cursor.executemany(sql, values)
 
 
 def _place(row: Row) -> int:

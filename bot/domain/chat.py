@@ -140,6 +140,11 @@ class Allowance(Protocol):
         """Whether the request under way is the first attempt of the first request of a question."""
         ...
 
+    @property
+    def is_short(self) -> bool:
+        """Whether what is asked by now are the last words that are owed."""
+        ...
+
     def again(self) -> bool:
         """Count one more attempt; False where it may not be made."""
         ...

@@ -14,6 +14,7 @@ BotError
  |    +-- ImagesUnsupported   this model cannot take (this) picture
  |    +-- BadHistory          the vendor refused the order or fields of the transcript
  |    +-- ModelNotFound       no such model at this endpoint: no retry, tell the owner
+ |    +-- DaySpent            nobody was asked: others have taken what was left of the day
  |    +-- ModelRejected       any other refusal of the request as it stands: no retry
  |    +-- ModelTransport      connection or answer broken or unreadable: back off, then again
  |         +-- ModelStalled   no answer began in time: not again, next endpoint
@@ -163,6 +164,14 @@ class BadHistory(ModelError):
 
 class ModelNotFound(ModelError):
     kind = "model_not_found"
+
+
+class DaySpent(ModelError):
+    """A limit of a day that others share was reached before the request was made; what it is for
+    has its last words.
+    """
+
+    kind = "day_spent"
 
 
 class ModelRejected(ModelError):

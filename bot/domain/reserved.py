@@ -4,7 +4,7 @@ those that failed, and those of subagents.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -52,3 +52,32 @@ class RequestMade(Struct, frozen=True, kw_only=True, tag="request_made"):
     step: int = 0
     message: AssistantMessage | None = None
     type: ClassVar[Literal["request_made"]] = "request_made"
+
+
+class Stood(Struct, frozen=True):
+    """How a day stood before a reservation `at` that time for `who`: what all bots of a cluster had
+    taken of it, in all and for them, in tokens and US dollars; nothing where nobody adds that up.
+    """
+
+    turn_id: str
+    number: int
+    who: int
+    at: float
+    all: tuple[float, float]
+    theirs: tuple[float, float]
+
+
+Found: TypeAlias = tuple[Stood, ...]
+
+
+class DayKeeper(Protocol):
+    """Keeps the limits of a day that the bots of a cluster share."""
+
+    @property
+    def counts(self) -> tuple[bool, bool]:
+        """Whether all together have a limit, and whether people have any; asked in a thread."""
+        ...
+
+    def find(self, found: Found, /) -> None:
+        """Hear what reservations found that are written down now."""
+        ...

@@ -203,7 +203,7 @@ class Engine:
         self, run: Run, state: RunState, model: ChatModel, request: ModelRequest
     ) -> tuple[StepFinished, bool] | None:
         """The model's answer, tidied before anybody is told; and whether nothing was left of
-        its words then. None where it was broken off, to be asked anew.
+        its words then. None where it was broken off, or refused, to be asked anew.
         """
         state.steps += 1
         started = self._clock.monotonic()

@@ -26,6 +26,7 @@ from bot.domain.chat import (
     UserMessage,
     joined,
 )
+from bot.domain.errors import DaySpent
 from bot.domain.events import Conversation
 from bot.domain.ports import ChatModel, Observer
 from bot.domain.run import Asker, Outcome, RunEvent, StepFinished, Stop, SuspendedRun, Terms
@@ -247,10 +248,21 @@ def may_ask(run: Run, state: RunState, tools: tuple[ToolSpec, ...]) -> bool:
 async def complete(
     run: Run, state: RunState, model: ChatModel, request: ModelRequest
 ) -> Completion | None:
-    """The model's answer; None where the request was broken off for what was said meanwhile.
-
-    In a chat whatever is broken off is counted.
+    """The model's answer; None where the request was broken off for what was said meanwhile, or was
+    refused: then it was no step.
     """
+    try:
+        return await _answer(run, state, model, request)
+    except DaySpent:
+        state.steps -= 1
+        run.share.take_back()
+        return None
+
+
+async def _answer(
+    run: Run, state: RunState, model: ChatModel, request: ModelRequest
+) -> Completion | None:
+    """In a chat whatever is broken off is counted."""
     if run.inbox is None:
         return await model.complete(request)
     scope, run.share.is_watched = asyncio.timeout(None), True

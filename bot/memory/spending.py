@@ -59,14 +59,16 @@ class Payer(Struct, frozen=True):
 NOBODY = Payer()
 
 
-class _Pending(Struct, frozen=True):
+class Reservation(Struct, frozen=True):
+    """What is reserved for a request under way, and for whom."""
+
     payer: Payer
     amount: Amount
     at: float
 
 
 class Spending:
-    """Fits `Witness`. `tell` reaches the owner; what is taken here, `neighbours` count as well."""
+    """Fits `Witness`. `tell` reaches the owner."""
 
     def __init__(
         self,
@@ -89,7 +91,7 @@ class Spending:
         self._clock = clock
         self._rows = ReadRows(clock.now())  # and what came since: the sums are those
         self._payers = Kept[str, Payer](TURNS)
-        self._pending: dict[tuple[str, int], _Pending] = {}
+        self._pending: dict[tuple[str, int], Reservation] = {}
         self._sums = DaySums(limits, own)
         self.cap = self._sums.cap  # the limit of a person, of a group, or of all
         self._reading: Rereading | None = None
@@ -108,10 +110,8 @@ class Spending:
         payers = await self._book.payers(latest=TURNS)
         if rows is None or payers is None or begin != self._begin:
             return False
-        begun = dict(self._payers)
-        for turn_id, where, who in reversed(payers):  # the newest last: it is forgotten last
-            self._payers.keep(turn_id, Payer(where, who))
-        for turn_id, payer in begun.items():
+        earlier = [(turn_id, Payer(where, who)) for turn_id, where, who in reversed(payers)]
+        for turn_id, payer in (*earlier, *self._payers.items()):  # the newest is forgotten last
             self._payers.keep(turn_id, payer)
         self._read(rows, self._rows)
         self._is_read = True
@@ -165,11 +165,10 @@ class Spending:
             case UsageReserved(turn_id=turn_id, number=number, usage=usage, at=at, payer=early):
                 self._turn_over()
                 payer = Payer(*early) if early else self._payers.get(turn_id, NOBODY)
-                amount = amount_of(usage)
-                self._pending[turn_id, number] = _Pending(payer, amount, at)
-                self._take(payer, amount, at)
+                self._reserve((turn_id, number), Reservation(payer, amount_of(usage), at))
             case UsageReleased(turn_id=turn_id, number=number):
-                self._release(turn_id, number)
+                if (pending := self._settled(turn_id, number)) is not None:
+                    self._take(pending.payer, NOTHING.less(pending.amount), pending.at, pending)
             case _:
                 pass
 
@@ -190,6 +189,10 @@ class Spending:
     def is_spent(self, turn_id: str) -> bool:
         """Whether whoever a turn is for gets nothing more today."""
         return self.rung_of(turn_id) >= Rung.SPENT
+
+    def refuses(self, _turn_id: str, _number: int) -> bool:
+        """Whether what was reserved comes too late: never, where nobody else takes of the day."""
+        return False
 
     def taken(self, key: Whose) -> Amount:
         """The amount taken today by a person, in a group, or in all."""
@@ -229,11 +232,11 @@ class Spending:
             for key, share in zip(payer.keys, self._sums.shares(payer.keys), strict=True):
                 self.marks.reach(key, share, self._sums.of(key))
 
-    def _release(self, turn_id: str, number: int) -> None:
-        if (pending := self._settled(turn_id, number)) is not None:
-            self._take(pending.payer, NOTHING.less(pending.amount), pending.at, pending)
+    def _reserve(self, key: tuple[str, int], pending: Reservation) -> None:
+        self._pending[key] = pending
+        self._take(pending.payer, pending.amount, pending.at)
 
-    def _settled(self, turn_id: str, number: int) -> _Pending | None:
+    def _settled(self, turn_id: str, number: int) -> Reservation | None:
         """The reservation of today that is none any more; None where there was none."""
         pending = self._pending.pop((turn_id, number), None) if number else None
         return pending if pending is not None and pending.at >= self._begin else None
@@ -244,13 +247,12 @@ class Spending:
             self._sums.add(Payer(row.where, row.who).keys, Amount(row.tokens, row.cost))
         self.marks.know(self._sums.all_shares())
 
-    def _take(self, payer: Payer, amount: Amount, at: float, ends: _Pending | None = None) -> None:
+    def _take(
+        self, payer: Payer, amount: Amount, _at: float, ends: Reservation | None = None
+    ) -> None:
         self._sums.add(payer.keys, amount)
         if self._reading is not None:
             self._reading.take(payer.keys, amount, ends)
-        if self.neighbours is not ALONE:
-            now = self._clock.now()
-            self.neighbours.tell(Taken(payer.where, payer.who, amount.tokens, amount.cost, at, now))
 
     def _rung(self, payer: Payer) -> Rung:
         self._turn_over()

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from bot.domain.chat import Attempt, Completion, FinishReason, ModelRequest, Usage
 from bot.domain.errors import (
     ContentFiltered,
+    DaySpent,
     ModelError,
     ModelStalled,
 )
@@ -96,7 +97,7 @@ class Failover:
         return upstream.name, upstream.reading(fitting, answer=ANSWER)
 
     async def complete(self, request: ModelRequest) -> Completion:
-        """Answer, whoever does. Raises the last ModelError."""
+        """Answer, whoever does. Raises the last ModelError; DaySpent at once."""
         errand = Errand(
             self._without_spoilt(request),
             self._order(request),
@@ -138,6 +139,8 @@ class Failover:
         said = upstream.busy_until, line.busy_until
         try:
             completion = await self._attempt(way, request)
+        except DaySpent:
+            raise
         except ModelError as error:
             way.hear(*said)
             logger.info(

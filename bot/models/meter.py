@@ -14,6 +14,7 @@ import itertools
 from collections.abc import Callable
 
 from bot.domain.chat import Allowance, Attempt, Usage
+from bot.domain.errors import DaySpent
 from bot.domain.journal import UsageAdded
 from bot.domain.ports import Clock, Ids, Store
 from bot.domain.reserved import RequestMade, UsageReleased, UsageReserved
@@ -31,10 +32,16 @@ def never() -> bool:
     return False
 
 
+def granted(_turn_id: str, _number: int) -> bool:
+    """Whatever was reserved may be taken."""
+    return False
+
+
 class Meter:
     """Counts for the turn that the current task works for. Without a `store` it counts nothing.
     Where it `reserves`, all requests are reserved before they are made, else those that no open
-    turn tells of; `count` is told every attempt, once it ended.
+    turn tells of; nobody is asked for one that it `refuses` by then. `count` is told every attempt,
+    once it ended.
     """
 
     def __init__(
@@ -44,12 +51,14 @@ class Meter:
         clock: Clock,
         ids: Ids,
         reserves: Callable[[], bool] = never,
+        refuses: Callable[[str, int], bool] = granted,
         count: Callable[[Attempt], None] = uncounted,
     ) -> None:
         self._store = store
         self._clock = clock
         self._count = count
         self._reserves = reserves
+        self._refuses = refuses
         self._numbers = itertools.count(2 + 2 * int(ids.jitter() * NUMBERS), 2)
 
     def count(self, attempt: Attempt) -> None:
@@ -67,10 +76,16 @@ class Meter:
         self._store.put(made)
 
     async def reserve(
-        self, model: str, estimate: Callable[[], Usage], allowance: Allowance | None = None
+        self,
+        model: str,
+        estimate: Callable[[], Usage],
+        allowance: Allowance | None = None,
+        *,
+        is_owed: bool = False,
     ) -> int:
         """Note what a request will take, before it is made; the number of the note, 0 where none
-        was made. A run's has an `allowance`.
+        was made. A run's has an `allowance`. Raises DaySpent where it may not be made, unless it
+        `is_owed`, as the last words of a run are.
         """
         is_first = allowance is not None and allowance.is_first
         if self._store is None or (is_first and not self._reserves()):
@@ -90,6 +105,10 @@ class Meter:
         except asyncio.CancelledError:
             self.release(number)
             raise
+        is_owed = is_owed or (allowance is not None and allowance.is_short)
+        if self._refuses(turn_id, number) and not is_owed:
+            self.release(number)
+            raise DaySpent("others have taken what was left of the day")
         return number
 
     def release(self, number: int) -> None:

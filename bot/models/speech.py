@@ -47,7 +47,9 @@ class CountedSpeech:
     async def __call__(self, wav: bytes, seconds: float) -> str:
         """The words in a wav of so many seconds. Raises MediaError."""
         estimate = Usage(prompt=math.ceil(seconds * A_SECOND))
-        reserved = await self._meter.reserve(self._name, lambda: self._priced(estimate))
+        reserved = await self._meter.reserve(
+            self._name, lambda: self._priced(estimate), is_owed=True
+        )
         started, outcome = self._clock.monotonic(), "crashed"
         took: Usage | None = None
         completion: Completion | None = None

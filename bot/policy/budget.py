@@ -155,6 +155,11 @@ class BudgetShare(Struct, eq=False):
         self.lost = (model, usage)
         return self.is_watched
 
+    def take_back(self) -> None:
+        """The request was not made."""
+        self.budget.take(requests=-1)
+        self.settle(0.0)
+
     def settle(self, tokens: float) -> None:
         """The request took so many tokens."""
         self.budget.take(tokens=tokens - self.estimate)

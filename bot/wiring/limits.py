@@ -26,6 +26,7 @@ def build_spending(
     clock: Clock,
     tell: Tell,
     neighbours: Neighbours = ALONE,
+    kind: Callable[..., Spending] = Spending,
 ) -> Spending:
     """Who knows what was taken today; `tell` reaches the owner."""
     own = OwnLimits(store=store, choices=books, clock=clock, neighbours=neighbours)
@@ -35,7 +36,7 @@ def build_spending(
         Cap(settings.bot_day_cost_all, settings.bot_day_tokens_all),
     )
     owners = settings.bot_owners
-    return Spending(
+    return kind(
         limits,
         own=own,
         book=books,
@@ -50,7 +51,14 @@ def build_meter(
     store: Store, spending: Spending, *, clock: Clock, ids: Ids, count: Callable[[Attempt], None]
 ) -> Meter:
     """Who counts requests; they are reserved where a day has a limit."""
-    return Meter(store, clock=clock, ids=ids, reserves=spending.has_limits, count=count)
+    return Meter(
+        store,
+        clock=clock,
+        ids=ids,
+        reserves=spending.has_limits,
+        refuses=spending.refuses,
+        count=count,
+    )
 
 
 def build_thrift(settings: Settings, means: Means, spending: Spending) -> Thrift:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from adapters.metrics.metrics import Metrics
 from adapters.onebot.peers import Account
 from adapters.onebot.transport import AnyTransport
+from adapters.storage.store import SqlStore
 from adapters.web.offers import FileOffers
 from bot.domain.asks import NO_OTHERS, Ears, Others
 from bot.domain.notes import ALONE, Neighbours
 from bot.domain.ports import Clock, EventSink, Ids
 from bot.domain.shares import Share
+from bot.memory.spending import Spending
+from bot.policy.limits import DayLimits
 from bot.wiring.onebot import build_sockets
 from bot.wiring.troubles import Troubles
 from config.settings import Settings
@@ -114,6 +117,23 @@ def offers_of(settings: Settings) -> FileOffers | None:
 def neighbours_of(seat: Seat | None) -> Neighbours:
     """The other bots of the cluster, if there can be any."""
     return seat.notices if seat and seat.share.partitions > 1 else ALONE
+
+
+def spending_of(seat: Seat | None, journal: SqlStore, clock: Clock) -> Callable[..., Spending]:
+    """What makes the bot's sums of a day; with neighbours the journal counts what all of them
+    take.
+    """
+    if neighbours_of(seat) is ALONE:
+        return Spending
+    from adapters.storage.day_totals import counting  # of clusters alone
+    from bot.memory.shared_spending import SharedSpending
+
+    def shared(limits: DayLimits, **parts: Any) -> Spending:
+        spending = SharedSpending(limits, **parts)
+        journal.write_by(counting(spending, clock.now))
+        return spending
+
+    return shared
 
 
 def hearing_of(seen: SeenBot, at_work: Callable[[], Awaitable[None]]) -> Hearing:

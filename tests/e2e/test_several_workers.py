@@ -8,15 +8,18 @@ import os
 import signal
 import sys
 from asyncio.subprocess import PIPE, STDOUT
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
+from sqlalchemy import create_engine, text
 
 from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
+from adapters.storage.url import read_url
 from tests.e2e.cluster import Cluster
 from tests.e2e.test_signals import ONE, PATIENCE, ROOT, TOKEN, Bot, forget, quoted
 from tests.fakes import until
@@ -197,6 +200,37 @@ async def test_what_one_worker_takes_counts_for_the_limits_of_the_others(town: T
             assert await worker.end() == 0
     assert town.answers() == {first: [f"A:a{first}"], **{one: [NO_MORE] for one in others}}
     assert len(cluster.model.asked) == 1
+
+
+async def test_of_what_one_asks_at_two_workers_at_once_no_more_is_begun_than_his_limit_has_room_for(town: Town) -> None:
+    """Whatever the others knew of it: they have last words, without tools, or their turn away."""
+    cluster, servers = town.cluster, town.servers.values()
+    limit = {"BOT_DAY_TOKENS_USER": "50", "BOT_LOOP": "0"}
+    async with town.worker(**limit) as one, town.worker(**limit) as another:
+        await has(one, 2)
+        await has(another, 2)
+        await town.ask("a")
+        await until(lambda: len(cluster.model.asked) + sum(len(one.delivered) for one in servers) == 4)
+        cluster.gate.opened.set()
+        await town.answered(1)
+        for worker in (one, another):
+            worker.send(signal.SIGTERM)
+            assert await worker.end() == 0
+    asked = [json.loads(body) for body in cluster.model.bodies]
+    assert [bool(body.get("tools")) for body in asked].count(True) == 1
+    answers = Counter("A" if text.startswith("A:") else text for (text,) in town.answers().values())
+    assert answers == Counter({"A": len(asked), NO_MORE: 4 - len(asked)})
+    assert (await taken(cluster.store_url))[0] == (await taken(cluster.store_url))[1] > 50
+
+
+async def taken(url: str) -> tuple[int, int]:
+    """The tokens of the rows, and the total of whoever asked."""
+    engine = create_engine(read_url(url))
+    with engine.connect() as connection:
+        rows = connection.scalar(text("SELECT sum(prompt + completion) FROM usage"))
+        total = connection.scalar(text("SELECT tokens FROM day_totals WHERE who = 20001"))
+    engine.dispose()
+    return int(rows or 0), int(total or 0)
 
 
 @pytest.mark.parametrize("by_command", [False, True])

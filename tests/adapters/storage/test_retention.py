@@ -138,7 +138,7 @@ def test_a_turn_goes_with_all_that_belongs_to_it(batches: EntryBatches, database
     sweep(batches, Retention(90, 0))
     one_each = ("windows", "turns", "runs", "steps", "tool_calls", "sends", "steered", "usage", "verdicts", "requests")
     none = ("messages", "speakers", "choices", "place_settings", "things", "pictures", "memories", "memory_terms")
-    expected = dict.fromkeys((*none, "day_usage", "day_tools", "audit"), 0) | dict.fromkeys(one_each, 1)
+    expected = dict.fromkeys((*none, "day_usage", "day_tools", "day_totals", "audit"), 0) | dict.fromkeys(one_each, 1)
     assert counts(database) == expected
     with database.reading() as connection:
         assert [found.turn_id for found in reads.remember(connection, GROUP).rounds] == ["young"]

@@ -17,7 +17,7 @@ from bot.domain.chat import (
     Usage,
     UserMessage,
 )
-from bot.domain.errors import ModelAuth, ModelError, ToolFailed
+from bot.domain.errors import DaySpent, ModelAuth, ModelError, ToolFailed
 from bot.domain.hooks import Hooks, RequestEvent, Reshape
 from bot.domain.run import RunFinished, Spent, StepFinished, Stop, SuspendedRun, Terms
 from bot.domain.suspension import Suspend
@@ -323,6 +323,24 @@ async def test_with_its_last_request_a_run_ends_and_what_is_asked_more_waits() -
         outcome = await to_the_end(engine(model).run(replace(run(), share=share), state))
     assert (outcome.text, outcome.stop, outcome.steps) == ("a", Stop.ANSWERED, 1)
     assert list(state.follow_ups) == [UserMessage("and?")]
+
+
+@pytest.mark.parametrize("inbox", [None, Silence()])
+async def test_a_run_whose_request_others_have_left_nothing_for_has_its_last_words(inbox: Silence | None) -> None:
+    left = True
+
+    async def spent(request: ModelRequest) -> Completion:
+        nonlocal left
+        left = False
+        raise DaySpent("too late")
+
+    budget = Budget(Limits(requests=9, tokens=10**6), is_out=lambda: not left)
+    with ScriptedModel(calls(("echo", '{"text": "x"}')), spent, words("that was it")) as model:
+        asked, state = replace(run(), share=budget.share(), inbox=inbox), RunState()
+        outcome = await to_the_end(engine(model).run(asked, state))
+    assert (outcome.stop, outcome.text, outcome.steps) == (Stop.ANSWERED, "that was it", 2)
+    assert [bool(request.tools) for request in model.requests] == [True, True, False]
+    assert budget.spent == Spent(requests=2, tokens=30)
 
 
 async def test_a_run_that_waits_says_what_its_tree_has_spent() -> None:

@@ -16,6 +16,7 @@ from bot.domain.notes import Taken
 from bot.domain.reserved import UsageReleased, UsageReserved
 from bot.domain.tongue import Tongue
 from bot.memory.own_limits import OwnLimits
+from bot.memory.shared_spending import SharedSpending
 from bot.memory.spending import ALL, NOBODY, TURNS, Payer, Spending
 from bot.policy.days import midnight
 from bot.policy.limits import NOTHING, Amount, Cap, DayLimits, Rung
@@ -292,8 +293,10 @@ async def compare(spending: Spending, store: SqlStore) -> None:
 
 
 async def test_what_is_taken_here_counts_in_every_bot_and_a_limit_is_told_of_where_it_is_passed() -> None:
-    (here, there), ear = [await till_of(DayLimits(all=Cap(tokens=100))) for _ in range(2)], Ear()
-    here.spending.neighbours = ear
+    here, there = (Till(DayLimits(all=Cap(tokens=100)), kind=SharedSpending) for _ in range(2))
+    here.spending.neighbours, there.spending.neighbours = (ear := Ear()), Ear()
+    assert await here.spending.start()
+    assert await there.spending.start()
     here.takes(60)
     reserved = Usage(30, cost=0.5)
     now = here.clock.now()

@@ -40,12 +40,12 @@ class Empty:
 class Till:
     """A day's sums between fakes; `told` is what the owner heard."""
 
-    def __init__(self, limits: DayLimits, *, tongue: Tongue = Tongue.CHINESE) -> None:
+    def __init__(self, limits: DayLimits, *, tongue: Tongue = Tongue.CHINESE, kind: type[Spending] = Spending) -> None:
         self.clock, self.told, self.book = ManualClock(), list[str](), Empty()
         self.clock.time = midnight(1_700_000_000.0) + 3600
         self.store = RecordingStore()
         own = OwnLimits(store=self.store, choices=self.store, clock=self.clock)
-        self.spending = Spending(
+        self.spending = kind(
             limits,
             own=own,
             book=self.book,

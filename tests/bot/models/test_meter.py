@@ -5,15 +5,15 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.chat import AssistantMessage, Completion, FinishReason, ModelRequest, Usage, UserMessage
-from bot.domain.errors import ModelBilling, ModelError, ModelRejected, ModelStalled, ModelTransport
+from bot.domain.chat import AssistantMessage, Attempt, Completion, FinishReason, ModelRequest, Usage, UserMessage
+from bot.domain.errors import DaySpent, ModelBilling, ModelError, ModelRejected, ModelStalled, ModelTransport
 from bot.domain.journal import Entry, UsageAdded
 from bot.domain.reserved import RequestMade, UsageReleased, UsageReserved
 from bot.domain.trace import current_run
 from bot.models.failover import ANSWER, Failover
 from bot.models.meter import Meter
 from bot.models.upstreams import Upstream
-from bot.policy.budget import Budget, BudgetShare
+from bot.policy.budget import Budget, BudgetShare, Limits, Room
 from bot.policy.prices import Price
 from tests.fakes import CountingIds, ManualClock, RecordingStore, ScriptedModel, Step, until, words
 
@@ -172,6 +172,36 @@ async def test_an_answer_that_a_filter_spoilt_is_charged_and_so_is_the_next() ->
     assert spoilt.usage is not None
     assert added.usage == replace(spoilt.usage, reserved=first.number)
     assert isinstance(second, UsageReserved)
+
+
+@pytest.mark.parametrize("owed", [False, True])
+async def test_what_comes_too_late_is_given_back_and_nobody_is_asked_unless_it_is_for_last_words(owed: bool) -> None:
+    asked = list[tuple[str, int, int]]()
+
+    def refuses(turn_id: str, number: int) -> bool:
+        asked.append((turn_id, number, store.durable))
+        return True
+
+    store, clock, ids, share = RecordingStore(), ManualClock(), CountingIds(), Budget(Limits(requests=2)).share()
+    assert share.begin() is Room.MORE
+    assert not owed or share.begin() is Room.LAST
+    request = replace(REQUEST, allowance=share)
+    upstreams = [Upstream(ScriptedModel(words("fine"))), Upstream(ScriptedModel())]
+    attempts = list[Attempt]()
+    meter = Meter(store, clock=clock, ids=ids, reserves=lambda: True, refuses=refuses, count=attempts.append)
+    complete = Failover(upstreams, clock=clock, ids=ids, meter=meter).complete
+    token = current_run.set("t1")
+    if owed:
+        assert (await complete(request)).message.text == "fine"
+    else:
+        with pytest.raises(DaySpent):
+            await complete(request)
+    current_run.reset(token)
+    reserved, *given_back = store.entries
+    assert isinstance(reserved, UsageReserved)
+    assert asked == [("t1", reserved.number, 1)]  # once it is written down
+    assert given_back == ([] if owed else [UsageReleased(turn_id="t1", number=reserved.number)])
+    assert len(attempts) == owed
 
 
 class SlowStore(RecordingStore):

@@ -95,3 +95,11 @@ async def test_what_nobody_listened_to_is_released(error: BaseException, outcome
     assert released == UsageReleased(turn_id="t1", number=reserved.number)
     assert isinstance(made, RequestMade)
     assert made.outcome == outcome
+
+
+async def test_speech_of_who_has_nothing_left_is_listened_to_as_ever() -> None:
+    store, clock = RecordingStore(), ManualClock()
+    meter = Meter(store, clock=clock, ids=CountingIds(), reserves=lambda: True, refuses=lambda *_: True)
+    speech = CountedSpeech(saying(), name="whisper-1@stt", price=None, meter=meter, clock=clock)
+    assert await speech(b"RIFF", 30.0) == "hello"
+    assert [type(entry) for entry in store.entries] == [UsageReserved, UsageAdded]

@@ -25,6 +25,17 @@ def test_where_there_is_no_more_for_it_each_run_has_its_last_request_and_none_be
     assert budget.part() is None
 
 
+def test_what_is_taken_back_was_not_asked_for_and_its_last_words_are_still_due() -> None:
+    out = False
+    share = Budget(Limits(tokens=100), is_out=lambda: out).share()
+    assert share.begin(40) is Room.MORE
+    share.take_back()
+    assert share.budget.spent == Spent()
+    out = True
+    assert [share.begin(40), share.begin(40)] == [Room.LAST, Room.NONE]
+    assert share.budget.spent == Spent(requests=1, tokens=40)
+
+
 def test_one_request_is_the_last_at_once() -> None:
     assert Budget(Limits(requests=1)).share().begin() is Room.LAST
 

@@ -13,17 +13,24 @@ from pydantic import SecretStr
 from adapters.broker.asks import Asks
 from adapters.broker.notices import NoteExchange
 from adapters.metrics.work import Work
+from adapters.storage.day_totals import CountingTransactions
 from adapters.storage.lease import Lease
+from adapters.storage.transactions import Transactions
 from bot.domain.asks import Ask, Ears, Told
 from bot.domain.events import Event
 from bot.domain.notes import ALONE, Note
 from bot.domain.shares import Share
+from bot.memory.own_limits import OwnLimits
+from bot.memory.shared_spending import SharedSpending
+from bot.memory.spending import Spending
+from bot.policy.limits import DayLimits
 from bot.wiring.broker import BrokerLine
-from bot.wiring.line import Seat, build_line, neighbours_of, offers_of, troubles_of
+from bot.wiring.line import Seat, build_line, neighbours_of, offers_of, spending_of, troubles_of
 from bot.wiring.onebot import Sockets
 from bot.wiring.troubles import Troubles
 from bot.wiring.web import metrics_of
 from config.settings import Settings
+from tests.adapters.storage.conftest import opened
 from tests.fakes import CountingIds, ManualClock, until
 
 
@@ -105,6 +112,21 @@ def test_a_bot_that_has_all_accounts_tells_nobody_of_them() -> None:
     assert neighbours_of(None) is ALONE
 
 
+async def test_only_with_neighbours_the_journal_counts_what_all_of_them_take(tmp_path: Path) -> None:
+    async with opened(f"sqlite:///{tmp_path}/bot.db") as at:
+        clock = ManualClock()
+        own = OwnLimits(store=at.store, choices=at.store.books, clock=clock)
+        parts = {"own": own, "book": at.store.books, "owners": frozenset({5}), "clock": clock, "tell": print}
+        for share, kind, writing in (
+            (Share(), Spending, Transactions),
+            (Share(1, 2), SharedSpending, CountingTransactions),
+        ):
+            seat = Seat(share, Lease(), metrics_of((), clock), NoteExchange("me"), Asks("me", share), Work(2))
+            spending = spending_of(seat, at.store, clock)(DayLimits(), neighbours=neighbours_of(seat), **parts)
+            assert (type(spending), type(at.batches._transactions)) == (kind, writing)
+        assert spending_of(None, at.store, clock) is Spending
+
+
 LONE_BOT = """
 import asyncio, sys
 from bot.app import open_service
@@ -124,8 +146,10 @@ asyncio.run(run())
 OF_CLUSTERS = {
     "adapters.metrics.work",
     "adapters.metrics.workers",
+    "adapters.storage.day_totals",
     "adapters.storage.lease",
     "adapters.storage.roster",
+    "bot.memory.shared_spending",
     "bot.memory.wide_feed",
     "bot.wiring.broker",
     "bot.wiring.hearsay",

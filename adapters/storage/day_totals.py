@@ -1,0 +1,183 @@
+"""What a day has taken at all workers of a cluster, for the limits they share: in all, and by
+person. (A group is of one account, and so of one worker, who knows its sum.)
+
+Invariant: a total is the sum of the day's rows of `usage`. The transaction that writes or deletes
+such rows changes the totals by what those rows say; the first that counts a day adds up the rows
+that are there. A total that was changed is locked until the commit, so what workers reserve stands
+one behind the other, and of each it is told what stood before it. Totals are locked in the order of
+their keys: no two transactions wait for one another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from adapters.storage.ahead import Put
+from adapters.storage.closed_days import midnight
+from adapters.storage.database import Database
+from adapters.storage.statements import Statement
+from adapters.storage.transactions import Transactions
+from bot.domain.reserved import DayKeeper, Found, Stood
+
+ALL = 0
+
+SIGNS = {Statement.ADD_USAGE: 1, Statement.DROP_RESERVED: -1}
+
+OF_ROWS = " RETURNING turn_id, step, asker, at, prompt + completion, coalesce(cost, 0)"
+
+# Who has limits may change during a day: whoever has none yet of these totals gets it.
+OPEN = """
+    INSERT INTO day_totals (day, who, tokens, cost)
+    SELECT %(begin)s, who, sum(prompt + completion), sum(coalesce(cost, 0))
+    FROM usage,
+        LATERAL (VALUES (0, %(all)s), (asker, %(people)s AND asker <> 0)) AS key (who, counts)
+    WHERE at >= %(begin)s AND at < %(end)s AND counts GROUP BY who ORDER BY who
+    ON CONFLICT (day, who) DO NOTHING
+"""
+CHANGE = """
+    INSERT INTO day_totals (day, who, tokens, cost)
+    SELECT %s, who, tokens, cost
+    FROM unnest(%s::bigint[], %s::bigint[], %s::float8[]) AS more (who, tokens, cost) ORDER BY who
+    ON CONFLICT (day, who) DO UPDATE
+    SET tokens = day_totals.tokens + excluded.tokens, cost = day_totals.cost + excluded.cost
+    RETURNING who, tokens, cost
+"""
+
+
+class _Day(NamedTuple):
+    """A day, and what is counted of it."""
+
+    begin: float
+    end: float
+    all: bool
+    people: bool
+
+
+class _Change(NamedTuple):
+    """A row of usage that was written (its `sign` is 1) or deleted."""
+
+    sign: int
+    turn_id: str
+    step: int
+    who: int
+    at: float
+    tokens: int
+    cost: float
+
+
+class CountingTransactions(Transactions):
+    """Those of a worker. `tell` gets what reservations found, once they are committed."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        keeper: DayKeeper,
+        now: Callable[[], float],
+        tell: Callable[[Found], None],
+    ) -> None:
+        super().__init__(database, None)
+        self._keeper = keeper
+        self._now = now
+        self._tell = tell
+        self._opened: _Day | None = None
+        # Of the transaction that is under way:
+        self._day: _Day | None = None
+        self._changes: list[_Change] = []
+        self._found: Found = ()
+
+    def write(self, connection: Connection, batch: Sequence[Put]) -> None:
+        """Write all of these entries or none, and count them. Raises the driver's errors."""
+        self._day, self._changes, self._found = self._today(), [], ()
+        try:
+            super().write(connection, batch)
+        except BaseException:
+            self._opened = None
+            raise
+        self._tell_found()
+
+    def written_after_all(self, connection: Connection) -> int:
+        """As for any transaction; what reservations found that were written is told."""
+        if done := super().written_after_all(connection):
+            self._tell_found()
+        return done
+
+    def _tell_found(self) -> None:
+        found, self._found = self._found, ()
+        if found:
+            self._tell(found)
+
+    def _today(self) -> _Day | None:
+        """The day that is counted; None where nobody has a limit."""
+        all_, people = self._keeper.counts
+        if not (all_ or people):
+            return None
+        now = self._now()
+        return _Day(midnight(now), midnight(now, later=1), all_, people)
+
+    def _execute(self, cursor: Any, statement: Statement, values: list[Any]) -> None:
+        day, sign = self._day, SIGNS.get(statement)
+        if day is None or sign is None:
+            super()._execute(cursor, statement, values)
+            return
+        if day != self._opened:
+            cursor.execute(OPEN, day._asdict())
+            self._opened = day
+        cursor.executemany(self._statements[statement].sql + OF_ROWS, values, returning=True)
+        is_more = True
+        while is_more:
+            self._changes += (_Change(sign, *row) for row in cursor.fetchall())
+            is_more = cursor.nextset()
+
+    def _seal(self, cursor: Any) -> None:
+        super()._seal(cursor)
+        if self._day is not None and self._changes:
+            self._found = self._counted(cursor, self._day)
+
+    def _counted(self, cursor: Any, day: _Day) -> Found:
+        """Change the totals; how they stood before each reservation."""
+        changes = [one for one in self._changes if day.begin <= one.at < day.end]
+        more: dict[int, tuple[int, float]] = {}
+        for one in changes:
+            _add(more, one, day)
+        if not more:
+            return ()
+        keys = list(more)
+        columns = ([more[key][place] for key in keys] for place in (0, 1))
+        cursor.execute(CHANGE, (day.begin, keys, *columns))
+        totals = {who: (tokens, cost) for who, tokens, cost in cursor.fetchall()}
+        found = []
+        for one in reversed(changes):
+            _add(totals, one._replace(sign=-one.sign), day)
+            if one.sign > 0 and one.step < 0:
+                stood = (
+                    totals.get(ALL, (0, 0.0)),
+                    totals.get(one.who, (0, 0.0)) if one.who else (0, 0.0),
+                )
+                found.append(Stood(one.turn_id, -one.step, one.who, one.at, *stood))
+        return tuple(found)
+
+
+def counting(keeper: DayKeeper, now: Callable[[], float]) -> Callable[[Database], Transactions]:
+    """What makes transactions that tell the keeper, in the loop that runs here, what a reservation
+    found, before whoever waits for it to be durable goes on.
+    """
+    loop = asyncio.get_running_loop()
+
+    def tell(found: Found) -> None:  # called in the thread that writes
+        loop.call_soon_threadsafe(keeper.find, found)
+
+    return partial(CountingTransactions, keeper=keeper, now=now, tell=tell)
+
+
+def _add(sums: dict[int, tuple[int, float]], one: _Change, day: _Day) -> None:
+    """Add a change to the sums that it belongs to."""
+    for key, counts in ((ALL, day.all), (one.who, day.people and one.who)):
+        if counts:
+            tokens, cost = sums.get(key, (0, 0.0))
+            sums[key] = tokens + one.sign * one.tokens, cost + one.sign * one.cost
