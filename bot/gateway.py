@@ -91,7 +91,7 @@ async def _open_web(settings: Settings, held: Held) -> AsyncIterator[None]:
         yield
         return
 
-    def show() -> bytes:
+    async def show() -> bytes:
         from adapters.metrics.gateways import GatewayVitals, render_gateway
 
         peers, gateway = held.peers, held.gateway

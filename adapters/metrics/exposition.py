@@ -134,6 +134,19 @@ class VitalsCollector(Collector):
             yield from _figures_of(vitals.today)
 
 
+class DiskCollector(Collector):
+    """The room on a disk."""
+
+    def __init__(self, free: int | None) -> None:
+        self._free = free
+
+    def collect(self) -> Iterator[Metric]:
+        """In bytes; nothing where nobody knows."""
+        if self._free is not None:
+            what = "Bytes free where the journal is; the media where that is a server's."
+            yield GaugeMetricFamily("frostagent_disk_free_bytes", what, self._free)
+
+
 def _figures_of(today: Today) -> Iterator[Metric]:
     """None is not shown: no share where there is no limit, no cost where no price is known."""
     for name, what, value in (

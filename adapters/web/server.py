@@ -8,7 +8,7 @@ import errno
 import logging
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self
 
@@ -53,7 +53,7 @@ class WebServer:
         host: str,
         port: int,
         ready: Callable[[], Readiness],
-        metrics: Callable[[], bytes],
+        metrics: Callable[[], Awaitable[bytes]],
         required: bool = True,
         offers: FileOffers | None = None,
     ) -> None:
@@ -127,7 +127,7 @@ class WebServer:
         return _json(readiness.to_json(), status=200 if readiness.ready else 503)
 
     async def _show_metrics(self, _request: web.Request) -> web.Response:
-        return web.Response(body=self._metrics(), headers={"Content-Type": PROMETHEUS_TEXT})
+        return web.Response(body=await self._metrics(), headers={"Content-Type": PROMETHEUS_TEXT})
 
 
 def _json(body: object, *, status: int = 200) -> web.Response:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapters.metrics.metrics import Metrics
 from adapters.metrics.vitals import Today, Vitals, together
+from adapters.storage.disk import free_at
 from adapters.web.offers import FileOffers
 from adapters.web.readiness import Attendance
 from bot.conversation.intake import hush, restraint, verdicts
@@ -20,7 +21,7 @@ from bot.policy.limits import NO_CAP, rung_of
 from bot.speaking.screening import Screen
 from bot.wiring.line import Connections
 from bot.wiring.service import Rooms
-from bot.wiring.standing import waiting_of
+from bot.wiring.standing import data_folder, waiting_of
 from config.settings import Settings
 
 if TYPE_CHECKING:  # of clusters alone
@@ -77,15 +78,16 @@ async def open_web(
     Of a cluster's worker its `work` is shown, too.
     """
 
-    def show() -> bytes:
-        from adapters.metrics.exposition import render
+    async def show() -> bytes:
+        free = await free_at(data_folder(settings))
+        from adapters.metrics.exposition import DiskCollector, render
 
         vitals = together([vitals_of(one) for one in bots()])
         if work is None:
-            return render(metrics, vitals)
+            return render(metrics, vitals, DiskCollector(free))
         from adapters.metrics.workers import WorkCollector
 
-        return render(metrics, vitals, WorkCollector(work))
+        return render(metrics, vitals, DiskCollector(free), WorkCollector(work))
 
     match settings.web_port:
         case 0:

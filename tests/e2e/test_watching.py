@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -308,6 +309,8 @@ async def test_a_process_serves_its_figures_and_logs_json(tmp_path: Path) -> Non
             assert (await watcher.ready())[0] == 503
             assert await watcher.figure("frostagent_lanes") == 0
             assert await watcher.figure("process_resident_memory_bytes") > 1e6
+            free = shutil.disk_usage(tmp_path).free
+            assert free / 2 < await watcher.figure("frostagent_disk_free_bytes") < 2 * free
         running.send_signal(signal.SIGTERM)
         rest = running.stderr.read()
         assert running.wait(timeout=10) == 0

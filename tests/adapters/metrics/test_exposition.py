@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from adapters.metrics.exposition import CountsCollector, TimesCollector
+from adapters.metrics.exposition import CountsCollector, DiskCollector, TimesCollector
 from adapters.metrics.instruments import Count, Family, Times
 
 
@@ -27,3 +27,10 @@ def test_a_count_shows_from_the_first_time_it_is_asked_for() -> None:
     assert registry.get_sample_value("calls_total", {"tool": "a"}) == 0
     family.labels("a").inc(3)
     assert registry.get_sample_value("calls_total", {"tool": "a"}) == 3
+
+
+def test_the_room_on_the_disk_shows_where_it_is_known() -> None:
+    for free in (5, None):
+        registry = CollectorRegistry()
+        registry.register(DiskCollector(free))
+        assert registry.get_sample_value("frostagent_disk_free_bytes") == free

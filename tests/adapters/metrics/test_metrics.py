@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from prometheus_client import generate_latest
 
 from adapters.metrics import metrics as module
-from adapters.metrics.exposition import VitalsCollector, registry_of
+from adapters.metrics.exposition import DiskCollector, VitalsCollector, registry_of
 from adapters.metrics.gateways import GatewayCollector, GatewayVitals
 from adapters.metrics.metrics import Metrics, kinds_of
 from adapters.metrics.vitals import Today, Vitals
@@ -281,7 +281,7 @@ def test_every_figure_of_the_dashboard_is_one_of_ours() -> None:
     )
     gateway = GatewayVitals(online=0, offline=0, reconnects=0, published=0, waiting=0, lost=0, refused=0, is_up=True)
     work = Work(1, {0: gateway})
-    parts = VitalsCollector(vitals), GatewayCollector(gateway), WorkCollector(work)
+    parts = VitalsCollector(vitals), DiskCollector(0), GatewayCollector(gateway), WorkCollector(work)
     shown = (*registry_of(desk.metrics).collect(), *(metric for part in parts for metric in part.collect()))
     ours = {sample.name: set(sample.labels) for metric in shown for sample in metric.samples}
     dashboard = json.loads(DASHBOARD.read_text("utf-8"))

@@ -20,12 +20,16 @@ READY = Readiness(True, "", (ServedAccount(10001, "online"),))
 OFFLINE = Readiness(False, "account 10001 is offline", (ServedAccount(10001, "offline"),))
 
 
+async def figures() -> bytes:
+    return b"frostagent_lanes 0.0\n"
+
+
 def server(**more: Any) -> WebServer:
     given: dict[str, Any] = {
         "host": "127.0.0.1",
         "port": 0,
         "ready": lambda: READY,
-        "metrics": lambda: b"frostagent_lanes 0.0\n",
+        "metrics": figures,
     }
     return WebServer(**{**given, **more})
 
@@ -138,7 +142,7 @@ async def test_garbage_on_the_port_is_refused_quietly(garbage: bytes, caplog: py
 
 
 async def test_a_failure_of_ours_is_still_told(caplog: pytest.LogCaptureFixture) -> None:
-    def fail() -> bytes:
+    async def fail() -> bytes:
         raise LookupError
 
     async with client(metrics=fail) as session, session.get("/metrics") as response:

@@ -13,13 +13,14 @@ from adapters.web.server import WebServer
 from bot.cli.doctor.checks import Check, Verdict
 from bot.cli.doctor.media import MEND, check_media_url
 from config.settings import Settings
+from tests.adapters.web.test_server import figures
 from tests.bot.cli.doctor.surroundings import answering, free_port
 from tests.bot.cli.doctor.test_reverse import READY
 
 
 def web_server(port: int, offers: FileOffers | None) -> WebServer:
     """That of a bot."""
-    return WebServer(host="127.0.0.1", port=port, ready=lambda: READY, metrics=lambda: b"", offers=offers)
+    return WebServer(host="127.0.0.1", port=port, ready=lambda: READY, metrics=figures, offers=offers)
 
 
 @asynccontextmanager

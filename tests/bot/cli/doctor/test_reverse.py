@@ -17,6 +17,7 @@ from bot.cli.control import socket_of
 from bot.cli.doctor.checks import Check, Verdict
 from bot.cli.doctor.reverse import check_ports, find_running, why_taken
 from config.settings import Settings
+from tests.adapters.web.test_server import figures
 from tests.bot.cli.doctor.surroundings import answering, free_port, told
 
 READY = Readiness(True, "", (ServedAccount(10001, "online", "NapCat.Onebot 4.18.33"), ServedAccount(10002, "missing")))
@@ -36,7 +37,7 @@ def settings(*, onebot: int, web_port: int, **more: str) -> Settings:
 async def running(readiness: Readiness) -> AsyncIterator[Settings]:
     """What a running bot looks like from outside: its web server, and something at its OneBot port."""
     async with (
-        WebServer(host="127.0.0.1", port=0, ready=lambda: readiness, metrics=lambda: b"") as server,
+        WebServer(host="127.0.0.1", port=0, ready=lambda: readiness, metrics=figures) as server,
         answering(lambda _: web.Response(status=426)) as onebot,
     ):
         yield settings(onebot=int(onebot.rpartition(":")[2]), web_port=server.port)
