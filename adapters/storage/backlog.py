@@ -88,8 +88,7 @@ class Backlog:
         self.lost += len(written.bad)
 
     def break_promises(self) -> None:
-        """An outage begins: nobody is to wait any longer, and the counts begin anew."""
-        self.caught_up = self.lost = 0
+        """An outage begins, or goes on: nobody is to wait any longer."""
         for _, promise in self._promises:
             promise.keep(False)
         self._promises.clear()

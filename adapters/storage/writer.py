@@ -3,8 +3,10 @@ else in a batch), else within 50 ms; in a busy time up to 40 ms later, in fewer 
 and what if it cannot be.
 
 Invariants: entries are written in the order they were put. Nobody waits for a store in trouble:
-what is put then is kept in memory, up to a limit, and written as soon as that is possible; each
-outage is told once, and its end once.
+what is put then is kept in memory, up to a limit, and written as soon as that is possible. Once a
+batch of an outage is written, who commits waits again: what has gathered is on its way, and
+somebody who dies before it is there must not have said anything that it tells of. Each outage is
+told once, and its end once.
 """
 
 from __future__ import annotations
@@ -106,7 +108,7 @@ class Writer:
         """
         if entries:
             self.put(*entries)
-        if self._trouble:
+        if self._trouble and not self._catching_up:
             return False
         backlog = self._backlog
         if not backlog.queue and not backlog.writing:
@@ -125,10 +127,14 @@ class Writer:
 
     def fail(self, reason: str) -> None:
         """Trouble begins, unless it already has: say so, and let nobody wait."""
-        if self._trouble:
+        if self._trouble and not self._catching_up:
+            return
+        self._catching_up = False
+        self._backlog.break_promises()
+        if self._trouble:  # it had not ended
             return
         self._trouble = True
-        self._backlog.break_promises()
+        self._backlog.caught_up = self._backlog.lost = 0
         meanwhile = self._batches.meanwhile
         self._tell(filled(CANNOT, place=self._place, reason=reason, meanwhile=meanwhile))
 
@@ -193,7 +199,6 @@ class Writer:
             if not written.failure:
                 break
             self.fail(written.failure)
-            self._catching_up = False
             if self._ending:
                 return
             await self._clock.sleep(pause)

@@ -22,7 +22,9 @@ from tests.owners import read
 
 
 class ScriptedBatches:
-    """Takes every batch, unless `failure` is set; may be held up in the middle of one."""
+    """Takes every batch, unless `failure` is set; may be held up in the middle of one, or behind the next one that is
+    written (`holds_next`).
+    """
 
     meanwhile = FROM_MEMORY
 
@@ -34,6 +36,7 @@ class ScriptedBatches:
         self.attempts = 0
         self.going_on = threading.Event()
         self.going_on.set()
+        self.holds_next = False
 
     def write(self, batch: Sequence[Put]) -> Written:
         self.attempts += 1
@@ -44,6 +47,9 @@ class ScriptedBatches:
         bad = tuple(place for place, entry in enumerate(entries) if entry in self.bad)
         self.written += [entry for entry in entries if entry not in self.bad]
         self.sizes.append(len(batch))
+        if self.holds_next:
+            self.holds_next = False
+            self.going_on.clear()
         return Written(len(batch), bad)
 
 

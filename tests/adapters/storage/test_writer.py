@@ -16,7 +16,7 @@ from adapters.storage.ahead import FEW
 from adapters.storage.writer import BUSY, ENOUGH, MANY, QUIET, Writer
 from bot.domain.journal import Entry, RunResumed
 from bot.runtime.clock import SystemClock
-from tests.adapters.storage.desk import ScriptedBatches, desk, ready
+from tests.adapters.storage.desk import Desk, ScriptedBatches, desk, ready
 from tests.adapters.storage.entries import heard
 from tests.fakes import ManualClock, until
 from tests.owners import read
@@ -250,6 +250,58 @@ async def test_a_disk_that_does_not_answer_is_an_outage_until_it_does(monkeypatc
         )
         assert await at.writer.commit(RunResumed("3"))
         assert at.batches.written == [RunResumed("1"), RunResumed("2"), RunResumed("3")]
+
+
+async def test_once_an_outage_is_over_who_commits_waits_until_all_that_gathered_is_written() -> None:
+    """Whoever spoke before that and died would find the question open, and its answer nowhere."""
+    async with desk() as at, asyncio.TaskGroup() as group:
+        await at.fail()
+        gathered = entries(30)
+        at.writer.put(*gathered)
+        last = await catching_up(at, group)
+        assert at.batches.written == [RunResumed("unlucky")]
+        at.batches.going_on.set()
+        assert await last
+        assert at.batches.written == [RunResumed("unlucky"), *gathered, RunResumed("last")]
+    assert at.told[1:] == ["The journal is written again (frost.db): 31 entries caught up, 0 lost."]
+
+
+async def test_nobody_waits_for_what_gathered_where_that_cannot_be_written_either() -> None:
+    async with desk() as at, asyncio.TaskGroup() as group:
+        await at.fail()
+        at.writer.put(*entries(30))
+        last = await catching_up(at, group)
+        at.batches.failure = "disk full again"
+        at.batches.going_on.set()
+        assert not await last
+        assert not await at.writer.commit(RunResumed("later"))
+        await at.recover()
+        assert at.batches.written == [RunResumed("unlucky"), *entries(30), RunResumed("last"), RunResumed("later")]
+    assert [line.partition(":")[2] for line in at.told[1:]] == [" 33 entries caught up, 0 lost."]
+
+
+async def test_what_gathered_and_takes_too_long_to_write_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with desk() as at, asyncio.TaskGroup() as group:
+        await at.fail()
+        at.writer.put(*entries(30))
+        monkeypatch.setattr(module, "PATIENCE", 0.05)
+        last = await catching_up(at, group)
+        assert not await last
+        at.batches.going_on.set()
+        await until(lambda: len(at.told) == 2)
+        assert await at.writer.commit(RunResumed("later"))
+    assert len(at.told) == 2
+
+
+async def catching_up(at: Desk, group: asyncio.TaskGroup) -> asyncio.Task[bool]:
+    """Somebody who commits while what gathered in an outage, which has just ended, is on its way."""
+    attempts = at.batches.attempts
+    at.batches.holds_next = True
+    at.batches.failure = ""
+    await until(lambda: len(at.batches.written) == 1 and at.batches.attempts >= attempts + 2)
+    last = group.create_task(at.writer.commit(RunResumed("last")))
+    await asyncio.sleep(0)
+    return last
 
 
 async def test_an_entry_that_can_never_be_written_is_only_its_own_loss() -> None:
