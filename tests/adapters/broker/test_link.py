@@ -19,7 +19,7 @@ from adapters.broker.link import BrokerLink, Lost, in_tasks, watch
 from bot.domain.errors import ConfigError, NotConnected, Problem
 from bot.domain.notes import RowSet
 from bot.runtime.clock import SystemClock
-from tests.adapters.broker.street import ACCOUNT, PATIENCE, Desk, Sockets, gateway_of, said, worker_of
+from tests.adapters.broker.street import ACCOUNT, PATIENCE, Desk, Shop, Sockets, gateway_of, said, worker_of
 from tests.fakes import until
 from tests.owners import read
 from tests.rabbit import Rabbit, free_ports
@@ -217,6 +217,19 @@ async def first_of(queue: AbstractQueue, number: int) -> AsyncIterator[AbstractI
         yield message
 
 
+async def blocked(worker: Shop, told: list[str]) -> None:
+    """Return once the worker knows of the alarm: that takes a moment to get to each connection, and is said there to
+    who publishes.
+    """
+
+    def knows() -> bool:
+        if not worker.notices._waiting:
+            worker.notices.tell(RowSet("limits", "1"))
+        return bool(told)
+
+    await until(knows, seconds=PATIENCE)
+
+
 async def test_while_the_broker_has_an_alarm_all_waits_and_is_told_and_then_goes_on(
     broker: str, own_node: Rabbit
 ) -> None:
@@ -229,10 +242,10 @@ async def test_while_the_broker_has_an_alarm_all_waits_and_is_told_and_then_goes
         await until(lambda: desk.numbers == [1] and worker.knows(ACCOUNT), seconds=PATIENCE)
         await asyncio.to_thread(own_node.alarm, on=True)
         try:
+            await blocked(worker, at_worker)
+            await until(lambda: at_gateway, seconds=PATIENCE)
             for number in range(2, 5):
                 await gateway.handle(said(number))
-            worker.notices.tell(RowSet("limits", "1"))  # what a worker publishes, too
-            await until(lambda: at_gateway and at_worker, seconds=PATIENCE)
             with pytest.raises(NotConnected):
                 await worker.call(ACCOUNT, "send_msg", {})
             await asyncio.sleep(0)
@@ -256,8 +269,7 @@ async def test_after_an_alarm_too_short_to_miss_anybody_the_accounts_come_again(
         await until(lambda: desk.came == [ACCOUNT], seconds=PATIENCE)
         await asyncio.to_thread(own_node.alarm, on=True)
         try:
-            worker.notices.tell(RowSet("limits", "1"))
-            await until(lambda: at_worker, seconds=PATIENCE)
+            await blocked(worker, at_worker)
             with pytest.raises(NotConnected, match="the broker takes nothing just now"):
                 await worker.call(ACCOUNT, "send_msg", {})
             assert desk.came == [ACCOUNT]
