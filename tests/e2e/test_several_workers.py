@@ -210,7 +210,9 @@ async def test_of_what_one_asks_at_two_workers_at_once_no_more_is_begun_than_his
         await has(one, 2)
         await has(another, 2)
         await town.ask("a")
-        await until(lambda: len(cluster.model.asked) + sum(len(one.delivered) for one in servers) == 4)
+        await until(
+            lambda: len(cluster.model.asked) + sum(len(one.delivered) for one in servers) == 4, seconds=PATIENCE
+        )
         cluster.gate.opened.set()
         await town.answered(1)
         for worker in (one, another):
