@@ -141,10 +141,9 @@ class DiskCollector(Collector):
         self._free = free
 
     def collect(self) -> Iterator[Metric]:
-        """In bytes; nothing where nobody knows."""
-        if self._free is not None:
-            what = "Bytes free where the journal is; the media where that is a server's."
-            yield GaugeMetricFamily("frostagent_disk_free_bytes", what, self._free)
+        """In bytes; no sample where nobody knows."""
+        what = "Bytes free where the journal is; the media where that is a server's."
+        yield GaugeMetricFamily("frostagent_disk_free_bytes", what, self._free)
 
 
 def _figures_of(today: Today) -> Iterator[Metric]:
