@@ -152,10 +152,11 @@ class Database:
                 self._lease.give_back(connection)
             self._writing.dispose()
 
-    def fence(self, cursor: Any) -> None:
-        """In a transaction, before its commit: raise Taken where another process has taken over."""
-        if self._lease is not None:
-            self._lease.renew(cursor, self.place)
+    def fence(self, cursor: Any) -> str:
+        """In a transaction, before its commit: raise Taken where another process has taken over.
+        The number of the transaction, where there is a lease that tells it.
+        """
+        return "" if self._lease is None else self._lease.renew(cursor, self.place)
 
     def note(self) -> None:
         """Something was written: note how far, for whoever comes after us if we are killed."""

@@ -134,10 +134,11 @@ class CountingTransactions(Transactions):
             self._changes += (_Change(sign, *row) for row in cursor.fetchall())
             is_more = cursor.nextset()
 
-    def _seal(self, cursor: Any) -> None:
-        super()._seal(cursor)
+    def _seal(self, cursor: Any) -> str:
+        number = super()._seal(cursor)
         if self._day is not None and self._changes:
             self._found = self._counted(cursor, self._day)
+        return number
 
     def _counted(self, cursor: Any, day: _Day) -> Found:
         """Change the totals; how they stood before each reservation."""

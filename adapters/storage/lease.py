@@ -36,7 +36,7 @@ TAKE = """
 """
 RENEW = """
     UPDATE leases SET until = clock_timestamp() + make_interval(secs => %s)
-    WHERE name = %s AND epoch = %s
+    WHERE name = %s AND epoch = %s RETURNING pg_current_xact_id()::text
 """
 GIVE_BACK = "UPDATE leases SET until = clock_timestamp() WHERE name = :name AND epoch = :epoch"
 HOLDER = "SELECT holder FROM leases WHERE name = :name"
@@ -94,13 +94,14 @@ class Lease:
                 raise JournalTaken(place, f" ({holder})")
         self.epoch = epoch
 
-    def renew(self, cursor: Any, place: str) -> None:
-        """Have it for as long again, in the transaction of this cursor. Raises Taken where another
-        process has taken over: then nothing of that transaction is to be committed.
+    def renew(self, cursor: Any, place: str) -> str:
+        """Have it for as long again, in the transaction of this cursor; the number of that. Raises
+        Taken where another process has taken over: then nothing of it is to be committed.
         """
         cursor.execute(RENEW, (self.seconds, self.name, self.epoch))
-        if cursor.rowcount != 1:
+        if (row := cursor.fetchone()) is None:
             raise JournalTaken(place, " that took over")
+        return str(row[0])
 
     def give_back(self, connection: Connection) -> None:
         """Let another process have it at once. Raises the driver's errors."""

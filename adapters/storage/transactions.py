@@ -69,9 +69,7 @@ class Transactions:
                 values = self._statements[statement].values
                 self._execute(cursor, statement, [values(parameters) for _, parameters in group])
             if not self._database.is_sqlite:
-                self._seal(cursor)
-                cursor.execute("SELECT pg_current_xact_id()::text")
-                self._doubt = Doubt(cursor.fetchone()[0], len(batch))
+                self._doubt = Doubt(self._seal(cursor), len(batch))
             if held:
                 move_mark(cursor, held[-1])
             driver.commit()
@@ -93,11 +91,14 @@ class Transactions:
         else:
             cursor.executemany(sql, values)
 
-    def _seal(self, cursor: Any) -> None:
-        """The last that a transaction does on a server. Raises Taken where it may not be
-        committed.
+    def _seal(self, cursor: Any) -> str:
+        """The last that a transaction does on a server; its number there. Raises Taken where it may
+        not be committed.
         """
-        self._database.fence(cursor)
+        if number := self._database.fence(cursor):
+            return number
+        cursor.execute("SELECT pg_current_xact_id()::text")
+        return str(cursor.fetchone()[0])
 
     def _held(self, batch: Sequence[Put]) -> list[int]:
         """The numbers of the entries that were written ahead; they rise."""
