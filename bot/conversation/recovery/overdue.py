@@ -64,6 +64,8 @@ class Overdue:
         self._late.take_waited(message)
 
     def take_lost(self, message: MessageReceived) -> None:
-        """One that never comes: what gateways lose the owners hear from elsewhere."""
-        if self._verdicts.would_answer(message):
+        """One that never comes: what gateways lose the owners hear from elsewhere. A server may
+        have told it twice, and the other one came.
+        """
+        if not self._seen.knows(message) and self._verdicts.would_answer(message):
             self._turnstile.come_too_late(message)

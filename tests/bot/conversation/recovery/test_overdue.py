@@ -64,3 +64,10 @@ async def test_of_what_was_lost_people_see_that_it_was_and_nothing_else_comes_of
         ]
         assert house.turnstile.overflow == 4
         assert (house.store.entries, house.transport.texts) == ([], [])
+
+
+async def test_a_message_that_came_and_whose_second_copy_was_lost_is_answered_and_has_no_sign() -> None:
+    message = said("在吗", message_id="1")
+    async with hall(words("here")) as house, house.ground.gestures.open():
+        await house.take(message, MessageLost(self_id=BOT, time=message.time, message=message))
+        assert (house.transport.texts, house.turnstile.overflow) == (["here"], 0)
