@@ -196,6 +196,8 @@ async def test_who_speaks_to_an_account_whose_partition_is_full_is_told_of_to_it
         await until(lambda: ours.came and elsewhere.where.has("frost.gateway.a"), seconds=PATIENCE)
         for number in range(40):
             await gateway.handle(said(number))
+        async with asyncio.timeout(PATIENCE):
+            await gateway.wait_published()  # a queue may take some more before it refuses
         await gateway.handle(asked)
         await until(lambda: any(isinstance(one, MessageLost) for one in ours.events), seconds=PATIENCE)
         await gateway.handle(Connected(self_id=ACCOUNT, time=1.0))
