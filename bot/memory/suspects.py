@@ -25,7 +25,7 @@ class Suspects:
         if self._begun is None:
             if (stored := await self._choices.settings(self._name)) is None:
                 return 0
-            self._begun = codec.read(dict[str, int], stored.get(NOWHERE, "{}"))
+            self._begun = _read(stored.get(NOWHERE, "{}"))
         before = self._begun.get(event, 0)
         self._begun[event] = before + 1
         return before if await self._store.commit(self._entry(self._begun)) else 0
@@ -37,3 +37,11 @@ class Suspects:
 
     def _entry(self, begun: dict[str, int]) -> PlaceSet:
         return PlaceSet(NOWHERE, self._name, codec.write(begun) if begun else "")
+
+
+def _read(text: str) -> dict[str, int]:
+    try:
+        begun: dict[str, int] = codec.read(dict[str, int], text)
+    except codec.Unreadable:  # of a version that wrote it otherwise
+        return {}
+    return begun

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from bot.domain.journal import PlaceSet
+from bot.memory.row import NOWHERE
 from bot.memory.suspects import Suspects
 from tests.fakes import RecordingStore
 
@@ -40,3 +42,10 @@ async def test_while_the_journal_is_away_nobody_is_suspected() -> None:
     next_life(store).end("a")
     store.trouble = False
     assert await next_life(store).begin("a") == 1
+
+
+async def test_what_another_version_wrote_otherwise_is_begun_anew_and_ends_nobody() -> None:
+    store = RecordingStore()
+    store.put(PlaceSet(NOWHERE, "begun 3", '["a"]'))
+    began = next_life(store)
+    assert [await began.begin("a"), await next_life(store).begin("a")] == [0, 1]
