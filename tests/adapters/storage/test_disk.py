@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
 
+from adapters.storage import disk
 from adapters.storage.disk import free_at
+from tests.fakes import until
 
 
 async def test_the_room_is_that_of_the_disk_where_a_folder_will_be(
@@ -23,3 +26,21 @@ async def test_the_room_is_that_of_the_disk_where_a_folder_will_be(
     assert await free_at(tmp_path / "data" / "media") == 7
     rooms.clear()
     assert await free_at(tmp_path) is None
+
+
+async def test_a_disk_that_hangs_keeps_one_look_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks, goes_on, usage = list[Path](), threading.Event(), shutil.disk_usage(tmp_path)
+
+    def look(folder: Path) -> object:
+        looks.append(folder)
+        goes_on.wait(10)
+        return usage
+
+    monkeypatch.setattr(shutil, "disk_usage", look)
+    monkeypatch.setattr(disk, "WITHIN", 0.05)
+    assert [await free_at(tmp_path) for _ in range(3)] == [None] * 3
+    assert looks == [tmp_path]
+    goes_on.set()
+    await until(lambda: not disk._asked)
+    monkeypatch.setattr(disk, "WITHIN", 5.0)
+    assert await free_at(tmp_path) == usage.free
