@@ -143,7 +143,7 @@ class Spending:
             if self._reading is not None:
                 self._reading.hear(payer.keys, note)
             self._sums.add(payer.keys, self._rows.lacking(note))
-            self.marks.know(dict(zip(payer.keys, self._sums.shares(payer.keys), strict=True)))
+            self.marks.know(settled_of(self._sums, payer.keys, self._pending.values(), self._begin))
 
     async def run(self) -> None:
         """Read it once that can be done, unless it was."""
@@ -267,6 +267,19 @@ class Spending:
         self._begin, self._end = midnight(now), midnight(now, later=1)
         self._sums.clear()
         self.marks.clear()
+
+
+def settled_of(
+    sums: DaySums, keys: Iterable[Whose], ours: Iterable[Reservation], since: float
+) -> dict[Whose, float]:
+    """How much of their limits these took, but for what is only reserved by us: a mark that is
+    passed by that is told when it is settled, and nowhere else.
+    """
+    left = {key: sums.of(key) for key in keys}
+    for one in ours:
+        for key in left.keys() & one.payer.keys if one.at >= since else ():
+            left[key] = left[key].less(one.amount)
+    return {key: sums.cap(key).used(amount) for key, amount in left.items()}
 
 
 def unlimited(_turn_id: str) -> bool:

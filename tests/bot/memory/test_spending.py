@@ -320,6 +320,18 @@ async def test_what_is_taken_here_counts_in_every_bot_and_a_limit_is_told_of_whe
     assert "105" in there.told[0]
 
 
+async def test_a_mark_that_is_passed_by_what_is_under_way_here_is_not_taken_for_told_elsewhere() -> None:
+    till = Till(DayLimits(all=Cap(tokens=100)), kind=SharedSpending)
+    till.spending.neighbours = Ear()
+    assert await till.spending.start()
+    till.takes(70)
+    till.reserves(10, number=4)
+    till.spending.hear(Taken(GROUP, 777, 5.0, 0.0, till.clock.now(), till.clock.now()))
+    assert (till.spending.taken(ALL).tokens, till.told) == (85, [])
+    till.ends(4, took=9)
+    assert [line.startswith("所有会话今天的额度用了 84%") for line in till.told] == [True]
+
+
 async def test_what_was_taken_yesterday_elsewhere_is_not_counted_today() -> None:
     till = await till_of(DayLimits(all=Cap(tokens=100)))
     now = till.clock.time
