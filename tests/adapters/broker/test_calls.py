@@ -84,6 +84,29 @@ async def test_a_call_whose_gateway_dies_is_not_waited_for(broker: str, monkeypa
         await until(lambda: sockets.calls, seconds=PATIENCE)
 
 
+async def test_a_slow_call_is_waited_for_as_long_as_its_gateway_is_there(
+    broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sockets, looks = Sockets(hold=(hold := asyncio.Event())), list[str]()
+    monkeypatch.setattr(module, "LOOK", 0.01)
+    async with gateway_of(broker, sockets), worker_of(broker, Desk()) as worker, asyncio.TaskGroup() as group:
+        await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
+        has = worker.where.has
+
+        def look(gateway: str) -> bool:
+            looks.append(gateway)
+            return has(gateway)
+
+        call = group.create_task(worker.call(ACCOUNT, "send_msg", {}))
+        await until(lambda: sockets.calls, seconds=PATIENCE)
+        monkeypatch.setattr(worker.where, "has", look)
+        await until(lambda: len(looks) > 3, seconds=PATIENCE)
+        assert not call.done()
+        hold.set()
+        assert (await call).ok
+    assert set(looks) == {"frost.gateway.a"}
+
+
 async def test_a_call_under_way_when_the_broker_is_lost_may_have_been_done(broker: str) -> None:
     sockets = Sockets(hold=asyncio.Event())
     async with gateway_of(broker, sockets), worker_of(broker, Desk()) as worker:
