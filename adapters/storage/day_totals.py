@@ -2,10 +2,11 @@
 person. (A group is of one account, and so of one worker, who knows its sum.)
 
 Invariant: a total is the sum of the day's rows of `usage`. The transaction that writes or deletes
-such rows changes the totals by what those rows say; the first that counts a day adds up the rows
-that are there. A total that was changed is locked until the commit, so what workers reserve stands
-one behind the other, and of each it is told what stood before it. Totals are locked in the order of
-their keys: no two transactions wait for one another.
+such rows changes the totals by what those rows say; a worker that begins to count, as at midnight
+or when a limit is set, adds up all rows that are there, also those of when nobody had one. A total
+that was changed is locked until the commit, so what workers reserve stands one behind the other,
+and of each it is told what stood before it. Totals are locked in the order of their keys: no two
+transactions wait for one another.
 """
 
 from __future__ import annotations
@@ -30,15 +31,21 @@ SIGNS = {Statement.ADD_USAGE: 1, Statement.DROP_RESERVED: -1}
 
 OF_ROWS = " RETURNING turn_id, step, asker, at, prompt + completion, coalesce(cost, 0)"
 
-# Who has limits may change during a day: whoever has none yet of these totals gets it.
-OPEN = """
+# Others wait: a total that one of them adds meanwhile would be in the way of ours.
+OPEN = (
+    "LOCK TABLE day_totals IN SHARE ROW EXCLUSIVE MODE",
+    """
+    DELETE FROM day_totals
+    WHERE day = %(begin)s AND CASE WHEN who = 0 THEN %(all)s ELSE %(people)s END
+    """,
+    """
     INSERT INTO day_totals (day, who, tokens, cost)
     SELECT %(begin)s, who, sum(prompt + completion), sum(coalesce(cost, 0))
     FROM usage,
         LATERAL (VALUES (0, %(all)s), (asker, %(people)s AND asker <> 0)) AS key (who, counts)
-    WHERE at >= %(begin)s AND at < %(end)s AND counts GROUP BY who ORDER BY who
-    ON CONFLICT (day, who) DO NOTHING
-"""
+    WHERE at >= %(begin)s AND at < %(end)s AND counts GROUP BY who
+    """,
+)
 CHANGE = """
     INSERT INTO day_totals (day, who, tokens, cost)
     SELECT %s, who, tokens, cost
@@ -94,6 +101,8 @@ class CountingTransactions(Transactions):
     def write(self, connection: Connection, batch: Sequence[Put]) -> None:
         """Write all of these entries or none, and count them. Raises the driver's errors."""
         self._day, self._changes, self._found = self._today(), [], ()
+        if self._day is None:  # what is written now is not counted
+            self._opened = None
         try:
             super().write(connection, batch)
         except BaseException:
@@ -126,7 +135,8 @@ class CountingTransactions(Transactions):
             super()._execute(cursor, statement, values)
             return
         if day != self._opened:
-            cursor.execute(OPEN, day._asdict())
+            for sql in OPEN:
+                cursor.execute(sql, day._asdict())
             self._opened = day
         cursor.executemany(self._statements[statement].sql + OF_ROWS, values, returning=True)
         is_more = True

@@ -184,6 +184,8 @@ async def test_of_requests_at_once_at_two_workers_those_are_made_that_fit(
             store.write_by(counting(spending, clock.now))
             kept = WitnessedStore(store, [spending])
             meters.append(Meter(kept, clock=clock, ids=ids, reserves=lambda: True, refuses=spending.refuses))
+            meters[-1].release(await meters[-1].reserve("m", Usage))  # it counts from now on
+            assert await store.commit()
         with engine.connect() as barrier:
             barrier.execute(text(LOCKED))
             async with asyncio.TaskGroup() as group:
@@ -307,12 +309,56 @@ def test_only_what_has_a_limit_is_counted_and_from_when_it_has_one(postgres: str
         for number, counts, expected in (
             (2, (True, False), {ALL: 60}),
             (3, (False, True), {ALL: 60, 5: 90}),
-            (4, (False, False), {ALL: 60, 5: 90}),
+            (4, (True, False), {ALL: 120, 5: 90}),
+            (5, (False, False), {ALL: 120, 5: 90}),
+            (6, (True, True), {ALL: 180, 5: 180}),
         ):
             keeper.counts = counts
             batches.write(put(reserved(number)))
             assert totals(engine) == expected
-        assert keeper.stood() == {2: (30, 0), 3: (0, 60)}
+        assert keeper.stood() == {2: (30, 0), 3: (0, 60), 4: (90, 0), 6: (150, 150)}
+
+
+@pytest.mark.parametrize("again", [0, 1])
+def test_what_was_taken_while_a_limit_was_lifted_counts_once_it_is_set_again(
+    postgres: str, engine: Engine, again: int
+) -> None:
+    """Whoever counts first again, and whatever became of what was reserved before."""
+    with worker(postgres, 0, together=False) as one, worker(postgres, 1, together=False) as other:
+        first, gone = reserved(1), reserved(2, 50, who=777)
+        one[0].write(put(first, gone))
+        other[0].write(put(reserved(3)))
+        for _, keeper in (one, other):
+            keeper.counts = False, False
+        one[0].write(put(settled(first, 70), UsageReleased(turn_id="t2", number=2), reserved(4, 9, who=9)))
+        other[0].write(put(reserved(5)))
+        for _, keeper in (one, other):
+            keeper.counts = False, True
+        batches, keeper = (one, other)[again]
+        batches.write(put(reserved(6), reserved(7, who=9), reserved(8, who=777)))
+        assert keeper.stood().items() >= {6: (0, 130), 7: (0, 9), 8: (0, 0)}.items()
+    assert totals(engine) == {5: 160, 9: 39, 777: 30}
+
+
+def test_whoever_counts_again_waits_for_what_others_are_just_counting(postgres: str, engine: Engine) -> None:
+    """Of people of whom there is no total yet: what they took was written where nobody counted."""
+    used = text("INSERT INTO usage (turn_id, step, asker, prompt, at) VALUES ('t9', 1, :who, 70, :now)")
+    total = text("INSERT INTO day_totals (day, who, tokens, cost) VALUES (:day, :who, 70, 0)")
+    with worker(postgres, 0) as (batches, keeper), ThreadPoolExecutor(1) as pool:
+        keeper.counts = False, False
+        batches.write(put(reserved(1, who=5), reserved(2, who=9)))
+        keeper.counts = False, True
+        with engine.connect() as second, engine.connect() as third:
+            for other, who in ((second, 5), (third, 9)):
+                other.execute(used, {"who": who, "now": NOW})
+                other.execute(total, {"who": who, "day": TODAY})
+            done = pool.submit(batches.write, put(reserved(3)))
+            for other in (second, third):
+                wait_for_waiting(other, 1)
+                other.commit()
+        assert done.result(PATIENCE) == Written(1)
+    assert keeper.stood() == {3: (0, 100)}
+    assert totals(engine) == {5: 130, 9: 100}
 
 
 def test_what_is_not_committed_is_neither_counted_nor_told(postgres: str, engine: Engine) -> None:
