@@ -265,7 +265,7 @@ def _open_turn(connection: Connection, row: Row[Any]) -> OpenTurn:
 
 def _is_counted(connection: Connection, turn_id: str) -> bool:
     """Whether a row tells what a request of its run took, or was reserved for one: one of a step,
-    or of an odd number. Others asked for it besides, as what a picture shows.
+    answered or not, or of an odd number. Others asked for it besides, as what a picture shows.
     """
     rows = connection.scalars(select(usage.c.step).where(usage.c.turn_id == turn_id))
     return any(step > 0 or step % 2 for step in rows)

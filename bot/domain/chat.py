@@ -136,6 +136,11 @@ class Allowance(Protocol):
     """
 
     @property
+    def step(self) -> int:
+        """The step of a turn that is asked for; 0 where it is none."""
+        ...
+
+    @property
     def is_first(self) -> bool:
         """Whether the request under way is the first attempt of the first request of a question."""
         ...

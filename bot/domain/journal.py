@@ -162,8 +162,8 @@ class PlaceSet(Struct, frozen=True, tag="place_set"):
 
 
 class UsageAdded(Struct, frozen=True, kw_only=True, tag="usage_added"):
-    """A model was asked for a turn beside its steps (at the `step` that was cut off with its run,
-    if it was one): before it is open, for a `payer` (0: nobody) there.
+    """A model was asked for a turn beside its steps, or for a `step` that did not come of it:
+    before the turn is open, for a `payer` (0: nobody) there.
     """
 
     turn_id: str

@@ -50,7 +50,7 @@ class Inbox(Protocol):
         ...
 
     def broke_off(self, model: str, usage: Usage, step: int) -> None:
-        """Count a request that was broken off with its run at this step, or to be made anew: 0."""
+        """Count a request that was broken off at this step."""
         ...
 
 
@@ -265,7 +265,7 @@ async def _answer(
     """In a chat whatever is broken off is counted."""
     if run.inbox is None:
         return await model.complete(request)
-    scope, run.share.is_watched = asyncio.timeout(None), True
+    scope, run.share.step = asyncio.timeout(None), state.steps
     state.request = None if state.messages else scope
     try:
         async with scope:
@@ -277,10 +277,9 @@ async def _answer(
         run.share.lost = None
         run.share.settle(usage.prompt)
         state.usage += usage
-        is_over = not isinstance(broken, TimeoutError)
-        run.inbox.broke_off(name, usage, state.steps if is_over else 0)
-        if is_over:
-            raise
-        return None
+        run.inbox.broke_off(name, usage, state.steps)
+        if isinstance(broken, TimeoutError):
+            return None
+        raise
     finally:
         state.request = None

@@ -161,7 +161,7 @@ class Failover:
         line.breaker.succeed()
         if completion.finish is FinishReason.CONTENT_FILTER and errand.clean():
             if completion.usage:  # nobody gets it
-                self._meter.charge(upstream.name, completion.usage)
+                self._meter.charge(upstream.name, completion.usage, request.allowance)
             errand.error = ContentFiltered(completion.refusal or "the vendor filtered the answer")
             return None
         self._remember(errand, completion)
@@ -194,7 +194,7 @@ class Failover:
                 usage = upstream.taken(error.took, request, answer=answer, reserved=reserved)
                 if error.asked_twice:
                     usage = replace(usage + estimate(), reserved=reserved)
-                self._meter.charge(upstream.name, usage)
+                self._meter.charge(upstream.name, usage, request.allowance)
             raise
         except asyncio.CancelledError:
             outcome = "cancelled"

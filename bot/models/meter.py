@@ -116,11 +116,18 @@ class Meter:
         if number and self._store is not None:
             self._store.put(UsageReleased(turn_id=current_run.get(), number=number))
 
-    def charge(self, model: str, usage: Usage) -> None:
-        """The request took this, and nobody gets its answer, who would write it down."""
+    def charge(self, model: str, usage: Usage, allowance: Allowance | None = None) -> None:
+        """The request took this, and nobody gets its answer, who would write it down: of a step
+        that is known a request was made.
+        """
         if self._store is not None:
             turn_id, now = current_run.get(), self._clock.now()
             added = UsageAdded(
-                turn_id=turn_id, model=model, usage=usage, at=now, payer=early_payer.get()
+                turn_id=turn_id,
+                model=model,
+                usage=usage,
+                at=now,
+                step=allowance.step if allowance else 0,
+                payer=early_payer.get(),
             )
             self._store.put(added)

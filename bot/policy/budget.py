@@ -109,8 +109,8 @@ class Budget:
 
 class BudgetShare(Struct, eq=False):
     """The part of a budget that one run of the tree may use. Fits `Allowance`: attempts after a
-    first one that failed are counted, too. `lost` is the latest that was broken off; where it
-    `is_watched`, whoever broke it off counts that. Its `place` is what the budget knows it by:
+    first one that failed are counted, too. `lost` is the latest that was broken off; of a `step` of
+    a turn whoever broke it off counts that. Its `place` is what the budget knows it by:
     both would hold each other otherwise, and wait for the cycle collector.
     """
 
@@ -118,7 +118,7 @@ class BudgetShare(Struct, eq=False):
     is_short: bool = False
     estimate: float = 0.0
     lost: tuple[str, Usage] | None = None
-    is_watched: bool = False
+    step: int = 0
     place: object = field(default_factory=object)
 
     def begin(self, tokens: float = 0.0) -> Room:
@@ -153,7 +153,7 @@ class BudgetShare(Struct, eq=False):
     def broke_off(self, model: str, usage: Usage) -> bool:
         """Keep what the request under way took of that model, which somebody broke off."""
         self.lost = (model, usage)
-        return self.is_watched
+        return self.step > 0
 
     def take_back(self) -> None:
         """The request was not made."""

@@ -6,8 +6,8 @@ every message; that it may have been under way is told by its turn, which was le
 for it. It counts then as much as would have been reserved. All other requests are reserved
 (`bot/models/meter.py`), so that a process that ends left a row for each.
 
-A process may have ended before the model was asked (pictures were looked at) or while it waited to
-ask once more: that counts, too, as nobody knows.
+A process may have ended before the model was asked (pictures were looked at) or, where a first
+attempt took nothing, while it waited to ask once more: that counts, too, as nobody knows.
 """
 
 from __future__ import annotations

@@ -373,6 +373,7 @@ async def test_the_name_is_for_logs_and_holds_no_secret(make: Make) -> None:
 
 async def test_asking_without_stream_options_is_an_attempt_that_is_counted(vendor: Vendor, make: Make) -> None:
     class Never:
+        step = 1
         is_first = True
         is_short = False
 

@@ -52,6 +52,7 @@ def test_a_tool_can_be_in_a_set_though_its_schema_cannot() -> None:
 
 def test_a_request_is_told_apart_by_what_it_asks_not_by_who_counts_its_attempts() -> None:
     class Never:
+        step = 1
         is_first = True
         is_short = False
 

@@ -96,7 +96,7 @@ async def test_a_request_that_is_broken_off_is_counted_and_made_again_one_that_t
         asked = replace(run(), inbox=inbox, share=share)
         outcome = await to_the_end(engine(model).run(asked, state))
     (lost,) = inbox.lost
-    assert inbox.at == [0]
+    assert inbox.at == [1]
     assert (outcome.text, outcome.steps, outcome.usage.prompt) == ("done", 2, lost.prompt + 10)
     assert share.budget.spent == Spent(requests=2, tokens=lost.prompt + 15)
     with ScriptedModel(late) as model, pytest.raises(TimeoutError):
@@ -111,6 +111,22 @@ async def test_a_request_that_ends_with_its_run_is_counted_at_its_step() -> None
     with ScriptedModel(calls(("echo", '{"text": "x"}')), stopped) as model, pytest.raises(asyncio.CancelledError):
         await engine(model).run(replace(run(), inbox=inbox), RunState())
     assert inbox.at == [2]
+
+
+@pytest.mark.parametrize(("inbox", "steps"), [(Silence(), [1, 2]), (None, [0, 0])])
+async def test_who_counts_what_is_asked_knows_for_which_step_of_a_turn_that_is(
+    inbox: Silence | None, steps: list[int]
+) -> None:
+    told = list[int]()
+
+    async def asked(request: ModelRequest) -> Completion:
+        assert request.allowance is not None
+        told.append(request.allowance.step)
+        return words("done") if len(told) == 2 else calls(("echo", '{"text": "x"}'))
+
+    with ScriptedModel(asked, asked) as model:
+        assert (await to_the_end(engine(model).run(replace(run(), inbox=inbox), RunState()))).text == "done"
+    assert told == steps
 
 
 async def test_at_the_step_limit_one_request_without_tools_asks_for_words() -> None:

@@ -119,13 +119,13 @@ async def test_what_was_read_is_charged_though_no_answer_came_or_half_of_one(ste
 
 
 @pytest.mark.parametrize("step", [ModelStalled("slow"), CUT])
-async def test_of_a_run_in_a_chat_too_an_attempt_that_failed_by_itself_is_charged(step: Step) -> None:
+async def test_of_a_run_in_a_chat_too_an_attempt_that_failed_by_itself_is_charged_at_its_step(step: Step) -> None:
     share = Budget().share()
-    share.is_watched = True
+    share.step = 3
     (reserved, added, _), _ = await asked(step, allowance=share)
     assert isinstance(reserved, UsageReserved)
     assert isinstance(added, UsageAdded)
-    assert added.usage.reserved == reserved.number
+    assert (added.usage.reserved, added.step) == (reserved.number, 3)
     assert share.lost is None
 
 
@@ -149,28 +149,36 @@ async def test_of_a_failed_answer_that_was_asked_for_twice_both_times_are_charge
     assert added.usage == replace(both, reserved=reserved.number)
 
 
-async def test_of_a_request_that_is_watched_whoever_broke_it_off_writes_that_down() -> None:
+async def test_of_a_step_of_a_turn_whoever_broke_it_off_writes_that_down() -> None:
     share = Budget().share()
-    share.is_watched = True
+    share.step = 1
     (reserved, _), upstream = await asked(cancelled, allowance=share)
     assert isinstance(reserved, UsageReserved)
     assert share.lost == ("scripted", upstream.reading(REQUEST, reserved=reserved.number))
 
 
+async def test_of_a_run_that_is_no_turn_what_was_broken_off_is_charged() -> None:
+    (_, added, _), upstream = await asked(cancelled, allowance=Budget().share())
+    assert isinstance(added, UsageAdded)
+    assert replace(added.usage, reserved=0) == upstream.reading(REQUEST)
+    assert added.step == 0
+
+
 async def test_an_answer_that_a_filter_spoilt_is_charged_and_so_is_the_next() -> None:
     spoilt = words("", finish=FinishReason.CONTENT_FILTER)
-    store = RecordingStore()
+    store, share = RecordingStore(), asking(2)
+    share.step = 2
     with ScriptedModel(spoilt, words("fine")) as model:
         clock, ids = ManualClock(), CountingIds()
         meter = Meter(store, clock=clock, ids=ids)
         failover = Failover([Upstream(model)], clock=clock, ids=ids, meter=meter)
         earlier = (UserMessage("bad"), AssistantMessage("words"), UserMessage("how?"))
-        assert (await failover.complete(ModelRequest(earlier))).message.text == "fine"
+        assert (await failover.complete(ModelRequest(earlier, allowance=share))).message.text == "fine"
     first, added, second = store.entries
     assert isinstance(first, UsageReserved)
     assert isinstance(added, UsageAdded)
     assert spoilt.usage is not None
-    assert added.usage == replace(spoilt.usage, reserved=first.number)
+    assert (added.usage, added.step) == (replace(spoilt.usage, reserved=first.number), 2)
     assert isinstance(second, UsageReserved)
 
 
