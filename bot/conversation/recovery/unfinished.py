@@ -7,7 +7,8 @@ for it. It counts then as much as would have been reserved. All other requests a
 (`bot/models/meter.py`), so that a process that ends left a row for each.
 
 A process may have ended before the model was asked (pictures were looked at) or, where a first
-attempt took nothing, while it waited to ask once more: that counts, too, as nobody knows.
+attempt took nothing, while it waited to ask once more: that counts, too, as nobody knows. Of a
+turn that was forgotten under way nothing is left to estimate: that first request is in no sum.
 """
 
 from __future__ import annotations
