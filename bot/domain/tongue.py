@@ -31,13 +31,16 @@ def filled(pair: Pair, /, **values: object) -> Pair:
     return pair[0].format(**zh), pair[1].format(**en)
 
 
-MORE: Final = ("{them}，还有 {count} 个", "{them}, and {count} more")
+MORE: Final = ("{them}，还有 {count}", "{them}, and {count} more")
 
 
-def listed(each: Sequence[Pair], *, most: int = 10) -> Pair:
-    """All of them in one line; those beyond the first are counted."""
+def listed(each: Sequence[Pair], *, most: int = 10, measure: str = "个") -> Pair:
+    """All of them in one line; those beyond the first are counted, in Chinese by this measure."""
     them = "、".join(zh for zh, _ in each[:most]), ", ".join(en for _, en in each[:most])
-    return filled(MORE, them=them, count=len(each) - most) if len(each) > most else them
+    if len(each) <= most:
+        return them
+    more = str(len(each) - most)
+    return filled(MORE, them=them, count=(f"{more} {measure}", more))
 
 
 def _in(tongue: Tongue, value: object) -> object:

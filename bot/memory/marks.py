@@ -14,8 +14,8 @@ from bot.policy.limits import Amount
 TOLD: Final = (0.8, 1.0)  # shares of a limit at which the owner is told
 
 NEAR: Final = (
-    "{whose}今天的额度用了 {percent:.0f}%（{amount}）：{then}",
-    "{whose}: {percent:.0f} % of what may be spent today is spent ({amount}). {then}",
+    "{whose}今天的额度用了 {percent}%（{amount}）：{then}",
+    "{whose}: {percent} % of what may be spent today is spent ({amount}). {then}",
 )
 THEN: Final = (
     "用满就不再回答，到零点重新算起。",
@@ -32,7 +32,7 @@ PEOPLE: Final = (
         "of it is not answered until midnight."
     ),
 )
-PERSON: Final = ("{user}（{percent:.0f}%）", "{user} ({percent:.0f} %)")
+PERSON: Final = ("{user}（{percent}%）", "{user} ({percent} %)")
 
 Whose: TypeAlias = int | Conversation | str
 """Whose sum: a person's, a group's, or that of all."""
@@ -73,7 +73,7 @@ class Marks:
         if isinstance(key, Conversation):
             whose = filled(GROUP, group=key.session_id)
         told_of = told_amount(amount)
-        self._tell(filled(NEAR, whose=whose, percent=100 * share, amount=told_of, then=then))
+        self._tell(filled(NEAR, whose=whose, percent=percent_of(share), amount=told_of, then=then))
 
     def people(self) -> Pair | None:
         """A line of the people who reached a mark since it was asked last; None where nobody
@@ -82,10 +82,16 @@ class Marks:
         if not self._people:
             return None
         told = [
-            filled(PERSON, user=who, percent=100 * share) for who, share in self._people.items()
+            filled(PERSON, user=who, percent=percent_of(share))
+            for who, share in self._people.items()
         ]
         self._people.clear()
-        return filled(PEOPLE, people=listed(told))
+        return filled(PEOPLE, people=listed(told, measure="位"))
+
+
+def percent_of(share: float) -> int:
+    """Rounded down: 100 only where all is used."""
+    return int(100 * share)
 
 
 def told_amount(amount: Amount) -> str:

@@ -19,3 +19,4 @@ def test_of_a_long_list_the_first_are_named_and_the_others_counted() -> None:
     three = [("甲", "A"), ("乙", "B"), ("丙", "C")]
     assert listed(three, most=3) == ("甲、乙、丙", "A, B, C")
     assert listed(three, most=1) == ("甲，还有 2 个", "A, and 2 more")
+    assert listed(three, most=2, measure="位") == ("甲、乙，还有 1 位", "A, B, and 1 more")

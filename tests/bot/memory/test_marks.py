@@ -59,10 +59,19 @@ def test_people_are_told_together_each_at_both_marks_and_owners_of_none_of_their
     assert told == []
 
 
+def test_of_a_limit_that_is_not_all_used_it_is_never_said_that_it_is() -> None:
+    told: list[str] = []
+    marks = Marks(read(told, Tongue.CHINESE))
+    for key in (GROUP, 777):
+        marks.reach(key, 0.9996, Amount(1))
+    assert told == ["群 4242 今天的额度用了 99%（$0.0000, 1 token）：用满就不再回答，到零点重新算起。"]
+    assert "：777（99%）。" in (marks.people() or ("",))[0]
+
+
 def test_of_very_many_people_some_are_named_and_the_others_counted() -> None:
     marks = Marks(lambda _: None)
     for who in range(1, 13):
         marks.reach(who, 1.0, Amount(1))
     zh, en = marks.people() or ("", "")
-    assert "、10（100%），还有 2 个。" in zh
+    assert "、10（100%），还有 2 位。" in zh
     assert ", 10 (100 %), and 2 more. " in en
