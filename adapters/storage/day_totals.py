@@ -29,7 +29,7 @@ ALL = 0
 
 SIGNS = {Statement.ADD_USAGE: 1, Statement.DROP_RESERVED: -1}
 
-OF_ROWS = " RETURNING turn_id, step, asker, at, prompt + completion, coalesce(cost, 0)"
+OF_ROWS = " RETURNING turn_id, reserved, asker, at, prompt + completion, coalesce(cost, 0)"
 
 # Others wait: a total that one of them adds meanwhile would be in the way of ours.
 OPEN = (
@@ -70,7 +70,7 @@ class _Change(NamedTuple):
 
     sign: int
     turn_id: str
-    step: int
+    reserved: int
     who: int
     at: float
     tokens: int
@@ -165,12 +165,12 @@ class CountingTransactions(Transactions):
         found = []
         for one in reversed(changes):
             _add(totals, one._replace(sign=-one.sign), day)
-            if one.sign > 0 and one.step < 0:
+            if one.sign > 0 and one.reserved:
                 stood = (
                     totals.get(ALL, (0, 0.0)),
                     totals.get(one.who, (0, 0.0)) if one.who else (0, 0.0),
                 )
-                found.append(Stood(one.turn_id, -one.step, one.who, one.at, *stood))
+                found.append(Stood(one.turn_id, one.reserved, one.who, one.at, *stood))
         return tuple(found)
 
 

@@ -109,11 +109,11 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
 def _of_usage(entry: UsageAdded | UsageReserved | UsageReleased) -> tuple[Row, ...]:
     if isinstance(entry, UsageReleased):
         return _in_place_of(entry.turn_id, entry.number)
-    step = -entry.number if isinstance(entry, UsageReserved) else entry.step
     where, who = entry.payer or ("", 0)  # else that is known by the turn
     added = {
         "turn_id": entry.turn_id,
-        "step": step,
+        "step": entry.step,
+        "reserved": entry.number if isinstance(entry, UsageReserved) else 0,
         "model": plain(entry.model),
         "at": entry.at,
         **_tokens(entry.usage),
@@ -144,7 +144,7 @@ def _audit(entry: Audited) -> dict[str, Any]:
 
 def _in_place_of(turn_id: str, number: int) -> tuple[Row, ...]:
     """Delete the reservation of this number."""
-    return ((Statement.DROP_RESERVED, {"turn_id": turn_id, "step": -number}),) if number else ()
+    return ((Statement.DROP_RESERVED, {"turn_id": turn_id, "number": number}),) if number else ()
 
 
 def _of_thing(entry: ThingNamed | PictureDescribed, taken: float) -> Row:
@@ -345,7 +345,7 @@ def _of_step(entry: StepFinished | ToolStarted | ToolFinished, taken: float) -> 
             if (usage := completion.usage) is None:
                 return ((Statement.ADD_STEP, step),)
             tokens = {**number, "model": step["model"], **_tokens(usage), "at": taken}
-            tokens |= {"place": "", "who": 0}
+            tokens |= {"reserved": 0, "place": "", "who": 0}
             before = _in_place_of(entry.run_id, usage.reserved)
             return (Statement.ADD_STEP, step), (Statement.ADD_USAGE, tokens), *before
         case ToolStarted(call=call):

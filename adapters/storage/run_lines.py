@@ -51,7 +51,9 @@ def _lines(connection: Connection, turn: Row[Any], *, content: bool) -> Iterator
     ).all()
     tokens = {
         row.step: _tokens(row)
-        for row in connection.execute(select(usage).where(usage.c.turn_id == turn.turn_id))
+        for row in connection.execute(
+            select(usage).where(usage.c.turn_id == turn.turn_id).order_by(usage.c.id)
+        )
     }
     taken = connection.execute(
         select(steps).where(steps.c.turn_id == turn.turn_id).order_by(steps.c.id)

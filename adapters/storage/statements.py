@@ -317,18 +317,18 @@ SQL = {
             read_to = excluded.read_to, light_to = 0, summary = ''""",
     # Of a turn that was erased under way it is known who pays where that was written down.
     Statement.ADD_USAGE: """
-        INSERT INTO usage (turn_id, step, conversation, asker,
+        INSERT INTO usage (turn_id, step, reserved, conversation, asker,
             model, prompt, completion, cached, reasoning, cost, at)
-        SELECT :turn_id, :step,
-            coalesce(conversation,
+        SELECT :turn_id, :step, :reserved, coalesce(conversation,
                 (SELECT usage.conversation FROM usage WHERE turn_id = :turn_id LIMIT 1), :place),
             CASE WHEN uncalled THEN 0 ELSE coalesce(
                 asker, (SELECT usage.asker FROM usage WHERE turn_id = :turn_id LIMIT 1), :who) END,
             :model, :prompt, :completion, :cached, :reasoning, :cost, :at
         FROM (SELECT max(id) AS id FROM turns WHERE turn_id = :turn_id) AS newest
         LEFT JOIN turns ON turns.id = newest.id""",
-    # What is reserved for a request under way stands at a step below 0.
-    Statement.DROP_RESERVED: "DELETE FROM usage WHERE turn_id = :turn_id AND step = :step",
+    # Older versions had the number in the step, below 0.
+    Statement.DROP_RESERVED: """
+        DELETE FROM usage WHERE turn_id = :turn_id AND (reserved = :number OR step = -:number)""",
     Statement.CLOSE_TURN: """
         UPDATE turns SET round = :round, closed = :at
         WHERE id = (SELECT max(id) FROM turns WHERE turn_id = :turn_id)""",

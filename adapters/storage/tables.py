@@ -29,7 +29,7 @@ from sqlalchemy import (
 from adapters.storage import schema
 from adapters.storage.schema import flag, json, moment, number, part_of, table, words
 
-REVISIONS = (*(f"{number:04}" for number in range(1, 14)),)
+REVISIONS = (*(f"{number:04}" for number in range(1, 15)),)
 """Every revision of the schema, oldest first; the last is the one this code needs
 (migrations/versions).
 """
@@ -194,13 +194,14 @@ sends = table(
 usage = table(
     "usage",
     Column("turn_id", Text, nullable=False),
-    Column("step", Integer, nullable=False),
+    Column("step", Integer, nullable=False),  # 0 where it was asked for beside them
     words("conversation"),
     number("asker"),
     words("model"),
     *map(number, ("prompt", "completion", "cached", "reasoning")),
     Column("cost", Double),
     moment("at"),
+    number("reserved"),  # its number, where the request is under way or was cut off
     Index("usage_by_turn_id", "turn_id"),
     Index("usage_by_time", "at"),
 )

@@ -53,7 +53,7 @@ def _wait(row: TurnRow, story: Story) -> Iterator[Span]:
 
 def _steps(connection: Connection, turn_id: str) -> Iterator[Span]:
     """Each request with its calls; a call's arguments stand in the answer that made it."""
-    used = {row.step: row for row in _of(connection, usage, turn_id) if row.step > 0}
+    used = {row.step: row for row in _of(connection, usage, turn_id)}
     asked: dict[tuple[int, str], str] = {}
     ends: dict[int, float] = {}
     for step in _of(connection, steps, turn_id):

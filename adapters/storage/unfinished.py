@@ -264,11 +264,12 @@ def _open_turn(connection: Connection, row: Row[Any]) -> OpenTurn:
 
 
 def _is_counted(connection: Connection, turn_id: str) -> bool:
-    """Whether a row tells what a request of its run took, or was reserved for one: one of a step,
-    answered or not, or of an odd number. Others asked for it besides, as what a picture shows.
+    """Whether a row tells what a request of one of its steps took, or what is reserved for one.
+    Others asked for it besides, as what a picture shows. What older versions reserved may be for
+    either; where it was for a picture, the first request had not been made.
     """
-    rows = connection.scalars(select(usage.c.step).where(usage.c.turn_id == turn_id))
-    return any(step > 0 or step % 2 for step in rows)
+    of_step = select(usage.c.id).where(usage.c.turn_id == turn_id, usage.c.step != 0)
+    return connection.scalar(of_step.limit(1)) is not None
 
 
 def _lines(

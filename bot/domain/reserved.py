@@ -14,8 +14,8 @@ from bot.domain.events import Conversation
 
 class UsageReserved(Struct, frozen=True, kw_only=True, tag="usage_reserved"):
     """A model is about to be asked on behalf of a turn, and will take about so much: a `usage` of
-    that turn that was reserved under this `number` takes its place. The number is odd where a run
-    asks, that of the turn or one inside it. `payer` as in UsageAdded.
+    that turn that was reserved under this `number` takes its place. `step` and `payer` as in
+    UsageAdded.
     """
 
     turn_id: str
@@ -23,6 +23,7 @@ class UsageReserved(Struct, frozen=True, kw_only=True, tag="usage_reserved"):
     model: str
     usage: Usage
     at: float
+    step: int = 1  # lines that older versions wrote ahead say none
     payer: tuple[Conversation, int] | None = None
     type: ClassVar[Literal["usage_reserved"]] = "usage_reserved"
 

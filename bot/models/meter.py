@@ -20,7 +20,7 @@ from bot.domain.ports import Clock, Ids, Store
 from bot.domain.reserved import RequestMade, UsageReleased, UsageReserved
 from bot.domain.trace import current_run, early_payer
 
-NUMBERS = 2**29  # of reservations: another process begins elsewhere
+NUMBERS = 2**30  # of reservations: another process begins elsewhere
 
 
 def uncounted(attempt: Attempt) -> None:
@@ -59,7 +59,7 @@ class Meter:
         self._count = count
         self._reserves = reserves
         self._refuses = refuses
-        self._numbers = itertools.count(2 + 2 * int(ids.jitter() * NUMBERS), 2)
+        self._numbers = itertools.count(1 + int(ids.jitter() * NUMBERS))
 
     def count(self, attempt: Attempt) -> None:
         """An attempt ended: one without an answer is written down on behalf of the turn."""
@@ -90,7 +90,7 @@ class Meter:
         is_first = allowance is not None and allowance.is_first
         if self._store is None or (is_first and not self._reserves()):
             return 0
-        number, turn_id = next(self._numbers) + (allowance is not None), current_run.get()
+        number, turn_id = next(self._numbers), current_run.get()
         usage, now = estimate(), self._clock.now()
         note = UsageReserved(
             turn_id=turn_id,
@@ -98,6 +98,7 @@ class Meter:
             model=model,
             usage=usage,
             at=now,
+            step=allowance.step if allowance else 0,
             payer=early_payer.get(),
         )
         try:

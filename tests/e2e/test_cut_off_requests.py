@@ -21,12 +21,12 @@ CHEAP = {"LLM_CHEAP_MODEL": "thrifty"}  # not asked for answers
 LIMIT = {"BOT_DAY_TOKENS_ALL": "1000000"}
 
 
-def rows(folder: Path) -> list[tuple[int, str, int, int, int, str]]:
-    """Of each request its step, where and for whom it was made, its tokens, and the model."""
+def rows(folder: Path) -> list[tuple[int, str, int, int, int, str, int]]:
+    """Of each request its step, where, for whom, its tokens, the model, and the number it is reserved under."""
     (file,) = folder.rglob("*.db")
     with closing(sqlite3.connect(file)) as connection:
         return connection.execute(
-            "SELECT step, conversation, asker, prompt, completion, model FROM usage ORDER BY id"
+            "SELECT step, conversation, asker, prompt, completion, model, reserved FROM usage ORDER BY id"
         ).fetchall()
 
 
@@ -62,8 +62,8 @@ async def test_a_first_request_that_was_cut_off_is_one_row_and_so_is_the_one_tha
     assert f"frostagent_day_tokens {sum((*lost[3:5], *answered[3:5])):.1f}\n" in figures
     assert lost[1:3] == answered[1:3] == (f"10001:group:{ONE}", 20002)
     reserved = how is signal.SIGKILL and environment == LIMIT
-    assert (lost[0] < 0) if reserved else (lost[0] == 1)
-    assert answered[0] == 1
+    assert bool(lost[6]) is reserved
+    assert (lost[0], answered[0], answered[6]) == (1, 1, 0)
     assert lost[5] == answered[5]
     assert lost[4] == (0 if how is signal.SIGTERM else ANSWER)  # who stops it reads no answer
     assert lost[3] > 500  # the rules of the prompt, at least
@@ -104,6 +104,6 @@ async def test_a_second_request_that_was_cut_off_is_a_row_beside_the_first(house
         await end(bot, signal.SIGTERM)
     assert [text for text, _ in house.answers()] == ["S:q1", ENGLISH[SORRY]]
     first, cut_off = rows(house.folder)
-    assert first[0] == 1
-    assert cut_off[0] < 0
+    assert (first[0], first[6], cut_off[0]) == (1, 0, 2)
+    assert cut_off[6] > 0
     assert cut_off[4] == ANSWER

@@ -272,7 +272,7 @@ def _summed(summary: str) -> set[str]:
 
 def _counted(evidence: Evidence, kept: Keepsakes) -> Iterator[str]:
     """What was spent is counted, once."""
-    steps = Counter((row["turn_id"], row["step"]) for row in kept.usage if row["step"])
+    steps = Counter((row["turn_id"], row["step"]) for row in kept.usage if row["step"] and not row["reserved"])
     for (turn_id, step), times in steps.items():
         if times > 1:
             yield f"step {step} of turn {turn_id} is counted {times} times"
@@ -287,7 +287,7 @@ def _reserved(evidence: Evidence, kept: Keepsakes) -> Iterator[str]:
     """Each request that was reserved is a row: what was reserved, or what it took in its place."""
     promised = {_settled(entry) for entry in evidence.kept} - {None}
     for row in kept.usage:
-        if row["step"] < 0 and (row["turn_id"], -row["step"]) in promised:
+        if (row["turn_id"], row["reserved"]) in promised:
             yield f"a request of turn {row['turn_id']} is counted beside what was reserved for it"
     rows = Counter(row["turn_id"] for row in kept.usage)
     rows.update(entry.turn_id for entry in evidence.kept if isinstance(entry, UsageReleased))

@@ -92,7 +92,7 @@ def _uncounted(evidence: Evidence) -> Iterator[str]:
     opened = evidence.journal.opened.keys()  # of who was forgotten the steps are gone, too
     if len(rows) < (made := len(evidence.asked)):
         yield f"of {made} requests only {len(rows)} are counted"
-    cut_off = Counter(row["turn_id"] for row in rows if row["step"] > 0 or row["step"] % 2)
+    cut_off = Counter(row["turn_id"] for row in rows if row["step"])
     for turn_id, times in cut_off.items():
         if times > 1 and turn_id in opened - stepped:
             yield f"the request of turn {turn_id} that was cut off is counted {times} times"

@@ -116,8 +116,9 @@ def test_a_round_is_told_or_summarised_never_neither_never_both() -> None:
 
 
 def test_what_was_spent_is_counted_once() -> None:
-    spent = {"turn_id": "t", "step": 1, "at": 5.0}
+    spent = {"turn_id": "t", "step": 1, "reserved": 0, "at": 5.0}
     assert "counted 2 times" in complaints(kept=Keepsakes(usage=[spent, spent]))[0]
+    assert complaints(kept=Keepsakes(usage=[spent, spent | {"reserved": 7}])) == []  # it was cut off before
     beside = UsageAdded(turn_id="t", model="m", usage=Usage(), at=5.0)
     assert "counted 0 times" in complaints(promised=[[beside], []])[0]
     assert complaints(kept=Keepsakes(usage=[spent | {"step": 0}]), promised=[[beside], []]) == []
@@ -126,7 +127,8 @@ def test_what_was_spent_is_counted_once() -> None:
 def test_what_was_reserved_is_a_row_until_what_it_took_takes_its_place() -> None:
     reserved = UsageReserved(turn_id="t", number=7, model="m", usage=Usage(9), at=5.0)
     took = UsageAdded(turn_id="t", model="m", usage=Usage(8, reserved=7), at=6.0)
-    before, after = {"turn_id": "t", "step": -7, "at": 5.0}, {"turn_id": "t", "step": 0, "at": 6.0}
+    before = {"turn_id": "t", "step": 1, "reserved": 7, "at": 5.0}
+    after = before | {"step": 0, "reserved": 0, "at": 6.0}
     for promised, rows in (([reserved], before), ([reserved], after), ([reserved, took], after)):
         assert complaints(kept=Keepsakes(usage=[rows]), promised=[promised, []]) == []
     assert "only 0 are counted" in complaints(promised=[[reserved], []])[0]

@@ -18,16 +18,16 @@ def added(step: int = 0) -> UsageAdded:
     return UsageAdded(turn_id="t1", model="m", usage=Usage(9), at=NOW, step=step)
 
 
-def reserved(number: int) -> UsageReserved:
-    return UsageReserved(turn_id="t1", model="m", usage=Usage(9), at=NOW, number=number)
+def reserved(step: int = 1) -> UsageReserved:
+    return UsageReserved(turn_id="t1", model="m", usage=Usage(9), at=NOW, number=7, step=step)
 
 
 @pytest.mark.parametrize(
     "entries",
     [
         (),
-        (added(), reserved(8)),  # somebody else was asked for it, what a picture shows
-        (reserved(7), UsageReleased(turn_id="t1", number=7)),  # it failed, and may be made once more
+        (added(), reserved(0)),  # somebody else was asked for it, what a picture shows
+        (reserved(), UsageReleased(turn_id="t1", number=7)),  # it failed, and may be made once more
         (sending("s0", "t2"),),
         (replace(sending("s1", "t1"), final=False),),
     ],
@@ -43,7 +43,7 @@ def test_of_a_turn_left_open_the_first_request_may_have_been_under_way(
 UNTOLD = replace(step("t1"), completion=replace(step("t1").completion, usage=None))
 
 
-@pytest.mark.parametrize("entry", [step("t1"), UNTOLD, reserved(7), added(1), sending("s1", "t1")])
+@pytest.mark.parametrize("entry", [step("t1"), UNTOLD, reserved(), reserved(2), added(1), sending("s1", "t1")])
 def test_of_a_turn_left_open_whose_request_is_a_row_or_which_had_ended_none_was(
     batches: EntryBatches, database: Database, entry: Entry
 ) -> None:

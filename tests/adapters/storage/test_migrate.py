@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,10 +21,13 @@ def schema(connection: Connection) -> dict[str, Any]:
     """Everything the database says of its tables, in an order of its own."""
     if connection.dialect.name == "sqlite":
         # Its own words, without the order of lines and the names of nothing: whatever differs, differs here. (A table
-        # that was written anew has its name in quotes, one with a new column its last parenthesis behind that.)
+        # that was written anew has its name in quotes, one with a new column its last parenthesis behind that, or that
+        # column in the line of the last one.)
         rows = connection.execute(text("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
         plain = {name: sql.replace('"', "").removesuffix(")") for name, sql in rows}
-        return {name: sorted(line.strip(" ,\t") for line in sql.splitlines()) for name, sql in plain.items()}
+        return {
+            name: sorted(filter(None, (part.strip() for part in re.split("[,\n]", sql)))) for name, sql in plain.items()
+        }
     found = inspect(connection)
     return {
         table: {

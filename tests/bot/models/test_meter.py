@@ -56,14 +56,16 @@ async def test_a_request_is_reserved_before_it_is_made_and_its_answer_takes_the_
     assert (reserved.turn_id, reserved.usage) == ("t1", upstream.reading(REQUEST, answer=ANSWER))
     assert isinstance(added, UsageAdded)
     assert added.usage.reserved == reserved.number > 0
-    assert reserved.number % 2 == 0  # no run's
+    assert reserved.step == 0  # no run's
 
 
 def asking(requests: int) -> BudgetShare:
     """The share of a run whose question took so many requests, with the one that is made."""
     budget = Budget()
     budget.take(requests=requests)
-    return budget.share()
+    share = budget.share()
+    share.step = requests
+    return share
 
 
 async def test_without_limits_all_is_reserved_but_the_first_request_of_a_question() -> None:
@@ -75,7 +77,7 @@ async def test_without_limits_all_is_reserved_but_the_first_request_of_a_questio
         assert isinstance(reserved, UsageReserved)
         assert isinstance(added, UsageAdded)
         assert added.usage.reserved == reserved.number
-        assert reserved.number % 2 == (allowance is not None)  # odd where a run asks
+        assert reserved.step == (allowance.step if allowance else 0)
 
 
 async def test_the_second_attempt_of_the_first_request_is_reserved() -> None:
@@ -238,4 +240,4 @@ async def test_no_request_is_made_before_its_reservation_is_written_and_one_that
     assert isinstance(reserved, UsageReserved)
     assert released == UsageReleased(turn_id=reserved.turn_id, number=reserved.number)
     store.may.set()
-    assert await meter.reserve("m", lambda: Usage(5)) == reserved.number + 2
+    assert await meter.reserve("m", lambda: Usage(5)) == reserved.number + 1
