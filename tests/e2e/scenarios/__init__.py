@@ -57,7 +57,8 @@ name}, {mute: name}, {card: name}, {recall: label}, {pin: label}, {friend: name}
 {refusal: name}]` (all
 since the last look; `-label`: taken back), `requests` (how many were made since the
 beginning), `cancelled: [numbers]` of requests given up, `shown: [...]` (in this order in the latest
-request, or in that numbered `request`), `hidden: [...]`, `pictures: n` (seen in it), `fetched: [names]`
+request, or in that numbered `request`), `hidden: [...]`, `pictures: n` (seen in it), `asked: [names]`
+(of the models that the latest requests went to), `fetched: [names]`
 (from the shelf with pictures and files, since the beginning), `heard: [words]` (voices made text).
 
 `$SHELF` in a setting is the address of that shelf; it also takes voices, as STT_BASE_URL.

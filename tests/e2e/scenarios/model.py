@@ -19,6 +19,7 @@ from bot.domain.chat import (
     Usage,
 )
 from bot.domain.errors import ModelOverloaded, ModelRejected, ModelStalled, ModelTransport
+from bot.domain.ports import ChatModel
 
 FAILURES = {
     "overloaded": ModelOverloaded,
@@ -109,6 +110,20 @@ class StageModel:
         calls = tuple(ToolCall(f"c{next(self._ids)}", *call) for call in answer.call)
         finish = FinishReason.TOOL_CALLS if calls else FinishReason.STOP
         return Completion(AssistantMessage(answer.say, calls), finish, Usage(answer.read, SAID))
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The model of a scenario by a name that its settings give to one; each request adds it to `asked`."""
+
+    name: str
+    model: ChatModel
+    asked: list[str]
+
+    async def complete(self, request: ModelRequest) -> Completion:
+        """What the model answers."""
+        self.asked.append(self.name)
+        return await self.model.complete(request)
 
 
 def as_text(messages: Iterable[Message]) -> str:

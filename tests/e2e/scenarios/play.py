@@ -143,6 +143,11 @@ class Play:
         text = self._request(line)
         return [f"the model was shown {words!r}:\n{text}" for words in wanted if words in text]
 
+    def asked(self, wanted: list[str], _: Line) -> list[str]:
+        """The latest requests went to models of these names."""
+        latest = self.stage.asked[-len(wanted) :]
+        return [] if latest == wanted else [f"{wanted} should have been asked, not {latest}"]
+
     def pictures(self, wanted: int, line: Line) -> list[str]:
         seen = self._request(line).count("<picture>")
         return [] if seen == wanted else [f"{wanted} pictures in the request, not {seen}"]
@@ -196,6 +201,7 @@ CHECKS: Mapping[str, Callable[[Play, Any, Line], list[str]]] = {
     "cancelled": Play.cancelled,
     "shown": Play.shown,
     "hidden": Play.hidden,
+    "asked": Play.asked,
     "pictures": Play.pictures,
     "request": lambda *_: [],
 }

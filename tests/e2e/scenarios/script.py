@@ -18,7 +18,8 @@ KEYS = {"title", "of", "about", "begins", "settings", "files", "people", "model"
 NUMBERED = 100  # the scenarios of the specification have numbers up to this
 TOPICS = ("summary", "memory", "persona", "command")  # of part (b) of the conversation's specification
 EXPECTATIONS = {
-    "sent", "count", "gestures", "requests", "cancelled", "shown", "hidden", "request", "pictures", "fetched", "heard",
+    "sent", "count", "gestures", "requests", "cancelled", "shown", "hidden", "request", "asked", "pictures",
+    "fetched", "heard",
 }  # fmt: skip
 TIMES = {"at", "after", "repeat", "every"}
 

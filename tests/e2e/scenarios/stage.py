@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 from adapters.openai.client import OpenAIModel
 from adapters.simulator import shares
@@ -22,7 +22,7 @@ from bot.policy.new_groups import Mode
 from bot.runtime.reloading import Reread
 from config.loading import load_settings
 from tests.e2e.scenarios.loop import ScriptedClock, ScriptedLoop
-from tests.e2e.scenarios.model import StageModel
+from tests.e2e.scenarios.model import Named, StageModel
 from tests.e2e.scenarios.parts import quoted_in, text_of
 from tests.e2e.scenarios.script import Scenario
 from tests.e2e.scenarios.shelf import Shelf
@@ -78,6 +78,7 @@ class Stage:
         self._numbers = self.world.people(GROUP)
         self.model = StageModel(scenario.answers, self.see)
         self._speaks = model or self.model
+        self.asked: list[str] = []  # of each request the name of the model
         self.labels: dict[str, int] = {}
         self.seen: list[Happening] = []
         self.came_at: list[float] = []
@@ -115,8 +116,10 @@ class Stage:
         settings, _ = load_settings(environ=self._environ(), env_file=None)
 
         def wrap(port: T, /) -> T:
-            scripted: Any = self._speaks
-            return scripted if isinstance(port, OpenAIModel) else port
+            scripted: Any = port
+            if isinstance(port, OpenAIModel):
+                scripted = Named(port.name.partition("@")[0], self._speaks, self.asked)
+            return cast("T", scripted)
 
         self._service = await self._life.enter_async_context(open_service(settings, wrap=wrap, clock=self.clock))
         await self.simulator.wait_connected()

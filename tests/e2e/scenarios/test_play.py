@@ -37,6 +37,7 @@ FALSE = [
     "cancelled: [1]",
     "shown: [哪里, 去]",
     "hidden: [去哪里]",
+    "asked: [small]",
     "pictures: 1",
     "fetched: [cat.png]",
     "heard: [明天下雨]",
