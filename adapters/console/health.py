@@ -53,7 +53,11 @@ class HealthPages:
         state, explain = (await self._sources.look()).state, self._sources.explain
         chinese = speech_for(visit.request).is_chinese
         ignored = [
-            (one, explain.reason(one.reason, chinese=chinese), explain.setting(one.reason))
+            (
+                one,
+                explain.reason(one.reason, chinese=chinese),
+                explain.setting(one.reason, chinese=chinese),
+            )
             for one in reversed(state.ignored[-SHOWN:])
         ]
         limits = self._sources.limits()

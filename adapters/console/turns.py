@@ -129,7 +129,6 @@ class TurnPages:
             one=row,
             row=trace.row,
             why=self._sources.explain.story(trace.story, chinese=chinese),
-            setting=self._sources.explain.setting(trace.story.reason),
             bars=list(bars(trace, self._sources.mask, whole=whole)),
             said=[span.text for span in trace.spans if span.kind == "send" and span.text],
             length=_length(trace),
@@ -169,7 +168,6 @@ class TurnPages:
             "silent",
             where=where,
             why=self._sources.explain.story(story, chinese=chinese),
-            setting=self._sources.explain.setting(story.reason),
             turn_id=story.turn_id,
             base=self._sources.base,
         )

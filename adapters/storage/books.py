@@ -237,6 +237,7 @@ def story(connection: Connection, where: Conversation, message_id: str) -> Story
             wakes=verdict.wakes,
             weak=verdict.weak,
             reason=verdict.reason,
+            until=verdict.until or 0.0,
         )
     if turn is not None:
         return _with_turn(connection, told, turn)

@@ -247,6 +247,7 @@ def _verdict(entry: Judged, taken: float) -> Row:
         "weak": entry.weak,
         "reason": plain(entry.reason),
         "at": taken,
+        "until": entry.until or None,
     }
     return Statement.ADD_VERDICT, verdict
 

@@ -29,7 +29,7 @@ from sqlalchemy import (
 from adapters.storage import schema
 from adapters.storage.schema import flag, json, moment, number, part_of, table, words
 
-REVISIONS = (*(f"{number:04}" for number in range(1, 15)),)
+REVISIONS = (*(f"{number:04}" for number in range(1, 16)),)
 """Every revision of the schema, oldest first; the last is the one this code needs
 (migrations/versions).
 """
@@ -264,6 +264,7 @@ verdicts = table(
     flag("weak"),
     words("reason"),
     moment("at"),
+    moment("until", nullable=True),
     Index("verdicts_by_message_id", "conversation", "message_id", "id"),
     Index("verdicts_by_time", "at"),
 )

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from bot.commands.money import money, tokens
 from bot.commands.phrases import AWAY, IN_PRIVATE
-from bot.commands.why import REASONS
+from bot.commands.reasons import words_of
 from bot.domain.books import Books, DaySum, Taker, UsageSum
 from bot.domain.command import Asked, Command, command
 from bot.domain.events import Conversation
@@ -114,10 +114,7 @@ def told_of(
         lines.append(either(f"草稿发了：{told}", f"Drafts published: {told}"))
     if day.dropped:
         dropped = sorted(day.dropped, key=lambda one: -one[1])[:REASONS_TOLD]
-        told = ", ".join(
-            f"{either(*REASONS.get(reason, (reason, reason)))} {number}"
-            for reason, number in dropped
-        )
+        told = ", ".join(f"{either(*words_of(reason))} {number}" for reason, number in dropped)
         lines.append(either(f"没有答：{told}", f"Not answered: {told}"))
     for kind in dict.fromkeys(kind for kind, _ in day.failed):
         ended = " ".join(run for of, run in day.failed if of == kind)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
-from bot.commands.phrases import NOT_NOW, STILL_QUIET
+from bot.commands.phrases import NOT_NOW, STILL_QUIET, at_time
 from bot.domain.command import Asked, Command, command
 from bot.domain.traits import Audience
 from bot.memory.wishes import IsHour, Wish, Wishes
@@ -44,7 +42,7 @@ def quiet_command(wishes: Wishes, is_hour: IsHour) -> Command:
         wish = wishes.of(asked.where)
         if wish is None:
             return asked.either(*(NOW if is_hour(asked.where, asked.now) else NOT))
-        until = _shown(wish.until, asked.now)
+        until = at_time(wish.until, asked.now)
         return asked.either(f"安静到 {until}", f"quiet until {until}")
 
     @command(
@@ -70,13 +68,6 @@ def quiet_command(wishes: Wishes, is_hour: IsHour) -> Command:
         if not await wishes.keep(asked.where, wish):
             return asked.either(*NOT_NOW)
         told = GOES_ON if is_hour(asked.where, wish.until) else DONE
-        return asked.either(*told).format(until=_shown(wish.until, asked.now))
+        return asked.either(*told).format(until=at_time(wish.until, asked.now))
 
     return quiet
-
-
-def _shown(until: float, now: float) -> str:
-    """The time, with the day where it is another one."""
-    there, here = time.localtime(until), time.localtime(now)
-    same = there[:3] == here[:3]
-    return time.strftime("%H:%M" if same else "%m-%d %H:%M", there)

@@ -5,85 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bot.commands.money import money, tokens
-from bot.commands.phrases import AWAY
+from bot.commands.phrases import AWAY, at_time
+from bot.commands.reasons import (
+    CALLED_BY,
+    DENIALS,
+    NOTHING,
+    Either,
+    both,
+    deciding,
+    deciding_end,
+    end_of,
+    words_of,
+)
 from bot.domain.books import Books, Publication, Story, StoryCall
 from bot.domain.command import Asked, Command, command
+from bot.domain.errors import ToolDenied
 from bot.domain.events import Conversation
 from bot.domain.run import Asker
 
-REASONS = {
-    "private": ("私聊", "written in private"),
-    "mention": ("被 @", "mentioned"),
-    "quote": ("引用了我的话", "quoted me"),
-    "name": ("叫了我的名字", "called by name"),
-    "prefix": ("用了前缀", "began with a prefix"),
-    "all": ("@全体成员", "everybody was mentioned"),
-    "chance": ("随机插话", "joined in by chance"),
-    "retry": ("上次中断，补答", "asked again after a crash"),
-    "the bot is muted there": ("我在这里被禁言了", "I am muted here"),
-    "the bot and the sender answer each other for ever": (
-        "和对方互相回复太多次，先停十分钟",
-        "we answered each other too often: ten minutes of rest",
-    ),
-    "its words are on the operator's list": ("用了词表里的词", "its words are on a list"),
-    "somebody there told the bot to be silent": ("被 /禁声 了", "silenced by /mute"),
-    "no owner has let the bot speak there": (
-        "主人还没让我在这里说话",
-        "no owner lets me speak here",
-    ),
-    "it is quiet there now": ("现在要安静", "it is quiet here now"),
-    "nobody came to it in time": ("轮到它时已经太久了", "its turn came too late"),
-    "its turn was stopped before anybody read it": (
-        "还没看到就被叫停了",
-        "stopped before I read it",
-    ),
-    "it was stopped before anybody came to it": ("还没轮到就被叫停了", "stopped before its turn"),
-    "what goes on is not the sender's to stop": (
-        "叫停的人没有权限停下它",
-        "whoever said stop may not stop that",
-    ),
-    "too many questions were waiting": ("排队的问题太多了", "too many questions were waiting"),
-    "its sender asks too often": ("问得太快了", "its sender asks too often"),
-    "too many questions of that group": ("这会儿群里问得太多", "too many questions of that group"),
-    "what may be spent in a day is spent": ("今天的额度用完了", "nothing is left for today"),
-    "the sender is a robot": ("对方是机器人", "the sender is a robot"),
-    "the sender is not on the list": ("对方不在名单上", "the sender is not on the list"),
-    "it was answered, or was old, when it was found": (
-        "重连时找到的，已经回答过或太旧",
-        "found after a reconnect, answered or too old",
-    ),
-}
-SETTINGS = {
-    "chance": "BOT_CHANCE",
-    "prefix": "BOT_PREFIXES",
-    "all": "BOT_AT_ALL",
-    "name": "BOT_NAME, BOT_ALIASES",
-    "the bot and the sender answer each other for ever": "BOT_LOOP",
-    "its words are on the operator's list": "WORDS_FILE",
-    "somebody there told the bot to be silent": "/mute, /unmute",
-    "it is quiet there now": "BOT_QUIET, /quiet",
-    "nobody came to it in time": "BOT_STALE",
-    "too many questions were waiting": "BOT_LANE",
-    "its sender asks too often": "BOT_USER_RATE",
-    "too many questions of that group": "BOT_GROUP_RATE",
-    "what may be spent in a day is spent": "BOT_DAY_COST_…, BOT_DAY_TOKENS_…",
-    "the sender is a robot": "BOT_ROBOTS",
-    "the sender is not on the list": "BOT_USERS",
-    "the sender is blocked": "BOT_BLOCK",
-    "the group is not on the list": "BOT_GROUPS",
-}
-"""What decides each reason, where people set that."""
-
-STOPS = {
-    "answered": ("回答了", "answered"),
-    "silent": ("选择不说话", "chose to stay silent"),
-    "stopped": ("被叫停", "was stopped"),
-    "denied": ("没有得到允许", "was not allowed"),
-    "failed": ("失败了", "failed"),
-    "out_of_budget": ("预算用完了", "ran out of budget"),
-    "interrupted": ("被重启打断", "was interrupted by a restart"),
-    "": ("还在进行", "goes on"),
-}
 WAITS = (
     "还没轮到，已经等了 {seconds:.0f} 秒",
     "its turn has not come, it waits for {seconds:.0f} s",
@@ -107,7 +46,7 @@ UNKNOWN = (
         "somebody I do not listen to (BOT_BLOCK, BOT_USERS, BOT_ROBOTS), or cleared since."
     ),
 )
-NOTHING = (
+NO_TURN = (
     "这里我还没答过什么。引用一条消息再问，就说它为什么没有回答。",
     "I have answered nothing here yet. Quote a message to hear why it was not answered.",
 )
@@ -119,6 +58,8 @@ GONE = (
     "没有交给模型：是命令、对申请的答复，或者已经撤回",
     "not for a model: a command, a word on a request, or recalled since",
 )
+DECIDED = ("由此决定：{}", "decided by: {}")
+UNTIL = ("，到 {}", ", until {}")
 SHOWN = 5  # calls of one answer
 
 
@@ -131,7 +72,7 @@ def why_command(books: Books) -> Command:
         if story is None:
             return asked.either(*AWAY)
         if not story.is_known:
-            return asked.either(*(UNKNOWN if asked.quoted else NOTHING))
+            return asked.either(*(UNKNOWN if asked.quoted else NO_TURN))
         return "\n".join(tell(asked, story))
 
     return why
@@ -149,15 +90,15 @@ class Explanations:
 
     def reason(self, reason: str, *, chinese: bool) -> str:
         """The reason that woke the bot, or kept it silent."""
-        return REASONS.get(reason, (reason, reason))[0 if chinese else 1]
+        return words_of(reason)[0 if chinese else 1]
 
     def ending(self, stop: str, *, chinese: bool) -> str:
         """How a run ended."""
-        return STOPS.get(stop, (stop, stop))[0 if chinese else 1]
+        return end_of(stop)[0 if chinese else 1]
 
-    def setting(self, reason: str) -> str:
-        """The setting that decides it."""
-        return SETTINGS.get(reason, "")
+    def setting(self, reason: str, *, chinese: bool) -> str:
+        """What decides that reason."""
+        return deciding(reason)[0 if chinese else 1]
 
     def _asked(self, *, chinese: bool) -> Asked:
         owner = Asker(0, is_owner=True)
@@ -168,14 +109,14 @@ class Explanations:
 
 def tell(asked: Asked, story: Story) -> list[str]:
     """The story in a few lines; failures of services only to owners."""
-    lines = [_verdict(asked, story)]
+    lines = _verdict(asked, story)
     if story.waits:
         lines.append(asked.either(*WAITS).format(seconds=max(0.0, asked.now - story.taken)))
     if not story.turn_id:
         return lines
     waited = max(0.0, story.opened - story.taken) if story.taken else 0.0
     took = max(0.0, (story.closed or asked.now) - story.opened)
-    ended = asked.either(*STOPS.get(story.stop, (story.stop, story.stop)))
+    ended = asked.either(*end_of(story.stop))
     if story.expires:
         ended = asked.either(*ASKS).format(seconds=max(0.0, story.expires - asked.now))
     lines.append(
@@ -184,10 +125,13 @@ def tell(asked: Asked, story: Story) -> list[str]:
             f"waited {waited:.1f} s, took {took:.1f} s, {story.steps} steps, {ended}",
         )
     )
+    lines += _of_end(asked, story)
     if story.calls:
         shown = ", ".join(map(_call, story.calls[:SHOWN]))
         more = len(story.calls) - SHOWN
         lines.append(f"{asked.either('工具', 'tools')}: {shown}{f' +{more}' if more > 0 else ''}")
+    if any(call.code == ToolDenied.code for call in story.calls):
+        lines.append(_decided(asked, both(DENIALS)))
     if story.usage.requests:
         used, cached = story.usage.prompt + story.usage.completion, story.usage.cached
         lines.append(
@@ -220,18 +164,38 @@ def _published(asked: Asked, one: Publication) -> str:
     return asked.either(f"D{one.number}：{by} 发的", f"D{one.number}: published by {by}")
 
 
-def _verdict(asked: Asked, story: Story) -> str:
-    reason = asked.either(*REASONS.get(story.reason, (story.reason, story.reason)))
+def _verdict(asked: Asked, story: Story) -> list[str]:
+    """What woke the bot or kept it silent, and what decides that."""
     if not story.turn_id and (story.wakes is None or (story.wakes and story.is_gone)):
-        return asked.either(*(GONE if story.is_gone else OVERHEARD))
+        why, decided = (GONE, NOTHING) if story.is_gone else (OVERHEARD, both(CALLED_BY))
+        return [asked.either(*why), _decided(asked, decided)]
     if story.wakes is None:
-        return asked.either("没有记下为什么被唤醒", "what woke me was not written down")
+        return [asked.either("没有记下为什么被唤醒", "what woke me was not written down")]
+    reason, decided = asked.either(*words_of(story.reason)), deciding(story.reason)
     if story.wakes:
         weak = (
             asked.either("（不确定是在叫我）", " (perhaps not meant for me)") if story.weak else ""
         )
-        return asked.either(f"唤醒：{reason}{weak}", f"woken: {reason}{weak}")
-    return asked.either(f"没有回答：{reason}", f"not answered: {reason}")
+        line = asked.either(f"唤醒：{reason}{weak}", f"woken: {reason}{weak}")
+        return [line] if decided == NOTHING else [line, _decided(asked, decided)]
+    if story.until:
+        reason += asked.either(*UNTIL).format(at_time(story.until, asked.now))
+    line = asked.either(f"没有回答：{reason}", f"not answered: {reason}")
+    return [line, _decided(asked, decided)]
+
+
+def _of_end(asked: Asked, story: Story) -> list[str]:
+    """What decides how the run ended, where that is not told already; the kind of a failure is for
+    owners.
+    """
+    if story.wakes is False:
+        return []
+    decided = deciding_end(story.stop, story.error if asked.asker.is_owner else "")
+    return [] if decided is None else [_decided(asked, decided)]
+
+
+def _decided(asked: Asked, decided: Either) -> str:
+    return asked.either(*DECIDED).format(asked.either(*decided))
 
 
 def _call(call: StoryCall) -> str:

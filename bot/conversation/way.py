@@ -13,7 +13,6 @@ from typing import Protocol, assert_never
 from bot.conversation.approval.desks import Desks
 from bot.conversation.intake.door import Door
 from bot.conversation.intake.hearing import Hearing
-from bot.conversation.intake.restraint import MUTED
 from bot.conversation.intake.verdicts import Verdicts
 from bot.conversation.interruptions.steering import Steering
 from bot.conversation.interruptions.stopping import Stopping
@@ -26,7 +25,7 @@ from bot.conversation.turns.turn import Turns
 from bot.domain.events import MessageReceived
 from bot.policy.apologies import SORRY, apology
 from bot.policy.lighten import lighten
-from bot.policy.wake import Ignore, NeedsQuoted, Observe, Wake
+from bot.policy.wake import Ignore, NeedsQuoted, Observe, Silence, Wake, Why
 from bot.speaking.outbox import Outbox
 
 
@@ -135,9 +134,9 @@ class LaneWay:
         if question is None or not self._verdicts.may_be_muted(question.conversation):
             await self._turns.resume(work.turn_id, work.decisions)
         elif await self._turns.lapse(work.turn_id):
-            self._hearing.judge(question, Observe(MUTED))
+            self._hearing.judge(question, Observe(Silence.MUTED))
 
-    def _against(self, task: Task, *, looked_up: bool) -> str:
+    def _against(self, task: Task, *, looked_up: bool) -> Why:
         """Why it is not answered; of what had to be `looked_up` nobody knew that it was a wake."""
         why = self._verdicts.against(task, looked_up=looked_up)
         why = why or (self._turnstile.against(task) if looked_up else "")

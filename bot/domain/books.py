@@ -43,7 +43,8 @@ class Publication(Struct, frozen=True):
 
 class Story(Struct, frozen=True, kw_only=True):
     """How a message to the bot fared. `wakes` and `reason` are its verdict, None where there is
-    none; `turn_id` is empty where no model was asked.
+    none, and `until` when it was to last, 0 where nobody knew; `turn_id` is empty where no model
+    was asked.
 
     Times are in seconds since 1970, 0 where they are not known: when it was said and taken, when
     its turn opened and closed. `stop` is how its run ended, empty while it goes on. `sends` counts
@@ -60,6 +61,7 @@ class Story(Struct, frozen=True, kw_only=True):
     wakes: bool | None = None
     weak: bool = False
     reason: str = ""
+    until: float = 0.0
     turn_id: str = ""
     taken: float = 0.0
     opened: float = 0.0

@@ -1,7 +1,6 @@
 """The journal: the entries a store takes, in the order they happened, and what it gives back.
 
 Steps and calls are the events that the run tells (`bot/domain/run.py`), as far as they are kept.
-
 An entry is a fact, never changed by a later one of the same kind; a state (of a send, a run) is the
 last entry about it. Ids are ours: a turn's is its run's trace id, a send's is made for it.
 """
@@ -25,8 +24,8 @@ from bot.domain.things import PictureDescribed, ThingNamed
 
 class Judged(Struct, frozen=True, kw_only=True, tag="judged"):
     """A message that was for the bot, what became of that and for which `reason`; the last one
-    about a message counts. `wakes` is False where it is only heard; `weak` is a wake that may have
-    been none.
+    about a message counts. `wakes` is False where it is only heard, `until` then in seconds since
+    1970, 0 where nobody knows; `weak` is a wake that may have been none.
     """
 
     conversation: Conversation
@@ -35,6 +34,7 @@ class Judged(Struct, frozen=True, kw_only=True, tag="judged"):
     wakes: bool
     reason: str
     weak: bool = False
+    until: float = 0.0
     type: ClassVar[Literal["judged"]] = "judged"
 
 

@@ -306,8 +306,8 @@ class Explaining(Protocol):
         """How a run ended."""
         ...
 
-    def setting(self, reason: str) -> str:
-        """The setting or command that decides that; empty where none does."""
+    def setting(self, reason: str, *, chinese: bool) -> str:
+        """The setting or command that decides that."""
         ...
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 from unicodedata import category, normalize
 
 from msgspec import Struct
@@ -70,6 +71,39 @@ class Rules:
     quiet_mode: Quiet = Quiet.WEAK
 
 
+Called: TypeAlias = Literal[
+    "private", "mention", "quote", "retry", "name", "prefix", "all", "chance"
+]
+"""What wakes the bot."""
+
+
+class Silence(StrEnum):
+    """What stands against an answer to a message, as it is kept."""
+
+    BLOCKED = "the sender is blocked"
+    NOT_IN_GROUPS = "the group is not on the list"
+    NOT_LISTED = "the sender is not on the list"
+    ROBOT = "the sender is a robot"
+    MUTED = "the bot is muted there"
+    LOOP = "the bot and the sender answer each other for ever"
+    WORDS = "its words are on the operator's list"
+    SILENCED = "somebody there told the bot to be silent"
+    HELD = "no owner has let the bot speak there"
+    QUIET = "it is quiet there now"
+    STALE = "nobody came to it in time"
+    LATE = "it was answered, or was old, when it was found"
+    UNREAD = "its turn was stopped before anybody read it"
+    STOPPED = "it was stopped before anybody came to it"
+    NOT_HIS = "what goes on is not the sender's to stop"
+    FULL = "too many questions were waiting"
+    USER = "its sender asks too often"
+    GROUP = "too many questions of that group"
+    DAY = "what may be spent in a day is spent"
+
+
+Why: TypeAlias = Silence | Literal[""]
+"""What stands against an answer; empty where nothing does, or nobody called the bot."""
+
 Local: TypeAlias = Callable[[Conversation, Rules], Rules]
 """The rules of one place, made of those of all."""
 
@@ -80,13 +114,12 @@ def alike(_where: Conversation, rules: Rules) -> Rules:
 
 
 class Wake(Struct, frozen=True):
-    """Answer it; `reason` is private, mention, quote or retry; name, prefix, all or chance where
-    it is weak.
+    """Answer it; the last four of the reasons are those of a weak one.
 
     A `weak` one may be talk about the bot: saying nothing is an answer to it.
     """
 
-    reason: str
+    reason: Called
     weak: bool = False
 
     @property
@@ -108,14 +141,14 @@ class Observe(Struct, frozen=True):
     Whoever takes a chance now and then may take it where the bot `may_join`.
     """
 
-    reason: str = ""
+    reason: Why = ""
     may_join: bool = False
 
 
 class Ignore(Struct, frozen=True):
     """Not for us at all: neither remembered nor answered."""
 
-    reason: str
+    reason: Silence
 
 
 class NeedsQuoted(Struct, frozen=True):
@@ -128,10 +161,6 @@ class NeedsQuoted(Struct, frozen=True):
 
 
 Verdict: TypeAlias = Wake | Observe | Ignore | NeedsQuoted
-
-
-NOT_LISTED = "the sender is not on the list"
-A_ROBOT = "the sender is a robot"
 
 
 def judge(
@@ -147,17 +176,17 @@ def judge(
     sender = message.sender.user_id
     owner = sender in rules.owners
     if not owner and sender in rules.blocked:
-        return Ignore("the sender is blocked")
+        return Ignore(Silence.BLOCKED)
     where = message.conversation
     if where.is_group and rules.groups and where.session_id not in rules.groups:
-        return Ignore("the group is not on the list")
-    against = ""
+        return Ignore(Silence.NOT_IN_GROUPS)
+    against: Why = ""
     if not owner and rules.users and sender not in rules.users:
-        against = NOT_LISTED
+        against = Silence.NOT_LISTED
     elif (
         is_official_bot(sender) or sender in rules.robots or sender in accounts or sender in robots
     ):
-        against = A_ROBOT
+        against = Silence.ROBOT
     if not where.is_group:
         return Ignore(against) if against else Wake("private")
     verdict = _addressed(message, rules)

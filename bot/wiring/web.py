@@ -12,12 +12,11 @@ from adapters.metrics.vitals import Today, Vitals, together
 from adapters.storage.disk import free_at
 from adapters.web.offers import FileOffers
 from adapters.web.readiness import Attendance
-from bot.conversation.intake import hush, restraint, verdicts
-from bot.conversation.queue import questions, turnstile
 from bot.domain.ports import Clock
 from bot.domain.shares import WHOLE, Share
 from bot.memory.spending import ALL, Spending
 from bot.policy.limits import NO_CAP, rung_of
+from bot.policy.wake import Silence
 from bot.speaking.screening import Screen
 from bot.wiring.line import Connections
 from bot.wiring.service import Rooms
@@ -28,18 +27,18 @@ if TYPE_CHECKING:  # of clusters alone
     from adapters.metrics.work import Work
 
 REASONS: Final[Mapping[str, str]] = {
-    turnstile.USER: "user_rate",
-    turnstile.GROUP: "group_rate",
-    turnstile.DAY: "day",
-    hush.QUIET: "quiet",
-    hush.SILENCED: "silenced",
-    hush.HELD: "new_group",
-    restraint.MUTED: "muted",
-    restraint.LOOP: "loop",
-    restraint.WORDS: "words",
-    restraint.STALE: "stale",
-    verdicts.LATE: "late",
-    questions.FULL: "full",
+    Silence.USER: "user_rate",
+    Silence.GROUP: "group_rate",
+    Silence.DAY: "day",
+    Silence.QUIET: "quiet",
+    Silence.SILENCED: "silenced",
+    Silence.HELD: "new_group",
+    Silence.MUTED: "muted",
+    Silence.LOOP: "loop",
+    Silence.WORDS: "words",
+    Silence.STALE: "stale",
+    Silence.LATE: "late",
+    Silence.FULL: "full",
 }
 """In a word, why a message is not answered."""
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bot.conversation.intake.restraint import LOOP
 from bot.policy.limits import Rung
+from bot.policy.wake import Silence
 from tests.bench.crowd import make_crowd
 from tests.bench.day import day
 
@@ -24,4 +24,4 @@ def test_an_evening_ends_at_its_limit_and_until_then_everybody_has_his_turn(tmp_
     assert lived.passed == 1, lived.table()
     assert 0 < lived.most(lived.spammers, 60) <= RATE
     assert 0 < lived.most(lived.bots, 600) <= RATE
-    assert {one.refused for one in lived.questions if one.asker in lived.bots} >= {LOOP}
+    assert {one.refused for one in lived.questions if one.asker in lived.bots} >= {Silence.LOOP}

@@ -11,13 +11,8 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from bot.conversation.intake.restraint import MUTED, STALE
-from bot.conversation.interruptions import goings_on, stopping
 from bot.conversation.queue.lane import Lane
-from bot.conversation.queue.questions import FULL
-from bot.conversation.queue.turnstile import USER
 from bot.conversation.tasks import Resume
-from bot.conversation.turns.live import STOPPED as UNREAD
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.errors import ModelBilling
 from bot.domain.events import MessageReceived
@@ -35,7 +30,7 @@ from bot.domain.segments import Quote, Text
 from bot.domain.suspension import Allow, Deny, Suspend
 from bot.domain.tool import ToolContext, tool
 from bot.domain.traits import Rate
-from bot.policy.wake import Rules
+from bot.policy.wake import Rules, Silence
 from tests.bot.hall import Hall, hall, muted, recalled
 from tests.fakes import BOT, GROUP, calls, said, words
 from tools.stay_silent import stay_silent
@@ -299,5 +294,5 @@ async def test_so_it_does_while_people_stop_it_go_on_take_back_and_crowd(monkeyp
     monkeypatch.setattr(Lane, "is_full", lambda lane, _: len(lane.waiting) > 1)
     ends = set[str]().union(*[await walk(seed) for seed in range(20)])
     stops = {Stop.ANSWERED, Stop.SILENT, Stop.FAILED, Stop.STOPPED}
-    whys = {MUTED, STALE, FULL, USER, stopping.NOT_HIS, goings_on.STOPPED, UNREAD}
+    whys = {Silence.MUTED, Silence.STALE, Silence.FULL, Silence.USER, Silence.NOT_HIS, Silence.STOPPED, Silence.UNREAD}
     assert ends == stops | whys | {"mention", "quote", "name", "chance"}

@@ -9,6 +9,9 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import assert_never
 
+from msgspec.structs import replace
+
+from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.places import Places
 from bot.domain.books import Ignored
 from bot.domain.events import Conversation, MessageReceived
@@ -22,7 +25,7 @@ from bot.domain.journal import (
 from bot.domain.ports import Store
 from bot.memory.history import History
 from bot.policy.approval import quote_in
-from bot.policy.wake import Ignore, NeedsQuoted, Observe, Verdict, Wake
+from bot.policy.wake import Ignore, NeedsQuoted, Observe, Silence, Verdict, Wake, Why
 
 IGNORED = 200  # messages that are told, the last ones
 
@@ -32,8 +35,9 @@ logger = logging.getLogger(__name__)
 class Hearing:
     """Writes down what was heard, and what is to be forgotten again."""
 
-    def __init__(self, *, store: Store, history: History, places: Places) -> None:
+    def __init__(self, *, store: Store, history: History, places: Places, mutes: Mutes) -> None:
         self._store = store
+        self._mutes = mutes
         self._history = history
         self._places = places
         self.ignored: deque[Ignored] = deque(maxlen=IGNORED)  # in memory alone, without words
@@ -45,7 +49,7 @@ class Hearing:
         run reads it.
         """
         self._places.hear(message)
-        self._store.put(MessageObserved(message, overheard, judged(message, verdict)))
+        self._store.put(MessageObserved(message, overheard, self._judged(message, verdict)))
         self._history.know(message)
         if overheard:
             self._history.overhear(message)
@@ -62,10 +66,10 @@ class Hearing:
         """
         self._places.hear(message)
         overheard = isinstance(verdict, Observe)
-        self._store.put(MessageObserved(message, overheard, judged(message, verdict)))
+        self._store.put(MessageObserved(message, overheard, self._judged(message, verdict)))
         self._history.know(message)
 
-    def overhear(self, message: MessageReceived, why: str = "") -> None:
+    def overhear(self, message: MessageReceived, why: Why = "") -> None:
         """A question that is kept is not answered after all: it is read like any other message."""
         self._store.put(MessageOverheard(message))
         self.judge(message, Observe(why))
@@ -73,7 +77,7 @@ class Hearing:
 
     def judge(self, message: MessageReceived, verdict: Verdict) -> None:
         """Keep another verdict on a message."""
-        if entry := judged(message, verdict):
+        if entry := self._judged(message, verdict):
             self._store.put(entry)
 
     def quoted_by(self, message: MessageReceived) -> MessageReceived | None:
@@ -113,6 +117,12 @@ class Hearing:
         self._store.put(MessageErased(where, message_id))
         self._history.forget_message(where, message_id)
 
+    def _judged(self, message: MessageReceived, verdict: Verdict) -> Judged | None:
+        entry = judged(message, verdict)
+        if entry is None or entry.reason != Silence.MUTED:
+            return entry
+        return replace(entry, until=self._mutes.end(message.conversation))
+
 
 def judged(message: MessageReceived, verdict: Verdict) -> Judged | None:
     """The verdict on a message that was for the bot; None for any other, or while nobody knows."""
@@ -130,7 +140,7 @@ def judged(message: MessageReceived, verdict: Verdict) -> Judged | None:
         message_id=message.message_id,
         sender=message.sender.user_id,
         wakes=wakes,
-        reason=reason,
+        reason=str(reason),
         weak=weak,
     )
     if not wakes:

@@ -13,11 +13,7 @@ from bot.memory.modes import Modes
 from bot.memory.wishes import Wishes
 from bot.policy.new_groups import Mode
 from bot.policy.quiet import Quiet
-from bot.policy.wake import Local, Rules, Wake
-
-SILENCED = "somebody there told the bot to be silent"
-HELD = "no owner has let the bot speak there"
-QUIET = "it is quiet there now"
+from bot.policy.wake import Local, Rules, Silence, Wake, Why
 
 
 class Hush:
@@ -37,7 +33,7 @@ class Hush:
         wish = self._wishes.of(where)
         return wish is not None or self.is_held(where) or self.is_hour(where, self._clock.now())
 
-    def against(self, message: MessageReceived, wake: Wake) -> str:
+    def against(self, message: MessageReceived, wake: Wake) -> Why:
         """Why the message wakes nobody just now; empty where it may."""
         where = message.conversation
         if why := self.silence(where):
@@ -45,8 +41,8 @@ class Hush:
         if self._wishes.of(where) is None and not self.is_hour(where, self._clock.now()):
             return ""
         if message.sender.user_id in self._rules.owners:
-            return QUIET if wake.is_uncalled else ""
-        return QUIET if wake.weak or self._is_for_owners(where) else ""
+            return Silence.QUIET if wake.is_uncalled else ""
+        return Silence.QUIET if wake.weak or self._is_for_owners(where) else ""
 
     def commanders(self, where: Conversation) -> Audience:
         """Whose commands are answered there."""
@@ -55,12 +51,12 @@ class Hush:
         is_quiet = where.is_group and self._is_for_owners(where) and self.holds_in(where)
         return Audience.GROUP_ADMIN if is_quiet or self.silence(where) else Audience.EVERYONE
 
-    def silence(self, where: Conversation) -> str:
+    def silence(self, where: Conversation) -> Why:
         """Why nothing at all is to be said there; empty where it may."""
         if self.is_held(where):
-            return HELD
+            return Silence.HELD
         wish = self._wishes.of(where)
-        return SILENCED if wish is not None and wish.is_mute else ""
+        return Silence.SILENCED if wish is not None and wish.is_mute else ""
 
     def is_held(self, where: Conversation) -> bool:
         """Whether no owner has let the bot speak there."""

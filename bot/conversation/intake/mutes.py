@@ -154,6 +154,14 @@ class Mutes:
         """Whether it is the account itself that may not speak there."""
         return self._known.get(where, FREE).own > self._clock.monotonic()
 
+    def end(self, where: Conversation) -> float:
+        """When the account may speak there again, in seconds since 1970; 0 where nobody told, as of
+        a whole group that is muted.
+        """
+        known, now = self._known.get(where, FREE), self._clock.monotonic()
+        is_told = known.source != "suspicion" and known.whole <= now < known.own
+        return self._clock.now() + known.own - now if is_told else 0.0
+
     def _note(self, about: int | Conversation) -> None:
         self.news += 1
         self._latest.keep(about, self.news)

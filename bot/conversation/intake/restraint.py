@@ -18,7 +18,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
 from bot.domain.segments import Text
 from bot.policy.loops import Loop, Waker
-from bot.policy.wake import Observe, Rules, Wake
+from bot.policy.wake import Observe, Rules, Silence, Wake, Why
 from bot.prompt.frame import label
 from bot.prompt.render import MAX_NAME
 from bot.speaking.outbox import Outbox
@@ -28,10 +28,6 @@ logger = logging.getLogger(__name__)
 
 MAX_WAKERS = 5000
 
-MUTED = "the bot is muted there"
-LOOP = "the bot and the sender answer each other for ever"
-WORDS = "its words are on the operator's list"
-STALE = "nobody came to it in time"
 TOLD = (
     (
         "{who} 在 {where} 和我一直互相回复，可能也是机器人：10 分钟内不再回应 TA。"
@@ -84,14 +80,14 @@ class Restraint:
     def on(self, message: MessageReceived, wake: Wake) -> Wake | Observe:
         """The wake, or why it is none, when the message has come."""
         if self.is_muted(message.conversation):
-            return Observe(MUTED)
+            return Observe(Silence.MUTED)
         if self.stops((message,)):
-            return Observe(WORDS)
+            return Observe(Silence.WORDS)
         if why := self.hush.against(message, wake):
             return Observe(why)
         if self.is_told_late(message):
-            return Observe(STALE)
-        return Observe(LOOP) if self._loops(message, self._clock.now()) else wake
+            return Observe(Silence.STALE)
+        return Observe(Silence.LOOP) if self._loops(message, self._clock.now()) else wake
 
     def stops(self, said: Iterable[MessageReceived]) -> bool:
         """Whether the operator's list has words of these lines, so that they are not answered."""
@@ -101,7 +97,7 @@ class Restraint:
         """Whether it was said too long ago: a server tells it again, or late."""
         return self._is_stale(self._ages.least(message))
 
-    def against(self, task: Task, *, looked_up: bool) -> str:
+    def against(self, task: Task, *, looked_up: bool) -> Why:
         """Why a question whose turn has come is not answered after all; empty where it is.
 
         Of what had to be `looked_up` nobody knew before that it was a wake.
@@ -110,16 +106,16 @@ class Restraint:
         age = self._ages.age if self._ages.is_missed(message) else self._ages.least
         waited = max(waited, age(message))
         if self.is_muted(message.conversation):
-            return MUTED
+            return Silence.MUTED
         if why := self.hush.silence(message.conversation):
             return why
         if looked_up and (why := self.hush.against(message, task.wake)):
             return why
         if looked_up and self._loops(message, task.since):
-            return LOOP
+            return Silence.LOOP
         if self.stops(task.said):
-            return WORDS
-        return STALE if self._is_stale(waited) else ""
+            return Silence.WORDS
+        return Silence.STALE if self._is_stale(waited) else ""
 
     def _is_stale(self, waited: float) -> bool:
         return 0 < self._rules.stale < waited

@@ -23,14 +23,15 @@ from bot.policy.wake import (
     NeedsQuoted,
     Observe,
     Rules,
+    Silence,
     Verdict,
     Wake,
+    Why,
     alike,
     judge,
 )
 
 MAX_PLACES = 2000
-LATE = "it was answered, or was old, when it was found"
 
 
 class Verdicts:
@@ -66,7 +67,7 @@ class Verdicts:
         match self.whoever_may_speak(message):
             case Wake() as wake:
                 self._robots.meet(message)
-                return self._restraint.on(message, wake) if answer else Observe(LATE)
+                return self._restraint.on(message, wake) if answer else Observe(Silence.LATE)
             case NeedsQuoted() as verdict:
                 return verdict if answer else Observe()
             case Observe(may_join=True) if answer and self._joins(message.conversation):
@@ -123,7 +124,7 @@ class Verdicts:
         """Whether the operator's list has words of these lines."""
         return self._restraint.stops(said)
 
-    def against(self, task: Task, *, looked_up: bool) -> str:
+    def against(self, task: Task, *, looked_up: bool) -> Why:
         """Why a question is not answered when its turn comes, see `Restraint.against`."""
         if looked_up:
             self._robots.meet(task.message)

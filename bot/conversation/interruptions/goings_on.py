@@ -14,9 +14,8 @@ from bot.conversation.turns.suspensions import Suspensions
 from bot.conversation.turns.turn import Turns
 from bot.domain.events import Conversation
 from bot.domain.run import SuspendedRun
+from bot.policy.wake import Silence
 from bot.speaking.outbox import Outbox
-
-STOPPED = "it was stopped before anybody came to it"
 
 
 class GoingsOn:
@@ -81,7 +80,7 @@ class GoingsOn:
     def _drop(self, where: Conversation, askers: Collection[int]) -> int:
         meant = [task for task in self._asked(where) if task.message.sender.user_id in askers]
         for task in meant:
-            self._questions.let_be(task, STOPPED)
+            self._questions.let_be(task, Silence.STOPPED)
 
         def is_meant(work: Work) -> bool:
             return any(work is task for task in meant)

@@ -17,14 +17,13 @@ from msgspec.structs import replace
 from bot.conversation.intake.ages import Ages
 from bot.conversation.intake.hearing import Hearing
 from bot.conversation.intake.mutes import Mutes
-from bot.conversation.intake.restraint import MUTED
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.queue.questions import Questions
 from bot.conversation.tasks import Task, Work
 from bot.conversation.turns.live import LiveTurn, LiveTurns
 from bot.domain.events import Conversation, MemberChanged, Muted
 from bot.domain.ports import Member
-from bot.policy.wake import Observe
+from bot.policy.wake import Observe, Silence
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +87,7 @@ class Muting:
             logger.info("the run of %s in %s ends: muted", live.message.message_id, where)
             live.stop(muted=True)
             if live.turn is not None:
-                self._hearing.judge(live.message, Observe(MUTED))
+                self._hearing.judge(live.message, Observe(Silence.MUTED))
             else:  # it is still being prepared
                 self._let_be(live, where)
 
@@ -98,5 +97,5 @@ class Muting:
             if not isinstance(work, Task) or live.message not in work.said:
                 continue
             if asked := work.without(lambda line: line not in live.said):
-                self._questions.let_be(asked, MUTED)
+                self._questions.let_be(asked, Silence.MUTED)
             self._lanes.drop_current(where, partial(is_, work))

@@ -12,7 +12,6 @@ from functools import partial
 
 from bot.conversation.context.telling import Telling
 from bot.conversation.intake.hearing import Hearing
-from bot.conversation.intake.restraint import WORDS
 from bot.conversation.queue.gathering import Gathering
 from bot.conversation.tasks import Task
 from bot.conversation.turns.live import Line, LiveTurns
@@ -21,7 +20,7 @@ from bot.domain.traits import Audience
 from bot.memory.history import History
 from bot.policy.authority import asker_of
 from bot.policy.unfinished import is_for_others
-from bot.policy.wake import Observe, Verdict, Wake
+from bot.policy.wake import Observe, Silence, Verdict, Wake, Why
 from bot.prompt.render import plain
 from bot.prompt.view import View
 
@@ -77,7 +76,7 @@ class Steering:
             return False
         if self._stops((*live.said, message)):
             if task is not None:
-                self._hearing.observe(message, Observe(WORDS))
+                self._hearing.observe(message, Observe(Silence.WORDS))
             return task is not None
         self._hearing.take_in(message, heard)
         unread = partial(self._unread, message, task)
@@ -94,7 +93,7 @@ class Steering:
         asker = asker_of(message, owners=self._owners, quoted=quoted)
         return {asker.authority, asker.overheard} != {Audience.OWNER}
 
-    def _unread(self, message: MessageReceived, task: Task | None, why: str) -> None:
+    def _unread(self, message: MessageReceived, task: Task | None, why: Why) -> None:
         """Its turn came to its end without it: it is a question again, or part of one that waits,
         or overheard.
         """

@@ -12,7 +12,6 @@ from typing import Final
 
 from bot.conversation.intake.ages import Ages
 from bot.conversation.intake.hearing import Hearing
-from bot.conversation.intake.verdicts import LATE
 from bot.conversation.interruptions.goings_on import GoingsOn
 from bot.conversation.tasks import YOUNG
 from bot.domain.events import MessageReceived
@@ -21,12 +20,11 @@ from bot.memory.history import History
 from bot.policy.approval import quote_in
 from bot.policy.authority import authority_of, reaches
 from bot.policy.stop_words import StopWord, stop_in
-from bot.policy.wake import Local, Observe, Rules, alike
+from bot.policy.wake import Local, Observe, Rules, Silence, alike
 from bot.speaking.gestures import Gestures
 
 logger = logging.getLogger(__name__)
 
-NOT_HIS = "what goes on is not the sender's to stop"
 HEARD: Final = "124"  # QQ's face OK
 
 
@@ -64,12 +62,12 @@ class Stopping:
         ):
             return False
         if self._ages.least(message) >= YOUNG:  # it meant what went on then
-            self._hearing.observe(message, Observe(LATE))
+            self._hearing.observe(message, Observe(Silence.LATE))
             return True
         meant = self._may_end(message, askers, everything=stop.everything)
         if not meant:
             logger.info("a stop in %s is not for %d to say", where, sender)
-            self._hearing.observe(message, Observe(NOT_HIS))
+            self._hearing.observe(message, Observe(Silence.NOT_HIS))
             return True
         ended = self._goings_on.end(where, meant, waiting=stop.everything)
         logger.info("%d stops what goes on in %s: %d", sender, where, ended)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from bot.conversation.intake.restraint import STALE
 from bot.conversation.intake.verdicts import Verdicts
 from bot.conversation.queue.gathering import Gathering
 from bot.conversation.queue.lanes import Lanes
@@ -14,7 +13,7 @@ from bot.conversation.queue.questions import Questions
 from bot.conversation.tasks import YOUNG, Task, Work
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
-from bot.policy.wake import Ignore, NeedsQuoted, Observe, Verdict, Wake
+from bot.policy.wake import Ignore, NeedsQuoted, Observe, Silence, Verdict, Wake, Why
 
 
 class PutOff:
@@ -79,11 +78,11 @@ class PutOff:
         return taken
 
 
-def _why_not(verdict: Verdict) -> str:
+def _why_not(verdict: Verdict) -> Why:
     """Why it is only heard; empty where it called nobody."""
     match verdict:
         case Wake():
-            return "" if verdict.is_uncalled else STALE
+            return "" if verdict.is_uncalled else Silence.STALE
         case Observe(reason=reason) | Ignore(reason=reason):
             return reason
         case NeedsQuoted():

@@ -15,11 +15,9 @@ from bot.conversation.tasks import Task, Work
 from bot.conversation.turns.ledger import Ledger
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
-from bot.policy.wake import NeedsQuoted, Wake
+from bot.policy.wake import NeedsQuoted, Silence, Wake, Why
 
 logger = logging.getLogger(__name__)
-
-FULL = "too many questions were waiting"
 
 
 class Questions:
@@ -82,7 +80,7 @@ class Questions:
                 self._make_room(where)
         if self._lanes.put(where, task):
             return
-        self.let_be(task, FULL)
+        self.let_be(task, Silence.FULL)
         self._tell_of(task)
 
     def put_back(self, task: Task) -> None:
@@ -91,21 +89,21 @@ class Questions:
             return
         self._make_room(task.message.conversation)
         if not self._lanes.put(task.message.conversation, task):
-            self.let_be(task, FULL)
+            self.let_be(task, Silence.FULL)
             self._tell_of(task)
 
     def _make_room(self, where: Conversation) -> None:
         """In a full lane the newest questions count: nobody waits any more for the oldest."""
         oldest = self._lanes.displace(where, lambda work: isinstance(work, Task))
         if isinstance(oldest, Task):
-            self.let_be(oldest, FULL)
+            self.let_be(oldest, Silence.FULL)
             self._tell_of(oldest)
 
     def _tell_of(self, task: Task) -> None:
         if isinstance(task.verdict, Wake) and not task.wake.is_uncalled:
             self._turnstile.turn_away(task.message)
 
-    def let_be(self, task: Task, why: str = "") -> None:
+    def let_be(self, task: Task, why: Why = "") -> None:
         """Nobody answers it after all, and `why` where it was for the bot: it is heard like any
         other message.
         """

@@ -19,7 +19,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
 from bot.policy.apologies import CROWDED, NO_MORE, SLOW_DOWN, in_language, is_quoted
 from bot.policy.limits import Rung
-from bot.policy.wake import Rules
+from bot.policy.wake import Rules, Silence, Why
 from bot.policy.wake_rates import Courtesy, Notice, Recent
 from bot.speaking.gestures import NOT_NOW, Gestures
 from bot.speaking.postbox import Postbox
@@ -30,10 +30,6 @@ MAX_PEOPLE: Final = 5000
 HOUR: Final = 3600.0
 MINUTE: Final = 60.0
 SIGNS: Final = 1  # in an hour, behind the line
-
-USER: Final = "its sender asks too often"
-GROUP: Final = "too many questions of that group"
-DAY: Final = "what may be spent in a day is spent"
 
 
 class Turnstile:
@@ -61,7 +57,7 @@ class Turnstile:
         self._signed: LRUCache[tuple[Conversation, int], float] = LRUCache(MAX_PEOPLE)
         self.overflow = 0  # questions that nobody came to, since the start
 
-    def against(self, task: Task) -> str:
+    def against(self, task: Task) -> Why:
         """Why this question is not taken, which its asker is told; empty where it is, and counted.
 
         One that is older than this process was taken before.
@@ -75,14 +71,14 @@ class Turnstile:
         """Whether this command is answered: it counts like a question of its sender's."""
         return not self._against(message, message.sender.user_id, None)
 
-    def _against(self, message: MessageReceived, who: int, group: Conversation | None) -> str:
+    def _against(self, message: MessageReceived, who: int, group: Conversation | None) -> Why:
         now, rules = self._clock.monotonic(), self._rules
         if who in rules.owners or (rules.user_rate is None and rules.group_rate is None):
             return ""
         counted: list[Recent] = []
         for rate, key, why, words in (
-            (rules.user_rate, who, USER, SLOW_DOWN),
-            (rules.group_rate, group, GROUP, CROWDED),
+            (rules.user_rate, who, Silence.USER, SLOW_DOWN),
+            (rules.group_rate, group, Silence.GROUP, CROWDED),
         ):
             if rate is None or not key:
                 continue
@@ -97,7 +93,7 @@ class Turnstile:
             latest.count(now)
         return ""
 
-    def spent(self, task: Task) -> str:
+    def spent(self, task: Task) -> Why:
         """Why no model is asked today, which its asker is told; empty where one is. What an earlier
         process began is brought to its end.
         """
@@ -107,7 +103,7 @@ class Turnstile:
         if who:
             now = self._clock.now()
             self._tell(self._out, message, NO_MORE, now=now, until=self._rungs.ends())
-        return DAY
+        return Silence.DAY
 
     def turn_away(self, message: MessageReceived) -> None:
         """Too many wait for this question to be answered: its asker is shown that, once a minute.

@@ -17,7 +17,6 @@ from typing import TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from bot.conversation.intake.restraint import MUTED
 from bot.conversation.turns.preparation import Turn
 from bot.domain.chat import Message, Usage, UserMessage, joined
 from bot.domain.events import Conversation, MessageReceived
@@ -26,15 +25,15 @@ from bot.domain.ports import Clock, Store
 from bot.domain.redaction import lines_of, redacted, sources_of
 from bot.domain.segments import Picture
 from bot.engine.engine import Run, RunState
+from bot.policy.wake import Silence, Why
 from bot.prompt.compose import without_summary
 from bot.prompt.wording import Wording
 
 logger = logging.getLogger(__name__)
 
 MAX_ENDED = 200  # turns whose words may still wait to be sent
-STOPPED = "its turn was stopped before anybody read it"
 
-Unread: TypeAlias = Callable[[str], None]
+Unread: TypeAlias = Callable[[Why], None]
 """Told of a line that no model reads in its turn, and why that was stopped; empty where it was
 not.
 """
@@ -232,7 +231,7 @@ class LiveTurn(Struct, eq=False):
             if dropped and self.turn is not None:
                 self.store.put(self._steered(line, 0))
             elif self.is_stopped or dropped:
-                line.unread(MUTED if self.is_muted else STOPPED)
+                line.unread(Silence.MUTED if self.is_muted else Silence.UNREAD)
             else:
                 line.unread("")
 

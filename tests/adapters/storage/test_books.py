@@ -58,6 +58,7 @@ def test_a_question_and_its_answer_tell_the_same_story(batches: EntryBatches, da
     told = read(database, story, GROUP, "5")
     assert told is not None
     assert (told.asker, told.wakes, told.reason, told.turn_id) == (777, True, "mention", "t1")
+    assert told.until == 0
     assert (told.taken, told.opened, told.closed, told.stop) == (NOW, NOW + 1, NOW + 2, "answered")
     assert (told.steps, told.calls, told.models) == (2, (StoryCall("get_weather", "ok", 1.5),), ("demo",))
     assert told.usage == UsageSum(2, 20, 6, 10, 0.5, 0)
@@ -93,10 +94,12 @@ def test_a_message_that_was_only_overheard_has_no_turn(batches: EntryBatches, da
     assert (told.is_known, told.is_gone, told.wakes, told.turn_id) == (True, False, None, "")
     write(batches, heard("/help", message_id="3"), MessageErased(GROUP, "3"))
     assert read(database, story, GROUP, "3").is_gone
-    write(batches, Judged(conversation=GROUP, message_id="4", sender=888, wakes=False, reason="muted"))
+    muted = Judged(conversation=GROUP, message_id="4", sender=888, wakes=False, reason="muted", until=NOW + 60)
+    write(batches, muted)
     told = read(database, story, GROUP, "4")
     assert told is not None
     assert (told.asker, told.wakes, told.reason, told.turn_id) == (888, False, "muted", "")
+    assert told.until == NOW + 60
 
 
 def test_a_turn_that_goes_on_has_no_end_and_many_calls_are_cut(batches: EntryBatches, database: Database) -> None:

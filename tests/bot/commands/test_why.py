@@ -1,16 +1,14 @@
 from __future__ import annotations
 
+import time
+
 from msgspec.structs import replace
 
 from bot.commands.phrases import AWAY
-from bot.commands.why import REASONS, SETTINGS, STOPS, Explanations, why_command
-from bot.conversation.intake import restraint, verdicts
-from bot.conversation.interruptions import goings_on, stopping
-from bot.conversation.queue import questions
-from bot.conversation.turns.live import STOPPED as UNREAD
+from bot.commands.reasons import NOTHING
+from bot.commands.why import Explanations, why_command
 from bot.domain.books import Publication, Story, StoryCall, UsageSum
-from bot.domain.run import Stop
-from bot.policy import wake
+from bot.policy.wake import Silence
 from tests.bot.commands.books import PaperBooks
 from tests.bot.commands.typed import MING, NOW, OWNER, lines
 
@@ -59,14 +57,18 @@ async def test_who_published_a_draft_is_for_owners_alone() -> None:
 
 async def test_of_a_silence_is_told_what_stood_against_it() -> None:
     why = why_command(PaperBooks(("", Story(asker=MING, wakes=False, reason="the bot is muted there"))))
-    assert await lines(why) == ["没有回答：我在这里被禁言了"]
-    assert await lines(why, chinese=False) == ["not answered: I am muted here"]
+    assert await lines(why) == ["没有回答：我在这里被禁言了", "由此决定：QQ 群管理员的禁言，没有设置决定它"]
+    english = ["not answered: I am muted here", "decided by: the group's admins in QQ, no setting"]
+    assert await lines(why, chinese=False) == english
     assert (await lines(why, quoted="6"))[0].startswith("这条消息我没有记录")
     assert (await lines(why_command(PaperBooks())))[0].startswith("这里我还没答过什么")
     overheard = why_command(PaperBooks(("7", Story(asker=0, taken=NOW))))
     assert (await lines(overheard, quoted="7"))[0].startswith("没有回答：没有人叫我")
+    called_by = "由此决定：BOT_NAME, BOT_ALIASES, BOT_PREFIXES, BOT_AT_ALL, BOT_CHANCE"
+    assert (await lines(overheard, quoted="7"))[1] == called_by
     gone = why_command(PaperBooks(("8", Story(asker=0, taken=NOW, is_gone=True))))
     assert (await lines(gone, quoted="8"))[0].startswith("没有交给模型：是命令")
+    assert (await lines(gone, quoted="8"))[1] == "由此决定：没有设置决定它"
     assert await lines(why_command(PaperBooks(away=True))) == [AWAY[0]]
 
 
@@ -106,11 +108,47 @@ async def test_of_many_tools_five_are_told_and_how_many_more() -> None:
     assert (await lines(why))[2] == "工具: t0 0.0s, t1 0.0s, t2 0.0s, t3 0.0s, t4 0.0s +2"
 
 
-def test_every_reason_and_every_end_has_words() -> None:
-    reasons = {wake.A_ROBOT, wake.NOT_LISTED, restraint.MUTED, restraint.LOOP, restraint.STALE, verdicts.LATE}
-    reasons |= {goings_on.STOPPED, UNREAD, stopping.NOT_HIS, questions.FULL}
-    assert reasons | {"private", "mention", "quote", "name", "prefix", "all", "chance", "retry"} <= set(REASONS)
-    assert {str(stop) for stop in Stop} <= set(STOPS)
+async def test_until_when_the_bot_was_muted_is_told_with_the_day_where_it_is_another_one() -> None:
+    muted = Story(asker=MING, wakes=False, reason=Silence.MUTED, until=NOW + 60)
+    tomorrow = replace(muted, until=NOW + 2 * 86_400)
+    why = why_command(PaperBooks(("5", muted), ("6", tomorrow)))
+    there = time.localtime(NOW + 60)
+    told = time.strftime("%H:%M", there)
+    assert await lines(why, quoted="5") == [
+        f"没有回答：我在这里被禁言了，到 {told}",
+        "由此决定：QQ 群管理员的禁言，没有设置决定它",
+    ]
+    assert (await lines(why, quoted="5", chinese=False))[0] == f"not answered: I am muted here, until {told}"
+    later = time.strftime("%m-%d %H:%M", time.localtime(NOW + 2 * 86_400))
+    assert (await lines(why, quoted="6"))[0].endswith(f"，到 {later}")
+
+
+async def test_what_decides_a_wake_and_an_end_stands_behind_each() -> None:
+    silent = replace(ANSWERED, weak=True, reason="name", stop="silent", calls=(), sends=0)
+    told = await lines(why_command(PaperBooks(("5", silent))), quoted="5", chinese=False)
+    assert told[0] == "woken: called by name (perhaps not meant for me)"
+    assert told[1] == "decided by: BOT_NAME, BOT_ALIASES"
+    assert told[2].endswith("chose to stay silent")
+    assert told[3].startswith("decided by: the persona (BOT_PERSONA)")
+    assert "TOOLS_DENY=stay_silent" in told[3]
+
+
+async def test_of_a_turn_that_a_mute_ended_nothing_else_is_said_to_decide() -> None:
+    muted = replace(ANSWERED, wakes=False, reason=Silence.MUTED, stop="stopped")
+    told = await lines(why_command(PaperBooks(("5", muted))), quoted="5")
+    assert [line for line in told if line.startswith("由此决定")] == ["由此决定：QQ 群管理员的禁言，没有设置决定它"]
+
+
+async def test_of_a_call_that_was_denied_is_told_what_denies_calls() -> None:
+    denied = replace(ANSWERED, calls=(StoryCall("kick", "TOOL_DENIED", 0.0),))
+    told = await lines(why_command(PaperBooks(("5", denied), ("6", ANSWERED))), quoted="5", chinese=False)
+    assert told[2:4] == ["tools: kick 0.0s TOOL_DENIED", "decided by: TOOLS_DENY, TOOLS_APPROVE, TOOLS_AUDIENCE"]
+
+
+async def test_the_kind_of_a_failure_is_for_owners_alone() -> None:
+    why = why_command(PaperBooks(("", FAILED)))
+    assert "由此决定：LLM_API_KEY" in await lines(why, user=OWNER)
+    assert [line for line in await lines(why) if "LLM_" in line] == []
 
 
 def test_another_place_tells_it_in_the_same_words_and_knows_what_decides() -> None:
@@ -121,6 +159,5 @@ def test_another_place_tells_it_in_the_same_words_and_knows_what_decides() -> No
         "mentioned",
         "选择不说话",
     )
-    assert (explain.setting("its sender asks too often"), explain.setting("private")) == ("BOT_USER_RATE", "")
-    ignored = {"the sender is blocked", "the group is not on the list"}
-    assert set(SETTINGS) <= {*REASONS, *ignored}
+    assert explain.setting("its sender asks too often", chinese=True) == "BOT_USER_RATE"
+    assert (explain.setting("private", chinese=True), explain.setting("", chinese=False)) == NOTHING

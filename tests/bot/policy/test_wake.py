@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 from bot.domain.events import MessageReceived
 from bot.domain.segments import Face, Mention, MentionAll, Picture, Quote, Segment, Text
 from bot.policy.wake import (
-    A_ROBOT,
     EDGE,
-    NOT_LISTED,
     OFFICIAL_BOTS,
     Ignore,
     NeedsQuoted,
     Observe,
     Rules,
+    Silence,
     Verdict,
     Wake,
     is_called,
@@ -81,20 +80,20 @@ def test_a_quote_wakes_only_if_it_quotes_the_bot_which_somebody_must_look_up() -
 @pytest.mark.parametrize(
     ("message", "rules", "verdict"),
     [
-        (said("hi", user=5), Rules(blocked=frozenset({5})), Ignore("the sender is blocked")),
-        (said("hi", user=5, where=PRIVATE), Rules(blocked=frozenset({5})), Ignore("the sender is blocked")),
-        (said("hi"), Rules(groups=frozenset({1})), Ignore("the group is not on the list")),
+        (said("hi", user=5), Rules(blocked=frozenset({5})), Ignore(Silence.BLOCKED)),
+        (said("hi", user=5, where=PRIVATE), Rules(blocked=frozenset({5})), Ignore(Silence.BLOCKED)),
+        (said("hi"), Rules(groups=frozenset({1})), Ignore(Silence.NOT_IN_GROUPS)),
         (said("hi"), Rules(groups=frozenset({4242})), Wake("mention")),
         (said("hi", where=PRIVATE), Rules(groups=frozenset({1})), Wake("private")),
-        (said("hi", user=5), Rules(users=frozenset({6})), Observe(NOT_LISTED)),
+        (said("hi", user=5), Rules(users=frozenset({6})), Observe(Silence.NOT_LISTED)),
         (said("hi", user=5, at=False), Rules(users=frozenset({6})), Observe()),
-        (said("hi", user=5, where=PRIVATE), Rules(users=frozenset({6})), Ignore("the sender is not on the list")),
+        (said("hi", user=5, where=PRIVATE), Rules(users=frozenset({6})), Ignore(Silence.NOT_LISTED)),
         (said("hi", user=5), Rules(users=frozenset({5})), Wake("mention")),
-        (said("hi", user=2854196301), Rules(), Observe(A_ROBOT)),
-        (said("hi", user=5), Rules(robots=frozenset({5})), Observe(A_ROBOT)),
-        (said("hi", user=5, where=PRIVATE), Rules(robots=frozenset({5})), Ignore(A_ROBOT)),
+        (said("hi", user=2854196301), Rules(), Observe(Silence.ROBOT)),
+        (said("hi", user=5), Rules(robots=frozenset({5})), Observe(Silence.ROBOT)),
+        (said("hi", user=5, where=PRIVATE), Rules(robots=frozenset({5})), Ignore(Silence.ROBOT)),
         (said((Quote("7"),), user=2854196301, at=False), Rules(), Observe()),
-        (said("hi", user=2854196301), Rules(users=frozenset({2854196301})), Observe(A_ROBOT)),
+        (said("hi", user=2854196301), Rules(users=frozenset({2854196301})), Observe(Silence.ROBOT)),
     ],
 )
 def test_the_lists_decide_who_is_answered_and_who_is_heard(
@@ -105,7 +104,7 @@ def test_the_lists_decide_who_is_answered_and_who_is_heard(
 
 def test_accounts_of_our_own_and_robots_that_became_known_do_not_wake() -> None:
     message = said("hi", user=5)
-    assert judge(message, RULES, accounts={5}) == judge(message, RULES, robots={5}) == Observe(A_ROBOT)
+    assert judge(message, RULES, accounts={5}) == judge(message, RULES, robots={5}) == Observe(Silence.ROBOT)
 
 
 def test_what_is_said_to_all_wakes_where_the_operator_wants_it() -> None:
@@ -139,7 +138,7 @@ def test_an_owner_is_answered_whatever_the_lists_of_people_say() -> None:
 
 def test_not_even_an_owner_is_heard_in_a_group_that_is_not_on_the_list() -> None:
     rules = Rules(owners=frozenset({999}), groups=frozenset({1}))
-    assert judge(said("hi", user=999), rules) == Ignore("the group is not on the list")
+    assert judge(said("hi", user=999), rules) == Ignore(Silence.NOT_IN_GROUPS)
 
 
 @pytest.mark.parametrize(("first", "last"), OFFICIAL_BOTS)
@@ -152,7 +151,7 @@ def test_official_bots_are_known_from_the_first_number_to_the_last(first: int, l
 
 @pytest.mark.parametrize("user", [3328144510, 2854196301, 2854216399, 66600000, 3889000000, 4010000000])
 def test_robots_of_qq_itself_wake_nobody_by_a_mention(user: int) -> None:
-    assert judge(said("hi", user=user), RULES) == Observe("the sender is a robot")
+    assert judge(said("hi", user=user), RULES) == Observe(Silence.ROBOT)
 
 
 @given(st.integers(1, 10**10), st.booleans(), st.booleans(), st.booleans())

@@ -6,13 +6,13 @@ import time
 
 import pytest
 
-from bot.conversation.intake.hush import QUIET, SILENCED, Hush
+from bot.conversation.intake.hush import Hush
 from bot.domain.traits import Audience
 from bot.memory.modes import Modes
 from bot.memory.wishes import Wish, Wishes
 from bot.policy.new_groups import Mode
 from bot.policy.quiet import Hours, Quiet
-from bot.policy.wake import Rules, Wake, alike
+from bot.policy.wake import Rules, Silence, Wake, alike
 from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingStore, said
 
 STRONG, WEAK, CHANCE = Wake("mention"), Wake("name", weak=True), Wake("chance", weak=True)
@@ -36,15 +36,18 @@ def test_in_quiet_hours_only_who_certainly_means_the_bot_is_answered() -> None:
     assert kept.against(said("hi"), WEAK) == ""
     clock.time += 60
     assert kept.commanders(GROUP) is Audience.EVERYONE
-    assert [kept.against(said("hi"), wake) for wake in (STRONG, WEAK, CHANCE)] == ["", QUIET, QUIET]
-    assert [kept.against(said("hi", user=5), wake) for wake in (STRONG, WEAK, CHANCE)] == ["", "", QUIET]
+    assert [kept.against(said("hi"), wake) for wake in (STRONG, WEAK, CHANCE)] == ["", Silence.QUIET, Silence.QUIET]
+    assert [kept.against(said("hi", user=5), wake) for wake in (STRONG, WEAK, CHANCE)] == ["", "", Silence.QUIET]
     clock.time += 8 * 3600
     assert kept.against(said("hi"), WEAK) == ""
 
 
 def test_where_the_operator_wants_it_nobody_but_owners_is_answered_then() -> None:
     kept, _ = hush(at(0, 0), Rules(quiet=NIGHT, quiet_mode=Quiet.ALL, owners=frozenset({5})))
-    assert [kept.against(said("hi", where=where), STRONG) for where in (GROUP, PRIVATE)] == [QUIET, QUIET]
+    assert [kept.against(said("hi", where=where), STRONG) for where in (GROUP, PRIVATE)] == [
+        Silence.QUIET,
+        Silence.QUIET,
+    ]
     assert kept.against(said("hi", user=5), STRONG) == ""
     assert (kept.commanders(GROUP), kept.commanders(PRIVATE)) == (Audience.GROUP_ADMIN, Audience.EVERYONE)
 
@@ -71,13 +74,13 @@ async def test_a_wish_for_quiet_is_like_the_hours_and_one_for_silence_holds_for_
     kept, wishes = hush(clock, Rules(owners=frozenset({5})))
     assert not kept.holds_in(GROUP)
     await wishes.keep(GROUP, Wish(is_mute=False, until=clock.time + 60))
-    assert [kept.against(said("hi"), wake) for wake in (STRONG, WEAK)] == ["", QUIET]
+    assert [kept.against(said("hi"), wake) for wake in (STRONG, WEAK)] == ["", Silence.QUIET]
     assert kept.against(said("hi", where=PRIVATE), WEAK) == ""
     clock.time += 60
     assert kept.against(said("hi"), WEAK) == ""
     await wishes.keep(GROUP, Wish(is_mute=True))
-    assert [kept.against(said("hi", user=user), STRONG) for user in (777, 5)] == [SILENCED, SILENCED]
-    assert (kept.silence(GROUP), kept.silence(PRIVATE)) == (SILENCED, "")
+    assert [kept.against(said("hi", user=user), STRONG) for user in (777, 5)] == [Silence.SILENCED, Silence.SILENCED]
+    assert (kept.silence(GROUP), kept.silence(PRIVATE)) == (Silence.SILENCED, "")
     assert (kept.commanders(GROUP), kept.commanders(PRIVATE)) == (Audience.GROUP_ADMIN, Audience.EVERYONE)
 
 

@@ -298,3 +298,28 @@ def test_of_thousands_of_groups_the_latest_news_are_known() -> None:
         mutes.take(replace(mute(0), conversation=where))
     assert [mutes.is_overtaken(where, since=0) for where in (*places[:2], places[-1])] == [False, True, True]
     assert [mutes.is_overtaken(where, since=mutes.news - 1) for where in places[-2:]] == [False, True]
+
+
+def test_when_a_mute_of_its_own_ends_is_told_by_the_clock_on_the_wall() -> None:
+    class Apart(ManualClock):
+        def now(self) -> float:
+            return self.time + 1_000_000  # the other clock began with the machine
+
+    mutes = Mutes(clock=(clock := Apart()))
+    assert mutes.end(GROUP) == 0
+    mutes.take(mute(60))
+    assert mutes.end(GROUP) == clock.now() + 60
+    clock.time += 20
+    assert mutes.end(GROUP) == clock.now() + 40
+    mutes.take(mute(60, user=0))  # nobody knows the end of that
+    assert mutes.end(GROUP) == 0
+    mutes.take(mute(0, user=0))
+    assert mutes.end(GROUP) == clock.now() + 40
+    clock.time += 40
+    assert mutes.end(GROUP) == 0
+
+
+def test_of_what_is_only_suspected_no_end_is_told() -> None:
+    mutes = Mutes(clock=ManualClock())
+    suspect(mutes)
+    assert (mutes.holds_in(GROUP), mutes.end(GROUP)) == (True, 0)

@@ -6,12 +6,10 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 
-from bot.conversation.intake.hush import QUIET, SILENCED
-from bot.conversation.intake.restraint import LOOP, MUTED, STALE
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.segments import Mention, Quote, Text
 from bot.memory.wishes import Wish
-from bot.policy.wake import Rules
+from bot.policy.wake import Rules, Silence
 from tests.bot.hall import Hall, hall, muted
 from tests.fakes import BOT, GROUP, Step, said, until, words
 
@@ -42,7 +40,7 @@ async def test_a_question_that_waited_too_long_is_not_answered_but_read() -> Non
         house.clock.time += 121
         gate.set()
         await house.lanes.wait_idle()
-        assert verdicts(house) == [(True, "mention"), (True, "mention"), (False, STALE)]
+        assert verdicts(house) == [(True, "mention"), (True, "mention"), (False, Silence.STALE)]
         await house.take(said("three"))
         assert house.transport.texts == ["first", "third"]
         assert "two" in str(house.model.requests[-1].messages[-1])
@@ -59,7 +57,7 @@ async def test_what_was_found_later_waited_since_it_was_said() -> None:
         house.clock.time += 21
         gate.set()
         await house.lanes.wait_idle()
-        assert (house.transport.texts, verdicts(house)[-1]) == (["first"], (False, STALE))
+        assert (house.transport.texts, verdicts(house)[-1]) == (["first"], (False, Silence.STALE))
 
 
 @pytest.mark.parametrize("ahead", [0, 7200])
@@ -70,7 +68,7 @@ async def test_what_a_server_tells_late_is_not_answered_but_read_whichever_clock
         await house.take(structs.replace(said("hi", at=False), time=now))
         for age in (122, 120):
             await house.take(structs.replace(said(f"{age} s old"), time=now - age))
-        assert (house.transport.texts, verdicts(house)) == (["yes"], [(False, STALE), (True, "mention")])
+        assert (house.transport.texts, verdicts(house)) == (["yes"], [(False, Silence.STALE), (True, "mention")])
         assert "122 s old" in str(house.model.requests[0].messages[-1])
 
 
@@ -84,7 +82,7 @@ async def test_what_is_young_when_it_comes_may_be_too_old_when_its_turn_does() -
         house.clock.time += 30
         gate.set()
         await house.lanes.wait_idle()
-        assert (house.transport.texts, verdicts(house)[-2:]) == (["first"], [(True, "mention"), (False, STALE)])
+        assert (house.transport.texts, verdicts(house)[-2:]) == (["first"], [(True, "mention"), (False, Silence.STALE)])
 
 
 async def test_the_server_of_one_account_tells_nothing_of_anothers() -> None:
@@ -118,7 +116,7 @@ async def test_a_question_in_front_of_which_the_bot_was_muted_is_not_asked() -> 
             await house.dispatcher.handle(event)
         gate.set()
         await house.lanes.wait_idle()
-        assert verdicts(house) == [(True, "mention")] * 2 + [(False, MUTED)] * 3
+        assert verdicts(house) == [(True, "mention")] * 2 + [(False, Silence.MUTED)] * 3
 
 
 async def test_two_bots_that_answer_each_other_are_cut_off_and_the_owner_is_told_once(
@@ -133,7 +131,7 @@ async def test_two_bots_that_answer_each_other_are_cut_off_and_the_owner_is_told
         asked = [text for text in house.transport.texts if text.startswith("answer")]
         told = [text for text in house.transport.texts if "霜狐 A1 同意(5)" in text]
         assert (len(asked), len(told), caplog.text.count("for the owner")) == (6, 1, 1)
-        assert verdicts(house)[-1] == (False, LOOP)
+        assert verdicts(house)[-1] == (False, Silence.LOOP)
         house.clock.time += 600
         await house.take(said("still there?", user=5))
         assert house.transport.texts[-1] == "again"
@@ -152,7 +150,7 @@ async def test_quotes_that_had_to_be_looked_up_are_wakes_of_a_loop_too() -> None
             house.transport.known[f"q{number}"] = said("x", user=BOT, at=False, message_id=f"q{number}")
             await house.take(said((Quote(f"q{number}"), Text("again and again")), user=5, at=False))
         assert house.transport.texts == ["ok"] * 6
-        assert verdicts(house)[-2:] == [(True, "quote"), (False, LOOP)]
+        assert verdicts(house)[-2:] == [(True, "quote"), (False, Silence.LOOP)]
 
 
 async def test_a_question_in_front_of_which_the_bot_was_silenced_is_not_asked() -> None:
@@ -164,7 +162,7 @@ async def test_a_question_in_front_of_which_the_bot_was_silenced_is_not_asked() 
         await house.ground.wishes.keep(GROUP, Wish(is_mute=True))
         gate.set()
         await house.lanes.wait_idle()
-        assert (house.transport.texts, verdicts(house)[-1]) == (["first"], (False, SILENCED))
+        assert (house.transport.texts, verdicts(house)[-1]) == (["first"], (False, Silence.SILENCED))
 
 
 async def test_where_it_is_quiet_nobody_joins_in_and_a_name_beside_a_quote_is_no_call() -> None:
@@ -172,7 +170,7 @@ async def test_where_it_is_quiet_nobody_joins_in_and_a_name_beside_a_quote_is_no
         await house.ground.wishes.keep(GROUP, Wish(is_mute=False, until=house.clock.now() + 600))
         house.transport.known["q"] = said("x", at=False, message_id="q")
         await house.take(said("anybody?", at=False), said((Quote("q"), Text("小霜，看看")), at=False))
-        assert (house.model.requests, verdicts(house)) == ([], [(True, "name"), (False, QUIET)])
+        assert (house.model.requests, verdicts(house)) == ([], [(True, "name"), (False, Silence.QUIET)])
 
 
 async def test_talk_that_is_not_for_the_bot_has_no_verdict() -> None:

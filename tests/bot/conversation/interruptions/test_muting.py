@@ -6,7 +6,6 @@ import asyncio
 
 import pytest
 
-from bot.conversation.intake.restraint import MUTED
 from bot.conversation.tasks import Task
 from bot.domain.chat import ToolMessage
 from bot.domain.errors import ActionRefused
@@ -17,7 +16,7 @@ from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
 from bot.domain.suspension import Allow
 from bot.policy.approval import EXPIRED, UNDONE, WITHDRAWN, notice
-from bot.policy.wake import Wake
+from bot.policy.wake import Silence, Wake
 from bot.prompt import notes
 from bot.prompt.wording_zh import ZH
 from bot.wiring.background import background
@@ -38,8 +37,12 @@ async def test_a_run_under_way_ends_and_it_is_written_down_why() -> None:
         assert isinstance(closed, TurnClosed)
         assert closed.stop is Stop.STOPPED
         assert closed.round[-1] == notes.note(ZH, ZH.about.broken_off)
-        assert [(one.message_id, one.reason) for one in house.verdicts][-1] == ("q1", MUTED)
-        await house.take(said("hello?", message_id="q2"), muted(0), said("and now?", message_id="q3"))
+        told = [(one.message_id, one.reason, one.until - house.clock.now()) for one in house.verdicts]
+        assert told[-1] == ("q1", Silence.MUTED, 60)
+        robot = said("hello!", message_id="r", user=2854196301)
+        await house.take(robot, said("hello?", message_id="q2"), muted(0), said("and now?", message_id="q3"))
+        assert [one.until - house.clock.now() for one in house.verdicts if one.message_id == "q2"] == [60]
+        assert [one.until for one in house.verdicts if one.message_id in ("r", "q3")] == [0, 0]
         assert house.transport.texts == ["next"]
         assert len(house.model.requests) == 2
 
@@ -49,7 +52,7 @@ async def test_what_its_asker_had_still_said_is_overheard() -> None:
         await house.dispatcher.handle(said("more", message_id="2"))
         await house.take(muted(60))
         assert [message.message_id for message in house.history.take_overheard(GROUP)] == ["2"]
-        assert [(one.message_id, one.reason) for one in house.verdicts][-1] == ("2", MUTED)
+        assert [(one.message_id, one.reason) for one in house.verdicts][-1] == ("2", Silence.MUTED)
 
 
 async def test_who_was_stopped_by_a_person_was_not_by_the_mute() -> None:
@@ -59,7 +62,7 @@ async def test_who_was_stopped_by_a_person_was_not_by_the_mute() -> None:
         (closed,) = house.store.of("turn_closed")
         assert isinstance(closed, TurnClosed)
         assert closed.round[-1] == notes.note(ZH, ZH.about.stopped)
-        assert MUTED not in {one.reason for one in house.verdicts}
+        assert Silence.MUTED not in {one.reason for one in house.verdicts}
 
 
 @pytest.mark.parametrize("event", [muted(60, user_id=5), muted(0)], ids=["somebody else", "a lift"])
@@ -81,7 +84,7 @@ async def test_a_mute_of_the_whole_group_ends_runs_once_the_server_says_that_the
         assert house.mutes.holds_in(GROUP)
         async with background(build_inquiries(house.ground, house.asking, house.transport).run()):
             await until(lambda: not house.live.at(GROUP) if ends else not house.mutes.holds_in(GROUP))
-        assert [one.message_id for one in house.verdicts if one.reason == MUTED] == ["q1"] * ends
+        assert [one.message_id for one in house.verdicts if one.reason == Silence.MUTED] == ["q1"] * ends
         assert len(house.live.at(GROUP)) == (not ends)
 
 
@@ -177,7 +180,7 @@ async def test_a_mute_that_is_found_when_the_account_connects_ends_a_run_too(rol
         await house.dispatcher.handle(Connected(self_id=BOT, time=0.0))
         async with background(build_inquiries(house.ground, house.asking, house.transport).run()):
             await until(lambda: not house.live.at(GROUP))
-        assert [(one.message_id, one.reason) for one in house.verdicts][-1] == ("q1", MUTED)
+        assert [(one.message_id, one.reason) for one in house.verdicts][-1] == ("q1", Silence.MUTED)
 
 
 async def test_a_question_that_an_owners_word_has_left_is_not_asked_either(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +207,7 @@ async def test_a_question_that_an_owners_word_has_left_is_not_asked_either(monke
         await until(lambda: not house.live.at(GROUP))
         assert len(house.store.of("turn_opened")) == 1
         assert [message.message_id for message in house.history.take_overheard(GROUP)] == ["q2"]
-        assert [one.message_id for one in house.verdicts if one.reason == MUTED] == ["q2"]
+        assert [one.message_id for one in house.verdicts if one.reason == Silence.MUTED] == ["q2"]
 
 
 async def test_a_question_that_is_being_prepared_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,7 +228,7 @@ async def test_a_question_that_is_being_prepared_is_not_asked(monkeypatch: pytes
         assert house.model.requests == []
         assert house.store.of("turn_opened") == []
         assert [message.message_id for message in house.history.take_overheard(GROUP)] == ["q1"]
-        assert [(one.message_id, one.reason) for one in house.verdicts][-1] == ("q1", MUTED)
+        assert [(one.message_id, one.reason) for one in house.verdicts][-1] == ("q1", Silence.MUTED)
 
 
 async def test_a_run_that_waits_for_an_owners_word_still_waits() -> None:
@@ -347,7 +350,7 @@ async def test_what_an_owner_allowed_is_not_done_after_its_time_and_he_and_the_a
         assert closed.stop is Stop.STOPPED
         assert closed.round[-1] == notes.note(ZH, ZH.about.broken_off)
         assert house.store.of("run_resumed")
-        assert [(one.message_id, one.reason) for one in house.verdicts][-1] == ("q1", MUTED)
+        assert [(one.message_id, one.reason) for one in house.verdicts][-1] == ("q1", Silence.MUTED)
         assert house.asked[-1] == UNDONE[0].format(number=1)
         await house.take(muted(0))
         assert len(house.model.requests) == 1
@@ -392,5 +395,5 @@ async def test_a_request_that_nobody_answered_ends_its_run_where_the_bot_is_mute
         async with background(house.expiry.run()):
             await until(lambda: not house.suspensions.waiting())
         assert house.asked[-1] == EXPIRED[0].format(number=1)
-        assert [(one.message_id, one.reason) for one in house.verdicts][-1] == ("q1", MUTED)
+        assert [(one.message_id, one.reason) for one in house.verdicts][-1] == ("q1", Silence.MUTED)
         assert len(house.model.requests) == 1

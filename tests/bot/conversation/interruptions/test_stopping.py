@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec.structs import replace
 
-from bot.conversation.intake.verdicts import LATE
 from bot.conversation.interruptions.stopping import HEARD
 from bot.domain.actions import React, SendMessage
 from bot.domain.chat import UserMessage
@@ -20,7 +19,7 @@ from bot.domain.journal import MessageErased, MessageObserved, SendChanged, Send
 from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
 from bot.domain.tool import tool
-from bot.policy.wake import Rules
+from bot.policy.wake import Rules, Silence
 from bot.prompt import notes
 from bot.prompt.wording_zh import ZH
 from tests.bot.hall import Hall, hall
@@ -90,7 +89,7 @@ async def test_a_word_that_the_server_tells_late_meant_something_else() -> None:
             assert not house.store.of("turn_closed")
             stop = said("停", message_id=str(age))
             await house.dispatcher.handle(replace(stop, time=stop.time - age))
-        assert [entry.reason for entry in house.verdicts][1:] == [LATE]
+        assert [entry.reason for entry in house.verdicts][1:] == [Silence.LATE]
         await house.lanes.wait_idle()
         (closed,) = house.store.of("turn_closed")
         assert isinstance(closed, TurnClosed)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from bot.conversation.intake.ages import Ages
 from bot.conversation.intake.hearing import Hearing, judged
+from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.places import Places
 from bot.conversation.intake.seen import SeenMessages
 from bot.conversation.queue.gathering import Gathering
@@ -24,7 +25,7 @@ from bot.domain.journal import MessageObserved, MessageOverheard, MessageTakenUp
 from bot.domain.segments import Mention, Picture, Quote, Segment, Text
 from bot.memory.history import History
 from bot.policy.unfinished import shows_something, words_of
-from bot.policy.wake import NeedsQuoted, Observe, Rules, Wake
+from bot.policy.wake import NeedsQuoted, Observe, Rules, Silence, Wake
 from bot.speaking.gestures import Gestures
 from bot.speaking.postbox import Postbox
 from tests.bot.speaking.post import build_outbox
@@ -49,7 +50,8 @@ class Porch:
         self.history = History(store=self.store)
         self.lanes = Lanes[Work](clock=clock, order=Order(person_of, due_of))
         places = Places(arrive=lambda _: None, clock=clock)
-        hearing, seen = Hearing(store=self.store, history=self.history, places=places), SeenMessages(clock=clock)
+        mutes, seen = Mutes(clock=clock), SeenMessages(clock=clock)
+        hearing = Hearing(store=self.store, history=self.history, places=places, mutes=mutes)
         gestures = Gestures(transport=RecordingTransport(), clock=clock)
         outbox, _ = build_outbox(RecordingTransport(), self.store, clock)
         post = Postbox(outbox=outbox, history=self.history, clock=clock)
@@ -354,7 +356,7 @@ async def test_a_question_that_is_not_answered_belongs_to_no_other_one() -> None
         at.lanes.put(GROUP, BUSY)
         at.says("北京的天气怎么样？")
         late = replace(said("上海的天气怎么样？"), time=at.clock.now())  # found later, in the same second
-        verdict = Observe("it was answered, or was old, when it was found")
+        verdict = Observe(Silence.LATE)
         at.gathering.hear(late, verdict)
         at.gate.set()
         assert await at.asked() == [["北京的天气怎么样？"]]
@@ -364,6 +366,6 @@ async def test_a_question_that_is_not_answered_belongs_to_no_other_one() -> None
 async def test_a_question_that_was_let_be_is_not_looked_back_at() -> None:
     async with porch(1.2) as at:
         question = replace(said("北京的天气怎么样？"), time=at.clock.now())
-        at.gathering.hear(question, Observe("it was answered, or was old, when it was found"))
+        at.gathering.hear(question, Observe(Silence.LATE))
         at.says("上海的天气怎么样？")
         assert await at.asked() == [["上海的天气怎么样？"]]

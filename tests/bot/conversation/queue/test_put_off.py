@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from bot.conversation.intake.restraint import STALE
 from bot.conversation.tasks import Task
 from bot.domain.errors import NotConnected
 from bot.domain.events import (
@@ -11,7 +10,7 @@ from bot.domain.events import (
     MessageReceived,
 )
 from bot.domain.segments import Quote, Text
-from bot.policy.wake import Rules, Wake
+from bot.policy.wake import Rules, Silence, Wake
 from tests.bot.conversation.recovery.test_recovery import turn
 from tests.bot.hall import hall
 from tests.fakes import BOT, said, words
@@ -65,7 +64,7 @@ async def test_a_weak_wake_is_weak_still_when_its_turn_is_repeated(text: str) ->
 
 @pytest.mark.parametrize(
     ("text", "at", "blocked", "why"),
-    [("you know", False, 0, ""), ("hi", True, 0, STALE), ("hi", True, 777, "the sender is blocked")],
+    [("you know", False, 0, ""), ("hi", True, 0, Silence.STALE), ("hi", True, 777, "the sender is blocked")],
 )
 async def test_what_is_not_asked_again_says_why_only_where_it_called(
     text: str, at: bool, blocked: int, why: str

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from msgspec import structs
 
-from bot.conversation.queue.turnstile import DAY, GROUP, USER
 from bot.conversation.tasks import Task
 from bot.conversation.turns.thrift import NoLimit
 from bot.domain.actions import React
@@ -16,7 +15,7 @@ from bot.domain.ports import Clock
 from bot.domain.traits import Rate
 from bot.policy.apologies import CROWDED, ENGLISH, NO_MORE, SLOW_DOWN
 from bot.policy.limits import Rung
-from bot.policy.wake import Rules, Wake
+from bot.policy.wake import Rules, Silence, Wake
 from bot.speaking.gestures import NOT_NOW
 from bot.speaking.postbox import MAX_LINES
 from tests.bot.hall import Hall, hall
@@ -38,7 +37,7 @@ async def test_who_asks_too_often_is_overheard_and_told_once_an_hour_then_by_a_s
         assert house.transport.texts == ["ok", "ok", ENGLISH[SLOW_DOWN]]
         await until(lambda: house.transport.gestures)
         assert house.transport.gestures == [React(HERE, "3", NOT_NOW)]
-        assert refusals(house) == [USER] * 3
+        assert refusals(house) == [Silence.USER] * 3
         house.clock.time += 61
         await house.take(said("later"))
         assert house.transport.texts[3:] == ["ok"]
@@ -73,10 +72,10 @@ async def test_whose_day_is_spent_is_told_once_that_day_and_then_shown_by_a_sign
         stile = house.turnstile
         stile._rungs = Spent(house.clock, ends=house.clock.time + 20_000)
         for number in range(4):
-            assert stile.spent(Task(said("hi", message_id=str(number)), Wake("mention"), 0.0)) == DAY
+            assert stile.spent(Task(said("hi", message_id=str(number)), Wake("mention"), 0.0)) == Silence.DAY
             await house.outbox.wait_idle()
             house.clock.time += 4000
-        assert stile.spent(Task(said("hi", user=5), Wake("mention"), 0.0)) == DAY
+        assert stile.spent(Task(said("hi", user=5), Wake("mention"), 0.0)) == Silence.DAY
         await house.outbox.wait_idle()
         await until(lambda: len(house.transport.gestures) == 3)
         assert house.transport.texts == [NO_MORE] * 2
@@ -84,7 +83,7 @@ async def test_whose_day_is_spent_is_told_once_that_day_and_then_shown_by_a_sign
         house.clock.time += 4000
         assert stile.spent(Task(said("hi"), Wake("mention"), 0.0)) == ""
         stile._rungs = Spent(house.clock, ends=house.clock.time + 20_000)
-        assert stile.spent(Task(said("hi"), Wake("mention"), 0.0)) == DAY
+        assert stile.spent(Task(said("hi"), Wake("mention"), 0.0)) == Silence.DAY
         await house.outbox.wait_idle()
         assert house.transport.texts == [NO_MORE] * 3
 
@@ -96,7 +95,7 @@ async def test_a_persons_questions_are_counted_wherever_they_are_asked_and_an_ow
         for number in range(3):
             await house.take(said(f"owner {number}", user=999))
         assert house.transport.texts.count("ok") == 5
-        assert refusals(house) == [USER]
+        assert refusals(house) == [Silence.USER]
 
 
 async def test_a_group_is_counted_over_all_in_it_and_told_so_once_a_minute_the_others_by_a_sign() -> None:
@@ -108,7 +107,7 @@ async def test_a_group_is_counted_over_all_in_it_and_told_so_once_a_minute_the_o
         assert house.transport.texts == ["ok", "ok", CROWDED]
         await until(lambda: house.transport.gestures)
         assert house.transport.gestures == [React(HERE, "4", NOT_NOW)]
-        assert refusals(house) == [GROUP] * 2
+        assert refusals(house) == [Silence.GROUP] * 2
         house.clock.time += 61
         await house.take(said("hello", user=5))
         await house.outbox.wait_idle()
@@ -142,7 +141,7 @@ async def test_who_called_nobody_is_not_counted_but_the_group_is_for_an_owners_w
             assert not house.turnstile.against(Task(said("a line", user=user), Wake("chance", weak=True), 0.0))
         await house.take(said("hello"))
         await house.outbox.wait_idle()
-        assert (house.transport.texts, refusals(house)) == ([CROWDED], [GROUP])
+        assert (house.transport.texts, refusals(house)) == ([CROWDED], [Silence.GROUP])
         assert not house.turnstile.against(Task(said("hi", where=PRIVATE), Wake("private"), 0.0))
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bot.conversation.intake.verdicts import LATE
 from bot.conversation.recovery.overdue import TOLD
 from bot.conversation.tasks import YOUNG
 from bot.domain.actions import React
 from bot.domain.events import Conversation, MessageLost, MessageWaited
 from bot.domain.journal import MessageObserved
+from bot.policy.wake import Silence
 from bot.speaking.gestures import NOT_NOW
 from tests.bot.hall import hall
 from tests.fakes import BOT, GROUP, said, until, words
@@ -43,7 +43,7 @@ async def test_of_older_ones_people_see_it_once_a_minute_in_each_place_and_the_o
         assert house.transport.gestures == [
             React(where, number, NOT_NOW) for where, number in ((GROUP, "1"), (ELSEWHERE, "3"), (GROUP, "5"))
         ]
-        assert [judged.reason for judged in house.verdicts] == [LATE] * 4
+        assert [judged.reason for judged in house.verdicts] == [Silence.LATE] * 4
         assert house.transport.texts == [TOLD[0].format(minutes=2)]
 
 

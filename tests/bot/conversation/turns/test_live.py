@@ -6,13 +6,13 @@ import asyncio
 
 import pytest
 
-from bot.conversation.intake.restraint import MUTED
-from bot.conversation.turns.live import STOPPED, Line
+from bot.conversation.turns.live import Line
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.events import MessageReceived
 from bot.domain.journal import TurnSteered
 from bot.domain.segments import Quote, Text
 from bot.domain.tool import Tool, tool
+from bot.policy.wake import Silence
 from bot.prompt.additions import addition
 from tests.bot.hall import Hall, hall, recalled
 from tests.bot.prompt import VIEW
@@ -26,7 +26,7 @@ def line(message_id: str, came_back: list[tuple[str, str]]) -> Line:
     return Line(message, addition(message, VIEW), lambda why: came_back.append((message_id, why)))
 
 
-@pytest.mark.parametrize(("muted", "why"), [(None, ""), (False, STOPPED), (True, MUTED)])
+@pytest.mark.parametrize(("muted", "why"), [(None, ""), (False, Silence.UNREAD), (True, Silence.MUTED)])
 async def test_lines_that_nobody_read_are_given_back_with_why_it_was_stopped(muted: bool | None, why: str) -> None:
     came_back: list[tuple[str, str]] = []
     async with hall() as house:

@@ -1,0 +1,172 @@
+"""Why a message woke the bot or not, how a run ended, and what decides each: settings, commands.
+
+Each reason and end there is stands here, with what decides it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from bot.domain.run import Stop
+from bot.policy.wake import Silence
+
+Either: TypeAlias = tuple[str, str]
+"""The same in Chinese and in English."""
+
+NOTHING: Final[Either] = ("没有设置决定它", "no setting")
+DAY: Final = "BOT_DAY_COST_…, BOT_DAY_TOKENS_…, /limit"
+DENIALS: Final = "TOOLS_DENY, TOOLS_APPROVE, TOOLS_AUDIENCE"
+"""What decides that a call was denied."""
+CALLED_BY: Final = "BOT_NAME, BOT_ALIASES, BOT_PREFIXES, BOT_AT_ALL, BOT_CHANCE"
+"""What would have woken the bot, where nobody mentioned or quoted it."""
+
+
+class Worded(Struct, frozen=True):
+    """In which words it is told, and the settings and commands that decide it (NOTHING: none)."""
+
+    zh: str
+    en: str
+    decides: str | Either
+
+    @property
+    def words(self) -> Either:
+        """In both languages."""
+        return self.zh, self.en
+
+    @property
+    def deciding(self) -> Either:
+        """What decides it, in both languages."""
+        return both(self.decides)
+
+
+CALLS: Final[Mapping[str, Worded]] = {
+    "private": Worded("私聊", "written in private", NOTHING),
+    "mention": Worded("被 @", "mentioned", NOTHING),
+    "quote": Worded("引用了我的话", "quoted me", NOTHING),
+    "retry": Worded("上次中断，补答", "asked again after a crash", NOTHING),
+    "name": Worded("叫了我的名字", "called by name", "BOT_NAME, BOT_ALIASES"),
+    "prefix": Worded("用了前缀", "began with a prefix", "BOT_PREFIXES"),
+    "all": Worded("@全体成员", "everybody was mentioned", "BOT_AT_ALL"),
+    "chance": Worded("随机插话", "joined in by chance", "BOT_CHANCE"),
+}
+SILENCES: Final[Mapping[str, Worded]] = {
+    Silence.BLOCKED: Worded("对方在不理会的名单上", "the sender is blocked", "BOT_BLOCK"),
+    Silence.NOT_IN_GROUPS: Worded("这个群不在名单上", "the group is not on the list", "BOT_GROUPS"),
+    Silence.NOT_LISTED: Worded("对方不在名单上", "the sender is not on the list", "BOT_USERS"),
+    Silence.ROBOT: Worded("对方是机器人", "the sender is a robot", "BOT_ROBOTS"),
+    Silence.MUTED: Worded(
+        "我在这里被禁言了",
+        "I am muted here",
+        ("QQ 群管理员的禁言，没有设置决定它", "the group's admins in QQ, no setting"),
+    ),
+    Silence.LOOP: Worded(
+        "和对方互相回复太多次，先停十分钟",
+        "we answered each other too often: ten minutes of rest",
+        "BOT_LOOP",
+    ),
+    Silence.WORDS: Worded("用了词表里的词", "its words are on a list", "WORDS_FILE"),
+    Silence.SILENCED: Worded("被 /禁声 了", "silenced by /mute", "/mute, /unmute"),
+    Silence.HELD: Worded(
+        "主人还没让我在这里说话",
+        "no owner lets me speak here",
+        "BOT_NEW_GROUP, /live, /shadow, /off",
+    ),
+    Silence.QUIET: Worded(
+        "现在要安静", "it is quiet here now", "BOT_QUIET, BOT_QUIET_MODE, /quiet"
+    ),
+    Silence.STALE: Worded("轮到它时已经太久了", "its turn came too late", "BOT_STALE"),
+    Silence.LATE: Worded(
+        "重连时找到的，已经回答过或太旧", "found after a reconnect, answered or too old", NOTHING
+    ),
+    Silence.UNREAD: Worded("还没看到就被叫停了", "stopped before I read it", "/stop"),
+    Silence.STOPPED: Worded("还没轮到就被叫停了", "stopped before its turn", "/stop"),
+    Silence.NOT_HIS: Worded(
+        "叫停的人没有权限停下它", "whoever said stop may not stop that", "BOT_OWNERS"
+    ),
+    Silence.FULL: Worded("排队的问题太多了", "too many questions were waiting", "BOT_LANE"),
+    Silence.USER: Worded("问得太快了", "its sender asks too often", "BOT_USER_RATE"),
+    Silence.GROUP: Worded(
+        "这会儿群里问得太多", "too many questions of that group", "BOT_GROUP_RATE"
+    ),
+    Silence.DAY: Worded("今天的额度用完了", "nothing is left for today", DAY),
+}
+STOPS: Final[Mapping[Stop, Worded]] = {
+    Stop.ANSWERED: Worded("回答了", "answered", NOTHING),
+    Stop.SILENT: Worded(
+        "选择不说话",
+        "chose to stay silent",
+        (
+            "人设（BOT_PERSONA）和模型；TOOLS_DENY=stay_silent 不让它这样选",
+            "the persona (BOT_PERSONA) and the model; TOOLS_DENY=stay_silent takes the choice away",
+        ),
+    ),
+    Stop.STOPPED: Worded("被叫停", "was stopped", "/stop"),
+    Stop.DENIED: Worded("没有得到允许", "was not allowed", DENIALS),
+    Stop.FAILED: Worded("失败了", "failed", NOTHING),
+    Stop.OUT_OF_BUDGET: Worded(
+        "预算用完了", "ran out of budget", f"BOT_RUN_REQUESTS, BOT_RUN_TOKENS, {DAY}"
+    ),
+    Stop.INTERRUPTED: Worded("被重启打断", "was interrupted by a restart", NOTHING),
+}
+GOES_ON: Final[Either] = ("还在进行", "goes on")
+FAILURES: Final[Mapping[str, str | Either]] = {
+    "model": "LLM_MODEL, LLM_FALLBACKS",
+    "auth": "LLM_API_KEY",
+    "billing": "LLM_API_KEY, LLM_FALLBACKS",
+    "rate_limit": "LLM_PARALLEL, LLM_FALLBACKS",
+    "overloaded": "LLM_FALLBACKS",
+    "context_overflow": "LLM_CONTEXT, BOT_HISTORY_TOKENS",
+    "content_filter": NOTHING,
+    "tools_unsupported": "LLM_MODEL, LLM_DIALECT",
+    "tool_use_failed": "LLM_MODEL",
+    "images_unsupported": "LLM_VISION_MODEL",
+    "bad_history": "LLM_DIALECT",
+    "model_not_found": "LLM_MODEL",
+    "day_spent": DAY,
+    "rejected": "LLM_MODEL, LLM_DIALECT",
+    "transport": "LLM_BASE_URL, LLM_FALLBACKS",
+    "stalled": "LLM_FIRST_TOKEN, LLM_FALLBACKS",
+    "limit": "BOT_MAX_STEPS",
+    "deadline": NOTHING,
+    "empty": "LLM_MODEL",
+    "tool": "TOOLS_DENY",
+    "bug": NOTHING,
+}
+"""What decides a failure, by its kind."""
+
+REASONS: Final[Mapping[str, Worded]] = {**CALLS, **SILENCES}
+
+
+def words_of(reason: str) -> Either:
+    """The reason that woke the bot, or kept it silent."""
+    return REASONS[reason].words if reason in REASONS else (reason, reason)
+
+
+def deciding(reason: str) -> Either:
+    """What decides that reason."""
+    return REASONS[reason].deciding if reason in REASONS else NOTHING
+
+
+def end_of(stop: str) -> Either:
+    """How a run ended."""
+    return STOPS[Stop(stop)].words if stop in STOPS else (stop, stop) if stop else GOES_ON
+
+
+def deciding_end(stop: str, error: str = "") -> Either | None:
+    """What decides that a run ended like this, with this error where it failed; None where it was
+    answered, or goes on.
+    """
+    if stop not in STOPS or stop == Stop.ANSWERED:
+        return None
+    kind = error.partition(":")[0]
+    if stop == Stop.FAILED and kind in FAILURES:
+        return both(FAILURES[kind])
+    return STOPS[Stop(stop)].deciding
+
+
+def both(told: str | Either) -> Either:
+    """The same in both languages, where it is a name."""
+    return (told, told) if isinstance(told, str) else told
