@@ -42,7 +42,7 @@ from tests.adapters.storage.entries import NOW, beside, opening, step
 from tests.adapters.storage.test_batches import put
 from tests.adapters.storage.test_crossed import wait_for_waiting
 from tests.adapters.storage.test_transactions import LostAnswer
-from tests.bot.memory.test_spending import traffic
+from tests.bot.memory.till import traffic
 from tests.fakes import PRIVATE, CountingIds, SteppedClock
 
 TODAY = midnight(NOW)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -11,23 +10,23 @@ from adapters.storage.store import SqlStore, open_store
 from bot.domain.books import TakenSum
 from bot.domain.chat import Usage
 from bot.domain.events import Conversation
-from bot.domain.journal import Entry, UsageAdded
+from bot.domain.journal import UsageAdded
 from bot.domain.notes import Taken
 from bot.domain.reserved import UsageReleased, UsageReserved
 from bot.domain.tongue import Tongue
 from bot.memory.own_limits import OwnLimits
 from bot.memory.shared_spending import SharedSpending
 from bot.memory.spending import ALL, NOBODY, TURNS, Payer, Spending
+from bot.memory.witnesses import WitnessedStore
 from bot.policy.days import midnight
 from bot.policy.limits import NOTHING, Amount, Cap, DayLimits, Rung
 from bot.runtime.clock import SystemClock
 from bot.wiring.web import today_of
 from tests.bot.memory.test_row import Ear
-from tests.bot.memory.till import Empty, Till, opened, till_of
-from tests.fakes import BOT, GROUP, PRIVATE, ManualClock
+from tests.bot.memory.till import ELSEWHERE, Empty, Till, opened, till_of
+from tests.bot.memory.traffic import WAYS, Traffic
+from tests.fakes import GROUP, PRIVATE, ManualClock
 from tests.owners import read
-
-ELSEWHERE = Conversation(BOT, "group", 5252)
 
 
 async def test_each_rung_is_reached_by_what_somebody_took_wherever_he_asked() -> None:
@@ -212,80 +211,64 @@ def test_who_nobody_knows_pays_for_all() -> None:
 # --- the sums are those of the rows ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(4))
-async def test_over_random_traffic_and_crashes_the_sums_are_those_of_the_rows(seed: int, tmp_path: Path) -> None:
-    chance, clock, url = random.Random(seed), ManualClock(), f"sqlite:///{tmp_path}/bot.db"
-    clock.time = 1_700_000_000.0
-    under_way: list[UsageReserved] = []
-    for _ in range(3):  # lives: what is under way at the end of one is never settled
+class Shifted(SystemClock):
+    """The time of the test, on which what the store does by itself goes on as ever."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        super().__init__()
+        self.now = clock.now
+
+
+@pytest.mark.parametrize("reserves", [True, False])
+async def test_over_random_traffic_and_crashes_the_sums_are_those_of_the_rows_and_of_what_models_took(
+    url: str, *, reserves: bool
+) -> None:
+    chance, clock = random.Random(reserves), ManualClock()
+    clock.time = midnight(1_700_000_000.0) + 60
+    day = Traffic(chance, clock, reserves)
+    for life in range(4):  # what is under way at the end of one is never settled
         async with open_store(
-            url, keep_days=0, keep_messages=0, clock=SystemClock(), trouble=lambda _: None, migrate=migrate
+            url, keep_days=0, keep_messages=0, clock=Shifted(clock), trouble=lambda _: None, migrate=migrate
         ) as store:
             own = OwnLimits(store=store, choices=store.books, clock=clock)
             spending = Spending(
                 DayLimits(), own=own, book=store.books, owners=frozenset(), clock=clock, tell=lambda _: None
             )
             assert await spending.start()
-            if under_way:  # a turn of an earlier life goes on
-                more = UsageAdded(turn_id=under_way[0].turn_id, model="m", usage=Usage(7), at=clock.time)
-                spending.see(more)
-                store.put(more)
-            await compare(spending, store)
-            under_way.clear()
-            for number in range(60):
-                for entry in traffic(chance, f"{clock.time}-{number}", under_way, clock.time):
-                    spending.see(entry)
-                    store.put(entry)
-                clock.time += chance.choice((0, 1, 60, 4000))
-            await compare(spending, store)
+            day.begin(WitnessedStore(store, [spending]))
+            await compare(spending, store, day)
+            for _ in range(40):
+                await day.go_on()
+            if life == 2:
+                clock.time = spending.ends() - 5000  # the next one begins before midnight, and goes on after it
+            assert await store.commit()
+            await compare(spending, store, day)
+    assert day.ways >= {*WAYS, "ask", "ask_inside", "speak", "end_here", "is told", "is not told", "fails and takes"}
 
 
-def traffic(chance: random.Random, turn_id: str, under_way: list[UsageReserved], now: float) -> list[Entry]:
-    """What happens next: a turn that asks, once or more, or an end of something under way."""
-    usage = Usage(chance.randrange(500), chance.randrange(90), cost=chance.choice((None, 0.25, 0.5)))
-    if under_way and chance.random() < 0.5:
-        one = under_way.pop(chance.randrange(len(under_way)))
-        settled = replace(usage, reserved=one.number)
-        return [
-            chance.choice(
-                (
-                    UsageReleased(turn_id=one.turn_id, number=one.number),
-                    UsageAdded(turn_id=one.turn_id, model="m", usage=settled, at=now),
-                )
-            )
-        ]
-    where, who = chance.choice((GROUP, ELSEWHERE, PRIVATE)), chance.choice((5, 777))
-    reserved = UsageReserved(turn_id=turn_id, number=1 + chance.randrange(10**6), model="m", usage=usage, at=now)
-    under_way.append(reserved)
-    turn = replace(opened(turn_id, where, who), uncalled=chance.random() < 0.3)
-    if chance.random() < 0.3:  # a voice, before the turn is open, which it may never be
-        payer = where, 0 if turn.uncalled else who
-        heard = replace(reserved, number=reserved.number + 10**6, payer=payer)
-        added = UsageAdded(turn_id=turn_id, model="w", usage=Usage(30, reserved=heard.number), at=now, payer=payer)
-        early: list[Entry] = [heard, added, replace(added, usage=Usage(40))]
-        if chance.random() < 0.5:
-            under_way.pop()
-            return early[: chance.randint(1, 3)]
-        return [*early, turn, reserved]
-    return [turn, reserved, UsageAdded(turn_id=turn_id, model="m", usage=usage, at=now)]
-
-
-async def compare(spending: Spending, store: SqlStore) -> None:
-    """The sums in memory are those of /usage, of everybody, everywhere; the digest, which the console shows, and
-    /metrics say the same.
+async def compare(spending: Spending, store: SqlStore, day: Traffic) -> None:
+    """The sums in memory are those of /usage, of everybody, everywhere, and of what models took; the digest, which the
+    console shows, and /metrics say the same.
     """
-    today = spending.ends() - 86_400
+    begin = spending.ends() - 86_400
+    today = [one for one in day.taken if one[0] >= begin]
     for key, where, who in ((ALL, None, None), (GROUP, GROUP, None), (5, None, 5), (777, None, 777)):
-        row = await store.books.usage(since=today, where=where, asker=who)
+        row = await store.books.usage(since=begin, where=where, asker=who)
         assert row is not None
         taken = spending.taken(key)
         assert (taken.tokens, taken.cost) == pytest.approx((row.prompt + row.completion, row.cost)), key
+        theirs = [
+            one for one in today if (where is None or one[1].where == where) and (who is None or one[1].who == who)
+        ]
+        tokens, costs = sum(one[2] for one in theirs), [one[3] for one in theirs if one[3] is not None]
+        assert (taken.tokens, taken.cost) == pytest.approx((tokens, sum(costs))), key
+        assert (row.requests, row.unpriced) == (len(theirs), len(theirs) - len(costs)), key
         if who is None:
-            day = await store.books.day(since=today, until=spending.ends(), where=where)
-            assert day is not None
-            used = [used for _, used in day.models]
-            told = sum(one.prompt + one.completion for one in used), sum(one.cost for one in used)
-            assert told == pytest.approx((taken.tokens, taken.cost)), key
+            told = await store.books.day(since=begin, until=spending.ends(), where=where)
+            assert told is not None
+            used = [used for _, used in told.models]
+            sums = sum(one.prompt + one.completion for one in used), sum(one.cost for one in used)
+            assert sums == pytest.approx((taken.tokens, taken.cost)), key
     figures = today_of(spending)
     assert figures is not None
     assert figures.used is None  # there is no limit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 
 from msgspec.structs import replace
@@ -9,7 +10,7 @@ from msgspec.structs import replace
 from bot.domain.books import TakenSum
 from bot.domain.chat import Usage
 from bot.domain.events import Conversation
-from bot.domain.journal import TurnOpened, UsageAdded
+from bot.domain.journal import Entry, TurnOpened, UsageAdded
 from bot.domain.reserved import UsageReleased, UsageReserved
 from bot.domain.tongue import Tongue
 from bot.memory.own_limits import OwnLimits
@@ -17,8 +18,10 @@ from bot.memory.spending import Spending
 from bot.policy.days import midnight
 from bot.policy.limits import DayLimits, Rung
 from tests.adapters.storage.entries import opening
-from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingStore, said
+from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore, said
 from tests.owners import read
+
+ELSEWHERE = Conversation(BOT, "group", 5252)
 
 
 class Empty:
@@ -84,3 +87,33 @@ async def till_of(limits: DayLimits) -> Till:
 
 def opened(turn_id: str, where: Conversation, who: int) -> TurnOpened:
     return replace(opening(turn_id), question=said("hi", where=where, user=who))
+
+
+def traffic(chance: random.Random, turn_id: str, under_way: list[UsageReserved], now: float) -> list[Entry]:
+    """What happens next: a turn that asks, once or more, or an end of something under way."""
+    usage = Usage(chance.randrange(500), chance.randrange(90), cost=chance.choice((None, 0.25, 0.5)))
+    if under_way and chance.random() < 0.5:
+        one = under_way.pop(chance.randrange(len(under_way)))
+        settled = replace(usage, reserved=one.number)
+        return [
+            chance.choice(
+                (
+                    UsageReleased(turn_id=one.turn_id, number=one.number),
+                    UsageAdded(turn_id=one.turn_id, model="m", usage=settled, at=now),
+                )
+            )
+        ]
+    where, who = chance.choice((GROUP, ELSEWHERE, PRIVATE)), chance.choice((5, 777))
+    reserved = UsageReserved(turn_id=turn_id, number=1 + chance.randrange(10**6), model="m", usage=usage, at=now)
+    under_way.append(reserved)
+    turn = replace(opened(turn_id, where, who), uncalled=chance.random() < 0.3)
+    if chance.random() < 0.3:  # a voice, before the turn is open, which it may never be
+        payer = where, 0 if turn.uncalled else who
+        heard = replace(reserved, number=reserved.number + 10**6, payer=payer)
+        added = UsageAdded(turn_id=turn_id, model="w", usage=Usage(30, reserved=heard.number), at=now, payer=payer)
+        early: list[Entry] = [heard, added, replace(added, usage=Usage(40))]
+        if chance.random() < 0.5:
+            under_way.pop()
+            return early[: chance.randint(1, 3)]
+        return [*early, turn, reserved]
+    return [turn, reserved, UsageAdded(turn_id=turn_id, model="m", usage=usage, at=now)]

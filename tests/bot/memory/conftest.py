@@ -1,0 +1,7 @@
+"""Both databases, where sums are those of the rows."""
+
+from __future__ import annotations
+
+from tests.adapters.storage.conftest import postgres, pytest_runtest_setup, schemas, sqlite, url
+
+__all__ = ["postgres", "pytest_runtest_setup", "schemas", "sqlite", "url"]
