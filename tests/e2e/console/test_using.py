@@ -11,7 +11,7 @@ import pytest
 from adapters.console import live
 from bot.domain.shown import ROWS
 from bot.memory.newest import KEPT
-from tests.adapters.console.visiting import Place
+from tests.adapters.console.visiting import TOKEN, Place, visiting
 from tests.bot.memory.test_newest import kept_silent
 from tests.e2e.console.sights import SILENT, WORDS, logged_in, pages
 from tests.fakes import until
@@ -203,6 +203,18 @@ async def test_the_link_of_a_row_is_copied_that_of_a_new_one_too(browser: Any, p
         await copy.last.click()
         await page.locator(".turns .copied").wait_for()
         assert await page.evaluate("navigator.clipboard.readText()") == f"http://{place.host}{SILENT}"
+
+
+async def test_without_script_somebody_logs_in_by_the_token_as_the_page_says(browser: Any) -> None:
+    async with visiting() as console, await browser.new_context(locale="en", java_script_enabled=False) as context:
+        page = await context.new_page()
+        await page.goto(f"http://{console.host}/login#code")
+        said = await page.locator("noscript p").inner_text()
+        assert said == "The code of a link is read by script. Without it, type the token."
+        assert not await page.locator("#by-code").is_visible()
+        await page.locator("#token").fill(TOKEN)
+        await page.get_by_role("button", name="Log in").click()
+        assert page.url == f"http://{console.host}/"
 
 
 async def test_every_page_is_reached_on_a_phone_without_script(browser: Any, place: Place) -> None:
