@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, func, or_, select
 
 from adapters.storage.moments import SLACK, id_at
-from adapters.storage.reads import readable, rounds_of, told_of
+from adapters.storage.reads import NOWHERE, readable, rounds_of, told_of
 from adapters.storage.rows import SEGMENTS, SEND_SEGMENTS
 from adapters.storage.tables import memories, messages, sends, turns, verdicts, windows
 from bot.domain import codec
@@ -22,7 +22,8 @@ FACTS = 50  # of one conversation, those told last
 
 
 def chats(connection: Connection, before: int) -> ChatRows:
-    """The conversations, the last spoken in first; `before` a message's id, 0 for any.
+    """The conversations, the last spoken in first; `before` a message's id, 0 for any. What is left
+    of one that was forgotten is in none.
 
     Steps from name to name of the index: whoever says much costs nothing more.
     """
@@ -37,7 +38,7 @@ def chats(connection: Connection, before: int) -> ChatRows:
     said = messages.alias("said")
     newest = select(func.max(said.c.id)).where(said.c.conversation == names.c.name)
     latest = select(newest.correlate(names).scalar_subquery().label("id")).where(
-        names.c.name.is_not(None)
+        names.c.name.is_not(None), names.c.name != NOWHERE
     )
     ids = sorted(
         (id_ for (id_,) in connection.execute(latest) if not before or id_ < before), reverse=True

@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
+from sqlalchemy import func, select
 
 from adapters.storage import chats as module
 from adapters.storage.batches import EntryBatches
 from adapters.storage.chats import chat, chats
 from adapters.storage.database import Database
+from adapters.storage.erasure import forget_group, forget_user
+from adapters.storage.tables import messages
+from bot.domain.events import Conversation
 from bot.domain.journal import MessageObserved, WindowMoved
 from tests.adapters.storage.entries import NOW, closing, opening, put, read
 from tests.adapters.storage.test_books import ELSEWHERE, whole, write
@@ -27,6 +33,22 @@ def test_conversations_are_told_the_last_spoken_in_first_and_page_by_page(
     assert [one.where for one in first.rows] == [GROUP]
     second = read(database, chats, first.next)
     assert ([one.where for one in second.rows], second.next) == ([ELSEWHERE], None)
+
+
+@pytest.mark.parametrize(("forget", "whom"), [(forget_group, GROUP.session_id), (forget_user, 777)])
+def test_a_chat_that_was_forgotten_is_no_conversation_under_any_other_name(
+    batches: EntryBatches, database: Database, forget: Callable[..., dict[str, int]], whom: int
+) -> None:
+    """Its latest messages stay, by their ids alone."""
+    private = Conversation(BOT, "private", 777)
+    for number, where in enumerate((GROUP if forget is forget_group else private, ELSEWHERE)):
+        observed = MessageObserved(said("hi", message_id=f"m{number}", user=777 + number, where=where), overheard=True)
+        batches.write(put(observed, at=NOW + number))
+    batches.close()
+    forget(database, whom)
+    assert [one.where for one in read(database, chats, 0).rows] == [ELSEWHERE]
+    with database.reading() as connection:
+        assert connection.scalar(select(func.count()).select_from(messages)) == 2
 
 
 def test_a_conversation_has_what_both_sides_said_with_verdicts_and_where_the_prompt_begins(
