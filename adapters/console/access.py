@@ -60,7 +60,7 @@ class AccessPages:
         asks = self._logins.totp.is_on
         if not self._logins.tries.take():
             return self._pages.show(visit, "login", status=429, trouble="login.wait", asks=asks)
-        code, token = visit.fields.get("code", ""), visit.fields.get("token", "")
+        code, token = visit.fields.get("code", ""), visit.fields.get("token", "").strip()
         cookie = None
         if asks and not self._logins.totp.use(visit.fields.get("totp", "")):
             pass  # nobody is told which of the two was wrong

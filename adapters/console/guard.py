@@ -112,9 +112,7 @@ class Guard:
         if request.method in CHANGES:
             _check_sender(request, origin)
         if route is None or route.access is Access.NOBODY:
-            if login is None and request.method in READS:
-                return to_login(origin)
-            raise RequestRefused(404 if login else 403, "there is no such page")
+            return self._instead(request, origin, is_in=login is not None)
         if route.access is Access.LOGGED_IN and login is None:
             return _to_login(request, origin, route)
         fields, file = await _form(request, route)
@@ -123,6 +121,20 @@ class Guard:
             _check_form(request, visit)
         async with asyncio.timeout(None if route.lasts else DEADLINE):
             return await route.handler(visit)
+
+    def _instead(
+        self, request: web.BaseRequest, origin: PageOrigin, *, is_in: bool
+    ) -> web.Response:
+        """Where there is no such page: where one logs in; or the page above an action, whose
+        address a browser has once that is done. Raises Refused.
+        """
+        if request.method in READS and not is_in:
+            return to_login(origin)
+        path = origin.path(request.rel_url.raw_path) or ""
+        found = self._routes.find("POST", path) if request.method in READS else None
+        if found is None or found[0].access is Access.NOBODY:
+            raise RequestRefused(404 if is_in else 403, "there is no such page")
+        return _to(origin, path.rpartition("/")[0] or "/")
 
     def _route(
         self, request: web.BaseRequest, origin: PageOrigin
@@ -158,7 +170,11 @@ def logged_in(
 
 def to_login(origin: PageOrigin) -> web.Response:
     """The way to the page where one logs in."""
-    return web.Response(status=303, headers={"Location": f"{origin.prefix}/login"})
+    return _to(origin, "/login")
+
+
+def _to(origin: PageOrigin, path: str) -> web.Response:
+    return web.Response(status=303, headers={"Location": f"{origin.prefix}{path}"})
 
 
 def _to_login(request: web.BaseRequest, origin: PageOrigin, route: Route) -> web.Response:

@@ -80,6 +80,25 @@ async def test_a_route_without_a_rule_and_one_that_is_not_there_are_refused() ->
         assert (await place.ask("POST", "/new", headers=SAME, data={"form": form}))[0] == 404
 
 
+@pytest.mark.parametrize("prefix", ["", "/deep/console"])
+async def test_the_address_of_an_action_leads_to_the_page_above_it_and_does_nothing(prefix: str) -> None:
+    """A browser has it in its bar, once what came of the action is shown."""
+    async with visiting(origin=f"http://bot.example.com{prefix}" if prefix else "") as place:
+        host = {"Host": "bot.example.com" if prefix else place.host}
+        _, _, answer = await place.ask("POST", f"{prefix}/login", data={"token": TOKEN}, headers=host | SAME)
+        cookies = {name: one.value for name, one in answer.cookies.items()}
+        lines = list(place.journal.lines or ())
+        at = {"where": "10001%3Agroup%3A4242", "tool": "x"}
+        paths = {method: {r.path for r in await all_routes(place) if r.method == method} for method in ("GET", "POST")}
+        for path in paths["POST"] - paths["GET"]:
+            _, _, answer = await place.ask("GET", prefix + path.format(**at), headers=host, cookies=cookies)
+            above = answer.headers["Location"]
+            assert above == prefix + (path.format(**at).rpartition("/")[0] or "/")
+            assert (await place.ask("GET", above, headers=host, cookies=cookies))[0] == 200, path
+        assert (await place.ask("POST", f"{prefix}/none", headers=host | SAME, cookies=cookies))[0] == 404
+        assert place.journal.lines == lines
+
+
 async def test_every_answer_has_the_headers_and_no_secret() -> None:
     routes = (Route("GET", "/shown", shown, Access.LOGGED_IN), Route("GET", "/broken", broken, Access.LOGGED_IN))
     async with visiting(*routes) as place:

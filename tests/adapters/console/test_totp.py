@@ -72,7 +72,7 @@ async def test_what_is_allowed_needs_a_new_code_and_what_is_denied_does_not() ->
         assert 'name="totp"' in (await place.ask("GET", "/approvals"))[1]
         word = {"allows": "1", "totp": data["totp"]}
         status, text, _ = await place.ask("POST", "/approvals", data=form | word, headers=SAME | ENGLISH)
-        assert (status, "Nothing was changed" in text, place.words) == (403, True, [])
+        assert (status, "This changed nothing" in text, place.words) == (403, True, [])
         later(place)
         assert (await place.ask("POST", "/approvals", data=form | word | {"totp": code(place)}, headers=SAME))[0] == 200
         assert (await place.ask("POST", "/approvals", data=form | {"allows": "0"}, headers=SAME))[0] == 200

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from tests.adapters.console.visiting import SAME, Place, visiting
+from tests.e2e.console.desks import Opening, open_desk
 from tests.e2e.console.sights import fill
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -39,3 +43,10 @@ async def place() -> AsyncIterator[Place]:
         await console.log_in()
         await console.ask("POST", "/health/doctor", data={"form": await console.form()}, headers=SAME)
         yield console
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def desk(browser: Any, tmp_path: Path) -> AsyncIterator[Opening]:
+    """Opens one, which lives as long as the test."""
+    async with AsyncExitStack() as stack:
+        yield partial(open_desk, stack, browser, tmp_path)
