@@ -189,7 +189,7 @@ async def test_a_request_that_is_tried_is_in_the_bots_journal_while_it_is_under_
     def rows() -> list[tuple[str, bool, int]]:
         """What is left of it where the process is killed now."""
         with closing(sqlite3.connect(tmp_path / "journal.db")) as journal:
-            return journal.execute("SELECT turn_id, step < 0, prompt > 0 FROM usage WHERE step <> -1").fetchall()
+            return journal.execute("SELECT turn_id, reserved > 0, prompt > 0 FROM usage").fetchall()
 
     class Held(OfflineModel):
         async def _complete(self, request: web.Request) -> web.StreamResponse:
