@@ -153,6 +153,7 @@ class Settings(BaseSettings):
     console_token: Annotated[SecretStr, AfterValidator(tokens.console_token)] = SecretStr("")
     console_totp: Annotated[SecretStr, AfterValidator(tokens.console_totp)] = SecretStr("")
     console_origin: Annotated[str, AfterValidator(values.origin)] = ""
+    console_proxy: Annotated[str, AfterValidator(values.address)] = ""
 
     tools_deny: Names = ()
     tools_approve: Names = ()

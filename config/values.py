@@ -1,8 +1,7 @@
 """Texts that people type -> values: each function takes one (or a value already) and says what is
 wrong with it.
 
-All raise `Wrong`. None repeats a url or a secret in its words: people paste keys into the wrong
-line.
+All raise `Wrong`. None repeats a url or a secret in its words: people paste keys anywhere.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import SecretStr
 
 SEPARATORS = re.compile(r"[\s,，、;；]+")
-# A name as it can be looked up: labels of at most 63 characters, 253 in all (RFC 1035 2.3.4).
-# Docker has underscores.
+# A name that can be looked up: labels of 63 characters, 253 in all (RFC 1035); Docker has _.
 HOST = re.compile(r"(?!-|.{254})[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*(?<!-)")
 QQ_NUMBER = re.compile(r"[0-9]{1,18}")  # 64 bits hold any of them
 DATABASE = re.compile(r"(sqlite|postgres|postgresql)(\+[a-z0-9_]+)?://.+")
@@ -176,6 +174,14 @@ def host(value: str) -> str:
     if not (_is_address(text) or HOST.fullmatch(text)):
         mend = "Write an address only, as 0.0.0.0 or 127.0.0.1; the port has a variable of its own"
         raise Wrong(f"{shown(value)} is not an address to listen on", mend)
+    return text
+
+
+def address(value: str) -> str:
+    """The address of one machine; the brackets of an IPv6 address are taken off."""
+    text = value.removeprefix("[").removesuffix("]")
+    if text and not _is_address(text):
+        raise Wrong(f"{shown(value)} is not an address", "Write one alone, as 127.0.0.1")
     return text
 
 

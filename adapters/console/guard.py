@@ -16,8 +16,9 @@ from typing import Final
 from aiohttp import web
 
 from adapters.console.forms import Form, NoForm, read_form
-from adapters.console.logins import Logins, is_form_token
+from adapters.console.logins import Login, Logins, is_form_token
 from adapters.console.origins import Origins, PageOrigin
+from adapters.console.peers import peer
 from adapters.console.routes import Access, Own, Route, Routes, Visit
 
 logger = logging.getLogger(__name__)
@@ -26,6 +27,7 @@ DEADLINE: Final = 10.0  # seconds for a page
 CHANGES: Final = frozenset({"POST"})
 READS: Final = frozenset({"GET", "HEAD"})
 COOKIE: Final = "frost-console"
+NOWHERE: Final[Mapping[str, str]] = {}
 EXPECTS = "nothing but requests is understood here"
 ELSEWHERE = (
     "this is not the address of the console. Behind a proxy: set CONSOLE_ORIGIN to what the "
@@ -63,9 +65,18 @@ class Guard:
     """Lets requests through to the routes, or not."""
 
     def __init__(
-        self, routes: Routes, *, logins: Logins, origins: Origins, mask: Callable[[str], str]
+        self,
+        routes: Routes,
+        *,
+        logins: Logins,
+        origins: Origins,
+        mask: Callable[[str], str],
+        proxy: str = "",
     ) -> None:
-        """`mask` keeps secrets out of every answer that does not do it itself."""
+        """`mask` keeps secrets out of every answer that does not do it itself; the `proxy` of this
+        address is believed for whom it asks.
+        """
+        self._proxy = proxy
         self._routes = routes
         self._logins = logins
         self._origins = origins
@@ -94,8 +105,7 @@ class Guard:
             return web.Response(status=status, text=words)
         origin = self._origins.of(request.headers.get("Host", "")) or self._origins.first
         cookie = request.cookies.get(cookie_name(origin), "")
-        login = self._logins.find(cookie)
-        visit = Visit(request, origin, {}, {}, b"", cookie if login else "", login)
+        visit = self._visit(request, origin, cookie, self._logins.find(cookie))
         return self._routes.refuse(visit, status, words)
 
     async def _let_in(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -115,8 +125,8 @@ class Guard:
             return self._instead(request, origin, is_in=login is not None)
         if route.access is Access.LOGGED_IN and login is None:
             return _to_login(request, origin, route)
-        fields, file = await _form(request, route)
-        visit = Visit(request, origin, at, fields, file, cookie if login else "", login)
+        form = await _form(request, route)
+        visit = self._visit(request, origin, cookie, login, at=at, form=form)
         if route.access is Access.LOGGED_IN:
             _check_form(request, visit)
         async with asyncio.timeout(None if route.lasts else DEADLINE):
@@ -135,6 +145,20 @@ class Guard:
         if found is None or found[0].access is Access.NOBODY:
             raise RequestRefused(404 if is_in else 403, "there is no such page")
         return _to(origin, path.rpartition("/")[0] or "/")
+
+    def _visit(
+        self,
+        request: web.BaseRequest,
+        origin: PageOrigin,
+        cookie: str,
+        login: Login | None,
+        *,
+        at: Mapping[str, str] = NOWHERE,
+        form: Form = ({}, b""),
+    ) -> Visit:
+        forwarded = request.headers.getall("X-Forwarded-For", ())
+        address = peer(request.remote or "", forwarded, proxy=self._proxy)
+        return Visit(request, origin, at, *form, cookie if login else "", login, address)
 
     def _route(
         self, request: web.BaseRequest, origin: PageOrigin

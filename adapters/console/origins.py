@@ -1,8 +1,8 @@
 """The addresses that the console is reached by: a request for any other host is not for us.
 
 A page elsewhere whose name was made to point at this machine (DNS rebinding) asks for its own host.
-Nobody is believed for coming from this machine: behind NAT or a proxy everybody seems to. Forwarded
-headers are not read.
+Nobody is believed for coming from this machine: behind NAT or a proxy everybody seems to. No
+forwarded header says where it came in.
 """
 
 from __future__ import annotations

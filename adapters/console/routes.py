@@ -23,7 +23,8 @@ class Access(Enum):
 
 
 class Visit(Struct, frozen=True):
-    """A request that passed the guard: where it came in, which page of it, and by which login.
+    """A request that passed the guard: where it came in, which page of it, by which login, and from
+    whose `address`.
 
     `fields` are those of a form, `file` is what is in the one that came with it. `cookie` and
     `login` are there behind a login alone.
@@ -36,11 +37,7 @@ class Visit(Struct, frozen=True):
     file: bytes = b""
     cookie: str = ""
     login: Login | None = None
-
-    @property
-    def address(self) -> str:
-        """Whoever connected to us: the proxy, behind one."""
-        return self.request.remote or ""
+    address: str = ""
 
 
 Handler: TypeAlias = Callable[[Visit], Awaitable[web.StreamResponse]]

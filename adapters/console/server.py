@@ -47,8 +47,12 @@ class Console:
         logins: Logins,
         mask: Callable[[str], str],
         load: Callable[[Logins, Origins], Routes],
+        proxy: str = "",
     ) -> None:
-        """`origin` is where browsers find it, empty for this machine alone."""
+        """`origin` is where browsers find it, empty for this machine alone; the `proxy` of this
+        address is believed for whom it asks.
+        """
+        self._proxy = proxy
         self._host = host
         self._port = port
         self._origin = origin
@@ -102,7 +106,9 @@ class Console:
         if self._guard is None:
             origins = self.origins
             routes = self._load(self.logins, origins)
-            self._guard = Guard(routes, logins=self.logins, origins=origins, mask=self._mask)
+            self._guard = Guard(
+                routes, logins=self.logins, origins=origins, mask=self._mask, proxy=self._proxy
+            )
         return await self._guard.handle(request)
 
     def _problem(self, error: OSError) -> Problem:

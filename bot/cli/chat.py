@@ -101,6 +101,7 @@ def apart(settings: Settings, folder: str, people: frozenset[int]) -> dict[str, 
     return beside(settings, folder, people=people) | {
         "console_host": "127.0.0.1",
         "console_origin": "",
+        "console_proxy": "",
         "console_totp": SecretStr(""),
     }
 

@@ -98,6 +98,7 @@ async def open_console(
         host=settings.console_host,
         port=port,
         origin=settings.console_origin,
+        proxy=settings.console_proxy,
         logins=logins,
         mask=mask,
         load=load,

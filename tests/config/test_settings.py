@@ -106,6 +106,7 @@ TYPED: dict[str, tuple[str, object]] = {
     "CONSOLE_PORT": ("8090", 8090),
     "CONSOLE_TOKEN": ("0123456789abcdef0123456789abcdef", SecretStr("0123456789abcdef0123456789abcdef")),
     "CONSOLE_TOTP": ("abcd efgh " * 4, SecretStr("ABCDEFGH" * 4)),
+    "CONSOLE_PROXY": ("[::1]", "::1"),
     "CONSOLE_ORIGIN": ("https://bot.example.com/x/", "https://bot.example.com/x"),
     "LOG_LEVEL": ("warn", "WARNING"),
     "LOG_FORMAT": ("JSON", "json"),

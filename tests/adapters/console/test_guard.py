@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from aiohttp import web
+from multidict import CIMultiDict
 from yarl import URL
 
 from adapters.console.guard import COOKIE, HEADERS, cookie_name
@@ -185,12 +186,42 @@ async def test_on_https_the_cookie_is_one_that_nobody_else_can_set() -> None:
         assert "samesite=strict" in said
 
 
-async def test_forwarded_headers_change_nothing() -> None:
-    async with visiting() as place:
+@pytest.mark.parametrize("proxy", ["", "10.9.8.7"])
+async def test_forwarded_headers_of_anybody_but_the_proxy_change_nothing(proxy: str) -> None:
+    async with visiting(proxy=proxy) as place:
         forged = {"X-Forwarded-For": "10.9.8.7", "X-Forwarded-Host": "evil.example", "Forwarded": "for=10.9.8.7"}
         await place.ask("POST", "/login", data={"token": TOKEN}, headers=SAME | forged)
         assert place.journal.lines is not None
         assert [line.address for line in place.journal.lines] == ["127.0.0.1"]
+
+
+async def test_of_the_proxy_the_last_hop_is_who_logs_in_and_who_owners_hear_of() -> None:
+    async with visiting(proxy="127.0.0.1") as place:
+        forged = CIMultiDict(SAME)
+        forged.extend([("X-Forwarded-For", "10.0.0.1, 10.0.0.2"), ("X-Forwarded-For", "198.51.100.7")])
+        await place.ask("POST", "/login", data={"token": TOKEN}, headers=forged)
+        assert place.journal.lines is not None
+        assert [line.address for line in place.journal.lines] == ["198.51.100.7"]
+        assert ["198.51.100.7" in line for line in place.told] == [True]
+        _, text, _ = await place.ask("GET", "/access")
+        assert "198.51.100.7" in text
+        assert "10.0.0" not in text
+
+
+async def test_whoever_tries_and_tries_is_named_gets_no_more_tries_and_logs_nobody_out() -> None:
+    async with visiting(proxy="127.0.0.1") as place:
+        owner = {"X-Forwarded-For": "192.0.2.1"}
+        assert await place.log_in() == 303
+        tried = []
+        for number in range(9):
+            hops = {"X-Forwarded-For": f"10.0.0.{number}, 198.51.100.{number}"}
+            status, _, _ = await place.ask("POST", "/login", data={"token": "wrong"}, headers=SAME | hops)
+            tried.append(status)
+        assert tried == [403] * 4 + [429] * 5
+        assert (await place.ask("GET", "/access", headers=owner))[0] == 200
+        assert place.journal.lines is not None
+        refused = [line.address for line in place.journal.lines if line.outcome == "refused"]
+        assert sorted(refused) == [f"198.51.100.{number}" for number in range(4)]
 
 
 async def test_two_consoles_of_one_host_do_not_log_each_other_out() -> None:

@@ -258,7 +258,9 @@ class Place:
 
 
 @asynccontextmanager
-async def visiting(*more: Route, origin: str = "", port: int = 0, totp: str = "") -> AsyncIterator[Place]:
+async def visiting(
+    *more: Route, origin: str = "", port: int = 0, totp: str = "", proxy: str = ""
+) -> AsyncIterator[Place]:
     """A console with these routes beside its own."""
     place = Place(clock := ManualClock())
     loads: list[Sequence[Route]] = []
@@ -269,7 +271,9 @@ async def visiting(*more: Route, origin: str = "", port: int = 0, totp: str = ""
         return Routes((*ours.all, *more), refuse=ours.refuse)
 
     logins = Logins(TOKEN, totp=totp, clock=clock)
-    console = Console(host="127.0.0.1", port=port, origin=origin, logins=logins, mask=Mask([SECRET]), load=load)
+    console = Console(
+        host="127.0.0.1", port=port, origin=origin, logins=logins, mask=Mask([SECRET]), load=load, proxy=proxy
+    )
     jar = aiohttp.CookieJar(unsafe=True)
     async with console, aiohttp.ClientSession(cookie_jar=jar) as session:
         assert not loads  # nothing is loaded before somebody asks
