@@ -159,14 +159,15 @@ class TurnPages:
             where = Conversation.parse(visit.at["where"])
         except NotAConversation:
             return self._missing(visit, is_away=False)
-        story = await self._sources.showing.silence(where, visit.at["id"])
-        if story is None or not story.is_known:
-            return self._missing(visit, is_away=story is None)
-        chinese = speech_for(visit.request).is_chinese
+        found = await self._sources.showing.silence(where, visit.at["id"])
+        if found is None or not found.story.is_known:
+            return self._missing(visit, is_away=found is None)
+        story, chinese = found.story, speech_for(visit.request).is_chinese
         return self._pages.show(
             visit,
             "silent",
             where=where,
+            line=found.line,
             why=self._sources.explain.story(story, chinese=chinese),
             turn_id=story.turn_id,
             base=self._sources.base,

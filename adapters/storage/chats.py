@@ -84,6 +84,15 @@ def chat(connection: Connection, where: Conversation, before: int) -> Chat:
     )
 
 
+def line(connection: Connection, where: Conversation, message_id: str) -> ChatLine | None:
+    """The message of this id, without its verdict; the latest, where there are several."""
+    query = select(messages).where(
+        messages.c.conversation == str(where), messages.c.message_id == message_id
+    )
+    found = connection.execute(query.order_by(messages.c.id.desc()).limit(1))
+    return next(iter(readable(lambda row: _line(row, {}, None), found)), None)
+
+
 def _chat_row(row: Row[Any]) -> ChatRow:
     where = Conversation.parse(row.conversation)
     return ChatRow(

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, func, select, text
 
 from adapters.storage.books import story
-from adapters.storage.chats import chat, chats
+from adapters.storage.chats import chat, chats, line
 from adapters.storage.closed_days import midnight
 from adapters.storage.database import Database
 from adapters.storage.day_sums import day
@@ -34,7 +34,7 @@ from adapters.storage.tool_costs import tool_costs
 from adapters.storage.tool_uses import tools
 from adapters.storage.traces import trace
 from adapters.storage.turn_rows import TOKENS, rows, sum_of, sums_of, totals, turn_row
-from bot.domain.books import DaySum, Story, UsageSum
+from bot.domain.books import DaySum, UsageSum
 from bot.domain.events import Conversation
 from bot.domain.inspection import ToolUse
 from bot.domain.shown import (
@@ -44,6 +44,7 @@ from bot.domain.shown import (
     Trace,
     TurnQuery,
     TurnRows,
+    Unanswered,
 )
 
 DEADLINE = 2.0  # seconds for what a page reads
@@ -69,9 +70,13 @@ class SqlShown:
         """The turn of this id."""
         return await self._read(lambda connection: _trace(connection, turn_id))
 
-    async def silence(self, where: Conversation, message_id: str) -> Story | None:
-        """Why a message was not answered."""
-        return await self._read(lambda connection: story(connection, where, message_id))
+    async def silence(self, where: Conversation, message_id: str) -> Unanswered | None:
+        """A message that was not answered, and why."""
+        return await self._read(
+            lambda connection: Unanswered(
+                story(connection, where, message_id), line(connection, where, message_id)
+            )
+        )
 
     async def chats(self, before: int) -> ChatRows | None:
         """The conversations before that message."""

@@ -133,6 +133,15 @@ class ChatLine(Struct, frozen=True, kw_only=True):
     turn_id: str = ""
 
 
+class Unanswered(Struct, frozen=True):
+    """A message that nobody answered: how it fared, and the `line` itself, None where that is kept
+    no more.
+    """
+
+    story: Story
+    line: ChatLine | None = None
+
+
 class Fact(Struct, frozen=True):
     """A fact remembered of a person (0: the conversation), since `made`."""
 
@@ -322,8 +331,8 @@ class Showing(Protocol):
         """The turn of this id; nothing where there is none."""
         ...
 
-    async def silence(self, where: Conversation, message_id: str) -> Story | None:
-        """Why a message was not answered."""
+    async def silence(self, where: Conversation, message_id: str) -> Unanswered | None:
+        """A message that was not answered, and why."""
         ...
 
     async def chats(self, before: int) -> ChatRows | None:

@@ -68,12 +68,29 @@ async def test_what_did_not_get_an_answer_has_a_page_with_the_setting_that_decid
         _, text, _ = await place.ask("GET", "/silent/10001%3Agroup%3A77/-9", headers=ENGLISH)
         assert "not answered: its sender asks too often" in text
         assert "BOT_USER_RATE" in text
+        assert '<p class="words">喂</p>' in text
+        assert "<h1>小红" in text
         for path in ("/silent/10001%3Agroup%3A77/8", "/silent/evil/8", "/turns/none"):
             assert (await place.ask("GET", path))[0] == 404
         place.journal.lines = None
         for path in ("/silent/10001%3Agroup%3A77/-9", "/turns/t1"):
             assert (await place.ask("GET", path))[0] == 503
         assert "cannot be read" in (await place.ask("GET", "/turns", headers=ENGLISH))[1]
+
+
+async def test_of_what_was_recalled_or_is_kept_no_more_no_words_are_shown() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        place.journal.silent.append(silent())
+        place.journal.recalled.add("-9")
+        _, text, _ = await place.ask("GET", "/silent/10001%3Agroup%3A77/-9", headers=ENGLISH)
+        assert "not answered: its sender asks too often" in text
+        assert '<p class="words"><span class="quiet">(taken back or forgotten)</span></p>' in text
+        assert "喂" not in text
+        place.journal.swept.add("-9")
+        _, text, _ = await place.ask("GET", "/silent/10001%3Agroup%3A77/-9", headers=ENGLISH)
+        assert "<h1>not answered" in text
+        assert 'class="words"' not in text
 
 
 async def test_a_secret_that_a_cut_would_halve_is_masked_as_a_whole() -> None:

@@ -30,6 +30,7 @@ from bot.domain.inspection import Finding, ToolAnswer, ToolState, ToolUse
 from bot.domain.masking import Mask
 from bot.domain.shown import (
     Chat,
+    ChatLine,
     ChatRow,
     ChatRows,
     CostSum,
@@ -40,6 +41,7 @@ from bot.domain.shown import (
     TurnQuery,
     TurnRow,
     TurnRows,
+    Unanswered,
     WaitingDraft,
 )
 from bot.domain.suspension import Settled
@@ -66,6 +68,8 @@ class Journal:
     talks: list[Chat] = field(default_factory=list)
     uses: list[ToolUse] = field(default_factory=list)
     silent: list[TurnRow] = field(default_factory=list)
+    recalled: set[str] = field(default_factory=set)
+    swept: set[str] = field(default_factory=set)
     queries: list[TurnQuery] = field(default_factory=list)
     following: tuple[int, int] | None = None
     ended: tuple[int, int] = (0, 0)
@@ -84,11 +88,18 @@ class Journal:
     async def trace(self, turn_id: str) -> tuple[Trace, ...] | None:
         return None if self.lines is None else tuple(one for one in self.traces if one.row.turn_id == turn_id)
 
-    async def silence(self, where: Conversation, message_id: str) -> Story | None:
+    async def silence(self, where: Conversation, message_id: str) -> Unanswered | None:
         found = [one for one in self.silent if (one.where, one.message_id) == (where, message_id)]
         if self.lines is None:
             return None
-        return Story(asker=1, wakes=False, reason=found[0].reason) if found else Story(asker=0)
+        if not found:
+            return Unanswered(Story(asker=0))
+        (row,) = found
+        is_gone = message_id in self.recalled
+        line = ChatLine(
+            message_id=message_id, at=row.at, sender=row.asker, name=row.name, text=row.text, is_gone=is_gone
+        )
+        return Unanswered(Story(asker=1, wakes=False, reason=row.reason), None if message_id in self.swept else line)
 
     async def chats(self, before: int) -> ChatRows | None:
         rows = tuple(ChatRow(where=one.where, group=one.group, name="x", text="y", at=0) for one in self.talks)

@@ -7,13 +7,13 @@ from sqlalchemy import func, select
 
 from adapters.storage import chats as module
 from adapters.storage.batches import EntryBatches
-from adapters.storage.chats import chat, chats
+from adapters.storage.chats import chat, chats, line
 from adapters.storage.database import Database
 from adapters.storage.erasure import forget_group, forget_user
 from adapters.storage.tables import messages
 from bot.domain.events import Conversation
-from bot.domain.journal import MessageObserved, WindowMoved
-from tests.adapters.storage.entries import NOW, closing, opening, put, read
+from bot.domain.journal import MessageErased, MessageObserved, WindowMoved
+from tests.adapters.storage.entries import NOW, closing, heard, opening, put, read
 from tests.adapters.storage.test_books import ELSEWHERE, whole, write
 from tests.adapters.storage.test_turn_rows import asked, silent
 from tests.fakes import BOT, GROUP, said
@@ -91,3 +91,22 @@ def test_rounds_are_those_that_the_prompt_repeats_and_no_more_than_some_are_coun
     assert rounds() == (3, "", 0)
     write(batches, WindowMoved(GROUP, first_turn="c", summary="before", light_to="c"))
     assert rounds() == (2, "cd", 1)
+
+
+def test_a_message_is_found_by_its_id_and_without_words_once_it_is_recalled(
+    batches: EntryBatches, database: Database
+) -> None:
+    write(batches, heard("hello", message_id="4"), heard("hello again", message_id="5"))
+    found = read(database, line, GROUP, "4")
+    assert found is not None
+    assert (found.message_id, found.text, found.sender, found.is_gone) == ("4", "hello", 777, False)
+    write(batches, MessageErased(GROUP, "4"))
+    found = read(database, line, GROUP, "4")
+    assert found is not None
+    assert (found.text, found.is_gone) == ("", True)
+    write(batches, heard("another of that id", message_id="5"))
+    found = read(database, line, GROUP, "5")
+    assert found is not None
+    assert found.text == "another of that id"
+    assert read(database, line, GROUP, "6") is None
+    assert read(database, line, ELSEWHERE, "5") is None

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, event
 
 from adapters.storage import shown
 from adapters.storage.batches import EntryBatches
-from adapters.storage.chats import chat
+from adapters.storage.chats import chat, line
 from adapters.storage.closed_days import LATE, add_up, midnight
 from adapters.storage.database import Database
 from adapters.storage.shown import SqlShown, costs, ends
@@ -44,6 +44,7 @@ def test_no_page_walks_over_all_rows(batches: EntryBatches, database: Database) 
         shown._trace(connection, "t1")
         shown.ends(connection, NOW)
         chat(connection, GROUP, 0)
+        line(connection, GROUP, "5")
         plans = [(sql, step) for sql, values in list(statements) for step in plan(connection, sql, values)]
     walks = {step for _, step in plans if step.startswith(("SCAN", "Seq Scan"))}
     assert not {step for step in walks - READ_IN_PART[database.dialect.name] if "subquery" not in step}

@@ -100,7 +100,7 @@ def fill(place: Place) -> None:
         for number in range(6)
     )
     journal.traces.append(trace(WORDS, long="x" * 3000))
-    journal.silent.append(silent())
+    journal.silent.append(replace(silent(), name=WORDS, text=WORDS))
     journal.talks.append(
         Chat(where=GROUP, group=WORDS, lines=lines, summary=WORDS, facts=(Fact(5, WORDS, "person", NOW),), next=3)
     )
