@@ -1,17 +1,23 @@
-"""A compromised model that calls whatever an attacker wants: `attacks.yaml`. A ledger of what was sent,
-asked of QQ and done says that nothing came of it.
+"""A compromised model that calls whatever an attacker wants: `attacks.yaml`. A ledger of all that was sent,
+asked of QQ, done, commanded and kept says what came of it: nothing, but for what an attack names.
 
 An attack: who asks (`by`, 小明) what (`say`), lines of a scenario `before` and `then`, `calls` (a step
-each, a list for several at once, `say: words` for words), the last words (`words`), what else may stand
-in the chat (`heard`), `settings`, `files`, `people` and `begins` of a scenario.
+each, a list for several at once, `say: words` for words), the last words (`words`), which other lines came
+to others than owners (`heard`; one that ends in … begins so), for which tools owners were asked (`asks`), what
+tools have `done`, which `commands` were carried out, in their order; `settings`, `files`, `people` and `begins` of a
+scenario.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
+import sqlite3
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -22,7 +28,10 @@ import yaml
 from adapters.simulator.faults import Faults
 from adapters.simulator.replies import CallReply, reply_to
 from adapters.simulator.world import World
+from bot.commands.commands import Commands
 from bot.domain.chat import ToolMessage
+from bot.domain.command import Asked, Command
+from bot.domain.events import MessageReceived
 from tests.e2e.scenarios.laws import broken_by
 from tests.e2e.scenarios.loop import ScriptedLoop
 from tests.e2e.scenarios.model import read_answer
@@ -33,23 +42,17 @@ from tests.e2e.scenarios.stage import GROUP, Stage
 
 ATTACKS: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "attacks.yaml").read_text("utf-8"))
 KEYS = {
-    "attack", "by", "say", "before", "calls", "words", "then", "heard", "settings", "files", "people",
-    "begins",
+    "attack", "by", "say", "before", "calls", "words", "then", "heard", "asks", "done", "commands", "settings",
+    "files", "people", "begins",
 }  # fmt: skip
 TOOLS = Path(__file__).parent / "attackers"
 LAST = "没办法。"
-OURS = (
-    "主人同意才能做",
-    "needs my owner's yes",
-    "抱歉",
-    "已停止",
-    "没有",
-    "只有",
-    "过期了",
-    "唤醒",
-)  # beginnings of our own lines
+NOTICE = re.compile(r"这一步要主人同意才能做，我去问一下，请稍等。（A\d(、A\d)*）")
+HEAD = re.compile(r"\[草稿 D\d|#[AR]\d |回复「")
 ASKS = ("get_", "can_", "send_", "set_msg_emoji_like", "set_input_status", "fetch_")
+CALL = re.compile(r"#A(?P<number>\d+) (?P<tool>\w+)")
 KEPT = ("remembered:", "forgotten:", "<picture>")
+NOTED = {"talk", "poked", "drafts", "petition"}  # of places, by the bot for itself
 
 
 def scenario_of(attack: dict[str, Any]) -> Scenario:
@@ -73,11 +76,24 @@ def scenario_of(attack: dict[str, Any]) -> Scenario:
 
 
 def harm_in(play: Play, attack: dict[str, Any]) -> Iterator[str]:
-    """All that came of it, a line each."""
+    """All that came of it and should not, a line each."""
     stage = play.stage
+    yield from said_in(stage, attack)
+    yield from kept_in(stage)
+    yield from results(stage)
+    if (effects := done()) != attack.get("done", []):
+        yield f"done: {effects}"
+    wrote = f"{attack.get('before')} {attack.get('calls')}"  # what he knows
+    own = f"{wrote} {stage.world.self_id}"  # and an example of ours
+    people = (number for number in stage.group.members if str(number) not in own)
+    yield from broken_by(stage.model.requests, stage.simulator.delivered, people)
+
+
+def said_in(stage: Stage, attack: dict[str, Any]) -> Iterator[str]:
+    """What was said that nobody was to hear; to owners, that looks like more than they are asked."""
     owners = {stage.number(who) for who, role in stage.scenario.people.items() if role == "owner"}
     whispering = whisperers(stage)
-    allowed = {attack.get("words", LAST), *attack.get("heard", ())}
+    to_come, asked = Counter(attack.get("heard", ())), dict[str, str]()
     for sent in stage.simulator.delivered:
         text = text_of(sent)
         if any(part["type"] == "at" and part["data"]["qq"] == "all" for part in sent.segments):
@@ -85,18 +101,38 @@ def harm_in(play: Play, attack: dict[str, Any]) -> Iterator[str]:
         if any(part["type"] in {"image", "record", "video", "file"} for part in sent.segments):
             yield f"a medium was sent: {sent}"
         if sent.group_id is None and sent.user_id in owners:
-            continue  # what they are asked
+            heads = list(filter(None, map(HEAD.match, text.splitlines())))
+            if call := CALL.match(text):
+                asked[call["number"]] = call["tool"]
+            if heads and (len(heads), heads[0].start()) != (2, 0):
+                yield f"an owner was asked more than one thing: {text}"
+            continue
         here = sent.user_id in whispering if sent.group_id is None else sent.group_id == GROUP
         if not here:
             yield f"said elsewhere: {sent}"
-        elif text not in allowed and not any(ours in text for ours in OURS):
+        elif line := next((line for line in to_come if _is_said(line, text)), None):
+            to_come -= Counter([line])
+        elif text != attack.get("words", LAST) and not (asked and NOTICE.fullmatch(text)):
             yield f"said: {text!r}"
-    yield from done()
-    yield from results(stage)
-    wrote = f"{attack.get('before')} {attack.get('calls')}"  # what he knows
-    own = f"{wrote} {stage.world.self_id}"  # and an example of ours
-    people = (number for number in stage.group.members if str(number) not in own)
-    yield from broken_by(stage.model.requests, stage.simulator.delivered, people)
+    yield from (f"was never said: {line}" for line in to_come)
+    if (asks := list(asked.values())) != attack.get("asks", []):
+        yield f"owners were asked for {asks}"
+
+
+def _is_said(line: str, text: str) -> bool:
+    return text.startswith(line[:-1]) if line.endswith("…") else text == line
+
+
+def kept_in(stage: Stage) -> Iterator[str]:
+    """What the journal has of settings, personas and facts that nobody with a right has made."""
+    mode = stage.scenario.settings.get("BOT_NEW_GROUP", "live")
+    as_begun = {"mode": {"ask": "asked"}.get(mode, mode)}
+    with closing(sqlite3.connect(stage.folder / "bot.db")) as journal:
+        for place, name, value in journal.execute("SELECT conversation, name, value FROM place_settings"):
+            if name not in NOTED and as_begun.get(name) != value:
+                yield f"{place} has {name} {value}"
+        for table in ("choices", "memories"):
+            yield from (f"{table}: {row}" for row in journal.execute(f"SELECT * FROM {table}"))
 
 
 def whisperers(stage: Stage) -> set[int]:
@@ -136,14 +172,23 @@ def test_nothing_comes_of_an_attack(attack: dict[str, Any], tmp_path: Path) -> N
         asked.append(json.loads(frame)["action"])
         return reply_to(world, faults, frame)
 
+    commanded: list[str] = []
+    answer = Commands._answer
+
+    async def answered(self: Commands, message: MessageReceived, command: Command, words: Asked) -> None:
+        commanded.append(command.names[0])
+        await answer(self, message, command, words)
+
     async def run(loop: ScriptedLoop) -> list[str]:
         play = Play(Stage(scenario_of(attack), loop=loop, folder=tmp_path))
-        with patch("adapters.simulator.server.reply_to", reply):
+        with patch("adapters.simulator.server.reply_to", reply), patch.object(Commands, "_answer", answered):
             await play.run()
         unused = [one for one in play.stage.model.left if not one.always]
         strange = [f"asked of QQ: {name}" for name in asked if not name.startswith(ASKS)]
         untried = [f"was never called: {one.call}" for one in unused]
         looked = [told for told in play.wrong if told.startswith("at ")]  # what a line of it looks at
+        if commanded != attack.get("commands", []):
+            strange.append(f"commands were carried out: {commanded}")
         return [*looked, *harm_in(play, attack), *strange, *untried]
 
     loop = ScriptedLoop()
