@@ -14,9 +14,8 @@ from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage
 from bot.domain.run import Outcome, Stop
 from bot.engine.running import Run, RunState
 from bot.engine.steps import with_notice
-from bot.policy.already_said import bare
 from bot.policy.apologies import OURS, without_trace
-from bot.policy.echo import is_said_back
+from bot.policy.echo import ToldTexts, is_call_error
 from bot.policy.notices import Notices
 from bot.policy.receipts import is_receipt
 from bot.prompt.tidying import SEND
@@ -38,9 +37,7 @@ def own_words(run: Run, state: RunState, message: AssistantMessage) -> Assistant
     tidied = run.tidy(message)
     if tidied.tool_calls:
         return tidied
-    results = [one for one in state.messages if isinstance(one, ToolMessage) and one.is_error]
-    notices = (*_told(run.notices), *(bare(result.content) for result in results))
-    if is_said_back(without_trace(tidied.text), notices):
+    if _is_said_back(run, state, without_trace(tidied.text)):
         return replace(tidied, text="")
     if run.heard() and is_receipt(tidied.text) and _only_spoke_here(state):
         return replace(tidied, text="")
@@ -71,6 +68,14 @@ def failed(run: Run, state: RunState, error: str) -> Outcome:
     return state.outcome(Stop.FAILED, error=error)
 
 
+def _is_said_back(run: Run, state: RunState, text: str) -> bool:
+    """Whether it only says what it was told: a notice of ours, or of a call that failed."""
+    if _notices(run.notices).has(text) or is_call_error(text):
+        return True
+    errors = [one for one in state.messages if isinstance(one, ToolMessage) and one.is_error]
+    return bool(errors) and ToldTexts(*(one.content for one in errors)).has(text)
+
+
 def _only_spoke_here(state: RunState) -> bool:
     """Whether the latest calls sent to this chat, and nothing else: that a mail was sent, or
     something to another chat, is news to who asked.
@@ -88,6 +93,6 @@ def _session(call: ToolCall) -> bool:
 
 
 @cache
-def _told(notices: Notices) -> tuple[str, ...]:
+def _notices(notices: Notices) -> ToldTexts:
     """All that we tell a model in its run's language, and people in any."""
-    return tuple(map(bare, (notices.last_step, notices.empty, *OURS)))
+    return ToldTexts(notices.last_step, notices.empty, *OURS)

@@ -17,8 +17,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
-from cachetools import LRUCache
-
 from bot.domain.errors import ModelError
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
@@ -33,6 +31,7 @@ from bot.domain.journal import (
 from bot.domain.memories import MemoriesForgotten, StoredFact
 from bot.domain.ports import ChatModel, Clock, Store
 from bot.domain.trace import current_run
+from bot.memory.latest import Kept, Latest
 from bot.memory.open_talks import OpenTalk, OpenTalks
 from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
@@ -87,9 +86,9 @@ class Extraction:
         self._clock = clock
         self._open = open_talks
         self._is_spent = is_spent
-        self._talks: LRUCache[Conversation, _Talk] = LRUCache(PLACES)
-        self._turns: LRUCache[str, Conversation] = LRUCache(PLACES)
-        self._recalled: LRUCache[tuple[Conversation, str], None] = LRUCache(PLACES)
+        self._talks = Latest[Conversation, _Talk](PLACES, _Talk)
+        self._turns = Kept[str, Conversation](PLACES)
+        self._recalled = Kept[tuple[Conversation, str], None](PLACES)
         self._due = asyncio.Event()
         self._times_forgotten = 0
 
@@ -97,16 +96,16 @@ class Extraction:
         """Keep in mind what was said, and when rounds ended. Never waits."""
         match entry:
             case MessageObserved(message=message) if not message.is_own:
-                self._talk(message.conversation).lines.append(message)
+                self._talks.use(message.conversation).lines.append(message)
             case MessageErased(conversation=where, message_id=message_id):
                 self._let_go(where, lambda line: line.message_id == message_id)
-                self._recalled[where, message_id] = None
+                self._recalled.keep((where, message_id), None)
             case MemoriesForgotten(said=said):
                 self._times_forgotten += 1
                 for where, user in said:
                     self._forget_there(where, user)
             case TurnOpened(turn_id=turn_id, question=question):
-                self._turns[turn_id] = question.conversation
+                self._turns.keep(turn_id, question.conversation)
             case TurnClosed(turn_id=turn_id) if turn_id in self._turns:
                 self._end_round(self._turns.pop(turn_id), turn_id)
             case _:
@@ -121,7 +120,7 @@ class Extraction:
         self._open.end_all()
 
     def _end_round(self, where: Conversation, turn_id: str) -> None:
-        talk = self._talk(where)
+        talk = self._talks.use(where)
         talk.rounds, talk.last = talk.rounds + 1, self._clock.monotonic()
         talk.turn_id = turn_id
         if talk.lines:
@@ -131,21 +130,16 @@ class Extraction:
             self._due.set()
 
     def _forget_there(self, where: Conversation, user: int) -> None:
-        talk = self._talk(where)
+        talk = self._talks.use(where)
         talk.since = max((line.time + 1 for line in talk.lines), default=talk.since)
         self._open.end(where)
         self._let_go(where, partial(_is_by, user))
 
     def _let_go(self, where: Conversation, is_gone: Callable[[MessageReceived], bool]) -> None:
-        lines = self._talk(where).lines
+        lines = self._talks.use(where).lines
         kept = [line for line in lines if not is_gone(line)]
         lines.clear()
         lines.extend(kept)
-
-    def _talk(self, where: Conversation) -> _Talk:
-        if (talk := self._talks.get(where)) is None:
-            talk = self._talks[where] = _Talk()
-        return talk
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -175,7 +169,7 @@ class Extraction:
             if self._open.of(where) is not known:
                 continue  # it is over meanwhile, or forgotten
             self._speakers.learn(where, remembered.members)
-            talk = self._talk(where)
+            talk = self._talks.use(where)
             lines = {line.identity: line for line in latest if self._is_of(known, line)}
             lines |= {line.identity: line for line in talk.lines}
             talk.lines.clear()

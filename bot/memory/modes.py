@@ -57,11 +57,9 @@ class Modes(KeptSettings[Mode]):
 
     def of(self, where: Conversation) -> Mode:
         """How it is there; in private it always speaks."""
-        if self._usual is Mode.LIVE and not self._values:
-            return Mode.LIVE
         if not where.is_group:
             return Mode.LIVE
-        return self._values.get(where, self._usual)
+        return self._values.get(where, self._usual) if self._values else self._usual
 
     def is_new(self, where: Conversation) -> bool:
         """Whether nothing is known of a group; never before all that is known was read."""

@@ -26,6 +26,10 @@ class WitnessedStore:
         self._store = store
         self._witnesses = tuple(witnesses)
 
+    def before(self, witness: Witness) -> WitnessedStore:
+        """The same store, for whoever shows what it writes to this one first."""
+        return WitnessedStore(self._store, (witness, *self._witnesses))
+
     def put(self, *entries: Entry) -> None:
         """Take entries. Never waits, never raises."""
         self._show(entries)
@@ -75,6 +79,15 @@ class WitnessedStore:
                     witness.see(entry)
                 except Exception:
                     logger.exception("witness %s broke on %s", type(witness).__name__, entry.type)
+
+
+def shown_first(store: Store, witness: Witness) -> WitnessedStore:
+    """The store, which shows each entry to this one first: in one layer where that can be, as each
+    message pays for them.
+    """
+    if type(store) is WitnessedStore:  # what is made of one may do more
+        return store.before(witness)
+    return WitnessedStore(store, (witness,))
 
 
 class ContentLog:

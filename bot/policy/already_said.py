@@ -18,6 +18,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 SHARE = 0.45  # of its pairs of characters and words
@@ -121,6 +122,12 @@ def bare(text: str) -> str:
     if text.isascii():  # five to fifteen times as fast
         return text.encode().translate(None, ASCII_UNHEARD).lower().decode()
     return UNHEARD.sub("", unicodedata.normalize("NFKC", WIDE_MARKS.sub("", text)).casefold())
+
+
+@lru_cache(maxsize=512)
+def letters_of(known: str) -> str:
+    """The same of what is asked for again and again: rules, names of places, the moment."""
+    return bare(known)
 
 
 def _repeats(new: str, letters: str, old: str) -> bool:

@@ -5,10 +5,9 @@ no answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 
-from bot.policy.already_said import already_said, bare
-from bot.policy.likeness import is_like
+from bot.policy.already_said import already_said, bare, letters_of
+from bot.policy.likeness import is_like, of_length
 
 ECHO = 90.0  # percent
 ALIKE = 60.0  # percent: below, marks and blanks alone cannot keep two texts from being the same
@@ -52,13 +51,34 @@ OUR_ERROR = re.compile(r"\s*error: .*\[[A-Z]+(?:_[A-Z]+)+\]\s*", re.DOTALL)
 """A failed call, in the words a model is told of it."""
 
 
-def is_said_back(text: str, told: Collection[str]) -> bool:
-    """Whether it is nothing but a part of one of these, which we told the model ourselves and which
-    are `bare`, or nearly all of one; or a call's error.
+class ToldTexts:
+    """What we told a model ourselves, to look for in what it says: made once for texts that are
+    always told, as each answer is looked at.
     """
-    words = bare(text)
-    if words in "\n".join(told) or is_like(words, *told, least=ECHO):  # as hardly any is
-        return len(words) + (LETTERS - 1) * len(CJK.findall(words)) >= LETTERS * LONG_ENOUGH
+
+    def __init__(self, *texts: str) -> None:
+        self._texts = tuple(map(bare, texts))
+        self._all = "\n".join(self._texts)
+        self._longest = max(map(len, self._texts), default=0)
+        self._near: dict[int, tuple[str, ...]] = {}  # by the length of what is said
+
+    def has(self, text: str) -> bool:
+        """Whether the text is nothing but a part of one of these, or nearly all of one."""
+        words = bare(text)
+        if words in self._all or is_like(words, *self._like(len(words)), least=ECHO):
+            return len(words) + (LETTERS - 1) * len(CJK.findall(words)) >= LETTERS * LONG_ENOUGH
+        return False  # as nearly all are
+
+    def _like(self, length: int) -> tuple[str, ...]:
+        if length > 2 * self._longest:
+            return ()
+        if (near := self._near.get(length)) is None:
+            near = self._near[length] = tuple(of_length(length, self._texts, least=ECHO))
+        return near
+
+
+def is_call_error(text: str) -> bool:
+    """Whether it is what a model is told of a call that failed."""
     return OUR_ERROR.fullmatch(text) is not None
 
 
@@ -68,7 +88,7 @@ def is_all_of(text: str, told: str) -> bool:
     """
     if not told or len(text) > 2 * len(told) or len(told) > 2 * len(text):
         return False  # as nearly all are
-    words = bare(told)
+    words = letters_of(told)
     return len(words) >= LONG_ENOUGH and is_like(bare(text), words, least=ECHO)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 
 
@@ -12,12 +12,16 @@ def is_like(text: str, *others: str, least: float) -> bool:
 
     What differs too much in length for that is not compared: as nearly always.
     """
-    # Of both together, 2 * shared / (one + other) is the share; shared is at most the shorter.
-    shortest = len(text) * least / (200 - least)
-    longest = len(text) * (200 - least) / least
-    near = [one for one in others if shortest <= len(one) <= longest]
+    near = of_length(len(text), others, least=least)
     # Where it is less it is 0, and found out sooner.
     return bool(near) and any(_ratio()(text, one, score_cutoff=least) for one in near)
+
+
+def of_length(length: int, others: Iterable[str], *, least: float) -> list[str]:
+    """Those of the others that a text of this length can share so much with."""
+    # Of both together, 2 * shared / (one + other) is the share; shared is at most the shorter.
+    shortest, longest = length * least / (200 - least), length * (200 - least) / least
+    return [one for one in others if shortest <= len(one) <= longest]
 
 
 @cache

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from itertools import islice
 
 from msgspec import Struct
 
 from bot.domain.chat import AssistantMessage, Message, SystemMessage, UserMessage
-from bot.policy.already_said import bare
+from bot.policy.already_said import bare, letters_of
 from bot.policy.echo import is_greeting
 from bot.prompt.language import WORDINGS
 from bot.prompt.render import LINE, REPLY
@@ -96,11 +96,11 @@ class EchoDoubts(Struct, frozen=True):
 
     def _is_moment(self, letters: str) -> bool:
         """Whether it is of the words about the moment, or has both their day and their place."""
-        place, weekday = _letters_of(self.place), self.day.rpartition(" ")[2].casefold()
+        place, weekday = letters_of(self.place), self.day.rpartition(" ")[2].casefold()
         is_here = bool(place) and (
             place == letters or (place in letters and bool(weekday) and weekday in letters)
         )
-        if not is_here and (letters not in _letters_of(self.now) or _weight(letters) < TELLING):
+        if not is_here and (letters not in letters_of(self.now) or _weight(letters) < TELLING):
             return False
         return not self._is_asked_for(letters)
 
@@ -118,18 +118,17 @@ class EchoDoubts(Struct, frozen=True):
 
     def _is_said(self, lines: Sequence[tuple[str, str]]) -> bool:
         """Whether with each line one of somebody's begins, whoever's name stands before it."""
-        # Not isinstance, which takes thrice as long for each message of the prompt.
-        told = [one.text for one in self.read if type(one) is UserMessage]
-        return all(
-            any(begun in text for begun in _beginnings(*line) for text in told) for line in lines
-        )
+        # One text, not one after the other, and not isinstance: a prompt has many messages. What a
+        # line begins with holds no line end, so it is found in none that was not there alone.
+        told = "\n".join([one.text for one in self.read if type(one) is UserMessage])
+        return all(any(begun in told for begun in beginnings(*line)) for line in lines)
 
     def _is_recited(self, lines: Sequence[tuple[str, str]]) -> bool:
         """Whether the letters of a line are of the rules; only ours are no answer to who asks for
         some.
         """
         said = [letters for _, letters in lines if len(letters) >= RECITED]
-        rules = [_letters_of(text) for text in self._rules()] if said else ()
+        rules = [letters_of(text) for text in self._rules()] if said else ()
         return any(letters in text for letters in said for text in rules)
 
     def _rules(self) -> Iterator[str]:
@@ -167,7 +166,7 @@ def _is_aside(words: str) -> bool:
     return f"{words[0]}{words[-1]}" in BRACKETS and not (words[0] in inside or words[-1] in inside)
 
 
-def _beginnings(line: str, letters: str) -> Iterator[str]:
+def beginnings(line: str, letters: str) -> Iterator[str]:
     """How a line of somebody would begin that has these words: all of them, or those behind one of
     the first colons; enough of each to be somebody's.
     """
@@ -178,9 +177,3 @@ def _beginnings(line: str, letters: str) -> Iterator[str]:
         part = line[colon.end() :]
         if len(bare(part)) >= TELLING:
             yield SAYS + part.strip(ENDS)
-
-
-@lru_cache(maxsize=256)
-def _letters_of(known: str) -> str:
-    """The letters of what is asked for again and again: rules, names of places, the moment."""
-    return bare(known)

@@ -130,6 +130,8 @@ class Delivery:
         return await say(messages, words)
 
     def _merged(self, where: Conversation, segments: Parts, messages: list[Parts]) -> Merged | None:
+        if len(messages) < 2:
+            return None  # one has room for it
         name = self._manner.name(where)
         return merged(segments, messages, name=name) if name else None
 

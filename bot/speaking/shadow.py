@@ -10,8 +10,6 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
-from cachetools import LRUCache
-
 from bot.domain.actions import Attachment, Drafted, Refused, SendMessage, SentSegment
 from bot.domain.drafts import draft_id
 from bot.domain.events import Conversation, MessageReceived
@@ -20,6 +18,7 @@ from bot.domain.ports import Clock
 from bot.domain.segments import Text
 from bot.domain.tongue import Tongue
 from bot.memory.drafts import Drafts, KeptDraft
+from bot.memory.latest import Latest
 from bot.memory.modes import Modes
 from bot.policy.drafts import (
     FORGOTTEN,
@@ -78,7 +77,7 @@ class Shadow:
         self._shown: deque[float] = deque(maxlen=MOST)
         self._unshown = 0
         self._account = 0
-        self._calls: LRUCache[str, list[str]] = LRUCache(MAX_TURNS)
+        self._calls = Latest[str, list[str]](MAX_TURNS, list)
 
     def falls_on(self, where: Conversation) -> bool:
         """Whether nothing is said there but what an owner publishes."""
@@ -144,7 +143,7 @@ class Shadow:
 
     def note(self, turn_id: str, call: str) -> None:
         """A call of a turn was not run: the next draft of the turn tells it."""
-        calls = self._calls.setdefault(turn_id, [])
+        calls = self._calls.use(turn_id)
         if len(calls) < MAX_CALLS:
             calls.append(call)
 

@@ -23,7 +23,7 @@ from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
 from bot.memory.summaries import SUMMED_UP_WITHIN, Summaries
 from bot.memory.things import Things
-from bot.memory.witnesses import WitnessedStore
+from bot.memory.witnesses import shown_first
 from bot.policy.tokens import estimate, estimate_text
 from bot.prompt.compose import system_prompt
 from bot.prompt.language import WORDINGS
@@ -94,7 +94,7 @@ def build_keeping(
         extraction = build_extraction(
             settings, cheap, remembering, speakers, store, choices, is_spent, clock
         )
-        store = WitnessedStore(store, (extraction,))
+        store = shown_first(store, extraction)
     summaries = Summaries(
         model=cheap,
         store=store,

@@ -15,6 +15,8 @@ from bot.policy.new_groups import Mode
 from bot.policy.quiet import Quiet
 from bot.policy.wake import Local, Rules, Silence, Wake, Why
 
+HEARD = (Mode.LIVE, Mode.SHADOW)
+
 
 class Hush:
     """Knows whom the bot does not answer now, and why."""
@@ -60,7 +62,7 @@ class Hush:
 
     def is_held(self, where: Conversation) -> bool:
         """Whether no owner has let the bot speak there."""
-        return self._modes.of(where) not in {Mode.LIVE, Mode.SHADOW}
+        return self._modes.of(where) not in HEARD
 
     def is_hour(self, where: Conversation, at: float) -> bool:
         """Whether the settings have it quiet there at that time (seconds since 1970)."""

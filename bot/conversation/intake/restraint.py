@@ -7,8 +7,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from cachetools import LRUCache
-
 from bot.conversation.intake.ages import Ages
 from bot.conversation.intake.hush import Hush
 from bot.conversation.intake.listed import Listed
@@ -17,6 +15,7 @@ from bot.conversation.tasks import Task
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
 from bot.domain.segments import Text
+from bot.memory.latest import Latest
 from bot.policy.loops import Loop, Waker
 from bot.policy.wake import Observe, Rules, Silence, Wake, Why
 from bot.prompt.frame import label
@@ -63,7 +62,7 @@ class Restraint:
         self._owner = owner
         self._clock = clock
         self._listed = listed
-        self._wakers: LRUCache[tuple[Conversation, int], Waker] = LRUCache(MAX_WAKERS)
+        self._wakers = Latest[tuple[Conversation, int], Waker](MAX_WAKERS, Waker)
 
     def is_muted(self, where: Conversation) -> bool:
         """Whether nobody would hear the bot there."""
@@ -124,7 +123,7 @@ class Restraint:
         where, sender = message.conversation, message.sender
         if not self._rules.loop or sender.user_id in self._rules.owners:
             return False
-        waker = self._wakers.setdefault((where, sender.user_id), Waker())
+        waker = self._wakers.use((where, sender.user_id))
         text = "".join(part.text for part in message.segments if isinstance(part, Text))
         loop = waker.take(text, self._rules.loop, spoke=self._outbox.spoke(where), now=now)
         if loop is Loop.BEGINS:

@@ -6,9 +6,8 @@ import asyncio
 import logging
 from collections import Counter
 
-from cachetools import LRUCache
-
 from bot.domain.events import Conversation, MessageReceived
+from bot.memory.latest import Kept
 
 MAX_MET = 20_000
 MAX_ASKED = 100  # who wait to be asked about by an account: of more, nobody asks
@@ -22,8 +21,8 @@ class Robots:
     """
 
     def __init__(self) -> None:
-        self.known: LRUCache[int, None] = LRUCache(MAX_MET)
-        self._met: LRUCache[tuple[int, int], None] = LRUCache(MAX_MET)  # by account
+        self.known = Kept[int, None](MAX_MET)
+        self._met = Kept[tuple[int, int], None](MAX_MET)  # by account
         self._asked: asyncio.Queue[tuple[Conversation, int]] = asyncio.Queue()
         self._waiting = Counter[int]()  # who were met and not settled, by account
 
@@ -31,7 +30,7 @@ class Robots:
         """Somebody woke the bot in a group."""
         where, sender = message.conversation, message.sender.user_id
         if where.is_group and (where.platform_id, sender) not in self._met:
-            self._met[where.platform_id, sender] = None
+            self._met.keep((where.platform_id, sender), None)
             if self._waiting[where.platform_id] < MAX_ASKED:
                 self._waiting[where.platform_id] += 1
                 self._asked.put_nowait((where, sender))
@@ -45,4 +44,4 @@ class Robots:
         self._waiting[where.platform_id] -= 1
         if is_robot:
             logger.info("%d in %s is a robot: not answered any more", user_id, where)
-            self.known[user_id] = None
+            self.known.keep(user_id, None)

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from cachetools import LRUCache
-
 from bot.conversation.intake.hush import Hush
 from bot.conversation.intake.restraint import Restraint
 from bot.conversation.intake.robots import Robots
@@ -16,6 +14,7 @@ from bot.domain.command import Command
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock, Ids
 from bot.memory.history import History
+from bot.memory.latest import Latest
 from bot.policy.chances import Chances
 from bot.policy.wake import (
     Ignore,
@@ -58,7 +57,7 @@ class Verdicts:
         self._robots = robots
         self._clock = clock
         self._ids = ids
-        self._chances: LRUCache[Conversation, Chances] = LRUCache(MAX_PLACES)
+        self._chances = Latest[Conversation, Chances](MAX_PLACES, Chances)
 
     def on(self, message: MessageReceived, *, answer: bool = True) -> Verdict:
         """The verdict. Where something holds the bot back, or it is not to `answer`, nothing wakes
@@ -137,6 +136,6 @@ class Verdicts:
     def _joins(self, where: Conversation) -> bool:
         if self._restraint.is_muted(where) or self.hush.holds_in(where):
             return False
-        chances = self._chances.setdefault(where, Chances())
+        chances = self._chances.use(where)
         chance = self._local(where, self._rules).chance
         return chances.take(chance, draw=self._ids.jitter(), now=self._clock.now())

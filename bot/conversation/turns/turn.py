@@ -9,8 +9,6 @@ import logging
 from collections.abc import Awaitable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 
-from cachetools import LRUCache
-
 from bot.conversation.turns.closing import Closing
 from bot.conversation.turns.ledger import Ledger
 from bot.conversation.turns.live import LiveTurn, LiveTurns
@@ -23,6 +21,7 @@ from bot.domain.suspension import Decision, Deny
 from bot.engine.engine import Engine, RunState
 from bot.engine.transcripts import close_suspended
 from bot.memory.history import History
+from bot.memory.latest import Kept
 from bot.policy.wake import CALLED, Wake
 from bot.speaking.gestures import Gestures
 
@@ -58,13 +57,13 @@ class Turns:
         self._ledger = ledger
         self._live = live
         self._gestures = gestures
-        self._disowned: LRUCache[Identity, None] = LRUCache(MAX_DISOWNED)
+        self._disowned = Kept[Identity, None](MAX_DISOWNED)
 
     def disown(self, message: MessageReceived) -> None:
         """The question is not to be answered any more: its turn, when it is cancelled, leaves
         nothing behind.
         """
-        self._disowned[message.identity] = None
+        self._disowned.keep(message.identity, None)
 
     async def take(
         self,

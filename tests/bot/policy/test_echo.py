@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bot.policy.already_said import bare
 from bot.policy.apologies import OURS
-from bot.policy.echo import is_all_of, is_echo, is_greeting, is_said_back
+from bot.policy.echo import ECHO, ToldTexts, is_all_of, is_call_error, is_echo, is_greeting
+from bot.policy.likeness import is_like
 
 
 @pytest.mark.parametrize(
@@ -72,16 +75,32 @@ def test_a_greeting_says_hardly_anything_else(text: str, greets: bool) -> None:
 
 def test_a_part_of_what_we_told_it_is_said_back_and_few_letters_are_not() -> None:
     told = "until: '2026 Monday' is no time; write 14:02, 2026-11-22 14:02 or 2026-11-22"
-    notices = (bare("Answer now, in words."), bare(told))
-    assert is_said_back("14:02, 2026-11-22 14:02 or 2026-11-22.", notices)
-    assert not is_said_back("14:02", notices)
-    assert not is_said_back("at 14:02, 2026-11-22, I think", notices)
-    ours = tuple(map(bare, OURS))
-    assert not any(is_said_back(word, ours) for word in ("Delivered.", "I was restarted.", "请稍后再试。"))
-    assert is_said_back("My last answer could not be delivered.", ours)
-    assert is_said_back("这次没能回答上来", ours)
-    assert is_said_back(f"error: {told} [TOOL_INVALID_ARGUMENTS]", ())
-    assert not is_said_back("error: unexpected token [1, 2]", ())
+    notices = ToldTexts("Answer now, in words.", told)
+    assert notices.has("14:02, 2026-11-22 14:02 or 2026-11-22.")
+    assert not notices.has("14:02")
+    assert not notices.has("at 14:02, 2026-11-22, I think")
+    ours = ToldTexts(*OURS)
+    assert not any(map(ours.has, ("Delivered.", "I was restarted.", "请稍后再试。")))
+    assert ours.has("My last answer could not be delivered.")
+    assert ours.has("这次没能回答上来")
+    assert is_call_error(f"error: {told} [TOOL_INVALID_ARGUMENTS]")
+    assert not is_call_error("error: unexpected token [1, 2]")
+
+
+@given(st.lists(st.text(alphabet="ab天", min_size=8, max_size=12), min_size=1, max_size=6))
+def test_nearly_all_of_what_we_told_it_is_found_whatever_was_looked_for_before(told: list[str]) -> None:
+    ours = ToldTexts(*told)
+    for text in (*told, *(f"{one}!{one}" for one in told)):  # of lengths that some of them are near to
+        ours.has(text)
+    nearly = [f"{one[:6]}9{one[6:]}" for one in told]
+    for text in (*told, *nearly, *(one[2:] for one in told)):
+        assert ours.has(text) is ToldTexts(*told).has(text)
+    assert ToldTexts(*told).has(nearly[0]) is is_like(bare(nearly[0]), *told, least=ECHO) & (weight(nearly[0]) >= 24)
+
+
+def weight(text: str) -> int:
+    """In letters: a Chinese character is three."""
+    return sum(3 if char == "天" else 1 for char in text)
 
 
 @pytest.mark.parametrize(

@@ -4,18 +4,17 @@ from dataclasses import astuple
 
 import pytest
 
-from bot.policy.already_said import bare
 from bot.policy.apologies import NO_CONCLUSION
-from bot.policy.echo import is_said_back
+from bot.policy.echo import ToldTexts
 from bot.policy.notices import EN, Notices
 from bot.prompt.wording_zh import ZH
 
 
 @pytest.mark.parametrize("notices", [EN, ZH.notices], ids=["en", "zh"])
 def test_who_says_a_notice_back_has_said_nothing(notices: Notices) -> None:
-    told = tuple(map(bare, astuple(notices)))
-    assert all(is_said_back(notice, told) for notice in astuple(notices))
-    assert not is_said_back("It will rain tomorrow. 明天有雨，记得带伞。", told)
+    told = ToldTexts(*astuple(notices))
+    assert all(map(told.has, astuple(notices)))
+    assert not told.has("It will rain tomorrow. 明天有雨，记得带伞。")
 
 
 def test_in_chinese_people_read_that_there_is_no_conclusion_in_chinese() -> None:
