@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import shutil
 import threading
 from pathlib import Path
@@ -41,6 +42,28 @@ async def test_a_disk_that_hangs_keeps_one_look_and_no_more(tmp_path: Path, monk
     assert [await free_at(tmp_path) for _ in range(3)] == [None] * 3
     assert looks == [tmp_path]
     goes_on.set()
-    await until(lambda: not disk._asked)
+    await until(lambda: not disk._looks)
     monkeypatch.setattr(disk, "WITHIN", 5.0)
     assert await free_at(tmp_path) == usage.free
+
+
+async def test_all_who_ask_at_the_same_moment_get_what_one_look_finds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, goes_on, usage = list[Path](), threading.Event(), shutil.disk_usage(tmp_path)
+
+    def look(folder: Path) -> object:
+        looks.append(folder)
+        goes_on.wait(10)
+        return usage
+
+    monkeypatch.setattr(shutil, "disk_usage", look)
+    async with asyncio.TaskGroup() as group:
+        asked = [group.create_task(free_at(tmp_path)) for _ in range(3)]
+        await until(lambda: looks)
+        asked[0].cancel()  # the look goes on for the others
+        asked.append(group.create_task(free_at(tmp_path)))
+        await until(asked[0].done)
+        goes_on.set()
+    assert [one.result() for one in asked[1:]] == [usage.free] * 3
+    assert looks == [tmp_path]
