@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from typing import Any
+from urllib.parse import quote
 
 from msgspec.structs import replace
 from PIL import Image
@@ -60,7 +61,12 @@ TOOL = ToolState(
         "required": [WORDS],
     },
 )
-MORE = "/try?new=1", "/turns?asker=1", "/cost?by=model", "/cost?by=person", "/cost?by=tool", "/persona/text?key=k"
+SEARCHED = f"/turns?where={quote(WORDS)}&tool={quote(WORDS)}"
+SUMS = "/cost?by=model", "/cost?by=person", "/cost?by=tool"
+MORE = "/try?new=1", "/turns?asker=1", SEARCHED, *SUMS, "/persona/text?key=k"
+GONE = "/turns/", "/silent/", "/try/", "/tools/", "/persona/", "/static/"
+"""Where pages begin that are there for something: a turn, a tool."""
+
 SILENT = "/silent/10001%3Agroup%3A77/-9"
 
 
@@ -73,10 +79,13 @@ def pages(place: Place) -> list[str]:
         *sorted(path.format(**FILLED) for path in shown),
         SILENT,
         f"/try{SILENT}",
-        "/try?new=1",
-        "/turns?asker=1",
         *MORE,
     ]
+
+
+def bare(place: Place) -> list[str]:
+    """Those of the pages that are there also where there is nothing to show."""
+    return [path for path in pages(place) if "?" not in path and not path.startswith(GONE)]
 
 
 def fill(place: Place) -> None:

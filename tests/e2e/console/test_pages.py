@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from importlib.resources import files
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+from urllib.parse import quote
 
 import pytest
 
 from adapters.console import statics
-from tests.adapters.console.visiting import Place
-from tests.e2e.console.sights import WORDS, logged_in, pages
+from tests.adapters.console.visiting import Place, visiting
+from tests.e2e.console.sights import SILENT, WORDS, bare, logged_in, pages
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
+LANGUAGES = "zh-CN", "en"
+THEMES: tuple[Literal["light", "dark"], ...] = "light", "dark"
+PHONE, NARROW, DESK = 390, 360, 1280
 STATIC = Path(statics.__file__).parent / "static"
-DESK = 704
 TOUCHED = "a[href], button, summary, select, textarea, input:not([type=hidden], [type=checkbox], [type=radio])"
 SMALL = f"""
 [...document.querySelectorAll("{TOUCHED}, label:has([type=checkbox], [type=radio])")]
@@ -63,8 +69,10 @@ def axe_of() -> str:
 
 
 def _is_wrong(said: Any) -> bool:
-    """Whether a page complained, but for that it is none."""
-    return said.type in {"error", "warning"} and "404 (Not Found)" not in said.text
+    """Whether a page complained, but for that it is none, or cannot be shown now."""
+    return said.type in {"error", "warning"} and not said.text.endswith(
+        ("404 (Not Found)", "503 (Service Unavailable)")
+    )
 
 
 async def test_hostile_words_run_on_no_page_not_even_where_a_script_of_ours_would_let_them(
@@ -83,42 +91,115 @@ async def test_hostile_words_run_on_no_page_not_even_where_a_script_of_ours_woul
     assert not wrong
 
 
-@pytest.mark.parametrize(
-    ("language", "theme", "size"),
-    [  # every pair of them once
-        ("zh-CN", "light", (360, 780)),
-        ("en", "dark", (390, 844)),
-        ("en", "light", (1280, 800)),
-        ("zh-CN", "dark", (1280, 800)),
-    ],
-)
-async def test_every_page_fits_runs_nothing_foreign_and_is_for_everybody(
-    browser: Any, place: Place, language: str, theme: str, size: tuple[int, int]
-) -> None:
-    axe = axe_of()
-    context = await logged_in(
-        browser, place, locale=language, color_scheme=theme, viewport={"width": size[0], "height": size[1]}
-    )
-    page, wrong = await context.new_page(), list[Any]()
-    page.on("console", lambda one: wrong.append(one.text) if _is_wrong(one) else None)
-    page.on("pageerror", lambda one: wrong.append(str(one)))
-    for path in [*pages(place), "/none"]:
-        await page.goto(f"http://{place.host}{path}", wait_until="domcontentloaded")
-        if await page.evaluate(WIDE):
-            wrong.append((path, "too wide"))
+async def test_nor_do_they_run_where_somebody_logs_in(browser: Any, place: Place) -> None:
+    script = (STATIC / "login.js").read_text("utf-8")
+    async with await browser.new_context() as context:
+        await context.route("**/login.js", lambda one: one.fulfill(body=script + PROBE, content_type="text/javascript"))
+        page = await context.new_page()
+        for path in (f"/login?next={quote(WORDS)}", f"/{quote(WORDS)}"):
+            await page.goto(f"http://{place.host}{path}")
+            assert not await page.locator("body[data-ran]").get_attribute("data-ran")
+            assert not await page.evaluate(RUNS)
+
+
+class Eye:
+    """Looks at pages of one language and width, each in the light and in the dark, and keeps what is wrong there."""
+
+    def __init__(self, context: Any, host: str, width: int) -> None:
+        self.context = context
+        self.host = host
+        self.width = width
+        self.axe = axe_of()
+        self.wrong: list[Any] = []
+
+    async def look(self, *paths: str) -> None:
+        page = await self.context.new_page()
+        page.on("console", lambda one: self.wrong.append(one.text) if _is_wrong(one) else None)
+        page.on("pageerror", lambda one: self.wrong.append(str(one)))
+        for path in paths:
+            await page.emulate_media(color_scheme="light")
+            await page.goto(f"http://{self.host}{path}", wait_until="domcontentloaded")
+            await self.see(page, path)
+        await page.close()
+
+    async def see(self, page: Any, name: str) -> None:
+        """A page as it stands there."""
         if await page.evaluate(RUNS):
-            wrong.append((path, "broke out"))
-        if size[0] < DESK:
-            wrong += [(path, "small", one) for one in await page.evaluate(SMALL)]
-        await page.evaluate(axe)
-        wrong += [(path, *one) for one in await page.evaluate(AXE)]
-    await context.clear_cookies()
-    for path in ("/login", "/none"):
-        await page.goto(f"http://{place.host}{path}")
-        await page.evaluate(axe)
-        wrong += [(path, *one) for one in await page.evaluate(AXE)]
-    await context.close()
-    assert not wrong, "\n".join(map(str, wrong))
+            self.wrong.append((name, "broke out"))
+        await page.evaluate(self.axe)
+        for theme in THEMES:
+            await page.emulate_media(color_scheme=theme)
+            self.wrong += [(name, theme, *one) for one in await page.evaluate(AXE)]
+            await self.fits(page, name)
+        if self.width == PHONE:
+            await page.set_viewport_size({"width": NARROW, "height": 780})
+            await self.fits(page, name)
+            await page.set_viewport_size({"width": PHONE, "height": 844})
+
+    async def fits(self, page: Any, name: str) -> None:
+        """Nothing is beside the window, nor smaller than a finger on a phone."""
+        if await page.evaluate(WIDE):
+            self.wrong.append((name, "too wide"))
+        if self.width == PHONE:
+            self.wrong += [(name, "small", one) for one in await page.evaluate(SMALL)]
+
+
+@asynccontextmanager
+async def eye(browser: Any, place: Place, language: str, width: int) -> AsyncIterator[Eye]:
+    """An eye whose browser is logged in, and which has seen nothing wrong."""
+    size = {"width": width, "height": 844 if width == PHONE else 800}
+    async with await logged_in(browser, place, locale=language, viewport=size) as context:
+        one = Eye(context, place.host, width)
+        yield one
+    assert not one.wrong, "\n".join(map(str, one.wrong))
+
+
+everywhere = pytest.mark.parametrize(("language", "width"), list(product(LANGUAGES, (PHONE, DESK))))
+"""With both themes each, all there are."""
+
+
+@everywhere
+async def test_every_page_fits_runs_nothing_foreign_and_is_for_everybody(
+    browser: Any, place: Place, language: str, width: int
+) -> None:
+    async with eye(browser, place, language, width) as one:
+        await one.look(*pages(place), "/none")
+
+
+@everywhere
+async def test_so_does_every_page_with_nothing_on_it_and_while_the_journal_is_away(
+    browser: Any, language: str, width: int
+) -> None:
+    async with visiting() as place:
+        await place.log_in()
+        async with eye(browser, place, language, width) as one:
+            place.journal.lines = None
+            await one.look(*bare(place), SILENT, "/turns/t1")
+            place.journal.lines = []
+            await one.look(*bare(place))
+
+
+@everywhere
+async def test_so_does_the_page_where_one_logs_in_also_after_a_wrong_token_and_too_many(
+    browser: Any, language: str, width: int
+) -> None:
+    async with visiting(totp="JBSWY3DPEHPK3PXP" * 2) as place:
+        await place.ask("GET", "/login")  # the routes are loaded
+        async with eye(browser, place, language, width) as one:
+            await one.look("/login", f"/login?next={quote(WORDS)}", f"/{quote(WORDS)}")
+            page = await one.context.new_page()
+            for status in (403, 429):
+                await page.goto(f"http://{place.host}/login")
+                await page.locator("#token").fill(WORDS)
+                await page.locator("#totp").fill("000000")
+                async with page.expect_response("**/login") as answer:
+                    await page.locator("#by-token button").click()
+                assert (await answer.value).status == status
+                await page.wait_for_load_state()  # the styles, too
+                await page.locator("p.trouble").wait_for()
+                await one.see(page, f"/login {status}")
+                while await place.log_in("wrong") != 429:
+                    pass  # nobody may try again
 
 
 async def test_a_page_is_of_less_than_sixty_kilobytes_and_twelve_requests(browser: Any, place: Place) -> None:
