@@ -4,12 +4,13 @@ group, of people, who may be many, together.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final, TypeAlias
 
 from bot.domain.events import Conversation
 from bot.domain.tongue import Pair, Tell, filled, listed
-from bot.policy.limits import Amount
+from bot.policy.days import midnight
+from bot.policy.limits import Amount, percent_of
 
 TOLD: Final = (0.8, 1.0)  # shares of a limit at which the owner is told
 
@@ -32,6 +33,10 @@ PEOPLE: Final = (
         "of it is not answered until midnight."
     ),
 )
+YESTERDAY: Final = (
+    "昨天个人一天的额度快用完或已用完的：{people}。",
+    "Yesterday these people used most of what each may take in a day: {people}.",
+)
 PERSON: Final = ("{user}（{percent}%）", "{user} ({percent} %)")
 
 Whose: TypeAlias = int | Conversation | str
@@ -43,11 +48,15 @@ class Marks:
     own.
     """
 
-    def __init__(self, tell: Tell, owners: Collection[int] = ()) -> None:
+    def __init__(
+        self, tell: Tell, owners: Collection[int] = (), *, now: Callable[[], float]
+    ) -> None:
         self._tell = tell
+        self._now = now
         self._owners = owners
         self._told: dict[Whose, float] = {}
-        self._people: dict[int, float] = {}  # who reached a mark, and is not told of yet
+        # Who reached a mark, and is not told of yet: how much, and when.
+        self._people: dict[int, tuple[float, float]] = {}
 
     def know(self, shares: Mapping[Whose, float]) -> None:
         """So much is used, which the owner has heard, or does elsewhere."""
@@ -67,7 +76,7 @@ class Marks:
             return
         if isinstance(key, int):
             if key not in self._owners:
-                self._people[key] = share
+                self._people[key] = share, self._now()
             return
         whose, then = EVERYWHERE, OVER if share >= 1 else THEN
         if isinstance(key, Conversation):
@@ -76,22 +85,17 @@ class Marks:
         self._tell(filled(NEAR, whose=whose, percent=percent_of(share), amount=told_of, then=then))
 
     def people(self) -> Pair | None:
-        """A line of the people who reached a mark since it was asked last; None where nobody
-        did.
+        """A line of the people who reached a mark since it was asked last, of those of the day
+        before first; None where nobody did.
         """
-        if not self._people:
-            return None
+        begin = midnight(self._now())
+        before = [who for who, (_, at) in self._people.items() if at < begin]
         told = [
-            filled(PERSON, user=who, percent=percent_of(share))
-            for who, share in self._people.items()
+            filled(PERSON, user=who, percent=percent_of(self._people.pop(who)[0]))
+            for who in before or [*self._people]
         ]
-        self._people.clear()
-        return filled(PEOPLE, people=listed(told, measure="位"))
-
-
-def percent_of(share: float) -> int:
-    """Rounded down: 100 only where all is used."""
-    return int(100 * share)
+        line = YESTERDAY if before else PEOPLE
+        return filled(line, people=listed(told, measure="位")) if told else None
 
 
 def told_amount(amount: Amount) -> str:

@@ -82,7 +82,7 @@ class Spending:
         neighbours: Neighbours = ALONE,
     ) -> None:
         self.neighbours = neighbours
-        self.marks = Marks(tell, owners)
+        self.marks = Marks(tell, owners, now=clock.now)
         self.limits = limits
         self._is_limited = not limits.are_off
         self.own = own

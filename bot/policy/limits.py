@@ -52,6 +52,11 @@ class Cap:
         return max(cost, amount.tokens / self.tokens if self.tokens else 0.0)
 
 
+def percent_of(share: float) -> int:
+    """Rounded down: 100 only where all is used."""
+    return int(100 * share)
+
+
 NO_CAP = Cap()
 
 

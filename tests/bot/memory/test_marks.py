@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from bot.domain.tongue import Tongue
 from bot.memory.marks import Marks
+from bot.policy.days import midnight
 from bot.policy.limits import Amount
-from tests.fakes import GROUP
+from tests.fakes import GROUP, ManualClock
 from tests.owners import read
 
 
 def test_each_mark_is_told_once_a_day_unless_it_was_told_elsewhere() -> None:
     told: list[str] = []
-    marks, amount = Marks(read(told)), Amount(45_678, 0.0123)
+    marks, amount = Marks(read(told), now=ManualClock().now), Amount(45_678, 0.0123)
     for share in (0.79, 0.8, 0.9, 1.1, 1.2):
         marks.reach("all", share, amount)
     assert [line.partition(" is ")[0] for line in told] == [
@@ -29,13 +30,13 @@ def test_each_mark_is_told_once_a_day_unless_it_was_told_elsewhere() -> None:
 
 def test_a_group_is_named() -> None:
     told: list[str] = []
-    Marks(read(told, Tongue.CHINESE)).reach(GROUP, 0.8, Amount(1))
+    Marks(read(told, Tongue.CHINESE), now=ManualClock().now).reach(GROUP, 0.8, Amount(1))
     assert told == ["群 4242 今天的额度用了 80%（$0.0000, 1 token）：用满就不再回答，到零点重新算起。"]
 
 
 def test_people_are_told_together_each_at_both_marks_and_owners_of_none_of_their_own() -> None:
-    told: list[str] = []
-    marks = Marks(read(told), owners={999})
+    told, clock = list[str](), ManualClock()
+    marks = Marks(read(told), owners={999}, now=clock.now)
     assert marks.people() is None
     for who, share in ((777, 0.79), (778, 0.8), (779, 0.85), (778, 0.9), (779, 1.1), (999, 1.0)):
         marks.reach(who, share, Amount(1))
@@ -49,10 +50,15 @@ def test_people_are_told_together_each_at_both_marks_and_owners_of_none_of_their
     assert marks.people() is None
     marks.reach(779, 1.2, Amount(1))
     marks.reach(778, 1.0, Amount(1))
-    marks.clear()  # a day ends: that they had reached it is told all the same
-    assert "：778（100%）。" in (marks.people() or ("",))[0]
-    marks.reach(778, 0.8, Amount(1))
-    assert "：778（80%）。" in (marks.people() or ("",))[0]
+    clock.time = midnight(clock.time, later=1)  # that they had reached it is told all the same, of the day before
+    marks.clear()
+    marks.reach(780, 0.8, Amount(1))
+    assert marks.people() == (
+        "昨天个人一天的额度快用完或已用完的：778（100%）。",
+        "Yesterday these people used most of what each may take in a day: 778 (100 %).",
+    )
+    assert (marks.people() or ("",))[0].startswith("个人一天的额度快用完或已用完的：780（80%）。")
+    assert marks.people() is None
     marks.know({777: 0.9})
     marks.reach(777, 0.95, Amount(1))
     assert marks.people() is None
@@ -61,7 +67,7 @@ def test_people_are_told_together_each_at_both_marks_and_owners_of_none_of_their
 
 def test_of_a_limit_that_is_not_all_used_it_is_never_said_that_it_is() -> None:
     told: list[str] = []
-    marks = Marks(read(told, Tongue.CHINESE))
+    marks = Marks(read(told, Tongue.CHINESE), now=ManualClock().now)
     for key in (GROUP, 777):
         marks.reach(key, 0.9996, Amount(1))
     assert told == ["群 4242 今天的额度用了 99%（$0.0000, 1 token）：用满就不再回答，到零点重新算起。"]
@@ -69,7 +75,7 @@ def test_of_a_limit_that_is_not_all_used_it_is_never_said_that_it_is() -> None:
 
 
 def test_of_very_many_people_some_are_named_and_the_others_counted() -> None:
-    marks = Marks(lambda _: None)
+    marks = Marks(lambda _: None, now=ManualClock().now)
     for who in range(1, 13):
         marks.reach(who, 1.0, Amount(1))
     zh, en = marks.people() or ("", "")

@@ -193,6 +193,15 @@ async def test_the_sums_of_before_are_read_once_and_added_and_until_then_only_ow
     assert [till.rung(), Till(DayLimits()).rung()] == [Rung.ALL, Rung.ALL]
 
 
+async def test_who_reached_a_mark_just_before_midnight_is_told_of_as_of_the_day_before() -> None:
+    till = await till_of(DayLimits(user=Cap(tokens=100)))
+    till.takes(100)
+    till.clock.time = till.spending.ends()  # nothing has happened since
+    yesterday, _ = till.spending.marks.people() or ("", "")
+    assert yesterday == "昨天个人一天的额度快用完或已用完的：777（100%）。"
+    assert till.spending.marks.people() is None
+
+
 async def test_of_more_turns_than_are_known_the_newest_are() -> None:
     till = Till(DayLimits())
     till.book.turns = tuple((f"b{number}", GROUP, 777) for number in range(TURNS))
