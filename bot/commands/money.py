@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.domain.books import UsageSum
 from bot.domain.command import Asked
-from bot.policy.limits import Amount, Cap
+from bot.policy.limits import Amount, Cap, percent_of
 
 
 def tokens(number: int) -> str:
@@ -32,7 +32,7 @@ def cap_words(asked: Asked, cap: Cap) -> str:
 
 def used_words(asked: Asked, whose: str, cap: Cap, taken: Amount) -> str:
     """Whose limit it is, and how far it is used today."""
-    limit, used = cap_words(asked, cap), f"{100 * cap.used(taken):.0f}%"
+    limit, used = cap_words(asked, cap), f"{percent_of(cap.used(taken))}%"
     if cap == Cap():
         return asked.either(f"{whose}每天{limit}", f"{whose}: {limit}")
     return asked.either(

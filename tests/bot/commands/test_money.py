@@ -1,7 +1,9 @@
 from __future__ import annotations
 
-from bot.commands.money import money, tokens
+from bot.commands.money import money, tokens, used_words
 from bot.domain.books import UsageSum
+from bot.policy.limits import Amount, Cap
+from tests.bot.commands.typed import asked
 
 
 def test_tokens_are_told_short() -> None:
@@ -14,3 +16,8 @@ def test_what_nobody_knows_the_price_of_is_told_so() -> None:
     assert money(UsageSum(requests=2, cost=12.3456)) == "$12.35"
     assert money(UsageSum(requests=2, cost=0.5, unpriced=1)) == "$0.5000+?"
     assert money(UsageSum(requests=2, unpriced=2)) == "$?"
+
+
+def test_of_a_limit_that_is_not_all_used_it_is_never_said_that_it_is() -> None:
+    told = [used_words(asked(), "#1", Cap(tokens=1000), Amount(taken)) for taken in (0, 996, 999, 1000, 1007)]
+    assert [line.rpartition("用了 ")[2] for line in told] == ["0%", "99%", "99%", "100%", "100%"]
