@@ -50,7 +50,7 @@ def build_spending(
 def build_meter(
     store: Store, spending: Spending, *, clock: Clock, ids: Ids, count: Callable[[Attempt], None]
 ) -> Meter:
-    """Who counts requests; they are reserved where a day has a limit."""
+    """Who counts requests; the first one of a question is reserved only where a day has a limit."""
     return Meter(
         store,
         clock=clock,
