@@ -46,6 +46,12 @@ SENTENCES: Final = {
     ),
     "has {} characters; tokens of their own have {}": "有 {} 位；单独设了令牌的账号：{}",
     "has {} characters": "有 {} 位",
+    "{}, as any process of this machine or tunnel to it can": (
+        "{}；本机的任何进程和隧道也都能冒填"
+    ),
+    "{} is believed who asks: it must set X-Forwarded-For itself, else anybody forges it": (
+        "采信 {} 说的来访地址：它必须自己写 X-Forwarded-For，否则谁都能冒填"
+    ),
     "nothing is open to others": "这台机器上的其他人读不到密钥，也改不了机器人的目录",
     "{} holds secrets, and others on this machine can read it": (
         "{} 里有密钥，这台机器上的其他人也能读"

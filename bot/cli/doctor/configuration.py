@@ -1,5 +1,5 @@
-"""The settings: every problem and doubt that loading them finds, and whether the token can be
-guessed.
+"""The settings: every problem and doubt that loading them finds, whether the token can be guessed,
+and which proxy is believed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from bot.domain.errors import ConfigError
 from config.checks import HOW_TO_MAKE_ONE, WEAK_TOKEN
 from config.loading import load_settings
 from config.settings import Settings
+from config.values import is_loopback
 
 TOKEN = "ONEBOT_ACCESS_TOKEN"  # noqa: S105  # its name
 FEW_CHARACTERS = 5
@@ -33,7 +34,20 @@ def check_settings(
         for doubt in warnings
         if doubt.name != TOKEN
     ]
-    return settings, [*(told or [well("settings", "can be used")]), check_token(settings)]
+    return settings, [*(told or [well("settings", "can be used")]), *check_trust(settings)]
+
+
+def check_trust(settings: Settings) -> list[Check]:
+    """By what others are known: the token of OneBot servers, and the proxy before the console."""
+    proxy = settings.console_proxy
+    if not proxy:
+        return [check_token(settings)]
+    said = (
+        f"{proxy} is believed who asks: it must set X-Forwarded-For itself, else anybody forges it"
+    )
+    if is_loopback(proxy):
+        said = f"{said}, as any process of this machine or tunnel to it can"
+    return [check_token(settings), well("console proxy", said)]
 
 
 def check_token(settings: Settings) -> Check:

@@ -15,7 +15,7 @@ from adapters.fetching.client import HttpxWeb
 from adapters.openai.endpoint import join_url
 from bot.cli.doctor.checks import Check, wrong_settings
 from bot.cli.doctor.chinese import chinese
-from bot.cli.doctor.configuration import check_token
+from bot.cli.doctor.configuration import check_trust
 from bot.cli.doctor.privacy import check_privacy
 from bot.cli.doctor.run import Probe, examine, probes
 from bot.domain.chat import Usage
@@ -63,7 +63,7 @@ async def look_again(
             said_zh=chinese(one.said),
             mend_zh=chinese(one.mend),
         )
-        for one in (check_token(settings), *told, *found)
+        for one in (*check_trust(settings), *told, *found)
     )
 
 

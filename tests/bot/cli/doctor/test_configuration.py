@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.cli.doctor.checks import Verdict
+from bot.cli.doctor.chinese import chinese
 from bot.cli.doctor.configuration import check_settings, check_token
 from tests.bot.cli.doctor.surroundings import TOKEN, problems, settings_of
 
@@ -60,3 +61,14 @@ def test_a_token_that_is_easy_to_guess_is_told_once(token: str) -> None:
 def test_no_token_on_loopback_is_a_warning() -> None:
     check = check_token(settings_of(GOOD | {"ONEBOT_ACCESS_TOKEN": "", "ONEBOT_HOST": "127.0.0.1"}))
     assert check.verdict is Verdict.WARNING
+
+
+@pytest.mark.parametrize(("proxy", "is_near"), [("127.0.0.1", True), ("::1", True), ("172.18.0.2", False)])
+def test_the_proxy_that_is_believed_is_told_in_one_line_with_what_it_must_do(proxy: str, is_near: bool) -> None:
+    _, told = check_settings(environ=GOOD | {"CONSOLE_PROXY": proxy}, env_file=None)
+    _, _, check = told
+    assert (check.check, check.verdict) == ("console proxy", Verdict.OK)
+    assert check.said.startswith(f"{proxy} is believed who asks: it must set X-Forwarded-For itself, else anybody")
+    assert ("process of this machine or tunnel" in check.said) == is_near
+    assert ("本机" in chinese(check.said)) == is_near
+    assert chinese(check.said).startswith(f"采信 {proxy} 说的来访地址")

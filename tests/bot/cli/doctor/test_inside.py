@@ -35,9 +35,9 @@ async def test_all_is_looked_at_but_the_ports_and_the_files_of_tools(tmp_path: P
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "tool.py").write_text(TOOL)
     async with healthy(tmp_path) as around:
-        found, charged = await look(around.settings(TOOLS_DIR=str(tmp_path / "mine")))
+        found, charged = await look(around.settings(TOOLS_DIR=str(tmp_path / "mine"), CONSOLE_PROXY="10.0.0.1"))
     assert [one.check for one in found] == [
-        *("token", "privacy", "data folder", "data folder", "store", "clock"),
+        *("token", "console proxy", "privacy", "data folder", "data folder", "store", "clock"),
         *("model", "model tools", "coder", "weather", "versions"),
         *("onebot host", "onebot", "account"),
     ]
