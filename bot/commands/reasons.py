@@ -20,6 +20,10 @@ NOTHING: Final[Either] = ("没有设置决定它", "no setting")
 DAY: Final = "BOT_DAY_COST_…, BOT_DAY_TOKENS_…, /limit"
 DENIALS: Final = "TOOLS_DENY, TOOLS_APPROVE, TOOLS_AUDIENCE"
 """What decides that a call was denied."""
+ADMINS: Final[Either] = (
+    "QQ 群管理员的禁言，没有设置决定它",
+    "the group's admins in QQ, no setting",
+)
 CALLED_BY: Final = "BOT_NAME, BOT_ALIASES, BOT_PREFIXES, BOT_AT_ALL, BOT_CHANCE"
 """What would have woken the bot, where nobody mentioned or quoted it."""
 
@@ -56,12 +60,15 @@ SILENCES: Final[Mapping[str, Worded]] = {
     Silence.BLOCKED: Worded("对方在不理会的名单上", "the sender is blocked", "BOT_BLOCK"),
     Silence.NOT_IN_GROUPS: Worded("这个群不在名单上", "the group is not on the list", "BOT_GROUPS"),
     Silence.NOT_LISTED: Worded("对方不在名单上", "the sender is not on the list", "BOT_USERS"),
-    Silence.ROBOT: Worded("对方是机器人", "the sender is a robot", "BOT_ROBOTS"),
-    Silence.MUTED: Worded(
-        "我在这里被禁言了",
-        "I am muted here",
-        ("QQ 群管理员的禁言，没有设置决定它", "the group's admins in QQ, no setting"),
+    Silence.ROBOT: Worded(
+        "对方是机器人",
+        "the sender is a robot",
+        (
+            "BOT_ROBOTS 里写了，QQ 说它是，或者是我自己的账号（后两种没有设置能改）",
+            "BOT_ROBOTS, or QQ says so, or it is an account of mine (no setting undoes those)",
+        ),
     ),
+    Silence.MUTED: Worded("我在这里被禁言了", "I am muted here", ADMINS),
     Silence.LOOP: Worded(
         "和对方互相回复太多次，先停十分钟",
         "we answered each other too often: ten minutes of rest",
@@ -105,7 +112,7 @@ STOPS: Final[Mapping[Stop, Worded]] = {
     ),
     Stop.STOPPED: Worded("被叫停", "was stopped", "/stop"),
     Stop.DENIED: Worded("没有得到允许", "was not allowed", DENIALS),
-    Stop.FAILED: Worded("失败了", "failed", NOTHING),
+    Stop.FAILED: Worded("失败了", "failed", NOTHING),  # but for what its kind says
     Stop.OUT_OF_BUDGET: Worded(
         "预算用完了", "ran out of budget", f"BOT_RUN_REQUESTS, BOT_RUN_TOKENS, {DAY}"
     ),
@@ -136,6 +143,17 @@ FAILURES: Final[Mapping[str, str | Either]] = {
     "bug": NOTHING,
 }
 """What decides a failure, by its kind."""
+BREAKS: Final[Mapping[str, str | Either]] = {
+    "hook": ("程序自己的钩子，没有设置决定它", "a hook of the program, no setting"),
+    "muted": ADMINS,
+    "given_up": (
+        "没有设置决定它：问题被撤回或忘掉了，或者另起一轮来答",
+        "no setting: its question was recalled or forgotten, or another turn is for it",
+    ),
+}
+"""What stopped a run, by its kind, where nobody said /stop."""
+OPEN: Final = frozenset({"day_spent"})
+"""Kinds that everybody may be told; the others are failures of services."""
 
 REASONS: Final[Mapping[str, Worded]] = {**CALLS, **SILENCES}
 
@@ -155,15 +173,18 @@ def end_of(stop: str) -> Either:
     return STOPS[Stop(stop)].words if stop in STOPS else (stop, stop) if stop else GOES_ON
 
 
-def deciding_end(stop: str, error: str = "") -> Either | None:
-    """What decides that a run ended like this, with this error where it failed; None where it was
-    answered, or goes on.
+def deciding_end(stop: str, error: str = "", *, is_owner: bool = True) -> Either | None:
+    """What decides that a run ended like this, with this error; None where it was answered or goes
+    on, and of a failure whose kind nobody knows, or only an owner may.
     """
     if stop not in STOPS or stop == Stop.ANSWERED:
         return None
     kind = error.partition(":")[0]
-    if stop == Stop.FAILED and kind in FAILURES:
-        return both(FAILURES[kind])
+    if stop == Stop.FAILED:
+        told = FAILURES.get(kind) if is_owner or kind in OPEN else None
+        return None if told is None else both(told)
+    if stop == Stop.STOPPED and kind in BREAKS:
+        return both(BREAKS[kind])
     return STOPS[Stop(stop)].deciding
 
 

@@ -21,7 +21,7 @@ from bot.domain.books import Books, Publication, Story, StoryCall
 from bot.domain.command import Asked, Command, command
 from bot.domain.errors import ToolDenied
 from bot.domain.events import Conversation
-from bot.domain.run import Asker
+from bot.domain.run import Asker, Stop
 
 WAITS = (
     "还没轮到，已经等了 {seconds:.0f} 秒",
@@ -130,7 +130,8 @@ def tell(asked: Asked, story: Story) -> list[str]:
         shown = ", ".join(map(_call, story.calls[:SHOWN]))
         more = len(story.calls) - SHOWN
         lines.append(f"{asked.either('工具', 'tools')}: {shown}{f' +{more}' if more > 0 else ''}")
-    if any(call.code == ToolDenied.code for call in story.calls):
+    denied = any(call.code == ToolDenied.code for call in story.calls)
+    if denied and story.stop != Stop.DENIED:
         lines.append(_decided(asked, both(DENIALS)))
     if story.usage.requests:
         used, cached = story.usage.prompt + story.usage.completion, story.usage.cached
@@ -185,12 +186,10 @@ def _verdict(asked: Asked, story: Story) -> list[str]:
 
 
 def _of_end(asked: Asked, story: Story) -> list[str]:
-    """What decides how the run ended, where that is not told already; the kind of a failure is for
-    owners.
-    """
+    """What decides how the run ended, where that is not told already."""
     if story.wakes is False:
         return []
-    decided = deciding_end(story.stop, story.error if asked.asker.is_owner else "")
+    decided = deciding_end(story.stop, story.error, is_owner=asked.asker.is_owner)
     return [] if decided is None else [_decided(asked, decided)]
 
 

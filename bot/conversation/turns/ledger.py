@@ -17,6 +17,8 @@ from bot.memory.history import History
 from bot.models.meter import never
 from bot.prompt.compose import Question
 
+GIVEN_UP = "given_up: its question is gone, or another turn is for it"
+
 
 class Ledger:
     """Makes the entries of turns, and writes down those that leave nothing behind. Where first
@@ -96,6 +98,7 @@ class Ledger:
         """Close a turn that does not go on, after these entries; it leaves nothing behind, and what
         it had overheard is told to the next.
         """
-        closed = self.closed(turn_id, (state or RunState()).outcome(Stop.STOPPED))
+        outcome = (state or RunState()).outcome(Stop.STOPPED, error=GIVEN_UP)
+        closed = self.closed(turn_id, outcome)
         self._store.put(*entries, replace(closed, unread=True))
         self._history.doubt(where)

@@ -7,6 +7,7 @@ from typing import get_args
 
 from bot.commands import reasons
 from bot.commands.reasons import (
+    BREAKS,
     CALLS,
     FAILURES,
     NOTHING,
@@ -25,8 +26,8 @@ from config.settings import Settings
 
 ROOT = Path(reasons.__file__).parents[2]
 CHINESE = re.compile("[\u4e00-\u9fff]")
-KIND = re.compile(r"""(?:error=|text = |state, )f?"([a-z_]+): """)
-"""How a run that fails says which kind of failure that is, where it is no ModelError."""
+KIND = re.compile(r"""(?:error ?= ?|text = |state, |GIVEN_UP = )f?"([a-z_]+): """)
+"""How a run that fails, or is stopped by no word, says of which kind that is, where it is no ModelError."""
 
 ALL = (*CALLS.values(), *SILENCES.values(), *STOPS.values())
 
@@ -47,8 +48,9 @@ def test_every_kind_of_failure_says_what_decides_it() -> None:
     rooms = (ROOT / "bot/engine", ROOT / "bot/conversation/turns")
     told = {kind for room in rooms for file in room.glob("*.py") for kind in KIND.findall(file.read_text("utf-8"))}
     assert {"limit", "deadline", "tool", "empty", "bug"} <= told
-    ours = {*kinds(), *told} - {"interrupted", "hook"}  # ends of their own: INTERRUPTED, STOPPED
-    assert ours == set(FAILURES)
+    ours = {*kinds(), *told} - {"interrupted"}  # an end of its own
+    assert ours == {*FAILURES, *BREAKS}
+    assert not FAILURES.keys() & BREAKS.keys()
 
 
 def test_only_what_nothing_decides_has_no_setting() -> None:
@@ -61,7 +63,9 @@ def test_only_what_nothing_decides_has_no_setting() -> None:
 
 def test_each_setting_that_is_named_is_one() -> None:
     known = {name.upper() for name in Settings.model_fields}
-    words = [text for one in ALL for text in one.deciding] + [text for one in FAILURES.values() for text in both(one)]
+    words = [text for one in ALL for text in one.deciding] + [
+        text for one in (*FAILURES.values(), *BREAKS.values()) for text in both(one)
+    ]
     words += [reasons.CALLED_BY, reasons.DENIALS]
     named = {name for text in words for name in re.findall(r"[A-Z]+_[A-Z_]+(?![A-Z_…])", text)}
     assert named <= known
@@ -95,6 +99,21 @@ def test_what_an_older_journal_holds_is_told_as_it_stands() -> None:
 
 def test_a_failure_is_decided_by_its_kind() -> None:
     assert deciding_end("failed", "model_not_found: no such model") == both("LLM_MODEL")
-    assert deciding_end("failed", "of before: x") == deciding_end("failed") == NOTHING
-    assert deciding_end("stopped", "auth: x") == both("/stop")
+    assert deciding_end("failed", "bug: KeyError") == NOTHING
     assert deciding_end("denied") == both(reasons.DENIALS)
+
+
+def test_of_a_failure_whose_kind_nobody_knows_or_may_hear_nothing_is_said_to_decide() -> None:
+    assert deciding_end("failed", "of before: x") is deciding_end("failed") is None
+    told = {kind for kind in FAILURES if deciding_end("failed", f"{kind}: x", is_owner=False) is not None}
+    assert told == {"day_spent"}
+    assert deciding_end("failed", "day_spent: x", is_owner=False) == both(reasons.DAY)
+
+
+def test_what_was_stopped_is_decided_by_a_word_only_where_somebody_said_it() -> None:
+    assert deciding_end("stopped") == both("/stop")
+    for is_owner in (True, False):
+        told = [deciding_end("stopped", f"{kind}: x", is_owner=is_owner) for kind in BREAKS]
+        assert told == [both(one) for one in BREAKS.values()]
+    assert [one for told in BREAKS.values() for one in both(told) if "/stop" in one] == []
+    assert BREAKS["muted"] == SILENCES[Silence.MUTED].deciding

@@ -148,7 +148,27 @@ async def test_of_a_call_that_was_denied_is_told_what_denies_calls() -> None:
 async def test_the_kind_of_a_failure_is_for_owners_alone() -> None:
     why = why_command(PaperBooks(("", FAILED)))
     assert "由此决定：LLM_API_KEY" in await lines(why, user=OWNER)
-    assert [line for line in await lines(why) if "LLM_" in line] == []
+    assert [line for line in await lines(why) if line.startswith("由此决定")] == ["由此决定：BOT_NAME, BOT_ALIASES"]
+    spent = why_command(PaperBooks(("", replace(FAILED, reason="mention", error="day_spent: no"))))
+    decided = [line for line in await lines(spent) if line.startswith("由此决定")]
+    assert decided == ["由此决定：BOT_DAY_COST_…, BOT_DAY_TOKENS_…, /limit"]
+
+
+async def test_of_what_nobody_stopped_by_a_word_is_told_what_did() -> None:
+    stopped = replace(ANSWERED, stop="stopped", calls=(), sends=0)
+    given_up = replace(stopped, error="given_up: its question is gone")
+    why = why_command(PaperBooks(("5", stopped), ("6", given_up)))
+    assert "由此决定：/stop" in await lines(why, quoted="5")
+    told = [line for line in await lines(why, quoted="6") if line.startswith("由此决定")]
+    assert told == ["由此决定：没有设置决定它：问题被撤回或忘掉了，或者另起一轮来答"]
+
+
+async def test_of_a_run_that_was_denied_what_decides_it_is_told_once() -> None:
+    denied = replace(ANSWERED, stop="denied", calls=(StoryCall("kick", "TOOL_DENIED", 0.0),))
+    told = await lines(why_command(PaperBooks(("5", denied))), quoted="5", chinese=False)
+    assert [line for line in told if line.startswith("decided by")] == [
+        "decided by: TOOLS_DENY, TOOLS_APPROVE, TOOLS_AUDIENCE"
+    ]
 
 
 def test_another_place_tells_it_in_the_same_words_and_knows_what_decides() -> None:

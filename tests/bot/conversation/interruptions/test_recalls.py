@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from bot.conversation.tasks import Resume
+from bot.conversation.turns.ledger import GIVEN_UP
 from bot.domain.chat import AssistantMessage, Completion, ModelRequest, UserMessage
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageErased, MessageObserved, Remembered, Round, TurnClosed, TurnSteered
@@ -67,7 +68,7 @@ async def test_a_recall_stops_a_turn_that_goes_on() -> None:
         assert house.asked[-1] == "A1 不用管了：提问已经撤回或结束，没有做。"
         (closed,) = house.store.of("turn_closed")
         assert isinstance(closed, TurnClosed)
-        assert (closed.stop, closed.round) == (Stop.STOPPED, ())
+        assert (closed.stop, closed.round, closed.error) == (Stop.STOPPED, (), GIVEN_UP)
 
 
 async def test_a_recall_ends_a_turn_that_waits_and_whoever_was_asked_is_told() -> None:

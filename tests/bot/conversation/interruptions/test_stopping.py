@@ -68,7 +68,7 @@ async def test_a_run_ends_at_the_word_of_its_asker_an_admin_or_an_owner(stop: Me
         await house.take(stop)
         (closed,) = house.store.of("turn_closed")
         assert isinstance(closed, TurnClosed)
-        assert closed.stop is Stop.STOPPED
+        assert (closed.stop, closed.error) == (Stop.STOPPED, "")
         assert [message.type for message in closed.round] == ["user", "assistant", "tool", "user"]
         assert closed.round[-1] == notes.note(ZH, ZH.about.stopped)
         assert house.transport.texts == []
@@ -93,7 +93,7 @@ async def test_a_word_that_the_server_tells_late_meant_something_else() -> None:
         await house.lanes.wait_idle()
         (closed,) = house.store.of("turn_closed")
         assert isinstance(closed, TurnClosed)
-        assert closed.stop is Stop.STOPPED
+        assert (closed.stop, closed.error) == (Stop.STOPPED, "")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from msgspec import structs
 from bot.conversation.intake.places import Arrival
 from bot.conversation.intake.seen import Past
 from bot.conversation.recovery.recovery import Recoverer
+from bot.conversation.turns.ledger import GIVEN_UP
 from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from bot.domain.events import Connected, MessageRecalled, MessageReceived
@@ -185,7 +186,7 @@ async def test_a_question_recalled_before_its_second_try_is_closed_and_not_tried
         await house.take(recall(question))
         (closed,) = house.store.of("turn_closed")
         assert isinstance(closed, TurnClosed)
-        assert (closed.turn_id, closed.stop) == ("t0", Stop.STOPPED)
+        assert (closed.turn_id, closed.stop, closed.error) == ("t0", Stop.STOPPED, GIVEN_UP)
 
 
 async def test_a_question_that_may_have_been_answered_is_not_answered_again() -> None:
