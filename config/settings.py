@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, Sec
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from bot.domain.errors import ConfigError, Problem
-from config import broker, media, tokens, values
+from config import broker, media, proxy, tokens, values
 from config.endpoints import Endpoint, fallbacks, in_order
 from config.hours import hours, time_of_day, zone
 from config.owners import Owners, owners
@@ -153,7 +153,7 @@ class Settings(BaseSettings):
     console_token: Annotated[SecretStr, AfterValidator(tokens.console_token)] = SecretStr("")
     console_totp: Annotated[SecretStr, AfterValidator(tokens.console_totp)] = SecretStr("")
     console_origin: Annotated[str, AfterValidator(values.origin)] = ""
-    console_proxy: Annotated[str, AfterValidator(values.address)] = ""
+    console_proxy: Annotated[str, AfterValidator(proxy.address)] = ""
 
     tools_deny: Names = ()
     tools_approve: Names = ()

@@ -170,19 +170,16 @@ def host(value: str) -> str:
     """A name or an address to listen on, without scheme and port; the brackets of an IPv6 address
     are taken off.
     """
-    text = value.removeprefix("[").removesuffix("]")
+    text = bare(value)
     if not (_is_address(text) or HOST.fullmatch(text)):
         mend = "Write an address only, as 0.0.0.0 or 127.0.0.1; the port has a variable of its own"
         raise Wrong(f"{shown(value)} is not an address to listen on", mend)
     return text
 
 
-def address(value: str) -> str:
-    """The address of one machine; the brackets of an IPv6 address are taken off."""
-    text = value.removeprefix("[").removesuffix("]")
-    if text and not _is_address(text):
-        raise Wrong(f"{shown(value)} is not an address", "Write one alone, as 127.0.0.1")
-    return text
+def bare(text: str) -> str:
+    """An IPv6 address without its brackets; any other text as it is."""
+    return text[1:-1] if re.fullmatch(r"\[[^\[\]]*:[^\[\]]*\]", text) else text
 
 
 def _is_address(text: str) -> bool:

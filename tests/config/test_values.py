@@ -165,7 +165,19 @@ def test_a_host_is_an_address_or_a_name() -> None:
     for text in ("0.0.0.0", "::", "127.0.0.1", "bot", "my-bot.local"):
         assert values.host(text) == text
     assert values.host("[::1]") == "::1"
-    for text in ("http://bot", "127.0.0.1:6199", "a b", "机器人", "-x", "a..b", "x" * 64, "bot."):
+    for text in (
+        "http://bot",
+        "127.0.0.1:6199",
+        "a b",
+        "机器人",
+        "-x",
+        "a..b",
+        "x" * 64,
+        "bot.",
+        "[::1",
+        "::1]",
+        "[bot]",
+    ):
         with pytest.raises(Wrong, match="not an address to listen on"):
             values.host(text)
 
