@@ -39,8 +39,9 @@ from bot.domain.books import (
     TakenSum,
     UsageSum,
 )
-from bot.domain.chat import AssistantMessage
+from bot.domain.chat import AssistantMessage, ToolMessage
 from bot.domain.drafts import draft_of
+from bot.domain.errors import ToolDenied
 from bot.domain.events import Conversation
 from bot.domain.journal import SendState
 from bot.domain.run import Stop
@@ -302,7 +303,7 @@ def _with_turn(connection: Connection, told: Story, turn: Row[Any]) -> Story:
         expires=0.0 if run is None or run.state is None else run.expires or 0.0,
         error="" if run is None else run.error,
         steps=len(done),
-        calls=tuple(StoryCall(row.name, row.code, row.seconds or 0.0) for row in calls[:CALLS]),
+        calls=tuple(map(_call, calls[:CALLS])),
         models=tuple(dict.fromkeys(row.model for row in used if row.model)),
         usage=_sum(used),
         sends=sum(state in SENT for state in said),
@@ -311,6 +312,16 @@ def _with_turn(connection: Connection, told: Story, turn: Row[Any]) -> Story:
         drafts=drafts,
         published=tuple(published.values()),
     )
+
+
+def _call(row: Row[Any]) -> StoryCall:
+    told = StoryCall(row.name, row.code, row.seconds or 0.0)
+    if row.code != ToolDenied.code:
+        return told
+    try:
+        return replace(told, denied=codec.read(ToolMessage, row.result or "").content)
+    except codec.Unreadable:
+        return told
 
 
 def _is_answer(message: str | None) -> bool:

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from bot.domain.run import Stop
+from bot.engine.call_rules import DENIED, NOT_ALLOWED, ONLY_FOR
 from bot.policy.wake import Silence
 
 Either: TypeAlias = tuple[str, str]
@@ -19,7 +20,21 @@ Either: TypeAlias = tuple[str, str]
 NOTHING: Final[Either] = ("没有设置决定它", "no setting")
 DAY: Final = "BOT_DAY_COST_…, BOT_DAY_TOKENS_…, /limit"
 DENIALS: Final = "TOOLS_DENY, TOOLS_APPROVE, TOOLS_AUDIENCE"
-"""What decides that a call was denied."""
+"""What decides that a run was not allowed."""
+BY_NAME: Final[Either] = (
+    f"TOOLS_DENY，人设里的 tools_deny，或今天的额度快用完了（{DAY}）",
+    f"TOOLS_DENY, a persona's tools_deny, or little is left for today ({DAY})",
+)
+BY_WORD: Final[Either] = (
+    "要人同意才做，没有同意；TOOLS_APPROVE 说哪些工具要先问",
+    "somebody was to allow it and did not; TOOLS_APPROVE says which tools ask first",
+)
+DENIED_BY: Final[tuple[tuple[str, str | Either], ...]] = (
+    (DENIED, BY_NAME),
+    (ONLY_FOR.partition("{who}")[0], "TOOLS_AUDIENCE"),
+    (NOT_ALLOWED.partition("{reason}")[0], BY_WORD),
+)
+"""How it begins what the model is told of a call that a setting denied, and which."""
 ADMINS: Final[Either] = (
     "QQ 群管理员的禁言，没有设置决定它",
     "the group's admins in QQ, no setting",
@@ -155,6 +170,8 @@ BREAKS: Final[Mapping[str, str | Either]] = {
 OPEN: Final = frozenset({"day_spent"})
 """Kinds that everybody may be told; the others are failures of services."""
 
+ERROR: Final = "error: "  # before it in a result
+
 REASONS: Final[Mapping[str, Worded]] = {**CALLS, **SILENCES}
 
 
@@ -186,6 +203,17 @@ def deciding_end(stop: str, error: str = "", *, is_owner: bool = True) -> Either
     if stop == Stop.STOPPED and kind in BREAKS:
         return both(BREAKS[kind])
     return STOPS[Stop(stop)].deciding
+
+
+def deciding_denial(name: str, denied: str) -> Either | None:
+    """What decides that a call of this tool was denied in these words; None where that is who asks,
+    what was asked before, or what it was called with.
+    """
+    words = denied.removeprefix(ERROR)
+    for begins, decides in DENIED_BY:
+        if words.startswith(begins.format(name=name)):
+            return both(decides)
+    return None
 
 
 def both(told: str | Either) -> Either:

@@ -8,18 +8,17 @@ from bot.commands.money import money, tokens
 from bot.commands.phrases import AWAY, at_time
 from bot.commands.reasons import (
     CALLED_BY,
-    DENIALS,
     NOTHING,
     Either,
     both,
     deciding,
+    deciding_denial,
     deciding_end,
     end_of,
     words_of,
 )
 from bot.domain.books import Books, Publication, Story, StoryCall
 from bot.domain.command import Asked, Command, command
-from bot.domain.errors import ToolDenied
 from bot.domain.events import Conversation
 from bot.domain.run import Asker, Stop
 
@@ -130,9 +129,9 @@ def tell(asked: Asked, story: Story) -> list[str]:
         shown = ", ".join(map(_call, story.calls[:SHOWN]))
         more = len(story.calls) - SHOWN
         lines.append(f"{asked.either('工具', 'tools')}: {shown}{f' +{more}' if more > 0 else ''}")
-    denied = any(call.code == ToolDenied.code for call in story.calls)
-    if denied and story.stop != Stop.DENIED:
-        lines.append(_decided(asked, both(DENIALS)))
+    denials = [deciding_denial(call.name, call.denied) for call in story.calls]
+    if story.stop != Stop.DENIED:
+        lines += [_decided(asked, one) for one in dict.fromkeys(filter(None, denials))]
     if story.usage.requests:
         used, cached = story.usage.prompt + story.usage.completion, story.usage.cached
         lines.append(

@@ -26,11 +26,14 @@ class UsageSum(Struct, frozen=True):
 
 
 class StoryCall(Struct, frozen=True):
-    """A tool call: its name, the word it ended with (empty while it goes on), its seconds."""
+    """A tool call: its name, the word it ended with (empty while it goes on), its seconds. `denied`
+    is what the model was told where it was not allowed.
+    """
 
     name: str
     code: str
     seconds: float
+    denied: str = ""
 
 
 class Publication(Struct, frozen=True):

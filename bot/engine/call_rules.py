@@ -38,6 +38,7 @@ TOO_OFTEN = (
     "Use what it gave, and do not call it again."
 )
 DENIED = "{name} may not be run. Do without it."
+NOT_ALLOWED = "the tool call was denied: {reason}"
 ONLY_FOR = "{name} is only for {who}s, in their own words alone. Tell the asker so."
 HELD_BACK = (
     "({name} was not run: in this chat the bot's owner is only told what would be done. He may do "

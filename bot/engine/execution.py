@@ -17,6 +17,7 @@ from bot.domain.ports import Approver, Clock
 from bot.domain.suspension import Allow, ApprovalRequest, Deny, Pending, Suspend
 from bot.domain.tool import Tool
 from bot.engine.bodies import run_body
+from bot.engine.call_rules import NOT_ALLOWED
 from bot.engine.letting_go import settled
 from bot.engine.ongoing import MAX_RESULT, Flow, readable
 
@@ -60,7 +61,7 @@ class Bodies:
             case Allow():
                 flow.context = replace(context, allowed=True)
             case Deny(reason=reason):
-                raise ToolDenied(f"the tool call was denied: {reason}")
+                raise ToolDenied(NOT_ALLOWED.format(reason=reason))
             case Pending(seconds=seconds):
                 raise Suspend(asks, seconds=seconds)
             case other:

@@ -28,7 +28,7 @@ from bot.domain.run import (
 from bot.domain.suspension import Allow, Decision, Deny
 from bot.domain.tool import ToolContext
 from bot.engine.batches import Batch, Batches
-from bot.engine.call_rules import DENIED
+from bot.engine.call_rules import DENIED, NOT_ALLOWED
 from bot.engine.registry import Registry
 from bot.engine.running import Inside, Run, RunState
 from bot.engine.steps import ask_after_step
@@ -96,7 +96,7 @@ class StepCalls:
             case Allow():
                 batch.allow(index, pending)
             case Deny(reason=reason):
-                batch.deny(index, ToolDenied(f"the tool call was denied: {reason}"), pending)
+                batch.deny(index, ToolDenied(NOT_ALLOWED.format(reason=reason)), pending)
             case None:
                 batch.keep(index, pending)
             case _:

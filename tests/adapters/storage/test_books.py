@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
+from sqlalchemy import update
 
 from adapters.storage.batches import EntryBatches
 from adapters.storage.books import CALLS, audited, choices, groups, places, settings, spent, story
 from adapters.storage.database import Database
+from adapters.storage.tables import tool_calls
 from bot.domain.audit import Audited
 from bot.domain.books import PlaceSum, Publication, StoryCall, UsageSum
 from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage
@@ -23,7 +25,7 @@ from bot.domain.journal import (
     SendState,
     UsageAdded,
 )
-from bot.domain.run import Stop
+from bot.domain.run import Stop, ToolFinished
 from tests.adapters.storage.entries import NOW, began, closing, ended, heard, opening, put, read, sending, step, verdict
 from tests.fakes import BOT, GROUP, PRIVATE, said
 
@@ -66,6 +68,16 @@ def test_a_question_and_its_answer_tell_the_same_story(batches: EntryBatches, da
     assert read(database, story, GROUP, "6") == told  # the answer's id
     assert read(database, story, GROUP, "") == told  # the last one there
     assert not read(database, story, ELSEWHERE, "5").is_known
+
+
+def test_of_a_call_that_was_not_allowed_is_told_what_the_model_read(batches: EntryBatches, database: Database) -> None:
+    told = "error: no [TOOL_DENIED]"
+    denied = ended("t1", ToolMessage("c1", "get_weather", told), code="TOOL_DENIED", seconds=0.0)
+    write(batches, *(denied if isinstance(entry, ToolFinished) else entry for entry in whole()))
+    assert read(database, story, GROUP, "5").calls == (StoryCall("get_weather", "TOOL_DENIED", 0.0, told),)
+    with database.connect() as connection, connection.begin():
+        connection.execute(update(tool_calls).values(result="{"))
+    assert read(database, story, GROUP, "5").calls == (StoryCall("get_weather", "TOOL_DENIED", 0.0),)
 
 
 def drafted(turn_id: str = "t1") -> list[Entry]:

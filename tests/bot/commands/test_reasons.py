@@ -13,14 +13,17 @@ from bot.commands.reasons import (
     NOTHING,
     SILENCES,
     STOPS,
+    Either,
     both,
     deciding,
+    deciding_denial,
     deciding_end,
     end_of,
     words_of,
 )
 from bot.domain.errors import ModelError
 from bot.domain.run import Stop
+from bot.engine.call_rules import DENIED, NOT_ALLOWED, ONLY_FOR
 from bot.policy.wake import Called, Silence
 from config.settings import Settings
 
@@ -66,7 +69,7 @@ def test_each_setting_that_is_named_is_one() -> None:
     words = [text for one in ALL for text in one.deciding] + [
         text for one in (*FAILURES.values(), *BREAKS.values()) for text in both(one)
     ]
-    words += [reasons.CALLED_BY, reasons.DENIALS]
+    words += [reasons.CALLED_BY, reasons.DENIALS, *(text for _, one in reasons.DENIED_BY for text in both(one))]
     named = {name for text in words for name in re.findall(r"[A-Z]+_[A-Z_]+(?![A-Z_…])", text)}
     assert named <= known
     begun = {name for text in words for name in re.findall(r"([A-Z_]+_)…", text)}
@@ -108,6 +111,16 @@ def test_of_a_failure_whose_kind_nobody_knows_or_may_hear_nothing_is_said_to_dec
     told = {kind for kind in FAILURES if deciding_end("failed", f"{kind}: x", is_owner=False) is not None}
     assert told == {"day_spent"}
     assert deciding_end("failed", "day_spent: x", is_owner=False) == both(reasons.DAY)
+
+
+def test_what_denied_a_call_is_found_by_what_the_model_was_told() -> None:
+    def by(told: str) -> Either | None:
+        return deciding_denial("kick", f"error: {told} [TOOL_DENIED]")
+
+    assert by(DENIED.format(name="kick")) == reasons.BY_NAME
+    assert by(ONLY_FOR.format(name="kick", who="owner")) == both("TOOLS_AUDIENCE")
+    assert by(NOT_ALLOWED.format(reason="not today")) == reasons.BY_WORD
+    assert by(DENIED.format(name="ban")) is by(f"x {DENIED.format(name='kick')}") is deciding_denial("kick", "") is None
 
 
 def test_what_was_stopped_is_decided_by_a_word_only_where_somebody_said_it() -> None:

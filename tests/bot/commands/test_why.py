@@ -2,12 +2,16 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from msgspec.structs import replace
 
 from bot.commands.phrases import AWAY
 from bot.commands.reasons import NOTHING
 from bot.commands.why import Explanations, why_command
 from bot.domain.books import Publication, Story, StoryCall, UsageSum
+from bot.engine.call_rules import DENIED, ONLY_FOR, TOO_OFTEN
+from bot.engine.step_calls import NOT_ALONE
+from bot.policy.reach import NOT_ALL, NOT_THERE
 from bot.policy.wake import Silence
 from tests.bot.commands.books import PaperBooks
 from tests.bot.commands.typed import MING, NOW, OWNER, lines
@@ -30,6 +34,11 @@ ANSWERED = Story(
 FAILED = Story(
     asker=MING, wakes=True, weak=True, reason="name", turn_id="t8", stop="failed", error="auth: no", failed=1
 )
+
+
+def refused(told: str) -> StoryCall:
+    """A call that was not allowed, in the words that a model reads."""
+    return StoryCall("kick", "TOOL_DENIED", 0.0, f"error: {told} [TOOL_DENIED]")
 
 
 async def test_of_an_answer_is_told_what_woke_it_how_long_it_took_and_what_it_cost() -> None:
@@ -140,9 +149,19 @@ async def test_of_a_turn_that_a_mute_ended_nothing_else_is_said_to_decide() -> N
 
 
 async def test_of_a_call_that_was_denied_is_told_what_denies_calls() -> None:
-    denied = replace(ANSWERED, calls=(StoryCall("kick", "TOOL_DENIED", 0.0),))
-    told = await lines(why_command(PaperBooks(("5", denied), ("6", ANSWERED))), quoted="5", chinese=False)
-    assert told[2:4] == ["tools: kick 0.0s TOOL_DENIED", "decided by: TOOLS_DENY, TOOLS_APPROVE, TOOLS_AUDIENCE"]
+    calls = (refused(ONLY_FOR.format(name="kick", who="owner")), refused(ONLY_FOR.format(name="kick", who="admin")))
+    why = why_command(PaperBooks(("5", replace(ANSWERED, calls=calls)), ("6", ANSWERED)))
+    told = await lines(why, quoted="5", chinese=False)
+    assert told[2:4] == ["tools: kick 0.0s TOOL_DENIED, kick 0.0s TOOL_DENIED", "decided by: TOOLS_AUDIENCE"]
+    assert [line for line in told if line.startswith("decided by")] == told[3:4]
+
+
+@pytest.mark.parametrize(
+    "told", [NOT_THERE, NOT_ALL, NOT_ALONE.format(name="kick"), TOO_OFTEN.format(name="kick", times=3)]
+)
+async def test_of_a_call_that_no_setting_denied_none_is_named(told: str) -> None:
+    why = why_command(PaperBooks(("5", replace(ANSWERED, calls=(refused(told),)))))
+    assert [line for line in await lines(why, quoted="5") if line.startswith("由此决定")] == []
 
 
 async def test_the_kind_of_a_failure_is_for_owners_alone() -> None:
@@ -164,7 +183,7 @@ async def test_of_what_nobody_stopped_by_a_word_is_told_what_did() -> None:
 
 
 async def test_of_a_run_that_was_denied_what_decides_it_is_told_once() -> None:
-    denied = replace(ANSWERED, stop="denied", calls=(StoryCall("kick", "TOOL_DENIED", 0.0),))
+    denied = replace(ANSWERED, stop="denied", calls=(refused(DENIED.format(name="kick")),))
     told = await lines(why_command(PaperBooks(("5", denied))), quoted="5", chinese=False)
     assert [line for line in told if line.startswith("decided by")] == [
         "decided by: TOOLS_DENY, TOOLS_APPROVE, TOOLS_AUDIENCE"
