@@ -36,13 +36,13 @@ class Waker:
     _wakes: deque[float] = field(default_factory=deque)
     _text: str = ""
     _latest: float = -math.inf
-    _until: float = -math.inf
+    until: float = -math.inf
 
     def take(self, text: str, most: int, *, spoke: float, now: float) -> Loop:
         """A wake with these words, of which the last of so many at `most` is one too many; we last
         `spoke` there at that time, -inf for never.
         """
-        if now < self._until:
+        if now < self.until:
             return Loop.HOLDS
         short = text.strip().casefold()[:LONGEST]
         is_alike = bool(short) and is_like(short, self._text, least=ALIKE)
@@ -56,5 +56,5 @@ class Waker:
             self._wakes.popleft()
         if len(self._wakes) < most:
             return Loop.NONE
-        self._until = now + HELD
+        self.until = now + HELD
         return Loop.BEGINS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -33,6 +34,17 @@ class Hours:
         if self.begins <= self.ends:
             return self.begins <= minute < self.ends
         return minute >= self.begins or minute < self.ends
+
+
+def lasts(hours: Collection[Hours], minute: int) -> int:
+    """For how many minutes from that one of the day it is quiet; a day or more where always."""
+    left = 0
+    while left < DAY:
+        now = (minute + left) % DAY
+        if not (more := [(each.ends - now - 1) % DAY + 1 for each in hours if each.holds(now)]):
+            break
+        left += max(more)
+    return left
 
 
 def read_while(text: str) -> int | None:

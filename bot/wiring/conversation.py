@@ -277,8 +277,8 @@ def build_asking(
     """Questions, and where they wait; `arrive` is told of places that are to be caught up with."""
     seen = SeenMessages(clock=on.clock)
     robots, places = Robots(), Places(arrive=arrive, clock=on.clock)
-    hearing = Hearing(store=on.store, history=on.history, places=places, mutes=on.mutes)
     verdicts = build_verdicts(on, places, robots, rules=rules, owner=owner, ids=ids)
+    hearing = Hearing(store=on.store, history=on.history, places=places, ends=verdicts.end)
     turnstile = Turnstile(rules, seen, on.rungs, on.postbox, on.gestures, on.clock)
     questions = Questions(
         lanes=on.lanes,

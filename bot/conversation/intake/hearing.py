@@ -7,11 +7,10 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from msgspec.structs import replace
 
-from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.places import Places
 from bot.domain.books import Ignored
 from bot.domain.events import Conversation, MessageReceived
@@ -25,9 +24,12 @@ from bot.domain.journal import (
 from bot.domain.ports import Store
 from bot.memory.history import History
 from bot.policy.approval import quote_in
-from bot.policy.wake import Ignore, NeedsQuoted, Observe, Silence, Verdict, Wake, Why
+from bot.policy.wake import Ignore, NeedsQuoted, Observe, Verdict, Wake, Why
 
 IGNORED = 200  # messages that are told, the last ones
+
+Ends: TypeAlias = Callable[[MessageReceived, str], float]
+"""When what stands against an answer to it ends, in seconds since 1970; 0 where nobody knows."""
 
 logger = logging.getLogger(__name__)
 
@@ -35,9 +37,9 @@ logger = logging.getLogger(__name__)
 class Hearing:
     """Writes down what was heard, and what is to be forgotten again."""
 
-    def __init__(self, *, store: Store, history: History, places: Places, mutes: Mutes) -> None:
+    def __init__(self, *, store: Store, history: History, places: Places, ends: Ends) -> None:
         self._store = store
-        self._mutes = mutes
+        self._ends = ends
         self._history = history
         self._places = places
         self.ignored: deque[Ignored] = deque(maxlen=IGNORED)  # in memory alone, without words
@@ -119,9 +121,9 @@ class Hearing:
 
     def _judged(self, message: MessageReceived, verdict: Verdict) -> Judged | None:
         entry = judged(message, verdict)
-        if entry is None or entry.reason != Silence.MUTED:
+        if entry is None or entry.wakes:
             return entry
-        return replace(entry, until=self._mutes.end(message.conversation))
+        return replace(entry, until=self._ends(message, entry.reason))
 
 
 def judged(message: MessageReceived, verdict: Verdict) -> Judged | None:

@@ -4,6 +4,7 @@ What is said there is observed all the same.
 
 from __future__ import annotations
 
+import math
 import time
 
 from bot.domain.events import Conversation, MessageReceived
@@ -12,7 +13,7 @@ from bot.domain.traits import Audience
 from bot.memory.modes import Modes
 from bot.memory.wishes import Wishes
 from bot.policy.new_groups import Mode
-from bot.policy.quiet import Quiet
+from bot.policy.quiet import DAY, Quiet, lasts
 from bot.policy.wake import Local, Rules, Silence, Wake, Why
 
 HEARD = (Mode.LIVE, Mode.SHADOW)
@@ -69,9 +70,27 @@ class Hush:
         hours = self._local(where, self._rules).quiet
         if not hours:
             return False
-        there = time.localtime(at)
-        minute = there.tm_hour * 60 + there.tm_min
+        minute = _minute(time.localtime(at))
         return any(each.holds(minute) for each in hours)
+
+    def end(self, where: Conversation) -> float:
+        """When it is quiet there no more, in seconds since 1970; 0 where that is never."""
+        wish, at = self._wishes.of(where), self._clock.now()
+        if wish is not None:
+            at = wish.until
+        if not math.isfinite(at):
+            return 0.0
+        there = time.localtime(at)
+        minute = _minute(there)
+        left = lasts(self._local(where, self._rules).quiet, minute)
+        if not left:
+            return at
+        wall = (*there[:3], 0, minute + left, 0, 0, 0, -1)  # which summer time may move
+        return time.mktime(wall) if left < DAY else 0.0
 
     def _is_for_owners(self, where: Conversation) -> bool:
         return self._local(where, self._rules).quiet_mode is Quiet.ALL
+
+
+def _minute(there: time.struct_time) -> int:
+    return there.tm_hour * 60 + there.tm_min

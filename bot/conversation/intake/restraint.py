@@ -116,6 +116,21 @@ class Restraint:
             return Silence.WORDS
         return Silence.STALE if self._is_stale(waited) else ""
 
+    def end(self, message: MessageReceived, why: str) -> float:
+        """When that, which has just held it back, ends, in seconds since 1970; 0 where nobody
+        knows.
+        """
+        where = message.conversation
+        match why:
+            case Silence.MUTED:
+                return self._mutes.end(where)
+            case Silence.QUIET:
+                return self.hush.end(where)
+            case Silence.LOOP:
+                return max(0.0, self._wakers[where, message.sender.user_id].until)
+            case _:
+                return 0.0
+
     def _is_stale(self, waited: float) -> bool:
         return 0 < self._rules.stale < waited
 

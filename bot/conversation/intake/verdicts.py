@@ -129,6 +129,10 @@ class Verdicts:
             self._robots.meet(task.message)
         return self._restraint.against(task, looked_up=looked_up)
 
+    def end(self, message: MessageReceived, why: str) -> float:
+        """When what holds it back ends, see `Restraint.end`."""
+        return self._restraint.end(message, why)
+
     def _judge(self, message: MessageReceived) -> Verdict:
         rules = self._local(message.conversation, self._rules)
         return judge(message, rules, accounts=self._accounts, robots=self._robots.known)

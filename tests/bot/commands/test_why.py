@@ -132,6 +132,12 @@ async def test_until_when_the_bot_was_muted_is_told_with_the_day_where_it_is_ano
     assert (await lines(why, quoted="6"))[0].endswith(f"，到 {later}")
 
 
+async def test_until_when_it_is_quiet_is_told_like_the_end_of_a_mute() -> None:
+    quiet = Story(asker=MING, wakes=False, reason=Silence.QUIET, until=NOW + 60)
+    told = time.strftime("%H:%M", time.localtime(NOW + 60))
+    assert (await lines(why_command(PaperBooks(("5", quiet))), quoted="5"))[0] == f"没有回答：现在要安静，到 {told}"
+
+
 async def test_what_decides_a_wake_and_an_end_stands_behind_each() -> None:
     silent = replace(ANSWERED, weak=True, reason="name", stop="silent", calls=(), sends=0)
     told = await lines(why_command(PaperBooks(("5", silent))), quoted="5", chinese=False)

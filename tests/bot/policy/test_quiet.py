@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.policy.quiet import Hours, read_while
+from bot.policy.quiet import Hours, lasts, read_while
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,21 @@ def test_hours_begin_with_their_first_minute_and_may_go_over_midnight(
 )
 def test_a_while_is_read_as_people_type_it(text: str, minutes: int | None) -> None:
     assert read_while(text) == minutes
+
+
+@pytest.mark.parametrize(
+    ("hours", "minute", "left"),
+    [
+        ((), 0, 0),
+        ((Hours(1410, 450),), 1409, 0),
+        ((Hours(1410, 450),), 1410, 480),
+        ((Hours(1410, 450),), 449, 1),
+        ((Hours(1410, 450),), 450, 0),
+        ((Hours(0, 1440),), 0, 1440),
+        ((Hours(600, 720), Hours(720, 780), Hours(630, 640)), 635, 145),
+    ],
+)
+def test_how_long_it_is_quiet_counts_hours_that_follow_each_other(
+    hours: tuple[Hours, ...], minute: int, left: int
+) -> None:
+    assert lasts(hours, minute) == left

@@ -62,7 +62,9 @@ def test_a_night_ends_by_the_clock_on_the_wall_when_summer_time_begins_or_ends(
         clock = at(23, 30, month=month, day=day - 1) if day > 1 else at(23, 30, month=month - 1, day=31)
         kept, _ = hush(clock, Rules(quiet=NIGHT))
         assert kept.holds_in(GROUP)
-        clock.time += hours * 3600 - 60
+        clock.time += 7
+        assert kept.end(GROUP) == clock.time - 7 + hours * 3600
+        clock.time += hours * 3600 - 67
         assert kept.holds_in(GROUP)
         clock.time += 60
         assert not kept.holds_in(GROUP)
@@ -82,6 +84,20 @@ async def test_a_wish_for_quiet_is_like_the_hours_and_one_for_silence_holds_for_
     assert [kept.against(said("hi", user=user), STRONG) for user in (777, 5)] == [Silence.SILENCED, Silence.SILENCED]
     assert (kept.silence(GROUP), kept.silence(PRIVATE)) == (Silence.SILENCED, "")
     assert (kept.commanders(GROUP), kept.commanders(PRIVATE)) == (Audience.GROUP_ADMIN, Audience.EVERYONE)
+
+
+async def test_the_end_of_quiet_is_that_of_a_wish_and_of_the_hours_it_ends_in() -> None:
+    clock = at(12, 0)
+    kept, wishes = hush(clock, Rules(quiet=NIGHT))
+    noon = clock.time
+    await wishes.keep(GROUP, Wish(is_mute=False, until=noon + 90))
+    assert kept.end(GROUP) == noon + 90
+    await wishes.keep(GROUP, Wish(is_mute=False, until=noon + 12 * 3600))  # midnight, and the night goes on
+    assert kept.end(GROUP) == noon + 19.5 * 3600
+    await wishes.keep(GROUP, Wish(is_mute=True))
+    assert kept.end(GROUP) == 0
+    always, _ = hush(clock, Rules(quiet=(Hours(0, 1440),)))
+    assert always.end(GROUP) == 0
 
 
 def test_in_a_group_that_is_not_live_only_owners_commands_are_answered() -> None:

@@ -132,6 +132,10 @@ async def test_two_bots_that_answer_each_other_are_cut_off_and_the_owner_is_told
         told = [text for text in house.transport.texts if "霜狐 A1 同意(5)" in text]
         assert (len(asked), len(told), caplog.text.count("for the owner")) == (6, 1, 1)
         assert verdicts(house)[-1] == (False, Silence.LOOP)
+        looped = [one.until for one in house.verdicts if one.reason == Silence.LOOP]
+        assert looped == [house.clock.time - len(looped) + 600] * len(looped)  # from the first of them on
+        assert [one.until for one in house.verdicts if one.wakes] == [0] * 6
+        assert house.asking.verdicts.end(said("hi", user=6), Silence.LOOP) == 0
         house.clock.time += 600
         await house.take(said("still there?", user=5))
         assert house.transport.texts[-1] == "again"
@@ -163,6 +167,7 @@ async def test_a_question_in_front_of_which_the_bot_was_silenced_is_not_asked() 
         gate.set()
         await house.lanes.wait_idle()
         assert (house.transport.texts, verdicts(house)[-1]) == (["first"], (False, Silence.SILENCED))
+        assert house.verdicts[-1].until == 0
 
 
 async def test_where_it_is_quiet_nobody_joins_in_and_a_name_beside_a_quote_is_no_call() -> None:
@@ -171,6 +176,7 @@ async def test_where_it_is_quiet_nobody_joins_in_and_a_name_beside_a_quote_is_no
         house.transport.known["q"] = said("x", at=False, message_id="q")
         await house.take(said("anybody?", at=False), said((Quote("q"), Text("小霜，看看")), at=False))
         assert (house.model.requests, verdicts(house)) == ([], [(True, "name"), (False, Silence.QUIET)])
+        assert [one.until for one in house.verdicts] == [0, house.clock.now() + 600]
 
 
 async def test_talk_that_is_not_for_the_bot_has_no_verdict() -> None:

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from bot.conversation.intake.ages import Ages
 from bot.conversation.intake.hearing import Hearing, judged
-from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.places import Places
 from bot.conversation.intake.seen import SeenMessages
 from bot.conversation.queue.gathering import Gathering
@@ -50,8 +49,8 @@ class Porch:
         self.history = History(store=self.store)
         self.lanes = Lanes[Work](clock=clock, order=Order(person_of, due_of))
         places = Places(arrive=lambda _: None, clock=clock)
-        mutes, seen = Mutes(clock=clock), SeenMessages(clock=clock)
-        hearing = Hearing(store=self.store, history=self.history, places=places, mutes=mutes)
+        seen = SeenMessages(clock=clock)
+        hearing = Hearing(store=self.store, history=self.history, places=places, ends=lambda *_: 0.0)
         gestures = Gestures(transport=RecordingTransport(), clock=clock)
         outbox, _ = build_outbox(RecordingTransport(), self.store, clock)
         post = Postbox(outbox=outbox, history=self.history, clock=clock)
