@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
+
+import pytest
+from msgspec.structs import replace
 
 from bot.commands import reasons
 from bot.commands.reasons import (
@@ -22,15 +26,23 @@ from bot.commands.reasons import (
     words_of,
 )
 from bot.domain.errors import ModelError
+from bot.domain.events import MessageReceived
 from bot.domain.run import Stop
+from bot.domain.segments import MentionAll, Text
 from bot.engine.call_rules import DENIED, NOT_ALLOWED, ONLY_FOR
 from bot.policy.wake import Called, Silence
+from bot.wiring.models import build_rules
 from config.settings import Settings
+from tests.bot.hall import Hall
+from tests.fakes import ScriptedModel, said, words
 
 ROOT = Path(reasons.__file__).parents[2]
 CHINESE = re.compile("[\u4e00-\u9fff]")
 KIND = re.compile(r"""(?:error ?= ?|text = |state, |GIVEN_UP = )f?"([a-z_]+): """)
 """How a run that fails, or is stopped by no word, says of which kind that is, where it is no ModelError."""
+
+OTHERWISE = {"bot_user_rate": "0", "bot_group_rate": "0", "bot_loop": "0", "bot_stale": "0"}
+"""The values that switch off what has a default."""
 
 ALL = (*CALLS.values(), *SILENCES.values(), *STOPS.values())
 
@@ -111,6 +123,58 @@ def test_of_a_failure_whose_kind_nobody_knows_or_may_hear_nothing_is_said_to_dec
     told = {kind for kind in FAILURES if deciding_end("failed", f"{kind}: x", is_owner=False) is not None}
     assert told == {"day_spent"}
     assert deciding_end("failed", "day_spent: x", is_owner=False) == both(reasons.DAY)
+
+
+async def reasons_of(events: tuple[MessageReceived, ...], **given: object) -> set[str]:
+    """Why these woke the bot or did not, with these settings."""
+    house = Hall(ScriptedModel(*[words("ok")] * 9), build_rules(Settings.model_validate(given)))
+    async with asyncio.timeout(5), house.outbox.open(), house.lanes.open(house.lane.do):
+        house.late.preload([], [])
+        for event in events:
+            await house.take(event)
+        return {one.reason for one in house.verdicts} | {one.reason for one in house.hearing.ignored}
+
+
+ROBOT = said("hi", user=2854196301)
+DECIDED = [
+    ("bot_block", "777", Silence.BLOCKED, (said("hi"),)),
+    ("bot_groups", "1", Silence.NOT_IN_GROUPS, (said("hi"),)),
+    ("bot_users", "5", Silence.NOT_LISTED, (said("hi"),)),
+    ("bot_robots", "777", Silence.ROBOT, (said("hi"),)),
+    ("bot_user_rate", "2/60", Silence.USER, tuple(said("hi") for _ in range(3))),
+    ("bot_group_rate", "2/60", Silence.GROUP, tuple(said("hi", user=user) for user in (5, 6, 7))),
+    ("bot_loop", "3", Silence.LOOP, tuple(said("hi") for _ in range(4))),
+    ("bot_stale", "120", Silence.STALE, (said("hi", at=False), replace(said("hi"), time=said("").time - 122))),
+    ("bot_name", "小霜", "name", (said("小霜，在吗", at=False),)),
+    ("bot_aliases", "小霜", "name", (said("小霜，在吗", at=False),)),
+    ("bot_prefixes", "/ai", "prefix", (said("/ai hi", at=False),)),
+    ("bot_at_all", "true", "all", (said((MentionAll(), Text("hi")), at=False),)),
+    ("bot_chance", "1", "chance", (said("hi", at=False),)),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "reason", "events"), DECIDED, ids=[name for name, *_ in DECIDED])
+async def test_the_setting_that_is_named_decides_it(
+    name: str, value: str, reason: str, events: tuple[MessageReceived, ...]
+) -> None:
+    assert name.upper() in deciding(reason)[1].replace(",", "").split()
+    otherwise = OTHERWISE.get(name, Settings.model_fields[name].default)
+    assert reason in await reasons_of(events, **{name: value})
+    assert reason not in await reasons_of(events, **{name: otherwise})
+
+
+async def test_quiet_hours_decide_that_it_is_quiet_and_their_mode_for_whom() -> None:
+    always = {"bot_quiet": "00:00-12:00,12:00-24:00"}
+    weak, strong = said("小霜，在吗", at=False), said("hi")
+    assert await reasons_of((weak, strong), bot_name="小霜", **always) == {Silence.QUIET, "mention"}
+    assert await reasons_of((strong,), **always, bot_quiet_mode="all") == {Silence.QUIET}
+    assert await reasons_of((weak, strong), bot_name="小霜") == {"name", "mention"}
+    assert {"BOT_QUIET", "BOT_QUIET_MODE"} <= set(deciding(Silence.QUIET)[1].replace(",", "").split())
+
+
+async def test_of_robots_that_qq_tells_of_no_setting_is_said_to_decide_alone() -> None:
+    assert await reasons_of((ROBOT,), bot_users="2854196301", bot_groups="4242") == {Silence.ROBOT}
+    assert deciding(Silence.ROBOT)[1] != "BOT_ROBOTS"
 
 
 def test_what_denied_a_call_is_found_by_what_the_model_was_told() -> None:
