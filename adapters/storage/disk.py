@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from concurrent.futures import Future
-from contextlib import suppress
 from pathlib import Path
 
 WITHIN = 5.0  # seconds
 
 # A disk that hangs keeps one thread and nobody longer than that, whoever asks meanwhile.
-_looks: dict[Path, tuple[Future[int], float]] = {}
+_looks: dict[Path, tuple[asyncio.Future[int | None], float]] = {}
 
 
 async def free_at(folder: Path) -> int | None:
@@ -21,21 +19,21 @@ async def free_at(folder: Path) -> int | None:
     loop = asyncio.get_running_loop()
     found = _looks.get(folder)
     if found is None:
-        found = _looks[folder] = Future(), loop.time() + WITHIN
-        loop.run_in_executor(None, _look, folder, found[0])
+        try:
+            look = loop.run_in_executor(None, _look, folder)
+        except RuntimeError:  # there are no threads any more
+            return None
+        look.add_done_callback(lambda _: _looks.pop(folder))  # however it ends
+        found = _looks[folder] = look, loop.time() + WITHIN
     look, until = found
-    with suppress(OSError, TimeoutError):
-        async with asyncio.timeout_at(until):
-            return await asyncio.shield(asyncio.wrap_future(look))
-    return None
+    await asyncio.wait([look], timeout=until - loop.time())
+    return look.result() if look.done() and not look.cancelled() else None
 
 
-def _look(folder: Path, look: Future[int]) -> None:
+def _look(folder: Path) -> int | None:
+    here = folder.absolute()
     try:
-        here = folder.absolute()
-        there = next(one for one in (here, *here.parents) if one.exists())
-        look.set_result(shutil.disk_usage(there).free)
-    except OSError as error:
-        look.set_exception(error)
-    finally:
-        del _looks[folder]
+        there = next((one for one in (here, *here.parents) if one.exists()), here)
+        return shutil.disk_usage(there).free
+    except OSError:
+        return None
