@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 import pytest
 from msgspec.structs import replace
@@ -8,9 +9,10 @@ from msgspec.structs import replace
 from bot.domain.chat import AssistantMessage, Message, Usage, UserMessage
 from bot.domain.events import MessageReceived
 from bot.domain.journal import Entry, MessageObserved, RunResumed, Spoken, TurnClosed, TurnOpened
+from bot.domain.ports import Store, Witness
 from bot.domain.run import Stop
 from bot.domain.segments import Picture, Text
-from bot.memory.witnesses import ContentLog, WitnessedStore
+from bot.memory.witnesses import ContentLog, WitnessedStore, shown_first
 from tests.fakes import GROUP, RecordingStore, said
 
 
@@ -20,6 +22,19 @@ class RecordingWitness:
 
     def see(self, entry: Entry) -> None:
         self.seen.append(entry)
+
+
+class NamedWitness:
+    """Notes in a ledger that others note in, too, what it saw before the store had it."""
+
+    def __init__(self, name: str, ledger: list[tuple[str, Entry]], store: RecordingStore) -> None:
+        self._name = name
+        self._ledger = ledger
+        self._store = store
+
+    def see(self, entry: Entry) -> None:
+        assert entry not in self._store.entries
+        self._ledger.append((self._name, entry))
 
 
 class BrokenWitness:
@@ -64,6 +79,54 @@ async def test_a_witness_that_breaks_stops_neither_the_others_nor_the_store(capl
     WitnessedStore(store, [BrokenWitness(), witness]).put(RunResumed("t1"))
     assert len(witness.seen) == len(store.entries) == 1
     assert "witness BrokenWitness broke on run_resumed" in caplog.text
+
+
+class CountingStore(WitnessedStore):
+    """One that does more than show."""
+
+    def __init__(self, store: Store, witnesses: Sequence[Witness]) -> None:
+        super().__init__(store, witnesses)
+        self.taken = 0
+
+    def put(self, *entries: Entry) -> None:
+        self.taken += len(entries)
+        super().put(*entries)
+
+
+@pytest.mark.parametrize("kind", [WitnessedStore, CountingStore])
+async def test_who_is_shown_first_sees_each_entry_before_the_others_and_each_sees_it_once(
+    kind: type[WitnessedStore],
+) -> None:
+    store, ledger = RecordingStore(), list[tuple[str, Entry]]()
+    new, one, other = (NamedWitness(name, ledger, store) for name in ("new", "one", "other"))
+    witnessed = kind(store, [one, other])
+    first, second = RunResumed("t1"), RunResumed("t2")
+    shown = shown_first(witnessed, new)
+    shown.put(first)
+    assert await shown.commit(second)
+    assert ledger == [(name, entry) for entry in (first, second) for name in ("new", "one", "other")]
+    assert store.entries == [first, second]
+    ledger.clear()
+    witnessed.put(third := RunResumed("t3"))  # whoever has the store of before shows it as before
+    assert ledger == [("one", third), ("other", third)]
+
+
+def test_a_store_that_does_more_than_show_keeps_doing_it() -> None:
+    counting, witness = CountingStore(RecordingStore(), []), RecordingWitness()
+    shown_first(counting, witness).put(RunResumed("t1"), RunResumed("t2"))
+    assert (counting.taken, len(witness.seen)) == (2, 2)
+
+
+def test_a_store_that_shows_nobody_anything_shows_one_from_then_on() -> None:
+    store, witness = RecordingStore(), RecordingWitness()
+    shown_first(store, witness).put(entry := RunResumed("t1"))
+    assert witness.seen == store.entries == [entry]
+
+
+def test_stores_that_only_show_are_one_layer_however_many_see() -> None:
+    store = RecordingStore()
+    shown = shown_first(shown_first(shown_first(store, RecordingWitness()), RecordingWitness()), RecordingWitness())
+    assert shown._store is store
 
 
 def test_the_content_log_has_the_question_and_the_final_answer(caplog: pytest.LogCaptureFixture) -> None:

@@ -16,6 +16,7 @@ from bot.domain.ports import Store
 from bot.domain.reserved import UsageReleased, UsageReserved
 from bot.domain.run import StepFinished
 from bot.domain.trying import TRIED, Ceiling
+from bot.memory.witnesses import shown_first
 from bot.models.failover import Failover
 from bot.models.meter import Meter
 from bot.models.upstreams import Upstream
@@ -116,6 +117,22 @@ def test_the_day_of_the_bot_is_looked_at_before_each_request() -> None:
     with pytest.raises(ModelRejected):
         one.take()
     assert one.taken.requests == 1
+
+
+async def test_a_journal_that_somebody_is_shown_first_still_tells_the_bots_of_money() -> None:
+    one, told = purse()
+    own, seen = RecordingStore(), list[Entry]()
+
+    class Witness:
+        def see(self, entry: Entry) -> None:
+            seen.append(entry)
+
+    journal = shown_first(PaidStore(own, one), Witness())
+    journal.put(reserved(1))
+    assert await journal.commit(reserved(2))
+    assert seen == own.entries == [reserved(1), reserved(2)]
+    assert told.entries == [replace(entry, turn_id=TRIED) for entry in (reserved(1), reserved(2))]
+    assert told.durable == 2  # before anything is spent
 
 
 def test_the_bots_journal_is_told_of_money_alone_and_that_it_was_a_trials() -> None:
