@@ -35,10 +35,6 @@ DENIED_BY: Final[tuple[tuple[str, str | Either], ...]] = (
     (NOT_ALLOWED.partition("{reason}")[0], BY_WORD),
 )
 """How it begins what the model is told of a call that a setting denied, and which."""
-ADMINS: Final[Either] = (
-    "QQ 群管理员的禁言，没有设置决定它",
-    "the group's admins in QQ, no setting",
-)
 CALLED_BY: Final = "BOT_NAME, BOT_ALIASES, BOT_PREFIXES, BOT_AT_ALL, BOT_CHANCE"
 """What would have woken the bot, where nobody mentioned or quoted it."""
 
@@ -83,7 +79,11 @@ SILENCES: Final[Mapping[str, Worded]] = {
             "BOT_ROBOTS, or QQ says so, or it is an account of mine (no setting undoes those)",
         ),
     ),
-    Silence.MUTED: Worded("我在这里被禁言了", "I am muted here", ADMINS),
+    Silence.MUTED: Worded(
+        "我在这里被禁言了",
+        "I am muted here",
+        ("QQ 群管理员的禁言，没有设置决定它", "the group's admins in QQ, no setting"),
+    ),
     Silence.LOOP: Worded(
         "和对方互相回复太多次，先停十分钟",
         "we answered each other too often: ten minutes of rest",
@@ -160,7 +160,6 @@ FAILURES: Final[Mapping[str, str | Either]] = {
 """What decides a failure, by its kind."""
 BREAKS: Final[Mapping[str, str | Either]] = {
     "hook": ("程序自己的钩子，没有设置决定它", "a hook of the program, no setting"),
-    "muted": ADMINS,
     "given_up": (
         "没有设置决定它：问题被撤回或忘掉了，或者另起一轮来答",
         "no setting: its question was recalled or forgotten, or another turn is for it",

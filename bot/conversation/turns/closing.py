@@ -114,8 +114,7 @@ class Closing:
         """
         run = waiting.run
         answer = list(close_suspended(run))
-        error = "muted: nothing can be said there" if muted else ""
-        outcome = RunState(answer, run.usage, run.steps).outcome(Stop.STOPPED, error=error)
+        outcome = RunState(answer, run.usage, run.steps).outcome(Stop.STOPPED)
         self._store.put(RunResumed(run.run_id))
         words = wording_of((waiting.user,), "")
         note = words.about.broken_off if muted else words.about.stopped

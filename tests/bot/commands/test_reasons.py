@@ -193,4 +193,3 @@ def test_what_was_stopped_is_decided_by_a_word_only_where_somebody_said_it() -> 
         told = [deciding_end("stopped", f"{kind}: x", is_owner=is_owner) for kind in BREAKS]
         assert told == [both(one) for one in BREAKS.values()]
     assert [one for told in BREAKS.values() for one in both(told) if "/stop" in one] == []
-    assert BREAKS["muted"] == SILENCES[Silence.MUTED].deciding
