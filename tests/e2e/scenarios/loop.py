@@ -14,12 +14,13 @@ import selectors
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
+from datetime import date
 from typing import Any, TypeVar, TypeVarTuple
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
-MIDNIGHT = time.mktime((2026, 3, 14, 0, 0, 0, 0, 0, -1))  # a Saturday, wherever this runs
+DAY = date(2026, 3, 14)  # a Saturday, wherever this runs
 AFTERNOON = 14 * 3600.0
 THREADS = 0.05  # real seconds waited for a thread at a time
 
@@ -114,11 +115,11 @@ class _Selector(selectors.DefaultSelector):
 
 
 class ScriptedClock:
-    """The service's clock: the loop's time, from a time of day (seconds after midnight) in March on."""
+    """The service's clock: the loop's time, from so many seconds after the midnight of a day on."""
 
-    def __init__(self, loop: ScriptedLoop, *, begins: float = AFTERNOON) -> None:
+    def __init__(self, loop: ScriptedLoop, *, begins: float = AFTERNOON, day: date = DAY) -> None:
         self._loop = loop
-        self._began = MIDNIGHT + begins
+        self._began = time.mktime(day.timetuple()) + begins
 
     def now(self) -> float:
         return self._began + self._loop.time()

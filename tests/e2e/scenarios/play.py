@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -227,6 +230,17 @@ def numbered(written: Any, number: int) -> Any:
             return written
 
 
+@contextmanager
+def living_in(zone: str) -> Iterator[None]:
+    """The process is in this time zone for as long as the block; in its own where that is empty."""
+    try:
+        with patch.dict(os.environ, {"TZ": zone} if zone else {}):
+            time.tzset()
+            yield
+    finally:
+        time.tzset()
+
+
 def play(file: Path, folder: Path) -> Play:
     """Play a script from beginning to end, in a loop of its own."""
     scenario = read_scenario(file, DOINGS)
@@ -237,5 +251,5 @@ def play(file: Path, folder: Path) -> Play:
         return made
 
     loop = ScriptedLoop()
-    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+    with living_in(scenario.zone), asyncio.Runner(loop_factory=lambda: loop) as runner:
         return runner.run(run(loop))

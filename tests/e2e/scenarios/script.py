@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import yaml
 
-from tests.e2e.scenarios.loop import AFTERNOON
+from tests.e2e.scenarios.loop import AFTERNOON, DAY
 from tests.e2e.scenarios.model import Answer, read_answer
 
 FOLDER = Path(__file__).parent
 CAST: Mapping[str, Any] = {"主人": "owner", "小明": "member", "阿澈": "member", "小红": "member"}
-KEYS = {"title", "of", "about", "begins", "settings", "files", "people", "model", "script"}
+KEYS = {"title", "of", "about", "zone", "day", "begins", "settings", "files", "people", "model", "script"}
 NUMBERED = 100  # the scenarios of the specification have numbers up to this
 TOPICS = ("summary", "memory", "persona", "command")  # of part (b) of the conversation's specification
 EXPECTATIONS = {
@@ -28,7 +29,9 @@ Line: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One script. `begins` is in seconds after midnight, `people` each name's role, or number and role and more."""
+    """One script. `begins` is in seconds after the midnight of `day` in the time zone `zone` (empty: that of whoever
+    plays it), `people` each name's role, or number and role and more.
+    """
 
     name: str
     title: str
@@ -39,6 +42,8 @@ class Scenario:
     files: Mapping[str, str | tuple[str, int]] = field(default_factory=dict)
     of: str = ""
     about: str = ""
+    zone: str = ""
+    day: date = DAY
     begins: float = AFTERNOON
 
 
@@ -70,6 +75,8 @@ def read_scenario(file: Path, verbs: Collection[str]) -> Scenario:
         title=written["title"],
         of=topic,
         about=written.get("about", ""),
+        zone=written.get("zone", ""),
+        day=written.get("day", DAY),
         begins=seconds_of(written["begins"]) if "begins" in written else AFTERNOON,
         lines=lines,
         answers=tuple(map(read_answer, written.get("model", ()))),

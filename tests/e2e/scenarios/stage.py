@@ -73,7 +73,7 @@ class Stage:
         self.scenario = scenario
         self.loop = loop
         self.folder = folder
-        self.clock = ScriptedClock(loop, begins=scenario.begins)
+        self.clock = ScriptedClock(loop, begins=scenario.begins, day=scenario.day)
         self.world = make_world(scenario.people, self.clock)
         self._numbers = self.world.people(GROUP)
         self.model = StageModel(scenario.answers, self.see)
