@@ -78,9 +78,9 @@ def _is_wrong(said: Any) -> bool:
 async def test_hostile_words_run_on_no_page_not_even_where_a_script_of_ours_would_let_them(
     browser: Any, place: Place
 ) -> None:
-    keys = (STATIC / "keys.js").read_text("utf-8")
+    own = (STATIC / "page.js").read_text("utf-8")
     context = await logged_in(browser, place)
-    await context.route("**/keys.js", lambda one: one.fulfill(body=keys + PROBE, content_type="text/javascript"))
+    await context.route("**/page.js", lambda one: one.fulfill(body=own + PROBE, content_type="text/javascript"))
     page, wrong = await context.new_page(), list[Any]()
     for path in pages(place):
         answer = await page.goto(f"http://{place.host}{path}")

@@ -319,10 +319,10 @@ async def test_hostile_names_and_words_are_words_in_the_group_and_every_state_is
         TurnClosed(turn_id=f"hostile-{theme}", stop=Stop.ANSWERED, round=(), usage=Usage(), steps=1, at=now),
     )
     await bot.service.journal.commit()
-    keys = (STATIC / "keys.js").read_text("utf-8")
+    own = (STATIC / "page.js").read_text("utf-8")
     size = PHONE if phone else {"width": 1280, "height": 800}
     async with bot.visited(locale=language, color_scheme=theme, viewport=size) as context:
-        await context.route("**/keys.js", lambda one: one.fulfill(body=keys + PROBE, content_type="text/javascript"))
+        await context.route("**/page.js", lambda one: one.fulfill(body=own + PROBE, content_type="text/javascript"))
         page, wrong = await context.new_page(), list[Any]()
 
         async def look(state: str) -> None:
