@@ -153,11 +153,13 @@ class Ignore(Struct, frozen=True):
 
 class NeedsQuoted(Struct, frozen=True):
     """It quotes a message: wake if that one is the bot's own (people delete the @ a client puts
-    there), else as `otherwise` says.
+    there), else as `otherwise` says. Where something is `against` an answer to its sender, whoever
+    knows the message without asking says so, and nobody else looks for it.
     """
 
     message_id: str
     otherwise: Wake | Observe = Observe()
+    against: Why = ""
 
 
 Verdict: TypeAlias = Wake | Observe | Ignore | NeedsQuoted
@@ -173,28 +175,52 @@ def judge(
     """Decide what a message is to the bot; `accounts` are all of the bot's own, `robots` such as
     became known besides those of the rules.
     """
-    sender = message.sender.user_id
-    owner = sender in rules.owners
-    if not owner and sender in rules.blocked:
-        return Ignore(Silence.BLOCKED)
-    where = message.conversation
-    if where.is_group and rules.groups and where.session_id not in rules.groups:
-        return Ignore(Silence.NOT_IN_GROUPS)
-    against: Why = ""
-    if not owner and rules.users and sender not in rules.users:
-        against = Silence.NOT_LISTED
-    elif (
-        is_official_bot(sender) or sender in rules.robots or sender in accounts or sender in robots
-    ):
-        against = Silence.ROBOT
-    if not where.is_group:
-        return Ignore(against) if against else Wake("private")
+    against = barred(message, rules, accounts=accounts, robots=robots)
+    is_group = message.conversation.is_group
+    if against and (not is_group or against in (Silence.BLOCKED, Silence.NOT_IN_GROUPS)):
+        return Ignore(against)
+    if not is_group:
+        return Wake("private")
     verdict = _addressed(message, rules)
     if against:
-        return Observe(against) if isinstance(verdict, Wake) else Observe()
+        return _unanswered(verdict, against)
     if rules.chance and verdict == Observe():
         return Observe(may_join=is_said_to_nobody(message))
     return verdict
+
+
+def barred(
+    message: MessageReceived,
+    rules: Rules,
+    *,
+    accounts: Collection[int] = (),
+    robots: Collection[int] = (),
+) -> Why:
+    """What stands against whatever its sender says there, however it is said; empty where nothing
+    does.
+    """
+    sender, where = message.sender.user_id, message.conversation
+    owner = sender in rules.owners
+    if not owner and sender in rules.blocked:
+        return Silence.BLOCKED
+    if where.is_group and rules.groups and where.session_id not in rules.groups:
+        return Silence.NOT_IN_GROUPS
+    if not owner and rules.users and sender not in rules.users:
+        return Silence.NOT_LISTED
+    if is_official_bot(sender) or sender in rules.robots or sender in accounts or sender in robots:
+        return Silence.ROBOT
+    return ""
+
+
+def _unanswered(verdict: Wake | NeedsQuoted | Observe, against: Silence) -> NeedsQuoted | Observe:
+    """The verdict on what is said to the bot by whom it does not answer."""
+    match verdict:
+        case Wake() | NeedsQuoted(otherwise=Wake()):
+            return Observe(against)
+        case NeedsQuoted():
+            return NeedsQuoted(verdict.message_id, against=against)
+        case Observe():
+            return verdict
 
 
 def _addressed(message: MessageReceived, rules: Rules) -> Wake | NeedsQuoted | Observe:

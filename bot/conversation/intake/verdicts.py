@@ -17,7 +17,6 @@ from bot.memory.history import History
 from bot.memory.latest import Latest
 from bot.policy.chances import Chances
 from bot.policy.wake import (
-    Ignore,
     Local,
     NeedsQuoted,
     Observe,
@@ -27,6 +26,7 @@ from bot.policy.wake import (
     Wake,
     Why,
     alike,
+    barred,
     judge,
 )
 
@@ -82,8 +82,11 @@ class Verdicts:
         verdict = self._judge(message)
         if isinstance(verdict, NeedsQuoted):
             quoted = self._history.known(message.conversation, verdict.message_id)
-            if quoted is not None:
-                return Wake("quote") if quoted.is_own else verdict.otherwise
+            if quoted is None and not verdict.against:
+                return verdict
+            if quoted is None or not quoted.is_own:
+                return verdict.otherwise
+            return Observe(verdict.against) if verdict.against else Wake("quote")
         return verdict
 
     def calls(self, message: MessageReceived) -> bool:
@@ -107,13 +110,8 @@ class Verdicts:
         """
         if not command.lasts and self._restraint.is_told_late(message):
             return False
-        match self._judge(message):
-            case Ignore():
-                return False
-            case Observe(reason=reason):
-                return not reason
-            case Wake() | NeedsQuoted():
-                return True
+        rules, robots = self._local(message.conversation, self._rules), self._robots.known
+        return not barred(message, rules, accounts=self._accounts, robots=robots)
 
     def may_be_muted(self, where: Conversation) -> bool:
         """Whether nobody would hear the bot there, or nobody knows whether they would again."""

@@ -92,7 +92,17 @@ def test_a_quote_wakes_only_if_it_quotes_the_bot_which_somebody_must_look_up() -
         (said("hi", user=2854196301), Rules(), Observe(Silence.ROBOT)),
         (said("hi", user=5), Rules(robots=frozenset({5})), Observe(Silence.ROBOT)),
         (said("hi", user=5, where=PRIVATE), Rules(robots=frozenset({5})), Ignore(Silence.ROBOT)),
-        (said((Quote("7"),), user=2854196301, at=False), Rules(), Observe()),
+        (said((Quote("7"),), user=2854196301, at=False), Rules(), NeedsQuoted("7", against=Silence.ROBOT)),
+        (
+            said((Quote("7"),), user=5, at=False),
+            Rules(users=frozenset({6})),
+            NeedsQuoted("7", against=Silence.NOT_LISTED),
+        ),
+        (
+            said((Quote("7"), Text("Frost?")), user=5, at=False),
+            Rules(users=frozenset({6}), names=("Frost",)),
+            Observe(Silence.NOT_LISTED),
+        ),
         (said("hi", user=2854196301), Rules(users=frozenset({2854196301})), Observe(Silence.ROBOT)),
     ],
 )

@@ -9,7 +9,7 @@ from bot.domain.chat import Completion, ModelRequest
 from bot.domain.command import Asked, Command
 from bot.domain.errors import ModelBilling
 from bot.domain.segments import Mention, Quote, Text
-from bot.policy.wake import Rules
+from bot.policy.wake import Rules, Silence, Why
 from tests.bot.hall import hall, muted
 from tests.fakes import BOT, GROUP, said, words
 
@@ -117,3 +117,30 @@ async def test_a_command_that_is_told_too_late_is_not_heard_unless_it_lasts(stal
         new, hears = said("/x"), house.asking.verdicts.hears
         late = structs.replace(new, time=new.time - 122)
         assert [hears(one, command) for one in (new, late) for command in (lasting, other)] == heard
+
+
+@pytest.mark.parametrize(
+    ("rules", "why"),
+    [
+        (Rules(users=frozenset({6})), Silence.NOT_LISTED),
+        (Rules(robots=frozenset({5})), Silence.ROBOT),
+        (Rules(), ""),
+    ],
+)
+async def test_who_is_not_answered_is_heard_no_more_for_quoting_the_bot(rules: Rules, why: Why) -> None:
+    """Neither a question nor a command; and it is written down what stood against the question."""
+
+    async def answer(_: Asked) -> str:
+        return ""
+
+    command = Command(names=("x",), about=("", ""), answer=answer)
+    answers = [words("first"), *([] if why else [words("because")])]
+    async with hall(*answers, rules=rules) as house:
+        await house.take(said("hi", user=6))
+        quoting = said((Quote("9001"), Text("/x")), user=5, at=False)
+        assert house.asking.verdicts.hears(quoting, command) is not bool(why)
+        house.transport.known["q"] = said("x", user=BOT, at=False, message_id="q")
+        again = said((Quote("q" if why else "77"), Text("why?")), user=5, at=False)  # nobody looks for whose that is
+        await house.take(quoting, again)
+        assert house.transport.texts == ["first", *([] if why else ["because"])]
+        assert [(entry.wakes, entry.reason) for entry in house.verdicts[1:]] == [(not why, why or "quote")]
