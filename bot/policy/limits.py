@@ -8,6 +8,7 @@ from enum import IntEnum
 from msgspec import Struct
 
 OWNERS = 1.2  # of what all may cost, for owners
+EXACT = 9  # digits of a percentage behind the point; what is beyond them is a trace of floats
 
 
 class Amount(Struct, frozen=True):
@@ -53,8 +54,9 @@ class Cap:
 
 
 def percent_of(share: float) -> int:
-    """Rounded down: 100 only where all is used."""
-    return int(100 * share)
+    """Rounded down: 100 only where all is used. 0.29 is 29, though 100 times that float is less."""
+    percent = int(round(100 * share, EXACT))
+    return percent if share >= 1 else min(percent, 99)
 
 
 NO_CAP = Cap()

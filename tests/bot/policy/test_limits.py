@@ -1,8 +1,13 @@
 from __future__ import annotations
 
-import pytest
+import math
+from fractions import Fraction
 
-from bot.policy.limits import LIFTED, NOTHING, Amount, Cap, DayLimits, OwnCap, Rung, rung_of
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.policy.limits import LIFTED, NOTHING, Amount, Cap, DayLimits, OwnCap, Rung, percent_of, rung_of
 
 
 @pytest.mark.parametrize(
@@ -48,3 +53,19 @@ def test_what_an_owner_set_counts_in_place_of_the_usual_and_nothing_is_no_limit(
     usual = Cap(1.0, 100)
     told = [own.over(usual) for own in (OwnCap(), OwnCap(cost=5.0), OwnCap(tokens=7), LIFTED)]
     assert told == [usual, Cap(5.0, 100), Cap(1.0, 7), Cap()]
+
+
+@given(st.integers(0, 20_000), st.integers(1, 20_000))
+def test_how_much_of_a_limit_is_used_is_rounded_down_from_what_it_really_is(used: int, most: int) -> None:
+    share = Cap(most / 100).used(Amount(cost=used / 100))
+    assert percent_of(share) == math.floor(100 * Fraction(used, most))
+
+
+@pytest.mark.parametrize(("used", "most", "percent"), [(0.29, 1, 29), (0.57, 1, 57), (9.1, 10, 91), (1.15, 1, 115)])
+def test_a_whole_percentage_is_told_as_it_is(used: float, most: float, percent: int) -> None:
+    assert percent_of(Cap(most).used(Amount(cost=used))) == percent
+
+
+def test_all_is_told_as_used_only_where_the_last_rung_is_reached() -> None:
+    for share in (1 - 1e-6, 1 - 1e-12, math.nextafter(1, 0), 1.0):
+        assert (percent_of(share) >= 100) is (rung_of(share, is_owner=False) is Rung.SPENT), share
