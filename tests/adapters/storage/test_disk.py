@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,28 @@ import pytest
 from adapters.storage import disk
 from adapters.storage.disk import free_at
 from tests.fakes import until
+
+
+class Hung:
+    """A disk that hangs until it goes on; who looked at it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.looks = list[Path]()
+        self.goes_on = threading.Event()
+        self.usage = shutil.disk_usage(folder)
+
+    def look(self, folder: Path) -> object:
+        self.looks.append(folder)
+        self.thread = threading.current_thread()
+        self.goes_on.wait(10)
+        return self.usage
+
+
+@pytest.fixture
+def hung(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hung:
+    disk_that_hangs = Hung(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", disk_that_hangs.look)
+    return disk_that_hangs
 
 
 async def test_the_room_is_that_of_the_disk_where_a_folder_will_be(
@@ -30,71 +51,55 @@ async def test_the_room_is_that_of_the_disk_where_a_folder_will_be(
     assert await free_at(tmp_path) is None
 
 
-async def test_a_disk_that_hangs_keeps_one_look_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    looks, goes_on, usage = list[Path](), threading.Event(), shutil.disk_usage(tmp_path)
-
-    def look(folder: Path) -> object:
-        looks.append(folder)
-        goes_on.wait(10)
-        return usage
-
-    monkeypatch.setattr(shutil, "disk_usage", look)
+async def test_a_disk_that_hangs_keeps_one_look_and_no_more(
+    tmp_path: Path, hung: Hung, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(disk, "WITHIN", 0.05)
     assert [await free_at(tmp_path) for _ in range(3)] == [None] * 3
-    assert looks == [tmp_path]
-    goes_on.set()
+    assert hung.looks == [tmp_path]
+    [(look, _)] = disk._looks.values()
+    assert len(vars(look)["_done_callbacks"]) == 2  # its own, and that of who waited: nothing of who asked later
+    hung.goes_on.set()
     await until(lambda: not disk._looks)
     monkeypatch.setattr(disk, "WITHIN", 5.0)
-    assert await free_at(tmp_path) == usage.free
+    assert await free_at(tmp_path) == hung.usage.free
 
 
-async def test_all_who_ask_at_the_same_moment_get_what_one_look_finds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looks, goes_on, usage = list[Path](), threading.Event(), shutil.disk_usage(tmp_path)
-
-    def look(folder: Path) -> object:
-        looks.append(folder)
-        goes_on.wait(10)
-        return usage
-
-    monkeypatch.setattr(shutil, "disk_usage", look)
+async def test_all_who_ask_at_the_same_moment_get_what_one_look_finds(tmp_path: Path, hung: Hung) -> None:
     async with asyncio.TaskGroup() as group:
         asked = [group.create_task(free_at(tmp_path)) for _ in range(3)]
-        await until(lambda: looks)
+        await until(lambda: hung.looks)
         asked[0].cancel()  # the look goes on for the others
         asked.append(group.create_task(free_at(tmp_path)))
         await until(asked[0].done)
-        goes_on.set()
-    assert [one.result() for one in asked[1:]] == [usage.free] * 3
-    assert looks == [tmp_path]
+        hung.goes_on.set()
+    assert [one.result() for one in asked[1:]] == [hung.usage.free] * 3
+    assert hung.looks == [tmp_path]
 
 
-async def test_a_look_that_no_thread_takes_is_not_the_last(tmp_path: Path) -> None:
-    loop, refuses = asyncio.get_running_loop(), ThreadPoolExecutor(1)
-    refuses.shutdown()
-    loop.set_default_executor(refuses)
-    assert await free_at(tmp_path) is None
+async def test_a_look_that_no_thread_takes_is_not_the_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuses)
+        assert await free_at(tmp_path) is None
     assert disk._looks == {}
-    loop.set_default_executor(ThreadPoolExecutor(1))
     assert await free_at(tmp_path) is not None
 
 
-async def test_a_look_that_ends_before_its_turn_is_not_the_last(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_look_that_outlasts_its_loop_is_not_the_last(
+    tmp_path: Path, hung: Hung, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(disk, "WITHIN", 1000.0)
-    loop, busy, goes_on = asyncio.get_running_loop(), ThreadPoolExecutor(1), threading.Event()
-    loop.set_default_executor(busy)
-    busy.submit(goes_on.wait, 10)
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        asked = [group.create_task(free_at(tmp_path)) for _ in range(2)]
-        await until(lambda: disk._looks)
-        busy.shutdown(wait=False, cancel_futures=True)
-    assert [one.result() for one in asked] == [None, None]
-    goes_on.set()
-    loop.set_default_executor(ThreadPoolExecutor(1))
-    assert await free_at(tmp_path) is not None
+    monkeypatch.setattr(disk, "WITHIN", 0.05)
+    assert asyncio.run(free_at(tmp_path)) is None
+    assert list(disk._looks) == [tmp_path]
+    assert hung.thread.daemon  # nor does the process wait for it
+    hung.goes_on.set()
+    asyncio.run(until(lambda: not disk._looks))
+    monkeypatch.setattr(disk, "WITHIN", 5.0)
+    assert asyncio.run(free_at(tmp_path)) == hung.usage.free
+    assert (hung.looks, caplog.messages) == ([tmp_path] * 2, [])
 
 
 async def test_where_nothing_is_there_nobody_waits_for_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
