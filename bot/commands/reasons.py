@@ -12,6 +12,9 @@ from msgspec import Struct
 
 from bot.domain.run import Stop
 from bot.engine.call_rules import DENIED, NOT_ALLOWED, ONLY_FOR
+from bot.engine.step_calls import NOBODY_ANSWERED
+from bot.engine.subagents import NOBODY_TO_ASK
+from bot.policy.approval import NO_OWNER, NOT_PROMISED, TOO_LONG, TOO_MANY, UNREACHABLE
 from bot.policy.wake import Silence
 
 Either: TypeAlias = tuple[str, str]
@@ -25,16 +28,37 @@ BY_NAME: Final[Either] = (
     f"TOOLS_DENY，人设里的 tools_deny，或今天的额度快用完了（{DAY}）",
     f"TOOLS_DENY, a persona's tools_deny, or little is left for today ({DAY})",
 )
-BY_WORD: Final[Either] = (
-    "要人同意才做，没有同意；TOOLS_APPROVE 说哪些工具要先问",
-    "somebody was to allow it and did not; TOOLS_APPROVE says which tools ask first",
+
+
+def _of_word(zh: str, en: str) -> Either:
+    return (
+        f"要人同意才做，{zh}；TOOLS_APPROVE 说哪些工具要先问",
+        f"somebody was to allow it and {en}; TOOLS_APPROVE says which tools ask first",
+    )
+
+
+BY_WORD: Final = _of_word("没有同意", "did not")
+IN_TIME: Final = _of_word("没有在时限内办成", "nothing came of that in time")
+NO_ONE: Final = _of_word(
+    "可是没有主人能问（BOT_OWNERS 是空的）", "there is no owner (BOT_OWNERS is empty)"
 )
-DENIED_BY: Final[tuple[tuple[str, str | Either], ...]] = (
+NONE_REACHED: Final = _of_word(
+    "可是 BOT_OWNERS 里的主人都联系不上", "none of BOT_OWNERS could be reached"
+)
+UNSET: Final = (TOO_MANY, TOO_LONG, NOT_PROMISED, NOBODY_TO_ASK)
+"""Why nobody's word could count, where no setting decides that."""
+DENIED_BY: Final[tuple[tuple[str, str | Either | None], ...]] = (
     (DENIED, BY_NAME),
     (ONLY_FOR.partition("{who}")[0], "TOOLS_AUDIENCE"),
+    (NOT_ALLOWED.format(reason=NO_OWNER), NO_ONE),
+    (NOT_ALLOWED.format(reason=UNREACHABLE), NONE_REACHED),
+    (NOT_ALLOWED.format(reason=NOBODY_ANSWERED), IN_TIME),
+    *((NOT_ALLOWED.format(reason=why), None) for why in UNSET),
     (NOT_ALLOWED.partition("{reason}")[0], BY_WORD),
 )
-"""How it begins what the model is told of a call that a setting denied, and which."""
+"""How it begins what the model is told of a call that was denied, and what decides that; the first
+that fits counts.
+"""
 CALLED_BY: Final = "BOT_NAME, BOT_ALIASES, BOT_PREFIXES, BOT_AT_ALL, BOT_CHANCE"
 """What would have woken the bot, where nobody mentioned or quoted it."""
 
@@ -206,12 +230,12 @@ def deciding_end(stop: str, error: str = "", *, is_owner: bool = True) -> Either
 
 def deciding_denial(name: str, denied: str) -> Either | None:
     """What decides that a call of this tool was denied in these words; None where that is who asks,
-    what was asked before, or what it was called with.
+    what was asked before, what it was called with, or what could not be done just then.
     """
     words = denied.removeprefix(ERROR)
     for begins, decides in DENIED_BY:
         if words.startswith(begins.format(name=name)):
-            return both(decides)
+            return None if decides is None else both(decides)
     return None
 
 

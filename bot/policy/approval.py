@@ -84,6 +84,12 @@ TOO_MANY = (
     "Do not try again; say that those must be decided first"
 )
 TOO_LONG = "its arguments are too long to be shown to the owner"
+NO_OWNER = "the bot has no owner who could be asked (BOT_OWNERS is empty)"
+UNREACHABLE = "no owner of the bot could be reached"
+NOT_PROMISED = (
+    "what was allowed cannot be written down at the moment, so it was not done; "
+    "it may be asked for later"
+)
 
 YES = ("同意", "approve")
 NUMBER = r"[#＃]?\s*[aAａＡ]\s*(?P<number>[0-9０-９]{1,9})(?![0-9A-Za-z])"

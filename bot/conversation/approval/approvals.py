@@ -10,7 +10,7 @@ from functools import partial
 
 from cachetools import LRUCache
 
-from bot.conversation.approval.deciders import NOBODY, Deciders
+from bot.conversation.approval.deciders import Deciders
 from bot.conversation.approval.requests import EndedRequest, Request, Requests
 from bot.domain.actions import Receipt, Refused
 from bot.domain.events import Conversation, MessageReceived
@@ -21,9 +21,11 @@ from bot.policy.apologies import is_quoted, language_of
 from bot.policy.approval import (
     EXPIRED,
     FILE,
+    NO_OWNER,
     TOO_LONG,
     TOO_MANY,
     UNDONE,
+    UNREACHABLE,
     WITHDRAWN,
     how,
     notice,
@@ -34,7 +36,6 @@ logger = logging.getLogger(__name__)
 
 MAX_NOTICED = 500  # runs whose askers were told
 TERMINAL = ("同意 A{number} / 拒绝 A{number}", "approve A{number} / deny A{number}")
-UNREACHABLE = "no owner of the bot could be reached"
 
 
 class Approvals:
@@ -130,7 +131,7 @@ class Approvals:
         """Nobody can be asked. Where the run cannot go on now, it does when its time is over."""
         if not self._requests.is_open(request):
             return
-        reason = reason or (UNREACHABLE if self._deciders.owners else NOBODY)
+        reason = reason or (UNREACHABLE if self._deciders.owners else NO_OWNER)
         logger.warning("run %s: A%d is denied: %s", request.run_id, request.number, reason)
         self._requests.decide(request, Deny(reason), "withdrawn")
 

@@ -9,11 +9,10 @@ from typing import TypeAlias
 
 from bot.domain.suspension import ApprovalRequest, Deny, Pending
 from bot.domain.tongue import Tongue
+from bot.policy.approval import NO_OWNER
 from bot.policy.reach import WAIT
 
 logger = logging.getLogger(__name__)
-
-NOBODY = "the bot has no owner who could be asked (BOT_OWNERS is empty)"
 
 Say: TypeAlias = Callable[[str], None]
 
@@ -37,7 +36,7 @@ class Deciders:
         """Nobody can say at once: the run is to wait, unless there is nobody to ask."""
         if not self.are_there:
             logger.warning(
-                "run %s: %s must be allowed, but %s", request.run_id, request.name, NOBODY
+                "run %s: %s must be allowed, but %s", request.run_id, request.name, NO_OWNER
             )
-            return Deny(NOBODY)
+            return Deny(NO_OWNER)
         return Pending(WAIT)

@@ -22,15 +22,12 @@ from bot.engine.engine import Engine, RunState
 from bot.engine.transcripts import close_suspended
 from bot.memory.history import History
 from bot.memory.latest import Kept
+from bot.policy.approval import NOT_PROMISED
 from bot.policy.wake import CALLED, Wake
 from bot.speaking.gestures import Gestures
 
 logger = logging.getLogger(__name__)
 
-NOT_PROMISED = (
-    "what was allowed cannot be written down at the moment, so it was not done; "
-    "it may be asked for later"
-)
 MAX_DISOWNED = 1000
 
 

@@ -25,11 +25,15 @@ from bot.commands.reasons import (
     end_of,
     words_of,
 )
+from bot.conversation.approval.owners_word import SAID_NO
 from bot.domain.errors import ModelError
 from bot.domain.events import MessageReceived
 from bot.domain.run import Stop
 from bot.domain.segments import MentionAll, Text
 from bot.engine.call_rules import DENIED, NOT_ALLOWED, ONLY_FOR
+from bot.engine.step_calls import NOBODY_ANSWERED
+from bot.engine.subagents import NOBODY_TO_ASK
+from bot.policy.approval import NO_OWNER, NOT_PROMISED, TOO_LONG, TOO_MANY, UNREACHABLE
 from bot.policy.wake import Called, Silence
 from bot.wiring.models import build_rules
 from config.settings import Settings
@@ -81,7 +85,7 @@ def test_each_setting_that_is_named_is_one() -> None:
     words = [text for one in ALL for text in one.deciding] + [
         text for one in (*FAILURES.values(), *BREAKS.values()) for text in both(one)
     ]
-    words += [reasons.CALLED_BY, reasons.DENIALS, *(text for _, one in reasons.DENIED_BY for text in both(one))]
+    words += [reasons.CALLED_BY, reasons.DENIALS, *(text for _, one in reasons.DENIED_BY for text in both(one or ""))]
     named = {name for text in words for name in re.findall(r"[A-Z]+_[A-Z_]+(?![A-Z_…])", text)}
     assert named <= known
     begun = {name for text in words for name in re.findall(r"([A-Z_]+_)…", text)}
@@ -185,6 +189,17 @@ def test_what_denied_a_call_is_found_by_what_the_model_was_told() -> None:
     assert by(ONLY_FOR.format(name="kick", who="owner")) == both("TOOLS_AUDIENCE")
     assert by(NOT_ALLOWED.format(reason="not today")) == reasons.BY_WORD
     assert by(DENIED.format(name="ban")) is by(f"x {DENIED.format(name='kick')}") is deciding_denial("kick", "") is None
+
+
+def test_of_a_word_that_was_waited_for_is_told_only_what_is_true() -> None:
+    def by(reason: str) -> Either | None:
+        return deciding_denial("kick", f"error: {NOT_ALLOWED.format(reason=reason)} [TOOL_DENIED]")
+
+    assert by(SAID_NO) == by(f"{SAID_NO}: {NO_OWNER}") == reasons.BY_WORD
+    assert [by(NO_OWNER), by(UNREACHABLE)] == [reasons.NO_ONE, reasons.NONE_REACHED]
+    assert ["BOT_OWNERS" in text for told in (reasons.NO_ONE, reasons.NONE_REACHED) for text in told] == [True] * 4
+    assert by(NOBODY_ANSWERED) == reasons.IN_TIME
+    assert {by(reason) for reason in (TOO_MANY, TOO_LONG, NOT_PROMISED, NOBODY_TO_ASK)} == {None}
 
 
 def test_what_was_stopped_is_decided_by_a_word_only_where_somebody_said_it() -> None:

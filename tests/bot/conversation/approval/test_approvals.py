@@ -4,15 +4,13 @@ import base64
 
 from msgspec.structs import replace
 
-from bot.conversation.approval.approvals import UNREACHABLE
-from bot.conversation.approval.deciders import NOBODY
 from bot.domain.actions import Attachment
 from bot.domain.errors import ActionRefused, ActionUnanswered
 from bot.domain.run import Asker
 from bot.domain.segments import Quote, Text
 from bot.domain.suspension import Allow, Deny
 from bot.domain.tongue import Tongue
-from bot.policy.approval import TOO_LONG
+from bot.policy.approval import NO_OWNER, TOO_LONG, UNREACHABLE
 from tests.bot.desk import OWNER, QUESTION, Desk, desk, waiting
 from tests.fakes import BOT, GROUP, said, until
 
@@ -175,7 +173,7 @@ async def test_after_a_restart_the_owner_is_asked_once_more_and_the_asker_is_not
 async def test_a_request_that_nobody_can_be_asked_is_denied_at_once() -> None:
     async with desk(frozenset()) as at:
         at.wait(waiting("mail"))
-        assert at.resumed == [("t1", {"c0": Deny(NOBODY)})]
+        assert at.resumed == [("t1", {"c0": Deny(NO_OWNER)})]
 
 
 async def test_an_answer_that_came_first_stands_though_the_rest_cannot_be_shown() -> None:

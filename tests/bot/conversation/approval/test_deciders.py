@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from bot.conversation.approval.deciders import NOBODY, Deciders
+from bot.conversation.approval.deciders import Deciders
 from bot.domain.suspension import Deny, Pending
+from bot.policy.approval import NO_OWNER
 from tests.bot.desk import request
 
 
@@ -13,4 +14,4 @@ async def test_who_is_asked_answers_later(deciders: Deciders) -> None:
 
 
 async def test_nobody_cannot_be_asked_at_all() -> None:
-    assert await Deciders().approve(request()) == Deny(NOBODY)
+    assert await Deciders().approve(request()) == Deny(NO_OWNER)
