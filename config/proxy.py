@@ -12,8 +12,8 @@ EVERYBODY: Final = IPv4Address("255.255.255.255")
 
 
 def address(value: str) -> str:
-    """The address of one machine, without the brackets of an IPv6 address; empty where there is
-    none.
+    """The address of one machine in its shortest form, IPv4 also where IPv6 carries it; empty where
+    there is none.
     """
     text = bare(value)
     if not text:
@@ -27,4 +27,4 @@ def address(value: str) -> str:
     named = found.ipv4_mapped or found if isinstance(found, IPv6Address) else found
     if named.is_unspecified or named.is_multicast or named == EVERYBODY:
         raise Wrong(f"{shown(value)} is the address of no one machine", MEND)
-    return text
+    return str(named)

@@ -15,11 +15,11 @@ Address: TypeAlias = IPv4Address | IPv6Address
 
 def peer(remote: str, forwarded: Sequence[str], *, proxy: str) -> str:
     """The address of whoever asks. `remote` is who connected, `forwarded` are the lines of that
-    header, `proxy` is the one that is believed; empty is none. Where the hop is no address, it is
-    the proxy's.
+    header, `proxy` is the one that is believed, in its shortest form; empty is
+    none. Where the hop is no address, it is the proxy's.
     """
     near = _address(remote)
-    if near is None or near != _address(proxy):
+    if near is None or str(near) != proxy:
         return remote
     hop = ",".join(forwarded).rpartition(",")[2]
     return str(_address(_without_port(hop.strip())) or near)

@@ -17,7 +17,9 @@ from tests.config.reading import GOOD, load, problems
         ("[::1]", "::1"),
         ("[fd00::7]", "fd00::7"),
         ("fe80::1", "fe80::1"),
-        ("::ffff:10.0.0.1", "::ffff:10.0.0.1"),
+        ("FD00:0::7", "fd00::7"),
+        ("::ffff:10.0.0.1", "10.0.0.1"),
+        ("[::ffff:a00:1]", "10.0.0.1"),
     ],
 )
 def test_an_address_that_somebody_can_come_from_is_taken(typed: str, address: str) -> None:

@@ -47,7 +47,7 @@ def test_of_anybody_else_it_is_who_connected(remote: str, proxy: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("remote", "proxy"), [(f"::ffff:{PROXY}", PROXY), ("fd00::1", "FD00:0::1"), ("fe80::1%eth0", "fe80::1%eth0")]
+    ("remote", "proxy"), [(f"::ffff:{PROXY}", PROXY), ("FD00:0::1", "fd00::1"), ("fe80::1%eth0", "fe80::1%eth0")]
 )
 def test_a_proxy_is_known_however_its_address_is_written(remote: str, proxy: str) -> None:
     assert peer(remote, ["198.51.100.7"], proxy=proxy) == "198.51.100.7"

@@ -72,3 +72,9 @@ def test_the_proxy_that_is_believed_is_told_in_one_line_with_what_it_must_do(pro
     assert ("process of this machine or tunnel" in check.said) == is_near
     assert ("本机" in chinese(check.said)) == is_near
     assert chinese(check.said).startswith(f"采信 {proxy} 说的来访地址")
+
+
+def test_a_proxy_of_this_machine_is_known_as_one_where_ipv6_carries_its_address() -> None:
+    _, told = check_settings(environ=GOOD | {"CONSOLE_PROXY": "::ffff:127.0.0.1"}, env_file=None)
+    assert told[-1].said.startswith("127.0.0.1 is believed")
+    assert "process of this machine or tunnel" in told[-1].said
