@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import time
+from bisect import bisect_left
 
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
@@ -74,22 +75,35 @@ class Hush:
         return any(each.holds(minute) for each in hours)
 
     def end(self, where: Conversation) -> float:
-        """When it is quiet there no more, in seconds since 1970; 0 where that is never."""
+        """The first moment from now on at which it is quiet there no more, in seconds since 1970; 0
+        where there is none.
+        """
         wish, at = self._wishes.of(where), self._clock.now()
         if wish is not None:
             at = wish.until
         if not math.isfinite(at):
             return 0.0
-        there = time.localtime(at)
-        minute = _minute(there)
-        left = lasts(self._local(where, self._rules).quiet, minute)
-        if not left:
-            return at
-        wall = (*there[:3], 0, minute + left, 0, 0, 0, -1)  # which summer time may move
-        return time.mktime(wall) if left < DAY else 0.0
+        hours = self._local(where, self._rules).quiet
+        while left := lasts(hours, _minute(time.localtime(at))):
+            if left >= DAY:
+                return 0.0
+            at = _later(at - at % 60, left)
+        return at
 
     def _is_for_owners(self, where: Conversation) -> bool:
         return self._local(where, self._rules).quiet_mode is Quiet.ALL
+
+
+def _later(at: float, minutes: int) -> float:
+    """So many minutes later, or where summer time moves the clock on the wall before: then."""
+    here = time.localtime(at).tm_gmtoff
+    steps = range(1, minutes)
+
+    def is_moved(step: int) -> bool:
+        return time.localtime(at + step * 60).tm_gmtoff != here
+
+    # Few looks, though a night has hundreds of minutes: it is moved once in one, if at all.
+    return at + 60 * (1 + bisect_left(steps, True, key=is_moved))
 
 
 def _minute(there: time.struct_time) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -71,6 +72,53 @@ def test_a_night_ends_by_the_clock_on_the_wall_when_summer_time_begins_or_ends(
     time.tzset()
 
 
+@pytest.fixture
+def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patched:
+        patched.setenv("TZ", "Europe/Berlin")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+LATE, EARLY, DAWN = Hours(1380, 150), Hours(1380, 120), Hours(180, 330)
+
+
+@pytest.mark.usefixtures("berlin")
+@pytest.mark.parametrize(
+    ("month", "day", "hours", "lasting"),
+    [
+        (3, 28, (LATE,), 3),  # to 02:30, which there is not: the clock is at 03:00
+        (3, 28, (EARLY,), 3),
+        (3, 28, (LATE, DAWN), 5.5),
+        (10, 24, (LATE,), 3.5),  # to the first 02:30 of two
+        (10, 24, (LATE, Hours(150, 300)), 7),
+        (10, 24, (Hours(1380, 180),), 5),
+        (6, 1, (LATE,), 3.5),
+    ],
+)
+def test_a_night_that_ends_while_the_clock_is_moved_ends_at_the_first_moment_that_is_not_of_it(
+    month: int, day: int, hours: tuple[Hours, ...], lasting: float
+) -> None:
+    clock = at(23, 0, month=month, day=day)
+    kept, _ = hush(clock, Rules(quiet=hours))
+    assert kept.end(GROUP) == clock.time + lasting * 3600
+
+
+@pytest.mark.usefixtures("berlin")
+@pytest.mark.parametrize(("month", "day"), [(3, 28), (10, 24)])
+@pytest.mark.parametrize("hours", [(LATE,), (EARLY, DAWN), (Hours(1320, 125), Hours(170, 175)), (Hours(151, 150),)])
+def test_the_end_of_quiet_is_the_first_moment_that_the_settings_do_not_have_it(
+    month: int, day: int, hours: tuple[Hours, ...]
+) -> None:
+    clock = at(21, 30, month=month, day=day)
+    kept, _ = hush(clock, Rules(quiet=hours))
+    for _ in range(13):
+        minutes = (clock.time + 60 * minute for minute in range(50 * 60))
+        assert kept.end(GROUP) == next(one for one in minutes if not kept.is_hour(GROUP, one)), clock.time
+        clock.time += 47 * 60
+
+
 async def test_a_wish_for_quiet_is_like_the_hours_and_one_for_silence_holds_for_all() -> None:
     clock = at(12, 0)
     kept, wishes = hush(clock, Rules(owners=frozenset({5})))
@@ -96,8 +144,9 @@ async def test_the_end_of_quiet_is_that_of_a_wish_and_of_the_hours_it_ends_in() 
     assert kept.end(GROUP) == noon + 19.5 * 3600
     await wishes.keep(GROUP, Wish(is_mute=True))
     assert kept.end(GROUP) == 0
-    always, _ = hush(clock, Rules(quiet=(Hours(0, 1440),)))
-    assert always.end(GROUP) == 0
+    for hour in (0, 12):
+        always, _ = hush(at(hour, 0), Rules(quiet=(Hours(0, 1440),)))
+        assert always.end(GROUP) == 0
 
 
 def test_in_a_group_that_is_not_live_only_owners_commands_are_answered() -> None:
