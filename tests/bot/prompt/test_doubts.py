@@ -153,7 +153,7 @@ def test_what_is_looked_for_is_looked_for_in_each_text() -> None:
     assert list(beginnings("b: aaaaaa", bare("b: aaaaaa"))) == [": b: aaaaaa", ": aaaaaa"]
     read = (UserMessage("c: 1"), UserMessage("a: aaaaaa"), UserMessage("d: 2"))
     assert replace(READ, read=read).has("b: aaaaaa")
-    assert not replace(READ, read=(UserMessage("a:"), UserMessage("aaaaaa"))).has("b: aaaaaa")
+    assert not replace(READ, read=(UserMessage("a: "), UserMessage("aaaaaa"))).has("b: aaaaaa")
 
 
 def test_who_asks_when_may_be_told_todays_day() -> None:
