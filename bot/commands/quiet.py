@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.commands.phrases import NOT_NOW, STILL_QUIET, at_time
 from bot.domain.command import Asked, Command, command
 from bot.domain.traits import Audience
-from bot.memory.wishes import IsHour, Wish, Wishes
+from bot.memory.wishes import End, IsHour, Wish, Wishes
 from bot.policy.quiet import read_while
 
 OFF = frozenset({"off", "0", "关", "取消", "结束"})
@@ -24,12 +24,12 @@ GOES_ON = (
     "好，安静到 {until}；那时按设置还在安静时段，到点之前照旧安静。",
     "Fine, quiet until {until}, and on until the quiet hours of the settings end.",
 )
-NOW = ("现在安静中", "it is quiet now")
+ALWAYS = ("按设置一直安静", "always quiet by the settings")
 NOT = ("现在不在安静时段", "it is not quiet now")
 MUTED = ("现在被禁声，/解除禁声 恢复", "muted, /unmute ends it")
 
 
-def quiet_command(wishes: Wishes, is_hour: IsHour) -> Command:
+def quiet_command(wishes: Wishes, is_hour: IsHour, end: End) -> Command:
     """For a group's admins. It says what holds afterwards; a silence stays until it is ended by
     its own word.
     """
@@ -39,10 +39,11 @@ def quiet_command(wishes: Wishes, is_hour: IsHour) -> Command:
         return wish is not None and wish.is_mute
 
     def state(asked: Asked) -> str:
-        wish = wishes.of(asked.where)
-        if wish is None:
-            return asked.either(*(NOW if is_hour(asked.where, asked.now) else NOT))
-        until = at_time(wish.until, asked.now)
+        if wishes.of(asked.where) is None and not is_hour(asked.where, asked.now):
+            return asked.either(*NOT)
+        if not (ends := end(asked.where)):
+            return asked.either(*ALWAYS)
+        until = at_time(ends, asked.now)
         return asked.either(f"安静到 {until}", f"quiet until {until}")
 
     @command(

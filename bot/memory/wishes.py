@@ -17,6 +17,9 @@ from bot.memory.kept import KeptSettings
 IsHour: TypeAlias = Callable[[Conversation, float], bool]
 """Whether the settings have it quiet there at that time (seconds since 1970)."""
 
+End: TypeAlias = Callable[[Conversation], float]
+"""When it is quiet there no more, by wishes and settings; 0 where that is never."""
+
 SETTING = "hush"
 MUTE = "mute"
 

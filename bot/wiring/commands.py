@@ -65,7 +65,7 @@ def build_commands(
         forget_command(forgetting, history.speakers),
         reset_command(on.store, history),
         persona_command(keeping.personas),
-        quiet_command(on.wishes, hush.is_hour),
+        quiet_command(on.wishes, hush.is_hour, hush.end),
         mute_command(on.wishes),
         unmute_command(on.wishes, hush.is_hour),
         model_command(models.upstreams, on.clock.monotonic),

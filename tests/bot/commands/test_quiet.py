@@ -3,21 +3,36 @@ from __future__ import annotations
 import time
 
 from bot.commands.phrases import NOT_NOW, STILL_QUIET
-from bot.commands.quiet import BAD, DONE, ENDED, GOES_ON, HOW, MUTED, NOT, quiet_command
-from bot.commands.quiet import NOW as IS_QUIET
+from bot.commands.quiet import ALWAYS, BAD, DONE, ENDED, GOES_ON, HOW, MUTED, NOT, quiet_command
+from bot.conversation.intake.hush import Hush
+from bot.domain.command import Command
 from bot.domain.traits import Audience
+from bot.memory.modes import Modes
 from bot.memory.wishes import Wish, Wishes
+from bot.policy.quiet import Hours
+from bot.policy.wake import Rules, alike
 from tests.bot.commands.typed import NOW, lines
 from tests.fakes import GROUP, ManualClock, RecordingStore
 
 
+def quiet(*hours: Hours) -> tuple[Command, Wishes, RecordingStore]:
+    """The command where the settings have these hours."""
+    store, clock = RecordingStore(), ManualClock(NOW)
+    wishes = Wishes(store=store, choices=store, clock=clock)
+    modes = Modes(store=store, choices=store, clock=clock)
+    hush = Hush(rules=Rules(quiet=hours), local=alike, wishes=wishes, modes=modes, clock=clock)
+    return quiet_command(wishes, hush.is_hour, hush.end), wishes, store
+
+
+def clock_at(seconds: float) -> str:
+    return time.strftime("%H:%M", time.localtime(NOW + seconds))
+
+
 async def test_a_groups_admins_ask_for_quiet_see_it_and_end_it() -> None:
-    store = RecordingStore()
-    wishes = Wishes(store=store, choices=store, clock=ManualClock(NOW))
-    command = quiet_command(wishes, lambda *_: False)
+    command, wishes, store = quiet()
     assert command.audience is Audience.GROUP_ADMIN
     assert await lines(command) == [NOT[0], HOW[0]]
-    until = time.strftime("%H:%M", time.localtime(NOW + 600))
+    until = clock_at(600)
     assert await lines(command, "10", "分钟") == [f"好，安静到 {until}；期间我照样看消息。"]
     assert wishes.of(GROUP) == Wish(is_mute=False, until=NOW + 600)
     assert await lines(command) == [f"安静到 {until}", HOW[0]]
@@ -32,18 +47,27 @@ async def test_a_groups_admins_ask_for_quiet_see_it_and_end_it() -> None:
 
 
 async def test_what_is_told_is_what_holds_afterwards() -> None:
-    store = RecordingStore()
-    wishes = Wishes(store=store, choices=store, clock=ManualClock(NOW))
-    command = quiet_command(wishes, lambda where, at: where == GROUP and at < NOW + 900)
-    assert await lines(command) == [IS_QUIET[0], HOW[0]]
-    assert [(await lines(command, words))[0][-10:] for words in ("10m", "20m")] == [GOES_ON[0][-10:], DONE[0][-10:]]
+    there = time.localtime(NOW)
+    begins = there.tm_hour * 60 + there.tm_min
+    command, _, _ = quiet(Hours(begins, (begins + 15) % 1440))
+    ends = clock_at(900 - there.tm_sec)
+    assert await lines(command) == [f"安静到 {ends}", HOW[0]]
+    assert (await lines(command, "10m"))[0] == GOES_ON[0].format(until=clock_at(600))
+    assert await lines(command) == [f"安静到 {ends}", HOW[0]]
+    assert (await lines(command, "20m"))[0] == DONE[0].format(until=clock_at(1200))
+    assert await lines(command, chinese=False) == [f"quiet until {clock_at(1200)}", HOW[1]]
     assert await lines(command, "off") == [STILL_QUIET[0]]
 
 
+async def test_where_the_settings_have_it_always_quiet_no_end_is_told() -> None:
+    command, wishes, _ = quiet(Hours(0, 1440))
+    assert await lines(command) == [ALWAYS[0], HOW[0]]
+    await wishes.keep(GROUP, Wish(is_mute=False, until=NOW + 60))
+    assert await lines(command, chinese=False) == [ALWAYS[1], HOW[1]]
+
+
 async def test_a_silence_is_not_ended_by_asking_for_quiet() -> None:
-    store = RecordingStore()
-    wishes = Wishes(store=store, choices=store, clock=ManualClock(NOW))
-    command = quiet_command(wishes, lambda *_: False)
+    command, wishes, _ = quiet()
     await wishes.keep(GROUP, Wish(is_mute=True))
     assert [await lines(command, *words) for words in ((), ("10m",), ("off",))] == [[MUTED[0]]] * 3
     assert wishes.of(GROUP) == Wish(is_mute=True)
