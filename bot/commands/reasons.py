@@ -21,8 +21,9 @@ Either: TypeAlias = tuple[str, str]
 """The same in Chinese and in English."""
 
 NOTHING: Final[Either] = ("没有设置决定它", "no setting")
-DAY: Final = "BOT_DAY_COST_…, BOT_DAY_TOKENS_…, /limit"
-DENIALS: Final = "TOOLS_DENY, TOOLS_APPROVE, TOOLS_AUDIENCE"
+DAY: Final = "BOT_DAY_COST_…, BOT_DAY_TOKENS_…, GROUPS_FILE, /limit"
+AUDIENCES: Final = "TOOLS_AUDIENCE, GROUPS_FILE"
+DENIALS: Final = f"TOOLS_DENY, TOOLS_APPROVE, {AUDIENCES}"
 """What decides that a run was not allowed."""
 BY_NAME: Final[Either] = (
     f"TOOLS_DENY，人设里的 tools_deny，或今天的额度快用完了（{DAY}）",
@@ -49,7 +50,7 @@ UNSET: Final = (TOO_MANY, TOO_LONG, NOT_PROMISED, NOBODY_TO_ASK)
 """Why nobody's word could count, where no setting decides that."""
 DENIED_BY: Final[tuple[tuple[str, str | Either | None], ...]] = (
     (DENIED, BY_NAME),
-    (ONLY_FOR.partition("{who}")[0], "TOOLS_AUDIENCE"),
+    (ONLY_FOR.partition("{who}")[0], AUDIENCES),
     (NOT_ALLOWED.format(reason=NO_OWNER), NO_ONE),
     (NOT_ALLOWED.format(reason=UNREACHABLE), NONE_REACHED),
     (NOT_ALLOWED.format(reason=NOBODY_ANSWERED), IN_TIME),
@@ -59,7 +60,8 @@ DENIED_BY: Final[tuple[tuple[str, str | Either | None], ...]] = (
 """How it begins what the model is told of a call that was denied, and what decides that; the first
 that fits counts.
 """
-CALLED_BY: Final = "BOT_NAME, BOT_ALIASES, BOT_PREFIXES, BOT_AT_ALL, BOT_CHANCE"
+CHANCE: Final = "BOT_CHANCE, GROUPS_FILE"
+CALLED_BY: Final = f"BOT_NAME, BOT_ALIASES, BOT_PREFIXES, BOT_AT_ALL, {CHANCE}"
 """What would have woken the bot, where nobody mentioned or quoted it."""
 
 
@@ -89,7 +91,7 @@ CALLS: Final[Mapping[str, Worded]] = {
     "name": Worded("叫了我的名字", "called by name", "BOT_NAME, BOT_ALIASES"),
     "prefix": Worded("用了前缀", "began with a prefix", "BOT_PREFIXES"),
     "all": Worded("@全体成员", "everybody was mentioned", "BOT_AT_ALL"),
-    "chance": Worded("随机插话", "joined in by chance", "BOT_CHANCE"),
+    "chance": Worded("随机插话", "joined in by chance", CHANCE),
 }
 SILENCES: Final[Mapping[str, Worded]] = {
     Silence.BLOCKED: Worded("对方在不理会的名单上", "the sender is blocked", "BOT_BLOCK"),
@@ -121,7 +123,7 @@ SILENCES: Final[Mapping[str, Worded]] = {
         "BOT_NEW_GROUP, /live, /shadow, /off",
     ),
     Silence.QUIET: Worded(
-        "现在要安静", "it is quiet here now", "BOT_QUIET, BOT_QUIET_MODE, /quiet"
+        "现在要安静", "it is quiet here now", "BOT_QUIET, BOT_QUIET_MODE, GROUPS_FILE, /quiet"
     ),
     Silence.STALE: Worded("轮到它时已经太久了", "its turn came too late", "BOT_STALE"),
     Silence.LATE: Worded(

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
@@ -33,6 +34,7 @@ from bot.domain.segments import MentionAll, Text
 from bot.engine.call_rules import DENIED, NOT_ALLOWED, ONLY_FOR
 from bot.engine.step_calls import NOBODY_ANSWERED
 from bot.engine.subagents import NOBODY_TO_ASK
+from bot.memory.personas import House
 from bot.policy.approval import NO_OWNER, NOT_PROMISED, TOO_LONG, TOO_MANY, UNREACHABLE
 from bot.policy.wake import Called, Silence
 from bot.wiring.models import build_rules
@@ -176,6 +178,20 @@ async def test_quiet_hours_decide_that_it_is_quiet_and_their_mode_for_whom() -> 
     assert {"BOT_QUIET", "BOT_QUIET_MODE"} <= set(deciding(Silence.QUIET)[1].replace(",", "").split())
 
 
+def test_what_a_group_may_have_of_its_own_by_the_file_of_groups_names_that_file() -> None:
+    denied = deciding_denial("kick", ONLY_FOR.format(name="kick", who="owner"))
+    decided = {
+        "quiet": (deciding(Silence.QUIET),),
+        "quiet_mode": (deciding(Silence.QUIET),),
+        "chance": (deciding("chance"), both(reasons.CALLED_BY)),
+        "day": (deciding(Silence.DAY), deciding_end("out_of_budget"), deciding_end("failed", "day_spent: x")),
+        "audiences": (denied,),
+    }
+    assert {field.name for field in fields(House)} - {"persona", "rules"} == decided.keys()
+    for name, told in decided.items():
+        assert ["GROUPS_FILE" in text for one in told for text in one or ("",)] == [True] * 2 * len(told), name
+
+
 async def test_of_robots_that_qq_tells_of_no_setting_is_said_to_decide_alone() -> None:
     assert await reasons_of((ROBOT,), bot_users="2854196301", bot_groups="4242") == {Silence.ROBOT}
     assert deciding(Silence.ROBOT)[1] != "BOT_ROBOTS"
@@ -186,7 +202,7 @@ def test_what_denied_a_call_is_found_by_what_the_model_was_told() -> None:
         return deciding_denial("kick", f"error: {told} [TOOL_DENIED]")
 
     assert by(DENIED.format(name="kick")) == reasons.BY_NAME
-    assert by(ONLY_FOR.format(name="kick", who="owner")) == both("TOOLS_AUDIENCE")
+    assert by(ONLY_FOR.format(name="kick", who="owner")) == both("TOOLS_AUDIENCE, GROUPS_FILE")
     assert by(NOT_ALLOWED.format(reason="not today")) == reasons.BY_WORD
     assert by(DENIED.format(name="ban")) is by(f"x {DENIED.format(name='kick')}") is deciding_denial("kick", "") is None
 

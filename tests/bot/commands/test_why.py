@@ -73,7 +73,7 @@ async def test_of_a_silence_is_told_what_stood_against_it() -> None:
     assert (await lines(why_command(PaperBooks())))[0].startswith("这里我还没答过什么")
     overheard = why_command(PaperBooks(("7", Story(asker=0, taken=NOW))))
     assert (await lines(overheard, quoted="7"))[0].startswith("没有回答：没有人叫我")
-    called_by = "由此决定：BOT_NAME, BOT_ALIASES, BOT_PREFIXES, BOT_AT_ALL, BOT_CHANCE"
+    called_by = "由此决定：BOT_NAME, BOT_ALIASES, BOT_PREFIXES, BOT_AT_ALL, BOT_CHANCE, GROUPS_FILE"
     assert (await lines(overheard, quoted="7"))[1] == called_by
     gone = why_command(PaperBooks(("8", Story(asker=0, taken=NOW, is_gone=True))))
     assert (await lines(gone, quoted="8"))[0].startswith("没有交给模型：是命令")
@@ -158,7 +158,10 @@ async def test_of_a_call_that_was_denied_is_told_what_denies_calls() -> None:
     calls = (refused(ONLY_FOR.format(name="kick", who="owner")), refused(ONLY_FOR.format(name="kick", who="admin")))
     why = why_command(PaperBooks(("5", replace(ANSWERED, calls=calls)), ("6", ANSWERED)))
     told = await lines(why, quoted="5", chinese=False)
-    assert told[2:4] == ["tools: kick 0.0s TOOL_DENIED, kick 0.0s TOOL_DENIED", "decided by: TOOLS_AUDIENCE"]
+    assert told[2:4] == [
+        "tools: kick 0.0s TOOL_DENIED, kick 0.0s TOOL_DENIED",
+        "decided by: TOOLS_AUDIENCE, GROUPS_FILE",
+    ]
     assert [line for line in told if line.startswith("decided by")] == told[3:4]
 
 
@@ -176,7 +179,7 @@ async def test_the_kind_of_a_failure_is_for_owners_alone() -> None:
     assert [line for line in await lines(why) if line.startswith("由此决定")] == ["由此决定：BOT_NAME, BOT_ALIASES"]
     spent = why_command(PaperBooks(("", replace(FAILED, reason="mention", error="day_spent: no"))))
     decided = [line for line in await lines(spent) if line.startswith("由此决定")]
-    assert decided == ["由此决定：BOT_DAY_COST_…, BOT_DAY_TOKENS_…, /limit"]
+    assert decided == ["由此决定：BOT_DAY_COST_…, BOT_DAY_TOKENS_…, GROUPS_FILE, /limit"]
 
 
 async def test_of_what_nobody_stopped_by_a_word_is_told_what_did() -> None:
@@ -192,7 +195,7 @@ async def test_of_a_run_that_was_denied_what_decides_it_is_told_once() -> None:
     denied = replace(ANSWERED, stop="denied", calls=(refused(DENIED.format(name="kick")),))
     told = await lines(why_command(PaperBooks(("5", denied))), quoted="5", chinese=False)
     assert [line for line in told if line.startswith("decided by")] == [
-        "decided by: TOOLS_DENY, TOOLS_APPROVE, TOOLS_AUDIENCE"
+        "decided by: TOOLS_DENY, TOOLS_APPROVE, TOOLS_AUDIENCE, GROUPS_FILE"
     ]
 
 
