@@ -151,7 +151,9 @@ STOPS: Final[Mapping[Stop, Worded]] = {
             "the persona (BOT_PERSONA) and the model; TOOLS_DENY=stay_silent takes the choice away",
         ),
     ),
-    Stop.STOPPED: Worded("被叫停", "was stopped", "/stop"),
+    Stop.STOPPED: Worded(  # of what its kind does not say, as older journals have it of all
+        "被叫停", "was stopped", ("/stop，或者它的问题没有了", "/stop, or its question went")
+    ),
     Stop.DENIED: Worded("没有得到允许", "was not allowed", DENIALS),
     Stop.FAILED: Worded("失败了", "failed", NOTHING),  # but for what its kind says
     Stop.OUT_OF_BUDGET: Worded(
@@ -187,8 +189,11 @@ FAILURES: Final[Mapping[str, str | Either]] = {
 BREAKS: Final[Mapping[str, str | Either]] = {
     "hook": ("程序自己的钩子，没有设置决定它", "a hook of the program, no setting"),
     "given_up": (
-        "没有设置决定它：问题被撤回或忘掉了，或者另起一轮来答",
-        "no setting: its question was recalled or forgotten, or another turn is for it",
+        "没有设置决定它：问题或读到的话被撤回或忘掉了，另起一轮来答，或者重启后没有再问",
+        (
+            "no setting: its question or words it read were recalled or forgotten, "
+            "another turn is for it, or it was not asked again after a restart"
+        ),
     ),
 }
 """What stopped a run, by its kind, where nobody said /stop."""

@@ -17,7 +17,7 @@ from bot.memory.history import History
 from bot.models.meter import never
 from bot.prompt.compose import Question
 
-GIVEN_UP = "given_up: its question is gone, or another turn is for it"
+GIVEN_UP = "given_up: what was asked or read is gone, another turn has it, or it is not asked again"
 
 
 class Ledger:

@@ -219,7 +219,8 @@ def test_of_a_word_that_was_waited_for_is_told_only_what_is_true() -> None:
 
 
 def test_what_was_stopped_is_decided_by_a_word_only_where_somebody_said_it() -> None:
-    assert deciding_end("stopped") == both("/stop")
+    assert deciding_end("stopped") == STOPS[Stop.STOPPED].deciding
+    assert ["/stop" in text for text in STOPS[Stop.STOPPED].deciding] == [True, True]
     for is_owner in (True, False):
         told = [deciding_end("stopped", f"{kind}: x", is_owner=is_owner) for kind in BREAKS]
         assert told == [both(one) for one in BREAKS.values()]

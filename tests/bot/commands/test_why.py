@@ -186,9 +186,17 @@ async def test_of_what_nobody_stopped_by_a_word_is_told_what_did() -> None:
     stopped = replace(ANSWERED, stop="stopped", calls=(), sends=0)
     given_up = replace(stopped, error="given_up: its question is gone")
     why = why_command(PaperBooks(("5", stopped), ("6", given_up)))
-    assert "由此决定：/stop" in await lines(why, quoted="5")
+    assert "由此决定：/stop，或者它的问题没有了" in await lines(why, quoted="5")
+    assert "decided by: /stop, or its question went" in await lines(why, quoted="5", chinese=False)
     told = [line for line in await lines(why, quoted="6") if line.startswith("由此决定")]
-    assert told == ["由此决定：没有设置决定它：问题被撤回或忘掉了，或者另起一轮来答"]
+    assert told == ["由此决定：没有设置决定它：问题或读到的话被撤回或忘掉了，另起一轮来答，或者重启后没有再问"]
+    told = [line for line in await lines(why, quoted="6", chinese=False) if line.startswith("decided by")]
+    assert told == [
+        (
+            "decided by: no setting: its question or words it read were recalled or forgotten, "
+            "another turn is for it, or it was not asked again after a restart"
+        )
+    ]
 
 
 async def test_of_a_run_that_was_denied_what_decides_it_is_told_once() -> None:
