@@ -1,13 +1,22 @@
 // What every page does. Two quick clicks send a form once: the answer to the second would say that nothing was done, or
 // that the code was used.
 const PATIENCE = 10000; // milliseconds, then the first may be lost
-let sent = new WeakMap();
+const sent = new Map(); // each form that was sent: its button, which says so, and the timer of its patience
 addEventListener("submit", (event) => {
-  if (event.target.method !== "post") return;
-  if (event.timeStamp < (sent.get(event.target) ?? 0)) event.preventDefault();
-  else sent.set(event.target, event.timeStamp + PATIENCE);
+  const form = event.target;
+  if (form.method !== "post") return;
+  if (sent.has(form)) return event.preventDefault();
+  const button = event.submitter ?? form.querySelector("button"); // a key may have sent it
+  button.setAttribute("aria-busy", "true");
+  sent.set(form, [button, setTimeout(release, PATIENCE, form)]);
 });
-addEventListener("pageshow", () => { sent = new WeakMap(); }); // the Back button leads to it
+function release(form) {
+  const [button, timer] = sent.get(form);
+  clearTimeout(timer);
+  button.removeAttribute("aria-busy");
+  sent.delete(form);
+}
+addEventListener("pageshow", () => [...sent.keys()].forEach(release)); // the Back button leads to it
 // Reload and Back ask for the page anew, and send nothing once more. Where words were typed they are in the answer to a
 // form alone: there the browser asks first.
 if (!document.querySelector("main textarea")) history.replaceState(null, "", location.href);

@@ -5,6 +5,7 @@ twice: on the page, and in what was done for it.
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -63,7 +64,7 @@ async def test_a_call_that_is_allowed_by_two_quick_clicks_is_made_once_and_the_p
     assert (at.stage.done, await at.done()) == (["sda is wiped"], [("allow", "10001:A1", "ok")])
 
 
-async def test_a_form_whose_answer_is_lost_is_sent_again_and_so_is_one_the_back_button_leads_to(desk: Opening) -> None:
+async def test_a_form_whose_answer_is_lost_shows_that_it_was_sent_until_it_is_sent_again(desk: Opening) -> None:
     at = await desk(WIPE)
     await at.stage.ask()
     page, asked = await at.open("/approvals"), list[str]()
@@ -73,17 +74,28 @@ async def test_a_form_whose_answer_is_lost_is_sent_again_and_so_is_one_the_back_
         await route.fulfill(status=204)  # a browser stays where it is
 
     await page.route("**/approvals", lost)
-    submit = "document.querySelector('.word form').requestSubmit()"
-    for meanwhile, count in (
-        ("null", 1),
-        ("null", 1),
-        ("dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))", 2),
-        ("Object.defineProperty(Event.prototype, 'timeStamp', {get: () => performance.now() + 10001})", 3),
+    await page.clock.install()
+    await page.clock.pause_at(datetime(2100, 1, 1, tzinfo=UTC))
+    form = page.locator(".word form").first
+    click, enter = "form => form.querySelector('button').click()", "form => form.requestSubmit()"
+    cursor = "form => getComputedStyle(form.querySelector('button')).cursor"
+    back = "dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))"
+    for milliseconds, event, how, count in (
+        (0, "", click, 1),
+        (9000, "", click, 1),
+        (0, back, click, 2),
+        (9000, "", enter, 2),
+        (999, "", click, 2),
+        (1, "", enter, 3),
     ):
-        await page.evaluate(meanwhile)
-        await page.evaluate(submit)
+        await page.clock.run_for(milliseconds)
+        await page.evaluate(event)
+        is_sent = count > len(asked)
+        assert await form.evaluate(cursor) == ("pointer" if is_sent else "progress")
+        await form.evaluate(how)
         await page.evaluate("fetch('/static/icon.svg')")  # what a page asked for before that is known by now
         assert asked == ["POST"] * count
+        assert await form.evaluate(cursor) == "progress"
 
 
 async def test_a_call_is_denied_with_a_typed_reason_that_the_model_reads(desk: Opening) -> None:
