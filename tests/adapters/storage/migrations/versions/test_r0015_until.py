@@ -11,18 +11,20 @@ from adapters.storage.books import story
 from adapters.storage.database import Database
 from adapters.storage.migrations.versions import r0014_reserved, r0015_until
 from bot.domain.journal import Judged
+from bot.policy.wake import Silence
 from tests.adapters.storage.entries import NOW, put, read
 from tests.fakes import GROUP
 
+MUTED = "the bot is muted there"  # as older versions wrote it
 OLDER = text(
     "INSERT INTO verdicts (conversation, message_id, sender, wakes, weak, reason, at)"
-    " VALUES (:conversation, :message_id, 888, :wakes, :wakes, 'muted', :at)"
+    " VALUES (:conversation, :message_id, 888, :wakes, :wakes, :reason, :at)"
 )
 
 
 def judged(database: Database, message_id: str) -> None:
     """As an older version writes it, which knows no such column."""
-    row = {"conversation": str(GROUP), "message_id": message_id, "wakes": False, "at": NOW}
+    row = {"conversation": str(GROUP), "message_id": message_id, "wakes": False, "reason": MUTED, "at": NOW}
     with database.connect() as connection, connection.begin():
         connection.execute(OLDER, row)
 
@@ -54,10 +56,10 @@ def test_of_verdicts_of_an_older_version_nobody_knows_until_when_before_and_afte
     ):
         r0015_until.upgrade()
     judged(database, "5")
-    muted = Judged(conversation=GROUP, message_id="6", sender=888, wakes=False, reason="muted", until=NOW + 60)
+    muted = Judged(conversation=GROUP, message_id="6", sender=888, wakes=False, reason=Silence.MUTED, until=NOW + 60)
     batches.write(put(muted))
     assert [told(database, message_id) for message_id in ("4", "5", "6")] == [
-        (888, False, "muted", 0.0),
-        (888, False, "muted", 0.0),
-        (888, False, "muted", NOW + 60),
+        (888, False, MUTED, 0.0),
+        (888, False, MUTED, 0.0),
+        (888, False, MUTED, NOW + 60),
     ]
