@@ -134,10 +134,7 @@ async def test_with_a_code_of_the_app_nobody_logs_in_or_allows_anything_without_
 async def test_a_personas_text_is_changed_tried_used_and_taken_back_and_what_is_wrong_with_it_is_said(
     page: Any, own: Place
 ) -> None:
-    own.personas = [
-        PersonaState(key="", name="Frost", text="be kind"),
-        PersonaState(key="cat", name="Cat", text="miau"),
-    ]
+    own.personas = [*PERSONAS]
     await page.goto(f"http://{own.host}/persona")
     await page.get_by_label("Chat (as").press_sequentially("nowhere")
     await press(page, "Enter")
@@ -175,10 +172,7 @@ async def test_a_personas_text_is_changed_tried_used_and_taken_back_and_what_is_
 async def test_the_language_is_changed_on_the_page_where_somebody_is_also_once_something_was_done_there(
     page: Any, own: Place
 ) -> None:
-    own.personas = [
-        PersonaState(key="", name="Frost", text="be kind"),
-        PersonaState(key="cat", name="Cat", text="miau"),
-    ]
+    own.personas = [*PERSONAS]
     await page.goto(f"http://{own.host}/persona/text?key=cat")
     await click(page, "See what changes")
     await click(page, "中文")
