@@ -23,8 +23,6 @@ Either: TypeAlias = tuple[str, str]
 NOTHING: Final[Either] = ("没有设置决定它", "no setting")
 DAY: Final = "BOT_DAY_COST_…, BOT_DAY_TOKENS_…, GROUPS_FILE, /limit"
 AUDIENCES: Final = "TOOLS_AUDIENCE, GROUPS_FILE"
-DENIALS: Final = f"TOOLS_DENY, TOOLS_APPROVE, {AUDIENCES}"
-"""What decides that a run was not allowed."""
 BY_NAME: Final[Either] = (
     f"TOOLS_DENY，人设里的 tools_deny，或今天的额度快用完了（{DAY}）",
     f"TOOLS_DENY, a persona's tools_deny, or little is left for today ({DAY})",
@@ -154,7 +152,9 @@ STOPS: Final[Mapping[Stop, Worded]] = {
     Stop.STOPPED: Worded(  # of what its kind does not say, as older journals have it of all
         "被叫停", "was stopped", ("/stop，或者它的问题没有了", "/stop, or its question went")
     ),
-    Stop.DENIED: Worded("没有得到允许", "was not allowed", DENIALS),
+    Stop.DENIED: Worded(
+        "没有得到允许", "was not allowed", f"TOOLS_DENY, TOOLS_APPROVE, {AUDIENCES}"
+    ),
     Stop.FAILED: Worded("失败了", "failed", NOTHING),  # but for what its kind says
     Stop.OUT_OF_BUDGET: Worded(
         "预算用完了", "ran out of budget", f"BOT_RUN_REQUESTS, BOT_RUN_TOKENS, {DAY}"

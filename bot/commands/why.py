@@ -20,7 +20,7 @@ from bot.commands.reasons import (
 from bot.domain.books import Books, Publication, Story, StoryCall
 from bot.domain.command import Asked, Command, command
 from bot.domain.events import Conversation
-from bot.domain.run import Asker, Stop
+from bot.domain.run import Asker
 
 WAITS = (
     "还没轮到，已经等了 {seconds:.0f} 秒",
@@ -130,8 +130,7 @@ def tell(asked: Asked, story: Story) -> list[str]:
         more = len(story.calls) - SHOWN
         lines.append(f"{asked.either('工具', 'tools')}: {shown}{f' +{more}' if more > 0 else ''}")
     denials = [deciding_denial(call.name, call.denied) for call in story.calls]
-    if story.stop != Stop.DENIED:
-        lines += [_decided(asked, one) for one in dict.fromkeys(filter(None, denials))]
+    lines += [_decided(asked, one) for one in dict.fromkeys(filter(None, denials))]
     if story.usage.requests:
         used, cached = story.usage.prompt + story.usage.completion, story.usage.cached
         lines.append(

@@ -87,7 +87,7 @@ def test_each_setting_that_is_named_is_one() -> None:
     words = [text for one in ALL for text in one.deciding] + [
         text for one in (*FAILURES.values(), *BREAKS.values()) for text in both(one)
     ]
-    words += [reasons.CALLED_BY, reasons.DENIALS, *(text for _, one in reasons.DENIED_BY for text in both(one or ""))]
+    words += [reasons.CALLED_BY, *(text for _, one in reasons.DENIED_BY for text in both(one or ""))]
     named = {name for text in words for name in re.findall(r"[A-Z]+_[A-Z_]+(?![A-Z_…])", text)}
     assert named <= known
     begun = {name for text in words for name in re.findall(r"([A-Z_]+_)…", text)}
@@ -121,7 +121,6 @@ def test_what_an_older_journal_holds_is_told_as_it_stands() -> None:
 def test_a_failure_is_decided_by_its_kind() -> None:
     assert deciding_end("failed", "model_not_found: no such model") == both("LLM_MODEL")
     assert deciding_end("failed", "bug: KeyError") == NOTHING
-    assert deciding_end("denied") == both(reasons.DENIALS)
 
 
 def test_of_a_failure_whose_kind_nobody_knows_or_may_hear_nothing_is_said_to_decide() -> None:

@@ -9,7 +9,7 @@ from bot.commands.phrases import AWAY
 from bot.commands.reasons import NOTHING
 from bot.commands.why import Explanations, why_command
 from bot.domain.books import Publication, Story, StoryCall, UsageSum
-from bot.engine.call_rules import DENIED, ONLY_FOR, TOO_OFTEN
+from bot.engine.call_rules import ONLY_FOR, TOO_OFTEN
 from bot.engine.step_calls import NOT_ALONE
 from bot.policy.reach import NOT_ALL, NOT_THERE
 from bot.policy.wake import Silence
@@ -196,14 +196,6 @@ async def test_of_what_nobody_stopped_by_a_word_is_told_what_did() -> None:
             "decided by: no setting: its question or words it read were recalled or forgotten, "
             "another turn is for it, or it was not asked again after a restart"
         )
-    ]
-
-
-async def test_of_a_run_that_was_denied_what_decides_it_is_told_once() -> None:
-    denied = replace(ANSWERED, stop="denied", calls=(refused(DENIED.format(name="kick")),))
-    told = await lines(why_command(PaperBooks(("5", denied))), quoted="5", chinese=False)
-    assert [line for line in told if line.startswith("decided by")] == [
-        "decided by: TOOLS_DENY, TOOLS_APPROVE, TOOLS_AUDIENCE, GROUPS_FILE"
     ]
 
 
