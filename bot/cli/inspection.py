@@ -132,10 +132,8 @@ async def call_tool(
     toolset = build_toolset(settings, found.tools, clock=clock)
     tool = toolset.get(name)
     if tool is not None and Speaker in tool.needs:
-        text = NEEDS_CONVERSATION.format(name=name)
-        return ToolResult(
-            f"error: {text} [{ToolUnavailable.code}]", is_error=True, code=ToolUnavailable.code
-        )
+        lacking = ToolUnavailable(NEEDS_CONVERSATION.format(name=name))
+        return ToolResult(lacking.told, is_error=True, code=lacking.code)
     async with AsyncExitStack() as stack:
         staff = None
         if settings.coder_endpoint.base_url:

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
+from bot.domain.errors import ERROR
 from bot.domain.run import Stop
 from bot.engine.call_rules import DENIED, NOT_ALLOWED, ONLY_FOR
 from bot.engine.step_calls import NOBODY_ANSWERED
@@ -56,7 +57,7 @@ DENIED_BY: Final[tuple[tuple[str, str | Either | None], ...]] = (
     (NOT_ALLOWED.partition("{reason}")[0], BY_WORD),
 )
 """How it begins what the model is told of a call that was denied, and what decides that; the first
-that fits counts.
+that fits counts. Journals hold these sentences: one that is changed stays here as it was, too.
 """
 CHANCE: Final = "BOT_CHANCE, GROUPS_FILE"
 CALLED_BY: Final = f"BOT_NAME, BOT_ALIASES, BOT_PREFIXES, BOT_AT_ALL, {CHANCE}"
@@ -199,8 +200,6 @@ BREAKS: Final[Mapping[str, str | Either]] = {
 """What stopped a run, by its kind, where nobody said /stop."""
 OPEN: Final = frozenset({"day_spent"})
 """Kinds that everybody may be told; the others are failures of services."""
-
-ERROR: Final = "error: "  # before it in a result
 
 REASONS: Final[Mapping[str, Worded]] = {**CALLS, **SILENCES}
 

@@ -41,7 +41,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from msgspec import Struct
 
@@ -248,6 +248,10 @@ class MediaError(BotError):
 # --- the model must act ---------------------------------------------------------------------------
 
 
+ERROR: Final = "error: "
+"""How begins what a model is told of a call that failed; journals are full of it."""
+
+
 class ToolError(BotError):
     """A tool call that did not work; the text goes to the model and says what to change.
 
@@ -257,6 +261,11 @@ class ToolError(BotError):
 
     code: ClassVar[str] = "TOOL_EXECUTION_FAILED"
     family: ClassVar[str] = ""
+
+    @property
+    def told(self) -> str:
+        """What the model is told of it."""
+        return f"{ERROR}{self} [{self.code}]"
 
     @property
     def details(self) -> Mapping[str, Any]:

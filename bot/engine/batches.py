@@ -321,7 +321,7 @@ def _lost(call: ToolCall) -> ToolMessage:
     return ToolMessage(
         call.id,
         call.name,
-        f"error: {LOST} [{ToolFailed.code}]",
+        ToolFailed(LOST).told,
         is_error=True,
         code=ToolFailed.code,
     )

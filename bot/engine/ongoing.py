@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from bot.domain.arguments import Checked, parse_arguments
 from bot.domain.chat import ToolCall, ToolMessage
-from bot.domain.errors import InvalidArguments, ToolError, ToolFailed
+from bot.domain.errors import ERROR, InvalidArguments, ToolError, ToolFailed
 from bot.domain.hooks import Metadata, StopRun
 from bot.domain.result import ToolResult, name_of_picture, shorten
 from bot.domain.tool import Tool, ToolContext
@@ -104,9 +104,7 @@ class Flow:
 
     def refuse(self, error: ToolError) -> None:
         """This failure is its result."""
-        self.result = ToolResult(
-            f"error: {error} [{error.code}]", details=error.details, is_error=True, code=error.code
-        )
+        self.result = ToolResult(error.told, details=error.details, is_error=True, code=error.code)
 
     @property
     def may_change_something(self) -> bool:
@@ -149,7 +147,7 @@ def as_told(result: ToolResult, code: str = OK) -> ToolResult:
     if not result.is_error:
         return result
     code = ToolFailed.code if code == OK else code
-    start = "" if result.content.startswith("error: ") else "error: "
+    start = "" if result.content.startswith(ERROR) else ERROR
     return replace(
         result,
         content=f"{start}{result.content.removesuffix(ending(code))}{ending(code)}",

@@ -10,7 +10,7 @@ from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage
 from bot.domain.errors import ToolUnavailable
 from bot.domain.run import SuspendedRun
 
-INTERRUPTED = f"error: unavailable — interrupted [{ToolUnavailable.code}]"
+INTERRUPTED = ToolUnavailable("unavailable — interrupted").told
 
 
 def close_interrupted(messages: Iterable[Message]) -> tuple[Message, ...]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 
+from bot.domain.errors import ERROR
 from bot.policy.already_said import already_said, bare, letters_of
 from bot.policy.likeness import is_like, of_length
 
@@ -47,7 +48,7 @@ GREETING = re.compile(
 )
 
 
-OUR_ERROR = re.compile(r"\s*error: .*\[[A-Z]+(?:_[A-Z]+)+\]\s*", re.DOTALL)
+OUR_ERROR = re.compile(rf"\s*{ERROR}.*\[[A-Z]+(?:_[A-Z]+)+\]\s*", re.DOTALL)
 """A failed call, in the words a model is told of it."""
 
 

@@ -27,7 +27,7 @@ from bot.commands.reasons import (
     words_of,
 )
 from bot.conversation.approval.owners_word import SAID_NO
-from bot.domain.errors import ModelError
+from bot.domain.errors import ModelError, ToolDenied
 from bot.domain.events import MessageReceived
 from bot.domain.run import Stop
 from bot.domain.segments import MentionAll, Text
@@ -191,6 +191,38 @@ def test_what_a_group_may_have_of_its_own_by_the_file_of_groups_names_that_file(
         assert ["GROUPS_FILE" in text for one in told for text in one or ("",)] == [True] * 2 * len(told), name
 
 
+STORED = [
+    ("kick may not be run. Do without it.", reasons.BY_NAME),
+    ("kick is only for group admins, in their own words alone. Tell the asker so.", both(reasons.AUDIENCES)),
+    ("the tool call was denied: the owner said no: not now", reasons.BY_WORD),
+    ("the tool call was denied: nobody allowed it in time", reasons.IN_TIME),
+    ("the tool call was denied: no owner of the bot could be reached", reasons.NONE_REACHED),
+    ("the tool call was denied: the bot has no owner who could be asked (BOT_OWNERS is empty)", reasons.NO_ONE),
+    ("the tool call was denied: its arguments are too long to be shown to the owner", None),
+    ("the tool call was denied: a subagent cannot wait for somebody's word. Do without it", None),
+    (
+        (
+            "the tool call was denied: 3 requests of this asker wait for the owner's word already, this one was not "
+            "made. Do not try again; say that those must be decided first"
+        ),
+        None,
+    ),
+    (
+        (
+            "the tool call was denied: what was allowed cannot be written down at the moment, so it was not done; it "
+            "may be asked for later"
+        ),
+        None,
+    ),
+]
+"""Sentences as journals hold them, which are never changed here: whoever changes one in the code adds the new one."""
+
+
+@pytest.mark.parametrize(("sentence", "decides"), STORED)
+def test_what_denied_a_call_is_known_of_the_rows_that_journals_hold(sentence: str, decides: Either | None) -> None:
+    assert deciding_denial("kick", f"error: {sentence} [TOOL_DENIED]") == decides
+
+
 async def test_of_robots_that_qq_tells_of_no_setting_is_said_to_decide_alone() -> None:
     assert await reasons_of((ROBOT,), bot_users="2854196301", bot_groups="4242") == {Silence.ROBOT}
     assert deciding(Silence.ROBOT)[1] != "BOT_ROBOTS"
@@ -198,7 +230,7 @@ async def test_of_robots_that_qq_tells_of_no_setting_is_said_to_decide_alone() -
 
 def test_what_denied_a_call_is_found_by_what_the_model_was_told() -> None:
     def by(told: str) -> Either | None:
-        return deciding_denial("kick", f"error: {told} [TOOL_DENIED]")
+        return deciding_denial("kick", ToolDenied(told).told)
 
     assert by(DENIED.format(name="kick")) == reasons.BY_NAME
     assert by(ONLY_FOR.format(name="kick", who="owner")) == both("TOOLS_AUDIENCE, GROUPS_FILE")
@@ -208,7 +240,7 @@ def test_what_denied_a_call_is_found_by_what_the_model_was_told() -> None:
 
 def test_of_a_word_that_was_waited_for_is_told_only_what_is_true() -> None:
     def by(reason: str) -> Either | None:
-        return deciding_denial("kick", f"error: {NOT_ALLOWED.format(reason=reason)} [TOOL_DENIED]")
+        return deciding_denial("kick", ToolDenied(NOT_ALLOWED.format(reason=reason)).told)
 
     assert by(SAID_NO) == by(f"{SAID_NO}: {NO_OWNER}") == reasons.BY_WORD
     assert [by(NO_OWNER), by(UNREACHABLE)] == [reasons.NO_ONE, reasons.NONE_REACHED]
