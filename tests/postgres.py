@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.rabbit import free_ports
+from tests.ports import free_ports
 
 INSTALLED = Path("/usr/lib/postgresql")
 WITHIN = 50  # seconds in which it starts, or stops

@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.ports import free_ports
+
 PROGRAM = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 CONTROL = "/usr/lib/rabbitmq/bin/rabbitmqctl"
 STARTED_WITHIN = 50.0  # seconds
@@ -27,15 +29,6 @@ def why_not() -> str:
     if os.environ.get("FROST_TEST_BROKER") or Path(PROGRAM).exists():
         return ""
     return "RabbitMQ is not installed (Debian: rabbitmq-server)"
-
-
-def free_ports(number: int) -> list[int]:
-    """Ports that were free a moment ago."""
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
-    ports = [one.getsockname()[1] for one in held]
-    for one in held:
-        one.close()
-    return ports
 
 
 @dataclass

@@ -24,7 +24,7 @@ from bot.cli.control import ELSEWHERE
 from bot.cli.setup.servers import BOT_URL
 from tests.compose.stack import OURS
 from tests.fakes import until
-from tests.rabbit import free_ports
+from tests.ports import free_ports
 from tests.test_deploy import LIMITS, ROOT, of, services, text
 
 ROLES = ("gateway", "worker")

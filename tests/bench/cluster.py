@@ -36,7 +36,6 @@ from tests.bench.subject import (
     BOT,
     Subject,
     cpu_clock,
-    free_port,
     process_of,
     serving_model,
     settings_of,
@@ -45,6 +44,7 @@ from tests.bench.subject import (
 )
 from tests.bench.trial import Figures, Load, measure
 from tests.e2e.cluster import POSTGRES, fresh_database
+from tests.ports import free_port
 from tests.rabbit import Rabbit
 
 PARTITIONS = 6

@@ -23,11 +23,12 @@ from tests.adapters.console.visiting import visiting as placed
 from tests.bench import report
 from tests.bench.pages import TOKEN, Visitor, dirty, idle, visiting
 from tests.bench.report import Results
-from tests.bench.subject import BOT, Subject, free_port, serving_model, sharing_cores
+from tests.bench.subject import BOT, Subject, serving_model, sharing_cores
 from tests.bench.trial import Figures, Load, measure
 from tests.bot.memory.test_newest import kept_silent
 from tests.e2e.console.conftest import CHROMIUM
 from tests.e2e.console.sights import logged_in
+from tests.ports import free_port
 
 ABSENT, CLOSED, OPEN = "absent", "closed", "open"
 AGAIN = 0.05  # seconds until one who looks tries again

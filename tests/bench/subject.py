@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 import sys
 import time
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
@@ -17,6 +16,7 @@ from tempfile import TemporaryDirectory
 import psutil
 
 from tests.bench.driver import TOKEN
+from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 ENDED_WITHIN = 15.0  # seconds
@@ -172,14 +172,6 @@ async def end(process: Process) -> None:
     except TimeoutError:
         process.kill()
         await process.wait()
-
-
-def free_port() -> int:
-    """A port that nobody uses just now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @asynccontextmanager

@@ -29,17 +29,10 @@ from bot.models.failover import Failover
 from config.settings import Settings
 from tests.adapters.storage.conftest import opened
 from tests.fakes import BOT, said
+from tests.ports import free_port
 
 TOKEN = "correct-horse"
 T = TypeVar("T")
-
-
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        port: int = held.getsockname()[1]
-        return port
 
 
 def settings(model: str, **more: Any) -> Settings:

@@ -13,7 +13,8 @@ from adapters.simulator.server import Simulator
 from bot import gateway as module
 from bot.gateway import open_gateway
 from config.settings import Settings
-from tests.e2e.test_signals import PATIENCE, free_port, make_world
+from tests.e2e.test_signals import PATIENCE, make_world
+from tests.ports import free_port
 
 
 async def test_without_a_broker_it_is_not_ready_and_tells_what_is_lost(

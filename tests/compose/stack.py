@@ -13,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.ports import free_port
+
 ROOT = Path(__file__).parents[2]
 STANDIN = Path(__file__).parent / "standin"
 OVERRIDE = Path(__file__).parent / "override.yml"
@@ -149,14 +151,6 @@ class Stack:
         request = urllib.request.Request(f"http://127.0.0.1:{self.webui}{path}", data=data)
         with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return json.loads(answer.read())
-
-
-def free_port() -> int:
-    """A port of this computer that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def missing_engine() -> str:

@@ -19,7 +19,8 @@ from adapters.simulator.server import Simulator
 from adapters.storage.url import read_url
 from tests.adapters.broker.conftest import clear
 from tests.apart import Host, Pipes
-from tests.e2e.test_signals import PATIENCE, ROOT, TOKEN, Bot, Gate, free_port, make_world, quoted
+from tests.e2e.test_signals import PATIENCE, ROOT, TOKEN, Bot, Gate, make_world, quoted
+from tests.ports import free_port
 from tests.rabbit import Rabbit, running, why_not
 from tests.torture.model import ScriptedModel
 

@@ -18,7 +18,8 @@ from adapters.simulator.people import Person
 from adapters.simulator.petitions import befriend
 from adapters.simulator.server import Simulator
 from tests.e2e.test_several_workers import ACCOUNTS, Town, has, town
-from tests.e2e.test_signals import ONE, PATIENCE, Bot, free_port
+from tests.e2e.test_signals import ONE, PATIENCE, Bot
+from tests.ports import free_port
 
 SECRET = "0123456789abcdef0123456789abcdef"
 SAME = {"Sec-Fetch-Site": "same-origin", "Accept-Language": "en"}
@@ -30,6 +31,7 @@ ROW = re.compile(r'name="account" value="(\d+)"><input type="hidden" name="name"
 GONG = '''from pathlib import Path
 
 from bot.domain.tool import tool
+from tests.ports import free_port
 
 
 @tool(permission="require_approval", side_effects="external")

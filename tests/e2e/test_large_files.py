@@ -26,8 +26,9 @@ from adapters.simulator.world import demo_world
 from bot.app import open_service
 from tests.e2e.cluster import Cluster
 from tests.e2e.test_signals import PATIENCE
-from tests.e2e.test_watching import TOKEN, free_port, settings
+from tests.e2e.test_watching import TOKEN, settings
 from tests.fakes import ScriptedModel, calls, words
+from tests.ports import free_port
 from tests.torture.model import Asked
 
 T = TypeVar("T")

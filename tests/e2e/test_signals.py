@@ -6,7 +6,6 @@ import asyncio
 import os
 import re
 import signal
-import socket
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
@@ -25,6 +24,7 @@ from adapters.simulator.world import World
 from bot.app import LAST_ANSWERS
 from bot.cli.process import GRACE
 from tests.fakes import until
+from tests.ports import free_port
 from tests.torture.model import Asked, ScriptedModel
 
 ROOT = Path(__file__).parents[2]
@@ -40,14 +40,6 @@ def make_world() -> World:
     for group in (ONE, TWO):
         world.add_group(group, f"group {group}", (Person(20001, "user1", role="owner"), Person(20002, "user2")))
     return world
-
-
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        port: int = held.getsockname()[1]
-        return port
 
 
 @dataclass

@@ -17,7 +17,8 @@ from adapters.offline.server import OfflineModel
 from bot.app import Service
 from bot.commands.money import tokens
 from bot.memory.spending import ALL
-from tests.e2e.test_watching import OWNER, free_port, service, settings, watching
+from tests.e2e.test_watching import OWNER, service, settings, watching
+from tests.ports import free_port
 
 PRICES = '[[model]]\nname = "demo"\ninput = 3000\noutput = 7000\n'
 SAME = {"Sec-Fetch-Site": "same-origin"}
@@ -50,6 +51,7 @@ async def test_whoever_asks_what_today_took_is_told_the_same(tmp_path: Path) -> 
             llm_prices=prices,
             bot_day_cost_all=1000.0,
             bot_day_tokens_user=1_000_000,
+            bot_send_rate=0.0,
         )
         async with service(given) as (running, simulator), watching(given.web_port) as watcher:
             for text, user in (

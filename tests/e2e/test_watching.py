@@ -33,18 +33,11 @@ from bot.domain.chat import ModelRequest, UserMessage
 from bot.domain.masking import Mask
 from config.secrets import all_secrets
 from config.settings import Settings
+from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 TOKEN = "5E5AME-onebot"
 OWNER = 20001
-
-
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        port: int = held.getsockname()[1]
-        return port
 
 
 def settings(model: str, folder: Path, **more: Any) -> Settings:

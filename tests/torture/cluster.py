@@ -31,7 +31,8 @@ from tests import postgres
 from tests.adapters.storage.proxy import Proxy
 from tests.apart import Host, Pipes, host_or_pipes
 from tests.e2e.cluster import Cluster
-from tests.e2e.test_signals import ONE, TOKEN, TWO, Bot, Gate, free_port, quoted
+from tests.e2e.test_signals import ONE, TOKEN, TWO, Bot, Gate, quoted
+from tests.ports import free_port
 from tests.postgres import Postgres
 from tests.rabbit import PROGRAM, Rabbit, running
 from tests.torture.blows import Blow, deal

@@ -22,7 +22,8 @@ from bot.runtime.clock import SystemClock
 from tests.adapters.broker.street import ACCOUNT, PATIENCE, Desk, Shop, Sockets, gateway_of, said, worker_of
 from tests.fakes import until
 from tests.owners import read
-from tests.rabbit import Rabbit, free_ports
+from tests.ports import free_ports
+from tests.rabbit import Rabbit
 
 
 async def test_a_session_that_lost_its_connection_is_followed_by_another(broker: str) -> None:

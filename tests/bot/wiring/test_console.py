@@ -27,10 +27,10 @@ from bot.domain.shown import ChatRows
 from bot.domain.trying import TRIED
 from config.settings import Settings
 from tests.bot.cli.doctor.surroundings import answering, healthy
-from tests.bot.test_app import free_port
 from tests.bot.wiring.test_trial import inside
 from tests.e2e.test_watching import settings
 from tests.fakes import said, until
+from tests.ports import free_port
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 ROLL = """from bot.domain.tool import tool

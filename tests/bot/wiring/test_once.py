@@ -16,8 +16,8 @@ from bot.domain.tongue import Tongue
 from bot.memory.newest import Newest
 from bot.wiring.once import once_for_all
 from config.settings import Settings
-from tests.e2e.test_signals import free_port
 from tests.fakes import RecordingStore, SteppedClock
+from tests.ports import free_port
 
 
 class Journal:

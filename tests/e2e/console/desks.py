@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 from pydantic import SecretStr
 
 from tests.adapters.console.visiting import SAME, TOKEN
-from tests.bot.test_app import free_port
 from tests.e2e.town import Stage, open_town
 from tests.fakes import Step
+from tests.ports import free_port
 
 
 @dataclass

@@ -28,8 +28,8 @@ from bot.app import Service, open_service
 from bot.domain.chat import AssistantMessage, Completion, FinishReason, ModelRequest, ToolCall, Usage
 from bot.domain.errors import ModelAuth
 from config.loading import load_settings
-from tests.bench.subject import free_port
 from tests.e2e.console.conftest import CHROMIUM
+from tests.ports import free_port
 
 T = TypeVar("T")
 
@@ -39,6 +39,7 @@ TOOLS = '''
 import asyncio
 
 from bot.domain.tool import tool
+from tests.ports import free_port
 
 
 @tool

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from adapters.simulator.world import World
 from bot.cli.doctor.checks import Check, Verdict
 from config.loading import load_settings
 from config.settings import Settings
+from tests.ports import free_port
 from tools.get_game_version.rows import known_games
 from tools.get_game_version.sources import host_of
 from tools.get_weather.open_meteo import FORECAST, GEOCODER
@@ -44,13 +44,6 @@ class Surroundings:
 
 def settings_of(environ: dict[str, str]) -> Settings:
     return load_settings(environ=environ, env_file=None)[0]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @asynccontextmanager

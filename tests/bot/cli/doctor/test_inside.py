@@ -9,10 +9,12 @@ from bot.domain.chat import Usage
 from bot.domain.inspection import Finding
 from bot.runtime.clock import RandomIds, SystemClock
 from config.settings import Settings
-from tests.bot.cli.doctor.surroundings import answering, free_port, healthy, settings_of
+from tests.bot.cli.doctor.surroundings import answering, healthy, settings_of
+from tests.ports import free_port
 
 TOOL = """
 from pathlib import Path
+from tests.ports import free_port
 
 Path(__file__).with_name("ran").touch()
 """

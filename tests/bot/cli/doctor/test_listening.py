@@ -13,7 +13,8 @@ from bot.cli.doctor.checks import Check, Verdict
 from bot.cli.doctor.listening import check_reverse, listen
 from bot.runtime.clock import RandomIds, SystemClock
 from config.settings import Settings
-from tests.bot.cli.doctor.surroundings import TOKEN, answering, free_port, told
+from tests.bot.cli.doctor.surroundings import TOKEN, answering, told
+from tests.ports import free_port
 
 CLOCK, IDS = SystemClock(), RandomIds()
 

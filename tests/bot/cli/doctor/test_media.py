@@ -14,8 +14,9 @@ from bot.cli.doctor.checks import Check, Verdict
 from bot.cli.doctor.media import MEND, check_media_url
 from config.settings import Settings
 from tests.adapters.web.test_server import figures
-from tests.bot.cli.doctor.surroundings import answering, free_port
+from tests.bot.cli.doctor.surroundings import answering
 from tests.bot.cli.doctor.test_reverse import READY
+from tests.ports import free_port
 
 
 def web_server(port: int, offers: FileOffers | None) -> WebServer:

@@ -18,7 +18,8 @@ from bot.cli.doctor.checks import Check, Verdict
 from bot.cli.doctor.reverse import check_ports, find_running, why_taken
 from config.settings import Settings
 from tests.adapters.web.test_server import figures
-from tests.bot.cli.doctor.surroundings import answering, free_port, told
+from tests.bot.cli.doctor.surroundings import answering, told
+from tests.ports import free_port
 
 READY = Readiness(True, "", (ServedAccount(10001, "online", "NapCat.Onebot 4.18.33"), ServedAccount(10002, "missing")))
 UNKNOWN = Readiness(True, "", (ServedAccount(10001, "unknown"),))

@@ -22,8 +22,9 @@ from bot.cli.doctor.run import Probe, diagnose, examine
 from bot.runtime.clock import RandomIds, SystemClock
 from config.sources import read_env_file
 from tests.bot.cli.commands import PATIENCE, command, run
-from tests.bot.cli.doctor.surroundings import TOKEN, Surroundings, answering, free_port, healthy, settings_of, told
+from tests.bot.cli.doctor.surroundings import TOKEN, Surroundings, answering, healthy, settings_of, told
 from tests.bot.cli.doctor.test_media import web_server
+from tests.ports import free_port
 
 ROOT = Path(__file__).parents[4]
 
