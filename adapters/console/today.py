@@ -11,7 +11,7 @@ from adapters.console.rendering import Pages, go
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
 from adapters.console.turns import told
-from bot.domain.books import DaySum, UsageSum
+from bot.domain.books import DayCounts, UsageSum
 from bot.domain.events import Conversation, NotAConversation
 from bot.domain.shown import TurnQuery, TurnRow
 
@@ -86,7 +86,7 @@ def _chats(
     ]
 
 
-def _used(day: DaySum | None) -> UsageSum:
+def _used(day: DayCounts | None) -> UsageSum:
     """The sum that all models took."""
     models = () if day is None else day.models
     return UsageSum(

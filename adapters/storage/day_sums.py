@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
+from msgspec.structs import asdict
 from sqlalchemy import ColumnElement, Connection, Select, func, select, text
 
 from adapters.storage.moments import SLACK, id_at
@@ -19,7 +20,7 @@ from adapters.storage.tables import (
     usage,
     verdicts,
 )
-from bot.domain.books import DaySum, Taker, UsageSum
+from bot.domain.books import DayCounts, DaySum, Taker, UsageSum
 from bot.domain.drafts import draft_of
 from bot.domain.events import Conversation
 
@@ -27,44 +28,72 @@ FAILURES = 5  # that are told, the last ones
 TOP = 5  # people, and groups
 
 
+Conditions: TypeAlias = tuple[ColumnElement[bool], ...]
+
+
+class _Hours(NamedTuple):
+    """What says of verdicts, requests and turns that they are of some hours."""
+
+    heard: Conditions
+    used: Conditions
+    then: Conditions
+
+
 def day(connection: Connection, since: float, until: float, where: Conversation | None) -> DaySum:
     """The sums of the time from then on, before `until`: there, or in all."""
-    heard = select(func.max(verdicts.c.id)).where(verdicts.c.at >= since, verdicts.c.at < until)
-    used = [usage.c.at >= since, usage.c.at < until, usage.c.step != PAYER]
+    hours = _hours(connection, since, until, where)
+    return DaySum(
+        **asdict(_counts(connection, hours)),
+        failed=_failed(connection, hours.then),
+        people=_people(connection, hours.used),
+        groups=_groups(connection, hours.used),
+        published=_published(connection, hours.then),
+    )
+
+
+def day_counts(connection: Connection, since: float, until: float) -> DayCounts:
+    """Those of them that are asked for at a glance, in all."""
+    return _counts(connection, _hours(connection, since, until, None))
+
+
+def _hours(
+    connection: Connection, since: float, until: float, where: Conversation | None
+) -> _Hours:
+    heard: Conditions = verdicts.c.at >= since, verdicts.c.at < until
+    used: Conditions = usage.c.at >= since, usage.c.at < until, usage.c.step != PAYER
     then = _then(connection, since, until, used)
     if where is not None:
-        heard = heard.where(verdicts.c.conversation == str(where))
+        heard = *heard, verdicts.c.conversation == str(where)
+        used = *used, usage.c.conversation == str(where)
         then = *then, turns.c.conversation == str(where)
-        used.append(usage.c.conversation == str(where))
+    return _Hours(heard, used, then)
+
+
+def _counts(connection: Connection, hours: _Hours) -> DayCounts:
+    heard = select(func.max(verdicts.c.id)).where(*hours.heard)
     last = heard.group_by(verdicts.c.conversation, verdicts.c.message_id)
     judged = connection.execute(
         select(verdicts.c.wakes, verdicts.c.reason, func.count())
         .where(verdicts.c.id.in_(last))
         .group_by(verdicts.c.wakes, verdicts.c.reason)
     ).all()
-    ended = runs.c.turn_id.in_(select(turns.c.turn_id).where(*then))
+    ended = runs.c.turn_id.in_(select(turns.c.turn_id).where(*hours.then))
     stops = {
         row[0]: row[1]
         for row in connection.execute(
             select(runs.c.stop, func.count()).where(ended).group_by(runs.c.stop)
         )
     }
-    return DaySum(
+    return DayCounts(
         questions=sum(row[2] for row in judged if row[0]),
         answered=stops.get("answered", 0),
         silent=stops.get("silent", 0),
         dropped=tuple((row[1], row[2]) for row in judged if not row[0]),
-        failed=_failed(connection, then),
-        models=_models(connection, used),
-        people=_people(connection, used),
-        groups=_groups(connection, used),
-        published=_published(connection, then),
+        models=_models(connection, hours.used),
     )
 
 
-def _then(
-    connection: Connection, since: float, until: float, used: list[ColumnElement[bool]]
-) -> tuple[ColumnElement[bool], ...]:
+def _then(connection: Connection, since: float, until: float, used: Conditions) -> Conditions:
     """That a turn was opened then. Where the clock jumped, the times of turns do not say between
     which ids they are, but those of requests have an index: no turn that asked a model is missed.
     """
@@ -82,9 +111,7 @@ def _then(
     )
 
 
-def _failed(
-    connection: Connection, then: tuple[ColumnElement[bool], ...]
-) -> tuple[tuple[str, str], ...]:
+def _failed(connection: Connection, then: Conditions) -> tuple[tuple[str, str], ...]:
     """The kinds of errors that the last of these turns failed with. Errors are few: turns are
     looked for by them.
     """
@@ -94,9 +121,7 @@ def _failed(
     return tuple((error.partition(":")[0], turn_id) for error, turn_id in rows)
 
 
-def _published(
-    connection: Connection, then: tuple[ColumnElement[bool], ...]
-) -> tuple[tuple[str, int], ...]:
+def _published(connection: Connection, then: Conditions) -> tuple[tuple[str, int], ...]:
     """By whom drafts of these turns were published; each may be several messages."""
     drafts = select(sends.c.send_id, sends.c.reason).join(turns, turns.c.turn_id == sends.c.turn_id)
     public = drafts.where(text(f"sends.{WAS_DRAFT}"), *then)
@@ -105,9 +130,7 @@ def _published(
     return tuple(Counter(by.values()).most_common(TOP))
 
 
-def _models(
-    connection: Connection, used: list[ColumnElement[bool]]
-) -> tuple[tuple[str, UsageSum], ...]:
+def _models(connection: Connection, used: Conditions) -> tuple[tuple[str, UsageSum], ...]:
     rows = connection.execute(
         select(
             usage.c.model,
@@ -124,7 +147,7 @@ def _models(
     return tuple((row[0], _sum(row)) for row in rows)
 
 
-def _people(connection: Connection, used: list[ColumnElement[bool]]) -> tuple[Taker, ...]:
+def _people(connection: Connection, used: Conditions) -> tuple[Taker, ...]:
     asked = (*used, usage.c.asker != 0)
     somewhere = func.max(usage.c.conversation)
     rows = connection.execute(_most(usage.c.asker, somewhere).where(*asked)).all()
@@ -140,7 +163,7 @@ def _name(connection: Connection, where: str, who: int) -> str:
     return connection.scalar(select(speakers.c.name).where(*there).limit(1)) or ""
 
 
-def _groups(connection: Connection, used: list[ColumnElement[bool]]) -> tuple[Taker, ...]:
+def _groups(connection: Connection, used: Conditions) -> tuple[Taker, ...]:
     there = (*used, usage.c.conversation.like("%:group:%"))
     rows = connection.execute(_most(usage.c.conversation).where(*there))
     return tuple(

@@ -118,19 +118,24 @@ class Taker(Struct, frozen=True):
     cost: float
 
 
-class DaySum(Struct, frozen=True, kw_only=True):
-    """The sums of some hours: how many questions and answers, how often the bot chose to be
-    `silent`, how many messages for it were `dropped` by reason, the kinds and turns of the last
-    that `failed`, what each model took; the people and groups for whom most was taken; how many
-    drafts of its turns were `published`, by whom.
+class DayCounts(Struct, frozen=True, kw_only=True):
+    """The sums of some hours at a glance: how many questions and answers, how often the bot chose
+    to be `silent`, how many messages for it were `dropped` by reason, what each model took.
     """
 
     questions: int = 0
     answered: int = 0
     silent: int = 0
     dropped: tuple[tuple[str, int], ...] = ()
-    failed: tuple[tuple[str, str], ...] = ()
     models: tuple[tuple[str, UsageSum], ...] = ()
+
+
+class DaySum(DayCounts, frozen=True, kw_only=True):
+    """The same and more: the kinds and turns of the last that `failed`; the people and groups for
+    whom most was taken; how many drafts of its turns were `published`, by whom.
+    """
+
+    failed: tuple[tuple[str, str], ...] = ()
     people: tuple[Taker, ...] = ()
     groups: tuple[Taker, ...] = ()
     published: tuple[tuple[str, int], ...] = ()

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from bot.domain.books import DaySum, Ignored, Story, UsageSum
+from bot.domain.books import DayCounts, Ignored, Story, UsageSum
 from bot.domain.events import Conversation
 from bot.domain.inspection import ToolUse
 from bot.domain.journal import Round
@@ -347,7 +347,7 @@ class Showing(Protocol):
         """How the latest calls of tools went."""
         ...
 
-    async def day(self, *, since: float, until: float) -> DaySum | None:
+    async def day(self, *, since: float, until: float) -> DayCounts | None:
         """The sums of the time from then on, before `until`."""
         ...
 

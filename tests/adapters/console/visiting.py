@@ -23,7 +23,7 @@ from adapters.console.sources import Sources
 from bot.commands.why import Explanations
 from bot.domain.asks import Glance, Word
 from bot.domain.audit import Audited
-from bot.domain.books import DaySum, Story
+from bot.domain.books import DayCounts, Story
 from bot.domain.errors import BotError
 from bot.domain.events import Conversation
 from bot.domain.inspection import Finding, ToolAnswer, ToolState, ToolUse
@@ -112,8 +112,8 @@ class Journal:
     async def tools(self) -> tuple[ToolUse, ...] | None:
         return None if self.lines is None else tuple(self.uses)
 
-    async def day(self, *, since: float, until: float) -> DaySum | None:
-        return None if self.lines is None else DaySum(questions=3, answered=2, silent=9, dropped=(("rate", 4),))
+    async def day(self, *, since: float, until: float) -> DayCounts | None:
+        return None if self.lines is None else DayCounts(questions=3, answered=2, silent=9, dropped=(("rate", 4),))
 
     async def ends(self, *, since: float) -> tuple[int, int] | None:
         self.since.append(since)

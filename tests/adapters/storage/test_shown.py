@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from sqlalchemy import Connection, event
+from sqlalchemy import Connection, Engine, event
 
-from adapters.storage import shown
+from adapters.storage import day_sums, shown
 from adapters.storage.batches import EntryBatches
 from adapters.storage.chats import chat, line
 from adapters.storage.closed_days import LATE, add_up, midnight
 from adapters.storage.database import Database
 from adapters.storage.shown import SqlShown, costs, ends
 from adapters.storage.turn_rows import rows
+from bot.domain.books import DayCounts
 from bot.domain.chat import Usage
 from bot.domain.journal import MemberNumbered, MessageObserved, RunSuspended, UsageAdded
 from bot.domain.run import Stop
@@ -112,12 +113,49 @@ def test_runs_that_failed_are_counted_among_those_that_ended_of_the_turns_since_
     assert read(database, ends, NOW + day) == (0, 0)
 
 
-async def test_what_pages_ask_stays_compiled_for_nobody(database: Database, batches: EntryBatches) -> None:
+async def test_only_what_the_first_page_asks_stays_compiled(database: Database, batches: EntryBatches) -> None:
     write(batches, *whole())
+    compiled: list[str] = []
+
+    def note(_connection: Connection, _cursor: object, _sql: str, _values: object, context: Any, _many: bool) -> None:
+        if context.compiled is not None and context.compiled.statement is not None:
+            compiled.append(context.cache_hit.name)
+
     with ThreadPoolExecutor(1) as thread:
-        options = await SqlShown(database, thread)._read(lambda connection: connection.get_execution_options())
-    assert options is not None
-    assert options["compiled_cache"] is None
+        reading = SqlShown(database, thread)
+
+        async def first_page() -> None:
+            day = await reading.day(since=NOW - 60, until=NOW + 60)
+            assert day is not None
+            assert day.questions
+            assert await reading.ends(since=NOW - 60)
+            assert await reading.rows(TurnQuery())
+            assert await reading.costs(since=NOW - 60, by="day")
+
+        event.listen(Engine, "before_cursor_execute", note)
+        try:
+            await first_page()
+            assert "CACHE_MISS" in compiled
+            compiled.clear()
+            await first_page()
+            assert set(compiled) == {"CACHE_HIT"}
+            compiled.clear()
+            assert await reading.rows(TurnQuery(where=str(GROUP)))
+            assert await reading.costs(since=NOW - 60, by="model")
+            assert await reading.tools() is not None
+            assert set(compiled) == {"CACHING_DISABLED"}
+        finally:
+            event.remove(Engine, "before_cursor_execute", note)
+
+
+async def test_the_day_at_a_glance_has_the_counts_of_its_sums(database: Database, batches: EntryBatches) -> None:
+    write(batches, *whole(), *asked("other", NOW + 1, where=ELSEWHERE, stop=Stop.SILENT))
+    with ThreadPoolExecutor(1) as thread:
+        glance = await SqlShown(database, thread).day(since=NOW - 60, until=NOW + 60)
+    sums = read(database, day_sums.day, NOW - 60, NOW + 60, None)
+    assert glance == DayCounts(**{name: getattr(sums, name) for name in DayCounts.__struct_fields__})
+    assert (sums.answered, sums.silent) == (1, 1)
+    assert sums.models
 
 
 async def test_a_reading_that_takes_too_long_is_broken_off(
