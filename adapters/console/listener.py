@@ -23,7 +23,7 @@ Answering = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 class Listener(web.Server):
-    """Answers requests by `answering`, each answer with `headers`."""
+    """Answers requests by `answering`, each answer with `headers` where it has none of its own."""
 
     def __init__(
         self, answering: Answering, *, headers: Mapping[str, str], logger: logging.Logger
@@ -90,7 +90,8 @@ class _Asked(web.BaseRequest):
     ours: Mapping[str, str]
 
     async def _prepare_hook(self, response: web.StreamResponse) -> None:
-        response.headers.update(self.ours)
+        for name, value in self.ours.items():
+            response.headers.setdefault(name, value)
 
 
 def hang_up(request: web.BaseRequest) -> None:

@@ -37,9 +37,11 @@ AT_HAND = 4  # pages in the bar of a phone; the others stand behind "more"
 class Pages:
     """Renders pages for visits."""
 
-    def __init__(self, *, mask: Callable[[str], str], waiting: Callable[[], int]) -> None:
+    def __init__(
+        self, *, mask: Callable[[str], str], waiting: Callable[[], int], statics: str
+    ) -> None:
         """`mask` keeps secrets out of every value that is put into a page, `waiting` is how much
-        waits for an owner's word: every page says so.
+        waits for an owner's word: every page says so. `statics` is the path of styles and scripts.
         """
         self._waiting = waiting
         self._templates = Environment(
@@ -52,6 +54,7 @@ class Pages:
             auto_reload=False,
         )
         first = NAVIGATION[:AT_HAND]
+        self._templates.globals["statics"] = statics
         self._templates.globals["at_hand"] = first
         self._templates.globals["others"] = NAVIGATION[AT_HAND:]
         for read in (moment, clock, day, money, dollars, tokens):

@@ -22,11 +22,12 @@ from adapters.console.turns import TurnPages
 
 def routes_of(logins: Logins, sources: Sources) -> Routes:
     """Every page and action there is."""
-    pages = Pages(mask=sources.mask, waiting=sources.waiting)
+    statics = Statics()
+    pages = Pages(mask=sources.mask, waiting=sources.waiting, statics=statics.path)
     live = LivePages(logins, sources)
     return Routes(
         (
-            *Statics().routes,
+            *statics.routes,
             *AccessPages(pages, logins, sources).routes,
             *TodayPages(pages, sources).routes,
             *TurnPages(pages, sources).routes,

@@ -25,7 +25,7 @@ POST = "POST /login HTTP/1.1\nSec-Fetch-Site: same-origin\nContent-Type: applica
     [
         ("OPTIONS * HTTP/1.1", 403),
         ("CONNECT evil.example:443 HTTP/1.1", 403),
-        ("GET /static/%0a HTTP/1.1", 404),
+        ("GET /static/0/%0a HTTP/1.1", 404),
         ("GET / HTTP/1.1\nExpect: evil", 417),
         ("GET / HTTP/1.1\nbad header", 400),  # aiohttp's own
         ("G{T / HTTP/1.1", 400),

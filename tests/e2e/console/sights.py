@@ -73,7 +73,7 @@ SILENT = "/silent/10001%3Agroup%3A77/-9"
 def pages(place: Place) -> list[str]:
     """Every page of the table of routes; a new one is among them by itself."""
     gets = {route.path for route in place.routes() if route.method == "GET" and not route.lasts}
-    shown = gets - {"/silent/{where}/{id}", "/login", "/static/{name}", "/rows", "/try/silent/{where}/{id}"}
+    shown = gets - {"/silent/{where}/{id}", "/login", "/static/{version}/{name}", "/rows", "/try/silent/{where}/{id}"}
     shown -= {path for path in gets if path.endswith(("/json", "/file", "/csv", "{number}"))}
     return [
         *sorted(path.format(**FILLED) for path in shown),

@@ -205,6 +205,9 @@ async def test_so_does_the_page_where_one_logs_in_also_after_a_wrong_token_and_t
 async def test_a_page_is_of_less_than_sixty_kilobytes_and_twelve_requests(browser: Any, place: Place) -> None:
     async with await logged_in(browser, place) as context:
         page, taken = await context.new_page(), dict[str, list[int]]()
+        chromium = await context.new_cdp_session(page)
+        await chromium.send("Network.enable")
+        await chromium.send("Network.setCacheDisabled", {"cacheDisabled": True})  # as somebody's first
         for path in pages(place):
             await page.goto(f"http://{place.host}{path}")
             taken[path] = await page.evaluate(TAKEN)
