@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from adapters.openai.call_drafts import CallDraft, CallDrafts, RawCall
 from adapters.openai.texts import mend, to_json, word
+from adapters.openai.usual_chunks import UsualDelta
 
 # Two names of one text where both are there: read one.
 REASONING_FIELDS = ("reasoning_content", "reasoning")
@@ -63,6 +64,18 @@ class Draft:
         self._function_call: CallDraft | None = None
         self.is_empty = True
         self.pieces = 0  # of the answer: the first deltas often hold a role and nothing more
+
+    def take(self, delta: UsualDelta) -> None:
+        """Take one of words, as nearly all are."""
+        if content := delta.content:
+            self.pieces += 1
+            self._text.append(content)
+            self._said += len(content)
+        if thought := delta.reasoning_content or delta.reasoning:
+            self._think(thought, REASONING_FIELDS[0 if delta.reasoning_content else 1])
+        elif delta.content is UNSET and delta.role is UNSET:
+            return
+        self.is_empty = False
 
     def add(self, delta: Mapping[str, Any], *, whole: bool = False) -> None:
         """Take one delta, or one whole message, which has the same fields."""
@@ -224,18 +237,31 @@ class Gathered:
         self.finish_reason = reason if isinstance(reason, str) else None
         self._native_finish_reason = native if isinstance(native, str) else None
 
+    def end(self, reason: str, native: str | None) -> None:
+        """It ended so."""
+        self.finish_reason, self._native_finish_reason = reason, native
+
+    def frame(
+        self, usage: Mapping[str, Any] | None, identity: str | None, model: str | None
+    ) -> None:
+        """Take usage, id and model, where there are any. The last usage wins, they are never added
+        up (2.5).
+        """
+        self.usage = usage or self.usage
+        self._id = self._id or identity or ""
+        self._model = self._model or model or ""
+        self.is_framed = bool(self._id and self._model)
+
     def read_frame(self, body: Mapping[str, Any]) -> None:
-        """Take usage, id and model. The last usage wins, they are never added up (2.5)."""
-        usage = body.get("usage")
+        """Take them from a body of any kind."""
+        usage, identity, model = body.get("usage"), body.get("id"), body.get("model")
         if not usage and isinstance(inner := body.get("x_groq"), dict):
             usage = inner.get("usage")
-        if usage and isinstance(usage, dict):
-            self.usage = usage
-        if not self._id and isinstance(identity := body.get("id"), str):
-            self._id = identity
-        if not self._model and isinstance(model := body.get("model"), str):
-            self._model = model
-        self.is_framed = bool(self._id and self._model)
+        self.frame(
+            usage if isinstance(usage, dict) else None,
+            identity if isinstance(identity, str) else None,
+            model if isinstance(model, str) else None,
+        )
 
     def freeze(self, *, done: bool | None, unexplained: bool) -> RawAnswer:
         """The answer; `done` and `unexplained` as there."""

@@ -11,6 +11,7 @@ from adapters.openai.answer import Gathered
 from adapters.openai.errors import classify, has_complaint
 from adapters.openai.sse import Event, EventDecoder
 from adapters.openai.texts import read_json
+from adapters.openai.usual_chunks import UsualChunk, read_usual
 from bot.domain.errors import ModelTransport
 
 DONE = b"[DONE]"
@@ -49,6 +50,9 @@ class ChunkReader:
             if self.is_done or data == DONE:
                 self.is_done = True
                 return
+            if not name and (usual := read_usual(data)) is not None:
+                self._read_usual(usual)
+                continue
             try:
                 chunk = orjson.loads(data)
             except orjson.JSONDecodeError:
@@ -75,6 +79,16 @@ class ChunkReader:
                 raise classify(None, piece) from error
             raise ModelTransport(f"an unreadable chunk of {len(piece)} bytes") from error
         self._read_chunk(name, chunk)
+
+    def _read_usual(self, chunk: UsualChunk) -> None:
+        for choice in chunk.choices:
+            if not choice.index:
+                self._draft.take(choice.delta)
+                if choice.finish_reason:
+                    self._gathered.end(choice.finish_reason, choice.native_finish_reason)
+        self.is_counted = bool(chunk.usage) and not chunk.choices
+        if chunk.usage or not self._gathered.is_framed:
+            self._gathered.frame(chunk.usage, chunk.id, chunk.model)
 
     def _read_chunk(self, name: bytes, chunk: object) -> None:
         if not isinstance(chunk, dict):

@@ -61,6 +61,12 @@ def test_id_and_model_may_come_late() -> None:
     assert (answer.id, answer.model) == ("r1", "m1")
 
 
+def test_the_first_id_and_model_are_those_of_the_answer() -> None:
+    late = {"choices": [], "usage": {"prompt_tokens": 1}, "id": "r2", "model": "m2"}
+    answer = read(sse(chunk({"content": "a"}, "stop"), late))
+    assert (answer.id, answer.model, answer.usage) == ("r1", "m1", {"prompt_tokens": 1})
+
+
 def test_2_2_a_last_event_needs_no_blank_line() -> None:
     assert read(HELLO.removesuffix(b"\n\n")).done is True
     assert read(sse(chunk({"content": "a"}, "stop"), done=False).rstrip()).text == "a"
