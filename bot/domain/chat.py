@@ -127,7 +127,7 @@ class ToolSpec(Struct, frozen=True):
     parameters: dict[str, Any]
 
     def __hash__(self) -> int:
-        return hash((self.name, self.description))
+        return hash(self.name)
 
 
 class Allowance(Protocol):

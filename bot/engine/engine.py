@@ -231,7 +231,8 @@ class Engine:
                 | FinishReason.TOOL_CALLS
                 | FinishReason.UNKNOWN
             ):
-                return answer, bool(words_of(said)) and not words_of(completion)
+                is_cut = message is not said.message
+                return answer, is_cut and bool(words_of(said)) and not words_of(completion)
             case _:
                 assert_never(completion.finish)
 

@@ -48,6 +48,7 @@ LEAST = 3  # lines: in fewer is nothing
 PLACES = 500  # talks that are kept in mind
 PICKED_WITHIN = 60.0  # seconds of one request
 CJK = re.compile(r"[\u3400-\u9fff]")
+SEEN = frozenset({MessageObserved, MessageErased, MemoriesForgotten, TurnOpened, TurnClosed})
 
 logger = logging.getLogger(__name__)
 
@@ -94,6 +95,8 @@ class Extraction:
 
     def see(self, entry: Entry) -> None:
         """Keep in mind what was said, and when rounds ended. Never waits."""
+        if type(entry) not in SEEN:
+            return  # as half of them
         match entry:
             case MessageObserved(message=message) if not message.is_own:
                 self._talks.use(message.conversation).lines.append(message)

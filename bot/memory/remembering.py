@@ -105,10 +105,11 @@ class Remembering:
         self._ids = ids
         self._forgotten: LRUCache[str, None] = LRUCache(MAX_FORGOTTEN)
 
-    async def recalled(self, where: Conversation, asker: int, question: str) -> Recalled:
-        """The few facts that a question there is about; they are kept for longer then."""
+    async def recalled(self, where: Conversation, asker: int, asked: Callable[[], str]) -> Recalled:
+        """The few facts that what is asked there is about; they are kept for longer then."""
         if not await self._memories.has_any(where, asker):
             return NOTHING_RECALLED
+        question = asked()
         found = await self._memories.recall(where, asker, terms(question))
         told = best(self._told(found, where, asker), question, asker=asker)
         if not told:

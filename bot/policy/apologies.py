@@ -57,9 +57,11 @@ def in_language(words: str, question: MessageReceived) -> str:
 def language_of(question: MessageReceived) -> Tongue:
     """The language of a question; of a short one, that of its asker's name and group."""
     asked = "".join(part.text for part in question.segments if isinstance(part, Text))
-    letters = LATIN.findall(ADDRESS.sub("", asked))
-    names = "" if len(letters) >= FEW else question.sender.name + question.group_name
-    return Tongue.CHINESE if CJK.search(asked + names) else Tongue.ENGLISH
+    if CJK.search(asked):
+        return Tongue.CHINESE
+    words = ADDRESS.sub("", asked) if "://" in asked else asked
+    names = "" if len(LATIN.findall(words)) >= FEW else question.sender.name + question.group_name
+    return Tongue.CHINESE if CJK.search(names) else Tongue.ENGLISH
 
 
 def is_quoted(question: MessageReceived) -> bool:

@@ -8,7 +8,7 @@ import re
 
 from bot.domain.errors import ERROR
 from bot.policy.already_said import already_said, bare, letters_of
-from bot.policy.likeness import is_like, of_length
+from bot.policy.likeness import is_like, is_near, of_length
 
 ECHO = 90.0  # percent
 ALIKE = 60.0  # percent: below, marks and blanks alone cannot keep two texts from being the same
@@ -66,7 +66,7 @@ class ToldTexts:
     def has(self, text: str) -> bool:
         """Whether the text is nothing but a part of one of these, or nearly all of one."""
         words = bare(text)
-        if words in self._all or is_like(words, *self._like(len(words)), least=ECHO):
+        if words in self._all or is_near(words, self._like(len(words)), least=ECHO):
             return len(words) + (LETTERS - 1) * len(CJK.findall(words)) >= LETTERS * LONG_ENOUGH
         return False  # as nearly all are
 

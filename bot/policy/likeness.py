@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import cache
 
 
@@ -12,9 +12,13 @@ def is_like(text: str, *others: str, least: float) -> bool:
 
     What differs too much in length for that is not compared: as nearly always.
     """
-    near = of_length(len(text), others, least=least)
+    return is_near(text, of_length(len(text), others, least=least), least=least)
+
+
+def is_near(text: str, others: Collection[str], *, least: float) -> bool:
+    """The same of others that are `of_length`."""
     # Where it is less it is 0, and found out sooner.
-    return bool(near) and any(_ratio()(text, one, score_cutoff=least) for one in near)
+    return bool(others) and any(_ratio()(text, one, score_cutoff=least) for one in others)
 
 
 def of_length(length: int, others: Iterable[str], *, least: float) -> list[str]:

@@ -150,9 +150,13 @@ def example_rounds(words: Wording) -> tuple[Message, ...]:
 
 def said_twice(rounds: Sequence[Message]) -> str:
     """The last answer in these rounds, where the answer before was the same; else empty."""
-    answers = (one.text for one in reversed(rounds) if isinstance(one, AssistantMessage))
-    last = list(islice(filter(None, answers), 2))
-    return last[0] if len(last) > 1 and last[0] == last[1] else ""
+    last = ""
+    for one in reversed(rounds):
+        if type(one) is AssistantMessage and one.text:
+            if last:
+                return last if one.text == last else ""
+            last = one.text
+    return ""
 
 
 def _weight(letters: str) -> int:

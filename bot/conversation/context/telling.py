@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -101,7 +102,7 @@ class Telling:
         """The facts that a question is about."""
         if self._remembering is None:
             return NOTHING_RECALLED
-        asked = plain(message.segments, View(), self_id=message.self_id)
+        asked = partial(plain, message.segments, View(), self_id=message.self_id)
         where, asker = message.conversation, message.sender.user_id
         return await self._remembering.recalled(where, asker, asked)
 

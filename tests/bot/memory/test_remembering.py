@@ -44,7 +44,7 @@ class Room:
         return (await self.book.write(by or asks(MING), text, about=about, **more)).text
 
     async def recalled(self, where: Conversation, user: int, question: str) -> tuple[str, ...]:
-        return (await self.book.recalled(where, user, question)).lines
+        return (await self.book.recalled(where, user, lambda: question)).lines
 
 
 def asks(user: int, *, where: Conversation = GROUP, role: str = "member") -> ToolContext:
@@ -57,7 +57,7 @@ async def test_what_somebody_tells_of_himself_is_known_when_a_question_is_about_
     said = await room.write("对花生\n过敏")
     assert re.fullmatch(r"remembered: 小明#1: 对花生 过敏 \[\w+\]", said)
     assert await room.recalled(GROUP, HONG, "谁不能吃花生？") == ("小明#1: 对花生 过敏",)
-    assert (await room.book.recalled(GROUP, HONG, "谁不能吃花生？")).authors == {MING}
+    assert (await room.book.recalled(GROUP, HONG, lambda: "谁不能吃花生？")).authors == {MING}
     assert await room.recalled(GROUP, HONG, "今天吃什么") == ()
     used = room.store.entries[-1]
     assert isinstance(used, MemoriesUsed)
