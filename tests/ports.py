@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import random
 import socket
 
@@ -25,8 +26,9 @@ def free_ports(number: int) -> list[int]:
             if port not in held:
                 try:
                     held[port] = socket.create_server(("127.0.0.1", port))
-                except OSError:
-                    continue
+                except OSError as error:
+                    if error.errno != errno.EADDRINUSE:
+                        raise
         return list(held)
     finally:
         for one in held.values():

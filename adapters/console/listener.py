@@ -11,6 +11,7 @@ from typing import Final
 
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
+from aiohttp.hdrs import CACHE_CONTROL
 from aiohttp.http import RawRequestMessage
 from aiohttp.streams import StreamReader
 
@@ -23,7 +24,9 @@ Answering = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 class Listener(web.Server):
-    """Answers requests by `answering`, each answer with `headers` where it has none of its own."""
+    """Answers requests by `answering`, each answer with `headers`. How long a browser may keep it
+    an answer may say itself.
+    """
 
     def __init__(
         self, answering: Answering, *, headers: Mapping[str, str], logger: logging.Logger
@@ -90,8 +93,10 @@ class _Asked(web.BaseRequest):
     ours: Mapping[str, str]
 
     async def _prepare_hook(self, response: web.StreamResponse) -> None:
-        for name, value in self.ours.items():
-            response.headers.setdefault(name, value)
+        kept = response.headers.get(CACHE_CONTROL)
+        response.headers.update(self.ours)
+        if kept is not None:
+            response.headers[CACHE_CONTROL] = kept
 
 
 def hang_up(request: web.BaseRequest) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import UNSET, Struct
+from msgspec import Struct
 
 from adapters.openai.call_drafts import CallDraft, CallDrafts, RawCall
 from adapters.openai.texts import mend, to_json, word
@@ -62,24 +62,21 @@ class Draft:
         self._refusal: list[str] = []
         self._calls: CallDrafts | None = None
         self._function_call: CallDraft | None = None
-        self.is_empty = True
         self.pieces = 0  # of the answer: the first deltas often hold a role and nothing more
 
     def take(self, delta: UsualDelta) -> None:
-        """Take one of words, as nearly all are."""
+        """Take one that is of words, thoughts or nothing."""
         if content := delta.content:
             self.pieces += 1
             self._text.append(content)
             self._said += len(content)
-        if thought := delta.reasoning_content or delta.reasoning:
-            self._think(thought, REASONING_FIELDS[0 if delta.reasoning_content else 1])
-        elif delta.content is UNSET and delta.role is UNSET:
-            return
-        self.is_empty = False
+        if delta.reasoning_content:
+            self._think(delta.reasoning_content, "reasoning_content")
+        elif delta.reasoning:
+            self._think(delta.reasoning, "reasoning")
 
     def add(self, delta: Mapping[str, Any], *, whole: bool = False) -> None:
         """Take one delta, or one whole message, which has the same fields."""
-        self.is_empty = False
         if content := delta.get("content"):
             self.pieces += 1
             if isinstance(content, str):

@@ -26,6 +26,7 @@ class ChunkReader:
         self._gathered = gathered
         self._draft = gathered.draft
         self._decoder = EventDecoder()
+        self._is_usual = True  # whether its chunks are: other kinds come in rows
 
     def feed(self, data: bytes) -> None:
         """Take some bytes. Raises ModelError for an error inside, ModelTransport for an unreadable
@@ -50,9 +51,11 @@ class ChunkReader:
             if self.is_done or data == DONE:
                 self.is_done = True
                 return
-            if not name and (usual := read_usual(data)) is not None:
-                self._read_usual(usual)
-                continue
+            if self._is_usual and not name:
+                if (usual := read_usual(data)) is not None:
+                    self._read_usual(usual)
+                    continue
+                self._is_usual = False
             try:
                 chunk = orjson.loads(data)
             except orjson.JSONDecodeError:
@@ -116,7 +119,7 @@ class ChunkReader:
             self._draft.add(delta)  # a `message` beside it says it all again (2.16)
         elif (
             delta is None
-            and self._draft.is_empty
+            and not self._draft.pieces
             and isinstance(message := choice.get("message"), dict)
         ):
             self._draft.add(message, whole=True)  # a whole answer dressed as a stream

@@ -119,9 +119,9 @@ class AnswerReader:
             if self._draft.is_too_long:
                 raise self._flood()
         elif not (self.is_explained or (unexplained and self.is_unexplained)):
-            if self._draft.is_empty:
+            if not self._draft.pieces:
                 raise ModelTransport(
-                    f"there were no choices in the answer, or it was cut: {self._size} bytes"
+                    f"there was nothing in the answer, or it was cut: {self._size} bytes"
                 )
             raise ModelTransport(
                 "the stream was cut: it ended without a finish reason and without usage"

@@ -6,7 +6,7 @@ The body is the intersection of what every vendor takes (vendors.md section 9): 
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, TypeGuard, assert_never
@@ -67,6 +67,8 @@ FINISHES: Mapping[str, FinishReason | type[ModelError]] = {
 }
 
 COMPLETE = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.UNKNOWN})
+
+LARGEST = sys.float_info.max  # a whole number may be longer, and is no price
 
 CACHED = (
     "prompt_cache_hit_tokens",
@@ -394,4 +396,4 @@ def _read_cost(usage: Mapping[str, Any]) -> float | None:
 
 def _is_figure(value: object) -> TypeGuard[int | float]:
     """Whether it can be counted with; vendors send null, NaN and negative numbers too."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LARGEST

@@ -31,7 +31,6 @@ ROW = re.compile(r'name="account" value="(\d+)"><input type="hidden" name="name"
 GONG = '''from pathlib import Path
 
 from bot.domain.tool import tool
-from tests.ports import free_port
 
 
 @tool(permission="require_approval", side_effects="external")

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from adapters.console import listener
-from adapters.console.guard import cookie_name
+from adapters.console.guard import HEADERS, cookie_name
 from adapters.console.origins import PageOrigin
 from adapters.console.routes import Access, Route, Visit
 from tests.adapters.console.visiting import Place, visiting
@@ -20,6 +20,11 @@ HUGE = "x" * 30_000_000  # more than any socket takes for somebody who reads not
 
 async def give(_: Visit) -> web.Response:
     return web.Response(text=HUGE)
+
+
+async def loosened(_: Visit) -> web.Response:
+    theirs = dict.fromkeys(HEADERS, "none") | {"Cache-Control": "max-age=1"}
+    return web.Response(text="well", headers=theirs)
 
 
 def connections(place: Place) -> list[Any]:
@@ -58,3 +63,13 @@ async def test_who_does_not_take_what_was_asked_for_is_hung_up_on(path: str, mon
             await until(lambda: connections(place))
             await until(lambda: not connections(place))
             assert slow.recv(12) == b"HTTP/1.1 200"
+
+
+async def test_an_answer_says_nothing_else_than_we_do_but_how_long_it_may_be_kept() -> None:
+    async with visiting(Route("GET", "/loosened", loosened, Access.LOGGED_IN)) as place:
+        await place.log_in()
+        _, text, answer = await place.ask("GET", "/loosened")
+        assert text == "well"
+        assert {name: answer.headers.getall(name) for name in HEADERS} == {
+            name: [value] for name, value in (HEADERS | {"Cache-Control": "max-age=1"}).items()
+        }

@@ -7,7 +7,7 @@ from unittest import mock
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.openai import chunks
@@ -18,34 +18,44 @@ from bot.domain.errors import ModelError
 from tests.adapters.openai.test_stream import chunk, sse
 
 WORD = st.none() | st.text(max_size=3)
-ODD: st.SearchStrategy[Any] = (
-    st.none() | st.booleans() | st.integers(-1, 2) | st.floats(-1, 1) | st.just([]) | st.just({}) | st.just(["a"])
-)
+ODD: list[Any] = [None, False, True, -1, 0, 2, 0.5, "", "a", [], {}, ["a"]]
 CALL = st.just({"name": "f", "arguments": "{}"})
 
 
-def fields(**optional: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """An object that has some of them, nearly always of the right kind."""
-    return st.fixed_dictionaries({}, optional={name: kind | kind | kind | ODD for name, kind in optional.items()})
+def one_in(number: int, rare: st.SearchStrategy[Any], usual: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.integers(1, number).flatmap(lambda drawn: rare if drawn == number else usual)
+
+
+def fields(**optional: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """An object that has some of them; one in thirty is of another kind than it should be."""
+    kinds = {name: one_in(30, st.sampled_from(ODD), kind) for name, kind in optional.items()}
+    return st.fixed_dictionaries({}, optional=kinds)
 
 
 USAGE = fields(prompt_tokens=st.integers(0, 9))
-THOUGHTS = fields(reasoning_content=WORD, reasoning=WORD, reasoning_details=st.just([{"text": "t"}]))
-WORDS = fields(content=WORD, role=WORD, name=WORD, refusal=WORD)
+WORDS = fields(content=WORD, role=WORD, name=WORD, tool_calls=st.sampled_from([None, []]), refusal=st.just(""))
+THOUGHTS = fields(content=WORD, reasoning_content=WORD, reasoning=WORD)
+DETAILS = fields(reasoning=WORD, reasoning_details=st.just([{"type": "t", "text": "t"}]), refusal=WORD)
 CALLS = fields(
     content=WORD, function_call=CALL, tool_calls=st.lists(fields(index=st.just(0), function=CALL, id=WORD), max_size=2)
 )
-CHOICE = fields(
-    delta=WORDS | WORDS | THOUGHTS | CALLS,
+DELTA = fields(delta=one_in(8, DETAILS | CALLS, WORDS | THOUGHTS)).filter(bool)
+CHOICE_ALONE = fields(
     message=WORDS,
-    index=st.integers(0, 1),
+    index=one_in(8, st.just(1), st.just(0)),
     finish_reason=st.sampled_from([None, "", "stop", "length"]),
     native_finish_reason=WORD,
-    usage=USAGE,
-    error=st.just(None),
+    usage=one_in(8, USAGE, st.none()),
+    error=st.none(),
 )
+CHOICE = st.tuples(one_in(8, st.just({}), DELTA), CHOICE_ALONE).map(lambda parts: parts[0] | parts[1])
 CHUNK = fields(
-    choices=st.lists(CHOICE, max_size=2), usage=USAGE, id=WORD, model=WORD, x_groq=fields(usage=USAGE), error=st.none()
+    choices=st.lists(CHOICE, max_size=2),
+    usage=USAGE,
+    id=WORD,
+    model=WORD,
+    x_groq=one_in(8, fields(usage=USAGE), st.none()),
+    error=st.none(),
 )
 
 
@@ -64,6 +74,9 @@ TOLD: list[list[dict[str, Any]]] = [
     [chunk({"reasoning_content": "hm", "reasoning": "h"}), chunk({"reasoning": "m", "content": "a"}, "stop")],
     [{"choices": [{"delta": {}}]}, {"choices": [{"message": {"content": "a"}, "finish_reason": "stop"}]}],
     [chunk({"role": "assistant"}), {"choices": [{"message": {"content": "a"}, "finish_reason": "stop"}]}],
+    [chunk({"name": "x"}), {"choices": [{"message": {"content": "a"}, "finish_reason": "stop"}]}],
+    [chunk({"reasoning": None}, "stop")],
+    [chunk({"audio": {}})],
     [chunk({"content": None}), {"choices": [{"message": {"content": "a"}, "finish_reason": "stop"}]}],
     [chunk({"content": "a"}, usage={"prompt_tokens": 1})],
     [chunk({"content": "a"}, "stop"), {"choices": [], "usage": {"prompt_tokens": 1}}],
@@ -86,6 +99,19 @@ def test_a_stream_says_the_same_however_its_chunks_are_read(told: list[dict[str,
     check(sse(*told, done=is_done))
 
 
+def test_a_third_of_these_chunks_and_more_are_usual() -> None:
+    drawn: list[dict[str, Any]] = []
+
+    @settings(derandomize=True, database=None, max_examples=200)
+    @given(CHUNK)
+    def draw(told: dict[str, Any]) -> None:
+        drawn.append(told)
+
+    draw()
+    usual = [one for one in drawn if one.get("choices") and read_usual(orjson.dumps(one)) is not None]
+    assert 3 * len(usual) > len([one for one in drawn if one.get("choices")]) > 50
+
+
 def test_an_event_that_is_named_an_error_is_one_whatever_is_in_it() -> None:
     body = b"event: error\ndata: " + orjson.dumps(chunk({"content": "a"}, "stop")) + b"\n\n"
     check(body)
@@ -104,6 +130,7 @@ def check(body: bytes) -> None:
     [
         chunk({"content": "a"}),
         chunk({"content": "a", "role": "assistant", "tool_calls": None, "refusal": None, "audio": {"id": "1"}}),
+        chunk({"content": "a", "role": "assistant", "tool_calls": [], "refusal": "", "reasoning_details": []}),
         chunk({"content": None, "reasoning_content": "hm"}),
         chunk({}, "stop", usage={"prompt_tokens": 1}),
         {"choices": [], "usage": {"prompt_tokens": 1}, "created": 1, "service_tier": "default"},

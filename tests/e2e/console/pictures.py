@@ -39,7 +39,6 @@ TOOLS = '''
 import asyncio
 
 from bot.domain.tool import tool
-from tests.ports import free_port
 
 
 @tool

@@ -14,7 +14,6 @@ from tests.ports import free_port
 
 TOOL = """
 from pathlib import Path
-from tests.ports import free_port
 
 Path(__file__).with_name("ran").touch()
 """
