@@ -8,35 +8,31 @@ rule (measured with 200 of 60 rounds: 29 % of a message's time went there).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
-from typing import Final
 
 from bot.domain.chat import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
-
-KINDS: Final = [UserMessage, AssistantMessage]
-ROLES: Final = ["user", "assistant"]
-_images: Final = attrgetter("images")
-_calls: Final = attrgetter("tool_calls")
-_reasoning: Final = attrgetter("reasoning")
-_text: Final = attrgetter("text")
 
 
 def written(messages: Sequence[Message]) -> list[dict[str, str]] | None:
     """Each message, as JSON, of a history in which nothing is to be prepared: what a user and the
     model said in turn, the user first and last. None for any other.
     """
-    begin = 1 if messages and isinstance(messages[0], SystemMessage) else 0
-    turns = (len(messages) - begin) // 2
-    if list(map(type, messages[begin:])) != [*KINDS * turns, UserMessage]:
-        return None
-    users, answers = messages[begin::2], messages[begin + 1 :: 2]
-    if any(map(_images, users)) or any(map(_calls, answers)) or any(map(_reasoning, answers)):
-        return None
-    texts: list[str] = list(map(_text, messages))
-    if not are_words(texts):
-        return None
-    roles = [*["system"][:begin], *ROLES * turns, "user"]
-    return [{"role": role, "content": text} for role, text in zip(roles, texts, strict=True)]
+    bodies: list[dict[str, str]] = []
+    texts: list[str] = []
+    role = ""
+    for one in messages:  # a plain loop: maps over each field take a third longer
+        if type(one) is UserMessage and role != "user" and not one.images:
+            role = "user"
+        elif type(one) is AssistantMessage and role == "user" and not one.tool_calls:
+            if one.reasoning:
+                return None
+            role = "assistant"
+        elif type(one) is SystemMessage and not role:
+            role = "system"
+        else:
+            return None
+        texts.append(one.text)
+        bodies.append({"role": role, "content": one.text})
+    return bodies if role == "user" and are_words(texts) else None
 
 
 def are_words(texts: Sequence[str]) -> bool:

@@ -230,7 +230,7 @@ def is_like(name: str, names: Collection[str]) -> bool:
     return any(char in known for known in names for char in name if not char.isascii())
 
 
-@lru_cache(maxsize=128)  # it is asked before an answer is sent, and when it is kept
+@lru_cache(maxsize=512)  # before an answer is sent, and when it is kept: hundreds lie between
 def _is_clean(text: str, names: tuple[str, ...]) -> bool:
     if any(map(text.__contains__, marks.BRACKETS)) and marks.SUSPECT.search(text):
         return False

@@ -26,6 +26,7 @@ from bot.prompt.compose import Forwarded, PicturePlace, Question, QuestionPictur
 logger = logging.getLogger(__name__)
 
 LOOKING = 6.0  # seconds for all its pictures together
+PASSED_ON = (Quote, Forward)  # what holds words of others
 MAX_PICTURES = 4  # each costs about a thousand tokens
 
 IN_TEXT = (PicturePlace.FORWARDED, PicturePlace.QUOTED, PicturePlace.QUESTION)
@@ -106,7 +107,7 @@ class Perception:
         its account.
         """
         if not any(
-            isinstance(segment, Quote | Forward)
+            isinstance(segment, PASSED_ON)
             for said in (message, *lines)
             for segment in said.segments
         ):
