@@ -13,6 +13,7 @@ from functools import cache
 from itertools import islice
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from bot.domain.chat import AssistantMessage, Message, SystemMessage, UserMessage
 from bot.policy.already_said import bare, letters_of
@@ -52,6 +53,7 @@ BEFORE_OURS = re.compile(rf".*\n\n(?={OURS})", re.DOTALL)
 class EchoDoubts(Struct, frozen=True):
     """A prompt as `read`, and the question `asked` in it; the words about the moment behind that,
     the day in them and the name of the place; and what was answered twice in a row, if anything.
+    What people said in it is `told`.
     """
 
     read: Sequence[Message]
@@ -60,6 +62,14 @@ class EchoDoubts(Struct, frozen=True):
     day: str = ""
     place: str = ""
     twice: str = ""
+    told: str = ""
+
+    def __post_init__(self) -> None:
+        # While the prompt is at hand anyway: hundreds of other questions come before the answer.
+        # One text, not one after the other, and not isinstance: a prompt has many messages. What a
+        # line begins with holds no line end, so it is found in none that was not there alone.
+        said = [one.text for one in self.read if type(one) is UserMessage]
+        force_setattr(self, "told", "\n".join(said))
 
     def has(self, text: str) -> bool:
         """Whether the answer may be nothing but a part of that, or what was said `twice` before."""
@@ -118,10 +128,7 @@ class EchoDoubts(Struct, frozen=True):
 
     def _is_said(self, lines: Sequence[tuple[str, str]]) -> bool:
         """Whether with each line one of somebody's begins, whoever's name stands before it."""
-        # One text, not one after the other, and not isinstance: a prompt has many messages. What a
-        # line begins with holds no line end, so it is found in none that was not there alone.
-        told = "\n".join([one.text for one in self.read if type(one) is UserMessage])
-        return all(any(begun in told for begun in beginnings(*line)) for line in lines)
+        return all(any(begun in self.told for begun in beginnings(*line)) for line in lines)
 
     def _is_recited(self, lines: Sequence[tuple[str, str]]) -> bool:
         """Whether the letters of a line are of the rules; only ours are no answer to who asks for
