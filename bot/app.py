@@ -286,7 +286,7 @@ async def at_work(
     async with (
         rooms.on.outbox.open(),
         rooms.on.gestures.open(),
-        rooms.keeping.open(),
+        rooms.keeping.open(rooms.on.lanes.wait_idle),
         rooms.commands.open(),
         rooms.on.lanes.open(rooms.stages.lane.do),
         beside,

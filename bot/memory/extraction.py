@@ -12,8 +12,8 @@ import asyncio
 import logging
 import re
 from collections import deque
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -47,6 +47,7 @@ LINES = 120  # of one talk, the latest
 LEAST = 3  # lines: in fewer is nothing
 PLACES = 500  # talks that are kept in mind
 PICKED_WITHIN = 60.0  # seconds of one request
+MOMENT = 30.0  # seconds for which it gives way to questions
 CJK = re.compile(r"[\u3400-\u9fff]")
 SEEN = frozenset({MessageObserved, MessageErased, MemoriesForgotten, TurnOpened, TurnClosed})
 
@@ -60,6 +61,12 @@ class _Talk:
     last: float = 0.0  # when the last round ended
     turn_id: str = ""
     since: float = 0.0  # what was said before, by the server's clock, is not to be found again
+
+
+async def _moment(quiet: Callable[[], Awaitable[object]]) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(MOMENT):
+            await quiet()
 
 
 class Extraction:
@@ -145,10 +152,12 @@ class Extraction:
         lines.extend(kept)
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[None]:
-        """Look for facts while the block runs; what is not done at its end is left."""
+    async def open(self, quiet: Callable[[], Awaitable[object]]) -> AsyncIterator[None]:
+        """Look for facts while the block runs: once it is `quiet`, nobody waits for an answer, or
+        a while later. What is not done at its end is left.
+        """
         async with asyncio.TaskGroup() as group:
-            works = self._work(), self._tick(), self._find_again()
+            works = self._work(quiet), self._tick(), self._find_again()
             tasks = [group.create_task(work) for work in works]
             try:
                 yield
@@ -189,9 +198,10 @@ class Extraction:
             await self._clock.sleep(LOOK)
             self._due.set()
 
-    async def _work(self) -> None:
+    async def _work(self, quiet: Callable[[], Awaitable[object]]) -> None:
         while True:
             await self._due.wait()
+            await _moment(quiet)
             self._due.clear()
             for where in [where for where, talk in self._talks.items() if self._is_due(talk)]:
                 await self._extract(where, self._talks[where])

@@ -4,7 +4,7 @@ number, and the facts that outlive a conversation's window.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -53,13 +53,13 @@ class Keeping:
     ports: dict[type, object] = field(default_factory=dict)
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[None]:
-        """Let summaries be made, and facts be picked, while the block runs."""
+    async def open(self, quiet: Callable[[], Awaitable[object]]) -> AsyncIterator[None]:
+        """Let summaries be made, and facts be picked once it is `quiet`, while the block runs."""
         async with self.summaries.open():
             if self.extraction is None:
                 yield
             else:
-                async with self.extraction.open():
+                async with self.extraction.open(quiet):
                     yield
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -39,6 +40,8 @@ class Room:
         self.store, self.clock = before or RecordingStore(), SteppedClock()
         self.spent: set[str] = set()
         self.model = ScriptedModel(*answers)
+        self.quiet = asyncio.Event()
+        self.quiet.set()
         speakers = Speakers(store=self.store)
         speakers.learn(GROUP, ())
         self.facts = KeptFacts(self.store)
@@ -63,7 +66,7 @@ class Room:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         with self.model:
-            async with self.extraction.open():
+            async with self.extraction.open(self.quiet.wait):
                 yield
 
     def see(self, entry: Entry) -> None:

@@ -18,7 +18,8 @@ from bot.domain.journal import (
 )
 from bot.domain.memories import MemoriesForgotten, MemoryKept, StoredFact, Visibility
 from bot.domain.trace import current_run
-from bot.memory.extraction import LOOK
+from bot.memory import extraction
+from bot.memory.extraction import LEAST, LOOK
 from bot.memory.remembering import KEPT
 from bot.runtime.clock import SystemClock
 from tests.adapters.storage.conftest import opened
@@ -43,6 +44,28 @@ async def test_after_some_rounds_facts_are_picked_from_what_people_said_and_what
     assert (fact.subject, fact.text, len(fact.sources)) == (MING, "对花生过敏", 1)
     (cost,) = [entry for entry in room.store.entries if isinstance(entry, UsageAdded)]
     assert (cost.model, cost.usage, cost.turn_id[:1]) == ("cheap@x.test", Usage(100, 10), "t")
+
+
+async def test_facts_are_looked_for_once_nobody_waits_for_an_answer_or_a_while_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert extraction.MOMENT == 30.0
+    room = Room(answer(), answer())
+    async with room.open():
+        room.quiet.clear()
+        for _ in range(LEAST):
+            room.hear("我对花生过敏")
+        room.rounds(ROUNDS)
+        await room.clock.advance(0)
+        assert room.model.requests == []
+        room.quiet.set()
+        await until(lambda: len(room.model.requests) == 1)
+        room.quiet.clear()
+        monkeypatch.setattr(extraction, "MOMENT", 0.05)
+        for _ in range(LEAST):
+            room.hear("我不喜欢猫")
+        room.rounds(ROUNDS)
+        await until(lambda: len(room.model.requests) == 2)
 
 
 async def test_a_request_is_of_the_talks_last_turn_and_a_talk_waits_while_its_day_is_spent() -> None:
