@@ -15,6 +15,7 @@ from adapters.openai.usual_chunks import UsualChunk, read_usual
 from bot.domain.errors import ModelTransport
 
 DONE = b"[DONE]"
+IN_A_ROW = 3  # chunks of other kinds, such as calls, after which none is tried as a usual one
 
 
 class ChunkReader:
@@ -26,7 +27,8 @@ class ChunkReader:
         self._gathered = gathered
         self._draft = gathered.draft
         self._decoder = EventDecoder()
-        self._is_usual = True  # whether its chunks are: other kinds come in rows
+        self._others = 0  # chunks in a row that were not usual ones
+        self._has_deltas = False
 
     def feed(self, data: bytes) -> None:
         """Take some bytes. Raises ModelError for an error inside, ModelTransport for an unreadable
@@ -51,11 +53,12 @@ class ChunkReader:
             if self.is_done or data == DONE:
                 self.is_done = True
                 return
-            if self._is_usual and not name:
+            if self._others < IN_A_ROW and not name:
                 if (usual := read_usual(data)) is not None:
+                    self._others = 0
                     self._read_usual(usual)
                     continue
-                self._is_usual = False
+                self._others += 1
             try:
                 chunk = orjson.loads(data)
             except orjson.JSONDecodeError:
@@ -86,6 +89,7 @@ class ChunkReader:
     def _read_usual(self, chunk: UsualChunk) -> None:
         for choice in chunk.choices:
             if not choice.index:
+                self._has_deltas = True
                 self._draft.take(choice.delta)
                 if choice.finish_reason:
                     self._gathered.end(choice.finish_reason, choice.native_finish_reason)
@@ -114,16 +118,19 @@ class ChunkReader:
             self._gathered.read_frame(chunk)
 
     def _read_choice(self, choice: dict[str, Any]) -> None:
-        delta = choice.get("delta")
-        if delta and isinstance(delta, dict):
+        delta, message = choice.get("delta"), choice.get("message")
+        is_last = bool(choice.get("finish_reason"))
+        if isinstance(delta, dict):
+            self._has_deltas = True
             self._draft.add(delta)  # a `message` beside it says it all again (2.16)
         elif (
             delta is None
+            and isinstance(message, dict)
             and not self._draft.pieces
-            and isinstance(message := choice.get("message"), dict)
+            and (is_last or not self._has_deltas)
         ):
             self._draft.add(message, whole=True)  # a whole answer dressed as a stream
-        if choice.get("finish_reason"):
+        if is_last:
             self._gathered.read_end(choice)
         if (usage := choice.get("usage")) and isinstance(usage, dict):
             self._gathered.usage = usage

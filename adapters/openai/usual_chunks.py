@@ -39,13 +39,19 @@ class UsualChoice(Struct):
     error: None = None
 
 
+class UsualEnvelope(Struct):
+    """What stands around a chunk besides: no usage yet."""
+
+    usage: None = None
+
+
 class UsualChunk(Struct):
     """The candidates; in some chunks, usage."""
 
     choices: list[UsualChoice]
     usage: dict[str, Any] | None = None
     error: None = None
-    x_groq: None = None
+    x_groq: UsualEnvelope | None = None
     id: str | None = None
     model: str | None = None
 

@@ -68,7 +68,7 @@ FINISHES: Mapping[str, FinishReason | type[ModelError]] = {
 
 COMPLETE = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.UNKNOWN})
 
-LARGEST = sys.float_info.max  # a whole number may be longer, and is no price
+LARGEST = sys.float_info.max  # a whole number may be longer, and is no figure
 
 CACHED = (
     "prompt_cache_hit_tokens",

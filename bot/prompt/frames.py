@@ -28,6 +28,8 @@ MOST_FRAMES = 12  # one within the other, before the first word of an answer
 MOST_IN_A_ROW = MOST_FRAMES**2
 LONGEST_STAND_IN = max(map(len, marks.STAND_INS))
 
+REMEMBERED = 4_000  # characters of a text that is looked at once: longer ones are rare, and large
+
 
 class Frames(Struct, frozen=True):
     """Cuts the frame out of the bot's own words. `names` are those it goes by, `number` is its
@@ -63,7 +65,8 @@ class Frames(Struct, frozen=True):
 
     def is_clean(self, text: str) -> bool:
         """Whether no frame can be in it."""
-        return _is_clean(text, self.names)
+        look = _is_clean if len(text) <= REMEMBERED else _is_clean.__wrapped__
+        return look(text, self.names)
 
     def _tally(self, text: str) -> str:
         """The words of several members, a line for each and nothing else, without their numbers;
@@ -230,7 +233,7 @@ def is_like(name: str, names: Collection[str]) -> bool:
     return any(char in known for known in names for char in name if not char.isascii())
 
 
-@lru_cache(maxsize=512)  # before an answer is sent, and when it is kept: hundreds lie between
+@lru_cache(maxsize=512)  # before an answer is sent, and when it is kept: hundreds may lie between
 def _is_clean(text: str, names: tuple[str, ...]) -> bool:
     if any(map(text.__contains__, marks.BRACKETS)) and marks.SUSPECT.search(text):
         return False

@@ -16,8 +16,9 @@ def relax_collector() -> None:
     A message makes a few thousand objects that die by their counts alone, while every look walks
     through what waits for its answers: without this, a third of the time under load was spent so
     (measured, 1.3 times the messages). Two hundred questions under way at once hold some 25,000: a
-    look for each such wave is a twentieth of the time, for every fourth one less than a hundredth.
-    3,400 messages left 151 objects that only such a look frees.
+    look for each such wave is a twentieth of the time (43 us of a message's 810 at 20,000, 6.5 at
+    100,000), and keeps all of them waiting for 9 to 23 ms. 3,400 messages left 151 objects that
+    only such a look frees.
     """
     gc.collect()
     gc.freeze()

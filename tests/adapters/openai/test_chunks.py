@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import orjson
 import pytest
 
@@ -145,6 +147,14 @@ def test_2_16_a_message_beside_a_delta_is_ignored_and_alone_is_the_answer() -> N
     alone = {"choices": [{"index": 0, "message": {"content": "a"}, "finish_reason": "stop"}]}
     assert read(sse(beside, chunk({}, "stop"))).text == "a"
     assert read(sse(alone, alone)).text == "a"
+    said = chunk({"role": "assistant", "content": ""})
+    begun = {"choices": [{"index": 0, "message": {"content": "no"}}]}
+    befores: list[dict[str, Any]] = [{"role": "assistant"}, {"content": None}, {"name": "x"}, {"audio": {}}, {}]
+    for before in befores:
+        assert read(sse(chunk(before), alone)).text == "a", before
+        assert read(sse(chunk(before), begun, said, alone)).text == "a", before
+    assert read(sse(begun, chunk({}, "stop"))).text == "no"
+    assert read(sse(chunk({"content": "b"}), alone)).text == "b"
 
 
 def test_2_18_events_without_blank_lines_between_are_told_apart() -> None:

@@ -44,5 +44,9 @@ def test_words_that_were_said_in_turn_are_written_at_once(history: tuple[Message
 
 
 def test_a_history_of_anything_else_is_prepared() -> None:
-    others = (TALK[:3], TALK[:1], (), (*TALK, UserMessage("hm?")), (*TALK[1:], TALK[0]))
+    thought = AssistantMessage("a", reasoning=Reasoning("hm", "h", "m"))
+    others = (
+        *(TALK[:3], TALK[:1], (), (*TALK, UserMessage("hm?")), (*TALK[1:], TALK[0])),
+        (UserMessage("q"), thought, UserMessage("hm?")),
+    )
     assert [written(history) for history in others] == [None] * len(others)

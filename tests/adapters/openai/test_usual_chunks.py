@@ -57,6 +57,18 @@ CHUNK = fields(
     x_groq=one_in(8, fields(usage=USAGE), st.none()),
     error=st.none(),
 )
+USUAL = st.fixed_dictionaries(
+    {
+        "choices": st.lists(
+            st.fixed_dictionaries(
+                {"delta": WORDS | THOUGHTS, "index": st.just(0)},
+                optional={"finish_reason": st.sampled_from([None, "", "stop"]), "native_finish_reason": WORD},
+            ),
+            max_size=2,
+        )
+    },
+    optional={"usage": USAGE, "id": WORD, "model": WORD, "x_groq": st.just({"id": "r"})},
+)
 
 
 def outcome(body: bytes) -> RawAnswer | tuple[type[ModelError], str]:
@@ -94,22 +106,36 @@ def test_these_streams_say_the_same_however_their_chunks_are_read(told: list[dic
     check(sse(*told, done=is_done))
 
 
-@given(st.lists(CHUNK, max_size=5), st.booleans())
-def test_a_stream_says_the_same_however_its_chunks_are_read(told: list[dict[str, Any]], is_done: bool) -> None:
-    check(sse(*told, done=is_done))
+@given(st.lists(USUAL, max_size=4), st.lists(CHUNK, max_size=3), st.booleans())
+def test_a_stream_says_the_same_however_its_chunks_are_read(
+    first: list[dict[str, Any]], then: list[dict[str, Any]], is_done: bool
+) -> None:
+    check(sse(*first, *then, done=is_done))
 
 
-def test_a_third_of_these_chunks_and_more_are_usual() -> None:
-    drawn: list[dict[str, Any]] = []
+def test_most_of_these_streams_are_read_so() -> None:
+    read = list[int]()
 
     @settings(derandomize=True, database=None, max_examples=200)
-    @given(CHUNK)
-    def draw(told: dict[str, Any]) -> None:
-        drawn.append(told)
+    @given(st.lists(USUAL, max_size=4), st.lists(CHUNK, max_size=3))
+    def draw(first: list[dict[str, Any]], then: list[dict[str, Any]]) -> None:
+        with mock.patch.object(chunks, "read_usual", side_effect=read_usual) as asked:
+            outcome(sse(*first, *then))
+        read.append(asked.call_count)
 
     draw()
-    usual = [one for one in drawn if one.get("choices") and read_usual(orjson.dumps(one)) is not None]
-    assert 3 * len(usual) > len([one for one in drawn if one.get("choices")]) > 50
+    assert 2 * len([count for count in read if count >= 2]) > len(read) > 100
+
+
+@pytest.mark.parametrize(("told", "asked"), [("wwww", 5), ("wcccw", 4), ("cccccw", 3), ("ccwccwccw", 10)])
+def test_after_three_others_in_a_row_no_chunk_is_tried(told: str, asked: int) -> None:
+    call = chunk({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}]})
+    chunks_told = [chunk({"content": "a"}) if kind == "w" else call for kind in told]
+    with mock.patch.object(chunks, "read_usual", side_effect=read_usual) as usual:
+        answer = outcome(sse(*chunks_told, chunk({}, "stop")))
+    assert usual.call_count == asked
+    assert isinstance(answer, RawAnswer)
+    assert answer.text == "a" * told.count("w")
 
 
 def test_an_event_that_is_named_an_error_is_one_whatever_is_in_it() -> None:
@@ -133,6 +159,7 @@ def check(body: bytes) -> None:
         chunk({"content": "a", "role": "assistant", "tool_calls": [], "refusal": "", "reasoning_details": []}),
         chunk({"content": None, "reasoning_content": "hm"}),
         chunk({}, "stop", usage={"prompt_tokens": 1}),
+        chunk({"content": "a"}, x_groq={"id": "req_1"}),
         {"choices": [], "usage": {"prompt_tokens": 1}, "created": 1, "service_tier": "default"},
     ],
 )

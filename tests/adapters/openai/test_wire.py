@@ -374,7 +374,7 @@ def test_reasoning_and_extras_remember_where_they_came_from() -> None:
         ({"cost_in_usd_ticks": 2733250}, Usage(cost=0.000273325)),
         ({"cost": float("nan")}, Usage()),
         ({"cost": -1, "prompt_tokens": -1}, Usage()),
-        ({"cost": 10**400, "cost_in_usd_ticks": 10**400}, Usage()),
+        ({"cost": 10**400, "cost_in_usd_ticks": 10**400, "prompt_tokens": 10**400}, Usage()),
         ({"cost": True, "prompt_tokens": True}, Usage()),
         ({"prompt_tokens": 1e30}, Usage(2**53)),
         ({"cost": "free", "prompt_tokens": "many", "completion_tokens": float("inf")}, Usage()),
