@@ -19,7 +19,7 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.chats import chat, chats
 from adapters.storage.closed_days import add_up, midnight
 from adapters.storage.database import Database
-from adapters.storage.day_sums import day
+from adapters.storage.day_sums import day_counts
 from adapters.storage.migrate import migrate
 from adapters.storage.shown import _trace, costs, ends
 from adapters.storage.tables import messages, requests, runs, sends, steps, tool_calls, turns, usage, verdicts
@@ -112,7 +112,7 @@ def readings(middle: int) -> dict[str, Callable[[Connection], object]]:
         "a trace": partial(_trace, turn_id="t1-9"),
         "a chat": partial(chat, where=GROUP, before=0),
         "chats": partial(chats, before=0),
-        "today": partial(day, since=today, until=END + 1, where=None),
+        "today": partial(day_counts, since=today, until=END + 1),
         **{f"cost by {by}": partial(costs, since=month, by=by) for by in COSTS},
         "runs that failed": partial(ends, since=month),
         "tools": tools,
