@@ -193,6 +193,9 @@ async def test_spoilt_words_that_nobody_waits_for_are_asked_for_once_more_and_th
     with ScriptedModel(words("小明: hi"), words("小明: hi")) as model:
         outcome = await to_the_end(engine(model).run(spoilt, RunState()))
     assert (outcome.stop, outcome.messages) == (Stop.SILENT, ())
+    with ScriptedModel(words(" \n")) as model:  # blanks are no words that were spoilt
+        outcome = await to_the_end(engine(model).run(spoilt, RunState()))
+    assert (outcome.stop, outcome.messages) == (Stop.SILENT, ())
 
 
 @pytest.mark.parametrize(

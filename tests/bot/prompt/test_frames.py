@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from bot.domain.chat import UserMessage
 from bot.domain.events import Sender
 from bot.prompt.compose import Question, facts, moment, user_message
-from bot.prompt.frames import Frames
+from bot.prompt.frames import REMEMBERED, Frames
 from bot.prompt.language import WORDINGS
 from bot.prompt.people import People
 from bot.prompt.render import line, speaker
@@ -166,6 +166,13 @@ def test_an_at_in_front_is_a_mention_unless_it_is_part_of_a_name() -> None:
     frames = replace(FRAMES, people=People.of([UserMessage("@阿花(5005): hi\n  @小红(3003) 在吗")]))
     assert frames.cut("好。\n@阿花(5005): 我也是") == "好。"
     assert frames.cut("好。\n@小红(3003): 来一下") == "好。\n@小红 来一下"
+
+
+@pytest.mark.parametrize("length", [REMEMBERED - 20, REMEMBERED + 1])
+def test_a_frame_is_seen_wherever_it_stands_in_however_long_a_text(length: int) -> None:
+    for _ in range(2):  # looked at, and remembered
+        assert FRAMES.is_clean("啊" * length)
+        assert not FRAMES.is_clean("啊" * length + "\n[提问 14:10]")
 
 
 def test_a_name_of_one_letter_is_a_name_though_such_an_alias_is_a_word() -> None:
