@@ -63,6 +63,17 @@ class _Talk:
     since: float = 0.0  # what was said before, by the server's clock, is not to be found again
 
 
+def _line(message: MessageReceived, speakers: Speakers) -> SaidLine | None:
+    view = View(number=partial(speakers.number, message.conversation))
+    text = plain(message.segments, view, self_id=message.self_id)
+    if not text or not message.has_identity:
+        return None
+    sender = message.sender
+    number = speakers.number(message.conversation, sender.user_id)
+    name = sender.card or sender.nickname
+    return SaidLine(sender.user_id, number, message.message_id, text, name)
+
+
 async def _moment(quiet: Callable[[], Awaitable[object]]) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(MOMENT):
@@ -211,8 +222,9 @@ class Extraction:
         return talk.rounds >= ROUNDS or (talk.rounds > 0 and is_quiet)
 
     async def _extract(self, where: Conversation, talk: _Talk) -> None:
-        lines = [line for line in map(self._line, talk.lines) if line is not None]
-        turn_id = talk.turn_id
+        told = (_line(message, self._speakers) for message in talk.lines)
+        lines = [line for line in told if line is not None]
+        turn_id, known, forgotten = talk.turn_id, self._open.of(where), self._times_forgotten
         if self._is_spent(turn_id):
             return
         current_run.set(turn_id)  # what is reserved is of the turn that it is counted against
@@ -224,20 +236,14 @@ class Extraction:
         try:
             async with asyncio.timeout(self._patience):
                 await self._ask(where, lines, turn_id)
+        except asyncio.CancelledError:  # after a restart it is found again
+            if known is not None and forgotten == self._times_forgotten:
+                self._open.begin(where, known)
+            raise
         except (ModelError, TimeoutError) as error:
             logger.warning("no facts of %s: %r", where, error)
         except Exception:
             logger.exception("no facts of %s", where)
-
-    def _line(self, message: MessageReceived) -> SaidLine | None:
-        view = View(number=partial(self._speakers.number, message.conversation))
-        text = plain(message.segments, view, self_id=message.self_id)
-        if not text or not message.has_identity:
-            return None
-        sender = message.sender
-        number = self._speakers.number(message.conversation, sender.user_id)
-        name = sender.card or sender.nickname
-        return SaidLine(sender.user_id, number, message.message_id, text, name)
 
     async def _ask(self, where: Conversation, lines: list[SaidLine], turn_id: str) -> None:
         chinese = any(CJK.search(line.text) for line in lines)

@@ -68,6 +68,29 @@ async def test_facts_are_looked_for_once_nobody_waits_for_an_answer_or_a_while_l
         await until(lambda: len(room.model.requests) == 2)
 
 
+@pytest.mark.parametrize("is_forgotten", [False, True])
+async def test_a_talk_whose_request_a_stop_cuts_off_is_found_again_unless_somebody_was_forgotten(
+    is_forgotten: bool,
+) -> None:
+    asked = asyncio.Event()
+
+    async def hang(_request: ModelRequest) -> Completion:
+        asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    room = Room(hang)
+    async with room.open():
+        for _ in range(LEAST):
+            room.hear("我对花生过敏")
+        room.rounds(ROUNDS)
+        await asked.wait()
+        assert room.extraction._open.of(GROUP) is None
+        if is_forgotten:
+            room.extraction.forget()
+    assert (room.extraction._open.of(GROUP) is None) is is_forgotten
+
+
 async def test_a_request_is_of_the_talks_last_turn_and_a_talk_waits_while_its_day_is_spent() -> None:
     ran: list[str] = []
 
