@@ -13,7 +13,7 @@ from aio_pika import DeliveryMode, Message
 from aio_pika.abc import AbstractChannel, AbstractConnection
 from msgspec.structs import replace
 
-from adapters.broker.link import BrokerLink, in_tasks, watch
+from adapters.broker.link import BrokerLink, watch
 from adapters.broker.outflow import Outflow
 from adapters.broker.payloads import (
     HEADER_VERSION,
@@ -110,9 +110,9 @@ class Gateway:
         back = await connection.channel(publisher_confirms=False)  # who asked has a deadline
         topology = await declare(connection, out, self._partitions)
         desk = await back.declare_queue(self._name, exclusive=True, auto_delete=True)
+        # Each call in a task of the library's, which ends them with the channel.
+        await consume(back, desk.name, partial(self._answer, back), no_ack=True)
         async with asyncio.TaskGroup() as group:
-            answer = in_tasks(group, partial(self._answer, back))
-            await consume(back, desk.name, answer, no_ack=True)
             group.create_task(watch(back))
             group.create_task(self._tell_accounts(topology))
             self._link.is_up = True
@@ -133,9 +133,8 @@ class Gateway:
                     content_type="application/json",
                     delivery_mode=DeliveryMode.NOT_PERSISTENT,
                 )
-                telling = topology.presence.publish(message, "", mandatory=False)
-                async with asyncio.TaskGroup() as group:
-                    await self._link.confirmed([group.create_task(telling)])
+                with self._link.in_time():
+                    await topology.presence.publish(message, "", mandatory=False)
                 told, due = here.accounts, now + PRESENCE_EVERY
             await self._clock.sleep(LOOK)
 

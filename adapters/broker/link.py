@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
-from collections.abc import Awaitable, Callable, Collection, Coroutine
+import math
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, Final, NoReturn, TypeVar
 
 import aio_pika
+import aiormq.abc
 from aio_pika.abc import AbstractChannel, AbstractConnection
 from aio_pika.exceptions import AMQPError, ChannelInvalidStateError
 
@@ -68,6 +72,8 @@ class BrokerLink:
         self._clock = clock
         self._trouble = trouble
         self._is_told = False  # that there is no connection
+        self._numbers = itertools.count()
+        self._begun: dict[int, float] = {}  # since when each of what is published waits, in order
         self.is_up = False
         self.is_blocked = False  # it gives, and takes nothing
         self.alarm_over = asyncio.Event()  # set at the end of each; whoever waits for it clears it
@@ -114,13 +120,17 @@ class BrokerLink:
             end = _first(group)
         return end
 
-    async def confirmed(self, sent: Collection[asyncio.Task[Any]]) -> None:
-        """Return once all that is being published is. Under an alarm of the broker that lasts as
-        long as the alarm does; else it has its time, and Lost is raised.
+    @contextmanager
+    def in_time(self) -> Iterator[None]:
+        """What is published in the block has its time to be confirmed, and under an alarm of the
+        broker as long as that lasts besides: else the connection is lost.
         """
-        while (await asyncio.wait(sent, timeout=CONFIRMED_WITHIN))[1]:
-            if not self.is_blocked:
-                raise Lost(f"no confirmation within {CONFIRMED_WITHIN:g} s")
+        one = next(self._numbers)
+        self._begun[one] = self._clock.monotonic()
+        try:
+            yield
+        finally:
+            del self._begun[one]
 
     async def hold(self) -> NoReturn:
         """For ever: have a connection, by which to know whether there can be one."""
@@ -135,24 +145,34 @@ class BrokerLink:
     async def _run(self, session: Session, connection: AbstractConnection) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(_until_closed(connection, "the connection"))
-            group.create_task(self._watch_alarms(connection))
+            group.create_task(self._watch(connection))
             await session(connection)
 
-    async def _watch_alarms(self, connection: AbstractConnection) -> NoReturn:
-        """The library says only when it would take something again."""
+    async def _watch(self, connection: AbstractConnection) -> NoReturn:
+        """Look after alarms, of which the library says only when they are over, and after what is
+        not confirmed.
+        """
         while (transport := connection.transport) is not None:
             await self._clock.sleep(LOOK)
             try:
                 async with asyncio.timeout(LOOK):
                     await transport.connection.ready()
             except TimeoutError:
-                self.is_blocked = True
-                self._trouble(BLOCKED)
-                await transport.connection.ready()
-                self.is_blocked = False
-                self.alarm_over.set()
-                self._trouble(UNBLOCKED)
+                await self._alarm(transport.connection)
+            oldest = next(iter(self._begun.values()), math.inf)
+            if self._clock.monotonic() - oldest > CONFIRMED_WITHIN:
+                raise Lost(f"no confirmation within {CONFIRMED_WITHIN:g} s")
         raise Lost("the connection was closed")
+
+    async def _alarm(self, connection: aiormq.abc.AbstractConnection) -> None:
+        """Until it is over; whatever waits has all its time from then on."""
+        self.is_blocked = True
+        self._trouble(BLOCKED)
+        await connection.ready()
+        self._begun = dict.fromkeys(self._begun, self._clock.monotonic())
+        self.is_blocked = False
+        self.alarm_over.set()
+        self._trouble(UNBLOCKED)
 
 
 async def _until_closed(what: AbstractConnection | AbstractChannel, name: str) -> NoReturn:

@@ -68,9 +68,8 @@ class NoteExchange:
                     content_type="application/json",
                     delivery_mode=DeliveryMode.NOT_PERSISTENT,
                 )
-                telling = exchange.publish(note, "", mandatory=False)
-                async with asyncio.TaskGroup() as group:
-                    await link.confirmed([group.create_task(telling)])
+                with link.in_time():
+                    await exchange.publish(note, "", mandatory=False)
                 self._waiting.popleft()
             self._due.clear()
             await self._due.wait()

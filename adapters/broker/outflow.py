@@ -111,21 +111,26 @@ class Outflow:
     async def _publish_some(self, channel: AbstractChannel, partition: int) -> int:
         """How many of the first were refused: these are the first now."""
         line = self._lines[partition]
-        batch, sent = (
-            list(itertools.islice(line, self._room(partition))),
-            list[asyncio.Task[bool]](),
-        )
+        batch = list(itertools.islice(line, self._room(partition)))
+        is_confirmed = [False] * len(batch)
+
+        async def publish(place: int) -> None:
+            is_confirmed[place] = await self._publish(channel, partition, *batch[place])
+
         self._under_way += len(batch)
         try:
-            async with asyncio.TaskGroup() as group:
-                for one in batch:
-                    sent.append(group.create_task(self._publish(channel, partition, *one)))
-                await self._link.confirmed(sent)
+            with self._link.in_time():
+                if len(batch) == 1:  # nearly always
+                    await publish(0)
+                else:
+                    async with asyncio.TaskGroup() as group:
+                        for place in range(len(batch)):
+                            group.create_task(publish(place))
         finally:  # also where the broker goes: what it has confirmed is not to come twice
             self._under_way -= len(batch)
             for _ in batch:
                 line.popleft()
-            left = [one for one, end in zip(batch, sent, strict=True) if not _is_confirmed(end)]
+            left = [one for one, is_in in zip(batch, is_confirmed, strict=True) if not is_in]
             line.extendleft(reversed(left))
             confirmed = len(batch) - len(left)
             self._left[partition] = max(self._left[partition] - confirmed, len(left))
@@ -168,10 +173,6 @@ class Outflow:
         except DeliveryError:  # x-overflow, or a queue in trouble
             return False
         return True
-
-
-def _is_confirmed(end: asyncio.Task[bool]) -> bool:
-    return not end.cancelled() and end.exception() is None and end.result()
 
 
 def _is_asked(event: MessageReceived) -> bool:

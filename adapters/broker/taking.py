@@ -9,6 +9,7 @@ from hashlib import blake2b
 from typing import Any, Final, NoReturn
 
 from aio_pika.abc import AbstractConnection
+from msgspec.structs import astuple, replace
 
 from adapters.broker.link import watch
 from adapters.broker.payloads import HEADER_GATEWAY, HEADER_TAKEN, HEADER_VERSION, unpack
@@ -24,7 +25,7 @@ from adapters.broker.wire import (
 )
 from bot.domain import codec
 from bot.domain.asks import Suspicion
-from bot.domain.events import Event, MessageReceived, MessageWaited
+from bot.domain.events import Event, MessageReceived, MessageWaited, shared_place
 from bot.domain.ports import Clock, EventSink
 from bot.domain.tongue import Tell, filled
 
@@ -161,9 +162,12 @@ class Taking:
 
     def _as_it_came(self, event: Event, message: Delivered) -> Event:
         """A message that waited long says so."""
+        if not isinstance(event, MessageReceived):
+            return event
+        event = replace(event, conversation=shared_place(*astuple(event.conversation)))
         headers = headers_of(message)
         taken = headers.get(HEADER_TAKEN)
-        if not isinstance(event, MessageReceived) or not isinstance(taken, int):
+        if not isinstance(taken, int):
             return event
         seconds = self._where.waited(str(headers.get(HEADER_GATEWAY)), taken / 1000)
         if seconds < LONG:

@@ -6,7 +6,6 @@ names.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TypedDict, cast, get_args
 
 from adapters.onebot.fields import Fields, decimal, mapping, number, text
@@ -22,13 +21,13 @@ from bot.domain.events import (
     MessageRecalled,
     MessageReceived,
     MessageSent,
-    MessageType,
     Muted,
     Noticed,
     Poked,
     Requested,
     Role,
     Sender,
+    shared_place,
 )
 
 MILLISECONDS = 1e11  # a time above this is in milliseconds (onebot.md 3.1), or in parts of them
@@ -146,7 +145,7 @@ def _content(frame: Fields) -> object:
 def _conversation(frame: Fields, self_id: int, user_id: int) -> Conversation:
     # Decided by message_type alone: private messages may have a group_id too (onebot.md 6.7).
     if frame.get("message_type") == "group":
-        return _place(self_id, "group", _group(frame.get("group_id")))
+        return shared_place(self_id, "group", _group(frame.get("group_id")))
     other = user_id
     if (
         user_id == self_id
@@ -154,15 +153,7 @@ def _conversation(frame: Fields, self_id: int, user_id: int) -> Conversation:
         target = number(frame.get("target_id"))
         other = target if target != self_id else 0
     via = _group_of_temporary_session(frame) if frame.get("sub_type") == "group" else 0
-    return _place(self_id, "private", other, via)
-
-
-@lru_cache(maxsize=10_000)
-def _place(self_id: int, kind: MessageType, session_id: int, via_group: int = 0) -> Conversation:
-    """The same object for the same place: all that is kept by conversation is then found without
-    comparing any.
-    """
-    return Conversation(self_id, kind, session_id, via_group)
+    return shared_place(self_id, "private", other, via)
 
 
 def _group_of_temporary_session(frame: Fields) -> int:

@@ -9,6 +9,7 @@ last; `docs/protocol/onebot.md` 3.2).
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import ClassVar, Literal, TypeAlias
 
 from msgspec import Struct
@@ -100,6 +101,16 @@ class Conversation(Struct, frozen=True):
                 raise NotAConversation(
                     f"{kind[:80]!r} in {text[:80]!r} is neither group nor private"
                 )
+
+
+@lru_cache(maxsize=10_000)
+def shared_place(
+    platform_id: int, message_type: MessageType, session_id: int, via_group: int = 0
+) -> Conversation:
+    """The same object for the same place: all that is kept by conversation is then found without
+    comparing any.
+    """
+    return Conversation(platform_id, message_type, session_id, via_group)
 
 
 class Sender(Struct, frozen=True):

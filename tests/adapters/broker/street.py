@@ -11,6 +11,7 @@ from typing import Any
 
 from aio_pika.abc import AbstractIncomingMessage, AbstractQueue
 
+from adapters.broker import link
 from adapters.broker.asks import Asks
 from adapters.broker.calls import GatewayCalls
 from adapters.broker.gateway import Gateway
@@ -135,6 +136,25 @@ class Book:
             return
         self.ended.append(event)
         del self.begun[event]
+
+
+class Stepped(SystemClock):
+    """It goes as far as a test lets it, which sees how often somebody looked by it."""
+
+    def __init__(self) -> None:
+        self.ahead, self.looks = 0.0, 0
+
+    def monotonic(self) -> float:
+        return self.ahead
+
+    async def sleep(self, seconds: float) -> None:
+        self.looks += seconds == link.LOOK
+        await super().sleep(seconds)
+
+    async def looked(self) -> None:
+        """Return once somebody looked twice: once at all that was there before."""
+        looks = self.looks
+        await until(lambda: self.looks >= looks + 2, seconds=PATIENCE)
 
 
 @dataclass

@@ -14,7 +14,7 @@ from pamqp.commands import Basic
 
 from adapters.broker import gateway as module
 from adapters.broker import link, outflow, topology, wire
-from adapters.broker.payloads import CallEnd, Presence, There
+from adapters.broker.payloads import CallEnd, GatewayCall, Presence, There
 from adapters.broker.topology import Topology, queue_of
 from bot.domain.errors import NotConnected
 from bot.domain.events import AccountChanged, Connected, Heartbeat, MessageLost
@@ -257,6 +257,27 @@ async def test_a_loss_is_told_by_one_worker_once_and_an_old_one_by_nobody(broker
     assert other == []
 
 
+async def test_a_call_under_way_ends_with_the_gateway_and_nobody_waits_for_it(broker: str) -> None:
+    ended = list[str]()
+
+    class Slow(Sockets):
+        async def put(self, call: GatewayCall) -> CallEnd:
+            try:
+                return await super().put(call)
+            except asyncio.CancelledError:
+                ended.append(call.action)
+                raise
+
+    sockets = Slow(hold=asyncio.Event())
+    async with worker_of(broker, Desk()) as worker, asyncio.TaskGroup() as group:
+        async with gateway_of(broker, sockets):
+            await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
+            calling = group.create_task(worker.call(ACCOUNT, "send_msg", {}))
+            await until(lambda: bool(sockets.calls), seconds=PATIENCE)
+        assert ended == ["send_msg"]
+        assert (await calling).outcome == "unanswered"
+
+
 async def test_an_answer_that_cannot_be_written_ends_nobody_elses_calls(broker: str) -> None:
     sockets = Sockets()
     deep: list[Any] = []
@@ -291,6 +312,7 @@ async def test_a_gateway_whose_word_of_its_accounts_is_never_confirmed_connects_
     broker: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(link, "CONFIRMED_WITHIN", 0.5)
+    monkeypatch.setattr(link, "LOOK", 0.1)
     made = list[Topology]()
 
     class Silent:

@@ -19,7 +19,17 @@ from adapters.broker.link import BrokerLink, Lost, in_tasks, watch
 from bot.domain.errors import ConfigError, NotConnected, Problem
 from bot.domain.notes import RowSet
 from bot.runtime.clock import SystemClock
-from tests.adapters.broker.street import ACCOUNT, PATIENCE, Desk, Shop, Sockets, gateway_of, said, worker_of
+from tests.adapters.broker.street import (
+    ACCOUNT,
+    PATIENCE,
+    Desk,
+    Shop,
+    Sockets,
+    Stepped,
+    gateway_of,
+    said,
+    worker_of,
+)
 from tests.fakes import until
 from tests.owners import read
 from tests.ports import free_ports
@@ -259,6 +269,67 @@ async def test_while_the_broker_has_an_alarm_all_waits_and_is_told_and_then_goes
         assert gateway.lost == 0
     takes_nothing, takes_again = link_module.BLOCKED[1], link_module.UNBLOCKED[1]
     assert (at_gateway, at_worker) == ([takes_nothing, takes_again], [takes_nothing, takes_again])
+
+
+async def test_what_waits_longest_for_its_confirmation_is_late_first_and_what_was_confirmed_never(
+    broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link_module, "LOOK", 0.1)
+    clock, told, sessions, kept = Stepped(), list[str](), list[AbstractConnection](), list[int]()
+
+    async def session(connection: AbstractConnection) -> None:
+        sessions.append(connection)
+        with link.in_time():
+            pass
+        clock.ahead += 60.0
+        await clock.looked()
+        kept.append(len(sessions))
+        with link.in_time():
+            clock.ahead += 8.0
+            with link.in_time():
+                clock.ahead += 8.0
+                await asyncio.Event().wait()
+
+    link = BrokerLink(broker, clock=clock, trouble=read(told))
+    async with asyncio.TaskGroup() as group:
+        keeping = group.create_task(link.keep(session))
+        await until(lambda: len(sessions) == 2, seconds=PATIENCE)
+        keeping.cancel()
+    assert kept == [1]
+    assert told[0].startswith("The broker cannot be reached (no confirmation within 10 s)")
+
+
+async def test_what_waits_for_its_confirmation_during_an_alarm_has_all_its_time_after_it(
+    broker: str, own_node: Rabbit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link_module, "LOOK", 0.1)
+
+    clock, told, sessions = Stepped(), list[str](), list[AbstractConnection]()
+
+    async def session(connection: AbstractConnection) -> None:
+        sessions.append(connection)
+        channel = await connection.channel()
+        with link.in_time():
+            await channel.default_exchange.publish(Message(b"1"), "nobody", mandatory=False)
+            await asyncio.Event().wait()
+
+    link = BrokerLink(broker, clock=clock, trouble=read(told))
+    await asyncio.to_thread(own_node.alarm, on=True)
+    try:
+        async with asyncio.TaskGroup() as group:
+            keeping = group.create_task(link.keep(session))
+            await until(lambda: told == [link_module.BLOCKED[1]], seconds=PATIENCE)
+            clock.ahead = 60.0
+            await asyncio.to_thread(own_node.alarm, on=False)
+            await until(lambda: told[1:] == [link_module.UNBLOCKED[1]], seconds=PATIENCE)
+            await clock.looked()
+            assert (len(sessions), told[2:]) == (1, [])
+            clock.ahead = 120.0
+            await until(lambda: len(sessions) == 2, seconds=PATIENCE)
+            keeping.cancel()
+    finally:
+        await asyncio.to_thread(own_node.alarm, on=False)
+    assert told[2].startswith("The broker cannot be reached (no confirmation within 10 s)")
 
 
 async def test_after_an_alarm_too_short_to_miss_anybody_the_accounts_come_again(

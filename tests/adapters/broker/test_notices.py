@@ -11,7 +11,7 @@ from typing import cast
 import aio_pika
 import pytest
 from aio_pika import Message
-from aio_pika.abc import AbstractExchange
+from aio_pika.abc import AbstractConnection, AbstractExchange
 
 from adapters.broker import link as link_module
 from adapters.broker import notices as module
@@ -27,6 +27,7 @@ from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.street import PATIENCE, Desk, Sockets, gateway_of, worker_of
 from tests.bot.speaking.post import build_outbox
 from tests.fakes import BOT, ManualClock, RecordingStore, RecordingTransport, until
+from tests.owners import read
 
 FULL = Alarmed("disk", "it is full")
 
@@ -153,8 +154,12 @@ def test_what_waits_for_a_broker_has_an_end() -> None:
     assert (told[0], len(told)) == (row(5), KEPT)
 
 
-async def test_a_note_that_is_never_confirmed_ends_the_connection_and_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_note_that_is_never_confirmed_ends_the_connection_and_is_kept(
+    broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(link_module, "CONFIRMED_WITHIN", 0.05)
+    monkeypatch.setattr(link_module, "LOOK", 0.05)
+    told, sessions = list[str](), list[AbstractConnection]()
 
     class Silent:
         async def publish(self, *_: object, **__: object) -> None:
@@ -162,10 +167,17 @@ async def test_a_note_that_is_never_confirmed_ends_the_connection_and_is_kept(mo
 
     notices = NoteExchange("a")
     notices.tell(row(1))
-    link = BrokerLink("amqp://127.0.0.1:1/", clock=SystemClock(), trouble=lambda _: None)
-    with pytest.raises(ExceptionGroup) as raised:
+    link = BrokerLink(broker, clock=SystemClock(), trouble=read(told))
+
+    async def session(connection: AbstractConnection) -> None:
+        sessions.append(connection)
         await notices.pass_on(cast("AbstractExchange", Silent()), link)
-    assert raised.group_contains(link_module.Lost, match="no confirmation")
+
+    async with asyncio.TaskGroup() as group:
+        keeping = group.create_task(link.keep(session))
+        await until(lambda: len(sessions) == 2, seconds=PATIENCE)
+        keeping.cancel()
+    assert told[0] == "The broker cannot be reached (no confirmation within 0.05 s). What is to be sent over it waits."
     assert notices.waiting == (row(1),)
 
 

@@ -34,6 +34,7 @@ async def test_a_broker_that_confirms_nothing_without_an_alarm_is_left(
     broker: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(link, "CONFIRMED_WITHIN", 0.05)
+    monkeypatch.setattr(link, "LOOK", 0.05)
     told, held = list[str](), [True]
     publish = outflow.Outflow._publish
 
@@ -205,6 +206,15 @@ async def test_one_partition_alone_has_all_the_room() -> None:
         await flow.wait_empty()
     assert exchange.taken == [*map(said, range(500))]
     assert exchange.most == outflow.BATCH
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+async def test_a_few_that_come_together_go_together_and_nothing_waits_for_a_pause(number: int) -> None:
+    exchange, clock = Exchange(), ManualClock()
+    async with running(exchange, *map(said, range(number)), partitions=64, clock=clock) as flow:
+        await flow.wait_empty()
+    assert exchange.taken == [*map(said, range(number))]
+    assert (exchange.most, clock.slept) == (number, [])
 
 
 async def test_nothing_overtakes_what_was_refused_and_then_all_goes_at_once_again() -> None:

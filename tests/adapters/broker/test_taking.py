@@ -11,13 +11,14 @@ from functools import partial
 import aio_pika
 import pytest
 from aio_pika import Message
+from msgspec.structs import astuple, replace
 
 from adapters.broker import taking as module
 from adapters.broker.payloads import VERSION, pack
 from adapters.broker.taking import DEADLY, DOUBTED, Taking
 from adapters.broker.topology import DEAD, EVENTS
 from adapters.broker.wire import Delivered, consume
-from bot.domain.events import AccountChanged, Event, MessageReceived, MessageWaited
+from bot.domain.events import AccountChanged, Conversation, Event, MessageReceived, MessageWaited
 from bot.runtime.clock import SystemClock
 from tests.adapters.broker.street import (
     ACCOUNT,
@@ -46,6 +47,21 @@ async def test_events_that_no_journal_has_come_again_to_the_next_worker(broker: 
             await gateway.handle(said(20))
             await until(lambda: careful.numbers[-1] == 20, seconds=PATIENCE)
     assert careful.numbers == [*range(20), 20]
+
+
+async def test_the_place_of_what_comes_is_the_same_object_each_time(broker: str) -> None:
+    desk = Desk()
+    by_the_group = replace(said(4), conversation=Conversation(ACCOUNT, "private", 20001, 4242))
+    async with gateway_of(broker, Sockets()) as gateway, worker_of(broker, desk):
+        for event in (said(1), said(2), said(3, group=4343), by_the_group):
+            await gateway.handle(event)
+        await until(lambda: desk.numbers == [1, 2, 3, 4], seconds=PATIENCE)
+    first, second, elsewhere, private = (
+        event.conversation for event in desk.events if isinstance(event, MessageReceived)
+    )
+    assert first is second == Conversation(ACCOUNT, "group", 4242)
+    assert elsewhere == Conversation(ACCOUNT, "group", 4343)
+    assert astuple(private) == (ACCOUNT, "private", 20001, 4242)
 
 
 async def test_events_that_a_journal_has_do_not_come_again(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
