@@ -110,7 +110,7 @@ def pack(
     | asks.Told,
 ) -> bytes:
     """The body of a message."""
-    return codec.write(value).encode()
+    return codec.encode(value)
 
 
 def unpack(kind: Any, body: bytes, version: object) -> Any:

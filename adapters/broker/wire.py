@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from aiormq import Channel
 
 PERSISTENT: Final = 2
-NOT_PERSISTENT: Final = 1
 HEADER_RETURNS: Final = "x-delivery-count"  # of a quorum queue
 
 Delivered: TypeAlias = DeliveredMessage
@@ -27,16 +26,16 @@ def properties(
     headers: dict[str, FieldValue],
     *,
     message_id: str,
-    delivery_mode: int = NOT_PERSISTENT,
+    delivery_mode: int | None = None,
     correlation_id: str | None = None,
     reply_to: str | None = None,
     expiration: str | None = None,
 ) -> Basic.Properties:
-    """What goes with a body of JSON; `expiration` is in ms, `message_id` no other's on the channel
-    (else the library makes up a long one).
+    """What goes with a body, and no more: each of them is written and read one by one, in Python.
+    `expiration` is in ms, `message_id` no other's on the channel (else the library makes up a long
+    one); without a `delivery_mode` it need not last (rabbitmq-server, rabbit_basic.erl).
     """
     return Basic.Properties(
-        content_type="application/json",
         headers=headers,
         delivery_mode=delivery_mode,
         message_id=message_id,

@@ -33,9 +33,14 @@ def _reader(kind: Any) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(kind)
 
 
+def encode(value: object) -> bytes:
+    """The value as JSON in UTF-8. Raises TypeError, ValueError for what JSON cannot say."""
+    return _WRITER.encode(value)
+
+
 def write(value: object) -> str:
-    """The value as JSON text. Raises TypeError, ValueError for what JSON cannot say."""
-    return _WRITER.encode(value).decode()
+    """The same as a text."""
+    return encode(value).decode()
 
 
 def read(kind: Any, text: str | bytes) -> Any:

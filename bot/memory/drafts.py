@@ -214,7 +214,7 @@ class Drafts:
             while self._unshelved:
                 number = self._unshelved.pop()
                 if (actions := self._media.get(number)) and (name := self._shelved.get(number)):
-                    await self._shelf.keep(name, codec.write(actions).encode())
+                    await self._shelf.keep(name, codec.encode(actions))
             if self.is_read:  # else nobody knows yet what an earlier process left there
                 await self._shelf.keep_only(frozenset(self._shelved.values()))
 

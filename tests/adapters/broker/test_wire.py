@@ -60,7 +60,6 @@ async def test_it_arrives_as_one_of_aio_pika_does(mailbox: Mailbox) -> None:
     other = Message(
         "你好".encode(),
         headers={"version": 1},
-        content_type="application/json",
         delivery_mode=wire.PERSISTENT,
         message_id="m",
         correlation_id="n",
