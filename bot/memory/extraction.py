@@ -212,9 +212,9 @@ class Extraction:
     async def _work(self, quiet: Callable[[], Awaitable[object]]) -> None:
         while True:
             await self._due.wait()
-            await _moment(quiet)
             self._due.clear()
             for where in [where for where, talk in self._talks.items() if self._is_due(talk)]:
+                await _moment(quiet)
                 await self._extract(where, self._talks[where])
 
     def _is_due(self, talk: _Talk) -> bool:

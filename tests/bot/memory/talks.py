@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from msgspec.structs import replace
 
 from bot.domain.chat import Completion, Usage, UserMessage
+from bot.domain.events import Conversation
 from bot.domain.journal import Entry, MessageObserved, TurnClosed, TurnOpened
 from bot.domain.notebook import Memories
 from bot.domain.ports import Store
@@ -73,14 +74,13 @@ class Room:
         """Something is written down."""
         self.extraction.see(entry)
 
-    def hear(self, text: str, *, user: int = MING, message_id: str | None = None) -> None:
-        self.see(
-            MessageObserved(said(text, at=False, user=user, name=NAMES[user], message_id=message_id), overheard=True)
-        )
+    def hear(self, text: str, *, user: int = MING, message_id: str | None = None, where: Conversation = GROUP) -> None:
+        message = said(text, at=False, user=user, name=NAMES[user], message_id=message_id, where=where)
+        self.see(MessageObserved(message, overheard=True))
 
-    def rounds(self, number: int = ROUNDS) -> None:
+    def rounds(self, number: int = ROUNDS, *, where: Conversation = GROUP) -> None:
         for _ in range(number):
-            question = said("在吗", user=HONG)
+            question = said("在吗", user=HONG, where=where)
             opened = TurnOpened(turn_id=f"t{question.message_id}", question=question, user=UserMessage("x"), at=0.0)
             self.see(opened)
             self.last = opened.turn_id

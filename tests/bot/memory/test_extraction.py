@@ -68,6 +68,26 @@ async def test_facts_are_looked_for_once_nobody_waits_for_an_answer_or_a_while_l
         await until(lambda: len(room.model.requests) == 2)
 
 
+async def test_of_several_talks_that_are_due_at_once_each_lets_questions_go_first() -> None:
+    elsewhere = Conversation(BOT, "group", 4343)
+
+    async def question_meanwhile(_request: ModelRequest) -> Completion:
+        room.quiet.clear()
+        return answer()
+
+    room = Room(question_meanwhile, answer())
+    async with room.open():
+        for where in (GROUP, elsewhere):
+            for _ in range(LEAST):
+                room.hear("我对花生过敏", where=where)
+            room.rounds(ROUNDS, where=where)
+        await until(lambda: len(room.model.requests) == 1 and not room.quiet.is_set())
+        await room.clock.advance(0)
+        assert len(room.model.requests) == 1
+        room.quiet.set()
+        await until(lambda: len(room.model.requests) == 2)
+
+
 @pytest.mark.parametrize("is_forgotten", [False, True])
 async def test_a_talk_whose_request_a_stop_cuts_off_is_found_again_unless_somebody_was_forgotten(
     is_forgotten: bool,
