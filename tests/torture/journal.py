@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -63,6 +64,7 @@ class Journal:
     calls: dict[tuple[str, int, str], str | None] = field(default_factory=dict)
     opened: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     usage: list[dict[str, Any]] = field(default_factory=list)
+    steered: Counter[str] = field(default_factory=Counter)  # by turn, before anything was said
 
     def broken(self, promised: list[Entry], taken_back: Sequence[str] = ()) -> Iterator[str]:
         """The promises that were not kept; words that were `taken_back` are not to be there."""
@@ -124,6 +126,7 @@ def read_rows(rows: Callable[[str], Iterable[dict[str, Any]]]) -> Journal:
     """Everything that these answers of a database hold."""
     journal = Journal(sends=list(rows("SELECT * FROM sends ORDER BY id")))
     journal.usage = list(rows("SELECT * FROM usage ORDER BY id"))
+    journal.steered.update(row["turn_id"] for row in rows("SELECT turn_id FROM steered WHERE step = 0"))
     for row in rows(TURNS):
         journal.opened.setdefault(row["turn_id"], []).append(row)
         journal.turns.append(_turn(row))

@@ -85,7 +85,9 @@ def _logged(evidence: Evidence) -> Iterator[str]:
 
 
 def _uncounted(evidence: Evidence) -> Iterator[str]:
-    """Each request that came to the model is a row, and of a turn that was cut off in its first one no other is."""
+    """Each request that came to the model is a row, and of a turn that was cut off in its first one no other is, but
+    those that a line has steered.
+    """
     if evidence.kind in TROUBLES:  # what was not written nobody can count
         return
     rows, stepped = evidence.journal.usage, {turn_id for turn_id, _ in evidence.journal.steps}
@@ -94,7 +96,7 @@ def _uncounted(evidence: Evidence) -> Iterator[str]:
         yield f"of {made} requests only {len(rows)} are counted"
     cut_off = Counter(row["turn_id"] for row in rows if row["step"])
     for turn_id, times in cut_off.items():
-        if times > 1 and turn_id in opened - stepped:
+        if times > 1 + evidence.journal.steered[turn_id] and turn_id in opened - stepped:
             yield f"the request of turn {turn_id} that was cut off is counted {times} times"
 
 

@@ -144,8 +144,9 @@ def test_what_was_logged_as_wrong_is_noticed_but_for_the_journal_that_was_made_s
 def test_a_request_without_a_row_is_noticed_and_one_that_was_cut_off_and_counted_twice() -> None:
     asked = Asked("", "task", "none0", 0, ({"role": "user", "content": "make it"},))
 
-    def counted(*steps: int, kind: Kind = Kind.UNLIMITED, stepped: bool = False) -> list[str]:
+    def counted(*steps: int, kind: Kind = Kind.UNLIMITED, stepped: bool = False, steered: int = 0) -> list[str]:
         journal = Journal(integrity="ok", usage=[{"turn_id": "t", "step": step} for step in steps])
+        journal.steered["t"] = steered
         journal.opened["t"] = []
         journal.steps |= {("t", 1): ""} if stepped else {}
         return complaints(kind=kind, journal=journal, asked=[asked], asked_in=[0])
@@ -156,3 +157,5 @@ def test_a_request_without_a_row_is_noticed_and_one_that_was_cut_off_and_counted
         assert counted(*steps) == []
     assert counted(1, 2) == ["the request of turn t that was cut off is counted 2 times"]
     assert counted(1, 2, stepped=True) == []  # that of its second step
+    assert counted(1, 1, steered=1) == []  # it was asked anew with a line, and then cut off
+    assert counted(1, 1, 1, steered=1) == ["the request of turn t that was cut off is counted 3 times"]
