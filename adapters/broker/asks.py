@@ -13,10 +13,10 @@ from typing import Final
 
 from aio_pika import DeliveryMode, Message
 from aio_pika.abc import AbstractChannel, AbstractExchange, AbstractIncomingMessage
-from aio_pika.exceptions import AMQPError, ChannelInvalidStateError, DeliveryError
+from aio_pika.exceptions import ChannelInvalidStateError, DeliveryError
 from pamqp.common import FieldValue
 
-from adapters.broker.link import GONE, in_tasks
+from adapters.broker.link import in_tasks, is_gone
 from adapters.broker.payloads import HEADER_VERSION, LARGEST, VERSION, pack, unpack
 from adapters.broker.topology import QUESTIONS
 from bot.domain import codec
@@ -117,7 +117,9 @@ class Asks:
             raise NotConnected("no bot has this account just now") from None
         except ChannelInvalidStateError:  # closed before anything was written
             raise NotConnected("the broker cannot be reached") from None
-        except (AMQPError, OSError, asyncio.InvalidStateError) as error:
+        except Exception as error:
+            if not is_gone(error):
+                raise
             raise ActionUnanswered(f"the broker did not confirm ({error})") from None
 
     # --- answering --------------------------------------------------------------------------------
@@ -168,7 +170,9 @@ class Asks:
                 await channel.default_exchange.publish(
                     told, message.reply_to or "", mandatory=False
                 )
-        except GONE as error:  # its connection, by now
+        except Exception as error:
+            if not is_gone(error):
+                raise
             logger.info("who asked does not hear the answer: %s", error)
 
     async def _take(self, message: AbstractIncomingMessage) -> None:

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
 from aio_pika.abc import AbstractChannel
-from aio_pika.exceptions import AMQPError, ChannelInvalidStateError, DeliveryError
+from aio_pika.exceptions import ChannelInvalidStateError, DeliveryError
 
-from adapters.broker.link import BrokerLink
+from adapters.broker.link import BrokerLink, is_gone
 from adapters.broker.payloads import (
     HEADER_VERSION,
     LARGEST,
@@ -130,7 +130,9 @@ class GatewayCalls:
             raise NotConnected("the gateway of this account is gone") from None
         except ChannelInvalidStateError:  # closed before anything was written
             raise NotConnected("the broker cannot be reached") from None
-        except (AMQPError, OSError, asyncio.InvalidStateError) as error:
+        except Exception as error:
+            if not is_gone(error):
+                raise
             raise ActionUnanswered(f"the broker did not confirm a call ({error})") from None
 
     async def _answered(self, message: Delivered) -> None:

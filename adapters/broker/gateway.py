@@ -110,7 +110,8 @@ class Gateway:
         back = await connection.channel(publisher_confirms=False)  # who asked has a deadline
         topology = await declare(connection, out, self._partitions)
         desk = await back.declare_queue(self._name, exclusive=True, auto_delete=True)
-        # Each call in a task of the library's, which ends them with the channel.
+        # Each call in a task of the library's, which ends it with the channel: also one that comes
+        # after the session's end, and is told as unanswered.
         await consume(back, desk.name, partial(self._answer, back), no_ack=True)
         async with asyncio.TaskGroup() as group:
             group.create_task(watch(back))

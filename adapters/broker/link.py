@@ -22,7 +22,7 @@ from bot.domain.tongue import Tell, filled
 CONNECT_WITHIN: Final = 5.0  # seconds
 HEARTBEAT: Final = 2  # seconds; a broker gives up on who misses two
 CONFIRMED_WITHIN: Final = 10.0  # seconds until what was published is given up, and the connection
-LOOK: Final = 1.0  # seconds between two looks whether the broker takes anything, and of each
+LOOK: Final = 1.0  # seconds between two looks at what the broker takes and confirms, and of each
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0  # seconds
 
 logger = logging.getLogger(__name__)
@@ -59,6 +59,14 @@ GONE: Final = (
     ChannelInvalidStateError,
 )
 """What the library raises where a broker goes while something is done over it."""
+
+
+def is_gone(error: BaseException) -> bool:
+    """Whether it is raised because the broker has gone. Where a stream ends between two frames, as
+    one that is cut off behind a proxy may, the library has no other word than Exception (aiormq,
+    FutureStore.reject_all).
+    """
+    return isinstance(error, GONE) or type(error) is Exception
 
 
 class BrokerLink:
@@ -114,10 +122,13 @@ class BrokerLink:
                     self._trouble(AGAIN)
                 self._is_told = False
                 await self._run(session, connection)
-        except* GONE as group:
-            end = _first(group)
         except* ConfigError as group:
             end = _first(group)
+        except* Exception as group:
+            if group.split(is_gone)[1] is not None:  # a bug of ours
+                raise
+            if not isinstance(end, ConfigError):
+                end = _first(group)
         return end
 
     @contextmanager
@@ -207,4 +218,4 @@ def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
     first: BaseException = group
     while isinstance(first, BaseExceptionGroup):
         first = first.exceptions[0]
-    return first
+    return Lost("the broker has closed the connection") if type(first) is Exception else first

@@ -112,25 +112,25 @@ class Outflow:
         """How many of the first were refused: these are the first now."""
         line = self._lines[partition]
         batch = list(itertools.islice(line, self._room(partition)))
-        is_confirmed = [False] * len(batch)
+        are_in = [False] * len(batch)  # by what the broker has confirmed
 
-        async def publish(place: int) -> None:
-            is_confirmed[place] = await self._publish(channel, partition, *batch[place])
+        async def publish_one(place: int) -> None:
+            are_in[place] = await self._publish(channel, partition, *batch[place])
 
         self._under_way += len(batch)
         try:
             with self._link.in_time():
                 if len(batch) == 1:  # nearly always
-                    await publish(0)
+                    await publish_one(0)
                 else:
                     async with asyncio.TaskGroup() as group:
                         for place in range(len(batch)):
-                            group.create_task(publish(place))
+                            group.create_task(publish_one(place))
         finally:  # also where the broker goes: what it has confirmed is not to come twice
             self._under_way -= len(batch)
             for _ in batch:
                 line.popleft()
-            left = [one for one, is_in in zip(batch, is_confirmed, strict=True) if not is_in]
+            left = [one for one, is_in in zip(batch, are_in, strict=True) if not is_in]
             line.extendleft(reversed(left))
             confirmed = len(batch) - len(left)
             self._left[partition] = max(self._left[partition] - confirmed, len(left))

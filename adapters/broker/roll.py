@@ -13,7 +13,7 @@ import aio_pika
 from aio_pika import DeliveryMode, ExchangeType, Message
 from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage
 
-from adapters.broker.link import CONNECT_WITHIN, GONE, BrokerLink, in_tasks, watch
+from adapters.broker.link import CONNECT_WITHIN, BrokerLink, in_tasks, is_gone, watch
 from adapters.broker.payloads import HEADER_VERSION, VERSION, PartAnswer, PartsAsked, pack, unpack
 from adapters.broker.survey import Unreachable
 from bot.domain import codec
@@ -84,7 +84,9 @@ async def ask(url: str, command: str, *, within: float) -> dict[str, Mapping[str
         async with await aio_pika.connect(url, timeout=CONNECT_WITHIN) as connection:
             async with asyncio.timeout(SECONDS + within + CONNECT_WITHIN):
                 return await _ask(connection, command, within)
-    except GONE as error:
+    except Exception as error:
+        if not is_gone(error):
+            raise
         raise Unreachable(str(error) or type(error).__name__) from error
 
 

@@ -145,7 +145,7 @@ def _content(frame: Fields) -> object:
 def _conversation(frame: Fields, self_id: int, user_id: int) -> Conversation:
     # Decided by message_type alone: private messages may have a group_id too (onebot.md 6.7).
     if frame.get("message_type") == "group":
-        return shared_place(self_id, "group", _group(frame.get("group_id")))
+        return shared_place(self_id, "group", _group(frame.get("group_id")), 0)
     other = user_id
     if (
         user_id == self_id

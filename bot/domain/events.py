@@ -105,7 +105,7 @@ class Conversation(Struct, frozen=True):
 
 @lru_cache(maxsize=10_000)
 def shared_place(
-    platform_id: int, message_type: MessageType, session_id: int, via_group: int = 0
+    platform_id: int, message_type: MessageType, session_id: int, via_group: int
 ) -> Conversation:
     """The same object for the same place: all that is kept by conversation is then found without
     comparing any.

@@ -13,7 +13,8 @@ from adapters.broker import link, whereabouts
 from adapters.broker.payloads import CallEnd
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.policy.refusals import explain_refusal
-from tests.adapters.broker.street import ACCOUNT, PATIENCE, Desk, Shop, Sockets, gateway_of, worker_of
+from tests.adapters.broker.line import line_to
+from tests.adapters.broker.street import ACCOUNT, PATIENCE, Desk, Shop, Sockets, gateway_of, said, worker_of
 from tests.fakes import until
 from tests.rabbit import Rabbit
 
@@ -122,6 +123,38 @@ async def test_a_call_under_way_when_the_broker_is_lost_may_have_been_done(broke
             worker.calls.hang_up()
         with pytest.raises(NotConnected, match="the broker cannot be reached"):
             await worker.call(ACCOUNT, "send_msg", {})
+
+
+async def test_a_call_whose_stream_ends_between_two_frames_may_have_been_done_and_the_worker_goes_on(
+    broker: str,
+) -> None:
+    desk = Desk()
+    async with (
+        line_to(broker) as (line, url),
+        gateway_of(broker, Sockets()) as gateway,
+        worker_of(url, desk) as worker,
+        asyncio.TaskGroup() as group,
+    ):
+        await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
+        line.is_held = True
+        calling = group.create_task(outcome_of(worker))
+        for number in range(30):
+            await gateway.handle(said(number))
+        await until(lambda: line.kept.count(b"message_received") == 30, seconds=PATIENCE)
+        await line.end()
+        assert await calling == "unanswered"
+        await gateway.handle(said(30))
+        await until(lambda: desk.numbers[-1:] == [30], seconds=PATIENCE)
+        await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
+        assert (await worker.call(ACCOUNT, "get_msg", {})).ok
+
+
+async def outcome_of(worker: Shop) -> str:
+    """What became of a call; the broker's end may come before its confirmation, or before its answer."""
+    try:
+        return (await worker.call(ACCOUNT, "send_msg", {})).outcome
+    except ActionUnanswered:
+        return "unanswered"
 
 
 async def test_a_call_on_a_channel_that_is_closed_already_was_not_made(broker: str) -> None:

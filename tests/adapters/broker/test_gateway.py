@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import aio_pika
 import pytest
+from aio_pika import Message
 from aio_pika.abc import AbstractExchange, AbstractIncomingMessage
 from aio_pika.exceptions import DeliveryError
 from msgspec.structs import replace
@@ -14,7 +15,7 @@ from pamqp.commands import Basic
 
 from adapters.broker import gateway as module
 from adapters.broker import link, outflow, topology, wire
-from adapters.broker.payloads import CallEnd, GatewayCall, Presence, There
+from adapters.broker.payloads import HEADER_VERSION, VERSION, CallEnd, GatewayCall, Presence, There, pack
 from adapters.broker.topology import Topology, queue_of
 from bot.domain.errors import NotConnected
 from bot.domain.events import AccountChanged, Connected, Heartbeat, MessageLost
@@ -22,6 +23,7 @@ from bot.domain.segments import Mention, Text
 from bot.domain.shares import Share, partition_of
 from bot.runtime.clock import SystemClock
 from tests.adapters.broker.conftest import PARTITIONS
+from tests.adapters.broker.line import line_to
 from tests.adapters.broker.street import ACCOUNT, OURS, PATIENCE, SHARE, Desk, Sockets, gateway_of, said, worker_of
 from tests.fakes import until
 
@@ -276,6 +278,30 @@ async def test_a_call_under_way_ends_with_the_gateway_and_nobody_waits_for_it(br
             await until(lambda: bool(sockets.calls), seconds=PATIENCE)
         assert ended == ["send_msg"]
         assert (await calling).outcome == "unanswered"
+
+
+async def test_a_stream_that_ends_between_two_frames_ends_no_gateway_and_loses_nothing(broker: str) -> None:
+    """The library knows no other word than Exception for it, where more comes with the end than it has room for."""
+    told, sockets = list[str](), Sockets(hold=asyncio.Event())
+    call = pack(GatewayCall(ACCOUNT, "get_msg", {}, 1))
+    async with line_to(broker) as (line, url), gateway_of(url, sockets, told=told) as gateway:
+        await until(lambda: gateway.is_up, seconds=PATIENCE)
+        line.is_held = True
+        await gateway.handle(said(1))
+        async with await aio_pika.connect(broker) as connection:
+            channel = await connection.channel()
+            for _ in range(30):
+                given = Message(call, headers={HEADER_VERSION: VERSION})
+                await channel.default_exchange.publish(given, "frost.gateway.a")
+        await until(lambda: line.kept.count(b"get_msg") == 30, seconds=PATIENCE)
+        await line.end()
+        async with asyncio.timeout(PATIENCE):
+            await gateway.wait_published()
+        assert (gateway.published, gateway.lost) == (1, 0)
+    assert told == [
+        "The broker cannot be reached (the broker has closed the connection). What is to be sent over it waits.",
+        "The broker can be reached again.",
+    ]
 
 
 async def test_an_answer_that_cannot_be_written_ends_nobody_elses_calls(broker: str) -> None:
