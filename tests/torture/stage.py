@@ -294,9 +294,11 @@ class Stage:
     async def _recall(self, question: Question) -> None:
         """Take the question back, and never answer who still asks: it is for the service to stop."""
         self.taken_back.append(str(question))
-        await self.simulator.incidents.recall(question.message_id)
-        question.recalled = True
-        self.simulator._tell()
+        question.recalled = True  # before: the service may break off, at once, the request that we are in
+        try:
+            await self.simulator.incidents.recall(question.message_id)
+        finally:
+            self.simulator._tell()
         await asyncio.get_running_loop().create_future()
 
 
