@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable
 
 import aio_pika
 import pytest
@@ -13,6 +14,7 @@ from aio_pika import Message
 
 from adapters.broker import asks
 from adapters.broker.asks import Asks
+from adapters.broker.gateway import Gateway
 from adapters.broker.topology import QUESTIONS
 from bot.domain.asks import Around, Ask, Glance, Look, Parts, Said, Told, Word
 from bot.domain.errors import ActionUnanswered, NotConnected
@@ -20,7 +22,8 @@ from bot.domain.shares import Share, partition_of
 from bot.domain.shown import State
 from bot.domain.suspension import Settled
 from tests.adapters.broker.conftest import PARTITIONS
-from tests.adapters.broker.street import ACCOUNT, SHARE, Desk, worker_of
+from tests.adapters.broker.line import Line, line_to
+from tests.adapters.broker.street import ACCOUNT, PATIENCE, SHARE, Desk, Sockets, gateway_of, said, worker_of
 from tests.fakes import GROUP, until
 
 OTHER, THIRD = (Share(number, PARTITIONS) for number in range(PARTITIONS) if number != SHARE.partition)
@@ -168,6 +171,73 @@ async def test_a_word_that_is_being_carried_out_does_not_end_with_the_connection
         await until(lambda: "who asked does not hear the answer" in caplog.text, seconds=20)
         assert await asker.asks.ask(ACCOUNT, WORD) == DONE
     assert done == [DONE, DONE]
+
+
+async def test_a_stream_that_ends_between_two_frames_ends_nobody_who_answers(
+    broker: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    asked, go_on, done = asyncio.Event(), asyncio.Event(), list[Told]()
+
+    class Slow(Desk):
+        async def answer(self, ask: Ask) -> Told:
+            asked.set()
+            await go_on.wait()
+            done.append(DONE)
+            return DONE
+
+    desk = Slow()
+    async with (
+        line_to(broker) as (line, url),
+        gateway_of(broker, Sockets()) as gateway,
+        worker_of(broker, Desk(), share=OTHER) as asker,
+        worker_of(url, desk) as carrier,
+        asyncio.TaskGroup() as group,
+    ):
+        waiting = group.create_task(asker.asks.ask(ACCOUNT, WORD))
+        await asked.wait()
+        await hold(line, gateway, desk)
+        go_on.set()
+        await until(lambda: bool(done), seconds=PATIENCE)
+        await line.end()
+        await until(lambda: "who asked does not hear the answer" in caplog.text, seconds=PATIENCE)
+        waiting.cancel()
+        await until(lambda: not carrier.worker.is_up, seconds=PATIENCE)
+        await until(lambda: carrier.worker.is_up, seconds=PATIENCE)
+        assert await asker.asks.ask(ACCOUNT, WORD) == DONE
+
+
+async def test_what_became_of_a_word_whose_stream_ends_between_two_frames_nobody_knows(broker: str) -> None:
+    desk = Desk()
+    async with (
+        line_to(broker) as (line, url),
+        gateway_of(broker, Sockets()) as gateway,
+        worker_of(url, desk) as asker,
+        asyncio.TaskGroup() as group,
+    ):
+        await hold(line, gateway, desk)
+        all_around = group.create_task(asker.asks.ask_all(Look()))
+        word = group.create_task(failure_of(asker.asks.ask(ACCOUNT, WORD)))
+        await until(lambda: len(asker.asks._open) == 2, seconds=PATIENCE)
+        await line.end()
+        assert await all_around == ()
+        assert str(await word).startswith("the broker did not confirm")
+
+
+async def hold(line: Line, gateway: Gateway, desk: Desk) -> None:
+    """More comes with its end than the library has room for."""
+    await gateway.handle(said(0))
+    await until(lambda: desk.numbers == [0], seconds=PATIENCE)
+    line.is_held = True
+    for number in range(1, 31):
+        await gateway.handle(said(number))
+    await until(lambda: line.kept.count(b"message_received") == 30, seconds=PATIENCE)
+
+
+async def failure_of(asking: Awaitable[Told]) -> ActionUnanswered:
+    with pytest.raises(ActionUnanswered) as raised:
+        await asking
+    return raised.value
 
 
 async def test_an_answer_that_is_too_large_is_none(

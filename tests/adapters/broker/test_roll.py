@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import aio_pika
 import pytest
@@ -66,6 +66,18 @@ async def test_where_nobody_is_nobody_answers_and_without_a_broker_that_is_said(
     assert await ask(broker, "status", within=PATIENCE) == {}
     with pytest.raises(Unreachable):
         await ask("amqp://127.0.0.1:1/", "status", within=PATIENCE)
+
+
+@pytest.mark.parametrize(("end", "told"), [(Exception(), Unreachable), (ZeroDivisionError("a bug"), ZeroDivisionError)])
+async def test_a_broker_that_goes_while_parts_are_asked_cannot_be_reached_whatever_the_library_calls_it(
+    broker: str, monkeypatch: pytest.MonkeyPatch, end: Exception, told: type[Exception]
+) -> None:
+    async def ended(*_: object) -> NoReturn:
+        raise end
+
+    monkeypatch.setattr(module, "_ask", ended)
+    with pytest.raises(told):
+        await ask(broker, "status", within=PATIENCE)
 
 
 async def test_what_cannot_be_read_is_answered_as_such_and_ends_nobody(broker: str) -> None:
