@@ -23,9 +23,9 @@ class Line:
         """All that was kept comes at once, and the end of the stream behind it; the next one is held no more."""
         assert self.last is not None
         self.last.write(bytes(self.kept))
+        await self.last.drain()
         self.is_held = False
-        self.last.close()
-        await self.last.wait_closed()
+        self.last.write_eof()  # to close would reset it, where something that was said is not read yet
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there, back = await asyncio.open_connection(self.host, self.target)
