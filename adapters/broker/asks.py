@@ -16,7 +16,7 @@ from aio_pika.abc import AbstractChannel, AbstractExchange, AbstractIncomingMess
 from aio_pika.exceptions import ChannelInvalidStateError, DeliveryError
 from pamqp.common import FieldValue
 
-from adapters.broker.link import in_tasks, is_gone
+from adapters.broker.link import GONE, Lost, in_tasks, told_as_lost
 from adapters.broker.payloads import HEADER_VERSION, LARGEST, VERSION, pack, unpack
 from adapters.broker.topology import QUESTIONS
 from bot.domain import codec
@@ -112,14 +112,13 @@ class Asks:
             expiration=seconds,
         )
         try:
-            await self._exchange.publish(message, key)
+            with told_as_lost():
+                await self._exchange.publish(message, key)
         except DeliveryError:
             raise NotConnected("no bot has this account just now") from None
         except ChannelInvalidStateError:  # closed before anything was written
             raise NotConnected("the broker cannot be reached") from None
-        except Exception as error:
-            if not is_gone(error):
-                raise
+        except Lost as error:
             raise ActionUnanswered(f"the broker did not confirm ({error})") from None
 
     # --- answering --------------------------------------------------------------------------------
@@ -167,12 +166,11 @@ class Asks:
         )
         try:
             async with asyncio.timeout(ONE_WITHIN):
-                await channel.default_exchange.publish(
-                    told, message.reply_to or "", mandatory=False
-                )
-        except Exception as error:
-            if not is_gone(error):
-                raise
+                with told_as_lost():
+                    await channel.default_exchange.publish(
+                        told, message.reply_to or "", mandatory=False
+                    )
+        except GONE as error:  # its connection, by now
             logger.info("who asked does not hear the answer: %s", error)
 
     async def _take(self, message: AbstractIncomingMessage) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 from aio_pika.abc import AbstractChannel
 from aio_pika.exceptions import ChannelInvalidStateError, DeliveryError
 
-from adapters.broker.link import BrokerLink, is_gone
+from adapters.broker.link import BrokerLink, Lost, told_as_lost
 from adapters.broker.payloads import (
     HEADER_VERSION,
     LARGEST,
@@ -124,15 +124,14 @@ class GatewayCalls:
             expiration=f"{WRITTEN_WITHIN * 1000:.0f}",
         )
         try:
-            await publish(channel, body, gateway, given)
+            with told_as_lost():
+                await publish(channel, body, gateway, given)
         except DeliveryError:  # nobody has a queue of this name
             self._where.forget(gateway)
             raise NotConnected("the gateway of this account is gone") from None
         except ChannelInvalidStateError:  # closed before anything was written
             raise NotConnected("the broker cannot be reached") from None
-        except Exception as error:
-            if not is_gone(error):
-                raise
+        except Lost as error:
             raise ActionUnanswered(f"the broker did not confirm a call ({error})") from None
 
     async def _answered(self, message: Delivered) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn, TypeVar
 import aio_pika
 import aiormq.abc
 from aio_pika.abc import AbstractChannel, AbstractConnection
-from aio_pika.exceptions import AMQPError, ChannelInvalidStateError
+from aio_pika.exceptions import AMQPError, ChannelInvalidStateError, DeliveryError
 
 from bot.domain.errors import BotError, ConfigError
 from bot.domain.ports import Clock
@@ -69,6 +69,26 @@ def is_gone(error: BaseException) -> bool:
     return isinstance(error, GONE) or type(error) is Exception
 
 
+@contextmanager
+def told_as_lost() -> Iterator[None]:
+    """That the broker goes in the block is Lost, with the reason in words; but for what the library
+    raises where nothing was done.
+    """
+    try:
+        yield
+    except (DeliveryError, ChannelInvalidStateError):
+        raise
+    except Exception as error:
+        if not is_gone(error):
+            raise
+        raise Lost(_words_of(error)) from error
+
+
+def _words_of(error: BaseException) -> str:
+    nameless = "it has closed the connection"
+    return str(error) or (nameless if type(error) is Exception else type(error).__name__)
+
+
 class BrokerLink:
     """Runs a session on each connection, one after the other. `url` is never shown."""
 
@@ -102,7 +122,7 @@ class BrokerLink:
             end = Lost("something on it was closed") if attempt.cancelled() else attempt.result()
             if isinstance(end, ConfigError):
                 raise end
-            why = str(end) or type(end).__name__
+            why = _words_of(end)
             logger.debug("no connection with the broker: %s", why)
             if not self._is_told:
                 self._is_told = True
@@ -218,4 +238,4 @@ def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
     first: BaseException = group
     while isinstance(first, BaseExceptionGroup):
         first = first.exceptions[0]
-    return Lost("the broker has closed the connection") if type(first) is Exception else first
+    return first

@@ -13,7 +13,7 @@ import aio_pika
 from aio_pika import DeliveryMode, ExchangeType, Message
 from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage
 
-from adapters.broker.link import CONNECT_WITHIN, BrokerLink, in_tasks, is_gone, watch
+from adapters.broker.link import CONNECT_WITHIN, GONE, BrokerLink, in_tasks, told_as_lost, watch
 from adapters.broker.payloads import HEADER_VERSION, VERSION, PartAnswer, PartsAsked, pack, unpack
 from adapters.broker.survey import Unreachable
 from bot.domain import codec
@@ -81,12 +81,11 @@ async def ask(url: str, command: str, *, within: float) -> dict[str, Mapping[str
     seconds. Raises Unreachable.
     """
     try:
-        async with await aio_pika.connect(url, timeout=CONNECT_WITHIN) as connection:
-            async with asyncio.timeout(SECONDS + within + CONNECT_WITHIN):
-                return await _ask(connection, command, within)
-    except Exception as error:
-        if not is_gone(error):
-            raise
+        with told_as_lost():
+            async with await aio_pika.connect(url, timeout=CONNECT_WITHIN) as connection:
+                async with asyncio.timeout(SECONDS + within + CONNECT_WITHIN):
+                    return await _ask(connection, command, within)
+    except GONE as error:
         raise Unreachable(str(error) or type(error).__name__) from error
 
 

@@ -6,10 +6,10 @@ from typing import Final
 
 import aio_pika
 from aio_pika.abc import AbstractConnection, AbstractIncomingMessage
-from aio_pika.exceptions import AMQPError, ChannelNotFoundEntity
+from aio_pika.exceptions import ChannelNotFoundEntity
 from msgspec import Struct
 
-from adapters.broker.link import CONNECT_WITHIN
+from adapters.broker.link import CONNECT_WITHIN, GONE, told_as_lost
 from adapters.broker.payloads import HEADER_VERSION, Presence, unpack
 from adapters.broker.topology import DEAD, NUMBER, PRESENCE, agree, queue_of
 from bot.domain import codec
@@ -48,9 +48,10 @@ async def survey(url: str, partitions: int, *, clock: Clock) -> Survey:
     number of partitions.
     """
     try:
-        async with await aio_pika.connect(url, timeout=CONNECT_WITHIN) as connection:
-            return await _look(connection, partitions, clock)
-    except (AMQPError, OSError, TimeoutError) as error:
+        with told_as_lost():
+            async with await aio_pika.connect(url, timeout=CONNECT_WITHIN) as connection:
+                return await _look(connection, partitions, clock)
+    except GONE as error:
         raise Unreachable(str(error) or type(error).__name__) from error
 
 

@@ -74,10 +74,14 @@ def _line(message: MessageReceived, speakers: Speakers) -> SaidLine | None:
     return SaidLine(sender.user_id, number, message.message_id, text, name)
 
 
-async def _moment(quiet: Callable[[], Awaitable[object]]) -> None:
+async def _give_way(quiet: Callable[[], Awaitable[object]], seconds: float) -> float:
+    """Wait until it is quiet, so many seconds at most; how many of them are left."""
+    time = asyncio.get_running_loop().time
+    end = time() + seconds
     with suppress(TimeoutError):
-        async with asyncio.timeout(MOMENT):
+        async with asyncio.timeout_at(end):
             await quiet()
+    return max(0.0, end - time())
 
 
 class Extraction:
@@ -213,9 +217,12 @@ class Extraction:
         while True:
             await self._due.wait()
             self._due.clear()
+            left = MOMENT  # for all together: where it is never quiet, facts do not fall behind
             for where in [where for where, talk in self._talks.items() if self._is_due(talk)]:
-                await _moment(quiet)
-                await self._extract(where, self._talks[where])
+                left = await _give_way(quiet, left)
+                talk = self._talks.get(where)  # it may be forgotten, or have made room, meanwhile
+                if talk is not None and self._is_due(talk):
+                    await self._extract(where, talk)
 
     def _is_due(self, talk: _Talk) -> bool:
         is_quiet = talk.last + QUIET <= self._clock.monotonic()
@@ -238,7 +245,7 @@ class Extraction:
                 await self._ask(where, lines, turn_id)
         except asyncio.CancelledError:  # after a restart it is found again
             if known is not None and forgotten == self._times_forgotten:
-                self._open.begin(where, known)
+                self._open.resume(where, known)
             raise
         except (ModelError, TimeoutError) as error:
             logger.warning("no facts of %s: %r", where, error)

@@ -35,7 +35,11 @@ class OpenTalks(KeptSettings[OpenTalk]):
     def begin(self, where: Conversation, talk: OpenTalk) -> None:
         """A talk goes on there, unless one did."""
         if where not in self._values:
-            self._put(where, talk, str(talk))
+            self.resume(where, talk)
+
+    def resume(self, where: Conversation, talk: OpenTalk) -> None:
+        """A talk goes on there that began before whatever goes on there now."""
+        self._put(where, talk, str(talk))
 
     def end(self, where: Conversation) -> None:
         """Nothing of it is to be looked through any more."""

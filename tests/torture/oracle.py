@@ -85,9 +85,7 @@ def _logged(evidence: Evidence) -> Iterator[str]:
 
 
 def _uncounted(evidence: Evidence) -> Iterator[str]:
-    """Each request that came to the model is a row, and of a turn that was cut off in its first one no other is, but
-    those that a line has steered.
-    """
+    """Each request that came to the model is a row, and of a turn that was cut off in its first one no other is."""
     if evidence.kind in TROUBLES:  # what was not written nobody can count
         return
     rows, stepped = evidence.journal.usage, {turn_id for turn_id, _ in evidence.journal.steps}
@@ -96,8 +94,16 @@ def _uncounted(evidence: Evidence) -> Iterator[str]:
         yield f"of {made} requests only {len(rows)} are counted"
     cut_off = Counter(row["turn_id"] for row in rows if row["step"])
     for turn_id, times in cut_off.items():
-        if times > 1 + evidence.journal.steered[turn_id] and turn_id in opened - stepped:
+        if times > _made_of(turn_id, evidence) and turn_id in opened - stepped:
             yield f"the request of turn {turn_id} that was cut off is counted {times} times"
+
+
+def _made_of(turn_id: str, evidence: Evidence) -> int:
+    """How many requests of a turn may be from before its first answer: one, and each that came after a line."""
+    of_turn = {(one.where, one.message_id) for one in evidence.journal.turns if one.turn_id == turn_id}
+    tokens = {one.token for one in evidence.questions if (one.where, str(one.message_id)) in of_turn}
+    came = sum(one.token in tokens and not one.step for one in evidence.asked)
+    return max(1, min(came, 1 + evidence.journal.steered[turn_id]))
 
 
 # --- the journal ----------------------------------------------------------------------------------

@@ -297,6 +297,9 @@ class Stage:
         question.recalled = True  # before: the service may break off, at once, the request that we are in
         try:
             await self.simulator.incidents.recall(question.message_id)
+        except Exception:
+            question.recalled = False
+            raise
         finally:
             self.simulator._tell()
         await asyncio.get_running_loop().create_future()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +12,11 @@ from adapters.simulator.wire import text
 from bot.domain.events import Conversation
 from bot.domain.journal import Entry, MessageErased, MessageObserved
 from bot.policy.apologies import SORRY
+from tests.adapters.storage.conftest import opened
+from tests.adapters.storage.entries import opening, steering
 from tests.fakes import said
 from tests.torture.evidence import Evidence
-from tests.torture.journal import Journal
+from tests.torture.journal import Journal, Turn, read_journal
 from tests.torture.model import Asked
 from tests.torture.moments import Kind
 from tests.torture.oracle import judge
@@ -144,9 +147,8 @@ def test_what_was_logged_as_wrong_is_noticed_but_for_the_journal_that_was_made_s
 def test_a_request_without_a_row_is_noticed_and_one_that_was_cut_off_and_counted_twice() -> None:
     asked = Asked("", "task", "none0", 0, ({"role": "user", "content": "make it"},))
 
-    def counted(*steps: int, kind: Kind = Kind.UNLIMITED, stepped: bool = False, steered: int = 0) -> list[str]:
+    def counted(*steps: int, kind: Kind = Kind.UNLIMITED, stepped: bool = False) -> list[str]:
         journal = Journal(integrity="ok", usage=[{"turn_id": "t", "step": step} for step in steps])
-        journal.steered["t"] = steered
         journal.opened["t"] = []
         journal.steps |= {("t", 1): ""} if stepped else {}
         return complaints(kind=kind, journal=journal, asked=[asked], asked_in=[0])
@@ -157,5 +159,33 @@ def test_a_request_without_a_row_is_noticed_and_one_that_was_cut_off_and_counted
         assert counted(*steps) == []
     assert counted(1, 2) == ["the request of turn t that was cut off is counted 2 times"]
     assert counted(1, 2, stepped=True) == []  # that of its second step
-    assert counted(1, 1, steered=1) == []  # it was asked anew with a line, and then cut off
-    assert counted(1, 1, 1, steered=1) == ["the request of turn t that was cut off is counted 3 times"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "came", "lines", "is_well"),
+    [
+        (2, 2, 1, True),  # it was asked anew with a line, and then cut off
+        (2, 1, 1, False),  # the line was read before the first request
+        (2, 2, 0, False),
+        (3, 3, 1, False),
+        (3, 3, 2, True),
+    ],
+)
+def test_each_line_that_steers_a_turn_off_may_be_one_more_request_where_that_came(
+    rows: int, came: int, lines: int, is_well: bool
+) -> None:
+    turn = Turn("t", QUESTION.where, str(QUESTION.message_id), "", None, closed=True, stop="", retry_of="")
+    journal = Journal(integrity="ok", turns=[turn], usage=[{"turn_id": "t", "step": 1}] * rows)
+    journal.opened["t"], journal.steered["t"] = [], lines
+    asked = Asked(QUESTION.where, "plain", QUESTION.token, 0, ({"role": "user", "content": "plain#q1"},))
+    wrong = [
+        line for line in complaints(journal=journal, asked=[asked] * came, asked_in=[0] * came) if "counted" in line
+    ]
+    assert wrong == ([] if is_well else [f"the request of turn t that was cut off is counted {rows} times"])
+
+
+async def test_of_the_lines_that_steered_a_turn_those_before_its_first_answer_are_read(tmp_path: Path) -> None:
+    async with opened(f"sqlite+aiosqlite:///{tmp_path}/bot.db") as there:
+        there.store.put(opening("t"), steering("t"), steering("t", said("and")), steering("t", said("so"), step=1))
+        assert await there.store.commit(opening("u"), steering("u", said("no"), step=1))
+    assert read_journal(tmp_path / "bot.db").steered == {"t": 2}

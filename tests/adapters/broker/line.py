@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -18,6 +18,7 @@ class Line:
     is_held: bool = False
     kept: bytearray = field(default_factory=bytearray)
     last: asyncio.StreamWriter | None = None
+    streams: list[asyncio.StreamWriter] = field(default_factory=list)
 
     async def end(self) -> None:
         """All that was kept comes at once, and the end of the stream behind it; the next one is held no more."""
@@ -30,6 +31,7 @@ class Line:
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there, back = await asyncio.open_connection(self.host, self.target)
         self.last = writer
+        self.streams += [writer, back]
         async with asyncio.TaskGroup() as group:
             group.create_task(self._pass(reader, back))
             group.create_task(self._pass(there, writer, keeps=True))
@@ -56,3 +58,8 @@ async def line_to(url: str) -> AsyncIterator[tuple[Line, str]]:
     port = server.sockets[0].getsockname()[1]
     yield line, parts._replace(netloc=f"{parts.username}:{parts.password}@127.0.0.1:{port}").geturl()
     server.close()
+    for stream in line.streams:
+        stream.transport.abort()
+        with suppress(OSError):
+            await stream.wait_closed()
+    await server.wait_closed()

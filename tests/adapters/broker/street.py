@@ -24,7 +24,7 @@ from adapters.broker.whereabouts import Whereabouts
 from adapters.broker.worker import Worker
 from bot.domain.asks import Ask, Ears, Told
 from bot.domain.events import Connected, Conversation, Event, MessageReceived, MessageWaited, Sender
-from bot.domain.notes import Note
+from bot.domain.notes import Note, RowSet
 from bot.domain.ports import Clock
 from bot.domain.segments import Text
 from bot.domain.shares import Share, partition_of
@@ -174,6 +174,19 @@ class Shop:
     def knows(self, account: int) -> bool:
         """Whether it was told of a gateway that has this account."""
         return any(there.self_id == account for there in self.where.accounts())
+
+
+async def blocked(worker: Shop, told: list[str]) -> None:
+    """Return once the worker knows of the alarm: that takes a moment to get to each connection, and is said there to
+    who publishes.
+    """
+
+    def knows() -> bool:
+        if not worker.notices._waiting:
+            worker.notices.tell(RowSet("limits", "1"))
+        return bool(told)
+
+    await until(knows, seconds=PATIENCE)
 
 
 @asynccontextmanager

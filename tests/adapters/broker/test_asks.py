@@ -7,10 +7,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable
+from typing import NoReturn, cast
 
 import aio_pika
 import pytest
 from aio_pika import Message
+from aio_pika.abc import AbstractExchange
 
 from adapters.broker import asks
 from adapters.broker.asks import Asks
@@ -221,7 +223,18 @@ async def test_what_became_of_a_word_whose_stream_ends_between_two_frames_nobody
         await until(lambda: len(asker.asks._open) == 2, seconds=PATIENCE)
         await line.end()
         assert await all_around == ()
-        assert str(await word).startswith("the broker did not confirm")
+        assert str(await word) == "the broker did not confirm (it has closed the connection)"
+
+
+async def test_a_bug_of_ours_is_nothing_that_became_of_a_word(broker: str) -> None:
+    class Broken:
+        async def publish(self, *_: object) -> NoReturn:
+            raise ZeroDivisionError("a bug")
+
+    async with worker_of(broker, Desk(), share=OTHER) as asker:
+        asker.asks._exchange = cast("AbstractExchange", Broken())
+        with pytest.raises(ZeroDivisionError):
+            await asker.asks.ask(ACCOUNT, WORD)
 
 
 async def hold(line: Line, gateway: Gateway, desk: Desk) -> None:

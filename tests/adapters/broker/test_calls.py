@@ -149,6 +149,17 @@ async def test_a_call_whose_stream_ends_between_two_frames_may_have_been_done_an
         assert (await worker.call(ACCOUNT, "get_msg", {})).ok
 
 
+async def test_a_bug_of_ours_is_nothing_that_became_of_a_call(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(*_: object) -> NoReturn:
+        raise ZeroDivisionError("a bug")
+
+    async with gateway_of(broker, Sockets()), worker_of(broker, Desk()) as worker:
+        await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
+        monkeypatch.setattr(module, "publish", broken)
+        with pytest.raises(ZeroDivisionError):
+            await worker.call(ACCOUNT, "send_msg", {})
+
+
 async def outcome_of(worker: Shop) -> str:
     """What became of a call; the broker's end may come before its confirmation, or before its answer."""
     try:

@@ -299,7 +299,7 @@ async def test_a_stream_that_ends_between_two_frames_ends_no_gateway_and_loses_n
             await gateway.wait_published()
         assert (gateway.published, gateway.lost) == (1, 0)
     assert told == [
-        "The broker cannot be reached (the broker has closed the connection). What is to be sent over it waits.",
+        "The broker cannot be reached (it has closed the connection). What is to be sent over it waits.",
         "The broker can be reached again.",
     ]
 

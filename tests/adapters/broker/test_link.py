@@ -17,15 +17,14 @@ from adapters.broker import link as link_module
 from adapters.broker import whereabouts
 from adapters.broker.link import BrokerLink, Lost, in_tasks, watch
 from bot.domain.errors import ConfigError, NotConnected, Problem
-from bot.domain.notes import RowSet
 from bot.runtime.clock import SystemClock
 from tests.adapters.broker.street import (
     ACCOUNT,
     PATIENCE,
     Desk,
-    Shop,
     Sockets,
     Stepped,
+    blocked,
     gateway_of,
     said,
     worker_of,
@@ -158,12 +157,17 @@ async def test_a_broker_that_is_not_there_is_told_once() -> None:
     assert not link.is_up
 
 
-async def test_a_problem_of_the_configuration_ends_it(broker: str) -> None:
+@pytest.mark.parametrize("beside", [(), (Exception(),), (Lost("a test"),)])
+@pytest.mark.parametrize("end", [ConfigError(Problem("BROKER_PARTITIONS", "is wrong", "Mend it")), ValueError("a bug")])
+async def test_a_problem_of_the_configuration_and_a_bug_end_it_whatever_the_library_says_beside(
+    broker: str, end: Exception, beside: tuple[Exception, ...]
+) -> None:
     async def session(_: AbstractConnection) -> None:
-        raise ConfigError(Problem("BROKER_PARTITIONS", "is wrong", "Mend it"))
+        raise ExceptionGroup("a session's", [*beside, end])
 
-    with pytest.raises(ConfigError, match="Mend it"):
+    with pytest.raises((ConfigError, ExceptionGroup)) as raised:
         await BrokerLink(broker, clock=SystemClock(), trouble=lambda _: None).keep(session)
+    assert raised.value is end or raised.group_contains(type(end), match=str(end))
 
 
 async def test_a_connection_may_be_had_only_to_know_whether_there_can_be_one(
@@ -226,19 +230,6 @@ async def first_of(queue: AbstractQueue, number: int) -> AsyncIterator[AbstractI
         assert message is not None
         await message.ack()
         yield message
-
-
-async def blocked(worker: Shop, told: list[str]) -> None:
-    """Return once the worker knows of the alarm: that takes a moment to get to each connection, and is said there to
-    who publishes.
-    """
-
-    def knows() -> bool:
-        if not worker.notices._waiting:
-            worker.notices.tell(RowSet("limits", "1"))
-        return bool(told)
-
-    await until(knows, seconds=PATIENCE)
 
 
 async def test_while_the_broker_has_an_alarm_all_waits_and_is_told_and_then_goes_on(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import aio_pika
 import pytest
 from aio_pika import Message
 
+from adapters.broker import survey as module
 from adapters.broker.survey import Partition, Unreachable, survey
 from adapters.broker.topology import DEAD, NUMBER, queue_of
 from bot.domain.errors import ConfigError
@@ -52,6 +55,18 @@ async def test_another_number_of_partitions_is_told(broker: str) -> None:
         await gateway.wait_published()
     with pytest.raises(ConfigError, match="BROKER_PARTITIONS"):
         await survey(broker, PARTITIONS + 1, clock=CLOCK)
+
+
+@pytest.mark.parametrize(("end", "told"), [(Exception(), Unreachable), (ZeroDivisionError("a bug"), ZeroDivisionError)])
+async def test_a_broker_that_goes_while_it_is_looked_at_cannot_be_reached_whatever_the_library_calls_it(
+    broker: str, monkeypatch: pytest.MonkeyPatch, end: Exception, told: type[Exception]
+) -> None:
+    async def ended(*_: object) -> NoReturn:
+        raise end
+
+    monkeypatch.setattr(module, "_look", ended)
+    with pytest.raises(told, match="it has closed the connection" if told is Unreachable else "a bug"):
+        await survey(broker, PARTITIONS, clock=CLOCK)
 
 
 @pytest.mark.parametrize("url", ["amqp://127.0.0.1:1/", "amqp://guest:wrong@{there}/"])

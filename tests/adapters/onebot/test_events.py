@@ -64,6 +64,7 @@ def test_a_group_message_is_read_with_everything_it_says() -> None:
 def test_ids_may_be_text() -> None:
     event = received(message() | {"self_id": "10001", "user_id": "20002", "group_id": "4242", "message_id": "9"})
     assert (event.self_id, event.sender.user_id, event.conversation, event.message_id) == (ACCOUNT, 20002, GROUP, "9")
+    assert event.conversation.via_group == 0
 
 
 def test_a_time_in_milliseconds_becomes_seconds() -> None:

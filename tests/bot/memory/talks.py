@@ -15,7 +15,7 @@ from bot.domain.journal import Entry, MessageObserved, TurnClosed, TurnOpened
 from bot.domain.notebook import Memories
 from bot.domain.ports import Store
 from bot.domain.run import Stop
-from bot.memory.extraction import PICKED_WITHIN, Extraction
+from bot.memory.extraction import LEAST, PICKED_WITHIN, Extraction
 from bot.memory.open_talks import OpenTalks
 from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
@@ -85,6 +85,12 @@ class Room:
             self.see(opened)
             self.last = opened.turn_id
             self.see(TurnClosed(turn_id=opened.turn_id, stop=Stop.ANSWERED, round=(), usage=Usage(), steps=1, at=0.0))
+
+    def due(self, where: Conversation = GROUP) -> None:
+        """Enough is said there, and answered."""
+        for _ in range(LEAST):
+            self.hear("我对花生过敏", where=where)
+        self.rounds(where=where)
 
     def told(self) -> str:
         """What the model was shown the last time."""

@@ -19,7 +19,7 @@ from bot.domain.journal import (
 from bot.domain.memories import MemoriesForgotten, MemoryKept, StoredFact, Visibility
 from bot.domain.trace import current_run
 from bot.memory import extraction
-from bot.memory.extraction import LEAST, LOOK
+from bot.memory.extraction import LOOK
 from bot.memory.remembering import KEPT
 from bot.runtime.clock import SystemClock
 from tests.adapters.storage.conftest import opened
@@ -53,18 +53,14 @@ async def test_facts_are_looked_for_once_nobody_waits_for_an_answer_or_a_while_l
     room = Room(answer(), answer())
     async with room.open():
         room.quiet.clear()
-        for _ in range(LEAST):
-            room.hear("我对花生过敏")
-        room.rounds(ROUNDS)
+        room.due()
         await room.clock.advance(0)
         assert room.model.requests == []
         room.quiet.set()
         await until(lambda: len(room.model.requests) == 1)
         room.quiet.clear()
         monkeypatch.setattr(extraction, "MOMENT", 0.05)
-        for _ in range(LEAST):
-            room.hear("我不喜欢猫")
-        room.rounds(ROUNDS)
+        room.due()
         await until(lambda: len(room.model.requests) == 2)
 
 
@@ -78,9 +74,7 @@ async def test_of_several_talks_that_are_due_at_once_each_lets_questions_go_firs
     room = Room(question_meanwhile, answer())
     async with room.open():
         for where in (GROUP, elsewhere):
-            for _ in range(LEAST):
-                room.hear("我对花生过敏", where=where)
-            room.rounds(ROUNDS, where=where)
+            room.due(where)
         await until(lambda: len(room.model.requests) == 1 and not room.quiet.is_set())
         await room.clock.advance(0)
         assert len(room.model.requests) == 1
@@ -88,27 +82,30 @@ async def test_of_several_talks_that_are_due_at_once_each_lets_questions_go_firs
         await until(lambda: len(room.model.requests) == 2)
 
 
-@pytest.mark.parametrize("is_forgotten", [False, True])
-async def test_a_talk_whose_request_a_stop_cuts_off_is_found_again_unless_somebody_was_forgotten(
-    is_forgotten: bool,
+async def test_of_the_time_to_give_way_is_left_what_it_was_quiet_before() -> None:
+    assert await extraction._give_way(asyncio.Event().wait, 0.01) == 0.0
+    assert await extraction._give_way(asyncio.Event().wait, 0.0) == 0.0
+    is_quiet = asyncio.Event()
+    is_quiet.set()
+    assert 0.0 < await extraction._give_way(is_quiet.wait, 60.0) <= 60.0
+
+
+async def test_where_it_is_never_quiet_all_that_are_due_wait_no_longer_than_one_would(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked = asyncio.Event()
+    waits = list[float]()
 
-    async def hang(_request: ModelRequest) -> Completion:
-        asked.set()
-        await asyncio.Event().wait()
-        raise AssertionError
+    async def give_way(_: object, seconds: float) -> float:
+        waits.append(seconds)
+        return max(0.0, seconds - 20.0)
 
-    room = Room(hang)
+    monkeypatch.setattr(extraction, "_give_way", give_way)
+    room = Room(answer(), answer(), answer())
     async with room.open():
-        for _ in range(LEAST):
-            room.hear("我对花生过敏")
-        room.rounds(ROUNDS)
-        await asked.wait()
-        assert room.extraction._open.of(GROUP) is None
-        if is_forgotten:
-            room.extraction.forget()
-    assert (room.extraction._open.of(GROUP) is None) is is_forgotten
+        for number in range(3):
+            room.due(Conversation(BOT, "group", number))
+        await until(lambda: len(room.model.requests) == 3)
+    assert waits == [30.0, 10.0, 0.0]
 
 
 async def test_a_request_is_of_the_talks_last_turn_and_a_talk_waits_while_its_day_is_spent() -> None:

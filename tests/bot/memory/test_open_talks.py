@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from bot.domain.chat import Completion, ModelRequest
 from bot.domain.events import Conversation
 from bot.domain.journal import Entry, MessageErased, MessageObserved, PlaceSet
 from bot.domain.memories import MemoriesForgotten
+from bot.memory import extraction
 from bot.memory.extraction import LOOK
 from bot.memory.kept import LOOK as READ_AGAIN
 from bot.memory.open_talks import RECENT, SETTING, OpenTalk, OpenTalks
@@ -169,3 +171,66 @@ async def test_what_is_no_talk_is_none_and_one_begins_where_it_began() -> None:
     assert list(talks.recent(1)) == [GROUP]
     talks.end_all()
     assert talks.of(GROUP) is None
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+@pytest.mark.parametrize("is_forgotten", [False, True])
+async def test_a_talk_whose_request_a_stop_cuts_off_is_found_again_unless_somebody_was_forgotten(
+    *,
+    is_forgotten: bool,
+    goes_on: bool,
+) -> None:
+    asked = asyncio.Event()
+
+    async def hang(_request: ModelRequest) -> Completion:
+        asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    room = Room(hang)
+    async with room.open():
+        room.due()
+        known = room.extraction._open.of(GROUP)
+        await asked.wait()
+        assert room.extraction._open.of(GROUP) is None
+        if is_forgotten:
+            room.extraction.forget()
+        if goes_on:
+            room.hear("还有一句")
+            room.rounds(1)
+            assert room.extraction._open.of(GROUP) not in (None, known)
+    assert (room.extraction._open.of(GROUP) == known) is not is_forgotten
+
+
+async def test_a_talk_that_made_room_while_questions_went_first_is_open_after_a_restart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(extraction, "PLACES", 2)
+    room = Room()
+    async with room.open():
+        room.quiet.clear()
+        room.due()
+        await room.clock.advance(0)
+        for number in range(3):
+            room.hear("哈哈", where=Conversation(BOT, "group", number))
+        room.quiet.set()
+        await room.clock.advance(0)
+        assert GROUP not in room.extraction._talks  # and takes no room from another again
+    assert room.extraction._open.of(GROUP) is not None
+    assert room.model.requests == []
+
+
+async def test_what_is_said_after_all_was_forgotten_while_questions_went_first_is_a_talk_of_its_own() -> None:
+    room = Room()
+    async with room.open():
+        room.quiet.clear()
+        room.due()
+        await room.clock.advance(0)
+        room.extraction.forget()
+        room.hear("哈哈")
+        room.rounds(1)
+        begun = room.extraction._open.of(GROUP)
+        room.quiet.set()
+        await room.clock.advance(0)
+        assert room.extraction._open.of(GROUP) is begun is not None
+    assert room.model.requests == []
