@@ -8,7 +8,7 @@ PY := $(VENV)/bin/python
 .NOTPARALLEL:
 # Where it is set, as many images do, every process of the tests compiles all of the bot and the libraries once more.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help run test torture check format lint types imports image compose-test bench bench-compare lock clean
+.PHONY: help run test test-all torture check format lint types imports image compose-test bench bench-compare lock clean
 
 # Where the interpreter is gone (an upgraded system), what was installed for it is gone too.
 $(shell [ -x $(PY) ] || rm -f $(VENV)/.run $(VENV)/.dev)
@@ -19,13 +19,16 @@ help: ## list what there is
 run: $(VENV)/.run ## install if need be, and start the bot (ARGS="chat", ARGS="version" ... for its other commands)
 	@exec $(PY) -m bot $(ARGS)
 
-test: $(VENV)/.dev ## install what the tests need, and run them (ARGS="-k name" for some)
+test: $(VENV)/.dev ## install what the tests need, and run those that need nothing else (ARGS="-k name" for some)
 	@$(PY) -m pytest $(ARGS)
+
+test-all: $(VENV)/.dev ## these and those that need processes, a browser, PostgreSQL or RabbitMQ; what is missing is skipped
+	@$(PY) -m pytest --system $(ARGS)
 
 torture: $(VENV)/.dev ## kill the service at 400 moments, its journal in every state, and judge both ends' records (ARGS="--seed 2", ARGS=--cluster)
 	@$(PY) -m tests.torture $(ARGS)
 
-check: lint types imports test ## everything CI asks for
+check: lint types imports test-all ## everything that a change must pass
 
 format: $(VENV)/.dev ## put every file into the common form
 	@$(PY) -m ruff format .

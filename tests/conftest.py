@@ -1,4 +1,4 @@
-"""For all tests: how hypothesis, the collection of garbage, signals and the number of workers are set."""
+"""For all tests: two tiers, and how hypothesis, the collection of garbage, signals and workers are set."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import pytest
 from hypothesis import settings
 
 from bot.runtime.collector import relax_collector
+from tests import tiers
 from tests.compiling import share_compiled
 
 # Property tests have no deadline of their own (machines are busy), only pytest's.
@@ -28,6 +29,26 @@ for _name, _usual in (("SIGINT", signal.default_int_handler), ("SIGHUP", signal.
     _number = getattr(signal, _name, None)  # Windows has no SIGHUP
     if _number is not None and signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, _usual)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    tiers.add_option(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.add_cleanup(tiers.start_postgres(config).close)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    return True if tiers.is_ignored(collection_path, config) else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    tiers.deselect(config, items)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    tiers.skip_without_engine(item)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -133,6 +133,7 @@ def listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
+@pytest.mark.system
 async def test_accounts_reach_both_gateways_through_nginx_and_the_other_one_where_one_is_gone(tmp_path: Path) -> None:
     loop, met = asyncio.get_running_loop(), Counter[str]()
     port, names = free_ports(2)

@@ -162,6 +162,7 @@ def test_the_health_check_fails_where_nobody_answers_and_not_where_nobody_shall(
     assert health(0) == 0
 
 
+@pytest.mark.system
 def test_nothing_private_is_offered_to_git() -> None:
     private = [".env", "data/tokens.env", "napcat/config/onebot11.json", "napcat-second/qq/x", "llbot/auth_token.txt"]
     asked = ["git", "check-ignore", "--no-index", *private]
@@ -265,6 +266,7 @@ def test_the_monitoring_is_there_only_when_asked_for() -> None:
     assert asked_for == {"prometheus", "grafana"}
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(("name", "server"), WITH)
 def test_what_init_writes_is_where_the_others_look_for_it(tmp_path: Path, name: str, server: str) -> None:
     init = services(name)["init"]
@@ -355,11 +357,13 @@ def compose(folder: Path, *words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("words", [(COMPOSE[0],), (COMPOSE[0], "--profile", "monitoring"), (COMPOSE[1],)])
 def test_docker_compose_understands_the_files(tmp_path: Path, words: tuple[str, ...]) -> None:
     compose(tmp_path, "-f", *words, "config", "-q")
 
 
+@pytest.mark.system
 def test_the_bot_gets_the_env_file_and_its_own_addresses_win(tmp_path: Path) -> None:
     bot = json.loads(compose(tmp_path, "config", "--format", "json"))["services"]["bot"]
     assert bot["environment"]["LLM_BASE_URL"] == "https://api.deepseek.com/v1"

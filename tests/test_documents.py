@@ -72,6 +72,7 @@ def machine(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("name", [name for name in PAGES if any(map(is_run, blocks(name)))])
 def test_the_commands_of_a_page_work_one_after_the_other(machine: Path, name: str) -> None:
     environment = {
@@ -94,6 +95,7 @@ def test_the_commands_of_a_page_work_one_after_the_other(machine: Path, name: st
         assert done.returncode == 0, f"{block.place}\n{done.stderr}"
 
 
+@pytest.mark.system
 def test_make_run_without_any_setting_is_a_chat(tmp_path: Path) -> None:
     shutil.copy(ROOT / "Makefile", tmp_path)
     here = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}

@@ -171,6 +171,7 @@ def planted(folder: Path) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.system
 def test_every_leak_that_is_planted_turns_the_gate_red(tmp_path: Path) -> None:
     said = planted(tmp_path)
     importers = [path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path, _ in LEAKS]

@@ -43,9 +43,9 @@ from tests.bench.subject import (
     url_of,
 )
 from tests.bench.trial import Figures, Load, measure
-from tests.e2e.cluster import POSTGRES, fresh_database
 from tests.ports import free_port
 from tests.rabbit import Rabbit
+from tests.system.cluster.cluster import POSTGRES, fresh_database
 
 PARTITIONS = 6
 WORKERS = 3

@@ -26,9 +26,9 @@ from tests.bench.report import Results
 from tests.bench.subject import BOT, Subject, serving_model, sharing_cores
 from tests.bench.trial import Figures, Load, measure
 from tests.bot.memory.test_newest import kept_silent
-from tests.e2e.console.conftest import CHROMIUM
-from tests.e2e.console.sights import logged_in
 from tests.ports import free_port
+from tests.system.console.sights import logged_in
+from tests.tiers import CHROMIUM
 
 ABSENT, CLOSED, OPEN = "absent", "closed", "open"
 AGAIN = 0.05  # seconds until one who looks tries again

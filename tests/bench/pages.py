@@ -25,8 +25,8 @@ import uvloop
 from yarl import URL
 
 from tests.bench.subject import BOT, Running, Subject, running, serving_model, sharing_cores
-from tests.e2e.console.conftest import CHROMIUM
 from tests.ports import free_port
+from tests.tiers import CHROMIUM
 
 TOKEN = "0123456789abcdef0123456789abcdef"  # of nobody
 SETTLED = 5.0  # seconds until a bot is idle

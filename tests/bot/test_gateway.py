@@ -1,4 +1,4 @@
-"""A gateway that cannot publish says so on its pages, and at its end; the rest is told in tests/e2e/test_cluster.py."""
+"""A gateway that cannot publish says so on its pages, and at its end; the rest is told in tests/system/cluster."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from adapters.simulator.server import Simulator
 from bot import gateway as module
 from bot.gateway import open_gateway
 from config.settings import Settings
-from tests.e2e.test_signals import PATIENCE, make_world
 from tests.ports import free_port
+from tests.system.processes.test_signals import PATIENCE, make_world
 
 
 async def test_without_a_broker_it_is_not_ready_and_tells_what_is_lost(

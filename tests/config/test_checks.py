@@ -226,7 +226,7 @@ def test_in_a_container_who_reaches_the_web_server_is_said_outside(
     [
         (".", 0o777, "everybody"),
         (".", 0o1777, "everybody"),
-        (".", 0o775, "the group 4711"),
+        pytest.param(".", 0o775, "the group 4711", marks=pytest.mark.system),
         ("tool.py", 0o646, "everybody"),
         ("deep/part.py", 0o666, "everybody"),
     ],
@@ -249,6 +249,7 @@ def test_a_folder_of_tools_that_others_can_write_is_refused(tmp_path: Path, plac
     assert f"TOOLS_DIR: {folder / place} can be written by {who}, and whoever can write there is the bot" in said
 
 
+@pytest.mark.system
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 def test_a_folder_of_tools_that_is_mounted_read_only_may_be_anybodys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

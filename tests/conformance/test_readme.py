@@ -53,6 +53,7 @@ def answer(body: Body) -> Body:
     return {"content": None, "tool_calls": [call]}
 
 
+@pytest.mark.system
 async def test_the_ten_lines_of_the_readme_run_the_engine_without_qq(folder: Path) -> None:
     _, library = blocks()
     assert len([line for line in library.splitlines() if line.strip()]) <= 10

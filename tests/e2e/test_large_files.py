@@ -24,11 +24,11 @@ from adapters.simulator.peer import ConnectedBot
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
 from bot.app import open_service
-from tests.e2e.cluster import Cluster
-from tests.e2e.test_signals import PATIENCE
 from tests.e2e.test_watching import TOKEN, settings
 from tests.fakes import ScriptedModel, calls, words
 from tests.ports import free_port
+from tests.system.cluster.cluster import Cluster
+from tests.system.processes.test_signals import PATIENCE
 from tests.torture.model import Asked
 
 T = TypeVar("T")

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 from pydantic import SecretStr
 
 from adapters.logs.lines import Style
@@ -289,6 +290,7 @@ def process(folder: Path, **environment: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.system
 async def test_a_process_serves_its_figures_and_logs_json(tmp_path: Path) -> None:
     port = free_port()
     with process(tmp_path, WEB_PORT=str(port), LOG_FORMAT="json") as running:
@@ -311,6 +313,7 @@ async def test_a_process_serves_its_figures_and_logs_json(tmp_path: Path) -> Non
     assert all(json.loads(line)["level"] for line in rest.splitlines())
 
 
+@pytest.mark.system
 def test_a_process_whose_web_port_is_taken_says_so_in_one_line(tmp_path: Path) -> None:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))

@@ -30,11 +30,11 @@ from adapters.storage.url import read_url
 from tests import postgres
 from tests.adapters.storage.proxy import Proxy
 from tests.apart import Host, Pipes, host_or_pipes
-from tests.e2e.cluster import Cluster
-from tests.e2e.test_signals import ONE, TOKEN, TWO, Bot, Gate, quoted
 from tests.ports import free_port
 from tests.postgres import Postgres
 from tests.rabbit import PROGRAM, Rabbit, running
+from tests.system.cluster.cluster import Cluster
+from tests.system.processes.test_signals import ONE, TOKEN, TWO, Bot, Gate, quoted
 from tests.torture.blows import Blow, deal
 from tests.torture.journal import Journal, read_rows
 from tests.torture.model import Asked, ScriptedModel

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from adapters.simulator.call import SentMessage
 from bot.policy.apologies import is_ours
-from tests.e2e.test_signals import quoted
+from tests.system.processes.test_signals import quoted
 from tests.torture.journal import Journal
 from tests.torture.oracle import unsound_rows
 

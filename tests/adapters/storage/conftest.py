@@ -91,13 +91,6 @@ class locked:  # noqa: N801  # reads as a phrase: with locked(database)
         self.connection.close()
 
 
-def pytest_runtest_setup(item: pytest.Function) -> None:
-    """Skip what needs PostgreSQL where there is none: here, not in a fixture, so that one line tells of all."""
-    database = item.callspec.params.get("url") if hasattr(item, "callspec") else None
-    if not POSTGRES and (database == "postgres" or "postgres" in item.fixturenames):
-        pytest.skip("FROST_TEST_POSTGRES names no server (.ci/run starts one)")
-
-
 @pytest.fixture
 def sqlite(tmp_path: Path) -> str:
     """The url of an SQLite database that is not there yet."""

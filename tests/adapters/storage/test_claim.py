@@ -91,6 +91,7 @@ def test_what_was_moved_into_the_database_is_not_noted_as_being_in_the_log_alone
     ours.release(whole=True)
 
 
+@pytest.mark.system
 def test_what_a_killed_process_had_is_free_at_once_and_known_to_be_left(tmp_path: Path) -> None:
     file = killed_in(tmp_path)
     ours = FileClaim(file)

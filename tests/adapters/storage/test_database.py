@@ -194,6 +194,7 @@ def test_a_database_of_something_else_is_refused_and_left_alone(url: str) -> Non
     database.close()
 
 
+@pytest.mark.system
 def test_several_processes_may_begin_at_once(url: str) -> None:
     processes = [
         subprocess.Popen(

@@ -379,6 +379,7 @@ print(sorted(name for name in ("alembic", "mako", "greenlet", "sqlalchemy.orm") 
 """
 
 
+@pytest.mark.system
 def test_a_start_imports_nothing_it_does_not_need(sqlite: str) -> None:
     for _ in ("with a new file", "with one that is there"):
         done = subprocess.run(

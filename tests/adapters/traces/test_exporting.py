@@ -31,6 +31,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.system
 def test_spans_go_where_the_environment_says() -> None:
     done = subprocess.run([sys.executable, "-c", SCRIPT], cwd=ROOT, capture_output=True, timeout=50, check=False)
     assert done.returncode == 0, done.stderr

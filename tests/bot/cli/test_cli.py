@@ -9,9 +9,12 @@ import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 from tests.bot.cli.commands import PATIENCE, ROOT, command, run, serving
 
 
+@pytest.mark.system
 def test_with_nothing_but_a_time_zone_it_is_a_chat_in_that_zone_that_ends_with_its_input(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("TZ=<+14>-14\n")
     typed = "@bot hello\nuser2: @bot 北京天气\n@bot send me a message with a picture\nuser3: nothing for you\n"
@@ -27,6 +30,7 @@ def test_with_nothing_but_a_time_zone_it_is_a_chat_in_that_zone_that_ends_with_i
     assert datetime.fromisoformat(logged[0] + "Z") - datetime.now(UTC) > timedelta(hours=13)
 
 
+@pytest.mark.system
 def test_a_reader_who_leaves_does_not_break_the_chat(tmp_path: Path) -> None:
     arguments, env, cwd = command(tmp_path, "chat")
     with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""What is said of a whole cluster, and what reaches it; over a real broker: tests/e2e/test_several_workers.py."""
+"""What is said of a whole cluster, and what reaches it; over a real broker: tests/system/cluster."""
 
 from __future__ import annotations
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.adapters.storage.conftest import postgres, pytest_runtest_setup, schemas, sqlite, url
+from tests.adapters.storage.conftest import postgres, schemas, sqlite, url
 
-__all__ = ["postgres", "pytest_runtest_setup", "schemas", "sqlite", "url"]
+__all__ = ["postgres", "schemas", "sqlite", "url"]

@@ -1,4 +1,4 @@
-"""What can be asked of these without ending the process; the rest is in test_cli.py and tests/e2e/test_signals.py."""
+"""What can be asked of these without ending the process; the rest is in test_cli.py and tests/system/processes."""
 
 from __future__ import annotations
 

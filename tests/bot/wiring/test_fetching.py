@@ -14,6 +14,7 @@ from config.settings import Settings
 from tests.documents import ROOT
 
 
+@pytest.mark.system
 def test_a_service_loads_no_httpx_before_a_fetch_no_metrics_library_before_a_scrape_and_never_rich() -> None:
     script = (
         "import sys, bot.cli.cli, bot.app, adapters.logs.output\n"

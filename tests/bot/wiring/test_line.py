@@ -158,6 +158,7 @@ OF_CLUSTERS = {
 }
 
 
+@pytest.mark.system
 def test_a_bot_alone_loads_nothing_of_a_cluster(tmp_path: Path) -> None:
     words = (sys.executable, "-c", LONE_BOT, str(tmp_path))
     told = subprocess.run(words, capture_output=True, text=True, check=True, timeout=50)

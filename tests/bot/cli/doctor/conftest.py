@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from tests.adapters.broker.conftest import broker, node, rabbit_url
-from tests.adapters.storage.conftest import postgres, pytest_runtest_setup, schemas
+from tests.adapters.storage.conftest import postgres, schemas
 
-__all__ = ["broker", "node", "postgres", "pytest_runtest_setup", "rabbit_url", "schemas"]
+__all__ = ["broker", "node", "postgres", "rabbit_url", "schemas"]

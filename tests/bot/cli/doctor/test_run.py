@@ -184,6 +184,7 @@ async def test_a_problem_is_exit_code_1_and_json_can_be_read(around: Surrounding
     assert [check["check"] for check in found if check["verdict"] == "problem"] == ["account"]
 
 
+@pytest.mark.system
 async def test_a_read_only_data_folder_is_told_with_its_mend(around: Surroundings, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir(mode=0o500)

@@ -222,6 +222,7 @@ def test_both_servers_may_have_been_prepared_for_the_same_bot(machine: Machine) 
     assert set(made.splitlines()) < set(machine.text("data/tokens.env").splitlines())
 
 
+@pytest.mark.system
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
 def test_the_bots_folder_is_given_to_it_and_nothing_else(tmp_path: Path) -> None:
     outside = tmp_path / "outside"

@@ -19,7 +19,7 @@ from bot.domain.audit import Audited
 from bot.domain.errors import ModelAuth
 from bot.domain.reserved import RequestMade
 from bot.runtime.clock import SystemClock
-from tests.e2e.console.pictures import GAMES, HONG, MING, QIANG, STUDY, Scripted, Turn, play, serving, town
+from tests.system.console.pictures import GAMES, HONG, MING, QIANG, STUDY, Scripted, Turn, play, serving, town
 
 EVENING = (
     Turn(STUDY, MING, "有人知道明天第一节是什么课吗"),

@@ -12,7 +12,7 @@ import pytest
 
 from bot.models.failover import ANSWER
 from bot.policy.apologies import ENGLISH, SORRY
-from tests.e2e.test_signals import IN_SHORT, ONE, PATIENCE, Bot, House, house
+from tests.system.processes.test_signals import IN_SHORT, ONE, PATIENCE, Bot, House, house
 from tests.torture.model import Asked
 
 __all__ = ["house"]

@@ -27,7 +27,7 @@ from tests.fakes import until
 from tests.ports import free_port
 from tests.torture.model import Asked, ScriptedModel
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 ONE, TWO = 4242, 4343
 TOKEN = "correct-horse"
 PATIENCE = 30.0  # seconds for whatever must happen; the machine may be busy

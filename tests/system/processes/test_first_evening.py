@@ -19,7 +19,7 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
 from tests.bot.cli.setup.screen import on_a_terminal
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 ENVIRONMENT = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
 HERE = {"ONEBOT_HOST": "127.0.0.1", "ONEBOT_PORT": "0", "WEB_PORT": "0"}
 READY = "listening on 127.0.0.1:"

@@ -12,9 +12,9 @@ import pytest
 
 from adapters.simulator.people import Person
 from adapters.simulator.petitions import befriend
-from tests.e2e.console.desks import Opening, told
 from tests.e2e.town import GROUP, MEMBER, TWO_WIPES, WIPE, MovableClock
 from tests.fakes import until, words
+from tests.system.console.desks import Opening, told
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

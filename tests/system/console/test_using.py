@@ -13,8 +13,8 @@ from bot.domain.shown import ROWS
 from bot.memory.newest import KEPT
 from tests.adapters.console.visiting import TOKEN, Place, visiting
 from tests.bot.memory.test_newest import kept_silent
-from tests.e2e.console.sights import SILENT, WORDS, logged_in, pages
 from tests.fakes import until
+from tests.system.console.sights import SILENT, WORDS, logged_in, pages
 
 HIDE = """is => {
   Object.defineProperty(document, "hidden", { get: () => is, configurable: true });

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from tests.e2e.console.pictures import SHOTS, main
+from tests.system.console.pictures import SHOTS, main
 
 
 def test_the_pictures_of_the_documents_are_taken_of_a_running_console(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from adapters.broker.taking import DEADLY, DOUBTED
 from adapters.broker.topology import DEAD
-from tests.e2e.cluster import Cluster
-from tests.e2e.test_signals import PATIENCE, TWO
+from tests.system.cluster.cluster import Cluster
+from tests.system.processes.test_signals import PATIENCE, TWO
 
 OWNER, OTHER = 20001, 20002
 KILLED = 9

@@ -23,12 +23,12 @@ from bot.domain.chat import Usage, UserMessage
 from bot.domain.journal import TurnClosed, TurnOpened
 from bot.domain.run import Stop
 from bot.runtime.clock import SystemClock
-from tests.e2e.console.test_pages import AXE, PROBE, RUNS, SMALL, STATIC, WIDE, axe_of
-from tests.e2e.console.test_using import HIDE
-from tests.e2e.test_signals import PATIENCE
 from tests.e2e.test_watching import settings
 from tests.fakes import said, until
 from tests.ports import free_port
+from tests.system.console.test_pages import AXE, PROBE, RUNS, SMALL, STATIC, WIDE, axe_of
+from tests.system.console.test_using import HIDE
+from tests.system.processes.test_signals import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -26,11 +26,11 @@ from bot.policy.days import midnight
 from tests.adapters.console.samples import NOW
 from tests.adapters.console.test_totp import SECRET, code
 from tests.adapters.console.visiting import TOKEN, Place, visiting
-from tests.e2e.console.desks import Opening, told
-from tests.e2e.console.sights import logged_in
 from tests.e2e.town import GROUP as TOWN_GROUP
 from tests.e2e.town import MEMBER, WIPE
 from tests.fakes import GROUP, words
+from tests.system.console.desks import Opening, told
+from tests.system.console.sights import logged_in
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

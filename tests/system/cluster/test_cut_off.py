@@ -13,8 +13,8 @@ import pytest
 
 from bot.policy.apologies import ASK_AGAIN
 from tests.apart import Host, host_apart, why_not
-from tests.e2e.cluster import Cluster
-from tests.e2e.test_signals import ONE, PATIENCE, TWO, quoted
+from tests.system.cluster.cluster import Cluster
+from tests.system.processes.test_signals import ONE, PATIENCE, TWO, quoted
 
 OUSTED = "this process ends at once: STORE_URL: the journal is in use"
 LEFT = "standing by: the broker cannot be reached from here"

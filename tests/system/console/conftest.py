@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytest
 import pytest_asyncio
 
 from tests.adapters.console.visiting import SAME, Place, visiting
-from tests.e2e.console.desks import Opening, open_desk
-from tests.e2e.console.sights import fill
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Without a browser they are skipped."""
-    for item in items:
-        if "tests/e2e/console" in item.path.as_posix() and CHROMIUM is None:
-            item.add_marker(pytest.mark.skip(reason="there is no Chromium here"))
+from tests.system.console.desks import Opening, open_desk
+from tests.system.console.sights import fill
+from tests.tiers import CHROMIUM
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -20,9 +20,9 @@ from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
 from adapters.storage.url import read_url
-from tests.e2e.cluster import Cluster
-from tests.e2e.test_signals import ONE, PATIENCE, ROOT, TOKEN, Bot, forget, quoted
 from tests.fakes import until
+from tests.system.cluster.cluster import Cluster
+from tests.system.processes.test_signals import ONE, PATIENCE, ROOT, TOKEN, Bot, forget, quoted
 
 ACCOUNTS = (10004, 10002, 10005, 10001)
 """Of four partitions each is in one, in their order: tests/bot/domain/test_shares.py."""

@@ -15,7 +15,7 @@ import pytest
 
 from adapters.console import statics
 from tests.adapters.console.visiting import Place, visiting
-from tests.e2e.console.sights import SILENT, WORDS, bare, logged_in, pages
+from tests.system.console.sights import SILENT, WORDS, bare, logged_in, pages
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

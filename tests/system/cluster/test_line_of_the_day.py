@@ -9,9 +9,9 @@ import time
 import psycopg
 
 from adapters.storage.lease import HOLDER, name_of
-from tests.e2e.cluster import Cluster
-from tests.e2e.test_several_workers import ACCOUNTS, has, unreached
-from tests.e2e.test_signals import ONE, PATIENCE, Bot
+from tests.system.cluster.cluster import Cluster
+from tests.system.cluster.test_several_workers import ACCOUNTS, has, unreached
+from tests.system.processes.test_signals import ONE, PATIENCE, Bot
 
 OWNER = 20001
 DONE = "the day is done with"

@@ -19,9 +19,9 @@ from adapters.simulator.server import Simulator
 from adapters.storage.url import read_url
 from tests.adapters.broker.conftest import clear
 from tests.apart import Host, Pipes
-from tests.e2e.test_signals import PATIENCE, ROOT, TOKEN, Bot, Gate, make_world, quoted
 from tests.ports import free_port
-from tests.rabbit import Rabbit, running, why_not
+from tests.rabbit import Rabbit, running
+from tests.system.processes.test_signals import PATIENCE, ROOT, TOKEN, Bot, Gate, make_world, quoted
 from tests.torture.model import ScriptedModel
 
 POSTGRES = os.environ.get("FROST_TEST_POSTGRES", "")
@@ -29,16 +29,12 @@ POSTGRES = os.environ.get("FROST_TEST_POSTGRES", "")
 
 @pytest.fixture(scope="session")
 def rabbit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rabbit]:
-    if reason := why_not():
-        pytest.skip(reason)
     with running(tmp_path_factory.mktemp("rabbit") / "node") as rabbit:
         yield rabbit
 
 
 @pytest.fixture
 def store_url() -> Iterator[str]:
-    if not POSTGRES:
-        pytest.skip("FROST_TEST_POSTGRES names no server")
     with fresh_database() as url:
         yield url
 

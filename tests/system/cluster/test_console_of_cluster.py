@@ -17,9 +17,9 @@ import psycopg
 from adapters.simulator.people import Person
 from adapters.simulator.petitions import befriend
 from adapters.simulator.server import Simulator
-from tests.e2e.test_several_workers import ACCOUNTS, Town, has, town
-from tests.e2e.test_signals import ONE, PATIENCE, Bot
 from tests.ports import free_port
+from tests.system.cluster.test_several_workers import ACCOUNTS, Town, has, town
+from tests.system.processes.test_signals import ONE, PATIENCE, Bot
 
 SECRET = "0123456789abcdef0123456789abcdef"
 SAME = {"Sec-Fetch-Site": "same-origin", "Accept-Language": "en"}

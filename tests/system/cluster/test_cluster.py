@@ -18,9 +18,9 @@ from sqlalchemy import make_url
 from adapters.broker.topology import EVENTS, queue_of
 from bot.conversation.intake.pokes import HERE
 from tests.adapters.storage.proxy import Proxy
-from tests.e2e.cluster import POSTGRES, Cluster, fresh_database
-from tests.e2e.test_signals import ONE, PATIENCE, TWO
 from tests.postgres import Postgres, running, why_not
+from tests.system.cluster.cluster import Cluster, fresh_database
+from tests.system.processes.test_signals import ONE, PATIENCE, TWO
 
 
 async def test_a_question_goes_by_a_gateway_to_a_worker_and_its_answer_back(cluster: Cluster) -> None:
@@ -322,10 +322,8 @@ async def test_another_number_of_partitions_is_refused(cluster: Cluster) -> None
         assert "BROKER_PARTITIONS: is 4, but the broker's events are in another number" in bot.told
 
 
+@pytest.mark.usefixtures("store_url")
 def test_the_database_of_a_run_that_breaks_is_not_left_behind() -> None:
-    if not POSTGRES:
-        pytest.skip("FROST_TEST_POSTGRES names no server")
-
     def is_there(url: str) -> bool:
         psycopg.connect(url).close()
         return True

@@ -1,6 +1,6 @@
 """The pictures of docs/console.md: an evening in two groups, as the console of a real service shows it.
 
-`python -m tests.e2e.console.pictures docs/pictures` plays the evening and writes them. It needs
+`python -m tests.system.console.pictures docs/pictures` plays the evening and writes them. It needs
 Chromium.
 """
 
@@ -28,8 +28,8 @@ from bot.app import Service, open_service
 from bot.domain.chat import AssistantMessage, Completion, FinishReason, ModelRequest, ToolCall, Usage
 from bot.domain.errors import ModelAuth
 from config.loading import load_settings
-from tests.e2e.console.conftest import CHROMIUM
 from tests.ports import free_port
+from tests.tiers import CHROMIUM
 
 T = TypeVar("T")
 

@@ -13,8 +13,8 @@ from bot.domain.shares import partition_of
 from tests.bench import cluster
 from tests.bench.cluster import ONE, PARTITIONS, SEVERAL, Backlog, Outcome, accounts, faults_in, measure_cluster, told
 from tests.bench.driver import Driver
-from tests.bench.test_rig import figures
 from tests.bench.trial import Load
+from tests.system.rigs.test_rig import figures
 
 FEW = Load(calm=0, warm_up=2, messages=4, groups=4, seconds=0)
 WELL = Outcome(
