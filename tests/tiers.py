@@ -1,7 +1,7 @@
 """Which tests `make test` leaves to `make check`, and what is skipped there for want of an engine.
 
 The second tier is `tests/system`, single tests elsewhere that are marked `system`, and whatever asks for an engine by
-its fixture. `pytest --system` runs both tiers; a test of the second that is named on the command line runs as well.
+its fixture. `pytest --system` runs both tiers, and so does a file that the command line names.
 """
 
 from __future__ import annotations
@@ -46,13 +46,17 @@ def add_option(parser: pytest.Parser) -> None:
     parser.addoption("--system", action="store_true", help="also what needs a process, a browser or an engine")
 
 
-def wants_system(config: pytest.Config) -> bool:
-    return bool(config.option.system) or config.args_source is pytest.Config.ArgsSource.ARGS
+def named(config: pytest.Config) -> list[Path]:
+    """The files and folders that the command line names."""
+    if config.args_source is not pytest.Config.ArgsSource.ARGS:
+        return []
+    return [(config.invocation_params.dir / arg.partition("::")[0]).resolve() for arg in config.args]
 
 
 def is_ignored(path: Path, config: pytest.Config) -> bool:
     """Whether a folder is not even collected."""
-    return path == SYSTEM and not wants_system(config)
+    inside = any(SYSTEM in (place, *place.parents) for place in named(config))
+    return path == SYSTEM and not (config.option.system or inside)
 
 
 def engines_of(item: pytest.Item) -> list[str]:
@@ -69,10 +73,13 @@ def is_system(item: pytest.Item) -> bool:
 
 def deselect(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Take the second tier out, unless it is wanted; and keep the tests of one broker together."""
-    if not wants_system(config):
-        left = [item for item in items if is_system(item)]
-        config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if not is_system(item)]
+    if not config.option.system:
+        places = named(config)
+        left = {
+            item for item in items if is_system(item) and item.path not in places and SYSTEM not in item.path.parents
+        }
+        config.hook.pytest_deselected(items=list(left))
+        items[:] = [item for item in items if item not in left]
     for item in items:
         if {"node", "rabbit"} & {*engines_of(item)}:
             item.add_marker(pytest.mark.xdist_group("rabbit"))

@@ -10,6 +10,7 @@ import pytest
 from opentelemetry.sdk.trace import TracerProvider
 
 from adapters.traces.exporting import GROUP, exporting, find_exporter
+from tests.cases import each_case
 
 ROOT = Path(__file__).parents[3]
 CONSOLE = {"OTEL_TRACES_EXPORTER": "console"}
@@ -39,7 +40,7 @@ def test_spans_go_where_the_environment_says() -> None:
     assert b'"service.name": "frostagent"' in done.stdout
 
 
-@pytest.mark.parametrize("environ", [{"OTEL_TRACES_EXPORTER": "none"}, {"OTEL_SDK_DISABLED": "true", **CONSOLE}])
+@each_case("environ", [{"OTEL_TRACES_EXPORTER": "none"}, {"OTEL_SDK_DISABLED": "true", **CONSOLE}])
 async def test_no_spans_are_sent_where_nobody_wants_them(environ: dict[str, str]) -> None:
     announced: list[TracerProvider] = []
     async with exporting(environ, announce=announced.append):
