@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
@@ -134,8 +135,13 @@ def read_known(file: Path | None = None) -> KnownModels:
     """The tables: the operator's file, if there is one, before ours. Raises ConfigError for a file
     with a mistake.
     """
-    ours = _read(BUILT_IN, {})
+    ours = _built_in()
     return KnownModels((_read(file, ours.rates), ours) if file else (ours,))
+
+
+@cache
+def _built_in() -> ModelTable:
+    return _read(BUILT_IN, {})
 
 
 def _read(file: Path, rates: Mapping[str, float]) -> ModelTable:

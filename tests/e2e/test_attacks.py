@@ -40,7 +40,9 @@ from tests.e2e.scenarios.play import Play
 from tests.e2e.scenarios.script import CAST, Scenario, seconds_of
 from tests.e2e.scenarios.stage import GROUP, Stage
 
-ATTACKS: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "attacks.yaml").read_text("utf-8"))
+ATTACKS: list[dict[str, Any]] = yaml.load(
+    (Path(__file__).parent / "attacks.yaml").read_text("utf-8"), Loader=yaml.CSafeLoader
+)
 KEYS = {
     "attack", "by", "say", "before", "calls", "words", "then", "heard", "asks", "done", "commands", "settings",
     "files", "people", "begins",
