@@ -62,7 +62,7 @@ def _values(value: Any, columns: int) -> Sequence[Any]:
     return tuple(value) if columns > 1 else (value,)
 
 
-def _noted(error: Exception | pytest.fail.Exception, row: Mapping[str, Any]) -> Exception:
+def _noted(error: BaseException, row: Mapping[str, Any]) -> Exception:
     case = ", ".join(f"{name}={value!r}" for name, value in row.items())
     failure = error if isinstance(error, Exception) else AssertionError(str(error))
     failure.add_note(f"in the case {case}")

@@ -159,7 +159,10 @@ def wrong_with(line: str) -> Iterator[str]:
             yield from wrong_with_compose(rest)
         case ["make", *rest]:
             yield from (f"no target {word}" for word in rest if word not in targets())
-            yield from (f"no command {word}" for word in re.findall(r'ARGS="?([a-z]+)', line) if word not in commands())
+            if "run" in rest:
+                yield from (
+                    f"no command {word}" for word in re.findall(r'ARGS="?([a-z]+)', line) if word not in commands()
+                )
         case ["python", "-m", "bot", *rest] | [".venv/bin/frostagent", *rest]:
             yield from wrong_with_ours(rest)
         case [word, *_] if word not in FOREIGN:
