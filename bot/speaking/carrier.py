@@ -190,7 +190,7 @@ class Carrier:
         if refusal.rests and refusal.kind == MUTED:
             self._mutes.suspect(where, since=since)
         elif refusal.rests:
-            self.rests.begin(where, refusal.words)
+            self.rests.begin(where, f"{refusal.kind}: {refusal.words}")
         receipt = Refused(refusal.reason, by_qq=True, words=refusal.words)
         self._settle(send, SendState.REFUSED, receipt, reason=refusal.full_reason)
         return True

@@ -184,7 +184,7 @@ async def test_a_place_rests_where_nothing_can_be_said_until_something_arrives_o
             note()
         post.clock.time += 24 * 3600
         note()
-        assert post.outbox.rests.untold(GROUP) == "你已被移出该群"
+        assert post.outbox.rests.untold(GROUP) == "not in the group: 你已被移出该群"
         assert post.outbox.rests.untold(GROUP) == ""
         assert not post.mutes.holds_in(GROUP)
     assert rests == [(True, False), (False, False), (True, False), (False, False)]
