@@ -184,7 +184,7 @@ class Carrier:
         where, refusal = send.action.conversation, judge_refusal(error.wording, error.retcode)
         logger.warning("not sent to %s: %s", where, error)
         if (plain := plainer(send.action, refusal.plainer)) is not None:
-            logger.info("sent to %s once more, without the %s", where, refusal.plainer[0])
+            logger.info("once more to %s, without what was refused: %s", where, refusal.kind)
             send.action = plain
             return await self._put_on_wire(send)
         if refusal.rests and refusal.kind == MUTED:
