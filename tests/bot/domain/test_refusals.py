@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-import pytest
-
 from adapters.simulator.faults import WORDINGS, Fault
 from bot.domain.refusals import KINDS, MUTED, is_too_long, judge_refusal
+from tests.cases import each_case
 
 
 def explain_refusal(wording: str, retcode: int) -> str:
@@ -15,7 +14,7 @@ def is_muted(wording: str, retcode: int) -> bool:
     return refusal.kind == MUTED and refusal.rests
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("wording", "kind"),
     [
         ('Timeout: NTEvent serviceAndMethod:NodeIKernelMsgService/sendMsg EventRet:{"result":120}', "muted"),
@@ -38,7 +37,7 @@ def test_a_refusal_is_known_by_its_words(wording: str, kind: str) -> None:
     assert explain_refusal(wording, 1200).startswith(f"{kind}: ")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("fault", "kind"),
     [
         (Fault.REFUSE, "not in the group"),
@@ -65,7 +64,7 @@ def test_only_what_is_too_long_may_be_said_shorter() -> None:
     assert not is_too_long(explain_refusal("", 100))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("wording", "retcode", "muted"),
     [
         (WORDINGS[Fault.MUTED], 1200, True),
