@@ -140,6 +140,7 @@ class RecordingTransport:
         self.sent: list[SendMessage] = []
         self.gestures: list[Gesture] = []
         self.acts: list[tuple[Conversation, GroupAct]] = []
+        self.tells = True  # whether it would say that QQ refused an act
         self.unsupported = False  # whether it can make no sign
         self.failures: list[BotError] = []
         self.known = {message.message_id: message for message in known}
@@ -167,11 +168,12 @@ class RecordingTransport:
             raise ActionUnsupported("set_msg_emoji_like", retcode=1404, wording="不支持的Api")
         self.gestures.append(gesture)
 
-    async def act(self, group: Conversation, act: GroupAct) -> None:
+    async def act(self, group: Conversation, act: GroupAct) -> bool:
         await asyncio.sleep(0)
         if self.failures:
             raise self.failures.pop(0)
         self.acts.append((group, act))
+        return self.tells
 
     async def get_message(self, account: int, message_id: str) -> MessageReceived | None:
         assert account == BOT

@@ -17,6 +17,9 @@ from bot.domain.visible import visible
 
 MONTH = 30 * 86_400 - 60  # seconds: QQ mutes nobody for longer
 MAX_CARD = 60  # bytes that QQ takes
+SUBMITTED = (
+    "submitted: the OneBot server does not say whether QQ did it. Say that, not that it is done"
+)
 NOTHING_QUOTED = "the question quotes no message: ask that it be quoted"
 
 
@@ -67,8 +70,7 @@ async def pin_message(context: ToolContext) -> str:
 
 async def do(context: ToolContext, act: GroupAct) -> str:
     """Do it. Raises what the chair raises, Suspend before it was allowed."""
-    await context.port(Chair).act(context, act)
-    return "done"
+    return "done" if await context.port(Chair).act(context, act) else SUBMITTED
 
 
 def person(who: str, context: ToolContext) -> int:

@@ -5,7 +5,7 @@ Lagrange and go-cqhttp have.
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import Final, assert_never
 
 from adapters.onebot.protocol import write_id
 from bot.domain.events import Conversation
@@ -33,7 +33,21 @@ def write_admission(
     petition: Petition, *, granted: bool, reason: str
 ) -> tuple[str, dict[str, object]]:
     """The same for the answer to a friend request or an invite (onebot.md 3.6)."""
-    answer = {"flag": petition.flag, "approve": granted}
+    answer: dict[str, object] = {"flag": petition.flag, "approve": granted}
     if petition.kind == "friend":
         return "set_friend_add_request", answer
-    return "set_group_add_request", {**answer, "sub_type": "invite", "reason": reason}
+    if reason:  # an empty one would become an empty postscript, of which NapCat warns
+        answer["reason"] = reason
+    return "set_group_add_request", {**answer, "sub_type": "invite"}
+
+
+UNCHECKED: Final = (
+    ("NapCat", ("set_friend_add_request", "set_group_add_request")),
+    ("Lagrange", ("set_group_ban", "set_group_card")),
+)
+"""Servers that answer "ok" to these whatever QQ says (NapCat: but for a flag it does not know)."""
+
+
+def tells_of_failure(server: str, action: str) -> bool:
+    """Whether a server of that name would say that QQ refused what it was asked to do."""
+    return not any(server.startswith(name) and action in actions for name, actions in UNCHECKED)

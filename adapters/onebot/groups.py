@@ -12,8 +12,8 @@ ROLES: dict[str, Role] = {"owner": "owner", "admin": "admin", "member": "member"
 
 
 def read_groups(data: object, *, account: int) -> tuple[JoinedGroup, ...]:
-    """The groups in an answer to get_group_list; `group_all_shut` is NapCat's and LLBot's, a number
-    or a bool.
+    """The groups in an answer to get_group_list; `group_all_shut` is NapCat's, a number or a bool,
+    the two timestamps are LLBot's.
     """
     read = [(number(fields.get("group_id")), fields) for fields in map(mapping, sequence(data))]
     return tuple(
@@ -21,6 +21,8 @@ def read_groups(data: object, *, account: int) -> tuple[JoinedGroup, ...]:
             Conversation(account, "group", group),
             _flag(fields.get("group_all_shut")),
             max(0, number(fields.get("member_count"))),
+            _time(fields.get("shut_up_all_timestamp")),
+            _time(fields.get("shut_up_me_timestamp")),
         )
         for group, fields in read
         if group > 0
@@ -30,12 +32,16 @@ def read_groups(data: object, *, account: int) -> tuple[JoinedGroup, ...]:
 def read_member(data: object) -> Member:
     """The person in an answer to get_group_member_info."""
     fields = mapping(data)
-    muted_until = fields.get("shut_up_timestamp")
     return Member(
         ROLES.get(text(fields.get("role")), "unknown"),
-        None if muted_until is None else decimal(muted_until),
+        _time(fields.get("shut_up_timestamp")),
         _flag(fields.get("is_robot")),
     )
+
+
+def _time(value: Any) -> float | None:
+    """Seconds since 1970; None where it is not there."""
+    return None if value is None else decimal(value)
 
 
 def _flag(value: Any) -> bool | None:

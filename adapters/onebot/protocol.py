@@ -15,12 +15,12 @@ from msgspec.structs import replace
 
 from adapters.onebot.events import About, read_event, read_said, read_time
 from adapters.onebot.fields import Fields, load, mapping, number, sequence, text
-from adapters.onebot.outcomes import SendOutcome, judge_refusal
 from adapters.onebot.segments import write_nodes, write_segments
 from bot.domain.actions import Gesture, Merged, React, SendMessage, ShowTyping
 from bot.domain.errors import ActionRefused
 from bot.domain.events import Conversation, Event, MessageReceived
 from bot.domain.ports import KeptFile
+from bot.domain.refusals import failure_in, judge_refusal
 
 MAX_FRAME: Final = 50 * 2**20  # bytes; NapCat's maxPayload (onebot.md 1.2)
 
@@ -28,6 +28,7 @@ INLINE: Final = "base64://"
 BAD_REQUEST: Final = 1400
 BAD_TOKEN: Final = 1403
 NO_SUCH_ACTION: Final = (404, 1404)  # onebot.md 2
+SENT: Final = 2  # a sendStatus of QQ's kernel
 TYPING: Final = 1  # an event_type of set_input_status
 
 
@@ -52,12 +53,11 @@ class ActionReply(Struct, frozen=True):
         """
         return self.retcode == BAD_TOKEN and not self.echo
 
-    @property
-    def may_have_been_done(self) -> bool:
-        """Whether a send that failed by this answer may have reached QQ; such messages often arrive
-        all the same.
+    def may_be_done(self, action: str) -> bool:
+        """Whether this action, which failed by this answer, may have reached QQ; such messages
+        often arrive all the same.
         """
-        return not self.ok and judge_refusal(self.retcode, self.wording) is SendOutcome.UNKNOWN
+        return not self.ok and judge_refusal(self.wording, self.retcode, action).may_be_done
 
 
 # --- reading frames -------------------------------------------------------------------------------
@@ -89,18 +89,25 @@ def _read_reply(frame: Fields) -> ActionReply:
         frame.get("stream") == "stream-action"
         and mapping(frame.get("data")).get("type") == "stream"
     )
-    retcode = frame.get("retcode")
+    status, retcode = frame.get("status"), frame.get("retcode")
+    failure = failure_in(frame.get("data")) if status == "ok" else None
+    code, words = failure or (number(retcode), _words_of(frame))
     return ActionReply(
         echo=echo if isinstance(echo, str) else "",  # ours are text
         # Not retcode 200: several servers mean a failure by it (onebot.md 2). A failure with 0 is
-        # Lagrange's.
-        ok=frame.get("status") == "ok"
-        or (frame.get("status") != "failed" and text(retcode) == "0"),
-        retcode=number(retcode),
+        # Lagrange's, and so is "ok" with another number (set_friend_add_request).
+        ok=failure is None
+        and status != "failed"
+        and (text(retcode) == "0" or (status == "ok" and not text(retcode))),
+        retcode=code,
         data=frame.get("data"),
-        wording=text(frame.get("wording")) or text(frame.get("message")) or text(frame.get("msg")),
+        wording=words,
         final=not part_of_stream,
     )
+
+
+def _words_of(frame: Fields) -> str:
+    return text(frame.get("wording")) or text(frame.get("message")) or text(frame.get("msg"))
 
 
 # --- reading answers ------------------------------------------------------------------------------
@@ -142,17 +149,28 @@ def read_history(data: object, conversation: Conversation) -> tuple[MessageRecei
     """The messages in an answer to get_group_msg_history or get_friend_msg_history, oldest first.
 
     All are of the conversation that was asked for, whatever a server says of the bot's own;
-    messages without an author, or with nothing in them, are left out.
+    messages without an author, or with nothing in them, are left out. The bot's own that may have
+    failed have no id: they tell nothing of what was delivered.
     """
     account = conversation.platform_id
     read = (
-        _read_answered(node, account)
+        _read_answered({**node, "message_id": ""} if _is_unsent(node) else node, account)
         for node in sequence(mapping(data).get("messages"))
         if isinstance(node, dict)
     )
     heard = (message for message in read if message.sender.user_id and message.segments)
     found = [replace(message, conversation=conversation) for message in heard]
     return tuple(sorted(found, key=lambda message: message.time))
+
+
+def _is_unsent(node: Fields) -> bool:
+    """Whether NapCat shows words of the bot that QQ has not taken: its history has failed ones, too
+    (NapCatQQ#182). They have no sequence; with `debug` their state stands beside them.
+    """
+    if node.get("post_type") != "message_sent":
+        return False
+    state = mapping(node.get("raw")).get("sendStatus")
+    return text(node.get("real_seq")) == "0" or (state is not None and number(state) != SENT)
 
 
 def read_kept_file(data: object) -> KeptFile:

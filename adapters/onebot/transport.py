@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-from adapters.onebot.acts import write_act, write_admission
+from adapters.onebot.acts import tells_of_failure, write_act, write_admission
 from adapters.onebot.fields import load
 from adapters.onebot.groups import read_groups, read_member
 from adapters.onebot.offering import Offers, lightened
@@ -112,9 +112,7 @@ class OneBotTransport(Generic[Callee]):
         reply = await self._calls.make(callee, name, params, beside=beside)
         if reply.ok:
             return read_message_id(reply.data)
-        if reply.may_have_been_done:
-            raise ActionUnanswered(f"{name}: QQ did not confirm in time ({reply.wording[:200]})")
-        raise ActionRefused(name, retcode=reply.retcode, wording=reply.wording)
+        raise _failure(name, reply)
 
     async def gesture(self, gesture: Gesture) -> None:
         """Make a sign beside what is said.
@@ -126,21 +124,27 @@ class OneBotTransport(Generic[Callee]):
         action, params = write_gesture(gesture, server=self._peers.server(account))
         await self.call(account, action, params)
 
-    async def act(self, group: Conversation, act: GroupAct) -> None:
-        """Do something in a group that its admins may.
+    async def act(self, group: Conversation, act: GroupAct) -> bool:
+        """Do something in a group that its admins may; whether the server would have said that QQ
+        refused it.
 
         Raises NotConnected, ActionRefused (ActionUnsupported where the server has no such action),
         ActionUnanswered.
         """
-        await self.call(group.platform_id, *write_act(group, act))
+        return await self._do(group.platform_id, *write_act(group, act))
 
-    async def admit(self, petition: Petition, *, granted: bool, reason: str = "") -> None:
-        """Grant a friend request or an invite, or refuse it.
+    async def admit(self, petition: Petition, *, granted: bool, reason: str = "") -> bool:
+        """Grant a friend request or an invite, or refuse it; whether the server would have said
+        that QQ did not do it.
 
         Raises NotConnected, ActionRefused (also where its time is over), ActionUnanswered.
         """
         action = write_admission(petition, granted=granted, reason=reason)
-        await self.call(petition.account, *action)
+        return await self._do(petition.account, *action)
+
+    async def _do(self, account: int, action: str, params: Mapping[str, object]) -> bool:
+        await self.call(account, action, params)
+        return tells_of_failure(self._peers.server(account), action)
 
     async def get_message(self, account: int, message_id: str) -> MessageReceived | None:
         """Look up a message by id, the bot's own included; None if the server does not know it (any
@@ -225,13 +229,20 @@ class OneBotTransport(Generic[Callee]):
         """
         reply = await self._calls.make(self._peers.caller(account), action, params)
         if not reply.ok:
-            kind = ActionUnsupported if reply.retcode in NO_SUCH_ACTION else ActionRefused
-            raise kind(action, retcode=reply.retcode, wording=reply.wording)
+            raise _failure(action, reply)
         return reply.data
 
     def accounts(self) -> tuple[Account, ...]:
         """The accounts that can be asked to do something now, and whether they are online."""
         return self._peers.accounts()
+
+
+def _failure(action: str, reply: ActionReply) -> ActionRefused | ActionUnanswered:
+    """What the server said instead of "ok"."""
+    if reply.may_be_done(action):
+        return ActionUnanswered(f"{action}: QQ did not confirm in time ({reply.wording[:200]})")
+    kind = ActionUnsupported if reply.retcode in NO_SUCH_ACTION else ActionRefused
+    return kind(action, retcode=reply.retcode, wording=reply.wording)
 
 
 AnyTransport: TypeAlias = OneBotTransport[Any]

@@ -109,6 +109,14 @@ SILENCES: Final[Mapping[str, Worded]] = {
         "I am muted here",
         ("QQ 群管理员的禁言，没有设置决定它", "the group's admins in QQ, no setting"),
     ),
+    Silence.CLOSED: Worded(
+        "QQ 不收我发到这里的消息",
+        "QQ takes no message of mine here",
+        (
+            "QQ 说的（不在群里、不是好友，或者对方不收），没有设置决定它",
+            "QQ says so (not in the group, no friend, or the person wants none), no setting",
+        ),
+    ),
     Silence.LOOP: Worded(
         "和对方互相回复太多次，先停十分钟",
         "we answered each other too often: ten minutes of rest",

@@ -19,6 +19,7 @@ from bot.conversation.recovery.overdue import Overdue
 from bot.domain.events import (
     AccountChanged,
     Connected,
+    Conversation,
     Event,
     Heartbeat,
     MemberChanged,
@@ -32,6 +33,7 @@ from bot.domain.events import (
     Poked,
     Requested,
 )
+from bot.speaking.rests import Rests
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +52,7 @@ class Dispatcher:
         pokes: Pokes,
         petitions: Petitions,
         own: OwnMessages,
+        rests: Rests,
     ) -> None:
         self._way = way
         self._recalls = recalls
@@ -59,6 +62,7 @@ class Dispatcher:
         self._pokes = pokes
         self._petitions = petitions
         self._own = own
+        self._rests = rests
 
     async def handle(self, event: Event) -> None:
         """Take one event of any kind."""
@@ -87,6 +91,10 @@ class Dispatcher:
                 self._pokes.take(event)
             case Requested():
                 self._petitions.hear(event)
+            case MemberChanged(change="joined", user_id=joined) if joined == event.self_id:
+                self._rests.end(event.conversation)
+            case Noticed(kind="friend_add", user_id=friend):
+                self._rests.end(Conversation(event.self_id, "private", friend))
             case Heartbeat() | MemberChanged() | Noticed():
                 logger.debug("%s of %d", event.type, event.self_id)
             case _:

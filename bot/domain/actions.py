@@ -134,11 +134,12 @@ class Confirmed(Struct, frozen=True, tag="confirmed"):
 
 class Refused(Struct, frozen=True, tag="refused"):
     """QQ did not take it (`by_qq`), or it never reached the wire; `reason` is for the model and the
-    log.
+    log, `words` are the server's own, for owners.
     """
 
     reason: str
     by_qq: bool = False
+    words: str = ""
     type: ClassVar[Literal["refused"]] = "refused"
 
 

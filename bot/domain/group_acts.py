@@ -51,9 +51,9 @@ class Topic(Struct, frozen=True):
 class Chair(Protocol):
     """Does what admins of a group may have done there."""
 
-    async def act(self, context: ToolContext, act: GroupAct) -> None:
-        """Do it, whichever tool wants it, once an owner has allowed the call. Raises Suspend where
-        he is to be asked, ToolDenied where the bot or the asker may not, InvalidArguments,
-        ToolFailed.
+    async def act(self, context: ToolContext, act: GroupAct) -> bool:
+        """Do it, whichever tool wants it, once an owner has allowed the call; False if the server
+        could not have said that QQ refused it. Raises Suspend where he is to be asked, ToolDenied
+        where the bot or the asker may not, InvalidArguments, ToolFailed.
         """
         ...

@@ -40,8 +40,10 @@ class Petition(Struct, frozen=True, kw_only=True):
 class Admitting(Protocol):
     """Tells the OneBot server whether it is granted."""
 
-    async def admit(self, petition: Petition, *, granted: bool, reason: str = "") -> None:
-        """Grant it or refuse it. Raises NotConnected, ActionRefused, ActionUnanswered."""
+    async def admit(self, petition: Petition, *, granted: bool, reason: str = "") -> bool:
+        """Grant it or refuse it; False if the server could not have said that QQ did not do it.
+        Raises NotConnected, ActionRefused, ActionUnanswered.
+        """
         ...
 
 

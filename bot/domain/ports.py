@@ -73,11 +73,17 @@ class Member(Struct, frozen=True):
 
 
 class JoinedGroup(Struct, frozen=True):
-    """A group of an account, silenced where only admins may speak. None, 0 people: not told."""
+    """A group of an account, silenced where only admins may speak. None, 0 people: not told.
+
+    Some servers say instead until when it is silenced, and until when the account itself is muted,
+    in seconds since 1970 by their clock.
+    """
 
     conversation: Conversation
     is_silenced: bool | None = False
     people: int = 0
+    silenced_until: float | None = None
+    muted_until: float | None = None
 
 
 class Transport(Protocol):
@@ -95,8 +101,10 @@ class Transport(Protocol):
         """
         ...
 
-    async def act(self, group: Conversation, act: GroupAct) -> None:
-        """Do what admins may. Raises NotConnected, ActionRefused, ActionUnanswered."""
+    async def act(self, group: Conversation, act: GroupAct) -> bool:
+        """Do what admins may; False if the server could not have said that QQ refused it. Raises
+        NotConnected, ActionRefused, ActionUnanswered.
+        """
         ...
 
     async def get_message(self, account: int, message_id: str) -> MessageReceived | None:

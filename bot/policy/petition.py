@@ -25,6 +25,14 @@ HOW = (
     'Answer "approve R{number}" or "deny R{number} reason", or quote this, within {days} days.',
 )
 DONE = ("R{number} {word}。", "R{number} is {word}.")
+YES, NO = ("同意", "yes"), ("拒绝", "no")
+SUBMITTED = (
+    "R{number} 已提交（{word}）：这个 OneBot 端不会说 QQ 办成没有，要确认请在 QQ 里看一下。",
+    (
+        "R{number} is submitted ({word}): this OneBot server does not say whether QQ did it; "
+        "look in QQ to be sure."
+    ),
+)
 EXPIRED = ("R{number} 过期了，没有处理。", "R{number} has expired, nothing was done.")
 UNKNOWN = (
     "没有编号为 R{number} 的申请，可能已经过期或处理过了。",

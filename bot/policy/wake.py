@@ -85,6 +85,7 @@ class Silence(StrEnum):
     NOT_LISTED = "the sender is not on the list"
     ROBOT = "the sender is a robot"
     MUTED = "the bot is muted there"
+    CLOSED = "QQ takes no message of the bot there"
     LOOP = "the bot and the sender answer each other for ever"
     WORDS = "its words are on the operator's list"
     SILENCED = "somebody there told the bot to be silent"

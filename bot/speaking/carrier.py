@@ -3,22 +3,34 @@
 A row is SENDING in the store before its frame leaves, so after a crash a QUEUED row has never been
 on the wire. A send without an answer may have been delivered: it is looked for (the account's own
 `message_sent`, then the history), and what cannot be found stays UNKNOWN and is never repeated.
+What was refused for its quote or for somebody it mentions is sent once more without that; where QQ
+takes nothing at all the place rests.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable, Iterator
 from typing import Final, Protocol
 
-from bot.domain.actions import Confirmed, Receipt, Refused, Unknown
+from bot.domain.actions import (
+    Confirmed,
+    Receipt,
+    Refused,
+    SendMessage,
+    SentSegment,
+    Unknown,
+)
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected, TransportError
 from bot.domain.events import Conversation
 from bot.domain.journal import SendState
 from bot.domain.ports import Clock, Ids, Transport
+from bot.domain.refusals import MUTED, Plainer, judge_refusal
+from bot.domain.segments import Mention, Quote, Text
 from bot.domain.trace import current_run
-from bot.policy.refusals import explain_refusal, is_muted
 from bot.speaking.pacing import APART, Echoes, Pace
+from bot.speaking.rests import Rests
 from bot.speaking.sends import Rows, Send
 from bot.speaking.unconfirmed import Unconfirmed
 
@@ -89,6 +101,7 @@ class Carrier:
         self._echoes = Echoes(apart=APART if rate else 0.0, clock=clock)
         self._connected = asyncio.Event()
         self.unconfirmed = Unconfirmed(rows=rows, clock=clock)
+        self.rests = Rests(clock=clock)
         self.is_closed = False
 
     def close(self) -> None:
@@ -159,15 +172,27 @@ class Carrier:
             self._rows.changed(send, SendState.QUEUED)
             return False
         except ActionRefused as error:
-            reason = explain_refusal(error.wording, error.retcode)
-            logger.warning("not sent to %s: %s", where, error)
-            if is_muted(error.wording, error.retcode):
-                self._mutes.suspect(where, since=since)
-            self._settle(send, SendState.REFUSED, Refused(reason, by_qq=True), reason=reason)
+            return await self._refused(send, error, since=since)
         except ActionUnanswered as error:
             await self._look_for(send, str(error))
         else:
             self._confirm(send, message_id)
+        return True
+
+    async def _refused(self, send: Send, error: ActionRefused, *, since: int) -> bool:
+        """Once more in a plainer form, if QQ may take that; else it was not said."""
+        where, refusal = send.action.conversation, judge_refusal(error.wording, error.retcode)
+        logger.warning("not sent to %s: %s", where, error)
+        if (plain := plainer(send.action, refusal.plainer)) is not None:
+            logger.info("once more to %s, without what was refused: %s", where, refusal.kind)
+            send.action = plain
+            return await self._put_on_wire(send)
+        if refusal.rests and refusal.kind == MUTED:
+            self._mutes.suspect(where, since=since)
+        elif refusal.rests:
+            self.rests.begin(where, f"{refusal.kind}: {refusal.words}")
+        receipt = Refused(refusal.reason, by_qq=True, words=refusal.words)
+        self._settle(send, SendState.REFUSED, receipt, reason=refusal.full_reason)
         return True
 
     async def _wait_for(self, connected: asyncio.Event) -> None:
@@ -201,6 +226,7 @@ class Carrier:
 
     def _confirm(self, send: Send, message_id: str) -> None:
         self.unconfirmed.confirm(send, message_id)
+        self.rests.end(send.action.conversation)
         self._settle(send, SendState.CONFIRMED, Confirmed(message_id), message_id=message_id)
 
     def _give_up(self, send: Send, reason: str) -> None:
@@ -218,3 +244,23 @@ class Carrier:
     ) -> None:
         self._rows.changed(send, state, message_id=message_id, reason=reason)
         send.settle(receipt, reason)
+
+
+def plainer(action: SendMessage, leave_out: Iterable[Plainer]) -> SendMessage | None:
+    """The message without the first of these that it has; None if it has none of them. Whoever is
+    mentioned is called by name instead.
+    """
+    for what in leave_out:
+        kind = Quote if what == "quote" else Mention
+        if any(isinstance(segment, kind) for segment in action.segments):
+            kept = tuple(_without(action.segments, kind))
+            return SendMessage(action.conversation, kept) if kept else None
+    return None
+
+
+def _without(segments: Iterable[SentSegment], kind: type[Quote | Mention]) -> Iterator[SentSegment]:
+    for segment in segments:
+        if not isinstance(segment, kind):
+            yield segment
+        elif isinstance(segment, Mention) and segment.name:
+            yield Text(f"@{segment.name}")

@@ -20,6 +20,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Entry, SendState, StoredSend
 from bot.speaking.carrier import Carrier
 from bot.speaking.queues import Queues
+from bot.speaking.rests import Rests
 from bot.speaking.screening import Screened, as_they_are
 from bot.speaking.sends import Rows, Send, Tell
 from bot.speaking.shadow import Shadow
@@ -71,6 +72,11 @@ class Outbox:
     def unconfirmed(self) -> Unconfirmed:
         """The sends whose fate nobody knows."""
         return self._carrier.unconfirmed
+
+    @property
+    def rests(self) -> Rests:
+        """The places where QQ takes nothing of the bot."""
+        return self._carrier.rests
 
     def spoke(self, where: Conversation) -> float:
         """When something was last said there, see `Rows.spoke`."""

@@ -79,8 +79,8 @@ class Unconfirmed:
     ) -> None:
         """Find those of the sends in a place that QQ shows as said."""
         for message in history:
-            if not message.is_own or self.is_known(message):
-                continue
+            if not message.is_own or not message.has_identity or self.is_known(message):
+                continue  # words of the bot without an id may be those that failed
             for send in sends(message.conversation):
                 if (
                     send.found is None

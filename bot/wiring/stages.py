@@ -209,6 +209,7 @@ def build_dispatcher(
         pokes=Pokes(asking.verdicts, on.postbox, on.pokes, on.clock, tongue=tongue),
         petitions=petitions,
         own=OwnMessages(on.history, on.outbox),
+        rests=on.outbox.rests,
     )
 
 

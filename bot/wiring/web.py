@@ -34,6 +34,7 @@ REASONS: Final[Mapping[str, str]] = {
     Silence.SILENCED: "silenced",
     Silence.HELD: "new_group",
     Silence.MUTED: "muted",
+    Silence.CLOSED: "closed",
     Silence.LOOP: "loop",
     Silence.WORDS: "words",
     Silence.STALE: "stale",

@@ -232,6 +232,23 @@ async def test_an_answer_that_cannot_be_found_is_not_repeated_and_the_owner_and_
     assert [state for _, state, _ in rows(tmp_path)] == ["unknown", "confirmed"]
 
 
+async def live_again(it: Evening, fault: Fault) -> None:
+    """What is told where the bot may speak once more."""
+    world, incidents = it.simulator.world, it.simulator.incidents
+    about = {"post_type": "notice", "self_id": world.self_id, "time": int(world.now())}
+    match fault:
+        case Fault.MUTED:
+            await incidents.lift_all()
+            await incidents.lift()
+        case Fault.REFUSE:
+            joined = {"notice_type": "group_increase", "group_id": GROUP, "user_id": world.self_id}
+            await it.simulator.push({**about, **joined})
+        case Fault.NOT_FRIEND:
+            await it.simulator.push({**about, "notice_type": "friend_add", "user_id": ASKER})
+        case _:
+            pass
+
+
 @pytest.mark.parametrize(
     ("fault", "reason", "line"),
     [
@@ -253,9 +270,7 @@ async def test_an_answer_that_qq_refuses_is_noted_for_the_model_without_the_word
         await it.ask("hello", private=private)
         assert it.heard == ([line] if line else [])
         assert [message.text for message in it.simulator.sent] == [ANSWER, *it.heard]
-        if fault is Fault.MUTED:  # which is believed until then
-            await it.simulator.incidents.lift_all()
-            await it.simulator.incidents.lift()
+        await live_again(it, fault)  # a mute, or that the bot is gone, is believed until then
         shown = await it.ask_again(private=private)
         assert noted(shown, f"没有送达: {reason}", answer=ANSWER)
         assert it.times_asked("hello") == 1

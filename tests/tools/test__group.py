@@ -18,13 +18,15 @@ from tools._group import mute_member, pin_message, recall_message, set_card
 
 
 class Office:
-    def __init__(self) -> None:
+    def __init__(self, *, tells: bool = True) -> None:
         self.done: list[GroupAct] = []
+        self._tells = tells
 
-    async def act(self, context: ToolContext, act: GroupAct) -> None:
+    async def act(self, context: ToolContext, act: GroupAct) -> bool:
         if not context.allowed:
             raise Suspend(f"asks {act.type}", seconds=60)
         self.done.append(act)
+        return self._tells
 
 
 class Roll:
@@ -66,3 +68,15 @@ async def test_each_is_done_to_whom_a_number_or_a_quote_names_once_it_is_allowed
 async def test_nobody_else_and_nothing_else_is_meant(used: Tool, given: dict[str, Any]) -> None:
     with pytest.raises(InvalidArguments):
         await use(used, **given)
+
+
+async def test_where_the_server_cannot_say_no_the_model_reads_that_it_was_submitted() -> None:
+    told = []
+    for tells in (True, False):
+        office = Office(tells=tells)
+        context = tool_context({Chair: office, Topic: Topic("9"), Members: Roll()})
+        given = dict(mute_member.validate({"who": "#2", "seconds": 60}).arguments)
+        told.append(str(await run_body(mute_member, replace(context, allowed=True), given)))
+    assert "done" in told[0]
+    assert "submitted" not in told[0]
+    assert "submitted: the OneBot server does not say" in told[1]

@@ -90,7 +90,7 @@ def _refused(reply: ActionReply, whom: str) -> Check:
     said = (
         f"could not be sent to {whom} ({reply.retcode}: {reply.wording[:160] or 'no reason given'})"
     )
-    if reply.may_have_been_done:
+    if reply.may_be_done("send_msg"):
         return warn("picture", f"was sent to {whom}, but QQ did not confirm it in time", LOOK)
     if any(words in reply.wording for words in STRANGER):
         return warn("picture", said, BEFRIEND)

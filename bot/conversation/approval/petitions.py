@@ -159,9 +159,15 @@ class Petitions:
         if not await self._register.answer(petition):
             return Settled("busy", words.BUSY[self._tongue].format(number=number))
         try:
-            await self._admitting.admit(petition, granted=answer.allows, reason=answer.reason)
-            word = (ALLOWED if answer.allows else DENIED)[self._tongue]
-            settled = Settled("done", words.DONE[self._tongue].format(number=number, word=word))
+            is_certain = await self._admitting.admit(
+                petition, granted=answer.allows, reason=answer.reason
+            )
+            if is_certain:
+                done, word = words.DONE, ALLOWED if answer.allows else DENIED
+            else:
+                done, word = words.SUBMITTED, words.YES if answer.allows else words.NO
+            line = done[self._tongue].format(number=number, word=word[self._tongue])
+            settled = Settled("done", line)
         except NotConnected:
             await self._register.wait(petition)
             return Settled("offline", words.OFFLINE[self._tongue].format(number=number))

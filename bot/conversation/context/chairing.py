@@ -76,17 +76,32 @@ class Chairing:
         act_told = told(act, who, words, tongue=self._tongue)
         return THERE[self._tongue].format(group=where.session_id, act=act_told)
 
-    async def act(self, context: ToolContext, act: GroupAct) -> None:
-        """Do it, once it was allowed. Raises Suspend, and as `permit` does."""
+    async def act(self, context: ToolContext, act: GroupAct) -> bool:
+        """Do it, once it was allowed; False if the server could not have said that QQ refused it.
+        Raises Suspend, and as `permit` does.
+        """
         asks = await self.permit(context, act)
         if not context.allowed:
             raise Suspend(asks, seconds=WAIT)
         try:
-            await self._transport.act(context.conversation, act)
+            return await self._transport.act(context.conversation, act)
         except ActionUnanswered as error:
+            if await self._was_done(context.conversation, act):
+                return True
             raise ToolFailed(UNANSWERED) from error
         except BotError as error:
             raise ToolFailed(REFUSED.format(error=error)) from error
+
+    async def _was_done(self, where: Conversation, act: GroupAct) -> bool:
+        """Whether QQ shows that what nobody confirmed was done: NapCat waits one second for a
+        recall, and no longer (onebot.md 6). Nothing shows it of the others.
+        """
+        if not isinstance(act, Recall):
+            return False
+        try:
+            return await self._transport.get_message(where.platform_id, act.message_id) is None
+        except BotError:
+            return False
 
     async def _whose(self, where: Conversation, act: GroupAct) -> tuple[int, str]:
         """Whom it is done to, or whose message it is, and the words of that."""

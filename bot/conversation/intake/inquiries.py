@@ -104,12 +104,14 @@ class Inquiries:
         self._knows_nobody.discard(account)
         since = self._mutes.news
         groups = [
-            replace(group, is_silenced=None)  # the event has said it since
+            replace(group, is_silenced=None, muted_until=None)  # the event has said it since
             if self._mutes.is_overtaken(group.conversation, since=since)
-            else group
+            else self._told_by_its_end(group)
             for group in await self._transport.get_groups(account)
         ]
         for group in groups:
+            if group.muted_until:  # those without are asked for, or have none
+                self._told.learn(group.conversation, Member(muted_until=group.muted_until))
             if group.is_silenced is False and self._mutes.may_hold_in(group.conversation):
                 self._told.take(self._of_all(group))
         for group in self._in_order(account, groups):
@@ -146,6 +148,12 @@ class Inquiries:
             return not held(where), not group.is_silenced, -used.get(where, 0.0)
 
         return sorted(groups, key=rank)[:MAX_GROUPS]
+
+    def _told_by_its_end(self, group: JoinedGroup) -> JoinedGroup:
+        """The group, silenced if it is until a time that is to come."""
+        if group.is_silenced is not None or group.silenced_until is None:
+            return group
+        return replace(group, is_silenced=group.silenced_until > self._clock.now())
 
     def _of_all(self, group: JoinedGroup) -> Muted:
         """The event that would have told whether the whole group is muted."""

@@ -1,5 +1,5 @@
-"""Reasons to hold the bot back though it was called: a mute, a loop, words on the operator's list,
-a stale question.
+"""Reasons to hold the bot back though it was called: a mute, a place where QQ takes nothing of it,
+a loop, words on the operator's list, a stale question.
 """
 
 from __future__ import annotations
@@ -37,10 +37,23 @@ TOLD = (
         "ten minutes. If it is one, its number belongs into BOT_ROBOTS."
     ),
 )
+RESTS = (
+    (
+        "{where} 发不出机器人的消息（{reason}）：那里的提问先不回答，也不花钱，"
+        "直到又有消息发得出去、机器人重新进群或被加为好友，或者主人在那里叫它。"
+    ),
+    (
+        "QQ takes no message of the bot in {where} ({reason}): questions there are not answered, "
+        "at no cost, until a message gets through, the bot joins again or becomes a friend, or an "
+        "owner calls it there."
+    ),
+)
 
 
 class Restraint:
-    """Holds wakes back, and says why; of a loop it tells the owner, once."""
+    """Holds wakes back, and says why; of a loop, and of a place that rests, it tells the owner,
+    once.
+    """
 
     def __init__(
         self,
@@ -74,12 +87,16 @@ class Restraint:
 
     def is_silenced(self, message: MessageReceived, wake: Wake) -> bool:
         """Whether the bot may not, or is not to, answer that now; loops aside."""
-        return self.is_muted(message.conversation) or bool(self.hush.against(message, wake))
+        if self.is_muted(message.conversation) or self._rests(message):
+            return True
+        return bool(self.hush.against(message, wake))
 
     def on(self, message: MessageReceived, wake: Wake) -> Wake | Observe:
         """The wake, or why it is none, when the message has come."""
         if self.is_muted(message.conversation):
             return Observe(Silence.MUTED)
+        if self._rests(message):
+            return Observe(Silence.CLOSED)
         if self.stops((message,)):
             return Observe(Silence.WORDS)
         if why := self.hush.against(message, wake):
@@ -106,6 +123,8 @@ class Restraint:
         waited = max(waited, age(message))
         if self.is_muted(message.conversation):
             return Silence.MUTED
+        if self._rests(message):
+            return Silence.CLOSED
         if why := self.hush.silence(message.conversation):
             return why
         if looked_up and (why := self.hush.against(message, task.wake)):
@@ -130,6 +149,19 @@ class Restraint:
                 return max(0.0, self._wakers[where, message.sender.user_id].until)
             case _:
                 return 0.0
+
+    def _rests(self, message: MessageReceived) -> bool:
+        """Whether QQ would take no answer to it; what an owner asks there may find out."""
+        rests, where = self._outbox.rests, message.conversation
+        if not rests.holds_in(where):
+            return False
+        if message.sender.user_id in self._rules.owners:
+            rests.end(where)
+            return False
+        if reason := rests.untold(where):
+            line = RESTS[self._owner.tongue].format(where=where, reason=reason)
+            self._owner.tell(f"rest in {where}", line)
+        return True
 
     def _is_stale(self, waited: float) -> bool:
         return 0 < self._rules.stale < waited

@@ -19,12 +19,12 @@ from bot.domain.chat import AssistantMessage, Message, UserMessage
 from bot.domain.events import Conversation
 from bot.domain.journal import RunResumed
 from bot.domain.ports import Store
+from bot.domain.refusals import is_too_long
 from bot.domain.run import Outcome, Stop
 from bot.engine.engine import RunState
 from bot.engine.transcripts import close_suspended
 from bot.memory.history import History
 from bot.policy.apologies import TOO_LONG, UNANSWERED, in_language
-from bot.policy.refusals import is_too_long
 from bot.prompt import notes
 from bot.prompt.language import wording_of
 from bot.prompt.summary import Prefix

@@ -12,7 +12,7 @@ from adapters.broker import calls as module
 from adapters.broker import link, whereabouts
 from adapters.broker.payloads import CallEnd
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
-from bot.policy.refusals import explain_refusal
+from bot.domain.refusals import judge_refusal
 from tests.adapters.broker.line import line_to
 from tests.adapters.broker.street import ACCOUNT, PATIENCE, Desk, Shop, Sockets, gateway_of, said, worker_of
 from tests.fakes import until
@@ -190,7 +190,7 @@ async def test_a_call_that_is_too_large_is_not_made(broker: str, monkeypatch: py
         await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
         with pytest.raises(ActionRefused, match="too large for a cluster") as refused:
             await worker.call(ACCOUNT, "send_msg", {"file": "x" * 1000})
-    told = explain_refusal(refused.value.wording, refused.value.retcode)
+    told = judge_refusal(refused.value.wording, refused.value.retcode).reason
     assert told == "too large: its files have more than 5 MB together. Send smaller ones, or say it in words"
     assert sockets.calls == []
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from adapters.onebot.acts import write_act, write_admission
+from adapters.onebot.acts import tells_of_failure, write_act, write_admission
 from bot.domain.group_acts import Mute, Pin, Recall, SetCard
 from bot.domain.petitions import Petition
 from tests.fakes import GROUP
@@ -27,3 +27,23 @@ def test_a_friend_request_and_an_invite_are_answered_by_their_flag() -> None:
         "set_group_add_request",
         {"flag": "g|1", "approve": False, "sub_type": "invite", "reason": "不认识"},
     )
+    assert write_admission(invite, granted=True, reason="") == (
+        "set_group_add_request",
+        {"flag": "g|1", "approve": True, "sub_type": "invite"},
+    )
+
+
+def test_what_servers_answer_unchecked_is_known_by_their_names() -> None:
+    actions = ("set_friend_add_request", "set_group_add_request", "set_group_ban", "set_group_card", "delete_msg")
+    told = {
+        name: [tells_of_failure(name, action) for action in actions]
+        for name in ("NapCat.Onebot 4.18", "LLOneBot 8.1.7", "Lagrange.OneBot 0.0.3", "go-cqhttp v1.2.0", "")
+    }
+    everything = [True] * 5
+    assert told == {
+        "NapCat.Onebot 4.18": [False, False, True, True, True],
+        "LLOneBot 8.1.7": everything,
+        "Lagrange.OneBot 0.0.3": [True, True, False, False, True],
+        "go-cqhttp v1.2.0": everything,
+        "": everything,
+    }

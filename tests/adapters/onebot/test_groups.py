@@ -16,6 +16,17 @@ def test_a_group_says_whether_all_are_silenced(flag: object, silenced: bool | No
     assert read_groups(data, account=BOT) == (JoinedGroup(Conversation(BOT, "group", 4242), silenced),)
 
 
+def test_llbot_says_until_when_a_group_is_silenced_and_the_account_muted() -> None:
+    data = [
+        {"group_id": 4242, "shut_up_all_timestamp": 4294967295, "shut_up_me_timestamp": 0},
+        {"group_id": 4343, "shut_up_all_timestamp": 0, "shut_up_me_timestamp": "1700000600"},
+    ]
+    assert [(one.is_silenced, one.silenced_until, one.muted_until) for one in read_groups(data, account=BOT)] == [
+        (None, 4294967295.0, 0.0),
+        (None, 0.0, 1700000600.0),
+    ]
+
+
 @each_case(
     ("data", "member"),
     [

@@ -15,6 +15,7 @@ from adapters.onebot.protocol import (
     read_answered_message,
     read_forward,
     read_frame,
+    read_history,
     read_message_id,
     write_action,
     write_call,
@@ -222,6 +223,9 @@ def reply(**fields: object) -> ActionReply:
     [
         ("ok", 0, True),
         ("ok", None, True),
+        ("ok", "0", True),
+        ("ok", 1, False),
+        ("ok", 120, False),
         (None, 0, True),
         (None, "0", True),
         ("failed", 0, False),
@@ -234,6 +238,24 @@ def reply(**fields: object) -> ActionReply:
 )
 def test_success_is_ok_or_zero_and_never_200(status: str | None, retcode: object, ok: bool) -> None:
     assert reply(status=status, retcode=retcode).ok is ok
+
+
+@each_case(
+    ("data", "ok", "retcode"),
+    [
+        ({"result": 120101005, "errMsg": "ERR_NOT_GROUP_ADMIN"}, False, 120101005),
+        ({"result": 0, "errMsg": ""}, True, 0),
+        ({"result": {"wording": ""}, "errCode": 7, "errMsg": ""}, False, 7),
+        ({"result": True, "errMsg": ""}, True, 0),
+        ({"result": 3}, True, 0),  # a die
+        ([{"result": 3, "errMsg": "x"}], True, 0),
+        (None, True, 0),
+    ],
+)
+def test_a_result_of_qq_inside_the_data_is_a_failure(data: object, ok: bool, retcode: int) -> None:
+    read = reply(status="ok", retcode=0, data=data)
+    assert (read.ok, read.retcode) == (ok, retcode)
+    assert read.wording == ("ERR_NOT_GROUP_ADMIN" if retcode > 100 else "")
 
 
 @each_case(("echo", "expected"), [("b-1", "b-1"), (None, ""), (0, ""), ({"seq": 12}, ""), ("", "")])
@@ -265,13 +287,14 @@ TIMEOUT = (
     [
         (1200, TIMEOUT % 0, True),
         (1200, TIMEOUT % 120, False),
-        (1200, TIMEOUT % 1200, True),
+        (1200, TIMEOUT % 1200, False),
+        (1200, TIMEOUT % -1, False),
         (1200, "消息不存在", False),
         (1400, TIMEOUT % 0, False),
     ],
 )
-def test_a_kernel_timeout_may_have_been_done_unless_the_bot_is_muted(retcode: int, wording: str, unknown: bool) -> None:
-    assert reply(retcode=retcode, wording=wording).may_have_been_done is unknown
+def test_a_kernel_timeout_may_have_been_done_unless_qq_has_said_no(retcode: int, wording: str, unknown: bool) -> None:
+    assert reply(retcode=retcode, wording=wording).may_be_done("send_group_msg") is unknown
 
 
 @each_case(
@@ -285,6 +308,25 @@ def test_only_the_last_answer_of_a_stream_is_final(stream: str, kind: str, final
 def test_a_refused_token_is_told_by_a_frame_that_answers_nothing() -> None:
     assert reply(retcode=1403, echo=None).is_bad_token
     assert not reply(retcode=1403).is_bad_token
+
+
+@each_case(
+    ("fields", "known"),
+    [
+        ({}, True),
+        ({"real_seq": "71"}, True),
+        ({"real_seq": "0"}, False),
+        ({"real_seq": 0}, False),
+        ({"real_seq": "71", "raw": {"sendStatus": 2}}, True),
+        ({"real_seq": "71", "raw": {"sendStatus": 0}}, False),
+        ({"real_seq": "71", "raw": {"sendStatus": 1}}, False),
+        ({"real_seq": "0", "post_type": "message"}, True),  # somebody else's
+    ],
+)
+def test_words_of_the_bot_that_qq_has_not_taken_have_no_identity_in_a_history(fields: Frame, known: bool) -> None:
+    row = {**message("hi"), "post_type": "message_sent", "message_id": 7, "user_id": ACCOUNT, **fields}
+    (read,) = read_history({"messages": [row]}, Conversation(ACCOUNT, "group", 4242))
+    assert read.has_identity is known
 
 
 # --- answers --------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from adapters.web.offers import FileOffers
 from bot.domain.actions import Attachment, Gesture, Merged, React, SendMessage, ShowTyping
 from bot.domain.errors import ActionRefused, ActionUnanswered, ActionUnsupported, NotConnected, TransportError
 from bot.domain.events import Conversation, MessageType
+from bot.domain.group_acts import GroupAct, Pin, Recall
 from bot.domain.ports import KeptFile
 from bot.domain.segments import Forward, Text
 from tests.adapters.onebot.conftest import ACCOUNT, PATIENCE, Dial, Frame, House, NapCat, message
@@ -114,6 +115,42 @@ async def test_a_refused_send_says_why(
     assert type(error) is kind
     if isinstance(error, ActionRefused):
         assert (error.action, error.retcode, error.wording) == ("send_group_msg", retcode, wording)
+
+
+RECALLING = (
+    "Timeout: NTEvent serviceAndMethod:NodeIKernelMsgService/recallMsg "
+    'ListenerName:NodeIKernelMsgListener/onMsgInfoListUpdate EventRet:\n{"result":%d,"errMsg":""}\n'
+)
+NOT_ADMIN: Frame = {"result": 120101005, "errMsg": "ERR_NOT_GROUP_ADMIN"}
+
+
+@pytest.mark.parametrize(
+    ("act", "data", "fields", "kind", "retcode"),
+    [
+        (Recall("7"), None, {}, None, 0),
+        (Recall("7"), None, {"status": "failed", "retcode": 1200, "message": RECALLING % 0}, ActionUnanswered, 0),
+        (Recall("7"), None, {"status": "failed", "retcode": 1200, "message": RECALLING % 7}, ActionRefused, 1200),
+        (Pin("7"), NOT_ADMIN, {}, ActionRefused, 120101005),
+        (Pin("7"), None, {"status": "ok", "retcode": 1}, ActionRefused, 1),
+        (Pin("7"), None, {"status": "failed", "retcode": 404}, ActionUnsupported, 404),
+    ],
+)
+async def test_an_act_is_done_refused_or_nobody_knows(
+    house: House, dial: Dial, act: GroupAct, data: object, fields: Frame, kind: type[Exception] | None, retcode: int
+) -> None:
+    async def doing() -> TransportError | bool:
+        try:
+            return await house.transport.act(GROUP, act)
+        except TransportError as error:
+            return error
+
+    async with dial() as napcat, asyncio.TaskGroup() as group:
+        ending = group.create_task(doing())
+        await answered(napcat, data, **fields)
+    ended = ending.result()
+    assert type(ended) is (kind or bool)
+    if isinstance(ended, ActionRefused):
+        assert ended.retcode == retcode
 
 
 async def test_a_message_is_looked_up_by_its_id(house: House, dial: Dial) -> None:

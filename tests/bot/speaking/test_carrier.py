@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from bot.domain.actions import Attachment, Confirmed, Queued, Refused, SendMessage, Unknown
+from bot.domain.actions import Attachment, Confirmed, Queued, Refused, SendMessage, SentSegment, Unknown
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, NotConnected
 from bot.domain.events import Conversation, Muted
-from bot.domain.segments import Picture, Text
+from bot.domain.segments import Mention, Picture, Quote, Text
 from bot.speaking.carrier import MAX_AGE
 from tests.bot.speaking.post import Slow, build_outbox, hello, office, own
 from tests.cases import each_case
@@ -108,6 +108,87 @@ async def test_one_message_of_the_history_confirms_one_send_only() -> None:
         post.transport.failures = [ActionUnanswered("?"), ActionUnanswered("?")]
         assert await post.outbox.send(hello()) == Confirmed("43")
         assert await post.outbox.send(hello()) == Unknown("?")
+
+
+async def test_words_of_the_bot_that_may_have_failed_confirm_nothing() -> None:
+    async with office() as post:
+        post.transport.failures = [ActionUnanswered("?")]
+        post.transport.histories[GROUP] = (own("hello", ""), own("hello", "0"))
+        assert await post.outbox.send(hello()) == Unknown("?")
+
+
+ASKED = SendMessage(GROUP, (Quote("7"), Text("ask "), Mention(8, "小红"), Text(" or "), Mention(9)))
+NO_MENTION, NO_QUOTE, EITHER = ((1200, "Get Uid Error"), (1200, "消息不存在"), (200, ""))
+
+
+@each_case(
+    ("refusals", "sent"),
+    [
+        ([NO_MENTION], [Quote("7"), Text("ask "), Text("@小红"), Text(" or ")]),
+        ([NO_QUOTE], [*ASKED.segments[1:]]),
+        ([NO_QUOTE, NO_MENTION], [Text("ask "), Text("@小红"), Text(" or ")]),
+        ([EITHER], [*ASKED.segments[1:]]),
+        ([EITHER, EITHER], [Text("ask "), Text("@小红"), Text(" or ")]),
+        ([NO_QUOTE, NO_QUOTE], None),
+        ([EITHER, EITHER, EITHER], None),
+        ([(1200, "消息过长")], None),
+        ([(1200, '"result":120')], None),
+    ],
+)
+async def test_what_was_refused_for_a_part_of_it_is_sent_once_more_without_that(
+    refusals: list[tuple[int, str]], sent: list[SentSegment] | None
+) -> None:
+    async with office() as post:
+        post.transport.failures = [ActionRefused("send", retcode=code, wording=words) for code, words in refusals]
+        receipt = await post.outbox.send(ASKED)
+        assert post.transport.failures == []
+        assert post.states.count("sending") == 1  # one row, whatever it is sent as
+        if sent is None:
+            assert isinstance(receipt, Refused)
+            assert post.transport.sent == []
+            assert receipt.words in (refusals[-1][1], "refused with code 200", "refused with code 1200", '"result":120')
+        else:
+            assert receipt == Confirmed("9001")
+            assert post.transport.sent == [SendMessage(GROUP, tuple(sent))]
+
+
+async def test_a_plainer_message_that_nobody_confirms_is_looked_for_as_it_was_sent_and_never_repeated() -> None:
+    async with office() as post:
+        post.transport.failures = [ActionRefused("send", retcode=1200, wording="Get Uid Error"), ActionUnanswered("?")]
+        post.transport.histories[GROUP] = (own("ask @小红 or", "41"),)
+        assert await post.outbox.send(ASKED) == Confirmed("41")
+        post.transport.failures = [ActionRefused("send", retcode=1200, wording="Get Uid Error"), ActionUnanswered("?")]
+        assert await post.outbox.send(ASKED) == Unknown("?")
+        assert post.transport.sent == []
+
+
+async def test_a_message_that_is_nothing_but_a_mention_without_a_name_is_not_sent_empty() -> None:
+    async with office() as post:
+        post.transport.failures = [ActionRefused("send", retcode=1200, wording="Get Uid Error")]
+        assert isinstance(await post.outbox.send(SendMessage(GROUP, (Mention(9),))), Refused)
+        assert post.transport.sent == []
+
+
+async def test_a_place_rests_where_nothing_can_be_said_until_something_arrives_or_a_day_has_passed() -> None:
+    removed = ActionRefused("send", retcode=1200, wording='"result":110,"errMsg":"你已被移出该群"')
+    rests = []
+    async with office() as post:
+
+        def note() -> None:
+            rests.append((post.outbox.rests.holds_in(GROUP), post.outbox.rests.holds_in(PRIVATE)))
+
+        for refused in (True, False, True):
+            post.transport.failures = [removed] if refused else []
+            receipt = await post.outbox.send(hello())
+            assert isinstance(receipt, Refused) is refused
+            assert not isinstance(receipt, Refused) or receipt.words == "你已被移出该群"
+            note()
+        post.clock.time += 24 * 3600
+        note()
+        assert post.outbox.rests.untold(GROUP) == "not in the group: 你已被移出该群"
+        assert post.outbox.rests.untold(GROUP) == ""
+        assert not post.mutes.holds_in(GROUP)
+    assert rests == [(True, False), (False, False), (True, False), (False, False)]
 
 
 async def test_media_are_compared_by_their_number() -> None:

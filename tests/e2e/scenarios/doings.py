@@ -166,6 +166,20 @@ async def late(stage: Stage, told: Mapping[str, Any]) -> None:
         await stage.simulator.push({**event, "time": event["time"] - ago})
 
 
+async def join(stage: Stage, _: Any) -> None:
+    """The bot is told that it joined the group, as after it had been removed."""
+    world = stage.world
+    notice = {"notice_type": "group_increase", "sub_type": "approve", "group_id": GROUP, "operator_id": 0}
+    about = {"post_type": "notice", "self_id": world.self_id, "time": int(world.now())}
+    await stage.simulator.push({**about, **notice, "user_id": world.self_id})
+
+
+async def become_friend(stage: Stage, name: str) -> None:
+    """Somebody is a friend of the bot from now on."""
+    about = {"post_type": "notice", "self_id": stage.world.self_id, "time": int(stage.world.now())}
+    await stage.simulator.push({**about, "notice_type": "friend_add", "user_id": stage.number(name)})
+
+
 async def promote(stage: Stage, roles: Mapping[str, Any]) -> None:
     """Give people, and the bot, a role in the group."""
     for name, role in roles.items():
@@ -195,6 +209,8 @@ DOINGS: Mapping[str, Doing] = {
     "promote": promote,
     "befriend": befriend,
     "invite": invite,
+    "join": join,
+    "become_friend": become_friend,
     "lapse": lapse,
     "late": late,
     "stand_still": stand_still,

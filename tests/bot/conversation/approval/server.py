@@ -14,9 +14,11 @@ class RecordingServer:
     def __init__(self) -> None:
         self.admitted: list[tuple[Petition, bool, str]] = []
         self.failures: list[BotError] = []
+        self.tells = True  # whether it would say that QQ did not do it
 
-    async def admit(self, petition: Petition, *, granted: bool, reason: str = "") -> None:
+    async def admit(self, petition: Petition, *, granted: bool, reason: str = "") -> bool:
         await asyncio.sleep(0)
         if self.failures:
             raise self.failures.pop(0)
         self.admitted.append((petition, granted, reason))
+        return self.tells

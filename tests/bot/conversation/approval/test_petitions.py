@@ -98,6 +98,16 @@ async def test_what_is_told_again_is_asked_about_once() -> None:
         assert [(done.flag, granted) for done, granted, _ in at.server.admitted] == [("f", True), ("h", False)]
 
 
+async def test_where_the_server_cannot_say_no_an_owner_reads_that_it_was_submitted() -> None:
+    async with porch(RecordingStore()) as at:
+        at.server.tells = False
+        at.ask(5, "f")
+        await at.heard("#R1 5 ")
+        assert at.owner_says("同意 R1")
+        await at.heard("#R1 5 ", "R1 已提交（同意）：这个 OneBot 端")
+        assert len(at.server.admitted) == 1
+
+
 @each_case(
     ("failure", "told", "waits"),
     [(NotConnected("off"), "机器人现在没有连上 QQ，R1", True), (ActionUnanswered("?"), "R1 办成没有", False)],

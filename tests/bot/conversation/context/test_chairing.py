@@ -85,3 +85,29 @@ async def test_what_the_server_says_against_it_is_told() -> None:
     for told in ("it was not done: set_essence_msg", "may have been done"):
         with pytest.raises(ToolFailed, match=told):
             await chairing.act(replace(context, allowed=True), Pin("早"))
+
+
+async def test_an_act_that_nobody_confirmed_is_done_where_qq_shows_that_it_was() -> None:
+    class Recalling(RecordingTransport):
+        async def act(self, group: Conversation, act: GroupAct) -> bool:
+            if isinstance(act, Recall) and act.message_id != "晚":
+                self.known.pop(act.message_id)
+            raise ActionUnanswered("QQ did not confirm in time")
+
+    chairing, transport, context = chair("早", "晚")
+    slow = Recalling(transport.known.values())
+    slow.members = transport.members
+    chairing = Chairing(slow, name=lambda _where, _user: "名")
+    allowed = replace(context, allowed=True)
+    assert await chairing.act(allowed, Recall("早"))
+    for act in (Recall("晚"), Mute(MING, 60)):
+        with pytest.raises(ToolFailed, match="may have been done"):
+            await chairing.act(allowed, act)
+
+
+async def test_whether_the_server_would_have_said_no_is_passed_on() -> None:
+    chairing, transport, context = chair("早")
+    told = []
+    for transport.tells in (True, False):
+        told.append(await chairing.act(replace(context, allowed=True), Mute(MING, 60)))
+    assert told == [True, False]

@@ -153,6 +153,29 @@ async def test_a_mute_of_the_whole_group_that_was_lifted_meanwhile_holds_nothing
         assert lifts == ([GROUP] if silenced is False else [])
 
 
+@each_case(
+    ("all_until", "me_until", "holds"),
+    [
+        (0.0, 0.0, False),
+        (4294967295.0, 0.0, True),
+        (1_699_999_999.0, 0.0, False),
+        (0.0, MUTED_TILL, True),
+        (None, None, False),
+    ],
+)
+async def test_llbot_says_in_its_groups_until_when_nobody_or_the_bot_may_speak(
+    all_until: float | None, me_until: float | None, holds: bool
+) -> None:
+    async with office() as made:
+        group = JoinedGroup(GROUP, None, silenced_until=all_until, muted_until=me_until)
+        made.transport.groups = [group]
+        refused = ActionRefused("get_group_member_info", retcode=1200, wording="no")
+        made.transport.member_failures = [refused]
+        await made.connect()
+        assert made.mutes.holds_in(GROUP) is holds
+        assert made.mutes.is_own(GROUP) is bool(me_until)
+
+
 async def test_of_many_groups_those_are_asked_about_where_it_matters() -> None:
     async with office() as made:
         made.transport.groups = [JoinedGroup(Conversation(BOT, "group", number)) for number in range(1, 100)]

@@ -1,8 +1,17 @@
 from __future__ import annotations
 
 from adapters.simulator.faults import WORDINGS, Fault
-from bot.policy.refusals import REFUSALS, explain_refusal, is_muted, is_too_long
+from bot.domain.refusals import KINDS, MUTED, is_too_long, judge_refusal
 from tests.cases import each_case
+
+
+def explain_refusal(wording: str, retcode: int) -> str:
+    return judge_refusal(wording, retcode).reason
+
+
+def is_muted(wording: str, retcode: int) -> bool:
+    refusal = judge_refusal(wording, retcode)
+    return refusal.kind == MUTED and refusal.rests
 
 
 @each_case(
@@ -43,7 +52,7 @@ def test_the_refusals_of_the_simulator_are_known(fault: Fault, kind: str) -> Non
 
 
 def test_all_wordings_of_the_simulator_but_the_doubtful_ones_are_refusals_that_are_known() -> None:
-    kinds = tuple(f"{refusal.kind}: " for refusal in REFUSALS)
+    kinds = tuple(f"{row.kind}: " for row in KINDS)
     unknown = {fault for fault, wording in WORDINGS.items() if not explain_refusal(wording, 1200).startswith(kinds)}
     assert unknown == {Fault.TIMEOUT, Fault.RISK}
 
@@ -80,9 +89,29 @@ def test_a_model_is_told_of_a_mute_for_the_number_alone_too() -> None:
 
 def test_unknown_words_are_passed_on_and_none_at_all_are_a_number() -> None:
     assert explain_refusal("something new", 1200) == "something new"
+    assert explain_refusal("Error: " + "长" * 500, 1200) == "长" * 160
     assert explain_refusal("", 100) == "refused with code 100"
 
 
-def test_every_kind_says_what_to_do() -> None:
-    assert len({refusal.kind for refusal in REFUSALS}) == len(REFUSALS)
-    assert all(refusal.advice for refusal in REFUSALS)
+def test_every_kind_says_what_to_do_and_the_same_of_one_kind() -> None:
+    assert all(row.advice for row in KINDS)
+    assert len({(row.kind, row.advice) for row in KINDS}) == len({row.kind for row in KINDS})
+
+
+def test_words_that_were_said_in_a_message_make_no_place_rest() -> None:
+    said = (
+        "发送失败，你已被移出该群，请重新加群。",
+        "当前处于被禁言状态",
+        "请先添加对方为好友",
+        "no such temp session",
+        '"result":120',
+    )
+    around = ("消息包含敏感词：{}", "blocked: {}", "invoke timeout, getMsgService().sendMsg, ['{}']")
+    told = [line.format(words) for line in around for words in said[:4]] + [around[2].format(said[4])]
+    assert [line for line in told if judge_refusal(line, 1200).rests] == []
+
+
+def test_a_late_forward_is_unknown_and_the_same_words_about_a_message_are_not() -> None:
+    words = "消息体无法解析, 请检查是否发送了不支持的消息类型"
+    assert judge_refusal(words, 1200, "send_group_forward_msg").may_be_done
+    assert not judge_refusal(words, 1200, "send_group_msg").may_be_done
