@@ -45,7 +45,9 @@ class Places:
         self._note(message.conversation, message.time)
 
     def connected(self, account: int) -> None:
-        """An account can speak (again): its places are to be looked at."""
+        """An account can speak (again), or its server reported nothing for a while: its places are
+        to be looked at.
+        """
         # Noted now: the first new message of a group must not hide those missed before it.
         self._arrive(Arrival(account, tuple(self._heard.items())))
 
