@@ -205,8 +205,8 @@ def write_call(action: str, params: Mapping[str, object], echo: str) -> bytes:
     return orjson.dumps({"action": action, "params": params, "echo": echo})
 
 
-def write_action(action: SendMessage) -> tuple[str, dict[str, object]]:
-    """The action's name on the wire and its parameters.
+def write_action(action: SendMessage, *, server: str = "") -> tuple[str, dict[str, object]]:
+    """The action's name on the wire and its parameters, as the server of that name has it.
 
     A temporary session is answered as private, with the group it came through (onebot.md 3.1).
     Raises ActionRefused for a place without a number.
@@ -218,7 +218,7 @@ def write_action(action: SendMessage) -> tuple[str, dict[str, object]]:
     to: dict[str, object] = {"group_id" if place.is_group else "user_id": place.session_id}
     kind = "group" if place.is_group else "private"
     if merged := next((part for part in action.segments if isinstance(part, Merged)), None):
-        messages = write_nodes(merged, account=place.platform_id)
+        messages = write_nodes(merged, account=place.platform_id, server=server)
         return f"send_{kind}_forward_msg", {**to, "messages": messages}
     if place.via_group > 0:
         to["group_id"] = place.via_group
