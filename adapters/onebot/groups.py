@@ -21,6 +21,7 @@ def read_groups(data: object, *, account: int) -> tuple[JoinedGroup, ...]:
             Conversation(account, "group", group),
             _flag(fields.get("group_all_shut")),
             max(0, number(fields.get("member_count"))),
+            name=text(fields.get("group_name")),
         )
         for group, fields in read
         if group > 0

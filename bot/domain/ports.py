@@ -73,11 +73,14 @@ class Member(Struct, frozen=True):
 
 
 class JoinedGroup(Struct, frozen=True):
-    """A group of an account, silenced where only admins may speak. None, 0 people: not told."""
+    """A group of an account, silenced where only admins may speak. None, 0 people, no name: not
+    told.
+    """
 
     conversation: Conversation
     is_silenced: bool | None = False
     people: int = 0
+    name: str = ""
 
 
 class Transport(Protocol):

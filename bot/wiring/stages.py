@@ -134,6 +134,7 @@ def build_way(
     """The way up to a place in a lane."""
     return MessageWay(
         door=door,
+        places=asking.places,
         word=desks,
         stopping=Stopping(
             goings_on=goings_on,

@@ -16,6 +16,11 @@ def test_a_group_says_whether_all_are_silenced(flag: object, silenced: bool | No
     assert read_groups(data, account=BOT) == (JoinedGroup(Conversation(BOT, "group", 4242), silenced),)
 
 
+def test_a_group_has_the_name_that_the_list_tells() -> None:
+    [named, nameless] = read_groups([{"group_id": 1, "group_name": "爬山"}, {"group_id": 2}], account=BOT)
+    assert (named.name, nameless.name) == ("爬山", "")
+
+
 @pytest.mark.parametrize(
     ("data", "member"),
     [
