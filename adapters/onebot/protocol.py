@@ -172,9 +172,9 @@ def read_kept_file(data: object) -> KeptFile:
 
 
 def _node(node: Fields) -> Fields:
-    """A forwarded message in the form of a message event."""
+    """A forwarded message in the form of a message event; a node may have its fields at its top."""
     if node.get("type") == "node":
-        node = mapping(node.get("data"))
+        node = mapping(node.get("data")) or node
     content = node.get("message") if "message" in node else node.get("content")
     user_id = node.get("user_id") or node.get("uin")
     named = {"user_id": user_id, "nickname": node.get("nickname") or node.get("name")}

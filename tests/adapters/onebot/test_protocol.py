@@ -161,6 +161,16 @@ def test_the_flat_elements_in_what_onebots_answers_are_read() -> None:
     assert (first.sender.user_id, first.sender.nickname) == (1604417739, "木樨")
 
 
+def test_a_node_is_read_wherever_its_fields_stand() -> None:
+    parts = [{"type": "text", "data": {"text": "山顶见"}}]
+    told = {"user_id": 7, "nickname": "木樨", "content": parts}
+    older = {"uin": "7", "name": "木樨", "content": "山顶见"}
+    for node in (told, older, {"type": "node", "data": told}, {"type": "node", **told}, {"type": "node", **older}):
+        for data in ([node], {"messages": [node]}, {"message": [node]}):
+            (found,) = read_forward(data, account=1)
+            assert (found.sender.user_id, found.sender.nickname, found.segments) == (7, "木樨", (Text("山顶见"),)), node
+
+
 def test_a_mention_that_a_server_only_tells_of_is_read_once_and_only_where_it_is_one() -> None:
     (frame,) = ours()["message_rich__os_at_in_atme"].frames
     content = json.loads(frame)
