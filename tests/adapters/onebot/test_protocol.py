@@ -35,7 +35,7 @@ from bot.domain.events import (
     Poked,
     Requested,
 )
-from bot.domain.segments import Card, Face, Forward, Mention, Picture, Quote, Segment, Text, Unsupported
+from bot.domain.segments import Card, Face, File, Forward, Mention, Picture, Quote, Segment, Text, Unsupported
 from tests.adapters.onebot.conftest import ACCOUNT, Frame, message
 from tests.adapters.onebot.corpus import Capture, captures, ours
 from tests.adapters.onebot.test_fields import ANY_JSON
@@ -162,6 +162,9 @@ def test_the_flat_elements_in_what_onebots_answers_are_read() -> None:
 
 
 def test_a_node_is_read_wherever_its_fields_stand() -> None:
+    (frame,) = ours()["api_ok__os_get_forward_msg_nodes"].frames
+    (shown,) = read_forward(json.loads(frame)["data"], account=1)
+    assert (shown.sender.nickname, shown.segments) == ("南星", (Text("带水"),))
     parts = [{"type": "text", "data": {"text": "山顶见"}}]
     told = {"user_id": 7, "nickname": "木樨", "content": parts}
     older = {"uin": "7", "name": "木樨", "content": "山顶见"}
@@ -169,6 +172,15 @@ def test_a_node_is_read_wherever_its_fields_stand() -> None:
         for data in ([node], {"messages": [node]}, {"message": [node]}):
             (found,) = read_forward(data, account=1)
             assert (found.sender.user_id, found.sender.nickname, found.segments) == (7, "木樨", (Text("山顶见"),)), node
+
+
+def test_the_hash_of_a_file_is_kept_for_the_server_that_wants_it_back() -> None:
+    (frame,) = ours()["message_media__lg_private_file"].frames
+    read = read_frame(frame)
+    assert isinstance(read, MessageReceived)
+    (file,) = read.segments
+    assert isinstance(file, File)
+    assert (file.name, file.hash[:4], file.id[:5]) == ("路线.txt", "9c1f", "/7f1e")
 
 
 def test_a_mention_that_a_server_only_tells_of_is_read_once_and_only_where_it_is_one() -> None:
