@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import pytest
 from msgspec import structs
 
 from bot.conversation.intake.places import Arrival, Places
@@ -16,6 +15,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.speaking.owner import Owner
 from bot.wiring.background import background
 from tests.bot.speaking.post import build_outbox
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, RecordingStore, RecordingTransport, SteppedClock, said, until
 
 OWNER = 8
@@ -181,7 +181,7 @@ async def until_asked(there: Watching, times: int) -> None:
         await there.clock.advance(1.0)
 
 
-@pytest.mark.parametrize("error", [NotConnected("gone"), ActionUnanswered("late"), RuntimeError("a bug")])
+@each_case("error", [NotConnected("gone"), ActionUnanswered("late"), RuntimeError("a bug")])
 async def test_a_history_that_cannot_be_had_now_is_left_alone(error: BotError) -> None:
     async with watching() as there:
         await there.chat()
