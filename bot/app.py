@@ -312,6 +312,7 @@ async def at_work(
             rooms.on.shadow.drafts.run(),
             rooms.recoverer.run(),
             rooms.catchup.run(),
+            rooms.deafness.run(),
             rooms.doubts.run(),
             rooms.inquiries.run(),
             rooms.stages.expiry.run(),

@@ -1,6 +1,8 @@
 """The `Sight` port: fetches the pictures people send and makes them what a model takes.
 
-First by the picture's url; where that fails, from the OneBot server. What unpacks it is a process
+First by the picture's url; if that fails, from the OneBot server. The owners hear once if several
+in a row cannot be fetched: servers need a key for pictures (rkey) that a service of others gives
+them (NapCatQQ#2010). What unpacks it is a process
 of its own (`adapters/media/decoding.py`), and is given equal bytes once: the same sticker comes
 again and again.
 """
@@ -8,9 +10,10 @@ again and again.
 from __future__ import annotations
 
 import base64
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from cachetools import LRUCache
 
@@ -18,9 +21,22 @@ from adapters.media.received import FETCHING, Received
 from bot.domain.errors import Lack, MediaError, TransportError
 from bot.domain.ports import KeptFile, Seen, Web
 from bot.domain.segments import Picture
+from bot.domain.tongue import Pair, Tell, filled
 
 MAX_BYTES = 8 * 2**20
 KEPT = 16 * 2**20  # characters of pictures that are kept for when they come again
+MOST_FAILING = 6  # pictures in a row
+UNFETCHED: Final[Pair] = (
+    (
+        "账号 {account} 连续 {count} 张图片都取不下来，模型看不到图。多半是 OneBot 服务端拿不到"
+        "图片的密钥（在它的日志里搜 rkey）：请更新并重启它。"
+    ),
+    (
+        "Pictures cannot be fetched (account {account}, {count} in a row): the model does not see"
+        " them. Most likely the OneBot server has no key for them (look for rkey in its log):"
+        " update it and restart it."
+    ),
+)
 
 Ask: TypeAlias = Callable[[int, str], Awaitable[KeptFile]]
 """Asks the OneBot server of an account for a file by its name. Raises TransportError."""
@@ -41,11 +57,14 @@ class PictureSight:
         ask: Ask,
         decode: Decode,
         max_bytes: int = MAX_BYTES,
+        tell: Tell,
         fetching: float = FETCHING,
     ) -> None:
         self._received = Received(web, max_bytes=max_bytes, fetching=fetching)
         self._decode = decode
         self._ask = ask
+        self._tell = tell
+        self._failed = Counter[int]()  # pictures since the last that came, by account
         self._shown: LRUCache[bytes, str] = LRUCache(KEPT, getsizeof=len)
 
     async def see(self, account: int, image: Picture) -> Seen:
@@ -54,18 +73,34 @@ class PictureSight:
         """
         self._received.check(image.size)
         why = MediaError("it has no address", Lack.OUT_OF_REACH)
-        if image.url:
-            try:
-                return await self._show(await self._received.fetch(image.url))
-            except MediaError as error:
-                why = error
-        if not image.file:
-            raise why
+        came = False
         try:
-            return await self._show(await self._kept(account, image))
-        except MediaError as error:
-            lack = why.lack if image.url else error.lack
-            raise MediaError(f"{why}; and at the OneBot server: {error}", lack) from error
+            if image.url:
+                try:
+                    data = await self._received.fetch(image.url)
+                    came = True
+                    return await self._show(data)
+                except MediaError as error:
+                    why = error
+            if not image.file:
+                raise why
+            try:
+                data = await self._kept(account, image)
+                came = True
+                return await self._show(data)
+            except MediaError as error:
+                lack = why.lack if image.url else error.lack
+                raise MediaError(f"{why}; and at the OneBot server: {error}", lack) from error
+        finally:  # also if it is waited for no longer
+            self._count(account, came=came or why.lack is Lack.TOO_LARGE)
+
+    def _count(self, account: int, *, came: bool) -> None:
+        if came:
+            del self._failed[account]
+            return
+        self._failed[account] += 1
+        if self._failed[account] == MOST_FAILING:
+            self._tell(filled(UNFETCHED, account=account, count=MOST_FAILING))
 
     async def _kept(self, account: int, image: Picture) -> bytes:
         try:

@@ -29,6 +29,7 @@ from bot.domain.events import (
     Sender,
     shared_place,
 )
+from bot.domain.segments import Mention, Quote, Segment
 
 MILLISECONDS = 1e11  # a time above this is in milliseconds (onebot.md 3.1), or in parts of them
 AHEAD = 24 * 3600.0  # seconds a server's clock may be ahead of ours; what is later is no time
@@ -127,11 +128,25 @@ def read_said(frame: Fields, about: About) -> MessageReceived:
             card=text(who.get("card")),
             role=cast("Role", role) if role in _ROLES else "unknown",
         ),
-        segments=read_message(_content(frame)),
+        segments=_with_mention(frame, about["self_id"], read_message(_content(frame))),
         sub_type=text(frame.get("sub_type")),
         message_seq=_sequence_number(frame, message_id),
         group_name=text(frame.get("group_name")),
     )
+
+
+def _with_mention(
+    frame: Fields, account: int, segments: tuple[Segment, ...]
+) -> tuple[Segment, ...]:
+    """The segments with the mention of the account that onebots overwrites with a quote, and only
+    tells of by `atme` (onebot.md 3.1).
+    """
+    if frame.get("atme") is not True or frame.get("message_type") != "group" or not segments:
+        return segments
+    if any(isinstance(one, Mention) and one.user_id == account for one in segments):
+        return segments
+    place = 1 if isinstance(segments[0], Quote) else 0
+    return (*segments[:place], Mention(account), *segments[place:])
 
 
 def _content(frame: Fields) -> object:

@@ -154,6 +154,16 @@ class ForwardClient:
         if connection.bad_token or socket.close_code == CloseCode.POLICY_VIOLATION:
             return Ending.BAD_TOKEN
         known = connection.is_introduced
+        if not known and socket.close_code == CloseCode.PROTOCOL_ERROR:
+            # onebots says nothing else to a wrong token (onebot.md 1.8)
+            logger.log(
+                level,
+                "%s hung up before it said anything (%d): the access token may be wrong,"
+                " ONEBOT_ACCESS_TOKEN must be the token of its websocket server. Trying on.",
+                self._place,
+                socket.close_code,
+            )
+            return Ending.NEVER_CAME
         level = logging.WARNING if known else level
         logger.log(
             level,

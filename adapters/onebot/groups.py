@@ -23,6 +23,7 @@ def read_groups(data: object, *, account: int) -> tuple[JoinedGroup, ...]:
             max(0, number(fields.get("member_count"))),
             _time(fields.get("shut_up_all_timestamp")),
             _time(fields.get("shut_up_me_timestamp")),
+            name=text(fields.get("group_name")),
         )
         for group, fields in read
         if group > 0

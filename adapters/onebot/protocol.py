@@ -190,9 +190,9 @@ def read_kept_file(data: object) -> KeptFile:
 
 
 def _node(node: Fields) -> Fields:
-    """A forwarded message in the form of a message event."""
+    """A forwarded message in the form of a message event; a node may have its fields at its top."""
     if node.get("type") == "node":
-        node = mapping(node.get("data"))
+        node = mapping(node.get("data")) or node
     content = node.get("message") if "message" in node else node.get("content")
     user_id = node.get("user_id") or node.get("uin")
     named = {"user_id": user_id, "nickname": node.get("nickname") or node.get("name")}
@@ -223,8 +223,8 @@ def write_call(action: str, params: Mapping[str, object], echo: str) -> bytes:
     return orjson.dumps({"action": action, "params": params, "echo": echo})
 
 
-def write_action(action: SendMessage) -> tuple[str, dict[str, object]]:
-    """The action's name on the wire and its parameters.
+def write_action(action: SendMessage, *, server: str = "") -> tuple[str, dict[str, object]]:
+    """The action's name on the wire and its parameters, as the server of that name has it.
 
     A temporary session is answered as private, with the group it came through (onebot.md 3.1).
     Raises ActionRefused for a place without a number.
@@ -236,7 +236,7 @@ def write_action(action: SendMessage) -> tuple[str, dict[str, object]]:
     to: dict[str, object] = {"group_id" if place.is_group else "user_id": place.session_id}
     kind = "group" if place.is_group else "private"
     if merged := next((part for part in action.segments if isinstance(part, Merged)), None):
-        messages = write_nodes(merged, account=place.platform_id)
+        messages = write_nodes(merged, account=place.platform_id, server=server)
         return f"send_{kind}_forward_msg", {**to, "messages": messages}
     if place.via_group > 0:
         to["group_id"] = place.via_group

@@ -42,6 +42,7 @@ from bot.domain.segments import (
     Video,
 )
 
+ONEBOTS: Final = "onebots"  # what this server calls itself
 MAX_BRIEF = 1000  # characters; html.unescape raises ValueError for a number of thousands of digits
 STICKER_PICTURE = 1  # an image's sub_type (onebot.md 4.3)
 URL = re.compile(r"\s*(https?|ftp):", re.IGNORECASE)
@@ -104,11 +105,21 @@ def _read_part(part: object) -> Segment | None:
     kind = text(fields.get("type"))
     if not kind:
         return None
-    data = mapping(fields.get("data"))
+    data = _data(fields)
     reader = _READERS.get(kind)
     if reader is None:
         return Unsupported(kind, dump(data))
     return reader(data)
+
+
+def _data(fields: Fields) -> Fields:
+    """The data of a segment. Elements of icqq are flat, with no `data` or a text of that name
+    (onebots, onebot.md 4.1).
+    """
+    data = fields.get("data")
+    if "data" not in fields or isinstance(data, str):
+        return {name: value for name, value in fields.items() if name != "type"}
+    return mapping(data)
 
 
 def _read_text(data: Fields) -> Segment | None:
@@ -123,7 +134,7 @@ def _read_at(data: Fields) -> Segment:
     user_id = number(who)
     if user_id <= 0:
         return Unsupported("at", dump(data))
-    return Mention(user_id, text(data.get("name")).removeprefix("@"))
+    return Mention(user_id, _first(data, "name", "text").removeprefix("@"))
 
 
 def _read_reply(data: Fields) -> Segment:
@@ -180,9 +191,10 @@ def _read_video(data: Fields) -> Segment:
 def _read_file(data: Fields) -> Segment:
     return File(
         name=_first(data, "name", "file_name", "file"),
-        id=_first(data, "file_id", "id", "file_hash"),
+        id=_first(data, "file_id", "id", "fid", "file_hash"),
         url=_url(data),
         size=_size(data),
+        hash=text(data.get("file_hash")),
     )
 
 
@@ -380,7 +392,17 @@ def _part(kind: str, **data: Any) -> Fields:
     return {"type": kind, "data": data}
 
 
-def write_nodes(merged: Merged, *, account: int) -> list[Fields]:
-    """The wire form of a merged forward, of which every node is said by the account."""
+def write_nodes(merged: Merged, *, account: int, server: str = "") -> list[Fields]:
+    """The wire form of a merged forward, of which every node is said by the account, as the server
+    of that name reads it: onebots reads a node's fields at its top, and flat elements in it.
+    """
     who = {"user_id": str(account), "nickname": clean(merged.name)}
-    return [_part("node", **who, content=write_segments([Text(node)])) for node in merged.nodes]
+    nodes = [_part("node", **who, content=write_segments([Text(node)])) for node in merged.nodes]
+    if not server.startswith(ONEBOTS):
+        return nodes
+    top: Fields = {"uin": account, "name": who["nickname"]}
+    return [{**node, **top, "content": _flat(node["data"]["content"])} for node in nodes]
+
+
+def _flat(parts: Iterable[Fields]) -> list[Fields]:
+    return [{**part, **part["data"]} for part in parts]

@@ -107,8 +107,9 @@ class OneBotTransport(Generic[Callee]):
             return await self._send(light, beside)
 
     async def _send(self, action: SendMessage, beside: int = 0) -> str:
-        name, params = write_action(action)
-        callee = self._peers.caller(action.conversation.platform_id)
+        account = action.conversation.platform_id
+        name, params = write_action(action, server=self._peers.server(account))
+        callee = self._peers.caller(account)
         reply = await self._calls.make(callee, name, params, beside=beside)
         if reply.ok:
             return read_message_id(reply.data)
@@ -218,6 +219,8 @@ class OneBotTransport(Generic[Callee]):
         """
         kind, place = ("group", "group_id") if conversation.is_group else ("private", "user_id")
         params = {place: conversation.session_id, "file_id": file.id}
+        if file.hash and not conversation.is_group:
+            params["file_hash"] = file.hash  # Lagrange answers nothing without it
         account = conversation.platform_id
         return read_kept_file(await self.call(account, f"get_{kind}_file_url", params))
 

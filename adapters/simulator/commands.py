@@ -28,6 +28,7 @@ EXPLAINED = {
     " first",
     Fault.DUPLICATE: "an event is told twice",
     Fault.REPEAT: "after the next reconnect the last N events are told again",
+    Fault.DEAF: "an event does not come, though the connection stays",
     Fault.RECALL: "the question is recalled N seconds after it was heard; alone: the last one, now",
     Fault.RECONNECT: "every socket closes, we dial again after N seconds; alone: now",
     Fault.DROP: "every socket is cut and none may come for N seconds; alone: now",

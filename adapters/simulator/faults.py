@@ -36,6 +36,7 @@ class Fault(StrEnum):
     # What becomes of events.
     DUPLICATE = "duplicate"
     REPEAT = "repeat"
+    DEAF = "deaf"  # it does not come, though the connection stays
     # What happens to a question as soon as the bot has heard it.
     RECALL = "recall"
     RECONNECT = "reconnect"

@@ -146,12 +146,15 @@ class Simulator:
     async def push(self, event: Json) -> bool:
         """Send an event to every socket that hears events, and say whether there is one.
 
-        Where there is none it is lost, as it is while the account is offline.
+        Where there is none it is lost, as it is while the account is offline; `deaf` keeps it for
+        `repeat`.
         """
         listening = [peer for peer in self.sockets.peers if peer.hears] if self.world.online else []
         if not listening:
             return False
         self._events.append(event)
+        if self.faults.use(Fault.DEAF):
+            return False
         copies = 2 if self.faults.use(Fault.DUPLICATE) else 1
         for peer in listening * copies:
             await peer.send(event)

@@ -63,10 +63,9 @@ def _place(world: World, stored: Stored) -> Json:
             {"group_id": stored.via_group, "temp_source": 0} if stored.via_group else {}
         )
         return {"target_id": stored.peer_id, **temporary}
-    place: dict[str, Any] = {
-        "group_id": stored.group_id,
-        "group_name": world.groups[stored.group_id].name,
-    }
+    place: dict[str, Any] = {"group_id": stored.group_id}
+    if not world.app_name.startswith("Lagrange"):  # which tells it in its list of groups alone
+        place["group_name"] = world.groups[stored.group_id].name
     if stored.author == world.self_id:
         place["target_id"] = stored.group_id
     return place

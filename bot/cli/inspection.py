@@ -20,6 +20,7 @@ from bot.domain.ports import Approver, Clock, Speaker
 from bot.domain.result import ToolResult
 from bot.domain.run import Asker
 from bot.domain.suspension import Allow, ApprovalRequest, Deny
+from bot.domain.tongue import Pair
 from bot.domain.tool import Tool, ToolContext
 from bot.engine.threads import Progress
 from bot.engine.toolset import NOWHERE
@@ -134,6 +135,10 @@ async def call_tool(
     if tool is not None and Speaker in tool.needs:
         lacking = ToolUnavailable(NEEDS_CONVERSATION.format(name=name))
         return ToolResult(lacking.told, is_error=True, code=lacking.code)
+
+    def say(line: Pair) -> None:
+        tell(line[owners_tongue(settings)])
+
     async with AsyncExitStack() as stack:
         staff = None
         if settings.coder_endpoint.base_url:
@@ -145,7 +150,7 @@ async def call_tool(
                 meter=Meter(None, clock=clock, ids=ids),
                 clock=clock,
                 ids=ids,
-                tell=lambda line: tell(line[owners_tongue(settings)]),
+                tell=say,
             )
             staff = Staff(settings, models=models, toolset=toolset, clock=clock).subagents
             tool = toolset.get(name)
@@ -155,7 +160,7 @@ async def call_tool(
         stack.push_async_callback(web.aclose)
         games = Games(clock=clock, file=settings.games_file)
         media = await stack.enter_async_context(
-            open_media(settings, clock=clock, user_agent=user_agent(settings))
+            open_media(settings, clock=clock, user_agent=user_agent(settings), tell=say)
         )
         ports = build_ports(
             settings, subagents=staff, media=media.media, web=web, games=games, clock=clock

@@ -14,6 +14,7 @@ from bot.conversation.intake.places import Places
 from bot.conversation.intake.pokes import Pokes
 from bot.conversation.interruptions.muting import Muting
 from bot.conversation.interruptions.recalls import Recalls
+from bot.conversation.recovery.deafness import DeafnessWatch
 from bot.conversation.recovery.greetings import Greetings
 from bot.conversation.recovery.overdue import Overdue
 from bot.domain.events import (
@@ -53,6 +54,7 @@ class Dispatcher:
         petitions: Petitions,
         own: OwnMessages,
         rests: Rests,
+        deafness: DeafnessWatch,
     ) -> None:
         self._way = way
         self._recalls = recalls
@@ -63,14 +65,17 @@ class Dispatcher:
         self._petitions = petitions
         self._own = own
         self._rests = rests
+        self._deafness = deafness
 
     async def handle(self, event: Event) -> None:
         """Take one event of any kind."""
         self._places.accounts.add(event.self_id)
         match event:
             case MessageReceived():
+                self._deafness.hear(event)
                 self._way.take(event)
-            case MessageWaited():
+            case MessageWaited(message=message):
+                self._deafness.hear(message)
                 self._way.take_waited(event)
             case MessageLost(message=message):
                 self._way.take_lost(message)

@@ -13,6 +13,7 @@ from typing import Protocol, assert_never
 from bot.conversation.approval.desks import Desks
 from bot.conversation.intake.door import Door
 from bot.conversation.intake.hearing import Hearing
+from bot.conversation.intake.places import Places
 from bot.conversation.intake.verdicts import Verdicts
 from bot.conversation.interruptions.steering import Steering
 from bot.conversation.interruptions.stopping import Stopping
@@ -44,6 +45,7 @@ class MessageWay:
         self,
         *,
         door: Door,
+        places: Places,
         word: Desks,
         stopping: Stopping,
         commands: CommandSink,
@@ -53,6 +55,7 @@ class MessageWay:
         gathering: Gathering,
     ) -> None:
         self._door = door
+        self._places = places
         self._word = word
         self._stopping = stopping
         self._commands = commands
@@ -65,7 +68,7 @@ class MessageWay:
         """On the reading loop: from the event to a place in a lane. Without `answer` only heard."""
         if not self._door.lets_in(message):  # known already? in a new group?
             return
-        message = lighten(message)
+        message = lighten(self._places.named(message))
         if self._word.take(message):  # an owner's word on what waits?
             self._hearing.forget_answer(message, kept=False)
             return

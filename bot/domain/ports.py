@@ -73,7 +73,7 @@ class Member(Struct, frozen=True):
 
 
 class JoinedGroup(Struct, frozen=True):
-    """A group of an account, silenced where only admins may speak. None, 0 people: not told.
+    """A group of an account, silenced if only admins may speak. None, 0 people, no name: not told.
 
     Some servers say instead until when it is silenced, and until when the account itself is muted,
     in seconds since 1970 by their clock.
@@ -84,6 +84,7 @@ class JoinedGroup(Struct, frozen=True):
     people: int = 0
     silenced_until: float | None = None
     muted_until: float | None = None
+    name: str = ""
 
 
 class Transport(Protocol):

@@ -92,11 +92,14 @@ class Video(Struct, frozen=True, tag="video"):
 
 
 class File(Struct, frozen=True, tag="file"):
+    """A file. `hash` is Lagrange's, which wants it back with the `id` of a private one."""
+
     name: str = ""
     id: str = ""
     url: str = ""
     size: int = 0
     handle: str = ""
+    hash: str = ""
     type: ClassVar[Literal["file"]] = "file"
 
 

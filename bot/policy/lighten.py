@@ -31,7 +31,7 @@ HEAVIEST = 20_000
 CUT = "…(共 {total} 字)…"
 
 LIMITS = {"url": MAX_URL}
-ALL_OR_NOTHING = frozenset({"url", "file", "path", "id", "key", "package_id", "message_id"})
+ALL_OR_NOTHING = frozenset({"url", "file", "path", "id", "key", "hash", "package_id", "message_id"})
 """What is of no use when it is cut."""
 
 

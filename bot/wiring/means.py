@@ -68,7 +68,7 @@ async def open_means(
         web = LateWeb(settings, clock=clock, user_agent=user_agent)
         stack.push_async_callback(web.aclose)
         media = await stack.enter_async_context(
-            open_media(settings, clock=clock, user_agent=user_agent)
+            open_media(settings, clock=clock, user_agent=user_agent, tell=tell)
         )
         games = Games(clock=clock, file=settings.games_file)
         games.check()

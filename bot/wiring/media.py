@@ -17,6 +17,7 @@ from adapters.media.folder import MAX_BASE64, MediaFolder
 from adapters.media.sight import Ask, PictureSight
 from adapters.onebot.offering import MOST
 from bot.domain.ports import Clock, Media, Sight, Web
+from bot.domain.tongue import Tell
 from bot.wiring.fetching import LateWeb
 from config.settings import Settings
 
@@ -25,20 +26,24 @@ CARRIED = MOST // 4 * 3  # bytes of a file that a broker carries
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """`media` is for what leaves; what comes in is fetched by `web` and unpacked by `decoder`."""
+    """`media` is for what leaves; what comes in is fetched by `web` and unpacked by `decoder`. The
+    owners hear by `tell` if it cannot be fetched.
+    """
 
     media: Media
     web: Web
     decoder: DecoderProcess
+    tell: Tell
 
     def sight(self, ask: Ask) -> Sight:
         """Sees the pictures people send; `ask` asks the OneBot server for one."""
-        return PictureSight(web=self.web, ask=ask, decode=self.decoder.decode)
+        decode = self.decoder.decode
+        return PictureSight(web=self.web, ask=ask, decode=decode, tell=self.tell)
 
 
 @asynccontextmanager
 async def open_media(
-    settings: Settings, *, clock: Clock, user_agent: str
+    settings: Settings, *, clock: Clock, user_agent: str, tell: Tell
 ) -> AsyncIterator[Foreign]:
     """All of it, at hand while the block runs; connections and the process are made when they are
     first needed.
@@ -55,4 +60,4 @@ async def open_media(
     async with AsyncExitStack() as stack:
         for opened in (pictures, attachments, decoder):
             stack.push_async_callback(opened.aclose)
-        yield Foreign(folder, pictures, decoder)
+        yield Foreign(folder, pictures, decoder, tell)

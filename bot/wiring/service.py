@@ -27,6 +27,7 @@ from bot.conversation.queue.lane import Order
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.recovery.arrivals import Arrivals
 from bot.conversation.recovery.catchup import Catchup
+from bot.conversation.recovery.deafness import DeafnessWatch
 from bot.conversation.recovery.doubts import Doubts
 from bot.conversation.recovery.recovery import Recoverer
 from bot.conversation.tasks import Work, due_of, person_of
@@ -102,6 +103,7 @@ class Rooms:
     stages: Stages
     recoverer: Recoverer
     catchup: Catchup
+    deafness: DeafnessWatch
     doubts: Doubts
     inquiries: Inquiries
     commands: Commands
@@ -251,12 +253,14 @@ def connect(
     )
     forgetting = forgetting_of(keeping, eraser, on, asking, answering)
     typed = commands(on, asking, forgetting)
+    deafness = DeafnessWatch(transport=transport, places=asking.places, owner=owner, clock=on.clock)
     ways, steers = (on, asking, answering, typed), settings.bot_steer
     stages = build_stages(
         *ways,
         petitions=petitions,
         rules=rules,
         owner=owner,
+        deafness=deafness,
         steers=steers,
         tongue=owners_tongue(settings),
     )
@@ -265,6 +269,7 @@ def connect(
         *parts,
         recoverer=build_recoverer(on, asking, answering, stages, means),
         catchup=build_catchup(on, stages, arrivals, transport=transport),
+        deafness=deafness,
         doubts=Doubts(transport=transport, outbox=on.outbox, store=on.store, clock=on.clock),
         inquiries=build_inquiries(on, asking, transport),
         commands=typed,

@@ -17,6 +17,7 @@ from bot.conversation.interruptions.recalls import Recalls
 from bot.conversation.interruptions.steering import Steering
 from bot.conversation.interruptions.stopping import Stopping
 from bot.conversation.queue.quotes import Quotes
+from bot.conversation.recovery.deafness import DeafnessWatch
 from bot.conversation.recovery.greetings import Greetings
 from bot.conversation.recovery.held import HeldLanes
 from bot.conversation.recovery.late import Late
@@ -55,6 +56,7 @@ def build_stages(
     petitions: Petitions,
     rules: Rules,
     owner: Owner,
+    deafness: DeafnessWatch,
     steers: bool,
     tongue: Tongue = Tongue.CHINESE,
 ) -> Stages:
@@ -82,7 +84,14 @@ def build_stages(
         clock=on.clock,
     )
     dispatcher = build_dispatcher(
-        on, asking, answering, (way, late), petitions, owner=owner, tongue=tongue
+        on,
+        asking,
+        answering,
+        (way, late),
+        petitions,
+        owner=owner,
+        deafness=deafness,
+        tongue=tongue,
     )
     held = HeldLanes(
         lanes=on.lanes, seen=asking.seen, put_off=asking.put_off, questions=asking.questions
@@ -125,6 +134,7 @@ def build_way(
     """The way up to a place in a lane."""
     return MessageWay(
         door=door,
+        places=asking.places,
         word=desks,
         stopping=Stopping(
             goings_on=goings_on,
@@ -181,6 +191,7 @@ def build_dispatcher(
     petitions: Petitions,
     *,
     owner: Owner,
+    deafness: DeafnessWatch,
     tongue: Tongue,
 ) -> Dispatcher:
     """Who hands every event to whom it concerns."""
@@ -191,6 +202,7 @@ def build_dispatcher(
         gestures=on.gestures,
         places=asking.places,
         put_off=asking.put_off,
+        deafness=deafness,
     )
     way, late = ways
     return Dispatcher(
@@ -210,6 +222,7 @@ def build_dispatcher(
         petitions=petitions,
         own=OwnMessages(on.history, on.outbox),
         rests=on.outbox.rests,
+        deafness=deafness,
     )
 
 

@@ -11,6 +11,7 @@ from bot.conversation.approval.petitions import Petitions
 from bot.conversation.approval.register import Register
 from bot.conversation.intake.places import Arrival
 from bot.conversation.recovery.arrivals import Arrivals
+from bot.conversation.recovery.deafness import DeafnessWatch
 from bot.domain.events import Event, MemberChange, MemberChanged, MessageRecalled, Muted
 from bot.domain.journal import Judged, MessageObserved
 from bot.policy.wake import Rules
@@ -61,7 +62,12 @@ class Hall(House):
             clock=self.clock,
         )
         ways = self.ground, asking, self.answering, self.commands
-        stages = build_stages(*ways, petitions=petitions, rules=rules, owner=self.owner, steers=steers)
+        self.deafness = DeafnessWatch(
+            transport=self.transport, places=asking.places, owner=self.owner, clock=self.clock
+        )
+        stages = build_stages(
+            *ways, petitions=petitions, rules=rules, owner=self.owner, deafness=self.deafness, steers=steers
+        )
         self.asking = asking
         self.seen, self.places, self.turnstile = asking.seen, asking.places, asking.turnstile
         self.robots, self.put_off, self.questions = asking.robots, asking.put_off, asking.questions

@@ -220,6 +220,7 @@ SENTENCES: Final = {
     "the address of {} is {}": "{} 的地址是 {}",
     "{} does not take our token (HTTP {})": "{} 不认我们的令牌（HTTP {}）",
     "{} does not take our token": "{} 不认我们的令牌",
+    "{} hangs up at once: our token may be wrong": "{} 一连上就挂断：令牌可能不对",
     "Set ONEBOT_ACCESS_TOKEN to the token of the OneBot server's websocket server": (
         "把 ONEBOT_ACCESS_TOKEN 设成 OneBot 服务里 WebSocket 服务端的令牌"
     ),

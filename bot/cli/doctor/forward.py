@@ -101,6 +101,8 @@ async def _converse(
         await connection.close("goodbye")
     if connection.bad_token or socket.close_code == CloseCode.POLICY_VIOLATION:
         return [wrong("onebot", f"{place} does not take our token", BE_LET_IN)]
+    if socket.close_code == CloseCode.PROTOCOL_ERROR and not connection.is_introduced:
+        return [wrong("onebot", f"{place} hangs up at once: our token may be wrong", BE_LET_IN)]
     return interview.told or [
         wrong("onebot", f"{place} takes the connection but answers nothing", RESTART)
     ]

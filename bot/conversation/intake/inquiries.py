@@ -1,5 +1,6 @@
-"""Questions to the server beside all messages: where its account may not speak, once it connects or
-a whole group is muted, and whether somebody new is a robot. Nobody waits for the answers.
+"""Questions to the server beside all messages: where its account may not speak and what its groups
+are called, once it connects, or a whole group is muted, and whether somebody new is a robot. Nobody
+waits for the answers.
 
 No account waits for the answer of another's server, and what is asked about mutes of no group for
 that about another. The newest reason to ask takes the place of one before, which may be waiting for
@@ -112,6 +113,7 @@ class Inquiries:
         for group in groups:
             if group.muted_until:  # those without are asked for, or have none
                 self._told.learn(group.conversation, Member(muted_until=group.muted_until))
+            self._places.call(group.conversation, group.name)
             if group.is_silenced is False and self._mutes.may_hold_in(group.conversation):
                 self._told.take(self._of_all(group))
         for group in self._in_order(account, groups):

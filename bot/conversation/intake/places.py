@@ -1,4 +1,4 @@
-"""Which accounts there are, and where each is in use."""
+"""Which accounts there are, where each is in use, and what groups are called."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from msgspec.structs import replace
+
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
 from bot.memory.latest import Kept
+from bot.policy.lighten import MAX_NAME
 
 MAX_PLACES = 2000
 
@@ -38,14 +41,32 @@ class Places:
         self._arrive = arrive
         self._clock = clock
         self._heard = Kept[Conversation, float](MAX_PLACES)
+        self._names = Kept[Conversation, str](MAX_PLACES)
         self.accounts: set[int] = set()
 
     def hear(self, message: MessageReceived) -> None:
         """Something was said there."""
         self._note(message.conversation, message.time)
 
+    def call(self, where: Conversation, name: str) -> None:
+        """The group is called so, says its server."""
+        name = name[:MAX_NAME]
+        if name and self._names.get(where) != name:
+            self._names.keep(where, name)
+
+    def named(self, message: MessageReceived) -> MessageReceived:
+        """The message with its group's name: many servers tell it in their list of groups only."""
+        where = message.conversation
+        if message.group_name:
+            self.call(where, message.group_name)
+            return message
+        name = self._names.get(where)
+        return replace(message, group_name=name) if name else message
+
     def connected(self, account: int) -> None:
-        """An account can speak (again): its places are to be looked at."""
+        """An account can speak (again), or its server reported nothing for a while: its places are
+        to be looked at.
+        """
         # Noted now: the first new message of a group must not hide those missed before it.
         self._arrive(Arrival(account, tuple(self._heard.items())))
 

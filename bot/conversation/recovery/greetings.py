@@ -7,6 +7,7 @@ from __future__ import annotations
 from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.places import Places
 from bot.conversation.queue.put_off import PutOff
+from bot.conversation.recovery.deafness import DeafnessWatch
 from bot.speaking.gestures import Gestures
 from bot.speaking.outbox import Outbox
 from bot.speaking.owner import Owner
@@ -24,6 +25,7 @@ class Greetings:
         gestures: Gestures,
         places: Places,
         put_off: PutOff,
+        deafness: DeafnessWatch,
     ) -> None:
         self._mutes = mutes
         self._owner = owner
@@ -31,6 +33,7 @@ class Greetings:
         self._gestures = gestures
         self._places = places
         self._put_off = put_off
+        self._deafness = deafness
 
     def take(self, account: int) -> None:
         """The account can be called from now on."""
@@ -39,4 +42,5 @@ class Greetings:
         self._gestures.connected(account)
         self._outbox.connected()
         self._places.connected(account)
+        self._deafness.connected(account)
         self._put_off.ask(account)

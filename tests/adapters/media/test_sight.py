@@ -15,11 +15,12 @@ from PIL import Image as Pillow
 from adapters.fetching.client import HttpxWeb
 from adapters.fetching.limits import FetchLimits
 from adapters.media.decoding import DecoderProcess
-from adapters.media.sight import PictureSight
+from adapters.media.sight import MOST_FAILING, PictureSight
 from bot.domain.errors import ActionRefused, MediaError, NotConnected, TransportError
 from bot.domain.ports import KeptFile
 from bot.domain.segments import Picture
 from tests.adapters.fetching.replay import Replay, StoppedClock
+from tests.owners import read
 
 ACCOUNT, OTHER = 10001, 10002
 HOST = "multimedia.nt.qq.com.cn"
@@ -42,8 +43,14 @@ class House:
         self.kept: KeptFile | TransportError = ActionRefused("get_image", retcode=1200, wording="文件不存在")
         self.asked: list[tuple[int, str]] = []
         self.decoder = DecoderProcess(seconds=60, patience=60)
+        self.told: list[str] = []
         self.sight = PictureSight(
-            web=web, ask=self._get_image, decode=self.decoder.decode, max_bytes=LIMIT, fetching=0.5
+            web=web,
+            ask=self._get_image,
+            decode=self.decoder.decode,
+            max_bytes=LIMIT,
+            tell=read(self.told),
+            fetching=0.5,
         )
 
     async def _get_image(self, account: int, file: str) -> KeptFile:
@@ -178,3 +185,40 @@ async def test_the_same_bytes_are_unpacked_once_whatever_they_are_called(house: 
     shown.append(await house.sight.see(ACCOUNT, Picture(url=urls[1])))
     assert shown[0] == shown[1]
     assert house.decoder.pid is None
+
+
+async def test_the_owners_hear_once_of_pictures_that_cannot_be_fetched_again_and_again(house: House) -> None:
+    expired, cat = house.tell("expired", EXPIRED, 400), house.tell("cat", png())
+
+    async def fail(account: int, times: int) -> None:
+        for _ in range(times):
+            with pytest.raises(MediaError):
+                await house.sight.see(account, Picture(file="A.png", url=expired))
+
+    await fail(ACCOUNT, MOST_FAILING - 1)
+    await fail(OTHER, MOST_FAILING - 1)
+    await house.sight.see(ACCOUNT, Picture(url=cat))
+    await fail(ACCOUNT, MOST_FAILING - 1)
+    assert house.told == []
+    await fail(ACCOUNT, 20)
+    [line] = house.told
+    assert f"account {ACCOUNT}, {MOST_FAILING} in a row" in line
+    await house.sight.see(ACCOUNT, Picture(url=cat))
+    await fail(ACCOUNT, MOST_FAILING)
+    assert len(house.told) == 2
+
+
+async def test_a_picture_that_came_and_is_none_was_fetched_and_one_that_is_waited_for_no_longer_was_not(
+    house: House,
+) -> None:
+    page, large = house.tell("page", "<html>"), house.tell("large", b"\xff\xd8\xff" + bytes(LIMIT))
+    for _ in range(MOST_FAILING):
+        for url in (page, large):
+            await house.why(Picture(file="A.png", url=url))
+    assert house.told == []
+    slow = house.tell("slow", png(), gate=asyncio.Event())
+    for _ in range(MOST_FAILING):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await house.sight.see(ACCOUNT, Picture(url=slow))
+    assert len(house.told) == 1

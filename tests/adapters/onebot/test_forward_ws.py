@@ -177,6 +177,36 @@ async def test_a_wrong_token_is_told_once_and_tried_again_slowly(
     assert f"ws://127.0.0.1:{port}" in error
 
 
+async def test_a_server_that_hangs_up_without_a_word_may_not_take_the_token(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    """onebots: the upgrade succeeds, then a close with 1002 and nothing else."""
+    caplog.set_level(logging.DEBUG)
+
+    async def visit(socket: ServerConnection) -> None:
+        await socket.close(1002)
+
+    async with napcat(visit) as port, dialling(house, port):
+        assert await house.clock.until(1) == [1.0]
+        house.clock.wake()
+        assert await house.clock.until(2) == [1.0, 2.0]
+    [line] = told(caplog, logging.WARNING)
+    assert "token may be wrong" in line
+    assert "ONEBOT_ACCESS_TOKEN" in line
+
+
+async def test_a_known_server_that_closes_with_the_same_code_is_only_lost(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def visit(socket: ServerConnection) -> None:
+        await send(socket, lifecycle())
+        await socket.close(1002)
+
+    async with napcat(visit) as port, dialling(house, port):
+        await house.clock.until(1)
+    assert "token" not in str(told(caplog, logging.WARNING))
+
+
 @pytest.mark.parametrize("status", [HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN])
 async def test_a_token_refused_before_the_upgrade_is_told_once(
     house: House, caplog: pytest.LogCaptureFixture, status: HTTPStatus

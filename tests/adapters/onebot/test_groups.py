@@ -27,6 +27,11 @@ def test_llbot_says_until_when_a_group_is_silenced_and_the_account_muted() -> No
     ]
 
 
+def test_a_group_has_the_name_that_the_list_tells() -> None:
+    [named, nameless] = read_groups([{"group_id": 1, "group_name": "爬山"}, {"group_id": 2}], account=BOT)
+    assert (named.name, nameless.name) == ("爬山", "")
+
+
 @each_case(
     ("data", "member"),
     [

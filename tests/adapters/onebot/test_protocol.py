@@ -35,7 +35,7 @@ from bot.domain.events import (
     Poked,
     Requested,
 )
-from bot.domain.segments import Forward, Mention, Picture, Quote, Text, Unsupported
+from bot.domain.segments import Card, Face, File, Forward, Mention, Picture, Quote, Segment, Text, Unsupported
 from tests.adapters.onebot.conftest import ACCOUNT, Frame, message
 from tests.adapters.onebot.corpus import Capture, captures, ours
 from tests.adapters.onebot.test_fields import ANY_JSON
@@ -149,6 +149,60 @@ def test_captured_answers_are_read() -> None:
     assert read_message_id(data_of("go_send_ok")) == "-1500833959"
     for name in ("nc_get_forward_msg", "ll_get_forward_msg", "go_get_forward_msg"):
         assert all(node.segments and node.sender.nickname for node in read_forward(data_of(name), account=1))
+
+
+def test_the_flat_elements_in_what_onebots_answers_are_read() -> None:
+    (frame,) = ours()["api_ok__os_get_forward_msg"].frames
+    reply = read_frame(frame)
+    assert isinstance(reply, ActionReply)
+    first, second = read_forward(reply.data, account=1)
+    assert first.segments == (Mention(2041336587, "小机"), Text("山顶见"))
+    assert [type(segment) for segment in second.segments] == [Face, Card]
+    assert second.segments[1] == Card("json", '{"prompt":"[位置]香山"}', "[位置]香山")
+    assert (first.sender.user_id, first.sender.nickname) == (1604417739, "木樨")
+
+
+def test_a_node_is_read_wherever_its_fields_stand() -> None:
+    (frame,) = ours()["api_ok__os_get_forward_msg_nodes"].frames
+    (shown,) = read_forward(json.loads(frame)["data"], account=1)
+    assert (shown.sender.nickname, shown.segments) == ("南星", (Text("带水"),))
+    parts = [{"type": "text", "data": {"text": "山顶见"}}]
+    told = {"user_id": 7, "nickname": "木樨", "content": parts}
+    older = {"uin": "7", "name": "木樨", "content": "山顶见"}
+    for node in (told, older, {"type": "node", "data": told}, {"type": "node", **told}, {"type": "node", **older}):
+        for data in ([node], {"messages": [node]}, {"message": [node]}):
+            (found,) = read_forward(data, account=1)
+            assert (found.sender.user_id, found.sender.nickname, found.segments) == (7, "木樨", (Text("山顶见"),)), node
+
+
+def test_the_hash_of_a_file_is_kept_for_the_server_that_wants_it_back() -> None:
+    (frame,) = ours()["message_media__lg_private_file"].frames
+    read = read_frame(frame)
+    assert isinstance(read, MessageReceived)
+    (file,) = read.segments
+    assert isinstance(file, File)
+    assert (file.name, file.hash[:4], file.id[:5]) == ("路线.txt", "9c1f", "/7f1e")
+
+
+def test_a_mention_that_a_server_only_tells_of_is_read_once_and_only_where_it_is_one() -> None:
+    (frame,) = ours()["message_rich__os_at_in_atme"].frames
+    content = json.loads(frame)
+    me, (quote, words) = content["self_id"], content["message"]
+    at = {"type": "at", "data": {"qq": str(me)}}
+    mention, said, quoted = Mention(me), Text(" 那几点集合"), Quote("1169")
+    cases: list[tuple[dict[str, object], tuple[Segment, ...]]] = [
+        ({}, (quoted, mention, said)),
+        ({"message": [words]}, (mention, said)),
+        ({"message": [quote, words, at]}, (quoted, said, mention)),
+        ({"message": "[CQ:reply,id=1169] 那几点集合"}, (quoted, mention, said)),
+        ({"atme": False}, (quoted, said)),
+        ({"atme": "true"}, (quoted, said)),
+        ({"message_type": "private", "sub_type": "friend"}, (quoted, said)),
+    ]
+    for changed, expected in cases:
+        read = read_frame(json.dumps({**content, **changed}))
+        assert isinstance(read, MessageReceived)
+        assert read.segments == expected, changed
 
 
 def test_nothing_that_is_done_to_a_captured_frame_makes_reading_raise() -> None:

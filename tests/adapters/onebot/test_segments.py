@@ -172,7 +172,12 @@ RECEIVED: list[tuple[str, dict[str, Any] | None, Segment | None]] = [
     ("video", {"file": "v.mp4", "url": "https://x/v", "file_size": -1}, Video("v.mp4", "https://x/v")),
     ("file", {"file": "a.txt", "file_id": "/b", "file_size": "3"}, File("a.txt", "/b", "", 3)),
     ("file", {"name": "r.pdf", "url": "https://x/r"}, File("r.pdf", "", "https://x/r")),
-    ("file", {"file_name": "r", "file_hash": "h"}, File("r", "h")),
+    ("file", {"file_name": "r", "file_hash": "h"}, File("r", "h", hash="h")),
+    (
+        "file",
+        {"file_name": "r", "file_id": "/i", "file_hash": "h"},
+        File("r", "/i", hash="h"),
+    ),
     ("forward", {"id": "7436377759204399490"}, Forward("7436377759204399490")),
     ("forward", {"id": "1", "content": [{"a": 1}]}, Forward("1", '[{"a":1}]')),
     ("forward", {"id": "1", "content": "[object Object]"}, Forward("1")),

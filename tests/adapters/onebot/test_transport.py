@@ -16,7 +16,7 @@ from bot.domain.errors import ActionRefused, ActionUnanswered, ActionUnsupported
 from bot.domain.events import Conversation, MessageType
 from bot.domain.group_acts import GroupAct, Pin, Recall
 from bot.domain.ports import KeptFile
-from bot.domain.segments import Forward, Text
+from bot.domain.segments import File, Forward, Text
 from tests.adapters.onebot.conftest import ACCOUNT, PATIENCE, Dial, Frame, House, NapCat, message
 from tests.cases import each_case
 
@@ -370,6 +370,36 @@ def test_a_merged_forward_is_nodes_of_text_by_the_account(kind: MessageType, pla
             for text in merged.nodes
         ],
     }
+
+
+async def test_onebots_finds_the_fields_of_a_node_at_its_top(house: House, dial: Dial) -> None:
+    merged = Merged(("一", "二"), "小霜")
+    async with dial() as server, asyncio.TaskGroup() as group:
+        house.peers.name(ACCOUNT, "onebots 0.4.96")
+        sending = group.create_task(house.transport.send(SendMessage(GROUP, (merged,))))
+        call = await answered(server, {"message_id": 7})
+    assert sending.result() == "7"
+    tops = [{key: node[key] for key in ("uin", "name", "content")} for node in call["params"]["messages"]]
+    assert tops == [
+        {"uin": ACCOUNT, "name": "小霜", "content": [{"type": "text", "text": text, "data": {"text": text}}]}
+        for text in merged.nodes
+    ]
+
+
+async def test_a_private_file_is_asked_for_by_its_hash_where_the_server_told_one(house: House, dial: Dial) -> None:
+    asked = []
+    for where in (GROUP, Conversation(ACCOUNT, "private", 777)):
+        for file in (File("a.txt", "/a"), File("a.txt", "/a", hash="h")):
+            async with dial() as lagrange, asyncio.TaskGroup() as group:
+                group.create_task(house.transport.get_file(where, file))
+                call = await answered(lagrange, {"url": "https://a.example/a"})
+            asked.append((call["action"], call["params"].get("file_hash")))
+    assert asked == [
+        ("get_group_file_url", None),
+        ("get_group_file_url", None),
+        ("get_private_file_url", None),
+        ("get_private_file_url", "h"),
+    ]
 
 
 @pytest.mark.parametrize("deadline", [0.05])

@@ -128,7 +128,7 @@ def test_a_fault_is_called_off() -> None:
 
 
 def test_each_fault_hits_one_kind_of_thing() -> None:
-    kinds = [set(SENDING), set(ASKING), {Fault.SLOW, Fault.DISORDER}, {Fault.DUPLICATE, Fault.REPEAT}]
+    kinds = [set(SENDING), set(ASKING), {Fault.SLOW, Fault.DISORDER}, {Fault.DUPLICATE, Fault.REPEAT, Fault.DEAF}]
     assert sum(map(len, kinds)) == len(Fault)
     assert set().union(*kinds) == set(Fault)
 

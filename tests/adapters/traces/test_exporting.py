@@ -20,6 +20,7 @@ SCRIPT = """
 import asyncio
 from adapters.traces.exporting import exporting
 from adapters.traces.spans import SpanObserver
+from tests.cases import each_case
 from tests.adapters.traces.scene import run_scene
 from tests.fakes import ManualClock
 

@@ -18,6 +18,7 @@ from bot.wiring.media import CARRIED, open_media
 from config.settings import Settings
 from tests.adapters.fetching.replay import Replay
 from tests.adapters.media import hostile
+from tests.owners import read
 
 HOST = "pictures.example"
 PNG = hostile.encoded("PNG")
@@ -45,7 +46,7 @@ async def test_urls_are_fetched_unless_the_operator_wants_them_passed_on(tmp_pat
     async with Replay() as server:
         for mode, source, times in (("fetch", inline, 1), ("pass", url, 1)):
             chosen = settings(tmp_path, server, media_urls=mode)
-            async with open_media(chosen, clock=SystemClock(), user_agent="test") as foreign:
+            async with open_media(chosen, clock=SystemClock(), user_agent="test", tell=read([])) as foreign:
                 assert (await foreign.media.attach("image", url=url)).source == source
             assert server.count(f"/{HOST}/cat.png") == times
 
@@ -55,7 +56,7 @@ async def test_urls_that_others_name_lead_to_the_ports_of_the_web_only(tmp_path:
         server.tell(f"/{HOST}/moved", b"", status=302, headers={"Location": "http://other.example:8080/"})
         server.tell(f"/{HOST}/inside", b"", status=302, headers={"Location": other.url("/cat.png")})
         chosen = settings(tmp_path, server)
-        async with open_media(chosen, clock=SystemClock(), user_agent="test") as foreign:
+        async with open_media(chosen, clock=SystemClock(), user_agent="test", tell=read([])) as foreign:
             sight = foreign.sight(nothing_kept)
             for name, why in (("moved", "it names port 8080"), ("inside", "is not a public address")):
                 with pytest.raises(MediaError, match=why):
@@ -69,7 +70,7 @@ async def test_what_is_sent_may_be_larger_than_what_is_looked_at(tmp_path: Path)
     async with Replay() as server:
         server.tell(f"/{HOST}/large", PNG + bytes(9 * 2**20))
         chosen = settings(tmp_path, server)
-        async with open_media(chosen, clock=SystemClock(), user_agent="test") as foreign:
+        async with open_media(chosen, clock=SystemClock(), user_agent="test", tell=read([])) as foreign:
             assert len((await foreign.media.attach("image", url=f"https://{HOST}/large")).source) > 12 * 2**20
             with pytest.raises(MediaError, match="sent more than 8,388,608 bytes"):
                 await foreign.sight(nothing_kept).see(1, Picture(url=f"https://{HOST}/large"))
@@ -78,7 +79,7 @@ async def test_what_is_sent_may_be_larger_than_what_is_looked_at(tmp_path: Path)
 async def test_what_unpacks_pictures_ends_with_the_service(tmp_path: Path) -> None:
     async with Replay() as server:
         chosen = settings(tmp_path, server)
-        async with open_media(chosen, clock=SystemClock(), user_agent="test") as foreign:
+        async with open_media(chosen, clock=SystemClock(), user_agent="test", tell=read([])) as foreign:
             assert foreign.decoder.pid is None
             shown = await foreign.sight(nothing_kept).see(1, Picture(url=f"https://{HOST}/cat.png"))
             assert shown.url.startswith("data:image/jpeg;base64,/9j/")
@@ -107,7 +108,7 @@ async def test_of_a_file_as_much_may_be_sent_as_there_is_a_way_for_and_the_model
         ):
             chosen = base.model_copy(update=changes)
             refused = {"most": "beyond", "carried": "more"}[largest]
-            async with open_media(chosen, clock=SystemClock(), user_agent="test") as foreign:
+            async with open_media(chosen, clock=SystemClock(), user_agent="test", tell=read([])) as foreign:
                 assert (await foreign.media.attach("file", path=largest)).name == largest
                 with pytest.raises(MediaError, match=f"{refused} is larger than {told}, too large to send"):
                     await foreign.media.attach("file", path=refused)

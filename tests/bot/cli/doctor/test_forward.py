@@ -66,6 +66,17 @@ async def test_a_token_refused_before_the_upgrade_is_told_the_same() -> None:
         assert "does not take our token (HTTP 403)" in told(await look(root.replace("http", "ws")))
 
 
+async def test_a_server_that_hangs_up_at_once_may_not_take_the_token() -> None:
+    async def hang_up(socket: ServerConnection) -> None:
+        await socket.close(1002)
+
+    async with serve(hang_up, "127.0.0.1", 0) as server:
+        port = next(iter(server.sockets)).getsockname()[1]
+        line = told(await look(f"ws://127.0.0.1:{port}"))
+    assert "our token may be wrong" in line
+    assert "ONEBOT_ACCESS_TOKEN" in line
+
+
 async def test_something_else_at_the_address_is_one_problem() -> None:
     async with answering(lambda _: web.Response(status=404)) as root:
         assert "is no websocket server (HTTP 404)" in told(await look(root.replace("http", "ws")))

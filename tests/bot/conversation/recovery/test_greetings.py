@@ -4,6 +4,7 @@ from bot.domain.actions import React
 from bot.domain.errors import NotConnected
 from bot.domain.events import Connected
 from bot.speaking.gestures import WORKING
+from bot.wiring.background import background
 from tests.bot.hall import hall, muted
 from tests.fakes import BOT, GROUP, said, until, words
 
@@ -18,6 +19,19 @@ async def test_who_waited_for_a_connection_hears_of_it_and_what_was_believed_of_
         await house.take(Connected(self_id=BOT, time=0.0), said("hi again"))
         await house.outbox.wait_idle()
         assert sorted(house.transport.texts) == ["a", "b", "the disk is full"]
+
+
+async def test_the_time_without_a_connection_was_no_pause_of_a_group() -> None:
+    async with hall() as house:
+        for number in range(14):
+            if number == 12:
+                house.clock.time += 7200
+                await house.dispatcher.handle(Connected(self_id=BOT, time=0.0))
+            await house.dispatcher.handle(said("hot", at=False))
+            house.clock.time += 5
+        async with background(house.deafness.run()):
+            await until(lambda: house.transport.histories_asked)
+        assert house.transport.histories_asked == [GROUP]
 
 
 async def test_a_new_connection_may_make_signs_that_the_one_before_could_not() -> None:
