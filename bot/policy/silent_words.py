@@ -25,6 +25,13 @@ class Silent(Enum):
 
 
 LONGEST = 120  # characters
+HINT = re.compile(
+    r"[回应答默静说话言语声睬搭插参潜吭视略读发出空无停束过待]|repl|respon|answer|output|message|turn|silen|quiet"
+    r"|nothing|finish|end|pass|skip|wait|stop|exit|quit|idle|no|nu?il|null|empty|ignore",
+    re.IGNORECASE,
+)
+"""One of these is in all silence."""
+MOST_REASONS = 600  # characters in front of it
 DEEPEST = 6  # brackets and marks around it
 
 I_DO = r"(?:我|机器人|bot)?(?:就|还是|先|这次|此处|暂时|仍|继续|应该|可以|选择|决定|打算){0,3}"
@@ -94,13 +101,19 @@ ASKS_FOR_WORDS = re.compile(
 
 def silence_in(text: str) -> Silent | None:
     """What kind of silence the text is, where it is nothing else."""
-    if len(text) > LONGEST:
-        return None
+    if len(text) > LONGEST or not HINT.search(text):
+        return None  # as nearly all that is longer than a few words
     whole = unicodedata.normalize("NFKC", text).casefold().strip()
-    if (kind := _kind_of(whole)) is not None:
+    if (kind := _kind_of(whole)) is not None or "\n" not in whole:
         return kind
     kinds = [_kind_of(line.strip()) for line in whole.split("\n") if line.strip()]
-    return kinds[0] if len(kinds) > 1 and kinds[0] is not None and None not in kinds else None
+    return kinds[0] if kinds[0] is not None and None not in kinds else None
+
+
+def _ends_in_silence(text: str) -> bool:
+    """Whether its last line, behind the reasons for it, says for certain that nothing is said."""
+    *before, last = text.strip().split("\n")
+    return bool(before) and len(text) <= MOST_REASONS and silence_in(last) is Silent.CHOSEN
 
 
 def keeps_silent(text: str, before: str = "", *, asked: str, weak: bool) -> bool:
@@ -110,7 +123,7 @@ def keeps_silent(text: str, before: str = "", *, asked: str, weak: bool) -> bool
     """
     kind = silence_in(text)
     if kind is None or weak:
-        return kind is not None
+        return kind is not None or (weak and _ends_in_silence(text))
     letters, is_again = bare(text), bool(before) and bare(text) == bare(before)
     if kind is Silent.MOOD or (letters and letters in bare(asked)):
         return not is_again

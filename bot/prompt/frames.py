@@ -78,11 +78,14 @@ class Frames(Struct, frozen=True):
         return look(text, self.names)
 
     def names_a_stranger(self, text: str) -> bool:
-        """Whether one line of it is in the name of somebody unknown, in a form that an answer may
-        have, too: `[10:00] Tom: ...`, `Tom(345678901): ...`. Several such lines are a list.
+        """Whether one line of it, or all of it, is in the name of somebody unknown, in a form that
+        an answer may have, too: `[10:00] Tom: ...`, `Tom(345678901): ...`, JSON of a name and a
+        text. Several such lines are a list.
         """
         if not may_have_heading(text):
             return False
+        if len(spoken_in(text)) == 1:
+            return True  # what is certain of it was cut
         lines = [line for line in text.splitlines() if line.strip()]
         if any(map(marks.FENCE.match, lines)):
             return False

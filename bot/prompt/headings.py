@@ -64,7 +64,10 @@ class Sure(Enum):
 
 _WHO = rf"{NAME}(?:\s?[(（]{NUMBER}[)）])?"
 _AT = rf"(?:[\[【［(（]{MOMENT}[\]】］)）]|{DAY}[ T]{CLOCK})"
-_TAG = rf"<(?P<tag>sender|speaker|nickname|发送者|发言人)>{NAME}</(?P=tag)>"
+_TAG = (
+    r"(?:<(?P<element>message|msg|chat)>\s?)?<(?P<tag>sender|speaker|nickname|发送者|发言人)>"
+    rf"{NAME}</(?P=tag)>"
+)
 _ATTRIBUTE = r"(?:sender|speaker|nickname|user_?name|name|from|author)\s?=\s?[\"']"
 _ELEMENT = rf"<(?P<element>message|msg|user|sender|speaker|chat)\s[^<>\n]{{0,80}}?{_ATTRIBUTE}"
 _FORMS: tuple[tuple[Sure, str], ...] = (
@@ -78,9 +81,10 @@ _FORMS: tuple[tuple[Sure, str], ...] = (
         rf"{NAME}\s?[(（]{ID}\s?[:：=]?\s?(?P<number>\d{{4,20}})[)）]{MARK}{COLON}",
     ),
     (Sure.DOUBTFUL, rf"{NAME}\s?[(（](?P<number>\d{{7,11}})[)）]{MARK}{COLON}"),
-    (Sure.NAMED, rf"{_TAG}\s*$"),
+    (Sure.DOUBTFUL, rf"{_TAG}\s*$"),
     (Sure.NAMED, rf"{OPEN}{NAME}[/|]\s?{MOMENT}{CLOSE}"),
     (Sure.NAMED, rf"{OPEN}{_WHO}{CLOSE}{MARK}{COLON}"),
+    (Sure.NAMED, rf"{OPEN}{NAME}\s?[(（]{NUMBER}[)）]{CLOSE}"),
     (Sure.NAMED, rf"{NAME}\s?[<\[【]{NUMBER}[>\]】]{MARK}{COLON}"),
     (Sure.NAMED, rf"{_WHO}\s{{1,3}}(?:{DAY}\s)?\d{{1,2}}:\d\d:\d\d\s*$"),
     (Sure.NAMED, rf"<{NAME}>\s?[:：]?(?=\s?[^\s<])"),
@@ -110,9 +114,10 @@ class Heading(NamedTuple):
     def words_of(self, text: str) -> str:
         """The words behind it, without the tags they stand in."""
         words = text[self.end :]
+        words = _unclosed(words, self.element) if self.element else words
         if opened := OPENING.match(words):
             words = _unclosed(words[opened.end() :], opened[1])
-        return _unclosed(words, self.element) if self.element else words
+        return words
 
 
 class Spoken(NamedTuple):

@@ -23,6 +23,14 @@ def test_after_a_weak_wake_all_of_it_is_silence() -> None:
     assert said == []
 
 
+def test_reasons_may_stand_before_it_where_nobody_called() -> None:
+    for reasons in ("他们在聊游戏。\n（不回复）", "They talk among themselves.\n\n[SILENT]"):
+        assert keeps_silent(reasons, asked="", weak=True)
+        assert not keeps_silent(reasons, asked="", weak=False)
+    for answer in ("下雪了。\n沉默", "好的。\n（笑）", "他最后说：\n不回复"):
+        assert not keeps_silent(answer, asked="", weak=True)
+
+
 def test_to_who_called_none_of_it_is_said_at_once() -> None:
     said = [text for text in entries("silence.txt") if not keeps_silent(text, asked="明天几点开会？", weak=False)]
     assert said == []
