@@ -77,9 +77,9 @@ class Frames(Struct, frozen=True):
         look = _is_clean if len(text) <= REMEMBERED else _is_clean.__wrapped__
         return look(text, self.names)
 
-    def names_a_stranger(self, text: str) -> bool:
-        """Whether one line of it, or all of it, is in the name of somebody unknown, in a form that
-        an answer may have, too: `[10:00] Tom: ...`, `Tom(345678901): ...`, JSON of a name and a
+    def may_be_anothers(self, text: str) -> bool:
+        """Whether one line of it, or all of it, is in the name of somebody else, in a form that an
+        answer may have, too: `[10:00] Tom: ...`, `Tom(345678901): ...`, JSON of a name and a
         text. Several such lines are a list.
         """
         if not may_have_heading(text):
@@ -87,16 +87,24 @@ class Frames(Struct, frozen=True):
         if len(spoken_in(text)) == 1:
             return True  # what is certain of it was cut
         lines = [line for line in text.splitlines() if line.strip()]
-        if any(map(marks.FENCE.match, lines)):
+        if any(map(marks.FENCE.match, lines)) or self._is_dialogue(lines):
             return False
-        found = [place for place, line in enumerate(lines) if self._is_strangers(line)]
+        found = [place for place, line in enumerate(lines) if self._may_be_anothers(line)]
         return len(found) == 1 and not any(
             marks.ANNOUNCED.search(line) for line in lines[max(0, found[0] - 1) : found[0]]
         )
 
-    def _is_strangers(self, line: str) -> bool:
+    def _may_be_anothers(self, line: str) -> bool:
         found = heading_of(line)
-        return found is not None and found.sure is Sure.DOUBTFUL and not self._is_anybodys(found)
+        if found is None or self._names_us(found):
+            return False
+        match found.sure:
+            case Sure.CERTAIN:
+                return False  # it was cut
+            case Sure.DOUBTFUL:
+                return not self._is_anybodys(found)
+            case Sure.NAMED:
+                return self._is_anybodys(found)  # `[Tom]: 3 votes` alone was not cut
 
     def _tally(self, text: str) -> str:
         """The words of several members, a line for each and nothing else, without their numbers;
@@ -166,20 +174,19 @@ class Frames(Struct, frozen=True):
     def _without_json(self, text: str) -> str:
         """The words of an answer that is JSON of a speaker and a text."""
         own: list[str] = []
-        for name, number, words, certain in spoken_in(text):
+        spoken = spoken_in(text)
+        for name, number, words, certain in spoken:
             if (not name and not number) or self._is_us(name, number):
                 own.append(words)
-            elif self._is_known_name(name):
-                if not (certain or own or self.people.has_said(name, words)):
-                    return text
+            elif own:
                 break  # others begin
-            elif certain and not own:
+            elif self._is_known_name(name):
+                return "" if certain or self.people.has_said(name, words) else text
+            elif certain and len(spoken) == 1:
                 own.append(words)
             else:
-                return text
-        else:
-            return "\n".join(own) if own else text
-        return "\n".join(own)
+                return text  # several of nobody here are data
+        return "\n".join(own) or text
 
     def _without_label(self, text: str) -> str:
         """Without our name before its lines; empty where it has none, is a dialogue, or the name is
@@ -201,13 +208,16 @@ class Frames(Struct, frozen=True):
         line for line.
         """
         in_code, quoting, spoken, lines = False, False, False, text.split("\n")
-        talks = self._is_dialogue(lines)
+        talks, begun = self._is_dialogue(lines), False
         for place, line in enumerate(lines):
             if in_code or marks.FENCE.match(line):
                 in_code ^= marks.FENCE.match(line) is not None
                 yield line
                 continue
-            others = self._is_others(line) or (not talks and self._is_foreign(line))
+            others = self._is_others(line) or (
+                not talks and self._is_foreign(line, first=not begun)
+            )
+            begun = begun or bool(line.strip())
             if (others and not quoting) or self._goes_on(lines, place):
                 yield None
                 return
@@ -246,10 +256,12 @@ class Frames(Struct, frozen=True):
         words = found.words_of(line)
         return words if self._names_us(found) else f"{found.name}: {words}"
 
-    def _is_foreign(self, line: str) -> bool:
-        """Whether it is a line in another's name, in a form of another bot's."""
+    def _is_foreign(self, line: str, *, first: bool = False) -> bool:
+        """Whether it is a line in another's name, in a form of another bot's. The `first` line of
+        an answer may be all that it says of somebody.
+        """
         found = heading_of(line)
-        if found is None or self._names_us(found):
+        if found is None or self._names_us(found) or (first and found.sure is Sure.NAMED):
             return False
         return found.sure is Sure.CERTAIN or self._is_anybodys(found)
 

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 MAX_NAME = 24
+LONGEST = 400  # characters of a line in which its heading ends
 SIGNS_OF_FRAMES = r"\n()（）#＃:：\[\]【】［］<>"
 NAME = rf"(?P<name>[^\s/{SIGNS_OF_FRAMES}][^{SIGNS_OF_FRAMES}]{{0,{MAX_NAME - 1}}}?)"
 NUMBER = r"(?P<number>\d{1,20})"
@@ -136,9 +137,13 @@ def may_have_heading(text: str) -> bool:
     return _may_be_json(text) or MAY_BEGIN.search(text) is not None
 
 
-@lru_cache(maxsize=512)  # each line is looked at for several reasons
 def heading_of(line: str) -> Heading | None:
     """The heading with which the line begins."""
+    return _heading_of(line[:LONGEST])
+
+
+@lru_cache(maxsize=512)  # each line is looked at for several reasons
+def _heading_of(line: str) -> Heading | None:
     if fields := _fields_of(line):
         return fields
     for sure, form in FORMS:

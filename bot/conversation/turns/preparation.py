@@ -248,7 +248,7 @@ class Preparation:
             ports=self._ports_of(message, speaker),
             heard=lambda: bool(speaker.said),
             tidy=partial(tidy, frames, question=doubts.asked, now=doubts.now, is_silence=silence),
-            doubts=lambda text: doubts.has(text) or frames.names_a_stranger(text),
+            doubts=lambda text: doubts.has(text) or frames.may_be_anothers(text),
             silence=silence,
             examples=example_rounds(words),
             share=budget.share(),

@@ -250,10 +250,10 @@ def test_a_heading_of_another_bots_goes_as_ours_does_and_honest_words_stay(frame
     assert again == []
     honest = [*entries("headings_honest.txt"), *entries("honest.txt")]
     assert [text for text in honest if frames.cut(text) is not text] == []
-    assert [text for text in honest if frames.names_a_stranger(text) and text[0] != "{"] == []
+    assert [text for text in honest if frames.may_be_anothers(text) and text[0] != "{"] == []  # JSON is doubted
 
 
-def test_what_may_be_such_a_heading_of_somebody_unknown_is_doubted_and_stays() -> None:
+def test_what_may_be_such_a_heading_of_somebody_else_is_doubted_and_stays() -> None:
     for answer in (
         "小雪(345678901): 你好",
         "Snow (id 345678901): hello",
@@ -261,9 +261,12 @@ def test_what_may_be_such_a_heading_of_somebody_unknown_is_doubted_and_stays() -
         "[10:00:00] Snow: hello",
         "好的。\n小雪(345678901): 谢谢",
         "<sender>小雪</sender>\n你好",
+        "[小明]: 3 票",
+        "[小明(345678901)] 那我走了",
+        "<小明> 那我走了",
         '{"name": "小雪", "text": "你好"}',
     ):
-        assert BY_NUMBER.names_a_stranger(answer)
+        assert BY_NUMBER.may_be_anothers(answer)
         assert BY_NUMBER.cut(answer) is answer
     for honest in (
         "小雪(345678901): 3\n小雨(345678902): 4",
@@ -272,7 +275,7 @@ def test_what_may_be_such_a_heading_of_somebody_unknown_is_doubted_and_stays() -
         "小明: 你好",
         "小明(345678901): 你好",
     ):
-        assert not BY_NUMBER.names_a_stranger(honest)
+        assert not BY_NUMBER.may_be_anothers(honest)
 
 
 def test_the_log_said_back_in_another_bots_form_is_no_dialogue() -> None:
@@ -295,4 +298,4 @@ def test_a_model_that_goes_round_in_headings_holds_nobody_up() -> None:
         *("</message>", "<message sender=", "[a:", "(1\n", "x(345678901): \n", "[小霜]: a\n", ":00 ", "\n[b]: c"),
     ):
         assert isinstance(FRAMES.cut(piece * 10_000), str)
-        FRAMES.names_a_stranger(piece * 10_000)
+        FRAMES.may_be_anothers(piece * 10_000)
