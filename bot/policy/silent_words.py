@@ -24,7 +24,7 @@ class Silent(Enum):
     MOOD = "a word for silence: may be an answer to anything"
 
 
-LONGEST = 120  # characters
+LONGEST = 240  # characters
 HINT = re.compile(
     r"[回应答默静说话言语声睬搭插参潜吭视略读发出空无停束过待]|repl|respon|answer|output|message|turn|silen|quiet"
     r"|nothing|finish|end|pass|skip|wait|stop|exit|quit|idle|no|nu?il|null|empty|ignore",
@@ -86,7 +86,10 @@ KEYED = re.compile(
     r"(?:final )?(?:action|decision|answer|reply|response|动作|行动|决定|回复|回答) ?[:=] ?(.+)"
 )
 FENCED = re.compile(r"```\w*\s(.*)```", re.DOTALL)
-KEYS = frozenset({"action", "decision", "response", "reply", "content", "text", "message", "type"})
+KEYS = frozenset(
+    {"action", "decision", "response", "reply", "content", "text", "message", "answer"}
+    | {"should_reply", "should_respond", "need_reply"}
+)
 CLAUSE = re.compile(r"[,，;；:：。.!！—\n]+| - ")
 ENDS = " \n。.!！~…、,，"
 
@@ -184,9 +187,12 @@ def _of_json(text: str) -> Silent | None:
         given = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    said = [value for key, value in given.items() if key in KEYS and isinstance(value, str)]
-    if len(said) != 1:
-        return None
-    words, _ = _undressed(said[0].casefold())
-    is_silent = any(form.fullmatch(words) for form in (_CHOSEN, _MOOD, _CONTROL))
-    return Silent.CHOSEN if is_silent else None
+    said = [value for key, value in given.items() if key in KEYS]
+    return Silent.CHOSEN if said and all(map(_says_nothing, said)) else None
+
+
+def _says_nothing(value: object) -> bool:
+    if not value:
+        return True  # an empty text, null, false
+    words, _ = _undressed(value.casefold()) if isinstance(value, str) else ("", "")
+    return any(form.fullmatch(words) for form in (_CHOSEN, _MOOD, _CONTROL))

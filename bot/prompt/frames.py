@@ -25,7 +25,7 @@ from msgspec import Struct, field
 from bot.domain.visible import visible
 from bot.prompt import marks
 from bot.prompt.headings import (
-    Heading,
+    SpeakerHeading,
     Sure,
     heading_of,
     may_have_heading,
@@ -163,7 +163,7 @@ class Frames(Struct, frozen=True):
             return found.words_of(begin).lstrip()
         return self._without_label(begin) or text
 
-    def _is_ours_in_front(self, found: Heading, text: str) -> bool:
+    def _is_ours_in_front(self, found: SpeakerHeading, text: str) -> bool:
         """Whether an answer that begins so is our own: by our name, or by that of nobody here, who
         is who the model takes itself for.
         """
@@ -286,7 +286,7 @@ class Frames(Struct, frozen=True):
             speakers.add(found.name)
         return len(speakers) > 1
 
-    def _names_us(self, found: Heading) -> bool:
+    def _names_us(self, found: SpeakerHeading) -> bool:
         return self._is_us(found.name, found.number)
 
     def _is_us(self, name: str, number: str) -> bool:
@@ -295,7 +295,7 @@ class Frames(Struct, frozen=True):
             number == str(self.number) and number not in self.people.numbers
         )
 
-    def _is_anybodys(self, found: Heading) -> bool:
+    def _is_anybodys(self, found: SpeakerHeading) -> bool:
         """Whether it names us, or a person of the prompt."""
         return (
             self._names_us(found)

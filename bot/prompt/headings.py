@@ -103,7 +103,7 @@ MAY_BEGIN = re.compile(
 SIGNS = ("[", "【", "［", "<", "{", "(", "（", "20", ":")
 
 
-class Heading(NamedTuple):
+class SpeakerHeading(NamedTuple):
     """Who speaks in a line whose words begin at `end`, in this XML element, if any."""
 
     name: str
@@ -121,7 +121,7 @@ class Heading(NamedTuple):
         return words
 
 
-class Spoken(NamedTuple):
+class JsonLine(NamedTuple):
     """What an object of JSON says, and who."""
 
     name: str
@@ -137,20 +137,20 @@ def may_have_heading(text: str) -> bool:
     return _may_be_json(text) or MAY_BEGIN.search(text) is not None
 
 
-def heading_of(line: str) -> Heading | None:
+def heading_of(line: str) -> SpeakerHeading | None:
     """The heading with which the line begins."""
     return _heading_of(line[:LONGEST])
 
 
 @lru_cache(maxsize=512)  # each line is looked at for several reasons
-def _heading_of(line: str) -> Heading | None:
+def _heading_of(line: str) -> SpeakerHeading | None:
     if fields := _fields_of(line):
         return fields
     for sure, form in FORMS:
         if match := form.match(line):
             found = match.groupdict(default="")
             number, element = found.get("number", ""), found.get("element", "")
-            return Heading(match["name"].strip(), number, match.end(), sure, element)
+            return SpeakerHeading(match["name"].strip(), number, match.end(), sure, element)
     return None
 
 
@@ -159,7 +159,7 @@ def _unclosed(words: str, element: str) -> str:
     return told.removesuffix(closing) if told.endswith(closing) else words
 
 
-def spoken_in(text: str) -> list[Spoken]:
+def spoken_in(text: str) -> list[JsonLine]:
     """The lines of several speakers that the text is as JSON: one object, a list of them, or one in
     each line. Empty if it is anything else.
     """
@@ -170,7 +170,7 @@ def spoken_in(text: str) -> list[Spoken]:
     return spoken if len(spoken) == len(objects) else []
 
 
-def _fields_of(line: str) -> Heading | None:
+def _fields_of(line: str) -> SpeakerHeading | None:
     match = FIELDS.match(line)
     if match is None:
         return None
@@ -186,7 +186,9 @@ def _fields_of(line: str) -> Heading | None:
     certain = bool(known.keys() & STRICT) and (len(known) > 1 or match["colon"] is not None)
     if not certain and match["colon"] is None:
         return None
-    return Heading(name[:MAX_NAME], number, match.end(), Sure.CERTAIN if certain else Sure.NAMED)
+    return SpeakerHeading(
+        name[:MAX_NAME], number, match.end(), Sure.CERTAIN if certain else Sure.NAMED
+    )
 
 
 def _apart(part: str) -> list[str]:
@@ -220,7 +222,7 @@ def _objects(words: str) -> Iterator[Any]:
                 yield None
 
 
-def _spoken(given: Any) -> Spoken | None:
+def _spoken(given: Any) -> JsonLine | None:
     if not isinstance(given, dict):
         return None
     known = {_key(key): value for key, value in given.items()}
@@ -240,7 +242,7 @@ def _spoken(given: Any) -> Spoken | None:
         elif key in IDS:
             number = number or str(value)
     if known.get("role") == "assistant" and not name:
-        return Spoken("", "", texts[0], certain=True)
+        return JsonLine("", "", texts[0], certain=True)
     if not name and not number:
         return None
-    return Spoken(name.strip(), number, texts[0], bool(known.keys() & STRICT))
+    return JsonLine(name.strip(), number, texts[0], bool(known.keys() & STRICT))
