@@ -9,13 +9,12 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import pytest
-
 from adapters.openai.dialects import named_dialect
 from adapters.openai.wire import write_request
 from bot.domain.chat import Completion, ModelRequest
 from tests.adapters.openai.test_wire import ORIGIN
 from tests.bot.conversation.turns.test_turn import living
+from tests.cases import each_case
 from tests.compose.checks import says
 from tests.compose.standin.model import question, think
 from tests.fakes import calls, said, words
@@ -42,7 +41,7 @@ def on_the_wire(request: ModelRequest) -> list[Json]:
     return messages
 
 
-@pytest.mark.parametrize("name", ["Demo", "小明"])  # the prompt is in English, and in Chinese
+@each_case("name", ["Demo", "小明"])  # the prompt is in English, and in Chinese
 async def test_it_answers_by_the_last_word_of_a_real_prompt(name: str) -> None:
     asked: list[list[Json]] = []
     async with living(*[standing_in(asked)] * 3) as house:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.policy.silent_words import Silent, keeps_silent, silence_in
+from tests.cases import each_case
 from tests.data.speech import entries
 
 
@@ -36,7 +37,7 @@ def test_to_who_called_none_of_it_is_said_at_once() -> None:
     assert said == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "asked", "is_answer"),
     [
         ("（不回复）", "明天几点开会？", False),
