@@ -212,7 +212,7 @@ class Engine:
         run.share.settle(tokens_of(request, said))
         if said.usage is not None:
             state.usage += said.usage
-        message = own_words(run, state, said.message)
+        message, is_cut = own_words(run, state, said.message)
         completion = said if message is said.message else replace(said, message=message)
         answer = StepFinished(
             run_id=run.id,
@@ -231,7 +231,6 @@ class Engine:
                 | FinishReason.TOOL_CALLS
                 | FinishReason.UNKNOWN
             ):
-                is_cut = message is not said.message
                 return answer, is_cut and bool(words_of(said)) and not words_of(completion)
             case _:
                 assert_never(completion.finish)

@@ -30,13 +30,22 @@ def told(run: Run, state: RunState, notice: str) -> tuple[Message, ...]:
     return with_notice((*before, *examples, question, *state.messages), notice)
 
 
-def own_words(run: Run, state: RunState, message: AssistantMessage) -> AssistantMessage:
-    """The message, tidied; without words that only say a notice of ours or a call's error back, or
-    that are doubted the first time, or a receipt to who has read what was sent.
+def own_words(
+    run: Run, state: RunState, message: AssistantMessage
+) -> tuple[AssistantMessage, bool]:
+    """The message, tidied; without words that are silence, or only say a notice of ours or a call's
+    error back, or are doubted the first time, or a receipt to who has read what was sent. And
+    whether words were cut that were not meant as silence.
     """
     tidied = run.tidy(message)
-    if tidied.tool_calls:
-        return tidied
+    if run.silence(tidied.text, state.silence):
+        state.silence = tidied.text
+        return replace(tidied, text=""), False
+    own = tidied if tidied.tool_calls else _own(run, state, tidied)
+    return own, own is not message
+
+
+def _own(run: Run, state: RunState, tidied: AssistantMessage) -> AssistantMessage:
     if _is_said_back(run, state, without_trace(tidied.text)):
         return replace(tidied, text="")
     if run.heard() and is_receipt(tidied.text) and _only_spoke_here(state):

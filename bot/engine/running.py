@@ -64,6 +64,11 @@ def never(_: str) -> bool:
     return False
 
 
+def never_silence(_text: str, _before: str) -> bool:
+    """No words are silence."""
+    return False
+
+
 def as_ever(run: Run) -> Run:
     """The run itself: nothing makes it leaner."""
     return run
@@ -80,7 +85,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     `model` is asked, the engine's own where it is None, with a `temperature` where there is one;
     `terms` say which tools are offered and run there. `leaner` makes it what its next request may
     be. `notices` are in its language, `tongue` is its asker's. An answer that it `doubts`, or of
-    which nothing is left, is asked for once more, with the `examples` before the question.
+    which nothing is left, is asked for once more, with the `examples` before the question. Words
+    that are `silence`, given what was taken for it before, are as good as none.
     """
 
     id: str
@@ -102,6 +108,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     leaner: Callable[[Run], Run] = as_ever
     notices: Notices = notices.EN
     doubts: Callable[[str], bool] = never
+    silence: Callable[[str, str], bool] = never_silence
     examples: tuple[Message, ...] = ()
 
     def request(self, messages: tuple[Message, ...], tools: tuple[ToolSpec, ...]) -> ModelRequest:
@@ -123,7 +130,7 @@ class RunState:
     comes after its end stays in the queues. `request` is under way, and nothing was said or begun.
     `model` was asked last, and offered the tools that are `shown`; None is the engine's own. Once
     an answer was spoilt its like is asked for with examples; what was `doubted` is the answer where
-    no other comes.
+    no other comes, what was taken for `silence` is none.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -139,6 +146,7 @@ class RunState:
     model: ChatModel | None = field(default=None, compare=False)
     is_spoilt: bool = field(default=False, compare=False)
     doubted: str = field(default="", compare=False)
+    silence: str = field(default="", compare=False)
 
     def steer(self, message: UserMessage) -> None:
         """Say something into the run: the model reads it with its next request, after the results

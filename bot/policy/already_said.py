@@ -78,6 +78,15 @@ VERDICTS = re.compile(
     r"假的|错的|谣言|不可能|不对|不是真|取消|如果|要是|除非"
     rf"|{WORD}(?:not true|false|wrong|fake|cancel[a-z]*|if|unless|whether){END}"
 )
+TURNS = re.compile(
+    r"[和与跟及同之的除只仅光才想要该得约各每都]|几乎|差点|至少|最多|最少|以为|觉得|认为|怀疑|希望|打算|计划|尽量|因为|所以"
+    rf"|{WORD}(?:and|of|with|only|just|except|but|almost|nearly|about|around|least|most|every"
+    r"|want[a-z]*|plan[a-z]*|hope[a-z]*|think[a-z]*|seem[a-z]*|because|for|from|to|by|in|on|at"
+    rf"|s){END}"
+)
+"""In what is left out: it joins, bounds or turns round what is left."""
+LEAST_WHOLE = 2  # clauses said as they were, beside those that lack something
+MOST_LEFT_OUT = 1 / 6  # of the letters
 SENTENCE_ENDS = re.compile(r"[。!?;\n]|\.(?!\d)")
 BREAKS = re.compile(r"[。!?;,:、\n|]|\.(?!\d)")
 TOKEN = re.compile(
@@ -107,6 +116,58 @@ def already_said(text: str, said: Sequence[str]) -> bool:
     return any(
         _repeats(new, letters, _fold(old)) and _is_noted_alike(text, old) for old in everything
     )
+
+
+def only_omits(text: str, said: Sequence[str]) -> bool:
+    """Whether the text is what was said but for a few words at the edges of its clauses, and most
+    clauses are whole: as final words it tells nothing that has not been read.
+
+    Numbers, times, signs, negations and questions agree; what is left out has none of them, and
+    nothing that makes something else of the rest (`TURNS`).
+    """
+    if not said or len(text) > LONGEST:
+        return False
+    new = _fold(text)
+    return any(
+        len(old) <= LONGEST and _is_shortened(new, _fold(old)) and _is_noted_alike(text, old)
+        for old in ((*said, "\n".join(said)) if len(said) > 1 else said)
+    )
+
+
+def _is_shortened(new: str, old: str) -> bool:
+    ours, theirs = _clauses(new), _clauses(old)
+    if len(ours) != len(theirs) or len(ours) <= LEAST_WHOLE:
+        return False
+    if any(
+        kind.findall(_plain(new)) != kind.findall(_plain(old))
+        for kind in (NUMBERS, TIME, SIGNS, FLIPS, VERDICTS)
+    ) or ("?" in new) != ("?" in old):
+        return False
+    left_out = [
+        _left_out(here, there) for here, there in zip(ours, theirs, strict=True) if here != there
+    ]
+    if len(ours) - len(left_out) < LEAST_WHOLE:
+        return False
+    gone = sum(map(len, filter(None, left_out)))
+    return all(left_out) and gone <= MOST_LEFT_OUT * sum(map(len, theirs))
+
+
+def _clauses(folded: str) -> list[str]:
+    """The clauses of a text, letters and digits alone."""
+    clauses = (UNHEARD.sub(" ", part).strip() for part in BREAKS.split(_plain(folded)))
+    return [clause for clause in clauses if clause]
+
+
+def _left_out(new: str, old: str) -> str:
+    """What the clause lacks at its beginning or its end; empty where it differs otherwise, or that
+    is not to be left out.
+    """
+    if not new or not (old.startswith(new) or old.endswith(new)):
+        return ""
+    gone = old.removesuffix(new) if old.endswith(new) else old.removeprefix(new)
+    edge = old[len(gone) - 1 : len(gone) + 1] if old.endswith(new) else old[len(new) - 1 :][:2]
+    in_a_word = edge.isascii() and edge.isalnum()
+    return "" if in_a_word or TURNS.search(gone) or FLIPS.search(gone) else gone
 
 
 def _is_noted_alike(new: str, old: str) -> bool:

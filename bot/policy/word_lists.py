@@ -5,13 +5,37 @@ is withheld. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from typing import assert_never
 
 from msgspec.structs import replace
 
 from bot.domain.actions import Attachment, Merged, SendMessage, SentSegment
 from bot.domain.events import MessageReceived
-from bot.domain.segments import Card, File, Link, Markdown, Quote, Text
+from bot.domain.segments import (
+    Card,
+    Contact,
+    Dice,
+    Face,
+    File,
+    Forward,
+    Keyboard,
+    Link,
+    Location,
+    Markdown,
+    Mention,
+    MentionAll,
+    Picture,
+    Poke,
+    Quote,
+    Record,
+    Rps,
+    Sticker,
+    Text,
+    Transfer,
+    Unsupported,
+    Video,
+)
 from bot.domain.tongue import Tongue
 from bot.domain.words import LONGEST, fold
 
@@ -21,22 +45,54 @@ SENTENCE = re.compile(r"[^。！？!?；;\n]*[。！？!?；;\n]*")
 
 def said_in(messages: Iterable[MessageReceived]) -> str:
     """All words of these lines, one behind the other: what is split in two is one."""
-    return "".join(_words(message) for message in messages)
+    return "".join(word for message in messages for word in _written(message))
 
 
-def _words(message: MessageReceived) -> str:
-    words = []
+def shown_in(messages: Iterable[MessageReceived]) -> str:
+    """The same with all else that a prompt shows of these lines in somebody's words, in its place:
+    names of people they mention, captions of pictures, addresses.
+    """
+    return "".join(word for message in messages for word in _shown(message))
+
+
+def _written(message: MessageReceived) -> Iterator[str]:
     for segment in message.segments:
         match segment:
             case Text(text=text) | Markdown(content=text) | File(name=text):
-                words.append(text)
+                yield text
             case Card(prompt=prompt, title=title, description=more):
-                words += [prompt, title, more]
+                yield from (prompt, title, more)
             case Link(title=title, content=more):
-                words += [title, more]
+                yield from (title, more)
             case _:
                 pass
-    return "".join(words)
+
+
+def _shown(message: MessageReceived) -> Iterator[str]:
+    for segment in message.segments:
+        match segment:
+            case Text(text=text) | Markdown(content=text) | Record(text=text):
+                yield text
+            case File(name=text) | Transfer(name=text) | Face(name=text):
+                yield text
+            case Mention(user_id=user_id, name=text):
+                yield "" if user_id == message.self_id else text
+            case Picture(summary=text) | Sticker(summary=text):
+                yield text
+            case Card(prompt=prompt, title=title, description=more, url=url):
+                yield from (prompt, title, more, url)
+            case Link(title=title, content=more, url=url):
+                yield from (title, more, url)
+            case Location(title=title, content=more):
+                yield from (title, more)
+            case Keyboard(labels=labels):
+                yield from labels
+            case MentionAll() | Quote() | Video() | Forward() | Dice() | Rps() | Poke():
+                pass
+            case Contact() | Unsupported():  # a prompt shows that they are there, nothing more
+                pass
+            case _:
+                assert_never(segment)
 
 
 def screened(

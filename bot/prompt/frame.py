@@ -36,7 +36,8 @@ COLONS = (
     "\u2a74\u2af6\u2e2c\ua4fd\ua6f4\ua789\ufe13\ufe30\ufe55\uff1a\U00010781\U00010782"
 )
 
-HASHES = "#＃﹟♯⋕"
+HASHES = "#＃﹟♯⋕⌗⧣⧤⧥⨳⩨⩩ⵌ𝄪"
+"""The number sign, what Unicode's confusables.txt takes for it, and what is drawn like one."""
 SIGNS = f"{HASHES}\u20e3↩⤶⏎↵"  # number signs, the key of one, arrows back
 NUMBER = re.compile(rf"[{HASHES}]\ufe0f?\s*\d+")
 

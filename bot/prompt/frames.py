@@ -9,6 +9,8 @@ answer is nothing but such lines of several members, or announces them: who sums
 so. Numbers and names count only where they are those of people in the prompt, and nothing inside a
 code block is touched: dialogues, lists of prices and tables are honest words.
 
+What other bots write in front of a speaker's words is cut alike (`bot/prompt/headings.py`).
+
 Nearly all answers hold no mark of the frame; that is found out first, and costs a microsecond.
 """
 
@@ -22,6 +24,13 @@ from msgspec import Struct, field
 
 from bot.domain.visible import visible
 from bot.prompt import marks
+from bot.prompt.headings import (
+    SpeakerHeading,
+    Sure,
+    heading_of,
+    may_have_heading,
+    spoken_in,
+)
 from bot.prompt.people import People, name_key
 
 MOST_FRAMES = 12  # one within the other, before the first word of an answer
@@ -57,7 +66,7 @@ class Frames(Struct, frozen=True):
     def _without_frames(self, text: str) -> str:
         text = self._tally(text) or text
         for _ in range(MOST_FRAMES):
-            shorter = self._cut(text)
+            shorter = self._cut(self._without_json(text))
             if shorter == text:
                 return text
             text = shorter
@@ -68,14 +77,43 @@ class Frames(Struct, frozen=True):
         look = _is_clean if len(text) <= REMEMBERED else _is_clean.__wrapped__
         return look(text, self.names)
 
+    def may_be_anothers(self, text: str) -> bool:
+        """Whether one line of it, or all of it, is in the name of somebody else, in a form that an
+        answer may have, too: `[10:00] Tom: ...`, `Tom(345678901): ...`, JSON of a name and a
+        text. Several such lines are a list.
+        """
+        if not may_have_heading(text):
+            return False
+        if len(spoken_in(text)) == 1:
+            return True  # what is certain of it was cut
+        lines = [line for line in text.splitlines() if line.strip()]
+        if any(map(marks.FENCE.match, lines)) or self._is_dialogue(lines):
+            return False
+        found = [place for place, line in enumerate(lines) if self._may_be_anothers(line)]
+        return len(found) == 1 and not any(
+            marks.ANNOUNCED.search(line) for line in lines[max(0, found[0] - 1) : found[0]]
+        )
+
+    def _may_be_anothers(self, line: str) -> bool:
+        found = heading_of(line)
+        if found is None or self._names_us(found):
+            return False
+        match found.sure:
+            case Sure.CERTAIN:
+                return False  # it was cut
+            case Sure.DOUBTFUL:
+                return not self._is_anybodys(found)
+            case Sure.NAMED:
+                return self._is_anybodys(found)  # `[Tom]: 3 votes` alone was not cut
+
     def _tally(self, text: str) -> str:
         """The words of several members, a line for each and nothing else, without their numbers;
         empty for all else.
         """
         lines = [line for line in text.splitlines() if line.strip() and not marks.STAGE.match(line)]
-        if len(lines) < 2 or not all(map(self._is_others, lines)):
+        if len(lines) < 2 or not all(map(self._is_certainly_others, lines)):
             return ""
-        speakers = {match["number"] for line in lines if (match := marks.LINE.match(line))}
+        speakers = set(map(_speaker_of, lines))
         if len(speakers) < len(lines) or any(name and name in text for name in self.names):
             return ""  # they talk with each other, or with us
         return "\n".join(_without_number(line) for line in text.splitlines())
@@ -121,7 +159,34 @@ class Frames(Struct, frozen=True):
             return begin[match.end() :].lstrip()
         if (match := marks.LINE.match(begin)) and self._is_own(match):
             return begin[match.end() :].lstrip()
+        if (found := heading_of(begin.partition("\n")[0])) and self._is_ours_in_front(found, begin):
+            return found.words_of(begin).lstrip()
         return self._without_label(begin) or text
+
+    def _is_ours_in_front(self, found: SpeakerHeading, text: str) -> bool:
+        """Whether an answer that begins so is our own: by our name, or by that of nobody here, who
+        is who the model takes itself for.
+        """
+        if found.sure is Sure.CERTAIN:
+            return self._names_us(found) or not self._is_anybodys(found)
+        return self._names_us(found) and not self._is_dialogue(text.split("\n"))
+
+    def _without_json(self, text: str) -> str:
+        """The words of an answer that is JSON of a speaker and a text."""
+        own: list[str] = []
+        spoken = spoken_in(text)
+        for name, number, words, certain in spoken:
+            if (not name and not number) or self._is_us(name, number):
+                own.append(words)
+            elif own:
+                break  # others begin
+            elif self._is_known_name(name):
+                return "" if certain or self.people.has_said(name, words) else text
+            elif certain and len(spoken) == 1:
+                own.append(words)
+            else:
+                return text  # several of nobody here are data
+        return "\n".join(own) or text
 
     def _without_label(self, text: str) -> str:
         """Without our name before its lines; empty where it has none, is a dialogue, or the name is
@@ -143,12 +208,17 @@ class Frames(Struct, frozen=True):
         line for line.
         """
         in_code, quoting, spoken, lines = False, False, False, text.split("\n")
+        talks, begun = self._is_dialogue(lines), False
         for place, line in enumerate(lines):
             if in_code or marks.FENCE.match(line):
                 in_code ^= marks.FENCE.match(line) is not None
                 yield line
                 continue
-            if ((others := self._is_others(line)) and not quoting) or self._goes_on(lines, place):
+            others = self._is_others(line) or (
+                not talks and self._is_foreign(line, first=not begun)
+            )
+            begun = begun or bool(line.strip())
+            if (others and not quoting) or self._goes_on(lines, place):
                 yield None
                 return
             if line.strip():
@@ -162,7 +232,7 @@ class Frames(Struct, frozen=True):
             if spoken and self._is_ours(line):
                 yield _without_number(line)
             elif not (marks.NOTE_LINE.fullmatch(line) or marks.BESIDE.fullmatch(line)):
-                yield self._without_asides(line)
+                yield self._without_asides(line if talks else self._without_heading(line))
 
     def _without_asides(self, line: str) -> str:
         if match := marks.LINE.match(line):
@@ -175,6 +245,66 @@ class Frames(Struct, frozen=True):
             return line
         line = self.people.without_numbers(line)
         return marks.ALL_SAID.sub("", marks.QUOTE_INSIDE.sub(r"\1", line))
+
+    def _without_heading(self, line: str) -> str:
+        """A line without a heading of another bot's: of ours all of it goes, of what others are
+        quoted with the name stays.
+        """
+        found = heading_of(line)
+        if found is None or not (found.sure is Sure.CERTAIN or self._names_us(found)):
+            return line
+        words = found.words_of(line)
+        return words if self._names_us(found) else f"{found.name}: {words}"
+
+    def _is_foreign(self, line: str, *, first: bool = False) -> bool:
+        """Whether it is a line in another's name, in a form of another bot's. The `first` line of
+        an answer may be all that it says of somebody.
+        """
+        found = heading_of(line)
+        if found is None or self._names_us(found) or (first and found.sure is Sure.NAMED):
+            return False
+        return found.sure is Sure.CERTAIN or self._is_anybodys(found)
+
+    def _is_certainly_others(self, line: str) -> bool:
+        found = heading_of(line)
+        is_certain = found is not None and found.sure is Sure.CERTAIN and self._is_foreign(line)
+        return self._is_others(line) or is_certain
+
+    def _is_dialogue(self, lines: list[str]) -> bool:
+        """Whether each line is somebody's, as people write a dialogue or a list, and not just the
+        log.
+        """
+        speakers = set[str]()
+        for line in lines:
+            if not line.strip() or marks.STAGE.match(line):
+                continue
+            found = heading_of(line)
+            if found is None or found.sure is Sure.CERTAIN:
+                return False
+            if self.people.has_said(found.name, line[found.end :]):
+                return False
+            speakers.add(found.name)
+        return len(speakers) > 1
+
+    def _names_us(self, found: SpeakerHeading) -> bool:
+        return self._is_us(found.name, found.number)
+
+    def _is_us(self, name: str, number: str) -> bool:
+        own = map(name_key, filter(str.strip, self.names))
+        return (bool(name) and name_key(name) in own) or (
+            number == str(self.number) and number not in self.people.numbers
+        )
+
+    def _is_anybodys(self, found: SpeakerHeading) -> bool:
+        """Whether it names us, or a person of the prompt."""
+        return (
+            self._names_us(found)
+            or self._is_known_name(found.name)
+            or found.number in self.people.numbers
+        )
+
+    def _is_known_name(self, name: str) -> bool:
+        return bool(name) and name_key(name) in self.people.names
 
     def _is_ours(self, line: str) -> bool:
         match = marks.LINE.match(line)
@@ -237,6 +367,8 @@ def is_like(name: str, names: Collection[str]) -> bool:
 def _is_clean(text: str, names: tuple[str, ...]) -> bool:
     if any(map(text.__contains__, marks.BRACKETS)) and marks.SUSPECT.search(text):
         return False
+    if may_have_heading(text):
+        return False
     return not any(map(text.__contains__, marks.PLAIN)) and not _label_of(names).match(
         text.lstrip()
     )
@@ -263,9 +395,21 @@ def _is_form(rest: str, label: re.Pattern[str]) -> bool:
     return any(marks.LABEL.match(line) and not label.match(line) for line in lines)
 
 
+def _speaker_of(line: str) -> str:
+    """Whose line it is: the number, or the name where there is none."""
+    if match := marks.LINE.match(line):
+        return match["number"]
+    found = heading_of(line)
+    return (found.number or name_key(found.name)) if found else ""
+
+
 def _without_number(line: str) -> str:
-    match = marks.LINE.match(line)
-    return f"{match['name']}: {line[match.end() :]}" if match else line
+    if match := marks.LINE.match(line):
+        return f"{match['name']}: {line[match.end() :]}"
+    found = heading_of(line)
+    if found is None or found.sure is not Sure.CERTAIN:
+        return line
+    return f"{found.name}: {found.words_of(line)}"
 
 
 def _is_one_of(match: re.Match[str], names: Collection[str], numbers: Collection[str]) -> bool:

@@ -5,6 +5,7 @@ and in those given to `send_message`. Pure.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from msgspec.structs import replace
@@ -17,20 +18,27 @@ from bot.prompt.frames import Frames
 SEND = "send_message"  # the tool whose words are ours
 BESIDE = frozenset({"session", "last"})  # what else is given to it
 PARTS = frozenset({"plain", "text", "image", "record", "video", "file", "mention_user", "quote"})
+LONGEST_SILENCE = 400  # characters of arguments that may say nothing but that nothing is said
 ESCAPES = ("\\u", "\\r", "\\b", "\\f")  # of JSON, behind which anything may stand
 
 
 def tidy(
-    frames: Frames, message: AssistantMessage, *, question: str = "", now: str = ""
+    frames: Frames,
+    message: AssistantMessage,
+    *,
+    question: str = "",
+    now: str = "",
+    is_silence: Callable[[str, str], bool] | None = None,
 ) -> AssistantMessage:
     """The message without the frame and controls, and without words that only repeat the question,
     or what was told of the moment (`now`); the very same message where there is nothing to cut.
+    What is sent with `send_message` loses words that are silence however often they are said.
     """
     text = frames.cut(without_controls(_said(message.text)))
     said_back = not message.tool_calls and (is_echo(text, question) or is_all_of(text, now))
     if said_back or not visible(text).strip():
         text = ""
-    calls = tuple(_tidy_call(frames, call) for call in message.tool_calls)
+    calls = tuple(_tidy_call(frames, call, is_silence) for call in message.tool_calls)
     if text == message.text and calls == message.tool_calls:
         return message
     return replace(message, text=text, tool_calls=calls)
@@ -66,8 +74,11 @@ def _said(text: str) -> str:
     return text
 
 
-def _tidy_call(frames: Frames, call: ToolCall) -> ToolCall:
-    if is_tidy(frames, call):
+def _tidy_call(
+    frames: Frames, call: ToolCall, is_silence: Callable[[str, str], bool] | None
+) -> ToolCall:
+    may_be_silence = is_silence is not None and len(call.arguments) <= LONGEST_SILENCE
+    if is_tidy(frames, call) and not (may_be_silence and call.name == SEND):
         return call
     try:
         arguments = json.loads(call.arguments)
@@ -75,14 +86,19 @@ def _tidy_call(frames: Frames, call: ToolCall) -> ToolCall:
         return call
     if not isinstance(arguments, dict) or "messages" not in arguments:
         return call
-    tidied = arguments | {"messages": _tidy_parts(frames, arguments["messages"])}
+
+    def tidied_text(text: str) -> str:
+        own = frames.cut(without_controls(text))
+        return "" if is_silence is not None and is_silence(own, own) else own
+
+    tidied = arguments | {"messages": _tidy_parts(arguments["messages"], tidied_text)}
     if tidied == arguments:
         return call
     return replace(call, arguments=json.dumps(tidied, ensure_ascii=False))
 
 
-def _tidy_parts(frames: Frames, parts: Any) -> Any:
-    """The parts with their texts cut; they may be a list, one, or JSON of either
+def _tidy_parts(parts: Any, tidied: Callable[[str], str]) -> Any:
+    """The parts with their texts tidied; they may be a list, one, or JSON of either
     (`tools/send_message.py`).
     """
     match parts:
@@ -91,11 +107,11 @@ def _tidy_parts(frames: Frames, parts: Any) -> Any:
                 inner = json.loads(parts)
             except (ValueError, RecursionError):
                 return parts
-            tidied = _tidy_parts(frames, inner)
-            return parts if tidied == inner else json.dumps(tidied, ensure_ascii=False)
+            told = _tidy_parts(inner, tidied)
+            return parts if told == inner else json.dumps(told, ensure_ascii=False)
         case list():
-            return [_tidy_parts(frames, part) if isinstance(part, dict) else part for part in parts]
+            return [_tidy_parts(part, tidied) if isinstance(part, dict) else part for part in parts]
         case {"text": str(text), **rest}:
-            return {"text": frames.cut(without_controls(text)), **rest}
+            return {"text": tidied(text), **rest}
         case _:
             return parts

@@ -19,7 +19,7 @@ from bot.domain.errors import AlreadySaid, InvalidArguments, ToolDenied
 from bot.domain.events import Conversation, NotAConversation
 from bot.domain.run import Asker
 from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
-from bot.policy.already_said import already_said
+from bot.policy.already_said import already_said, only_omits
 from bot.policy.budget import Budget
 from bot.policy.reach import permit
 from bot.prompt.frames import Frames
@@ -136,9 +136,12 @@ class TurnSpeaker(msgspec.Struct):
         return tuple(segment for segment in named if segment != Quote(""))
 
     def has_said(self, text: str) -> bool:
-        """Whether the asker has heard it in this run, in these words or nearly so."""
+        """Whether the asker has heard it in this run, in these words or nearly so, or in a few
+        words more.
+        """
         here = self.heard.get(self.conversation)
-        return already_said(text, (*self.said, *(here.texts if here else ())))
+        said = (*self.said, *(here.texts if here else ()))
+        return already_said(text, said) or only_omits(text, said)
 
     def _own_words(self, segments: tuple[SendSegment, ...]) -> tuple[SendSegment, ...]:
         """The segments without what is the prompt's. Raises InvalidArguments where nothing is

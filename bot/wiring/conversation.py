@@ -250,7 +250,7 @@ def build_verdicts(
         outbox=on.outbox,
         owner=owner,
         clock=on.clock,
-        listed=Listed(on.words, on.history.known),
+        listed=Listed(on.words, on.history.known, on.history.speakers.name),
     )
     return Verdicts(
         rules=rules,

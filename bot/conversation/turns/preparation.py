@@ -31,6 +31,7 @@ from bot.policy.approval import quote_in
 from bot.policy.authority import asker_of, highest, least
 from bot.policy.budget import NOTHING_SPENT
 from bot.policy.limits import Rung
+from bot.policy.silent_words import keeps_silent
 from bot.policy.wake import CALLED, Wake
 from bot.prompt.compose import (
     NO_TALK,
@@ -232,6 +233,7 @@ class Preparation:
         asker = replace(asker, read=brought_in(summary)) if summary else asker
         read = transcript(system, rounds, user, words=words, summary=summary, examples=who.examples)
         doubts = doubts_of(message, view, read, rounds)
+        silence = partial(keeps_silent, asked=doubts.asked, weak=wake.weak)
         frames = Frames(who.names, number=where.platform_id, people=People.of(read))
         budget = self._thrift.budget(run_id, spent)
         speaker = TurnSpeaker(self._delivery, run_id, asker, where, frames, budget)
@@ -245,8 +247,9 @@ class Preparation:
             asked=tuple(one.message_id for one in question.said if one.has_identity),
             ports=self._ports_of(message, speaker),
             heard=lambda: bool(speaker.said),
-            tidy=partial(tidy, frames, question=doubts.asked, now=doubts.now),
-            doubts=doubts.has,
+            tidy=partial(tidy, frames, question=doubts.asked, now=doubts.now, is_silence=silence),
+            doubts=lambda text: doubts.has(text) or frames.may_be_anothers(text),
+            silence=silence,
             examples=example_rounds(words),
             share=budget.share(),
             may_be_silent=wake.weak,

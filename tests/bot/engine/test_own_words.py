@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -13,6 +14,7 @@ from bot.domain.run import StepFinished, Stop
 from bot.domain.tool import tool
 from bot.engine.engine import Run, RunState
 from bot.policy.budget import Budget, Limits
+from bot.policy.silent_words import keeps_silent
 from tests.bot.runs import QUESTION, engine, run, to_the_end
 from tests.cases import each_case
 from tests.data.speech import entries
@@ -188,3 +190,52 @@ async def test_that_something_else_was_done_is_news_though_something_was_said_be
         outcome = await to_the_end(heard)
     assert (outcome.stop, outcome.text) == (Stop.ANSWERED if said else Stop.SILENT, said)
     assert len(done) == sum(map(len, steps))
+
+
+def quiet(*, weak: bool, asked: str = "几点？", **more: Any) -> Run:
+    """A run whose model may keep silent in words."""
+    return replace(run(may_be_silent=weak, **more), silence=partial(keeps_silent, asked=asked, weak=weak))
+
+
+async def test_silence_in_words_ends_a_run_that_nobody_called_for_without_another_request() -> None:
+    said: list[str] = []
+    for text in entries("silence.txt"):
+        with ScriptedModel(words(text)) as model:
+            outcome = await to_the_end(engine(model).run(quiet(weak=True), RunState()))
+        if (outcome.stop, outcome.messages, len(model.requests)) != (Stop.SILENT, (), 1):
+            said.append(text)
+    assert said == []
+
+
+async def test_who_called_is_answered_and_the_silence_is_in_no_message_of_the_run() -> None:
+    said: list[str] = []
+    for text in entries("silence.txt"):
+        with ScriptedModel(words(text), words("七点")) as model:
+            outcome = await to_the_end(engine(model).run(quiet(weak=False), RunState()))
+        if (outcome.text, outcome.messages) != ("七点", (AssistantMessage("七点"),)):
+            said.append(text)
+        if any(text in message.text for message in model.requests[1].messages):
+            said.append(text)
+    assert said == []
+
+
+async def test_a_model_that_insists_on_it_has_given_no_answer() -> None:
+    with ScriptedModel(*[words("（不回复）")] * 3) as model:
+        outcome = await to_the_end(engine(model).run(quiet(weak=False), RunState()))
+    assert (outcome.stop, outcome.text, outcome.messages) == (Stop.FAILED, "", ())
+    with ScriptedModel(words("沉默"), words("沉默")) as model:  # that may be the answer
+        outcome = await to_the_end(engine(model).run(quiet(weak=False), RunState()))
+    assert (outcome.stop, outcome.text) == (Stop.ANSWERED, "沉默")
+
+
+async def test_silence_beside_a_call_is_not_kept_and_the_call_is_made() -> None:
+    with ScriptedModel(calls(("echo", '{"text": "a"}'), text="（不回复）"), words("done")) as model:
+        outcome = await to_the_end(engine(model).run(quiet(weak=False), RunState()))
+    assert outcome.text == "done"
+    assert not any("不回复" in str(message) for message in outcome.messages)
+
+
+async def test_a_run_of_the_library_says_what_its_model_says() -> None:
+    with ScriptedModel(words("NO_RESPONSE")) as model:
+        outcome = await to_the_end(engine(model).run(run(), RunState()))
+    assert outcome.text == "NO_RESPONSE"

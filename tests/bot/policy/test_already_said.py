@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.policy.already_said import COMPARABLE, already_said, bare
+from bot.policy.already_said import COMPARABLE, already_said, bare, only_omits
 from tests.cases import each_case
 from tests.data.speech import pairs
 
@@ -195,3 +195,20 @@ def test_what_is_heard_is_the_same_however_it_is_punctuated(parts: list[tuple[st
 @given(st.text(st.characters(max_codepoint=127)))
 def test_ascii_is_heard_as_all_else_is(text: str) -> None:
     assert bare(text + "。") == bare(text) == "".join(filter(str.isalnum, text)).lower()
+
+
+def test_what_only_lacks_a_few_words_of_what_was_said_tells_nothing_new() -> None:
+    assert [text for said, text in pairs("shorter.txt") if not only_omits(text, [said])] == []
+    assert [text for said, text in pairs("shorter.txt") if not only_omits(text, ["我查一下", said])] == []
+    assert [text for said, text in pairs("shorter.txt") if only_omits(said, [text])] == []  # that adds something
+
+
+def test_what_lacks_a_word_that_matters_is_new() -> None:
+    told = [*pairs("shorter_new.txt"), *pairs("different.txt")]
+    told += [(text, said) for said, text in told]
+    assert [(said, text) for said, text in told if only_omits(text, [said])] == []
+
+
+@given(st.text(), st.lists(st.text(), max_size=3))
+def test_any_text_can_be_held_against_any_other(text: str, before: list[str]) -> None:
+    assert only_omits(text, [*before, f"{text}啊"]) in (True, False)

@@ -3,11 +3,26 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bot.domain.actions import Attachment, Merged, SendMessage, SentSegment
-from bot.domain.segments import Card, File, Link, Markdown, Mention, Quote, Text
+from bot.domain.segments import (
+    Card,
+    Face,
+    File,
+    Keyboard,
+    Link,
+    Location,
+    Markdown,
+    Mention,
+    Picture,
+    Quote,
+    Record,
+    Sticker,
+    Text,
+    Transfer,
+)
 from bot.domain.words import LONGEST, fold
-from bot.policy.word_lists import POLITE, said_in, screened, screened_behind
+from bot.policy.word_lists import POLITE, said_in, screened, screened_behind, shown_in
 from bot.prompt.language import tongue_of
-from tests.fakes import GROUP, said
+from tests.fakes import BOT, GROUP, said
 
 ZH, EN = POLITE
 
@@ -93,3 +108,12 @@ def test_all_that_somebody_reads_of_a_question_is_its_words() -> None:
         *(Card("json", prompt="六", title="七", description="八"), Mention(5, "九")),
     )
     assert said_in(replace(said(""), segments=(part,)) for part in parts) == "一二三四五六七八"
+
+
+def test_all_that_a_prompt_shows_of_somebodys_choosing_is_shown() -> None:
+    parts = (
+        *(Text("一"), Mention(5, "二"), Mention(BOT, "我"), Picture(summary="三"), Sticker(summary="四")),
+        *(Record(text="五"), Face("1", "六"), Transfer("flash_file", "七"), Keyboard(("八", "九"))),
+        *(Location("十", "甲"), Link("share", title="乙", url="丙", content="丁"), Card("json", url="戊")),
+    )
+    assert shown_in(replace(said(""), segments=(part,)) for part in parts) == "一二三四五六七八九十甲乙丁丙戊"

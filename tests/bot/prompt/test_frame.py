@@ -6,7 +6,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.prompt.frame import BLANKS, BRACKETS, COLONS, ENCLOSED, address, label
+from bot.prompt.frame import BLANKS, BRACKETS, COLONS, ENCLOSED, address, label, person_name
 from tests.cases import each_case
 
 ALL = [chr(code) for code in range(sys.maxunicode + 1)]
@@ -75,3 +75,9 @@ def test_no_url_gets_out_of_its_bracket(text: str, limit: int) -> None:
 def test_characters_in_brackets_of_their_own_are_all_of_unicode_s() -> None:
     listed = {chr(code) for first, last in ENCLOSED for code in range(first, last + 1)}
     assert all("(" in unicodedata.normalize("NFKC", char) for char in listed)
+
+
+def test_no_name_keeps_a_number_behind_a_sign_that_is_drawn_like_ours() -> None:
+    kept = {sign for sign in "#＃﹟♯⋕⌗⧣⧤⧥⨳⩨⩩ⵌ𝄪" if person_name(f"boss{sign}1", 24) != "boss"}
+    kept |= {sign for sign in "#＃﹟♯⋕⌗⧣⧤⧥⨳⩨⩩ⵌ𝄪" if label(f"boss{sign}1", 24) != "boss 1"}
+    assert kept == set()

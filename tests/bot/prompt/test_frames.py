@@ -10,6 +10,7 @@ from bot.domain.chat import UserMessage
 from bot.domain.events import Sender
 from bot.prompt.compose import Question, facts, moment, user_message
 from bot.prompt.frames import REMEMBERED, Frames
+from bot.prompt.headings import heading_of, spoken_in
 from bot.prompt.language import WORDINGS
 from bot.prompt.people import People
 from bot.prompt.render import line, speaker
@@ -239,3 +240,62 @@ def test_words_of_ours_before_anothers_line_stay(answer: str, left: str) -> None
 @each_case("answer", ["(笑)", "(added) 好的", "我在 (home)", "(TBD)", "[1]", "(noted below)"])
 def test_brackets_of_ones_own_stay(answer: str) -> None:
     assert BY_NUMBER.cut(answer) is answer
+
+
+@each_case("frames", [FRAMES, BY_NUMBER])
+def test_a_heading_of_another_bots_goes_as_ours_does_and_honest_words_stay(frames: Frames) -> None:
+    leaks = [(text, cut) for text, left in pairs("headings.txt") if (cut := frames.cut(text)) != left]
+    assert leaks == []
+    again = [(text, left) for text, left in pairs("headings.txt") if frames.cut(left) != left]
+    assert again == []
+    honest = [*entries("headings_honest.txt"), *entries("honest.txt")]
+    assert [text for text in honest if frames.cut(text) is not text] == []
+    assert [text for text in honest if frames.may_be_anothers(text) and text[0] != "{"] == []  # JSON is doubted
+
+
+def test_what_may_be_such_a_heading_of_somebody_else_is_doubted_and_stays() -> None:
+    for answer in (
+        "小雪(345678901): 你好",
+        "Snow (id 345678901): hello",
+        "[2026-11-28 10:00] 小雪: 你好",
+        "[10:00:00] Snow: hello",
+        "好的。\n小雪(345678901): 谢谢",
+        "<sender>小雪</sender>\n你好",
+        "[小明]: 3 票",
+        "[小明(345678901)] 那我走了",
+        "<小明> 那我走了",
+        '{"name": "小雪", "text": "你好"}',
+    ):
+        assert BY_NUMBER.may_be_anothers(answer)
+        assert BY_NUMBER.cut(answer) is answer
+    for honest in (
+        "小雪(345678901): 3\n小雨(345678902): 4",
+        "查到了：\n订单(202411280): 已发货",
+        "```\n小雪(345678901): 你好\n```",
+        "小明: 你好",
+        "小明(345678901): 你好",
+    ):
+        assert not BY_NUMBER.may_be_anothers(honest)
+
+
+def test_the_log_said_back_in_another_bots_form_is_no_dialogue() -> None:
+    assert BY_NUMBER.cut("[14:10] 小明: 你好\n[14:11] 路人: 好") == ""
+    assert BY_NUMBER.cut("[小明]: 你好呀\n[路人]: 好") == "[小明]: 你好呀\n[路人]: 好"
+
+
+@each_case("text", entries("headings_honest.txt"))
+def test_whatever_heading_stands_before_it_the_answer_stays(text: str) -> None:
+    if heading_of(text.partition("\n")[0]) or "小明" in text or spoken_in(text):
+        return  # lines of others, or of a dialogue
+    for heading in ("[UserID:10001,Nickname:小霜]: ", "<sender>小霜</sender>: ", "[小霜/10:00:00]: "):
+        assert FRAMES.cut(heading + text) == FRAMES.cut(text.strip())
+
+
+@pytest.mark.timeout(10)
+def test_a_model_that_goes_round_in_headings_holds_nobody_up() -> None:
+    for piece in (
+        *("[UserID:1,Nickname:x]: ", "<sender>x</sender>: ", "[x/10:00:00]: ", "[10:00] x: ", "{", '{"text": '),
+        *("</message>", "<message sender=", "[a:", "(1\n", "x(345678901): \n", "[小霜]: a\n", ":00 ", "\n[b]: c"),
+    ):
+        assert isinstance(FRAMES.cut(piece * 10_000), str)
+        FRAMES.may_be_anothers(piece * 10_000)

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 from bot.domain.chat import AssistantMessage, ToolCall
+from bot.policy.silent_words import keeps_silent
 from bot.prompt.tidying import tidy
 from tests.bot.prompt.test_frames import FRAMES
 from tests.cases import each_case
@@ -123,3 +125,13 @@ def test_other_json_with_messages_in_it_stays_as_it_is(given: object) -> None:
     for said in (text, f"{text}}}", f"看：{text}"):
         message = AssistantMessage(said)
         assert tidy(FRAMES, message) is message
+
+
+def test_silence_that_is_sent_is_not_sent() -> None:
+    silence = partial(keeps_silent, asked="几点？", weak=False)
+    for text in ("（不回复）", "[SILENT]", "*No response*"):
+        (call,) = tidy(FRAMES, sending([{"type": "plain", "text": text}]), is_silence=silence).tool_calls
+        assert json.loads(call.arguments) == {"messages": [{"type": "plain", "text": ""}]}, text
+    for text in ("沉默", "七点"):
+        message = sending([{"type": "plain", "text": text}])
+        assert tidy(FRAMES, message, is_silence=silence) is message

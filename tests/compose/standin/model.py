@@ -1,8 +1,8 @@
-"""In the model service's place: answers by the last words of the question, and keeps what it was asked.
+"""In the model service's place: answers by the last word of the question, and keeps what it was asked.
 
     ...picture    sends demo.png of the media folder with send_message, then says nothing more
     ...bell       calls the tool ring_bell, then repeats its result
-    ...slowly     answers after three seconds
+    ...slow       answers after three seconds
     everything    `A:` and the question's last word
 
 The system prompt and the whole transcript of the last request stand in GET /last.
@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from aiohttp import web
 
 from adapters.offline.brain import DemoCall, Thought
+from adapters.offline.question import read_question
 from adapters.offline.wire import DemoReply
 
 Json: TypeAlias = dict[str, Any]
@@ -43,10 +44,8 @@ def think(messages: list[Json]) -> Thought:
 
 
 def question(messages: list[Json]) -> str:
-    """The last word of the last question."""
-    asked = [message["content"] for message in messages if message["role"] == "user"]
-    text = asked[-1] if isinstance(asked[-1], str) else asked[-1][0]["text"]
-    return str(text.split()[-1])
+    """The last word of the last question, whatever the prompt tells behind it."""
+    return next(reversed(read_question(messages).text.split()), "")
 
 
 class Model:
@@ -58,7 +57,7 @@ class Model:
     async def complete(self, request: web.Request) -> web.StreamResponse:
         """One answer, as a stream."""
         messages = self._last = (await request.json())["messages"]
-        if question(messages) == "slowly":
+        if question(messages) == "slow":
             await asyncio.sleep(SLOWLY)
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)

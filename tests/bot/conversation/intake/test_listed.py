@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from bot.conversation.intake.listed import Listed
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.segments import Quote, Text
-from tests.fakes import GROUP, said
+from bot.domain.segments import Mention, Picture, Quote, Segment, Text
+from tests.fakes import BOT, GROUP, said
 
 
 class Loan:
@@ -31,12 +31,17 @@ def known(where: Conversation, message_id: str) -> MessageReceived | None:
     return KNOWN.get(message_id)
 
 
+def name_of(where: Conversation, user_id: int) -> str:
+    assert where == GROUP
+    return {6: "a loan shark", 7: "Ann", BOT: "loan"}.get(user_id, "")
+
+
 def quoting(message_id: str, text: str) -> MessageReceived:
     return said((Quote(message_id), Text(text)), user=5)
 
 
 def test_lines_and_quotations_of_ones_own_are_looked_at_together_and_nobody_elses() -> None:
-    listed = Listed(Loan(), known)
+    listed = Listed(Loan(), known, name_of)
     assert listed.stops([said("lo", user=5), said("an", user=5)])
     assert listed.stops([quoting("own", "an, please")])
     assert not listed.stops([quoting("own", "please")])
@@ -46,4 +51,19 @@ def test_lines_and_quotations_of_ones_own_are_looked_at_together_and_nobody_else
 
 
 def test_without_a_list_nothing_is_looked_at() -> None:
-    assert not Listed(None, known).stops([said("a loan")])
+    assert not Listed(None, known, name_of).stops([said("a loan")])
+
+
+def test_names_and_captions_count_as_the_prompt_shows_them() -> None:
+    listed = Listed(Loan(), known, name_of)
+    shown: list[tuple[bool, tuple[Segment, ...]]] = [
+        (True, (Text("look"), Picture(summary="[a loan]"))),
+        (True, (Mention(6), Text("hi"))),  # by the name that is known
+        (True, (Mention(9, "loan"), Text("hi"))),  # by the one the server tells
+        (False, (Mention(7, "loan"), Text("hi"))),  # Ann's card was another once
+        (False, (Mention(BOT, "loan"), Text("hi"))),
+        (True, (Text("lo"), Picture(summary="[x]"), Text("an"))),  # no caption parts a word
+        (True, (Text("lo"), Picture(summary="an"))),
+        (False, (Text("look"), Picture(summary="[x]"))),
+    ]
+    assert [listed.stops([said(segments, user=5)]) for _, segments in shown] == [stops for stops, _ in shown]
