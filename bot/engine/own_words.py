@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage
 from bot.domain.run import Outcome, Stop
 from bot.engine.running import Run, RunState
-from bot.engine.steps import with_notice
 from bot.policy.apologies import OURS, without_trace
 from bot.policy.echo import ToldTexts, is_call_error
 from bot.policy.notices import Notices
 from bot.policy.receipts import is_receipt
+from bot.policy.repairs import with_notice
 from bot.prompt.tidying import SEND
 
 

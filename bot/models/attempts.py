@@ -7,13 +7,24 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from enum import Enum, auto
+from typing import assert_never
 
 from msgspec import Struct, field
 
 from bot.domain.chat import Message, ModelRequest
 from bot.domain.errors import ModelError
 from bot.models.upstreams import ModelLine, Upstream
-from bot.policy.repairs import earlier_rounds, latest_round, without_pictures
+from bot.policy.repairs import (
+    earlier_rounds,
+    has_pictures,
+    in_words,
+    latest_round,
+    pictures_in,
+    plain,
+    question_in_words,
+    without_pictures,
+)
 
 BRIEF = 1.5  # seconds; so long somebody is waited for although another could be asked
 # seconds; so long somebody who is well is waited for, where all who could be asked are not
@@ -21,6 +32,32 @@ LONG = 20.0
 
 Change = Callable[[ModelRequest], ModelRequest | None]
 """Makes a request that may be taken where the other was not, None where it cannot."""
+
+
+class Rung(Enum):
+    """A form of a request that a model may take after it rejected another one; each leaves more
+    out.
+    """
+
+    WITHOUT_THESE_PICTURES = auto()
+    WITHOUT_PICTURES = auto()
+    WITHOUT_OWN_FIELDS = auto()
+    CALLS_IN_WORDS = auto()
+    QUESTION_ALONE = auto()
+
+    def change(self, request: ModelRequest) -> ModelRequest | None:
+        """The request in this form, None if that changes nothing."""
+        match self:
+            case Rung.WITHOUT_THESE_PICTURES | Rung.WITHOUT_PICTURES:
+                return without_pictures(request)
+            case Rung.WITHOUT_OWN_FIELDS:
+                return plain(request)
+            case Rung.CALLS_IN_WORDS:
+                return in_words(request)
+            case Rung.QUESTION_ALONE:
+                return question_in_words(request)
+            case _:
+                assert_never(self)
 
 
 class Way(Struct, frozen=True):
@@ -44,7 +81,9 @@ class Errand(Struct):
     waits, in seconds.
 
     `began` is when, by the monotonic clock; `stalls` counts those that were waited for in vain.
-    `too_long` are those who said that the request is: it is made shorter for them alone.
+    `too_long` are those who said that the request is: it is made shorter for them alone. `rungs`
+    are those on which a model that rejected the request is asked now, `rejected` what it was sent
+    before: the next model gets the request as it was.
     """
 
     request: ModelRequest
@@ -60,6 +99,11 @@ class Errand(Struct):
     too_long: set[Upstream] = set()
     changes: defaultdict[Change, int] = field(default_factory=lambda: defaultdict(int))
     spoilt: tuple[Message, ...] = ()
+    rungs: dict[Upstream, Rung] = {}
+    rejected: defaultdict[Upstream, list[ModelRequest]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    reported: set[str] = set()
 
     def change(self, change: Change, *, times: int = 1) -> bool:
         """Go on with another request; whether there is one, and it was not made so often
@@ -82,6 +126,55 @@ class Errand(Struct):
         self.too_long.add(upstream)
         return True
 
+    def climb(self, upstream: Upstream, sent: ModelRequest, now: float, *rungs: Rung) -> bool:
+        """Have that upstream, which rejected what it was `sent`, asked on the next of these rungs;
+        whether there is one whose request it did not reject yet.
+        """
+        rejected, begun = self.rejected[upstream], self.rungs.get(upstream)
+        rejected.append(sent)
+        for rung in rungs:
+            if begun is not None and rung.value <= begun.value:
+                continue
+            self.rungs[upstream] = rung
+            if self.request_for(upstream, now) not in rejected:
+                return True
+        if begun is None:
+            self.rungs.pop(upstream, None)
+        else:
+            self.rungs[upstream] = begun
+        return False
+
+    def remember(self, upstream: Upstream, now: float) -> Rung | None:
+        """That upstream answered: what helped is done at once from now on. The rung it was asked
+        on, if there was one.
+        """
+        rung = self.rungs.get(upstream)
+        match rung:
+            case None:
+                pass
+            case Rung.WITHOUT_THESE_PICTURES:
+                upstream.refused_pictures.add(pictures_in(self.rejected[upstream][-1]))
+            case Rung.WITHOUT_PICTURES:
+                upstream.refused_pictures.add_alike(pictures_in(self.rejected[upstream][-1]), now)
+            case Rung.WITHOUT_OWN_FIELDS:
+                upstream.refuse_own_fields(now)
+            case Rung.CALLS_IN_WORDS:
+                upstream.refuse_calls(now)
+            case Rung.QUESTION_ALONE:
+                self._remember_question(upstream, now)
+            case _:
+                assert_never(rung)
+        return rung
+
+    def _remember_question(self, upstream: Upstream, now: float) -> None:
+        """What was left out may go wrong in other conversations, too, unless it is this one's."""
+        if earlier := earlier_rounds(self.request):
+            upstream.refused_beginnings.add(earlier)
+            return
+        upstream.refuse_calls(now)
+        if has_pictures(self.request):
+            upstream.refused_pictures.add_alike(pictures_in(self.request), now)
+
     def clean(self) -> bool:
         """After a content filter: once without pictures, then once without the earlier rounds."""
         if self.change(without_pictures):
@@ -95,7 +188,9 @@ class Errand(Struct):
     def request_for(self, upstream: Upstream, now: float) -> ModelRequest:
         """The request as that upstream takes it, for all we know."""
         shorter = upstream.shrink(self.request) if upstream in self.too_long else None
-        return upstream.fit(shorter or self.request, now)
+        request = upstream.fit(shorter or self.request, now)
+        rung = self.rungs.get(upstream)
+        return (rung and rung.change(request)) or request
 
     def choose(self, now: float) -> Way | None:
         """Whom to ask now: the first who can be asked at once, else whoever can be asked soonest.

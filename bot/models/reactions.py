@@ -16,6 +16,7 @@ from bot.domain.errors import (
     ModelNotFound,
     ModelOverloaded,
     ModelRateLimited,
+    ModelRejected,
     ModelStalled,
     ModelTransport,
     ToolsUnsupported,
@@ -24,15 +25,9 @@ from bot.domain.errors import (
 from bot.domain.masking import Quoting, for_the_log
 from bot.domain.ports import Clock, Ids
 from bot.domain.tongue import Pair, Tell, Tongue, filled
-from bot.models.attempts import Errand, Way
+from bot.models.attempts import BRIEF, Errand, Rung, Way
 from bot.models.upstreams import ModelLine, Upstream
-from bot.policy.repairs import (
-    asking_again,
-    has_pictures,
-    latest_round,
-    plain,
-    without_pictures,
-)
+from bot.policy.repairs import asking_again, has_pictures
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +40,14 @@ LONGEST_REST = 3600.0
 SMALLEST_WINDOW = 1024  # tokens; a smaller number in a refusal is the limit of something else
 CALLED_AGAIN = 2  # times that a model may repeat a tool call that could not be read
 BAD_PICTURE = "invalid_image"  # codes that begin so mean that picture, not pictures
+KIND_OF_PICTURE = "image_kind"  # and so that picture's format or size
+EMPTY = "empty"  # the code of an answer that came whole, with nothing in it
+UNEXPLAINED = 500  # a status that some servers have for whatever is wrong, also with a request
+TRIED_AS_IT_IS = 2  # times, before a server that says no more than that is asked otherwise
+TOO_LARGE = 413
+
+ANY_CAUSE = (Rung.WITHOUT_PICTURES, Rung.CALLS_IN_WORDS, Rung.QUESTION_ALONE)
+HISTORY = (Rung.WITHOUT_OWN_FIELDS, Rung.CALLS_IN_WORDS, Rung.QUESTION_ALONE)
 
 KEY_REFUSED = (
     (
@@ -111,25 +114,41 @@ class Reactions:
                 upstream.breaker.fail(now, at_once=seconds >= SLOW)
                 after = error.retry_after if isinstance(error, ModelOverloaded) else None
                 going_on = self._postpone(errand, upstream, upstream, after)
+                if error.code == EMPTY:  # the next model is asked first
+                    errand.not_before[upstream] = max(errand.not_before[upstream], now + 2 * BRIEF)
+                if error.status == UNEXPLAINED and errand.failures[upstream] >= TRIED_AS_IT_IS:
+                    errand.climb(upstream, request, now, *ANY_CAUSE[:2])
             case ContextOverflow():
                 if error.limit and error.limit >= SMALLEST_WINDOW:
                     upstream.learn_window(error.limit, now)
-                going_on = errand.shorten(upstream)
+                going_on = (
+                    error.status == TOO_LARGE
+                    and errand.climb(upstream, request, now, Rung.WITHOUT_PICTURES)
+                ) or errand.shorten(upstream)
             case ContentFiltered():
                 if not errand.clean():
                     errand.closed.update(errand.upstreams)
             case ToolsUnsupported():
                 upstream.refuse_tools(now)
-                going_on = bool(request.tools)
+                going_on = bool(request.tools) or errand.climb(
+                    upstream, request, now, Rung.CALLS_IN_WORDS
+                )
             case ImagesUnsupported() if error.code.startswith(BAD_PICTURE):
-                going_on = errand.change(without_pictures)
-            case ImagesUnsupported():
+                going_on = errand.climb(
+                    upstream, request, now, Rung.WITHOUT_THESE_PICTURES, *ANY_CAUSE[1:]
+                )
+            case ImagesUnsupported() if error.code.startswith(KIND_OF_PICTURE):
+                going_on = errand.climb(upstream, request, now, *ANY_CAUSE)
+            case ImagesUnsupported() if has_pictures(request) and not request.about_pictures:
                 upstream.refuse_pictures(now)
-                going_on = has_pictures(request)
+            case ImagesUnsupported():
+                going_on = errand.climb(upstream, request, now, *ANY_CAUSE[1:])
             case ToolUseFailed():
                 going_on = errand.change(asking_again, times=CALLED_AGAIN)
             case BadHistory():
-                going_on = errand.change(plain) or errand.change(latest_round)
+                going_on = errand.climb(upstream, request, now, *HISTORY)
+            case ModelRejected() if error.status is not None and error.took is None:
+                going_on = errand.climb(upstream, request, now, *ANY_CAUSE)
             case _:
                 going_on = False
         if not going_on:

@@ -33,6 +33,7 @@ from tests.adapters.openai.corpus import shared
 CLASS_OF_KIND: Mapping[str, type[ModelError]] = {
     "auth": ModelAuth,
     "bad_history": BadHistory,
+    "bad_picture": ImagesUnsupported,
     "bad_request": ModelRejected,
     "bad_tool_schema": ModelRejected,
     "billing": ModelBilling,
@@ -41,10 +42,12 @@ CLASS_OF_KIND: Mapping[str, type[ModelError]] = {
     "model_not_found": ModelNotFound,
     "overloaded": ModelOverloaded,
     "param_unsupported": ModelRejected,
+    "picture_kind": ImagesUnsupported,
     "quota": ModelBilling,
     "rate_limit": ModelRateLimited,
     "reasoning_replay": BadHistory,
     "tools_unsupported": ToolsUnsupported,
+    "unknown_cause": ModelRejected,
     "vision_unsupported": ImagesUnsupported,
 }
 
