@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from bot.domain.chat import Message, ModelRequest
 from bot.domain.errors import ModelError
-from bot.models.upstreams import ModelLine, Upstream
+from bot.models.upstreams import BLIND, ModelLine, Upstream
 from bot.policy.repairs import (
     earlier_rounds,
     has_pictures,
@@ -153,7 +153,9 @@ class Errand(Struct):
             case None:
                 pass
             case Rung.WITHOUT_THESE_PICTURES:
-                upstream.refused_pictures.add(pictures_in(self.rejected[upstream][-1]))
+                pictures = tuple(pictures_in(self.rejected[upstream][-1]))
+                until = math.inf if len(pictures) == 1 else now + BLIND  # of several one is broken
+                upstream.refused_pictures.add(pictures, until)
             case Rung.WITHOUT_PICTURES:
                 upstream.refused_pictures.add_alike(pictures_in(self.rejected[upstream][-1]), now)
             case Rung.WITHOUT_OWN_FIELDS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 
 from bot.domain.chat import ModelRequest
 from bot.domain.errors import (
@@ -44,6 +45,9 @@ KIND_OF_PICTURE = "image_kind"  # and so that picture's format or size
 EMPTY = "empty"  # the code of an answer that came whole, with nothing in it
 UNEXPLAINED = 500  # a status that some servers have for whatever is wrong, also with a request
 TRIED_AS_IT_IS = 2  # times, before a server that says no more than that is asked otherwise
+OF_PICTURES = re.compile(
+    r"image|picture|vision|\bmime|multi-?modal|图片|图像|多模态|视觉", re.IGNORECASE
+)
 TOO_LARGE = 413
 
 ANY_CAUSE = (Rung.WITHOUT_PICTURES, Rung.CALLS_IN_WORDS, Rung.QUESTION_ALONE)
@@ -116,7 +120,9 @@ class Reactions:
                 going_on = self._postpone(errand, upstream, upstream, after)
                 if error.code == EMPTY:  # the next model is asked first
                     errand.not_before[upstream] = max(errand.not_before[upstream], now + 2 * BRIEF)
-                if error.status == UNEXPLAINED and errand.failures[upstream] >= TRIED_AS_IT_IS:
+                if error.status in {None, UNEXPLAINED} and OF_PICTURES.search(str(error)):
+                    errand.climb(upstream, request, now, Rung.WITHOUT_PICTURES)
+                elif error.status == UNEXPLAINED and errand.failures[upstream] >= TRIED_AS_IT_IS:
                     errand.climb(upstream, request, now, *ANY_CAUSE[:2])
             case ContextOverflow():
                 if error.limit and error.limit >= SMALLEST_WINDOW:

@@ -4,6 +4,7 @@ to take.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from cachetools import LRUCache
@@ -73,25 +74,30 @@ class RefusedBeginnings:
 
 
 class RefusedPictures:
-    """Pictures that a model refused, each alone until a restart, and others like them for `BLIND`
-    seconds: of the same media type, and as large or larger.
+    """Pictures that a model refused: broken ones until a restart; others for `BLIND` seconds, and
+    with them those of the same media type that are as large or larger.
     """
 
     def __init__(self) -> None:
-        self._alone: LRUCache[int, None] = LRUCache(REFUSED_PICTURES)
+        self._alone: LRUCache[int, float] = LRUCache(REFUSED_PICTURES)  # until when
         self._alike: LRUCache[str, tuple[int, float]] = LRUCache(KINDS_OF_PICTURES)
 
-    def add(self, pictures: Iterable[str]) -> None:
+    def add(self, pictures: Iterable[str], until: float = math.inf) -> None:
         """These are refused, and that says nothing of others."""
         for picture in pictures:
-            self._alone[hash(picture)] = None
+            self._alone[hash(picture)] = until
 
     def add_alike(self, pictures: Iterable[str], now: float) -> None:
-        """These are refused, for all we know because of what they are."""
-        for picture in pictures:
-            smallest, until = self._alike.get(_media_type(picture), (len(picture), 0.0))
-            smallest = min(smallest, len(picture)) if now < until else len(picture)
-            self._alike[_media_type(picture)] = smallest, now + BLIND
+        """These are refused, for all we know because of what they are; of several in one request it
+        is the largest, and of several media types that is not known.
+        """
+        refused = tuple(pictures)
+        self.add(refused, now + BLIND)
+        if len(types := set(map(_media_type, refused))) != 1:
+            return
+        [media_type], size = types, max(map(len, refused))
+        smallest, until = self._alike.get(media_type, (size, 0.0))
+        self._alike[media_type] = min(smallest, size) if now < until else size, now + BLIND
 
     def leave_out(self, request: ModelRequest, now: float) -> ModelRequest:
         """The request without those it is known to be refused for."""
@@ -100,7 +106,9 @@ class RefusedPictures:
 
         def is_refused(picture: str) -> bool:
             smallest, until = self._alike.get(_media_type(picture), (0, 0.0))
-            return (now < until and len(picture) >= smallest) or hash(picture) in self._alone
+            if now < until and len(picture) >= smallest:
+                return True
+            return now < self._alone.get(hash(picture), 0.0)
 
         return without_pictures(request, is_refused) or request
 

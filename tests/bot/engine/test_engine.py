@@ -13,6 +13,7 @@ from bot.domain.chat import (
     Completion,
     FinishReason,
     ModelRequest,
+    Reasoning,
     ToolMessage,
     Usage,
     UserMessage,
@@ -29,6 +30,7 @@ from bot.policy.notices import EN
 
 # Runs that wait for somebody's word: tests/e2e/test_suspended_runs.py
 from tests.bot.runs import QUESTION, assert_valid, echo, engine, run, to_the_end
+from tests.bot.several_models import Bench
 from tests.fakes import RecordingObserver, ScriptedModel, Step, calls, words
 
 
@@ -174,6 +176,26 @@ async def test_an_empty_answer_is_asked_for_again_then_without_tools_then_fails(
     assert model.requests[2].tools == ()
     assert outcome.stop is Stop.FAILED
     assert outcome.error.startswith("empty: ")
+
+
+@pytest.mark.parametrize(
+    ("models", "asked"), [(1, ["a1", "a1", "a1"]), (2, ["a1", "b1", "a1"]), (3, ["a1", "b1", "c1"])]
+)
+async def test_after_an_empty_answer_the_next_model_is_asked_and_the_first_one_again_after_all(
+    models: int, asked: list[str]
+) -> None:
+    thoughts = replace(words(""), message=AssistantMessage("", reasoning=Reasoning("hm")))
+    said = [thoughts, words(" \n"), words("hello")]
+    answers = {name: [one for one, who in zip(said, asked, strict=True) if who[0] == name] for name in "abc"[:models]}
+    bench = Bench(*((script,) for script in answers.values()))
+    assert (await to_the_end(engine(bench.model).run(run(), RunState()))).text == "hello"
+    assert bench.asked == asked
+
+
+async def test_who_answered_with_nothing_is_not_asked_first_in_the_rest_of_a_run() -> None:
+    bench = Bench(([words("")],), ([calls(("echo", '{"text": "x"}')), words("hello")],))
+    assert (await to_the_end(engine(bench.model).run(run(), RunState()))).text == "hello"
+    assert bench.asked == ["a1", "b1", "b1"]
 
 
 async def test_an_empty_ending_is_silence_when_the_asker_has_been_answered_already() -> None:

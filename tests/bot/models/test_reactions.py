@@ -196,6 +196,32 @@ async def test_pictures_like_those_that_were_rejected_are_left_out_for_a_while()
     assert seen == [True, False, False, True, True, True]
 
 
+async def test_of_several_pictures_the_largest_is_taken_for_the_cause_and_of_several_kinds_none() -> None:
+    def looking(*pictures: str) -> ModelRequest:
+        return ModelRequest((UserMessage("look", images=pictures),))
+
+    gif = PICTURE.replace("png", "gif")
+    for together, left_out, seen in (
+        ((PICTURE, OTHER_PICTURE), OTHER_PICTURE + "C", PICTURE[:-1]),
+        ((PICTURE, gif), gif, gif + "C"),
+    ):
+        bench = one(*rejected(), *[words("hello")] * 3)
+        for pictures in (together, (left_out,), (seen,)):
+            assert await bench.ask(looking(*pictures)) == "hello"
+        *_, without, shown = bench.requests()
+        assert shown == looking(seen)
+        assert without == ModelRequest((UserMessage(f"look\n{PICTURE_LEFT_OUT}"),))
+
+
+@pytest.mark.parametrize("status", [None, 500])
+async def test_a_broken_server_that_speaks_of_a_picture_is_asked_without_it_next(status: int | None) -> None:
+    request = ModelRequest((UserMessage("look", images=(PICTURE,)),))
+    bench = one(ModelOverloaded("the image went wrong", status=status), words("hello"))
+    assert await bench.ask(request) == "hello"
+    assert bench.requests()[1].messages == (UserMessage(f"look\n{PICTURE_LEFT_OUT}"),)
+    assert bench.clock.slept == [1.0]
+
+
 async def test_calls_are_told_as_text_for_a_day_after_only_that_was_taken() -> None:
     request = ModelRequest((SYSTEM, QUESTION, *CALLED), TOOLS)
     elsewhere = ModelRequest((SYSTEM, UserMessage("another"), *CALLED), TOOLS)
