@@ -30,6 +30,8 @@ BRIEF = 1.5  # seconds; so long somebody is waited for although another could be
 # seconds; so long somebody who is well is waited for, where all who could be asked are not
 LONG = 20.0
 
+MOST_IN_VAIN = 3  # requests in a row; from then on, until it answers one, each is made once
+
 Change = Callable[[ModelRequest], ModelRequest | None]
 """Makes a request that may be taken where the other was not, None where it cannot."""
 
@@ -128,9 +130,12 @@ class Errand(Struct):
 
     def climb(self, upstream: Upstream, sent: ModelRequest, now: float, *rungs: Rung) -> bool:
         """Have that upstream, which rejected what it was `sent`, asked on the next of these rungs;
-        whether there is one whose request it did not reject yet.
+        whether there is one whose request it did not reject yet. Who rejects everything is not
+        asked for each form of it again and again.
         """
         rejected, begun = self.rejected[upstream], self.rungs.get(upstream)
+        if begun is None and upstream.in_vain >= MOST_IN_VAIN:
+            return False
         rejected.append(sent)
         for rung in rungs:
             if begun is not None and rung.value <= begun.value:
@@ -142,13 +147,14 @@ class Errand(Struct):
             self.rungs.pop(upstream, None)
         else:
             self.rungs[upstream] = begun
+            upstream.in_vain += 1
         return False
 
     def remember(self, upstream: Upstream, now: float) -> Rung | None:
         """That upstream answered: what helped is done at once from now on. The rung it was asked
         on, if there was one.
         """
-        rung = self.rungs.get(upstream)
+        rung, upstream.in_vain = self.rungs.get(upstream), 0
         match rung:
             case None:
                 pass

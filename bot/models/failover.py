@@ -1,7 +1,7 @@
 """A ChatModel over ChatModels: who is asked next, and what each attempt cost.
 
 An adapter's client makes one attempt and classifies; each class has its one action in
-`bot/models/reactions.py`. No class can loop: a change of the request is made once, an upstream
+`bot/models/reactions.py`. No class can loop: each form of the request is tried once, an upstream
 fails only so often, and all waits share one patience. Somebody in a chat hears nothing meanwhile:
 whoever stalls is not asked again, and after a while nobody who failed is.
 """

@@ -151,6 +151,7 @@ class Upstream(_Busy):
         self._blind_until = 0.0
         self._vendorless_until = 0.0
         self._plain_until = 0.0
+        self.in_vain = 0  # requests in a row that it rejected in every form
         self.refused_pictures = RefusedPictures()
         self.refused_beginnings = RefusedBeginnings()
 
@@ -175,12 +176,12 @@ class Upstream(_Busy):
             request = without_pictures(request) or request
         else:
             request = self.refused_pictures.leave_out(request, now)
-        if now < self._plain_until:
-            request = in_words(request) or request
-        elif now < self._vendorless_until:
-            request = plain(request) or request
         if self.window is not None:
             request = compaction.shrink(request, to=self._room(self.window)) or request
+        if now < self._plain_until:  # last: only results that are no text yet can be shortened
+            return in_words(request) or request
+        if now < self._vendorless_until:
+            return plain(request) or request
         return request
 
     def shrink(self, request: ModelRequest) -> ModelRequest | None:

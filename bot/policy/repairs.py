@@ -4,6 +4,7 @@ change.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 
 from msgspec.structs import replace
@@ -27,6 +28,7 @@ CALL_AGAIN = (
 
 CALL_MADE = "You called the tool {name} with {arguments}"
 RESULT_READ = "{call}, and its result was:"
+TOLD_CALL = re.compile(r"You called the tool \S+ with \{")
 RESULT_QUOTE = "| "
 """Begins each line of a result that is told as text: no line of it can pass for a person's."""
 
@@ -155,6 +157,11 @@ def _unanswered(calls: Iterable[ToolCall]) -> UserMessage:
 
 def _made(call: ToolCall) -> str:
     return CALL_MADE.format(name=call.name, arguments=" ".join(call.arguments.split()) or "{}")
+
+
+def is_told_call(text: str) -> bool:
+    """Whether a model says back how it was told of a call."""
+    return TOLD_CALL.match(text.lstrip()) is not None
 
 
 def question_in_words(request: ModelRequest) -> ModelRequest | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import aiohttp
 import orjson
+import pytest
 from aiohttp import web
 
 from adapters.openai.client import OpenAIModel
@@ -20,12 +21,15 @@ from bot.domain.chat import (
     ToolSpec,
     UserMessage,
 )
+from bot.domain.run import StepFinished
+from bot.engine.engine import RunState
 from bot.models.failover import Failover
 from bot.models.upstreams import Upstream
 from bot.policy.repairs import PICTURE_LEFT_OUT
 from tests.adapters.openai.conftest import Vendor
 from tests.adapters.openai.corpus import Record, refusals
-from tests.fakes import CountingIds, ManualClock
+from tests.bot.runs import engine, run, to_the_end
+from tests.fakes import CountingIds, ManualClock, RecordingObserver
 
 PICTURE = "data:image/png;base64,AAAA"
 SYSTEM = SystemMessage("be kind")
@@ -99,6 +103,40 @@ async def test_whatever_is_rejected_is_answered_in_another_form_at_once_and_from
         ):
             wrong.append((refusal, is_rejected.__name__, answers, vendor.asked, clock.slept))
     assert wrong == []
+
+
+NOTHING = {
+    "thoughts": ['{"choices":[{"index":0,"delta":{"reasoning_content":"让我想想"}}]}'.encode()] * 40,
+    "blanks": [b'{"choices":[{"index":0,"delta":{"content":" \\n"}}]}'] * 40,
+    "no piece": [],
+}
+END = [
+    b'{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}',
+    b'{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":0}}',
+    b"[DONE]",
+]
+
+
+@pytest.mark.parametrize("what", NOTHING)
+async def test_after_an_empty_answer_the_next_model_is_asked_and_what_was_read_is_counted(
+    vendor: Vendor, session: aiohttp.ClientSession, what: str
+) -> None:
+    async def play(request: web.Request) -> web.StreamResponse:
+        nothing = b"".join(b"data: %b\n\n" % piece for piece in (*NOTHING[what], *END))
+        body = nothing if vendor.asked[-1].body["model"] == "first" else ANSWER
+        return web.Response(body=body, content_type="text/event-stream")
+
+    vendor.plays[:] = [play]
+    clients = [OpenAIModel(session=session, base_url=vendor.url, api_key="k", model=name) for name in ("first", "next")]
+    model = Failover([*map(Upstream, clients)], clock=ManualClock(), ids=CountingIds())
+    observer = RecordingObserver()
+    ended = await to_the_end(engine(model, observer=observer).run(run(), RunState()))
+    assert ended.text == "hello"
+    assert [asked.body["model"] for asked in vendor.asked] == ["first", "next"]
+    usage = next(one.completion.usage for one in observer.events if isinstance(one, StepFinished))
+    assert usage is not None
+    assert usage.prompt == 9
+    assert (usage.completion > 40) == (what == "thoughts")
 
 
 def rejecting(vendor: Vendor, is_rejected: Any, status: int, said: bytes) -> Any:

@@ -226,6 +226,7 @@ async def test_spoilt_words_that_nobody_waits_for_are_asked_for_once_more_and_th
         "answer now, in words, from what you have found so far",
         EN.last_step.replace("You have", "You had"),
         UNANSWERED.format(trace="3xn6kykx"),
+        'You called the tool look_up with {"word": "香山"}, and its result was:\n| found',
     ],
 )
 async def test_a_notice_of_ours_said_back_is_no_answer(notice: str) -> None:

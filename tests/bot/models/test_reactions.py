@@ -27,6 +27,7 @@ from bot.domain.errors import (
     ToolsUnsupported,
     ToolUseFailed,
 )
+from bot.models.attempts import MOST_IN_VAIN
 from bot.models.reactions import CALLED_AGAIN, EMPTY
 from bot.models.upstreams import BLIND, KEY_REST, PLAIN_SPOKEN
 from bot.policy.budget import Budget, Limits
@@ -180,6 +181,17 @@ async def test_what_is_rejected_is_asked_with_less_and_less_then_of_the_next_mod
 async def test_an_answer_that_is_none_is_not_asked_for_in_another_form(error: ModelError) -> None:
     error.took = Usage(10, 10) if error.status else None
     assert await one(error).ask(ModelRequest((*EARLIER, QUESTION))) == f"rejected: {error}"
+
+
+async def test_who_rejects_everything_is_asked_once_for_each_question_until_it_answers_one() -> None:
+    request = ModelRequest((*EARLIER, QUESTION))
+    in_vain = 2 * MOST_IN_VAIN + 1
+    bench = one(*rejected(in_vain), words("hello"), *rejected(), words("again"))
+    for _ in range(MOST_IN_VAIN + 1):
+        assert await bench.ask(request) == "rejected: no"
+    assert len(bench.asked) == in_vain
+    assert [await bench.ask(request), await bench.ask(request)] == ["hello", "again"]
+    assert len(bench.asked) == in_vain + 3
 
 
 async def test_pictures_like_those_that_were_rejected_are_left_out_for_a_while() -> None:

@@ -9,6 +9,8 @@ from bot.domain.chat import (
     FinishReason,
     ModelRequest,
     Reasoning,
+    ToolCall,
+    ToolMessage,
     ToolSpec,
     Usage,
     UserMessage,
@@ -41,6 +43,17 @@ def test_refused_pictures_are_not_sent_for_a_while() -> None:
     upstream.refuse_pictures(now=10)
     assert upstream.fit(REQUEST, now=10) == without_pictures(REQUEST)
     assert upstream.fit(REQUEST, now=10 + BLIND) is REQUEST
+
+
+def test_calls_are_told_as_text_after_their_results_were_cut_to_the_window() -> None:
+    call, result = AssistantMessage("", (ToolCall("c", "f", "{}"),)), ToolMessage("c", "f", "很长 " * 4000)
+    upstream = Upstream(ScriptedModel(), window=2000)
+    upstream.refuse_calls(now=10)
+    fitting = upstream.fit(ModelRequest((UserMessage("look"), call, result)), now=10)
+    [told] = fitting.messages
+    assert isinstance(told, UserMessage)
+    assert told.text.startswith("look\n\nYou called the tool f with {}, and its result was:\n| 很长")
+    assert estimate(fitting) < 2000
 
 
 def test_there_is_a_line_for_each_key_and_the_name_is_the_models() -> None:

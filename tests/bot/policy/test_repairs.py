@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from bot.domain.chat import (
@@ -124,6 +127,32 @@ def test_in_words_people_and_the_model_speak_in_turn_and_calls_are_told(
     assert changed == ask(*told)
     assert changed is not None
     assert in_words(changed) is None
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            (
+                UserMessage("q"),
+                UserMessage("", (PICTURE,)),
+                AssistantMessage("a"),
+                CALLING,
+                replace(CALLING, text="hm", tool_calls=(*CALLING.tool_calls, ToolCall("c1", "g", "x"))),
+                RESULT,
+                ToolMessage("c1", "g", "1\r2\u20283"),
+            )
+        )
+    )
+)
+def test_in_words_whatever_was_said_alternates_and_no_result_is_lost(said: list[Message]) -> None:
+    changed = (in_words(ask(SYSTEM, *said)) or ask(SYSTEM, *said)).messages[1:]
+    assert not any(isinstance(message, ToolMessage) for message in changed)
+    assert all(type(one) is not type(other) for one, other in pairwise(changed))
+    assert not any(message.tool_calls for message in changed if isinstance(message, AssistantMessage))
+    told = "\n".join(message.text for message in changed)
+    assert told.count("| done") == said.count(RESULT)
+    assert told.count("| 1\n| 2\n| 3") == sum(isinstance(one, ToolMessage) and one.name == "g" for one in said)
+    assert in_words(ask(SYSTEM, *changed)) is None
 
 
 def test_the_question_alone_has_neither_pictures_nor_calls() -> None:
