@@ -36,7 +36,7 @@ Change = Callable[[ModelRequest], ModelRequest | None]
 """Makes a request that may be taken where the other was not, None where it cannot."""
 
 
-class Rung(Enum):
+class RequestForm(Enum):
     """A form of a request that a model may take after it rejected another one; each leaves more
     out.
     """
@@ -50,13 +50,13 @@ class Rung(Enum):
     def change(self, request: ModelRequest) -> ModelRequest | None:
         """The request in this form, None if that changes nothing."""
         match self:
-            case Rung.WITHOUT_THESE_PICTURES | Rung.WITHOUT_PICTURES:
+            case RequestForm.WITHOUT_THESE_PICTURES | RequestForm.WITHOUT_PICTURES:
                 return without_pictures(request)
-            case Rung.WITHOUT_OWN_FIELDS:
+            case RequestForm.WITHOUT_OWN_FIELDS:
                 return plain(request)
-            case Rung.CALLS_IN_WORDS:
+            case RequestForm.CALLS_IN_WORDS:
                 return in_words(request)
-            case Rung.QUESTION_ALONE:
+            case RequestForm.QUESTION_ALONE:
                 return question_in_words(request)
             case _:
                 assert_never(self)
@@ -83,9 +83,10 @@ class Errand(Struct):
     waits, in seconds.
 
     `began` is when, by the monotonic clock; `stalls` counts those that were waited for in vain.
-    `too_long` are those who said that the request is: it is made shorter for them alone. `rungs`
-    are those on which a model that rejected the request is asked now, `rejected` what it was sent
-    before: the next model gets the request as it was.
+    `too_long` are those who said that the request is: it is made shorter for them alone. `forms`
+    are those in which a model that rejected the request is asked now, `rejected` what it was sent
+    before: the next model gets the request as it was. `reported` are words of errors that stand in
+    the log.
     """
 
     request: ModelRequest
@@ -101,7 +102,7 @@ class Errand(Struct):
     too_long: set[Upstream] = set()
     changes: defaultdict[Change, int] = field(default_factory=lambda: defaultdict(int))
     spoilt: tuple[Message, ...] = ()
-    rungs: dict[Upstream, Rung] = {}
+    forms: dict[Upstream, RequestForm] = {}
     rejected: defaultdict[Upstream, list[ModelRequest]] = field(
         default_factory=lambda: defaultdict(list)
     )
@@ -128,51 +129,53 @@ class Errand(Struct):
         self.too_long.add(upstream)
         return True
 
-    def climb(self, upstream: Upstream, sent: ModelRequest, now: float, *rungs: Rung) -> bool:
-        """Have that upstream, which rejected what it was `sent`, asked on the next of these rungs;
-        whether there is one whose request it did not reject yet. Who rejects everything is not
-        asked for each form of it again and again.
+    def try_next_form(
+        self, upstream: Upstream, sent: ModelRequest, now: float, *forms: RequestForm
+    ) -> bool:
+        """Have the upstream, which rejected what it was `sent`, asked in the next of these forms;
+        whether there is one that it did not reject yet. A model that rejects everything is not
+        asked for each form again and again.
         """
-        rejected, begun = self.rejected[upstream], self.rungs.get(upstream)
+        rejected, begun = self.rejected[upstream], self.forms.get(upstream)
         if begun is None and upstream.in_vain >= MOST_IN_VAIN:
             return False
         rejected.append(sent)
-        for rung in rungs:
-            if begun is not None and rung.value <= begun.value:
+        for form in forms:
+            if begun is not None and form.value <= begun.value:
                 continue
-            self.rungs[upstream] = rung
+            self.forms[upstream] = form
             if self.request_for(upstream, now) not in rejected:
                 return True
         if begun is None:
-            self.rungs.pop(upstream, None)
+            self.forms.pop(upstream, None)
         else:
-            self.rungs[upstream] = begun
+            self.forms[upstream] = begun
             upstream.in_vain += 1
         return False
 
-    def remember(self, upstream: Upstream, now: float) -> Rung | None:
-        """That upstream answered: what helped is done at once from now on. The rung it was asked
-        on, if there was one.
+    def remember(self, upstream: Upstream, now: float) -> RequestForm | None:
+        """That upstream answered: what helped is done at once from now on. The form it was asked
+        in, if there was one.
         """
-        rung, upstream.in_vain = self.rungs.get(upstream), 0
-        match rung:
+        form, upstream.in_vain = self.forms.get(upstream), 0
+        match form:
             case None:
                 pass
-            case Rung.WITHOUT_THESE_PICTURES:
+            case RequestForm.WITHOUT_THESE_PICTURES:
                 pictures = tuple(pictures_in(self.rejected[upstream][-1]))
                 until = math.inf if len(pictures) == 1 else now + BLIND  # of several one is broken
                 upstream.refused_pictures.add(pictures, until)
-            case Rung.WITHOUT_PICTURES:
+            case RequestForm.WITHOUT_PICTURES:
                 upstream.refused_pictures.add_alike(pictures_in(self.rejected[upstream][-1]), now)
-            case Rung.WITHOUT_OWN_FIELDS:
+            case RequestForm.WITHOUT_OWN_FIELDS:
                 upstream.refuse_own_fields(now)
-            case Rung.CALLS_IN_WORDS:
+            case RequestForm.CALLS_IN_WORDS:
                 upstream.refuse_calls(now)
-            case Rung.QUESTION_ALONE:
+            case RequestForm.QUESTION_ALONE:
                 self._remember_question(upstream, now)
             case _:
-                assert_never(rung)
-        return rung
+                assert_never(form)
+        return form
 
     def _remember_question(self, upstream: Upstream, now: float) -> None:
         """What was left out may go wrong in other conversations, too, unless it is this one's."""
@@ -197,8 +200,8 @@ class Errand(Struct):
         """The request as that upstream takes it, for all we know."""
         shorter = upstream.shrink(self.request) if upstream in self.too_long else None
         request = upstream.fit(shorter or self.request, now)
-        rung = self.rungs.get(upstream)
-        return (rung and rung.change(request)) or request
+        form = self.forms.get(upstream)
+        return (form and form.change(request)) or request
 
     def choose(self, now: float) -> Way | None:
         """Whom to ask now: the first who can be asked at once, else whoever can be asked soonest.

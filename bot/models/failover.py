@@ -165,9 +165,9 @@ class Failover:
             errand.error = ContentFiltered(completion.refusal or "the vendor filtered the answer")
             return None
         self._remember(errand, completion)
-        if rung := errand.remember(upstream, self._clock.monotonic()):
-            form = rung.name.lower().replace("_", " ")
-            logger.warning("%s takes the request in another form: %s", upstream.name, form)
+        if form := errand.remember(upstream, self._clock.monotonic()):
+            name = form.name.lower().replace("_", " ")
+            logger.warning("%s takes the request in another form: %s", upstream.name, name)
         if upstream is not errand.upstreams[0]:
             logger.info("%s answered instead of %s", upstream.name, errand.upstreams[0].name)
         return (

@@ -26,7 +26,7 @@ from bot.domain.errors import (
 from bot.domain.masking import Quoting, for_the_log
 from bot.domain.ports import Clock, Ids
 from bot.domain.tongue import Pair, Tell, Tongue, filled
-from bot.models.attempts import BRIEF, Errand, Rung, Way
+from bot.models.attempts import BRIEF, Errand, RequestForm, Way
 from bot.models.upstreams import ModelLine, Upstream
 from bot.policy.repairs import asking_again, has_pictures
 
@@ -50,8 +50,8 @@ OF_PICTURES = re.compile(
 )
 TOO_LARGE = 413
 
-ANY_CAUSE = (Rung.WITHOUT_PICTURES, Rung.CALLS_IN_WORDS, Rung.QUESTION_ALONE)
-HISTORY = (Rung.WITHOUT_OWN_FIELDS, Rung.CALLS_IN_WORDS, Rung.QUESTION_ALONE)
+ANY_CAUSE = (RequestForm.WITHOUT_PICTURES, RequestForm.CALLS_IN_WORDS, RequestForm.QUESTION_ALONE)
+HISTORY = (RequestForm.WITHOUT_OWN_FIELDS, RequestForm.CALLS_IN_WORDS, RequestForm.QUESTION_ALONE)
 
 KEY_REFUSED = (
     (
@@ -120,45 +120,53 @@ class Reactions:
                 going_on = self._postpone(errand, upstream, upstream, after)
                 if error.code == EMPTY:  # the next model is asked first
                     errand.not_before[upstream] = max(errand.not_before[upstream], now + 2 * BRIEF)
-                if error.status in {None, UNEXPLAINED} and OF_PICTURES.search(str(error)):
-                    errand.climb(upstream, request, now, Rung.WITHOUT_PICTURES)
-                elif error.status == UNEXPLAINED and errand.failures[upstream] >= TRIED_AS_IT_IS:
-                    errand.climb(upstream, request, now, *ANY_CAUSE[:2])
+                if isinstance(error, ModelOverloaded):
+                    self._doubt_request(errand, upstream, request, error)
             case ContextOverflow():
                 if error.limit and error.limit >= SMALLEST_WINDOW:
                     upstream.learn_window(error.limit, now)
                 going_on = (
                     error.status == TOO_LARGE
-                    and errand.climb(upstream, request, now, Rung.WITHOUT_PICTURES)
+                    and errand.try_next_form(upstream, request, now, RequestForm.WITHOUT_PICTURES)
                 ) or errand.shorten(upstream)
             case ContentFiltered():
                 if not errand.clean():
                     errand.closed.update(errand.upstreams)
             case ToolsUnsupported():
                 upstream.refuse_tools(now)
-                going_on = bool(request.tools) or errand.climb(
-                    upstream, request, now, Rung.CALLS_IN_WORDS
+                going_on = bool(request.tools) or errand.try_next_form(
+                    upstream, request, now, RequestForm.CALLS_IN_WORDS
                 )
             case ImagesUnsupported() if error.code.startswith(BAD_PICTURE):
-                going_on = errand.climb(
-                    upstream, request, now, Rung.WITHOUT_THESE_PICTURES, *ANY_CAUSE[1:]
+                going_on = errand.try_next_form(
+                    upstream, request, now, RequestForm.WITHOUT_THESE_PICTURES, *ANY_CAUSE[1:]
                 )
             case ImagesUnsupported() if error.code.startswith(KIND_OF_PICTURE):
-                going_on = errand.climb(upstream, request, now, *ANY_CAUSE)
+                going_on = errand.try_next_form(upstream, request, now, *ANY_CAUSE)
             case ImagesUnsupported() if has_pictures(request) and not request.about_pictures:
                 upstream.refuse_pictures(now)
             case ImagesUnsupported():
-                going_on = errand.climb(upstream, request, now, *ANY_CAUSE[1:])
+                going_on = errand.try_next_form(upstream, request, now, *ANY_CAUSE[1:])
             case ToolUseFailed():
                 going_on = errand.change(asking_again, times=CALLED_AGAIN)
             case BadHistory():
-                going_on = errand.climb(upstream, request, now, *HISTORY)
+                going_on = errand.try_next_form(upstream, request, now, *HISTORY)
             case ModelRejected() if error.status is not None and error.took is None:
-                going_on = errand.climb(upstream, request, now, *ANY_CAUSE)
+                going_on = errand.try_next_form(upstream, request, now, *ANY_CAUSE)
             case _:
                 going_on = False
         if not going_on:
             errand.closed.add(upstream)
+
+    def _doubt_request(
+        self, errand: Errand, upstream: Upstream, request: ModelRequest, error: ModelOverloaded
+    ) -> None:
+        """Some servers call themselves broken for what is wrong with a request."""
+        now = self._clock.monotonic()
+        if error.status in {None, UNEXPLAINED} and OF_PICTURES.search(str(error)):
+            errand.try_next_form(upstream, request, now, RequestForm.WITHOUT_PICTURES)
+        elif error.status == UNEXPLAINED and errand.failures[upstream] >= TRIED_AS_IT_IS:
+            errand.try_next_form(upstream, request, now, *ANY_CAUSE[:2])
 
     def _postpone(
         self, errand: Errand, upstream: Upstream, busy: Upstream | ModelLine, after: float | None

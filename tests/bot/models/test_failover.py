@@ -36,7 +36,7 @@ from bot.domain.errors import (
     ToolsUnsupported,
     ToolUseFailed,
 )
-from bot.models.attempts import Rung
+from bot.models.attempts import RequestForm
 from bot.models.failover import Failover
 from bot.models.reactions import ATTEMPTS, CALLED_AGAIN
 from bot.models.upstreams import Upstream
@@ -324,7 +324,7 @@ def test_no_sequence_of_errors_loops(
         ),
         TOOLS if tools else (),
     )
-    bound = sum(ATTEMPTS + 2 * len(keys) + 2 + len(Rung) for keys in upstreams) + CALLED_AGAIN + 5
+    bound = sum(ATTEMPTS + 2 * len(keys) + 2 + len(RequestForm) for keys in upstreams) + CALLED_AGAIN + 5
 
     async def run() -> None:
         bench = Bench(

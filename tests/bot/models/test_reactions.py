@@ -232,6 +232,9 @@ async def test_a_broken_server_that_speaks_of_a_picture_is_asked_without_it_next
     assert await bench.ask(request) == "hello"
     assert bench.requests()[1].messages == (UserMessage(f"look\n{PICTURE_LEFT_OUT}"),)
     assert bench.clock.slept == [1.0]
+    bench = one(ModelTransport("m@images.example: the answer was cut off"), words("hello"))
+    assert await bench.ask(request) == "hello"
+    assert bench.requests()[1] == request
 
 
 async def test_calls_are_told_as_text_for_a_day_after_only_that_was_taken() -> None:
