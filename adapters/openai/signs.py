@@ -98,7 +98,8 @@ SIGNS = (
         r"(图片|图像|图像文件)的?(文件)?(格式|类型|后缀|编码).{0,20}(不支持|不被支持|不正确|错误|有误|无效|仅)",
         r"不支持.{0,16}(图片|图像)的?(格式|类型)|不支持的(图片|图像)",
         r"(图片|图像).{0,20}(过大|太大|过小|太小|超过|超出|超限|尺寸|分辨率|像素|体积)",
-        unless=r"context (length|window)|\btokens?\b",
+        unless=r"context (length|window)|\btokens?\b|^<(40[1-4]|429|50[2-4]|529)>|rate.?limit|"
+        r"too many requests|throttl|quota|per (minute|hour|day)",
         code="image_kind",
     ),
     _sign(
@@ -115,6 +116,7 @@ SIGNS = (
         r"text[- ]only model", r"(only|just) (accepts|supports|takes) text",
         r"不支持(输入|识别|理解|处理|传入|上传)?(图片|图像|视觉|多模态|识图)",
         r"(图片|图像|视觉|多模态)(输入|理解|识别|能力)?(不支持|不被支持|未开通|未启用)",
+        unless=r"^<(429|50[2-4]|529)>",
     ),
     _sign(  # that picture, not pictures
         ImagesUnsupported,
@@ -148,9 +150,9 @@ SIGNS = (
         r"assistant message prefill",
         r"(text )?content (is|was|must not be|cannot be|can't be|may not be) (empty|blank|null)",
         r"\bmessages?\b.{0,60}(must not|cannot|can not|may not|should not) be (empty|blank|null)",
-        r"(messages?|content)\b.{0,80}expected (a |an )?(string|array|list|object)\b.{0,40}"
-        r"\b(null|none|nil)\b",
-        r"expected (a |an )?(string|array|list|object)\b.{0,40}\b(null|none|nil)\b.{0,80}"
+        r"(messages?|content)\b.{0,80}expected (one of )?(a |an )?(string|array|list|object)\b"
+        r".{0,40}\b(null|none|nil)\b",
+        r"expected (one of )?(a |an )?(string|array|list|object)\b.{0,40}\b(null|none|nil)\b.{0,80}"
         r"(messages?|content)\b",
         r"^\W*(<\w*>)* ?expected a string,? (but )?(got|found|received) (null|none|nil)",
         r"(must|should|needs? to) (have|contain|include) (either |one of )?\W?content\W* or "

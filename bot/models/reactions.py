@@ -46,7 +46,7 @@ EMPTY = "empty"  # the code of an answer that came whole, with nothing in it
 UNEXPLAINED = 500  # a status that some servers have for whatever is wrong, also with a request
 TRIED_AS_IT_IS = 2  # times, before a server that says no more than that is asked otherwise
 OF_PICTURES = re.compile(
-    r"image|picture|vision|\bmime|multi-?modal|图片|图像|多模态|视觉", re.IGNORECASE
+    r"image|picture|vision|\bmedia|\bmime|multi-?modal|图片|图像|多模态|视觉", re.IGNORECASE
 )
 TOO_LARGE = 413
 

@@ -88,14 +88,14 @@ class RefusedPictures:
             self._alone[hash(picture)] = until
 
     def add_alike(self, pictures: Iterable[str], now: float) -> None:
-        """These are refused, for all we know because of what they are; of several in one request it
-        is the largest, and of several media types that is not known.
+        """These are refused, for all we know because of what they are; of several in one request
+        one of them may be the cause, or their number.
         """
         refused = tuple(pictures)
         self.add(refused, now + BLIND)
-        if len(types := set(map(_media_type, refused))) != 1:
+        if len(refused) != 1:
             return
-        [media_type], size = types, max(map(len, refused))
+        media_type, size = _media_type(refused[0]), len(refused[0])
         smallest, until = self._alike.get(media_type, (size, 0.0))
         self._alike[media_type] = min(smallest, size) if now < until else size, now + BLIND
 

@@ -107,6 +107,21 @@ def test_every_quoted_error_is_of_the_class_of_its_kind(quoted_errors: tuple[Map
     assert not wrong
 
 
+@pytest.mark.parametrize(
+    ("status", "words", "kind"),
+    [
+        (429, "rate limit of images exceeded", ModelRateLimited),
+        (429, "the images of this minute exceed what you may send", ModelRateLimited),
+        (400, "prompt is too long: the images exceed the context window", ContextOverflow),
+        (402, "image size exceeds what is paid for", ModelBilling),
+        (503, "image size limits exceeded for now", ModelOverloaded),
+        (503, "image input is not available for now", ModelOverloaded),
+    ],
+)
+def test_words_about_pictures_do_not_hide_another_cause(status: int, words: str, kind: type[ModelError]) -> None:
+    assert type(classify(status, dump({"error": {"message": words}}))) is kind
+
+
 def test_every_recorded_refusal_is_of_the_class_the_table_says(recorded: tuple[Exchange, ...]) -> None:
     refusals = [exchange for exchange in recorded if exchange.status != 200]
     got = {item.name: type(classify(item.status, item.body, item.headers)).__name__ for item in refusals}
