@@ -27,10 +27,11 @@ from bot.engine.engine import Run, RunState
 from bot.policy.apologies import UNANSWERED
 from bot.policy.budget import Budget, Limits
 from bot.policy.notices import EN
-
-# Runs that wait for somebody's word: tests/e2e/test_suspended_runs.py
 from tests.bot.runs import QUESTION, assert_valid, echo, engine, run, to_the_end
 from tests.bot.several_models import Bench
+
+# Runs that wait for somebody's word: tests/e2e/test_suspended_runs.py
+from tests.cases import each_case
 from tests.fakes import RecordingObserver, ScriptedModel, Step, calls, words
 
 
@@ -115,7 +116,7 @@ async def test_a_request_that_ends_with_its_run_is_counted_at_its_step() -> None
     assert inbox.at == [2]
 
 
-@pytest.mark.parametrize(("inbox", "steps"), [(Silence(), [1, 2]), (None, [0, 0])])
+@each_case(("inbox", "steps"), [(Silence(), [1, 2]), (None, [0, 0])])
 async def test_who_counts_what_is_asked_knows_for_which_step_of_a_turn_that_is(
     inbox: Silence | None, steps: list[int]
 ) -> None:
@@ -178,9 +179,7 @@ async def test_an_empty_answer_is_asked_for_again_then_without_tools_then_fails(
     assert outcome.error.startswith("empty: ")
 
 
-@pytest.mark.parametrize(
-    ("models", "asked"), [(1, ["a1", "a1", "a1"]), (2, ["a1", "b1", "a1"]), (3, ["a1", "b1", "c1"])]
-)
+@each_case(("models", "asked"), [(1, ["a1", "a1", "a1"]), (2, ["a1", "b1", "a1"]), (3, ["a1", "b1", "c1"])])
 async def test_after_an_empty_answer_the_next_model_is_asked_and_the_first_one_again_after_all(
     models: int, asked: list[str]
 ) -> None:
@@ -220,7 +219,7 @@ async def test_spoilt_words_that_nobody_waits_for_are_asked_for_once_more_and_th
     assert (outcome.stop, outcome.messages) == (Stop.SILENT, ())
 
 
-@pytest.mark.parametrize(
+@each_case(
     "notice",
     [
         "answer now, in words, from what you have found so far",
@@ -367,7 +366,7 @@ async def test_with_its_last_request_a_run_ends_and_what_is_asked_more_waits() -
     assert list(state.follow_ups) == [UserMessage("and?")]
 
 
-@pytest.mark.parametrize("inbox", [None, Silence()])
+@each_case("inbox", [None, Silence()])
 async def test_a_run_whose_request_others_have_left_nothing_for_has_its_last_words(inbox: Silence | None) -> None:
     left = True
 

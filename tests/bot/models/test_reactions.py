@@ -33,6 +33,7 @@ from bot.models.upstreams import BLIND, KEY_REST, PLAIN_SPOKEN
 from bot.policy.budget import Budget, Limits
 from bot.policy.repairs import CALL_AGAIN, PICTURE_LEFT_OUT
 from tests.bot.several_models import EARLIER, PICTURE, QUESTION, REQUEST, SYSTEM, TOOLS, Bench, one
+from tests.cases import each_case
 from tests.fakes import Step, words
 
 OTHER_PICTURE = "data:image/png;base64,BBBBBBBB"
@@ -41,7 +42,7 @@ CALLED = (CALLING, ToolMessage("c0", "f", "done"))
 TOLD = "You called the tool f with {}, and its result was:\n| done"
 
 
-@pytest.mark.parametrize("kind", [ModelAuth, ModelBilling])
+@each_case("kind", [ModelAuth, ModelBilling])
 async def test_a_refused_key_makes_room_for_the_next_and_the_owner_is_told(kind: type[ModelError]) -> None:
     bench = Bench(([kind("your key\nsk-*** is no good"), words("from a1")], [words("from a2")] * 2))
     assert [await bench.ask(), await bench.ask()] == ["from a2", "from a2"]
@@ -104,7 +105,7 @@ async def test_one_bad_picture_does_not_cost_the_next() -> None:
     assert bench.requests() == [asked[0], left_out, asked[1], without_it]
 
 
-@pytest.mark.parametrize("kind", [ToolsUnsupported, ImagesUnsupported])
+@each_case("kind", [ToolsUnsupported, ImagesUnsupported])
 async def test_a_refusal_of_what_was_not_even_there_does_not_loop(kind: type[ModelError]) -> None:
     assert await one(kind("no")).ask() == f"{kind.kind}: no"
 
@@ -177,7 +178,7 @@ async def test_what_is_rejected_is_asked_with_less_and_less_then_of_the_next_mod
     assert bench.clock.slept == []
 
 
-@pytest.mark.parametrize("error", [ModelRejected("no"), ModelRejected("a flood", status=400)])
+@each_case("error", [ModelRejected("no"), ModelRejected("a flood", status=400)])
 async def test_an_answer_that_is_none_is_not_asked_for_in_another_form(error: ModelError) -> None:
     error.took = Usage(10, 10) if error.status else None
     assert await one(error).ask(ModelRequest((*EARLIER, QUESTION))) == f"rejected: {error}"
@@ -220,7 +221,7 @@ async def test_of_several_pictures_nothing_is_told_of_others_like_them() -> None
     assert shown == looking(OTHER_PICTURE + "C")
 
 
-@pytest.mark.parametrize("status", [None, 500])
+@each_case("status", [None, 500])
 async def test_a_broken_server_that_speaks_of_a_picture_is_asked_without_it_next(status: int | None) -> None:
     request = ModelRequest((UserMessage("look", images=(PICTURE,)),))
     bench = one(ModelOverloaded("the image went wrong", status=status), words("hello"))

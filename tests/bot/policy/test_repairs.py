@@ -3,7 +3,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -33,6 +32,7 @@ from bot.policy.repairs import (
     question_in_words,
     without_pictures,
 )
+from tests.cases import each_case
 
 PICTURE = "data:image/png;base64,AAAA"
 SYSTEM = SystemMessage("be kind")
@@ -80,7 +80,7 @@ def test_a_model_that_called_wrongly_is_told_so_at_the_end() -> None:
 ONCE = "You called the tool f with {}, and its result was:\n| done"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("said", "told"),
     [
         ((UserMessage("q"), CALLING, RESULT), (UserMessage(f"q\n\n{ONCE}"),)),
@@ -118,7 +118,6 @@ ONCE = "You called the tool f with {}, and its result was:\n| done"
             (UserMessage("q\n\nYou called the tool g with {}; its result was lost.\n\nn"),),
         ),
     ],
-    ids=["a call", "words and a call", "lines and a picture", "lost", "of no call", "neighbours", "broken off"],
 )
 def test_in_words_people_and_the_model_speak_in_turn_and_calls_are_told(
     said: tuple[Message, ...], told: tuple[Message, ...]
@@ -179,7 +178,7 @@ def test_only_those_pictures_go_that_are_refused() -> None:
 EARLIER: tuple[Message, ...] = (UserMessage("one"), AssistantMessage("two"))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "latest",
     [
         (UserMessage("three"),),
@@ -187,7 +186,6 @@ EARLIER: tuple[Message, ...] = (UserMessage("one"), AssistantMessage("two"))
         (UserMessage("three"), AssistantMessage("hm")),
         (UserMessage("three"), CALLING, RESULT, UserMessage("You have no tool calls left.")),
     ],
-    ids=["a question", "a loop", "an answer", "a notice"],
 )
 def test_the_latest_question_stays_with_what_followed(latest: tuple[Any, ...]) -> None:
     request = ask(SYSTEM, *EARLIER, *latest)
