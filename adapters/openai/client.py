@@ -31,6 +31,7 @@ from bot.domain.masking import Mask
 MAX_ANSWER = 20 * 2**20  # bytes; more than any model writes
 MAX_REFUSAL = 64 * 2**10  # bytes of an error page that are read
 LARGE_REQUEST = 2**20  # bytes; aiohttp wants larger bodies as a file, to send them in pieces
+EMPTY = "empty"  # the code of an answer that came whole, with nothing in it
 SECRET = 8  # characters; shorter keys are words such as EMPTY that local servers are given
 ACCEPTED = "text/event-stream, application/json"
 REASONS: tuple[tuple[type[BaseException], str], ...] = (
@@ -156,6 +157,8 @@ class OpenAIModel:
                 first_token=first_token,
             )
         except ModelError as error:
+            if isinstance(error, ModelTransport) and reader.is_done and not reader.pieces:
+                error.code = error.code or EMPTY
             if reader is not first:
                 error.took = error.took or _taken(reader)
             error.asked_twice = again and error.took is not None
@@ -251,7 +254,12 @@ def _taken(reader: AnswerReader) -> Usage | None:
     """The usage of an answer that is none in the end; None where it had not begun."""
     if not reader.has_begun:
         return None
-    return read_usage(reader.usage) if reader.usage else Usage()
+    if not reader.usage:
+        return Usage()
+    usage = read_usage(reader.usage)
+    if usage.completion or not reader.is_stream:
+        return usage
+    return replace(usage, completion=reader.pieces)  # of a stream each is about a token
 
 
 def _explain(error: BaseException) -> str:

@@ -68,8 +68,10 @@ class Dialect:
         return re.search(self.models, model, re.IGNORECASE) is not None
 
     def elsewhere(self, models: str) -> Dialect:
-        """The same for its models wherever else they are served."""
-        return replace(self, hosts=(), models=models)
+        """The same for its models wherever else they are served, where templates may be strict:
+        two neighbours of one role are refused by some, and one is taken by all.
+        """
+        return replace(self, hosts=(), models=models, merges=True)
 
 
 PLAIN = Dialect(name="plain")

@@ -39,7 +39,7 @@ from bot.domain.errors import InvalidArguments
 
 NO_OUTPUT = "(no output)"  # an empty tool message is refused by some (6.9)
 NO_RESULT = "error: the result of this call was lost; it may or may not have been done"
-IMAGE_OMITTED = "[image omitted]"
+IMAGE_OMITTED = "[image omitted: it could not be shown to you]"
 FROM_TOOLS = "(pictures from the results of: {})"
 # Stands for the user that a transcript must begin with (6.3).
 EARLIER = "(earlier messages are not shown)"

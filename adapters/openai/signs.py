@@ -84,6 +84,24 @@ SIGNS = (
         r"endpoints found that support tool use",
         r"\btool(s|s? calling)`? is not supported (with|by) this model",
     ),
+    _sign(  # the format or the size of that picture, and so of others like it
+        ImagesUnsupported,
+        r"\b(mime|media)[ _-]?types?\b.{0,60}"
+        r"(not (supported|allowed|accepted)|unsupported|invalid)",
+        r"(unsupported|invalid|disallowed) (mime|media)[ _-]?type",
+        r"(unsupported|invalid|disallowed) (image|picture) (format|type|size|dimension)",
+        r"\b(image|picture) (format|type|size|dimensions?|resolution)\b.{0,60}"
+        r"(not (supported|allowed|accepted|valid)|unsupported|invalid)",
+        r"\b(image|picture)s?\b.{0,60}"
+        r"(exceeds?|too (large|big|small)|(larger|greater|bigger) than)",
+        r"(image|picture)s? must be (in )?(one of|at (most|least)|smaller|less|a |png|jpe?g)",
+        r"(图片|图像|图像文件)的?(文件)?(格式|类型|后缀|编码).{0,20}(不支持|不被支持|不正确|错误|有误|无效|仅)",
+        r"不支持.{0,16}(图片|图像)的?(格式|类型)|不支持的(图片|图像)",
+        r"(图片|图像).{0,20}(过大|太大|过小|太小|超过|超出|超限|尺寸|分辨率|像素|体积)",
+        unless=r"context (length|window)|\btokens?\b|^<(40[1-4]|429|50[2-4]|529)>|rate.?limit|"
+        r"too many requests|throttl|quota|per (minute|hour|day)",
+        code="image_kind",
+    ),
     _sign(
         ImagesUnsupported,
         # llama.cpp names only the place of a part it cannot take; ours are text and pictures
@@ -91,11 +109,28 @@ SIGNS = (
         r"image input is not supported", r"(does not|doesn't) support (image|vision)",
         r"endpoints found that support image",
         r"image_url is only supported by", r"at most 0 image", r"not a multimodal model",
+        r"(image|vision|multi-?modal)( input| content| data|_url)?s? (is|are) "
+        r"not (supported|enabled|allowed|available)",
+        r"(does not|doesn't|cannot|can't|can not) (accept|take) "
+        r"(image|picture|vision|multi-?modal)\w* ?(input|content)?s?\b(?! [\w./-]*\d)",
+        r"text[- ]only model", r"(only|just) (accepts|supports|takes) text",
+        r"不支持(输入|识别|理解|处理|传入|上传)?(图片|图像|视觉|多模态|识图)",
+        r"(图片|图像|视觉|多模态)(输入|理解|识别|能力)?(不支持|不被支持|未开通|未启用)",
+        unless=r"^<(429|50[2-4]|529)>",
     ),
     _sign(  # that picture, not pictures
         ImagesUnsupported,
         r"<invalid_image_\w+>", r"unsupported image", r"cannot make GET request", r"invalid image",
-        r"failed to (load|decode|process) (the )?image",
+        r"failed to (load|decode|process|read|parse|open|download|fetch) (the )?(input )?image",
+        r"(could not|cannot|can't|can not|unable to|error while) "
+        r"(load|decode|process|read|pars|open|identify|download|fetch)\w* (the |this |your )?"
+        r"(input |provided )?(image|picture)",
+        r"(image|picture)( data| file| content)?\b.{0,40}"
+        r"(corrupt|truncated|malformed|not (a )?valid|"
+        r"(could not|cannot) be (decoded|processed|read|loaded|parsed|opened))",
+        r"(图片|图像)的?(数据|内容|文件)?.{0,10}(解析|解码|下载|读取|加载|处理|识别).{0,6}(失败|错误|异常|出错)",
+        r"(解析|解码|下载|读取|加载|处理)(输入)?(图片|图像).{0,6}(失败|错误|异常|出错)|(无法|不能)(解析|解码|读取|识别|处理)(图片|图像)",
+        r"(图片|图像)(数据|文件)?(已)?(损坏|无效|不完整)",
         code="invalid_image",
     ),
     _sign(
@@ -113,6 +148,20 @@ SIGNS = (
         r"must have non-empty content",
         r"content blocks must be non-empty", r"with role 'assistant' must not be empty",
         r"assistant message prefill",
+        r"(text )?content (is|was|must not be|cannot be|can't be|may not be) (empty|blank|null)",
+        r"\bmessages?\b.{0,60}(must not|cannot|can not|may not|should not) be (empty|blank|null)",
+        r"(messages?|content)\b.{0,80}expected (one of )?(a |an )?(string|array|list|object)\b"
+        r".{0,40}\b(null|none|nil)\b",
+        r"expected (one of )?(a |an )?(string|array|list|object)\b.{0,40}\b(null|none|nil)\b.{0,80}"
+        r"(messages?|content)\b",
+        r"^\W*(<\w*>)* ?expected a string,? (but )?(got|found|received) (null|none|nil)",
+        r"(must|should|needs? to) (have|contain|include) (either |one of )?\W?content\W* or "
+        r"\W?tool_calls",
+        r"either \W?content\W* or \W?tool_calls\W* (must|should|is|are)",
+        r"角色.{0,10}交替|交替.{0,10}角色",
+        r"(消息|内容|content|messages?)\W{0,3}不(能|可|允许)(以)?为空",
+        r"tool_calls?.{0,30}(没有|缺少|缺失|未找到)", r"(没有|缺少|缺失|未找到).{0,16}tool_calls?",
+        r"roles? .{0,30}\b(must|should) (be )?alternat", r"alternat\w* .{0,30}\broles?\b",
         r"function call turn comes immediately after", r"number of function response parts",
         r"tool call result does not follow", r"system message must be (at the beginning|the first)",
     ),

@@ -263,7 +263,7 @@ def read_answer(
         if answer.tool_calls:
             raise ToolUseFailed("the model called a tool without naming it")
         if finish is FinishReason.UNKNOWN:
-            raise ModelTransport("the answer was empty and gave no reason")
+            raise ModelTransport("the answer was empty and gave no reason", code="empty")
     if calls and finish in {FinishReason.STOP, FinishReason.UNKNOWN}:  # 1.6
         finish = FinishReason.TOOL_CALLS
     elif not calls and finish is FinishReason.TOOL_CALLS:

@@ -17,7 +17,7 @@ from bot.agent.reply import Reply, Structured, UnfitAnswer
 from bot.domain.chat import Message
 from bot.domain.readings import loads
 from bot.engine.json_schemas import describe, fill_defaults, validator_of
-from bot.engine.steps import with_notice
+from bot.policy.repairs import with_notice
 
 T = TypeVar("T")
 

@@ -181,6 +181,8 @@ class ModelRequest(Struct, frozen=True):
     `temperature` is 0 to 2, and not sent where it is None. Without `calls` the
     tools are shown only so that the request begins as others did: none may be called. What is
     `counted` was in the messages when it was made: whoever counts them looks whether it still is.
+    Models named in `passed_over` are asked last: they gave no answer to this. `about_pictures`:
+    without its pictures there is nothing to ask.
     """
 
     messages: tuple[Message, ...]
@@ -189,6 +191,8 @@ class ModelRequest(Struct, frozen=True):
     temperature: float | None = None
     calls: bool = True
     counted: Counted = NOT_COUNTED
+    passed_over: tuple[str, ...] = ()
+    about_pictures: bool = False
 
     def __eq__(self, other: object) -> bool:  # who counts attempts or tokens asks nothing else
         if not isinstance(other, ModelRequest):

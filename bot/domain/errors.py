@@ -15,7 +15,7 @@ BotError
  |    +-- BadHistory          the vendor refused the order or fields of the transcript
  |    +-- ModelNotFound       no such model at this endpoint: no retry, tell the owner
  |    +-- DaySpent            nobody was asked: others have taken what was left of the day
- |    +-- ModelRejected       any other refusal of the request as it stands: no retry
+ |    +-- ModelRejected       any other refusal of the request: again in plainer forms
  |    +-- ModelTransport      connection or answer broken or unreadable: back off, then again
  |         +-- ModelStalled   no answer began in time: not again, next endpoint
  +-- TransportError           the OneBot side

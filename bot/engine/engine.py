@@ -151,6 +151,7 @@ class Engine:
 
     async def _steps(self, run: Run, state: RunState) -> Outcome | SuspendedRun:
         model, empty, notice = run.model or self._model, 0, ""
+        passed_over: tuple[str, ...] = ()
         while True:
             run, model = await by_now(run, state, model)
             specs = state.shown = self._toolset.definitions(run.ports, run.terms)
@@ -165,6 +166,8 @@ class Engine:
             last = state.steps >= self._max_steps or empty > 1 or state.tally.is_over
             messages = told(run, state, run.notices.last_step if last else notice)
             request = run.request(messages, () if last else specs)
+            if passed_over:
+                request = replace(request, passed_over=passed_over)
             if hooks := self._toolset.hooks:
                 request, model = await ask_before_request(
                     hooks, request, model, metadata_of_run(run, state.steps + 1)
@@ -197,6 +200,8 @@ class Engine:
                 return self._give_up(run, state)
             else:
                 empty, state.is_spoilt = empty + 1, state.is_spoilt or spoilt
+                if not spoilt:
+                    passed_over += (completion.endpoint,)
                 notice = "" if spoilt and run.examples else run.notices.empty
 
     async def _ask(

@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage
 from bot.domain.run import Outcome, Stop
 from bot.engine.running import Run, RunState
-from bot.engine.steps import with_notice
 from bot.policy.apologies import OURS, without_trace
 from bot.policy.echo import ToldTexts, is_call_error
 from bot.policy.notices import Notices
 from bot.policy.receipts import is_receipt
+from bot.policy.repairs import is_told_call, with_notice
 from bot.prompt.tidying import SEND
 
 
@@ -79,7 +79,7 @@ def failed(run: Run, state: RunState, error: str) -> Outcome:
 
 def _is_said_back(run: Run, state: RunState, text: str) -> bool:
     """Whether it only says what it was told: a notice of ours, or of a call that failed."""
-    if _notices(run.notices).has(text) or is_call_error(text):
+    if _notices(run.notices).has(text) or is_call_error(text) or is_told_call(text):
         return True
     errors = [one for one in state.messages if isinstance(one, ToolMessage) and one.is_error]
     return bool(errors) and ToldTexts(*(one.content for one in errors)).has(text)

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from bot.domain.chat import Completion, FinishReason, Message, ModelRequest, UserMessage, joined
+from bot.domain.chat import Completion, FinishReason, ModelRequest, UserMessage, joined
 from bot.domain.faults import BROKEN, isolate
 from bot.domain.hooks import (
     Hooks,
@@ -30,22 +30,6 @@ CUT_OFF = "…"
 
 Event = TypeVar("Event")
 Answer = TypeVar("Answer")
-
-
-def with_notice(messages: tuple[Message, ...], notice: str) -> tuple[Message, ...]:
-    """The messages with a notice at their end; it is for one request only and never becomes
-    history.
-
-    It joins a user message that stands last: strict servers refuse two in a row
-    (`docs/protocol/vendors.md` 6.4).
-    """
-    match messages[-1]:
-        case _ if not notice:
-            return messages
-        case UserMessage(text=text) as last:
-            return (*messages[:-1], replace(last, text=f"{text}\n\n{notice}"))
-        case _:
-            return (*messages, UserMessage(notice))
 
 
 def words_of(completion: Completion) -> str:

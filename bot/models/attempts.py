@@ -7,20 +7,59 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from enum import Enum, auto
+from typing import assert_never
 
 from msgspec import Struct, field
 
 from bot.domain.chat import Message, ModelRequest
 from bot.domain.errors import ModelError
-from bot.models.upstreams import ModelLine, Upstream
-from bot.policy.repairs import earlier_rounds, latest_round, without_pictures
+from bot.models.upstreams import BLIND, ModelLine, Upstream
+from bot.policy.repairs import (
+    earlier_rounds,
+    has_pictures,
+    in_words,
+    latest_round,
+    pictures_in,
+    plain,
+    question_in_words,
+    without_pictures,
+)
 
 BRIEF = 1.5  # seconds; so long somebody is waited for although another could be asked
 # seconds; so long somebody who is well is waited for, where all who could be asked are not
 LONG = 20.0
 
+MOST_IN_VAIN = 3  # requests in a row; from then on, until it answers one, each is made once
+
 Change = Callable[[ModelRequest], ModelRequest | None]
 """Makes a request that may be taken where the other was not, None where it cannot."""
+
+
+class RequestForm(Enum):
+    """A form of a request that a model may take after it rejected another one; each leaves more
+    out.
+    """
+
+    WITHOUT_THESE_PICTURES = auto()
+    WITHOUT_PICTURES = auto()
+    WITHOUT_OWN_FIELDS = auto()
+    CALLS_IN_WORDS = auto()
+    QUESTION_ALONE = auto()
+
+    def change(self, request: ModelRequest) -> ModelRequest | None:
+        """The request in this form, None if that changes nothing."""
+        match self:
+            case RequestForm.WITHOUT_THESE_PICTURES | RequestForm.WITHOUT_PICTURES:
+                return without_pictures(request)
+            case RequestForm.WITHOUT_OWN_FIELDS:
+                return plain(request)
+            case RequestForm.CALLS_IN_WORDS:
+                return in_words(request)
+            case RequestForm.QUESTION_ALONE:
+                return question_in_words(request)
+            case _:
+                assert_never(self)
 
 
 class Way(Struct, frozen=True):
@@ -44,7 +83,10 @@ class Errand(Struct):
     waits, in seconds.
 
     `began` is when, by the monotonic clock; `stalls` counts those that were waited for in vain.
-    `too_long` are those who said that the request is: it is made shorter for them alone.
+    `too_long` are those who said that the request is: it is made shorter for them alone. `forms`
+    are those in which a model that rejected the request is asked now, `rejected` what it was sent
+    before: the next model gets the request as it was. `reported` are words of errors that stand in
+    the log.
     """
 
     request: ModelRequest
@@ -60,6 +102,11 @@ class Errand(Struct):
     too_long: set[Upstream] = set()
     changes: defaultdict[Change, int] = field(default_factory=lambda: defaultdict(int))
     spoilt: tuple[Message, ...] = ()
+    forms: dict[Upstream, RequestForm] = {}
+    rejected: defaultdict[Upstream, list[ModelRequest]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    reported: set[str] = set()
 
     def change(self, change: Change, *, times: int = 1) -> bool:
         """Go on with another request; whether there is one, and it was not made so often
@@ -82,6 +129,63 @@ class Errand(Struct):
         self.too_long.add(upstream)
         return True
 
+    def try_next_form(
+        self, upstream: Upstream, sent: ModelRequest, now: float, *forms: RequestForm
+    ) -> bool:
+        """Have the upstream, which rejected what it was `sent`, asked in the next of these forms;
+        whether there is one that it did not reject yet. A model that rejects everything is not
+        asked for each form again and again.
+        """
+        rejected, begun = self.rejected[upstream], self.forms.get(upstream)
+        if begun is None and upstream.in_vain >= MOST_IN_VAIN:
+            return False
+        rejected.append(sent)
+        for form in forms:
+            if begun is not None and form.value <= begun.value:
+                continue
+            self.forms[upstream] = form
+            if self.request_for(upstream, now) not in rejected:
+                return True
+        if begun is None:
+            self.forms.pop(upstream, None)
+        else:
+            self.forms[upstream] = begun
+            upstream.in_vain += 1
+        return False
+
+    def remember(self, upstream: Upstream, now: float) -> RequestForm | None:
+        """That upstream answered: what helped is done at once from now on. The form it was asked
+        in, if there was one.
+        """
+        form, upstream.in_vain = self.forms.get(upstream), 0
+        match form:
+            case None:
+                pass
+            case RequestForm.WITHOUT_THESE_PICTURES:
+                pictures = tuple(pictures_in(self.rejected[upstream][-1]))
+                until = math.inf if len(pictures) == 1 else now + BLIND  # of several one is broken
+                upstream.refused_pictures.add(pictures, until)
+            case RequestForm.WITHOUT_PICTURES:
+                upstream.refused_pictures.add_alike(pictures_in(self.rejected[upstream][-1]), now)
+            case RequestForm.WITHOUT_OWN_FIELDS:
+                upstream.refuse_own_fields(now)
+            case RequestForm.CALLS_IN_WORDS:
+                upstream.refuse_calls(now)
+            case RequestForm.QUESTION_ALONE:
+                self._remember_question(upstream, now)
+            case _:
+                assert_never(form)
+        return form
+
+    def _remember_question(self, upstream: Upstream, now: float) -> None:
+        """What was left out may go wrong in other conversations, too, unless it is this one's."""
+        if earlier := earlier_rounds(self.request):
+            upstream.refused_beginnings.add(earlier)
+            return
+        upstream.refuse_calls(now)
+        if has_pictures(self.request):
+            upstream.refused_pictures.add_alike(pictures_in(self.request), now)
+
     def clean(self) -> bool:
         """After a content filter: once without pictures, then once without the earlier rounds."""
         if self.change(without_pictures):
@@ -95,7 +199,9 @@ class Errand(Struct):
     def request_for(self, upstream: Upstream, now: float) -> ModelRequest:
         """The request as that upstream takes it, for all we know."""
         shorter = upstream.shrink(self.request) if upstream in self.too_long else None
-        return upstream.fit(shorter or self.request, now)
+        request = upstream.fit(shorter or self.request, now)
+        form = self.forms.get(upstream)
+        return (form and form.change(request)) or request
 
     def choose(self, now: float) -> Way | None:
         """Whom to ask now: the first who can be asked at once, else whoever can be asked soonest.

@@ -1,7 +1,7 @@
 """A ChatModel over ChatModels: who is asked next, and what each attempt cost.
 
 An adapter's client makes one attempt and classifies; each class has its one action in
-`bot/models/reactions.py`. No class can loop: a change of the request is made once, an upstream
+`bot/models/reactions.py`. No class can loop: each form of the request is tried once, an upstream
 fails only so often, and all waits share one patience. Somebody in a chat hears nothing meanwhile:
 whoever stalls is not asked again, and after a while nobody who failed is.
 """
@@ -13,7 +13,6 @@ import logging
 from collections.abc import Sequence
 from functools import partial
 
-from cachetools import LRUCache
 from msgspec.structs import replace
 
 from bot.domain.chat import Attempt, Completion, FinishReason, ModelRequest, Usage
@@ -28,18 +27,13 @@ from bot.domain.tongue import Tell
 from bot.models.attempts import Errand, Way
 from bot.models.meter import Meter
 from bot.models.reactions import ATTEMPTS, Reactions, nobody
-from bot.models.upstreams import Upstream
-from bot.policy.repairs import (
-    beginning_with,
-    dropping,
-    has_pictures,
-)
+from bot.models.upstreams import RefusedBeginnings, Upstream
+from bot.policy.repairs import has_pictures
 
 logger = logging.getLogger(__name__)
 
 PATIENCE = 60.0  # seconds; a vendor that asks for more is not waited for: a person is
 ANSWER = 300  # tokens; what is reserved for an answer
-SPOILT = 32  # beginnings of transcripts that are known to be refused
 
 
 class Failover:
@@ -74,7 +68,7 @@ class Failover:
         self._reactions = Reactions(clock=clock, ids=ids, tell=tell, attempts=attempts)
         self._meter = meter or Meter(None, clock=clock, ids=ids)
         self._patience = patience
-        self._spoilt: LRUCache[int, int] = LRUCache(SPOILT)
+        self._spoilt = RefusedBeginnings()
 
     @property
     def name(self) -> str:
@@ -99,7 +93,7 @@ class Failover:
     async def complete(self, request: ModelRequest) -> Completion:
         """Answer, whoever does. Raises the last ModelError; DaySpent at once."""
         errand = Errand(
-            self._without_spoilt(request),
+            self._spoilt.left_out_of(request),
             self._order(request),
             patience=self._patience,
             began=self._clock.monotonic(),
@@ -116,7 +110,11 @@ class Failover:
         raise errand.error
 
     def _order(self, request: ModelRequest) -> tuple[Upstream, ...]:
-        return self._vision if self._vision and has_pictures(request) else self._upstreams
+        """Whom to ask; last of all those whose answer to this was empty."""
+        asked = self._vision if self._vision and has_pictures(request) else self._upstreams
+        if not request.passed_over:
+            return asked
+        return tuple(sorted(asked, key=lambda upstream: upstream.name in request.passed_over))
 
     async def _wait(self, errand: Errand, way: Way) -> bool:
         """Wait until that way is open; False where that would be too long. Nobody is refused
@@ -150,8 +148,10 @@ class Failover:
                 error.status,
                 error.code or "-",
             )
-            # the vendor's words, who may repeat what people said
-            logger.debug("%s: %s", upstream.name, error)
+            if (words := str(error)) not in errand.reported:
+                errand.reported.add(words)
+                # the vendor's words, who may repeat what people said
+                logger.debug("%s: %s", upstream.name, words)
             errand.error = error
             seconds = self._clock.monotonic() - started
             self._reactions.react(errand, way, error, request=request, seconds=seconds)
@@ -165,6 +165,9 @@ class Failover:
             errand.error = ContentFiltered(completion.refusal or "the vendor filtered the answer")
             return None
         self._remember(errand, completion)
+        if form := errand.remember(upstream, self._clock.monotonic()):
+            name = form.name.lower().replace("_", " ")
+            logger.warning("%s takes the request in another form: %s", upstream.name, name)
         if upstream is not errand.upstreams[0]:
             logger.info("%s answered instead of %s", upstream.name, errand.upstreams[0].name)
         return (
@@ -227,12 +230,4 @@ class Failover:
                 self.name,
                 len(errand.spoilt),
             )
-            self._spoilt[hash(errand.spoilt)] = len(errand.spoilt)
-
-    def _without_spoilt(self, request: ModelRequest) -> ModelRequest:
-        if not self._spoilt:
-            return request
-        for beginning in beginning_with(request, sorted(set(self._spoilt.values()), reverse=True)):
-            if hash(beginning) in self._spoilt:
-                return dropping(request, beginning)
-        return request
+            self._spoilt.add(errand.spoilt)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 
 from bot.domain.chat import ModelRequest
 from bot.domain.errors import (
@@ -16,6 +17,7 @@ from bot.domain.errors import (
     ModelNotFound,
     ModelOverloaded,
     ModelRateLimited,
+    ModelRejected,
     ModelStalled,
     ModelTransport,
     ToolsUnsupported,
@@ -24,15 +26,9 @@ from bot.domain.errors import (
 from bot.domain.masking import Quoting, for_the_log
 from bot.domain.ports import Clock, Ids
 from bot.domain.tongue import Pair, Tell, Tongue, filled
-from bot.models.attempts import Errand, Way
+from bot.models.attempts import BRIEF, Errand, RequestForm, Way
 from bot.models.upstreams import ModelLine, Upstream
-from bot.policy.repairs import (
-    asking_again,
-    has_pictures,
-    latest_round,
-    plain,
-    without_pictures,
-)
+from bot.policy.repairs import asking_again, has_pictures
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +41,17 @@ LONGEST_REST = 3600.0
 SMALLEST_WINDOW = 1024  # tokens; a smaller number in a refusal is the limit of something else
 CALLED_AGAIN = 2  # times that a model may repeat a tool call that could not be read
 BAD_PICTURE = "invalid_image"  # codes that begin so mean that picture, not pictures
+KIND_OF_PICTURE = "image_kind"  # and so that picture's format or size
+EMPTY = "empty"  # the code of an answer that came whole, with nothing in it
+UNEXPLAINED = 500  # a status that some servers have for whatever is wrong, also with a request
+TRIED_AS_IT_IS = 2  # times, before a server that says no more than that is asked otherwise
+OF_PICTURES = re.compile(
+    r"image|picture|vision|\bmedia|\bmime|multi-?modal|图片|图像|多模态|视觉", re.IGNORECASE
+)
+TOO_LARGE = 413
+
+ANY_CAUSE = (RequestForm.WITHOUT_PICTURES, RequestForm.CALLS_IN_WORDS, RequestForm.QUESTION_ALONE)
+HISTORY = (RequestForm.WITHOUT_OWN_FIELDS, RequestForm.CALLS_IN_WORDS, RequestForm.QUESTION_ALONE)
 
 KEY_REFUSED = (
     (
@@ -111,29 +118,55 @@ class Reactions:
                 upstream.breaker.fail(now, at_once=seconds >= SLOW)
                 after = error.retry_after if isinstance(error, ModelOverloaded) else None
                 going_on = self._postpone(errand, upstream, upstream, after)
+                if error.code == EMPTY:  # the next model is asked first
+                    errand.not_before[upstream] = max(errand.not_before[upstream], now + 2 * BRIEF)
+                if isinstance(error, ModelOverloaded):
+                    self._doubt_request(errand, upstream, request, error)
             case ContextOverflow():
                 if error.limit and error.limit >= SMALLEST_WINDOW:
                     upstream.learn_window(error.limit, now)
-                going_on = errand.shorten(upstream)
+                going_on = (
+                    error.status == TOO_LARGE
+                    and errand.try_next_form(upstream, request, now, RequestForm.WITHOUT_PICTURES)
+                ) or errand.shorten(upstream)
             case ContentFiltered():
                 if not errand.clean():
                     errand.closed.update(errand.upstreams)
             case ToolsUnsupported():
                 upstream.refuse_tools(now)
-                going_on = bool(request.tools)
+                going_on = bool(request.tools) or errand.try_next_form(
+                    upstream, request, now, RequestForm.CALLS_IN_WORDS
+                )
             case ImagesUnsupported() if error.code.startswith(BAD_PICTURE):
-                going_on = errand.change(without_pictures)
-            case ImagesUnsupported():
+                going_on = errand.try_next_form(
+                    upstream, request, now, RequestForm.WITHOUT_THESE_PICTURES, *ANY_CAUSE[1:]
+                )
+            case ImagesUnsupported() if error.code.startswith(KIND_OF_PICTURE):
+                going_on = errand.try_next_form(upstream, request, now, *ANY_CAUSE)
+            case ImagesUnsupported() if has_pictures(request) and not request.about_pictures:
                 upstream.refuse_pictures(now)
-                going_on = has_pictures(request)
+            case ImagesUnsupported():
+                going_on = errand.try_next_form(upstream, request, now, *ANY_CAUSE[1:])
             case ToolUseFailed():
                 going_on = errand.change(asking_again, times=CALLED_AGAIN)
             case BadHistory():
-                going_on = errand.change(plain) or errand.change(latest_round)
+                going_on = errand.try_next_form(upstream, request, now, *HISTORY)
+            case ModelRejected() if error.status is not None and error.took is None:
+                going_on = errand.try_next_form(upstream, request, now, *ANY_CAUSE)
             case _:
                 going_on = False
         if not going_on:
             errand.closed.add(upstream)
+
+    def _doubt_request(
+        self, errand: Errand, upstream: Upstream, request: ModelRequest, error: ModelOverloaded
+    ) -> None:
+        """Some servers call themselves broken for what is wrong with a request."""
+        now = self._clock.monotonic()
+        if error.status in {None, UNEXPLAINED} and OF_PICTURES.search(str(error)):
+            errand.try_next_form(upstream, request, now, RequestForm.WITHOUT_PICTURES)
+        elif error.status == UNEXPLAINED and errand.failures[upstream] >= TRIED_AS_IT_IS:
+            errand.try_next_form(upstream, request, now, *ANY_CAUSE[:2])
 
     def _postpone(
         self, errand: Errand, upstream: Upstream, busy: Upstream | ModelLine, after: float | None

@@ -4,20 +4,30 @@ to take.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
+
+from cachetools import LRUCache
 from msgspec.structs import replace
 
-from bot.domain.chat import Completion, ModelRequest, Usage
+from bot.domain.chat import Completion, Message, ModelRequest, Usage
 from bot.domain.ports import ChatModel
 from bot.policy import compaction
 from bot.policy.breaker import Breaker
 from bot.policy.prices import Price
-from bot.policy.repairs import without_pictures
-from bot.policy.tokens import Scale, estimate, estimate_message
+from bot.policy.repairs import beginning_with, dropping, in_words, plain, without_pictures
+from bot.policy.tokens import Scale, estimate, estimate_answer
 
 KEY_REST = 600.0  # seconds that a refused key is left alone while there is another way; then it is
 LONGEST_KEY_REST = 3600.0  # tried again, and rests longer each time, up to this
 BLIND = 3600.0  # seconds that a model is not shown pictures after it refused one
 TOOLLESS = 3600.0  # nor offered tools after it refused them: servers are started anew with others
+# seconds that a model is told earlier calls as text after only that was taken: people lose nothing
+# by it, and each time it is tried again costs a refused request in the middle of an answer.
+PLAIN_SPOKEN = 86_400.0
+SPOILT = 32  # beginnings of transcripts that are known to be refused, until a restart
+REFUSED_PICTURES = 128  # pictures that are known to be refused, until a restart
+KINDS_OF_PICTURES = 16
 # Gateways pass requests on to others: a window that a refusal named counts for so many seconds.
 NARROW = 3600.0
 
@@ -38,6 +48,73 @@ class _Busy:
         """
         if self.busy_until == said:  # else it was said meanwhile, to somebody else
             self.busy_until = 0.0
+
+
+class RefusedBeginnings:
+    """Beginnings of transcripts that were refused: they are left out of later requests, else each
+    step would be asked twice.
+    """
+
+    def __init__(self) -> None:
+        self._lengths: LRUCache[int, int] = LRUCache(SPOILT)
+
+    def add(self, beginning: tuple[Message, ...]) -> None:
+        """Leave it out from now on."""
+        self._lengths[hash(beginning)] = len(beginning)
+
+    def left_out_of(self, request: ModelRequest) -> ModelRequest:
+        """The request without the longest of them that it begins with."""
+        if not self._lengths:
+            return request
+        lengths = sorted(set(self._lengths.values()), reverse=True)
+        for beginning in beginning_with(request, lengths):
+            if hash(beginning) in self._lengths:
+                return dropping(request, beginning)
+        return request
+
+
+class RefusedPictures:
+    """Pictures that a model refused: broken ones until a restart; others for `BLIND` seconds, and
+    with them those of the same media type that are as large or larger.
+    """
+
+    def __init__(self) -> None:
+        self._alone: LRUCache[int, float] = LRUCache(REFUSED_PICTURES)  # until when
+        self._alike: LRUCache[str, tuple[int, float]] = LRUCache(KINDS_OF_PICTURES)
+
+    def add(self, pictures: Iterable[str], until: float = math.inf) -> None:
+        """These are refused, and that says nothing of others."""
+        for picture in pictures:
+            self._alone[hash(picture)] = until
+
+    def add_alike(self, pictures: Iterable[str], now: float) -> None:
+        """These are refused, for all we know because of what they are; of several in one request
+        one of them may be the cause, or their number.
+        """
+        refused = tuple(pictures)
+        self.add(refused, now + BLIND)
+        if len(refused) != 1:
+            return
+        media_type, size = _media_type(refused[0]), len(refused[0])
+        smallest, until = self._alike.get(media_type, (size, 0.0))
+        self._alike[media_type] = min(smallest, size) if now < until else size, now + BLIND
+
+    def leave_out(self, request: ModelRequest, now: float) -> ModelRequest:
+        """The request without those it is known to be refused for."""
+        if not self._alone and not self._alike:
+            return request
+
+        def is_refused(picture: str) -> bool:
+            smallest, until = self._alike.get(_media_type(picture), (0, 0.0))
+            if now < until and len(picture) >= smallest:
+                return True
+            return now < self._alone.get(hash(picture), 0.0)
+
+        return without_pictures(request, is_refused) or request
+
+
+def _media_type(picture: str) -> str:
+    return picture.partition(";")[0].partition(",")[0][:64]
 
 
 class ModelLine(_Busy):
@@ -72,6 +149,11 @@ class Upstream(_Busy):
         self._counted = 0  # answers that said how many tokens they took
         self._toolless_until = 0.0
         self._blind_until = 0.0
+        self._vendorless_until = 0.0
+        self._plain_until = 0.0
+        self.in_vain = 0  # requests in a row that it rejected in every form
+        self.refused_pictures = RefusedPictures()
+        self.refused_beginnings = RefusedBeginnings()
 
     def rests(self, now: float) -> float:
         """For how many more seconds it is left alone: itself, or every key of it; 0 where it is
@@ -89,10 +171,17 @@ class Upstream(_Busy):
             self.window = self._known_window
         if request.tools and now < self._toolless_until:
             request = replace(request, tools=())
+        request = self.refused_beginnings.left_out_of(request)
         if now < self._blind_until:
             request = without_pictures(request) or request
+        else:
+            request = self.refused_pictures.leave_out(request, now)
         if self.window is not None:
             request = compaction.shrink(request, to=self._room(self.window)) or request
+        if now < self._plain_until:  # last: only results that are no text yet can be shortened
+            return in_words(request) or request
+        if now < self._vendorless_until:
+            return plain(request) or request
         return request
 
     def shrink(self, request: ModelRequest) -> ModelRequest | None:
@@ -122,19 +211,26 @@ class Upstream(_Busy):
         """
         self._blind_until = now + BLIND
 
+    def refuse_own_fields(self, now: float) -> None:
+        """It takes no history with fields of one vendor, for all we know."""
+        self._vendorless_until = now + PLAIN_SPOKEN
+
+    def refuse_calls(self, now: float) -> None:
+        """It takes no history with calls, for all we know: they are told as text."""
+        self._plain_until = now + PLAIN_SPOKEN
+
     def counted(
         self, request: ModelRequest, completion: Completion, *, reserved: int = 0
     ) -> Completion:
-        """The answer with what it took, estimated where the vendor does not say, and what that
-        cost, where its price is known.
+        """The answer with what it took, estimated if the vendor does not say, or says that what
+        was read took nothing; and what that cost, if its price is known.
         """
-        usage = completion.usage
+        usage, said = completion.usage, round(estimate_answer(completion.message))
         if usage is None:
-            usage = self.reading(request, answer=round(estimate_message(completion.message)))
+            usage = self.reading(request, answer=said)
         else:
-            usage = self._priced(usage)
+            usage = self._priced(self._corrected(usage, request, said))
         if completion.asked_twice:
-            said = round(estimate_message(completion.message))
             usage += self.reading(request, answer=said)
         if reserved:
             usage = replace(usage, reserved=reserved)
@@ -148,7 +244,15 @@ class Upstream(_Busy):
         """
         if told == Usage():
             return self.reading(request, answer=answer, reserved=reserved)
+        told = self._corrected(told, request, told.completion)
         return self._priced(replace(told, reserved=reserved))
+
+    def _corrected(self, told: Usage, request: ModelRequest, said: int) -> Usage:
+        """What was read is never free, whatever the vendor says."""
+        if told.prompt and (told.completion or not said):
+            return told
+        prompt = told.prompt or self.measure(request)
+        return replace(told, prompt=prompt, completion=told.completion or said)
 
     def reading(self, request: ModelRequest, *, answer: int = 0, reserved: int = 0) -> Usage:
         """The usage of a request whose answer nobody waited for: vendors charge for what they have

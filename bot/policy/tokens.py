@@ -109,6 +109,13 @@ def estimate_message(message: Message) -> float:
     return estimate_messages((message,))
 
 
+def estimate_answer(message: AssistantMessage) -> float:
+    """The tokens a model wrote for this answer, its thoughts among them; 0 if it wrote nothing."""
+    thoughts = estimate_text(message.reasoning.text) if message.reasoning else 0.0
+    said = estimate_message(message) if message.text or message.tool_calls else 0.0
+    return thoughts + said
+
+
 @lru_cache(maxsize=4096)
 def _estimate_system(text: str) -> float:
     """Long, and told with every request of a conversation; it is kept anyway

@@ -12,11 +12,12 @@ from bot.domain.chat import (
     UserMessage,
 )
 from bot.domain.hooks import Hooks
+from bot.domain.ports import ChatModel
 from bot.domain.run import Asker, Outcome, SuspendedRun
 from bot.domain.tool import Tool, tool
 from bot.engine.engine import Engine, OnLimit, Run
 from bot.engine.toolset import Toolset
-from tests.fakes import GROUP, ManualClock, RecordingObserver, ScriptedModel
+from tests.fakes import GROUP, ManualClock, RecordingObserver
 
 # Runs that wait for somebody's word: tests/e2e/test_suspended_runs.py
 
@@ -37,7 +38,7 @@ QUESTION = (SystemMessage("be nice"), UserMessage("hi"))
 
 
 def engine(
-    model: ScriptedModel,
+    model: ChatModel,
     *tools: Tool,
     observer: RecordingObserver | None = None,
     clock: ManualClock | None = None,

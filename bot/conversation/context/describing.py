@@ -53,7 +53,8 @@ class DescribedSight:
         return Seen(words=words)
 
     async def _describe(self, picture: str, digest: str) -> str:
-        request = ModelRequest((SystemMessage(DESCRIBE), UserMessage(HERE, (picture,))))
+        asked = (SystemMessage(DESCRIBE), UserMessage(HERE, (picture,)))
+        request = ModelRequest(asked, about_pictures=True)
         try:
             said = await self._model.complete(request)
         except ModelError as error:

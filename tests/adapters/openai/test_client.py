@@ -316,6 +316,18 @@ async def test_what_an_answer_took_that_is_none_in_the_end_is_told(vendor: Vendo
     assert error.took == Usage(3, 1)
 
 
+async def test_thoughts_that_a_vendor_counts_as_nothing_are_counted_by_their_pieces(vendor: Vendor, make: Make) -> None:
+    thought = b'data: {"choices":[{"index":0,"delta":{"reasoning_content":"hm"}}]}\n\n'
+    vendor.say(*[thought] * 40, event("", '"who knows"'), USAGE.replace(b":1}", b":0}"), DONE)
+    error = await fail(make())
+    assert (error.took, error.code) == (Usage(3, 40), "empty")
+
+
+async def test_a_stream_that_ended_with_nothing_in_it_is_told_to_be_empty(vendor: Vendor, make: Make) -> None:
+    vendor.say(DONE)
+    assert (await fail(make())).code == "empty"
+
+
 async def test_what_aiohttp_says_of_a_body_is_not_passed_on(vendor: Vendor, make: Make) -> None:
     vendor.say(b"the model's words", headers={"Content-Encoding": "gzip"})
     assert "the answer was cut off (ClientPayloadError)" in str(await fail(make()))

@@ -34,6 +34,7 @@ from tests.cases import each_case
 CLASS_OF_KIND: Mapping[str, type[ModelError]] = {
     "auth": ModelAuth,
     "bad_history": BadHistory,
+    "bad_picture": ImagesUnsupported,
     "bad_request": ModelRejected,
     "bad_tool_schema": ModelRejected,
     "billing": ModelBilling,
@@ -42,10 +43,12 @@ CLASS_OF_KIND: Mapping[str, type[ModelError]] = {
     "model_not_found": ModelNotFound,
     "overloaded": ModelOverloaded,
     "param_unsupported": ModelRejected,
+    "picture_kind": ImagesUnsupported,
     "quota": ModelBilling,
     "rate_limit": ModelRateLimited,
     "reasoning_replay": BadHistory,
     "tools_unsupported": ToolsUnsupported,
+    "unknown_cause": ModelRejected,
     "vision_unsupported": ImagesUnsupported,
 }
 
@@ -103,6 +106,21 @@ def test_every_quoted_error_is_of_the_class_of_its_kind(quoted_errors: tuple[Map
         or not str(error)
     ]
     assert not wrong
+
+
+@each_case(
+    ("status", "words", "kind"),
+    [
+        (429, "rate limit of images exceeded", ModelRateLimited),
+        (429, "the images of this minute exceed what you may send", ModelRateLimited),
+        (400, "prompt is too long: the images exceed the context window", ContextOverflow),
+        (402, "image size exceeds what is paid for", ModelBilling),
+        (503, "image size limits exceeded for now", ModelOverloaded),
+        (503, "image input is not available for now", ModelOverloaded),
+    ],
+)
+def test_words_about_pictures_do_not_hide_another_cause(status: int, words: str, kind: type[ModelError]) -> None:
+    assert type(classify(status, dump({"error": {"message": words}}))) is kind
 
 
 def test_every_recorded_refusal_is_of_the_class_the_table_says(recorded: tuple[Exchange, ...]) -> None:

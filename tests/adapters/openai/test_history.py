@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from adapters.openai.answer import RawAnswer
 from adapters.openai.dialects import DIALECTS, PLAIN, Dialect, choose_dialect
-from adapters.openai.history import EARLIER, GO_ON, NO_RESULT, prepare_history, prepare_tools
+from adapters.openai.history import EARLIER, GO_ON, IMAGE_OMITTED, NO_RESULT, prepare_history, prepare_tools
 from adapters.openai.stream import AnswerReader
 from adapters.openai.wire import read_answer, write_request
 from bot.domain.chat import (
@@ -146,7 +146,7 @@ def test_6_3_a_user_begins_and_nobodys_answer_ends() -> None:
 
 def test_6_4_neighbours_of_one_role_are_merged_where_they_must() -> None:
     twice = (ASKED, UserMessage("so?", (PICTURE,)), ANSWERED, AssistantMessage("wait", (CALL,)), RESULT)
-    assert prepared(*twice, dialect="deepseek")[:3] == (ASKED, UserMessage("so?\n[image omitted]"), ANSWERED)
+    assert prepared(*twice, dialect="deepseek")[:3] == (ASKED, UserMessage(f"so?\n{IMAGE_OMITTED}"), ANSWERED)
     assert prepared(*twice) == (
         UserMessage("hi\n\nso?", (PICTURE,)), AssistantMessage("ok\n\nwait", (CALL,)), RESULT,
     )  # fmt: skip
@@ -227,7 +227,7 @@ def test_6_9_pictures_of_results_follow_all_results_of_the_step() -> None:
         UserMessage(GO_ON),
     )
     blind = prepared(ASKED, AssistantMessage("", calls), *results, dialect="deepseek")[2:]
-    assert blind == (replace(RESULT, content="1\n[image omitted]"), results[1])
+    assert blind == (replace(RESULT, content=f"1\n{IMAGE_OMITTED}"), results[1])
 
 
 @each_case("arguments", ["", "null", "[1]", '{"a":', '"{}"', "{}{}"])
@@ -244,9 +244,9 @@ def test_3_9_arguments_that_were_mended_go_back_as_they_were_read(arguments: str
 
 def test_6_16_pictures_nobody_can_see_are_named() -> None:
     shown = UserMessage("look", (PICTURE, "https://a.example/b.png"))
-    assert prepared(shown) == (UserMessage("look\n[image omitted]", (PICTURE,)),)
-    assert prepared(shown, dialect="deepseek") == (UserMessage("look\n[image omitted]\n[image omitted]"),)
-    assert prepared(UserMessage("look", (PICTURE + "\0",))) == (UserMessage("look\n[image omitted]"),)
+    assert prepared(shown) == (UserMessage(f"look\n{IMAGE_OMITTED}", (PICTURE,)),)
+    assert prepared(shown, dialect="deepseek") == (UserMessage(f"look\n{IMAGE_OMITTED}\n{IMAGE_OMITTED}"),)
+    assert prepared(UserMessage("look", (PICTURE + "\0",))) == (UserMessage(f"look\n{IMAGE_OMITTED}"),)
 
 
 def test_the_prompt_of_one_step_begins_the_prompt_of_the_next() -> None:

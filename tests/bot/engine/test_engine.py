@@ -13,6 +13,7 @@ from bot.domain.chat import (
     Completion,
     FinishReason,
     ModelRequest,
+    Reasoning,
     ToolMessage,
     Usage,
     UserMessage,
@@ -27,6 +28,7 @@ from bot.policy.apologies import UNANSWERED
 from bot.policy.budget import Budget, Limits
 from bot.policy.notices import EN
 from tests.bot.runs import QUESTION, assert_valid, echo, engine, run, to_the_end
+from tests.bot.several_models import Bench
 
 # Runs that wait for somebody's word: tests/e2e/test_suspended_runs.py
 from tests.cases import each_case
@@ -177,6 +179,24 @@ async def test_an_empty_answer_is_asked_for_again_then_without_tools_then_fails(
     assert outcome.error.startswith("empty: ")
 
 
+@each_case(("models", "asked"), [(1, ["a1", "a1", "a1"]), (2, ["a1", "b1", "a1"]), (3, ["a1", "b1", "c1"])])
+async def test_after_an_empty_answer_the_next_model_is_asked_and_the_first_one_again_after_all(
+    models: int, asked: list[str]
+) -> None:
+    thoughts = replace(words(""), message=AssistantMessage("", reasoning=Reasoning("hm")))
+    said = [thoughts, words(" \n"), words("hello")]
+    answers = {name: [one for one, who in zip(said, asked, strict=True) if who[0] == name] for name in "abc"[:models]}
+    bench = Bench(*((script,) for script in answers.values()))
+    assert (await to_the_end(engine(bench.model).run(run(), RunState()))).text == "hello"
+    assert bench.asked == asked
+
+
+async def test_who_answered_with_nothing_is_not_asked_first_in_the_rest_of_a_run() -> None:
+    bench = Bench(([words("")],), ([calls(("echo", '{"text": "x"}')), words("hello")],))
+    assert (await to_the_end(engine(bench.model).run(run(), RunState()))).text == "hello"
+    assert bench.asked == ["a1", "b1", "b1"]
+
+
 async def test_an_empty_ending_is_silence_when_the_asker_has_been_answered_already() -> None:
     with ScriptedModel(words("")) as model:
         outcome = await to_the_end(engine(model).run(run(heard=lambda: True), RunState()))
@@ -205,6 +225,7 @@ async def test_spoilt_words_that_nobody_waits_for_are_asked_for_once_more_and_th
         "answer now, in words, from what you have found so far",
         EN.last_step.replace("You have", "You had"),
         UNANSWERED.format(trace="3xn6kykx"),
+        'You called the tool look_up with {"word": "香山"}, and its result was:\n| found',
     ],
 )
 async def test_a_notice_of_ours_said_back_is_no_answer(notice: str) -> None:

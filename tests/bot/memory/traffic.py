@@ -162,7 +162,7 @@ class Traffic:
         return asking
 
     def usage(self) -> Usage:
-        return Usage(1 + self.chance.randrange(500), self.chance.randrange(90))
+        return Usage(1 + self.chance.randrange(500), 1 + self.chance.randrange(90))
 
     def take(self, asking: Asking, usage: Usage, price: Price | None) -> None:
         cost = None if price is None else price.of(usage)

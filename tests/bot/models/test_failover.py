@@ -13,6 +13,8 @@ from bot.domain.chat import (
     Completion,
     FinishReason,
     ModelRequest,
+    ToolCall,
+    ToolMessage,
     Usage,
     UserMessage,
 )
@@ -34,6 +36,7 @@ from bot.domain.errors import (
     ToolsUnsupported,
     ToolUseFailed,
 )
+from bot.models.attempts import RequestForm
 from bot.models.failover import Failover
 from bot.models.reactions import ATTEMPTS, CALLED_AGAIN
 from bot.models.upstreams import Upstream
@@ -282,7 +285,17 @@ def errors() -> st.SearchStrategy[ModelError]:
     return st.one_of(
         st.sampled_from(KINDS).map(lambda kind: kind("no")),
         st.sampled_from([0.0, 3.0, 30.0, 300.0]).map(lambda after: ModelRateLimited("busy", retry_after=after)),
-        st.just(ImagesUnsupported("bad", code="invalid_image_url")),
+        st.sampled_from(
+            [
+                ImagesUnsupported("bad", code="invalid_image_url"),
+                ImagesUnsupported("bad", code="image_kind"),
+                ModelRejected("no", status=400),
+                ModelOverloaded("oops", status=500),
+                ModelOverloaded("image", status=500),
+                ModelTransport("nothing", code="empty"),
+                ContextOverflow("too large", status=413),
+            ]
+        ),
     )
 
 
@@ -303,9 +316,16 @@ def test_no_sequence_of_errors_loops(
 ) -> None:
     """Every request ends in one answer or one ModelError, after a bounded number of attempts and of seconds."""
     asking = ModelRequest(
-        (SYSTEM, *EARLIER, UserMessage("look", images=(PICTURE,) if pictures else ())), TOOLS if tools else ()
+        (
+            SYSTEM,
+            *EARLIER,
+            UserMessage("look", images=(PICTURE,) if pictures else ()),
+            AssistantMessage("", (ToolCall("c", "f", "{}"),)),
+            ToolMessage("c", "f", "done"),
+        ),
+        TOOLS if tools else (),
     )
-    bound = sum(ATTEMPTS + 2 * len(keys) + 2 for keys in upstreams) + CALLED_AGAIN + 5
+    bound = sum(ATTEMPTS + 2 * len(keys) + 2 + len(RequestForm) for keys in upstreams) + CALLED_AGAIN + 5
 
     async def run() -> None:
         bench = Bench(

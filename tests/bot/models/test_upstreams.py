@@ -2,7 +2,18 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.domain.chat import AssistantMessage, ModelRequest, ToolSpec, Usage, UserMessage
+from bot.domain.chat import (
+    AssistantMessage,
+    Completion,
+    FinishReason,
+    ModelRequest,
+    Reasoning,
+    ToolCall,
+    ToolMessage,
+    ToolSpec,
+    Usage,
+    UserMessage,
+)
 from bot.models.upstreams import BLIND, NARROW, TOOLLESS, Upstream
 from bot.policy.compaction import room_in, shrink
 from bot.policy.prices import Price
@@ -32,6 +43,17 @@ def test_refused_pictures_are_not_sent_for_a_while() -> None:
     upstream.refuse_pictures(now=10)
     assert upstream.fit(REQUEST, now=10) == without_pictures(REQUEST)
     assert upstream.fit(REQUEST, now=10 + BLIND) is REQUEST
+
+
+def test_calls_are_told_as_text_after_their_results_were_cut_to_the_window() -> None:
+    call, result = AssistantMessage("", (ToolCall("c", "f", "{}"),)), ToolMessage("c", "f", "很长 " * 4000)
+    upstream = Upstream(ScriptedModel(), window=2000)
+    upstream.refuse_calls(now=10)
+    fitting = upstream.fit(ModelRequest((UserMessage("look"), call, result)), now=10)
+    [told] = fitting.messages
+    assert isinstance(told, UserMessage)
+    assert told.text.startswith("look\n\nYou called the tool f with {}, and its result was:\n| 很长")
+    assert estimate(fitting) < 2000
 
 
 def test_there_is_a_line_for_each_key_and_the_name_is_the_models() -> None:
@@ -104,6 +126,27 @@ def test_of_a_model_that_was_asked_twice_both_times_count() -> None:
     assert silent == once + once
     told = upstream.counted(request, replace(words("fine"), usage=Usage(7, 3), asked_twice=True)).usage
     assert told == Usage(7, 3, cost=PRICE.of(Usage(7, 3))) + once
+
+
+def test_what_was_read_is_not_free_whatever_a_vendor_counts() -> None:
+    upstream, thoughts = Upstream(ScriptedModel(), price=PRICE), Reasoning("让我想一想再说" * 40)
+    thinking = AssistantMessage("", reasoning=thoughts)
+    for told, message, most in (
+        (Usage(prompt=50), thinking, 50),
+        (Usage(), thinking, upstream.measure(LONG)),
+        (None, thinking, upstream.measure(LONG)),
+        (Usage(prompt=50), AssistantMessage("很长的回答" * 60), 50),
+    ):
+        answer = Completion(message, FinishReason.STOP, told)
+        usage = upstream.counted(LONG, answer).usage
+        assert usage is not None
+        assert usage.prompt == most
+        assert 100 < usage.completion < 400
+        assert usage.cost == PRICE.of(replace(usage, cost=None))
+    for nothing in (AssistantMessage(), replace(thinking, reasoning=None)):
+        answer = Completion(nothing, FinishReason.STOP, Usage(prompt=50))
+        assert upstream.counted(LONG, answer).usage == Usage(prompt=50, cost=PRICE.of(Usage(prompt=50)))
+    assert upstream.taken(Usage(completion=7), LONG).prompt == upstream.measure(LONG)
 
 
 def test_an_answer_that_says_nothing_of_what_it_took_counts_as_much_as_is_estimated() -> None:

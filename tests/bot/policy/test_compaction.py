@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from bot.domain.chat import AssistantMessage, Message, ModelRequest, SystemMessage, ToolCall, ToolMessage, UserMessage
 from bot.policy.compaction import HEAD, LEAST_HISTORY, LONG, TAIL, history_room, lighten, room_in, shrink
+from bot.policy.repairs import PICTURE_LEFT_OUT
 from bot.policy.tokens import estimate, estimate_message
 from tests.cases import each_case
 from tests.torture.model import faults
@@ -102,7 +103,7 @@ def test_the_questions_pictures_go_last() -> None:
     request = ModelRequest((SYSTEM, UserMessage("one"), AssistantMessage("two"), question))
     shrunk = shrink(request, to=estimate(request) - 5)
     assert shrunk == ModelRequest((SYSTEM, question))
-    assert shrink(request, to=500) == ModelRequest((SYSTEM, UserMessage("look\n[image omitted]")))
+    assert shrink(request, to=500) == ModelRequest((SYSTEM, UserMessage(f"look\n{PICTURE_LEFT_OUT}")))
 
 
 @st.composite

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -18,11 +19,12 @@ from bot.domain.chat import (
     ToolCall,
     Usage,
 )
-from bot.domain.errors import ModelOverloaded, ModelRejected, ModelStalled, ModelTransport
+from bot.domain.errors import ModelError, ModelOverloaded, ModelRejected, ModelStalled, ModelTransport
 from bot.domain.ports import ChatModel
 
-FAILURES = {
+FAILURES: dict[str, Callable[[str], ModelError]] = {
     "overloaded": ModelOverloaded,
+    "refused": partial(ModelRejected, status=400),
     "rejected": ModelRejected,
     "stalled": ModelStalled,
     "unreachable": ModelTransport,
