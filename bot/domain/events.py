@@ -25,6 +25,7 @@ Identity: TypeAlias = tuple[
     int, str, int, str
 ]  # account, message type, group or person, message id
 
+NO_IDS = ("", "0")  # ids that name no message: some servers give many messages the latter
 MAX_ID = 2**63 - 1  # what JSON writers and databases hold
 _DIGITS = re.compile(r"[0-9]{1,19}")  # int() refuses texts of thousands of digits with a ValueError
 
@@ -163,8 +164,8 @@ class MessageReceived(_Event, frozen=True, kw_only=True, tag="message_received")
 
     @property
     def has_identity(self) -> bool:
-        """Whether its id tells it apart: some servers give many messages one id (0), or none."""
-        return self.message_id not in ("", "0")
+        """Whether its id tells it apart."""
+        return self.message_id not in NO_IDS
 
     @property
     def is_own(self) -> bool:

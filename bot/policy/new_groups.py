@@ -99,10 +99,10 @@ DECIDED = (
 
 @dataclass(frozen=True, slots=True)
 class GroupWord:
-    """An owner's word about a new group; `group` is its number, 0 where he names none."""
+    """An owner's word about a new group; `group` is its number, None if the word names none."""
 
     mode: Mode
-    group: int = 0
+    group: int | None = None
 
 
 def read_word(text: str) -> GroupWord | None:
@@ -110,7 +110,8 @@ def read_word(text: str) -> GroupWord | None:
     match = ANSWER.fullmatch(text)
     if match is None:
         return None
-    return GroupWord(WORDS[match["word"].lower()], int(match["group"] or "0"))
+    named = match["group"]
+    return GroupWord(WORDS[match["word"].lower()], None if named is None else int(named))
 
 
 def group_in(text: str) -> int:

@@ -9,6 +9,7 @@ from bot.policy.new_groups import QUESTION, GroupWord, Mode, group_in, read_word
     ("text", "word"),
     [
         ("上线", GroupWord(Mode.LIVE)),
+        ("上线 0", GroupWord(Mode.LIVE, 0)),
         (" Live 4242。", GroupWord(Mode.LIVE, 4242)),
         ("忽略4242", GroupWord(Mode.OFF, 4242)),
         ("ignore!", GroupWord(Mode.OFF)),

@@ -28,7 +28,7 @@ everything settles (what is due now, not what is due later: thinking, debounce a
 `after`), then it is looked at.
 
 Who says something: a text, a list of parts, or a mapping: `say` (text or parts), `id` (a label for
-it), `quote: label`, `private: true`, `group: 2` (the second group, 二群, with the same people). Parts
+it), `quote: label` (or a number: an id as it stands, which no message need have), `private: true`, `group: 2` (the second group, 二群, with the same people). Parts
 are texts and mappings of one key: `picture: cat.png` and `sticker: x.gif` (names that begin with
 `expired` cannot be had), `voice: words` or `voice: {says: words, seconds: 12}`, `file: {name: 作业.txt,
 text: ..., size: 9}`, `card: {title: ..., description: ..., url: ...}` (or its JSON), `face: 76`, `quote:

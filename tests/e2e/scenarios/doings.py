@@ -22,10 +22,11 @@ async def say(stage: Stage, name: str, written: Written) -> None:
     """Somebody says something: words, parts, or a mapping with `say` and more."""
     told: Mapping[str, Any] = written if isinstance(written, dict) and "say" in written else {"say": written}
     segments = segments_of(told["say"], world=stage.world, labels=stage.labels)
-    if label := told.get("quote"):
-        segments = [{"type": "reply", "data": {"id": str(stage.labels[label])}}, *segments]
+    if (label := told.get("quote")) is not None:
+        quoted = label if isinstance(label, int) else stage.labels[label]
+        segments = [{"type": "reply", "data": {"id": str(quoted)}}, *segments]
     user_id = stage.number(name)
-    stage.see(name, str(told["say"]) + (f"  ↩ {label}" if label else ""))
+    stage.see(name, str(told["say"]) + (f"  ↩ {label}" if label is not None else ""))
     if told.get("private"):
         message_id = await stage.simulator.say_private(segments, user_id=user_id)
     else:
