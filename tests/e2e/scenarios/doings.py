@@ -125,6 +125,11 @@ async def report(stage: Stage, wanted: bool) -> None:
     stage.world.reports_self = wanted
 
 
+async def other_ids(stage: Stage, wanted: bool) -> None:
+    """Whether a history tells messages under other ids than their events."""
+    stage.world.other_ids = wanted
+
+
 async def server(stage: Stage, name: str) -> None:
     """Another OneBot server: NapCat or Lagrange."""
     is_lagrange = {"Lagrange": True, "NapCat": False}[name]
@@ -192,6 +197,7 @@ DOINGS: Mapping[str, Doing] = {
     "fault": fault,
     "report": report,
     "server": server,
+    "other_ids": other_ids,
     "rename": rename,
     "promote": promote,
     "befriend": befriend,
