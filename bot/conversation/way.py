@@ -13,6 +13,7 @@ from typing import Protocol, assert_never
 from bot.conversation.approval.desks import Desks
 from bot.conversation.intake.door import Door
 from bot.conversation.intake.hearing import Hearing
+from bot.conversation.intake.own import OwnMessages
 from bot.conversation.intake.verdicts import Verdicts
 from bot.conversation.interruptions.steering import Steering
 from bot.conversation.interruptions.stopping import Stopping
@@ -44,6 +45,7 @@ class MessageWay:
         self,
         *,
         door: Door,
+        own: OwnMessages,
         word: Desks,
         stopping: Stopping,
         commands: CommandSink,
@@ -53,6 +55,7 @@ class MessageWay:
         gathering: Gathering,
     ) -> None:
         self._door = door
+        self._own = own
         self._word = word
         self._stopping = stopping
         self._commands = commands
@@ -66,6 +69,9 @@ class MessageWay:
         if not self._door.lets_in(message):  # known already? in a new group?
             return
         message = lighten(message)
+        if self._own.tells(message):  # a file of our own, told as somebody's?
+            self._hearing.forget_answer(message, kept=False)
+            return
         if self._word.take(message):  # an owner's word on what waits?
             self._hearing.forget_answer(message, kept=False)
             return

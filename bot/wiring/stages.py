@@ -130,6 +130,7 @@ def build_way(
     """The way up to a place in a lane."""
     return MessageWay(
         door=door,
+        own=OwnMessages(on.history, on.outbox),
         word=desks,
         stopping=Stopping(
             goings_on=goings_on,

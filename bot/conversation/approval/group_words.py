@@ -134,7 +134,7 @@ class GroupWords:
         group = said.group
         if group is None and quoted is not None:
             group = group_in(words_of(quoted))
-        return bool(group) and self._is_settled(message, said, group)
+        return self._is_settled(message, said, group) if group else False
 
     def meant_by(self, message: MessageReceived) -> list[Meant]:
         """Fits `Desk`: the groups that wait, or if none does, the one that another owner was faster

@@ -19,7 +19,7 @@ from adapters.storage.tables import messages as message_table
 from adapters.storage.tables import metadata
 from adapters.storage.tables import turns as turn_table
 from bot.domain import codec
-from bot.domain.actions import Attachment, Merged, SendMessage
+from bot.domain.actions import Attachment, Merged, SendMessage, SentSegment
 from bot.domain.chat import Message
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.journal import (
@@ -361,7 +361,11 @@ def test_the_latest_lines_of_a_place_are_told_with_what_is_gone_and_what_was_sen
     own = said("draft", user=BOT, message_id="draft-1")  # what was published is a send as well
     taken = (*lines, elsewhere, no_id, own)
     batches.write(put(*[MessageObserved(one, overheard=True) for one in taken], MessageErased(GROUP, "b")))
-    parts = {"s1": (Text("hi"),), "s2": (Merged(("long",), name="bot"),), "s3": (Text("unsent"),)}
+    parts: dict[str, tuple[SentSegment, ...]] = {
+        "s1": (Text("hi"),),
+        "s2": (Merged(("long",), name="bot"),),
+        "s3": (Text("unsent"),),
+    }
     for send_id, segments in parts.items():
         action = SendMessage(GROUP, segments)
         batches.write(put(SendQueued(send_id=send_id, turn_id="", action=action, final=False, at=NOW)))
