@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from bot.domain.chat import AssistantMessage, ToolCall
 from bot.domain.visible import visible, without_controls
+from bot.policy.cq_codes import without_meaningless
 from bot.policy.echo import is_all_of, is_echo
 from bot.prompt.frames import Frames
 
@@ -26,7 +27,7 @@ def tidy(
     """The message without the frame and controls, and without words that only repeat the question,
     or what was told of the moment (`now`); the very same message where there is nothing to cut.
     """
-    text = frames.cut(without_controls(_said(message.text)))
+    text = without_meaningless(frames.cut(without_controls(_said(message.text))))
     said_back = not message.tool_calls and (is_echo(text, question) or is_all_of(text, now))
     if said_back or not visible(text).strip():
         text = ""
