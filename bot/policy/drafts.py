@@ -66,6 +66,10 @@ NO_MEDIA = (
     "D{number} 的图片或文件太大，没有留下来；可以用「改 D{number} 新的话」。",
     'The pictures or files of D{number} were too large to keep; "edit D{number} words" works.',
 )
+AGAIN = (
+    "这条回复是断线时发的，没有算数；D{number} 还在等，要发请再回复一次。",
+    "That answer came while I was away and is void; D{number} still waits: please answer again.",
+)
 NO_WORDS = ("要改成什么？请发「改 D{number} 新的话」。", 'To what? "edit D{number} other words".')
 REFUSED = (
     "D{number} 没有发出去：{what}。它还在等。",

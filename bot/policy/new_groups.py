@@ -91,6 +91,10 @@ DONE = {
         "Fine, group {group} is ignored: I only read along.",
     ),
 }
+VOID = (
+    "这条回复是断线时发的，没有算数；群 {group} 还在等，请再回复一次。",
+    "That answer came while I was away and is void; group {group} still waits: answer again.",
+)
 DECIDED = (
     "群 {group} 已经定了：{mode}。要改就发 /live、/shadow 或 /off {group}。",
     "Group {group} is decided already: {mode}. To change it: /live, /shadow or /off {group}.",

@@ -14,7 +14,7 @@ from bot.conversation.intake.ages import Ages
 from bot.domain.events import MessageReceived
 from bot.memory.drafts import Drafts
 from bot.policy.approval import quote_in, words_in, words_of
-from bot.policy.drafts import DraftWord, naming, number_in, read_word
+from bot.policy.drafts import AGAIN, DraftWord, naming, number_in, read_word
 from bot.prompt.render import account
 from bot.speaking.postbox import Postbox
 
@@ -44,11 +44,9 @@ class DraftDesk:
         self._work: asyncio.Queue[_Work] = asyncio.Queue(MAX_WORK)
 
     def take(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
-        """Fits `Desk`: a word in private, which names a draft or quotes one. One that was missed,
-        and found in a history, decides nothing.
-        """
+        """Fits `Desk`: a word in private, which names a draft or quotes one."""
         text = None if message.conversation.is_group else words_in(message)
-        if text is None or self._ages.is_missed(message) or (said := read_word(text)) is None:
+        if text is None or (said := read_word(text)) is None:
             return False
         number = said.number
         if number is None and quoted is not None:
@@ -60,7 +58,7 @@ class DraftDesk:
         talk.
         """
         text = None if message.conversation.is_group else words_in(message)
-        if text is None or self._ages.is_missed(message) or not quote_in(message):
+        if text is None or not quote_in(message):
             return []
         if (said := read_word(text)) is None or said.number is not None:
             return []
@@ -76,7 +74,13 @@ class DraftDesk:
         ]
 
     def _is_settled(self, message: MessageReceived, said: DraftWord, number: int) -> bool:
+        """One that was missed, and found in a history, decides nothing: it is asked for again."""
         found = self._drafts.open.get(number)
+        if self._ages.is_missed(message):
+            if found is not None:
+                words = AGAIN[self._publishing.tongue].format(number=number)
+                self._postbox.post(message.conversation, words, quote=message.message_id)
+            return True
         if found is not None and self._ages.is_older(message, found[1].at):
             return False  # it means another one of that number
         reply = partial(self._postbox.post, message.conversation, quote=message.message_id)

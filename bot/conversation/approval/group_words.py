@@ -27,6 +27,7 @@ from bot.policy.new_groups import (
     MET,
     NAMES,
     QUESTION,
+    VOID,
     GroupWord,
     Mode,
     group_in,
@@ -125,11 +126,9 @@ class GroupWords:
         logger.warning("%s waits for an owner's word, but a line to one did not arrive", where)
 
     def take(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
-        """Fits `Desk`: an answer in private. One that was missed, and found in a history, decides
-        nothing.
-        """
+        """Fits `Desk`: an answer in private."""
         words = None if message.conversation.is_group else words_in(message)
-        if words is None or self._ages.is_missed(message) or (said := read_word(words)) is None:
+        if words is None or (said := read_word(words)) is None:
             return False
         group = said.group
         if group is None and quoted is not None:
@@ -142,7 +141,7 @@ class GroupWords:
         """
         account = message.self_id
         words = None if message.conversation.is_group else words_in(message)
-        if words is None or self._ages.is_missed(message) or (said := read_word(words)) is None:
+        if words is None or (said := read_word(words)) is None:
             return []
         if said.group is not None:
             return []
@@ -168,7 +167,11 @@ class GroupWords:
         reply = partial(self._postbox.post, here, quote=message.message_id)
         tongue = self._deciders.tongue
         if (mode := self._modes.of(where)) not in OPEN:
-            reply(DECIDED[tongue].format(group=group, mode=NAMES[mode][tongue]))
+            if not self._ages.is_missed(message):
+                reply(DECIDED[tongue].format(group=group, mode=NAMES[mode][tongue]))
+            return True
+        if self._ages.is_missed(message):  # an old word looks like a new one in a history
+            reply(VOID[tongue].format(group=group))
             return True
         logger.info("%s is %s: an owner says so", where, said.mode)
         self._modes.put(where, said.mode)

@@ -90,6 +90,11 @@ class Publishing:
         self._one_by_one = asyncio.Lock()
         self._unknown: asyncio.Queue[int] = asyncio.Queue()
 
+    @property
+    def tongue(self) -> Tongue:
+        """The owners'."""
+        return self._tongue
+
     async def settle(self, said: DraftWord, *, by: str) -> Settled:
         """Let the first word decide, whoever brings it; `by` is who, as others read it."""
         async with self._one_by_one:

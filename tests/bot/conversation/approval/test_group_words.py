@@ -53,10 +53,13 @@ async def test_a_word_in_a_group_or_one_that_was_missed_or_of_a_group_nobody_kno
         words, modes = await gate(made)
         words.meet(said("hi"), lambda _: False)
         await made.outbox.wait_idle()
+        for message in (word("上线", where=GROUP), word("上线 4242", where=GROUP), word("上线 9999")):
+            assert not words.take(message, None)
         missed = word("上线 4242")
         made.ages.miss(missed)
-        for message in (word("上线", where=GROUP), word("上线 4242", where=GROUP), missed, word("上线 9999")):
-            assert not words.take(message, None)
+        assert words.take(missed, None)
+        await made.outbox.wait_idle()
+        assert made.transport.texts[-1].endswith("群 4242 还在等，请再回复一次。")
         assert modes.of(GROUP) is Mode.ASKED
         assert modes.is_new(Conversation(BOT, "group", 9999))
 
