@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.segments import Face, Mention, Quote, Text
 from bot.policy.cq_codes import Code, may_hold, reading, without_meaningless
+from tests.cases import each_case
 
 CODES = [
     "[CQ:at,qq=all]",
@@ -32,7 +32,7 @@ def means(code: Code) -> Text | Code | None:
             return code
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "parts"),
     [
         ("早", [Text("早")]),

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
 from msgspec.structs import replace
 
 from bot.domain.events import Conversation
@@ -10,6 +9,7 @@ from bot.domain.segments import Quote, Text
 from bot.domain.suspension import Allow, Decision, Deny
 from bot.policy.approval import AGAIN, Answer
 from tests.bot.desk import OWNER, QUESTION, Desk, desk, waiting
+from tests.cases import each_case
 from tests.fakes import (
     BOT,
     GROUP,
@@ -86,7 +86,7 @@ async def test_an_answer_that_is_older_than_its_request_decides_nothing() -> Non
         assert at.transport.texts[-2:] == [AGAIN[0].format(number=1), "A1 已同意。"]
 
 
-@pytest.mark.parametrize("text", ["同意 A1", "同意", "拒绝 A1 不行", "同意 A9"])
+@each_case("text", ["同意 A1", "同意", "拒绝 A1 不行", "同意 A9"])
 async def test_an_answer_that_was_missed_decides_nothing_whenever_it_was_said(text: str) -> None:
     async with desk() as at:
         at.wait(waiting("mail"))
@@ -132,7 +132,7 @@ async def test_an_answer_to_an_earlier_process_does_not_count_for_a_number_that_
         assert at.resumed == []
 
 
-@pytest.mark.parametrize(("text", "word"), [("同意", Allow()), ("拒绝", Deny("the owner said no"))])
+@each_case(("text", "word"), [("同意", Allow()), ("拒绝", Deny("the owner said no"))])
 async def test_the_only_request_an_owner_was_asked_is_meant_by_one_word_in_private(text: str, word: Decision) -> None:
     async with desk() as at:
         assert not at.owner_says(text)
@@ -154,7 +154,7 @@ async def test_of_two_requests_an_owner_is_asked_which_one_word_means() -> None:
         assert at.resumed == [("t1", {"c1": Allow()}), ("t1", {"c0": Allow()})]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("asker", "user", "at_bot", "group", "taken"),
     [
         (999, 999, True, GROUP, True),
@@ -183,7 +183,7 @@ async def test_one_word_that_quotes_something_else_is_about_that() -> None:
         assert not await at.desks.take_later(answer)
 
 
-@pytest.mark.parametrize("quote", ["0", "-77", "5"])
+@each_case("quote", ["0", "-77", "5"])
 async def test_a_quote_that_nobody_can_read_says_nothing_and_the_word_counts_without_it(quote: str) -> None:
     answer = said((Quote(quote), Text("同意")), user=999, where=OWNER)
     async with desk() as at:
@@ -231,7 +231,7 @@ async def test_a_number_that_no_request_has_is_not_the_only_one_that_waits() -> 
         assert sum(text.startswith("没有编号为 A0 的请求") for text in at.transport.texts) == 1
 
 
-@pytest.mark.parametrize("line", ["hello", "同意", "user2: 同意 A1"])
+@each_case("line", ["hello", "同意", "user2: 同意 A1"])
 async def test_a_line_of_the_terminal_that_names_no_number_is_said(line: str) -> None:
     async with desk(terminal=print) as at:
         assert not at.word.answer(line)
