@@ -9,13 +9,14 @@ from itertools import count
 from typing import TypeAlias
 
 from bot.agent import scripted
-from bot.domain.actions import Gesture, SendMessage
+from bot.domain.actions import Gesture, SendMessage, as_received
 from bot.domain.chat import AssistantMessage, Completion, FinishReason, ToolCall, Usage
 from bot.domain.errors import ActionRefused, ActionUnsupported, BotError
 from bot.domain.events import Conversation, Event, MessageReceived, Role, Sender
 from bot.domain.group_acts import GroupAct
 from bot.domain.journal import (
     Entry,
+    KnownLine,
     LogQuery,
     MessageErased,
     MessageObserved,
@@ -285,6 +286,21 @@ class RecordingStore:
     async def heard(self, conversation: Conversation, message_ids: Collection[str]) -> set[str] | None:
         await asyncio.sleep(0)
         return None if self.trouble else {name for name in message_ids if (conversation, name) in self._heard}
+
+    async def latest(self, conversation: Conversation) -> tuple[KnownLine, ...] | None:
+        await asyncio.sleep(0)
+        taken = [
+            KnownLine(one.message_id, one.sender.user_id, one.time, one.segments)
+            for (where, _), one in self._known.items()
+            if where == conversation
+        ]
+        sent = [
+            KnownLine(one.message_id, conversation.platform_id, one.at, tuple(map(as_received, queued.action.segments)))
+            for one in self.entries
+            if isinstance(one, SendChanged) and one.message_id and (queued := self._sends.get(one.send_id))
+            if queued.action.conversation == conversation
+        ]
+        return None if self.trouble else (*taken, *sent)
 
     async def search(self, query: LogQuery) -> tuple[MessageReceived, ...] | None:
         await asyncio.sleep(0)

@@ -7,10 +7,12 @@ names.
 from __future__ import annotations
 
 from typing import TypedDict, cast, get_args
+from zlib import crc32
 
 from adapters.onebot.fields import Fields, decimal, mapping, number, text
 from adapters.onebot.segments import read_message
 from bot.domain.events import (
+    ANONYMOUS,
     AccountChanged,
     Connected,
     Conversation,
@@ -27,6 +29,7 @@ from bot.domain.events import (
     Requested,
     Role,
     Sender,
+    masked,
     shared_place,
 )
 from bot.domain.segments import Mention, Quote, Segment
@@ -116,6 +119,9 @@ def read_said(frame: Fields, about: About) -> MessageReceived:
     """
     who = mapping(frame.get("sender"))
     user_id = number(frame.get("user_id")) or number(who.get("user_id"))
+    mask = mapping(frame.get("anonymous")) if user_id in (0, ANONYMOUS) else {}
+    if mask:
+        user_id = _masked(mask)
     message_id = text(frame.get("message_id"))
     role = text(who.get("role"))
     return MessageReceived(
@@ -124,7 +130,7 @@ def read_said(frame: Fields, about: About) -> MessageReceived:
         message_id=message_id,
         sender=Sender(
             user_id,
-            nickname=text(who.get("nickname")),
+            nickname=text(mask.get("name")) or text(who.get("nickname")),
             card=text(who.get("card")),
             role=cast("Role", role) if role in _ROLES else "unknown",
         ),
@@ -147,6 +153,14 @@ def _with_mention(
         return segments
     place = 1 if isinstance(segments[0], Quote) else 0
     return (*segments[:place], Mention(account), *segments[place:])
+
+
+def _masked(mask: Fields) -> int:
+    """Who of the anonymous members it is: by number, or by what is needed to mute them."""
+    key = max(0, number(mask.get("id"))) or crc32(
+        text(mask.get("flag") or mask.get("name")).encode()
+    )
+    return masked(key) if key else ANONYMOUS
 
 
 def _content(frame: Fields) -> object:

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, assert_never
 from adapters.onebot.cqcode import split_cq
 from adapters.onebot.fields import Fields, clean, dump, load, mapping, number, sequence, text
 from bot.domain.actions import Attachment, Merged, SentSegment
+from bot.domain.events import account_of
 from bot.domain.filenames import clean_name
 from bot.domain.segments import (
     Card,
@@ -351,7 +352,7 @@ def write_segments(segments: Iterable[SentSegment]) -> list[Fields]:
 def _is_named(segment: SentSegment) -> bool:
     match segment:
         case Mention(user_id=user_id):
-            return user_id > 0
+            return user_id > 0 and account_of(user_id) == user_id  # a mask cannot be mentioned
         case Quote(message_id=message_id):
             return _NOTHING.fullmatch(message_id) is None
         case _:

@@ -196,8 +196,13 @@ def _history(world: World, stored: list[Stored], params: Params) -> Done:
     if last:
         anchor = world.messages.find(last)
         stored = stored[: stored.index(anchor) + 1] if anchor in stored else []
-    messages = [event_of(world, one) for one in stored[-count:]] if count > 0 else []
+    messages = [_row(world, one) for one in stored[-count:]] if count > 0 else []
     return Done({"messages": messages[::-1] if params.flag("reverse_order") else messages})
+
+
+def _row(world: World, stored: Stored) -> Json:
+    event = event_of(world, stored)
+    return {**event, "message_id": -stored.message_id} if world.other_ids else event
 
 
 # --- who and where --------------------------------------------------------------------------------

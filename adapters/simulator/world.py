@@ -22,7 +22,8 @@ class World:
 
     `now` gives seconds since 1970; `reports_self` makes the account report its own messages
     (`message_sent`), which NapCat does only when asked to. `online` is what heartbeats and
-    get_status say. `contents` are those of shared files and voices, by name; the `unsupported`
+    get_status say. With `other_ids` a history tells messages under other ids than their events.
+    `contents` are those of shared files and voices, by name; the `unsupported`
     actions are answered as ones the server does not know.
     """
 
@@ -39,6 +40,7 @@ class World:
         self.nickname = nickname
         self.reports_self = reports_self
         self.online = True
+        self.other_ids = False
         self.now = now
         self.groups: dict[int, Group] = {}
         self.friends: dict[int, Person] = {}

@@ -27,9 +27,10 @@ from adapters.storage.tables import (
     windows,
 )
 from bot.domain import codec
-from bot.domain.actions import SentSegment, as_received
+from bot.domain.actions import Merged, SentSegment, as_received
 from bot.domain.events import Conversation, MessageReceived, Sender
-from bot.domain.journal import LogQuery, MemberNumbered, Remembered, Round
+from bot.domain.journal import KnownLine, LogQuery, MemberNumbered, Remembered, Round
+from bot.domain.segments import Forward
 from bot.domain.things import ThingNamed
 
 MAX_CONVERSATIONS = 20_000
@@ -38,6 +39,12 @@ THINGS = 300
 
 NOWHERE = "0:private:0"
 """Where messages of a forgotten place are known as taken, by their ids."""
+
+LATEST = 200
+"""How many messages of a place are compared with its history, which is shorter."""
+
+LATEST_SENDS = 2000
+"""The same, of all places."""
 
 T = TypeVar("T")
 
@@ -249,6 +256,46 @@ def heard(
         for table in (messages, sends)
     ]
     return {names[name] for name in chain.from_iterable(found)}
+
+
+def latest(connection: Connection, conversation: Conversation) -> tuple[KnownLine, ...]:
+    """The latest messages that were taken there, recalled and forgotten ones included, or sent
+    from here.
+    """
+    here = str(conversation)
+    taken = connection.execute(
+        select(messages)
+        .where(messages.c.conversation == here, messages.c.message_id != "")
+        .order_by(messages.c.id.desc())
+        .limit(LATEST)
+    )
+    # By their own ids, which rise with time: no index tells the latest of a place.
+    newest = select(func.max(sends.c.id)).scalar_subquery()
+    sent = connection.execute(
+        select(sends).where(
+            sends.c.id > newest - LATEST_SENDS,
+            sends.c.conversation == here,
+            sends.c.message_id != "",
+        )
+    )
+    own = conversation.platform_id
+    return (
+        *readable(_known, (row for row in taken if row.sender != own)),
+        *readable(lambda row: _known_own(row, own), sent),
+    )
+
+
+def _known(row: Row[Any]) -> KnownLine:
+    segments = None if row.erased else codec.read(SEGMENTS, row.segments)
+    return KnownLine(row.message_id, row.sender, row.time, segments)
+
+
+def _known_own(row: Row[Any], account: int) -> KnownLine:
+    parts: tuple[SentSegment, ...] = codec.read(SEND_SEGMENTS, row.segments)
+    segments = tuple(
+        Forward("") if isinstance(part, Merged) else as_received(part) for part in parts
+    )
+    return KnownLine(row.message_id, account, row.changed, segments)
 
 
 def places(table: Table) -> CTE:

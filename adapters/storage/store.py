@@ -35,6 +35,7 @@ from adapters.storage.writer import Writer
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
     Entry,
+    KnownLine,
     LogQuery,
     MessageErased,
     MessageObserved,
@@ -168,6 +169,14 @@ class SqlStore:
         return await self._read(
             lambda connection: reads.heard(connection, conversation, message_ids), None
         )
+
+    async def latest(self, conversation: Conversation) -> tuple[KnownLine, ...] | None:
+        """The latest messages that were observed there, or sent from here; None where it cannot be
+        read.
+        """
+        if not await self._writer.commit():
+            return None
+        return await self._read(lambda connection: reads.latest(connection, conversation), None)
 
     async def search(self, query: LogQuery) -> tuple[MessageReceived, ...] | None:
         """The messages that the query is about; None where they cannot be read."""

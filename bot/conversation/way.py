@@ -13,6 +13,7 @@ from typing import Protocol, assert_never
 from bot.conversation.approval.desks import Desks
 from bot.conversation.intake.door import Door
 from bot.conversation.intake.hearing import Hearing
+from bot.conversation.intake.own import OwnMessages
 from bot.conversation.intake.places import Places
 from bot.conversation.intake.verdicts import Verdicts
 from bot.conversation.interruptions.steering import Steering
@@ -46,6 +47,7 @@ class MessageWay:
         *,
         door: Door,
         places: Places,
+        own: OwnMessages,
         word: Desks,
         stopping: Stopping,
         commands: CommandSink,
@@ -56,6 +58,7 @@ class MessageWay:
     ) -> None:
         self._door = door
         self._places = places
+        self._own = own
         self._word = word
         self._stopping = stopping
         self._commands = commands
@@ -69,6 +72,9 @@ class MessageWay:
         if not self._door.lets_in(message):  # known already? in a new group?
             return
         message = lighten(self._places.named(message))
+        if self._own.tells(message):  # a file of our own, told as somebody's?
+            self._hearing.forget_answer(message, kept=False)
+            return
         if self._word.take(message):  # an owner's word on what waits?
             self._hearing.forget_answer(message, kept=False)
             return

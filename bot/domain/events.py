@@ -25,8 +25,21 @@ Identity: TypeAlias = tuple[
     int, str, int, str
 ]  # account, message type, group or person, message id
 
+NO_IDS = ("", "0")  # ids that name no message: some servers give many messages the latter
+ANONYMOUS = 80_000_000  # the account in whose name a group's anonymous members speak
+_MASKS = 10**15  # numbers from here on tell them apart: no account has one
 MAX_ID = 2**63 - 1  # what JSON writers and databases hold
 _DIGITS = re.compile(r"[0-9]{1,19}")  # int() refuses texts of thousands of digits with a ValueError
+
+
+def masked(number: int) -> int:
+    """Who speaks under this mask, the number of an anonymous member."""
+    return _MASKS + number % _MASKS
+
+
+def account_of(user_id: int) -> int:
+    """The account that QQ knows them by: of all anonymous members the same."""
+    return ANONYMOUS if user_id >= _MASKS else user_id
 
 
 def read_id(text: str) -> int | None:
@@ -163,8 +176,8 @@ class MessageReceived(_Event, frozen=True, kw_only=True, tag="message_received")
 
     @property
     def has_identity(self) -> bool:
-        """Whether its id tells it apart: some servers give many messages one id (0), or none."""
-        return self.message_id not in ("", "0")
+        """Whether its id tells it apart."""
+        return self.message_id not in NO_IDS
 
     @property
     def is_own(self) -> bool:

@@ -19,6 +19,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.memories import MemoriesForgotten, MemoriesUsed, MemoryKept
 from bot.domain.reserved import RequestMade, UsageReleased, UsageReserved
 from bot.domain.run import StepFinished, Stop, ToolFinished, ToolStarted
+from bot.domain.segments import Segment
 from bot.domain.things import PictureDescribed, ThingNamed
 
 
@@ -286,6 +287,17 @@ class Round(Struct, frozen=True):
 
     turn_id: str
     messages: tuple[Message, ...]
+
+
+class KnownLine(Struct, frozen=True):
+    """A message that was taken somewhere, or sent there. `time` is the server's, or of the bot's
+    own words ours; `segments` are None once it was recalled or forgotten.
+    """
+
+    message_id: str
+    sender: int
+    time: float
+    segments: tuple[Segment, ...] | None
 
 
 class LogQuery(Struct, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ from bot.domain.actions import (
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.events import Conversation, Event, MessageReceived, Role
 from bot.domain.group_acts import GroupAct
-from bot.domain.journal import Entry, LogQuery, Recovery, Remembered, Spoken
+from bot.domain.journal import Entry, KnownLine, LogQuery, Recovery, Remembered, Spoken
 from bot.domain.result import ToolResult
 from bot.domain.run import RunEvent
 from bot.domain.segments import File, Forward, Picture, Record
@@ -172,6 +172,12 @@ class Store(Protocol):
     ) -> Collection[str] | None:
         """Which of these messages were observed there, recalled ones included, or sent from here;
         None where that cannot be read now.
+        """
+        ...
+
+    async def latest(self, conversation: Conversation) -> Collection[KnownLine] | None:
+        """The latest messages that were observed there, recalled ones included, or sent from here;
+        None if that cannot be read now.
         """
         ...
 

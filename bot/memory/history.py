@@ -20,7 +20,7 @@ from typing import Protocol, TypeAlias
 from msgspec.structs import replace
 
 from bot.domain.chat import Counted, Message, ToolMessage, UserMessage, as_kept
-from bot.domain.events import Conversation, MessageReceived
+from bot.domain.events import NO_IDS, Conversation, MessageReceived
 from bot.domain.ports import Store
 from bot.domain.redaction import lines_of, redacted, sources_of
 from bot.memory.latest import Kept, Latest, Weighed
@@ -169,7 +169,7 @@ class History:
 
     def know(self, message: MessageReceived) -> None:
         """Keep a message, the bot's own included, so that a later quote of it can be resolved."""
-        if message.message_id:  # without an id nothing can quote it
+        if message.has_identity:  # else nothing can quote it
             self._known.keep((message.conversation, message.message_id), message)
 
     def known(self, conversation: Conversation, message_id: str) -> MessageReceived | None:
@@ -178,6 +178,8 @@ class History:
 
     async def find(self, conversation: Conversation, message_id: str) -> MessageReceived | None:
         """A message by its id: remembered, or stored."""
+        if message_id in NO_IDS:
+            return None
         known = self.known(conversation, message_id)
         return known or await self._store.find(conversation, message_id)
 

@@ -132,6 +132,10 @@ class Speakers:
             self._write(conversation, known, user_id, name)
         return known
 
+    def knows(self, conversation: Conversation, user_id: int) -> bool:
+        """Whether the person has a number there."""
+        return user_id in self._books[conversation].numbers
+
     def name(self, conversation: Conversation, user_id: int) -> str:
         """The name a person was last seen by there; empty where nobody knows."""
         return self._books[conversation].names.get(user_id, "")

@@ -10,7 +10,16 @@ from typing import Any
 
 from bot.domain.chat import AssistantMessage
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import Entry, LogQuery, Recovery, Remembered, Spoken, TurnClosed, TurnOpened
+from bot.domain.journal import (
+    Entry,
+    KnownLine,
+    LogQuery,
+    Recovery,
+    Remembered,
+    Spoken,
+    TurnClosed,
+    TurnOpened,
+)
 from bot.domain.ports import Store, Witness
 from bot.domain.segments import Text
 
@@ -55,6 +64,12 @@ class WitnessedStore:
     ) -> Coroutine[Any, Any, Collection[str] | None]:
         """Which of these messages were observed there, or sent from here."""
         return self._store.heard(conversation, message_ids)
+
+    def latest(
+        self, conversation: Conversation
+    ) -> Coroutine[Any, Any, Collection[KnownLine] | None]:
+        """The latest messages that were observed there, or sent from here."""
+        return self._store.latest(conversation)
 
     def search(self, query: LogQuery) -> Coroutine[Any, Any, tuple[MessageReceived, ...] | None]:
         """The stored messages that it is about."""

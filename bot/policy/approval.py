@@ -50,6 +50,10 @@ UNKNOWN = (
     "没有编号为 A{number} 的请求，可能已经过期或处理过了。",
     "There is no request A{number}; it may have expired or be settled.",
 )
+WHICH = (
+    "这句话可能指 {names}，还没有算数。请带上编号再发一次，比如「{example}」。",
+    'That may mean {names}, so nothing was decided. Please name one, as in "{example}".',
+)
 AGAIN = (
     "这条回复比 A{number} 的请求早，或是断线时发的，没有算数；A{number} 还在等，要回复请再发一次。",
     (
@@ -92,6 +96,7 @@ NOT_PROMISED = (
 )
 
 YES = ("同意", "approve")
+WORD_OF = {True: YES, False: ("拒绝", "deny")}
 NUMBER = r"[#＃]?\s*[aAａＡ]\s*(?P<number>[0-9０-９]{1,9})(?![0-9A-Za-z])"
 ANSWER = re.compile(
     rf"\s*(?P<word>同意|拒绝|approve|deny)(?![0-9B-Zb-z])(?:\s*{NUMBER})?(?P<rest>.*)",
@@ -103,12 +108,10 @@ REQUEST = re.compile(r"#A([0-9]{1,9}) ")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Somebody's yes or no; `number` is the request's, 0 where the answer names none (it quotes the
-    request).
-    """
+    """A yes or a no; `number` is the request's, None if the answer names none."""
 
     allows: bool
-    number: int = 0
+    number: int | None = None
     reason: str = ""
 
 
@@ -121,14 +124,14 @@ def read_answer(text: str) -> Answer | None:
     match = ANSWER.fullmatch(text)
     if match is None:
         return None
-    number, rest = match["number"], match["rest"]
+    number, rest = match["number"], match["rest"]  # A0 is a number that no request has
     allows = match["word"].lower() in YES
     # 同意书, 拒绝的话 and denying are words of their own; behind a number anything may follow.
     joined = number is None and rest and rest[0] not in MARKS
     reason = " ".join(rest.strip(MARKS).split())
     if joined or (allows and reason):
         return None
-    return Answer(allows, int(number or "0"), reason[:MAX_REASON])
+    return Answer(allows, None if number is None else int(number), reason[:MAX_REASON])
 
 
 def answer_in(message: MessageReceived) -> Answer | None:

@@ -66,6 +66,10 @@ NO_MEDIA = (
     "D{number} 的图片或文件太大，没有留下来；可以用「改 D{number} 新的话」。",
     'The pictures or files of D{number} were too large to keep; "edit D{number} words" works.',
 )
+AGAIN = (
+    "这条回复是断线时发的，没有算数；D{number} 还在等，要发请再回复一次。",
+    "That answer came while I was away and is void; D{number} still waits: please answer again.",
+)
 NO_WORDS = ("要改成什么？请发「改 D{number} 新的话」。", 'To what? "edit D{number} other words".')
 REFUSED = (
     "D{number} 没有发出去：{what}。它还在等。",
@@ -96,11 +100,11 @@ BEFORE = " \t\r\n\u3000,，:："  # between a number and other words
 
 @dataclass(frozen=True, slots=True)
 class DraftWord:
-    """An owner's word about a draft: it is published, with other `words` where he `changes` it.
-    The number is 0 where he names none.
+    """An owner's word about a draft: it is published, with other `words` if the owner `changes` it.
+    The number is None if the word names none.
     """
 
-    number: int
+    number: int | None
     changes: bool = False
     words: str = ""
 
@@ -111,18 +115,24 @@ def read_word(text: str) -> DraftWord | None:
     """
     if (match := ANSWER.fullmatch(text)) is None:
         return None
-    rest, number = match["rest"], int(match["number"] or "0")
+    rest, number = match["rest"], None if match["number"] is None else int(match["number"])
     if match["word"].lower() in CHANGES:
-        if not number and rest and rest[0] not in MARKS:  # 改天, changed
+        if number is None and rest and rest[0] not in MARKS:  # 改天, changed
             return None
         return DraftWord(number, changes=True, words=rest.lstrip(BEFORE).rstrip())
     return None if rest.strip(MARKS) else DraftWord(number)
 
 
-def number_in(text: str) -> int:
-    """The number of the draft that a line of ours shows; 0 for any other text."""
+def naming(text: str, number: int) -> str:
+    """The word of this answer with the number of a draft: `发 D7`."""
+    match = ANSWER.match(text)
+    return f"{match['word']} D{number}" if match else f"D{number}"
+
+
+def number_in(text: str) -> int | None:
+    """The number of the draft that a line of ours shows; None for any other text."""
     match = NUMBERED.match(text)
-    return int(match[1]) if match else 0
+    return int(match[1]) if match else None
 
 
 def only_told(group: str, calls: tuple[str, ...], *, tongue: Tongue) -> str:

@@ -91,6 +91,10 @@ DONE = {
         "Fine, group {group} is ignored: I only read along.",
     ),
 }
+VOID = (
+    "这条回复是断线时发的，没有算数；群 {group} 还在等，请再回复一次。",
+    "That answer came while I was away and is void; group {group} still waits: answer again.",
+)
 DECIDED = (
     "群 {group} 已经定了：{mode}。要改就发 /live、/shadow 或 /off {group}。",
     "Group {group} is decided already: {mode}. To change it: /live, /shadow or /off {group}.",
@@ -99,10 +103,10 @@ DECIDED = (
 
 @dataclass(frozen=True, slots=True)
 class GroupWord:
-    """An owner's word about a new group; `group` is its number, 0 where he names none."""
+    """An owner's word about a new group; `group` is its number, None if the word names none."""
 
     mode: Mode
-    group: int = 0
+    group: int | None = None
 
 
 def read_word(text: str) -> GroupWord | None:
@@ -110,7 +114,8 @@ def read_word(text: str) -> GroupWord | None:
     match = ANSWER.fullmatch(text)
     if match is None:
         return None
-    return GroupWord(WORDS[match["word"].lower()], int(match["group"] or "0"))
+    named = match["group"]
+    return GroupWord(WORDS[match["word"].lower()], None if named is None else int(named))
 
 
 def group_in(text: str) -> int:

@@ -85,23 +85,21 @@ def asked(petition: Petition, *, days: int, tongue: Tongue = Tongue.CHINESE) -> 
 
 
 def answer_in(message: MessageReceived) -> Answer | None:
-    """The answer that a message is, `同意 R3` or, beside a quote, `同意`; number 0 where it names
-    none.
-    """
+    """The answer that a message is: `同意 R3`, or `同意`, which names none."""
     if (words := words_in(message)) is None:
         return None
     if (found := ANSWER.fullmatch(words)) is None:
         answer = read_answer(words)
-        return answer if answer is not None and not answer.number else None
+        return answer if answer is not None and answer.number is None else None
     plain = read_answer(found["word"] + (f" {found['rest']}" if found["rest"].strip() else ""))
     return plain and Answer(plain.allows, int(found["number"]), plain.reason)
 
 
-def number_of(petitions: dict[int, Petition], text: str) -> int:
-    """The number of the one that a line of ours asks about; 0 for any other."""
+def number_of(petitions: dict[int, Petition], text: str) -> int | None:
+    """The number of the one that a line of ours asks about; None for any other."""
     found = NUMBERED.match(text)
     petition = petitions.get(int(found[1])) if found else None
     lines = tuple(flat(told(petition, tongue=tongue)) for tongue in Tongue) if petition else ("",)
     if found is None or not flat(text).startswith(lines):
-        return 0
+        return None
     return int(found[1])

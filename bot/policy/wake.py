@@ -11,7 +11,7 @@ from unicodedata import category, normalize
 
 from msgspec import Struct
 
-from bot.domain.events import Conversation, MessageReceived
+from bot.domain.events import Conversation, MessageReceived, account_of
 from bot.domain.segments import Mention, MentionAll, Quote, Text
 from bot.domain.traits import Rate
 from bot.policy.quiet import Hours, Quiet
@@ -201,14 +201,14 @@ def barred(
     does.
     """
     sender, where = message.sender.user_id, message.conversation
-    owner = sender in rules.owners
-    if not owner and sender in rules.blocked:
+    owner, account = sender in rules.owners, account_of(sender)
+    if not owner and account in rules.blocked:
         return Silence.BLOCKED
     if where.is_group and rules.groups and where.session_id not in rules.groups:
         return Silence.NOT_IN_GROUPS
-    if not owner and rules.users and sender not in rules.users:
+    if not owner and rules.users and account not in rules.users:
         return Silence.NOT_LISTED
-    if is_official_bot(sender) or sender in rules.robots or sender in accounts or sender in robots:
+    if is_official_bot(sender) or account in rules.robots or sender in accounts or sender in robots:
         return Silence.ROBOT
     return ""
 

@@ -149,10 +149,16 @@ def user_message(
     writer.parts.append(words.heading(words.question, view.clock(asked.time)))
     for message in question.lines:
         writer.line(message, talk.replies)
-    text = line(asked, view, quoted=question.quoted, elsewhere=question.elsewhere)
+    about = words.elsewhere if question.elsewhere else _about_quote(asked, words)
+    text = line(asked, view, quoted=question.quoted, about=about)
     writer.add(asked, text, quoted=question.quoted)
     sources, quotes = tuple(writer.sources), tuple(writer.quotes)
     return UserMessage("\n".join(writer.parts), sources=sources, quotes=quotes)
+
+
+def _about_quote(message: MessageReceived, words: Wording) -> str:
+    """What is told of a quote that nobody can read; empty if the message quotes nothing."""
+    return words.unreadable if any(isinstance(one, Quote) for one in message.segments) else ""
 
 
 class _Writer:
@@ -211,7 +217,9 @@ class _Writer:
         quoted = next((one.message_id for one in message.segments if isinstance(one, Quote)), "")
         known = replies.get(quoted)
         reply = replying(known, self._view, told=quoted == self._last) if known else ""
-        self.add(message, line(message, self._view, reply=reply, limit=limit), quoted=known)
+        about = "" if known else _about_quote(message, self._view.words)
+        text = line(message, self._view, about=about, reply=reply, limit=limit)
+        self.add(message, text, quoted=known)
 
     def add(
         self, message: MessageReceived, text: str, *, quoted: MessageReceived | None = None

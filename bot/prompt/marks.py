@@ -11,6 +11,7 @@ from bot.domain.actions import SENT
 from bot.domain.chat import NOTED
 from bot.prompt import notes, render
 from bot.prompt.language import WORDINGS
+from bot.prompt.wording import Wording
 
 
 def any_of(words: Iterable[str]) -> str:
@@ -78,22 +79,23 @@ BESIDE = re.compile(
 """Lines that are ours to their end: pictures, the moment (its heading may be gone), a date."""
 
 
-def _quotation(quoted: str, elsewhere: str) -> str:
+def _quotation(words: Wording) -> str:
     before, between, after = (
-        re.escape(part.strip()) for part in re.split(r"\{who\}|\{words\}", quoted)
+        re.escape(part.strip()) for part in re.split(r"\{who\}|\{words\}", words.quoted)
     )
     number = rf"(?:{HASH}\d+|{OPEN}\d+{CLOSE})?"
     return (
         rf"[\[［]{before[2:]}\s*(?!\s){NAME}{number}\s*{between}.{{0,400}}?{after}"
-        rf"|{re.escape(elsewhere.strip())}"
+        rf"|{re.escape(words.elsewhere.strip())}|{re.escape(words.unreadable.strip())}"
     )
 
 
-_quote = rf"(?:{'|'.join(_quotation(words.quoted, words.elsewhere) for words in WORDINGS)})[^\S\n]*"
+_quote = rf"(?:{'|'.join(map(_quotation, WORDINGS))})[^\S\n]*"
 OUR_QUOTE = re.compile(_quote)
 QUOTE_INSIDE = re.compile(rf"(^|[。！？!?…~～;；])[^\S\n]*{_quote}")
 """Elsewhere in a line it is what is spoken of."""
 _begins = any_of(words.quoted.partition("{")[0].strip()[1:] for words in WORDINGS)
+_lost = any_of(one[1:10] for words in WORDINGS for one in (words.elsewhere, words.unreadable))
 QUOTE = re.compile(
     rf"[\[［](?:{_begins})(?!\s*\d{{1,3}}[\]］])(?:[\s:：][^\[\]［］\n]{{0,200}})?[\]］]"
     r"(?!\s*(?:参?见|[来出引摘]自|来源|《|https?:))[^\S\n]*"  # there it is a source
@@ -133,7 +135,7 @@ _inside = (
     *(about.queued for about in _abouts),
 )
 SUSPECT = re.compile(
-    rf"[(（\[［【]\s*(?:\d{{1,20}}\s?{CLOSE}|\d{{4}}-\d\d-\d\d|{HEADINGS}|{_begins}|"
+    rf"[(（\[［【]\s*(?:\d{{1,20}}\s?{CLOSE}|\d{{4}}-\d\d-\d\d|{HEADINGS}|{_begins}|{_lost}|"
     + "|".join(
         re.escape(one.lstrip("(").partition("{")[0][:2]) for one in _inside if one[:1] != "{"
     )

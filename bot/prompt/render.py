@@ -52,7 +52,7 @@ NAMELESS = "?"
 LINE = "{who}: {text}"
 REPLY = " ↩{who}"
 WORDS = "「{words}」"
-OUR_QUOTE = re.compile(r"\[(?=\s*(?:引\s*用|quoting))", re.IGNORECASE)
+OUR_QUOTE = re.compile(r"\[(?=\s*(?:引\s*用|quoting|what\s+it\s+quotes))", re.IGNORECASE)
 INNER_QUOTES = str.maketrans("「」", "『』")
 
 
@@ -87,12 +87,12 @@ def line(
     view: View,
     *,
     quoted: MessageReceived | None = None,
-    elsewhere: bool = False,
+    about: str = "",
     reply: str = "",
     limit: int = MAX_TEXT,
 ) -> str:
-    """One message as its line, with the beginning of what it quotes, unless that was said
-    `elsewhere`; a `reply` names what it quotes behind the speaker instead (`replying`).
+    """One message as its line, with the beginning of what it quotes, or what is said `about` a
+    quote that is not told; a `reply` names what it quotes behind the speaker instead (`replying`).
 
     What is quoted cannot end its own quotation, and nobody can write a quotation that looks like
     ours.
@@ -100,12 +100,14 @@ def line(
     text = plain(message.segments, view, self_id=message.self_id)
     if "[" in text:
         text = OUR_QUOTE.sub("［", text)
-    about = view.words.elsewhere if elsewhere else ""
     if quoted:
         words = excerpt(quoted, view).translate(INNER_QUOTES)
         about = view.words.quoted.format(who=author(quoted, view), words=words)
-    who = f"{author(message, view)}{reply}"
-    return LINE.format(who=who, text=f"{about}{indent(text, view, limit)}")
+    if about == view.words.unreadable and not text:
+        told = about.rstrip()  # it is all there is to be answered
+    else:
+        told = f"{about}{indent(text, view, limit)}"
+    return LINE.format(who=f"{author(message, view)}{reply}", text=told)
 
 
 def replying(quoted: MessageReceived, view: View, *, told: bool = True) -> str:

@@ -95,6 +95,7 @@ class Wording:
     everybody: str
     quoted: str
     elsewhere: str
+    unreadable: str
     weekdays: tuple[str, ...]
     places: Mapping[str, str]
     described: str

@@ -91,6 +91,7 @@ EN = Wording(
     everybody="@everybody ",
     quoted="[quoting {who} 「{words}」] ",
     elsewhere="[what it quotes was said elsewhere] ",
+    unreadable="[what it quotes cannot be read any more] ",
     weekdays=("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
     places={"question": "question", "quoted": "quotation", "forwarded": "forwarded"},
     described="Pictures in words",

@@ -85,6 +85,7 @@ ZH = Wording(
     everybody="@全体成员 ",
     quoted="[引用 {who} 的「{words}」] ",
     elsewhere="[引用的消息不在这里] ",
+    unreadable="[引用的消息读不到了] ",
     weekdays=("星期一", "星期二", "星期三", "星期四", "星期五", "星期六", "星期日"),
     places={"question": "提问", "quoted": "引用", "forwarded": "转发内容"},
     described="图片内容",

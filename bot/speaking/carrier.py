@@ -213,7 +213,8 @@ class Carrier:
         if send.found is None:
             try:
                 history = await self._transport.get_history(where)
-                self.unconfirmed.compare(history, lambda _: [send])
+                unexplained = self.unconfirmed.unexplained(history)
+                self.unconfirmed.compare(unexplained, lambda _: [send])
             except TransportError as error:
                 logger.debug("the history of %s cannot be looked at: %s", where, error)
         if send.found is not None:

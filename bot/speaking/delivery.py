@@ -26,10 +26,11 @@ from bot.domain.actions import (
 )
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.ports import Clock
-from bot.domain.segments import Mention, Quote, Text
+from bot.domain.segments import Face, Mention, Quote, Text
 from bot.domain.tongue import Tongue
 from bot.memory.history import History
 from bot.policy.apologies import is_quoted
+from bot.policy.cq_codes import Code, may_hold, reading
 from bot.policy.word_lists import words_of as read_in
 from bot.prompt import notes
 from bot.prompt.wording import Wording
@@ -146,8 +147,11 @@ class Delivery:
         trail: list[str],
         pauses: Sequence[float] = (),
     ) -> tuple[SaidMessage, ...]:
+        kept = untouched(words)
+        if may_hold(words):
+            messages = list(self._reading(where, messages, kept))
         if may_call(words):
-            messages = list(self._calling(where, messages, untouched(words)))
+            messages = list(self._calling(where, messages, kept))
         said = [SendMessage(where, message) for message in messages]
         actions = self._outbox.screened(said, "".join(trail))
         if not actions:
@@ -183,6 +187,61 @@ class Delivery:
             return await say(turn_id=turn_id, final=True, pauses=at)
         return await self.say(where, segments, turn_id=turn_id, final=True, trail=trail)
 
+    def _reading(
+        self,
+        where: Conversation,
+        messages: Sequence[tuple[SentSegment, ...]],
+        kept: Collection[str],
+    ) -> Iterator[tuple[SentSegment, ...]]:
+        """The messages with what CQ codes in them mean: people of a group are mentioned, a message
+        that is known there is quoted, unless another is already. The rest is cut.
+        """
+        left = MOST if where.is_group else 0
+        for message in messages:
+            parts: list[SentSegment] = []
+
+            def means(code: Code, parts: list[SentSegment] = parts) -> Text | Code | None:
+                nonlocal left
+                match code:
+                    case Mention(user_id=number):
+                        if (found := self._called(where, number)) is None or left:
+                            left -= found is not None
+                            return found
+                        return Text(f"@{found.name}") if found.name else None
+                    case Quote(message_id=message_id) if self._history.known(where, message_id):
+                        return None if any(isinstance(one, Quote) for one in parts) else code
+                    case Face():
+                        return code
+                    case _:
+                        return None
+
+            for segment in message:
+                match segment:
+                    case Text(text=text):
+                        parts += reading(text, means, but=kept)
+                    case Merged(nodes=nodes, name=name):
+                        parts.append(Merged(tuple(self._in_words(where, nodes, kept)), name))
+                    case _:
+                        parts.append(segment)
+            if any(not isinstance(part, Quote) for part in parts):
+                yield tuple(parts)
+
+    def _in_words(
+        self, where: Conversation, nodes: Sequence[str], kept: Collection[str]
+    ) -> Iterator[str]:
+        """The same where nobody is mentioned and nothing quoted: people are called by name."""
+
+        def means(code: Code) -> Text | None:
+            if not isinstance(code, Mention):
+                return None
+            found = self._called(where, code.user_id)
+            return Text(f"@{found.name}") if found is not None and found.name else None
+
+        for node in nodes:
+            said = reading(node, means, but=kept)
+            if words := "".join(part.text for part in said if isinstance(part, Text)):
+                yield words
+
     def _calling(
         self,
         where: Conversation,
@@ -192,7 +251,8 @@ class Delivery:
         """The messages with the people in them who are called by name and number: mentioned, as QQ
         does that in groups, or by name; nobody by what is `kept` as it is.
         """
-        left = MOST if where.is_group else 0
+        called = (isinstance(part, Mention) for message in messages for part in message)
+        left = max(0, MOST - sum(called)) if where.is_group else 0
         who = partial(self._who, where)
         for message in messages:
             parts: list[SentSegment] = []
@@ -208,6 +268,12 @@ class Delivery:
                     case _:
                         parts.append(segment)
             yield tuple(parts)
+
+    def _called(self, where: Conversation, number: int) -> Mention | None:
+        """Who is meant by the number of an account, or by that of a prompt: models know these."""
+        speakers = self._history.speakers
+        user_id = number if speakers.knows(where, number) else speakers.user_id(where, number)
+        return None if user_id is None else Mention(user_id, speakers.name(where, user_id))
 
     def _who(self, where: Conversation, number: int, name: str) -> tuple[int, str] | None:
         speakers = self._history.speakers

@@ -229,6 +229,13 @@ class Outbox:
         """
         self.compare([message])
 
+    def tells(self, message: MessageReceived) -> bool:
+        """Whether a message that is told as somebody's is a file that was sent there a moment ago,
+        see `Unconfirmed.tells`.
+        """
+        where = message.conversation
+        return self.unconfirmed.tells(message, self._delivered(where))
+
     def compare(self, history: Iterable[MessageReceived]) -> None:
         """Confirm the sends that a conversation's history shows as said; each message confirms
         one.

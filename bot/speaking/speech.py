@@ -21,6 +21,7 @@ from bot.domain.run import Asker
 from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
 from bot.policy.already_said import already_said, only_omits
 from bot.policy.budget import Budget
+from bot.policy.cq_codes import without_meaningless
 from bot.policy.reach import permit
 from bot.prompt.frames import Frames
 from bot.speaking.delivery import Delivery
@@ -148,7 +149,7 @@ class TurnSpeaker(msgspec.Struct):
         left.
         """
         own = tuple(
-            replace(segment, text=self.frames.cut(segment.text))
+            replace(segment, text=without_meaningless(self.frames.cut(segment.text)))
             if isinstance(segment, Text)
             else segment
             for segment in segments

@@ -6,18 +6,21 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import SendChanged, SendState
+from bot.domain.journal import KnownLine, SendChanged, SendState
 from bot.domain.ports import Clock
+from bot.domain.segments import File
 from bot.memory.latest import Kept
 from bot.policy.answered import SKEW
-from bot.policy.sent_match import is_same_message
+from bot.policy.same_lines import aliases
+from bot.policy.sent_match import as_line, is_same_file, is_same_message
 from bot.speaking.sends import Rows, Send
 
 MAX_SENDS = 200
 MAX_CONFIRMED = 5000
+LATELY = 60.0  # seconds in which an event may tell a send as if another had said it
 MISSING = "the history shows that it was not delivered"
 
 
@@ -31,6 +34,7 @@ class Unconfirmed:
         self._clock = clock
         self._sends: deque[Send] = deque(maxlen=MAX_SENDS)
         self._confirmed = Kept[tuple[Conversation, str], None](MAX_CONFIRMED)
+        self._said: deque[tuple[Conversation, KnownLine]] = deque(maxlen=MAX_SENDS)  # lately
         self._news: asyncio.Queue[Conversation] = asyncio.Queue()
 
     def add(self, send: Send) -> None:
@@ -68,11 +72,45 @@ class Unconfirmed:
 
     def confirm(self, send: Send, message_id: str) -> None:
         """Note that the send is this message."""
-        self._confirmed.keep((send.action.conversation, message_id), None)
+        where = send.action.conversation
+        if (where, message_id) not in self._confirmed:
+            self._said.append((where, as_line(send.action, message_id, self._clock.now())))
+        self._confirmed.keep((where, message_id), None)
 
     def is_known(self, message: MessageReceived) -> bool:
         """Whether a send of this process was confirmed by it."""
         return (message.conversation, message.message_id) in self._confirmed
+
+    def unexplained(self, history: Sequence[MessageReceived]) -> list[MessageReceived]:
+        """The account's own messages in a history that are none which was confirmed lately, under
+        whatever id.
+        """
+        self._forget_old()
+        own = [message for message in history if message.is_own]
+        known = [line for where, line in self._said if own and where == own[0].conversation]
+        names = aliases(own, known)
+        return [message for message in own if message.message_id not in names]
+
+    def tells(self, message: MessageReceived, sends: Iterable[Send]) -> bool:
+        """Whether a message that is told as somebody's is a file which was sent there a moment ago;
+        each is told once. `sends` are those that no answer has come to.
+        """
+        if not any(isinstance(part, File) for part in message.segments):  # as nearly always
+            return False
+        self._forget_old()
+        for said in self._said:
+            if said[0] == message.conversation and is_same_file(message, said[1]):
+                self._said.remove(said)
+                return True
+        return any(
+            send.found is None and is_same_file(message, as_line(send.action, "", send.at))
+            for send in sends
+        )
+
+    def _forget_old(self) -> None:
+        begin = self._clock.now() - LATELY
+        while self._said and self._said[0][1].time < begin:
+            self._said.popleft()
 
     def compare(
         self, history: Iterable[MessageReceived], sends: Callable[[Conversation], Iterable[Send]]

@@ -71,7 +71,7 @@ def build_stages(
         questions=asking.questions,
         outbox=on.outbox,
     )
-    desks = build_desks(on, answering, petitions, owner)
+    desks = build_desks(on, answering, petitions, owner, tongue)
     ways = on, asking, desks, door, goings_on, commands
     way = build_way(*ways, rules=rules, steers=steers)
     late = Late(
@@ -106,7 +106,9 @@ def build_stages(
     return Stages(dispatcher, way, lane, goings_on, door, late, held, expiry, petitions)
 
 
-def build_desks(on: Ground, answering: Answering, petitions: Petitions, owner: Owner) -> Desks:
+def build_desks(
+    on: Ground, answering: Answering, petitions: Petitions, owner: Owner, tongue: Tongue
+) -> Desks:
     """Where an owner's word may be waited for."""
     return Desks(
         petitions,
@@ -115,8 +117,11 @@ def build_desks(on: Ground, answering: Answering, petitions: Petitions, owner: O
         answering.word,
         owners=frozenset(owner.owners),
         history=on.history,
+        look_up=on.perception.quoted_there,
         ages=on.ages,
         runs=on.lanes,
+        postbox=on.postbox,
+        tongue=tongue,
     )
 
 
@@ -135,6 +140,7 @@ def build_way(
     return MessageWay(
         door=door,
         places=asking.places,
+        own=OwnMessages(on.history, on.outbox),
         word=desks,
         stopping=Stopping(
             goings_on=goings_on,

@@ -9,7 +9,7 @@ from typing import Any
 from bot import app
 from bot.cli.cli import main
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import Entry, LogQuery, Recovery, Remembered
+from bot.domain.journal import Entry, KnownLine, LogQuery, Recovery, Remembered
 from bot.domain.ports import Store
 from bot.domain.shares import WHOLE
 
@@ -43,6 +43,9 @@ class NullStore:
         return None
 
     async def heard(self, conversation: Conversation, message_ids: Collection[str]) -> Collection[str]:
+        return ()
+
+    async def latest(self, conversation: Conversation) -> tuple[KnownLine, ...]:
         return ()
 
     async def recover(self) -> Recovery:

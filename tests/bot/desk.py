@@ -21,6 +21,7 @@ from bot.domain.run import Asker, PendingCall, SuspendedRun
 from bot.domain.suspension import ApprovalRequest, Decision
 from bot.domain.tongue import Tongue
 from bot.memory.history import History
+from bot.policy.approval import quote_in
 from bot.speaking.postbox import Postbox
 from tests.bot.speaking.post import build_outbox
 from tests.fakes import (
@@ -47,6 +48,7 @@ class Desk:
     free: bool = True
     terminal: Say | None = None
     tongue: Tongue = Tongue.CHINESE
+    at_server: dict[str, MessageReceived] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.transport, self.clock = RecordingTransport(), ManualClock()
@@ -64,11 +66,23 @@ class Desk:
             ages=self.ages,
             clock=self.clock,
         )
-        self.desks = Desks(self.word, owners=self.owners, history=self.history, ages=self.ages, runs=self)
+        self.desks = Desks(
+            self.word,
+            owners=self.owners,
+            history=self.history,
+            look_up=self.look_up,
+            ages=self.ages,
+            runs=self,
+            postbox=postbox,
+            tongue=self.tongue,
+        )
 
     @property
     def finishing(self) -> bool:
         return False
+
+    async def look_up(self, message: MessageReceived) -> MessageReceived | None:
+        return self.at_server.get(quote_in(message))
 
     def put(self, _where: Conversation, run: Resume) -> bool:
         if self.free:

@@ -15,7 +15,7 @@ from bot.conversation.queue.lanes import Lanes
 from bot.conversation.tasks import Work, due_of, person_of
 from bot.domain.actions import Receipt, SendMessage, SentSegment
 from bot.domain.chat import UserMessage
-from bot.domain.events import Conversation
+from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import SendChanged, TurnOpened
 from bot.domain.segments import Text
 from bot.domain.suspension import Settled
@@ -32,6 +32,11 @@ from tests.fakes import BOT, GROUP, CountingIds, ManualClock, RecordingStore, Re
 
 OWNER = Conversation(BOT, "private", 999)
 QUESTION = said("什么时候去？", message_id="q1")
+
+
+async def lost(_message: MessageReceived) -> MessageReceived | None:
+    """No server knows what is quoted."""
+    return None
 
 
 class Studio:
@@ -54,15 +59,19 @@ class Studio:
             clock=self.clock,
         )
         ages = Ages(self.clock)
-        self.desk = DraftDesk(
-            drafts=self.shadow.drafts,
-            publishing=self.publishing,
-            postbox=Postbox(outbox=self.outbox, history=self.history, clock=self.clock),
-            ages=ages,
-        )
+        postbox = Postbox(outbox=self.outbox, history=self.history, clock=self.clock)
+        self.desk = DraftDesk(drafts=self.shadow.drafts, publishing=self.publishing, postbox=postbox, ages=ages)
         runs = Lanes[Work](clock=self.clock, order=Order(person_of, due_of))
         owners = frozenset({999})
-        self.desks = Desks(self.desk, owners=owners, history=self.history, ages=ages, runs=runs)
+        self.desks = Desks(
+            self.desk,
+            owners=owners,
+            history=self.history,
+            look_up=lost,
+            ages=ages,
+            runs=runs,
+            postbox=postbox,
+        )
         opened = TurnOpened(turn_id="t1", question=QUESTION, user=UserMessage("q"), at=self.clock.now())
         self.store.put(opened)
 

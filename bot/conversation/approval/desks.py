@@ -2,36 +2,79 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from bot.conversation.approval.requests import Runs
 from bot.conversation.intake.ages import Ages
 from bot.domain.events import MessageReceived
+from bot.domain.tongue import Tongue, filled, listed
 from bot.memory.history import History
-from bot.policy.approval import quote_in
+from bot.policy.apologies import is_quoted
+from bot.policy.approval import WHICH, quote_in
+from bot.speaking.postbox import Postbox
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """Something that waits, which a word that names nothing may be about: its `name`, and that word
+    with the name. `take` decides it; `is_sure` is False if the word may as well be about something
+    else, so that even the only one is asked about.
+    """
+
+    name: str
+    example: str
+    take: Callable[[], bool]
+    is_sure: bool = True
 
 
 class Desk(Protocol):
     """Takes what an owner answers to something that waits for him."""
 
     def take(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
-        """Whether this message of an owner's is such an answer; then it is done with. `quoted` is
-        what it quotes, None for nothing that anybody knows. Never waits.
+        """Whether this message of an owner's is such an answer, by the name it gives or by what it
+        quotes, None if nothing of ours; then it is done with. Never waits.
+        """
+        ...
+
+    def meant_by(self, message: MessageReceived) -> Sequence[Meant]:
+        """All that this message of an owner's may be about if it names nothing, and quotes nothing
+        or what cannot be read; empty if it is no answer. Never waits.
         """
         ...
 
 
+LookUp = Callable[[MessageReceived], Awaitable[MessageReceived | None]]
+"""What a message quotes there, as the server knows it; None if nobody knows."""
+
+
 class Desks:
-    """An owner's word at the first desk that knows what it means."""
+    """An owner's word at the first desk that knows what it means.
+
+    A word that names nothing decides the only thing that waits; of several the owner is asked
+    which. It is never left to the model, which would say that it is done.
+    """
 
     def __init__(
-        self, *desks: Desk, owners: frozenset[int], history: History, ages: Ages, runs: Runs
+        self,
+        *desks: Desk,
+        owners: frozenset[int],
+        history: History,
+        look_up: LookUp,
+        ages: Ages,
+        runs: Runs,
+        postbox: Postbox,
+        tongue: Tongue = Tongue.CHINESE,
     ) -> None:
         self._desks = desks
         self._owners = owners
         self._history = history
+        self._look_up = look_up
         self._ages = ages
         self._runs = runs
+        self._postbox = postbox
+        self._tongue = tongue
 
     def take(self, message: MessageReceived) -> bool:
         """Whether somebody waited for it; then it is done with.
@@ -44,16 +87,26 @@ class Desks:
         self._ages.hear(message)
         if not self._is_owners(message):
             return False
-        quoted = self._history.known(message.conversation, quote_in(message))
-        return self._is_taken(message, quoted)
+        quote = quote_in(message)
+        quoted = self._history.known(message.conversation, quote)
+        return self._is_taken(message, quoted) or (not quote and self._is_meant(message))
 
     async def take_later(self, message: MessageReceived) -> bool:
-        """The same, where there is time to look up what it quotes."""
+        """The same, where there is time to look up what it quotes: in the journal, and only of what
+        may be an answer at the server. If nobody knows, its quote says nothing.
+        """
         if not self._is_owners(message):
             return False
         quote = quote_in(message)
         quoted = await self._history.find(message.conversation, quote) if quote else None
-        return self._is_taken(message, quoted)
+        if self._is_taken(message, quoted):
+            return True
+        if not quote or quoted is not None or not self._meant_by(message):
+            return False
+        quoted = await self._look_up(message)
+        if quoted is not None:
+            return self._is_taken(message, quoted)
+        return self._is_meant(message)
 
     def _is_owners(self, message: MessageReceived) -> bool:
         return message.sender.user_id in self._owners and not message.is_own
@@ -61,3 +114,20 @@ class Desks:
     def _is_taken(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
         quoted = quoted if quoted is not None and quoted.is_own else None
         return any(desk.take(message, quoted) for desk in self._desks)
+
+    def _meant_by(self, message: MessageReceived) -> list[Meant]:
+        return [meant for desk in self._desks for meant in desk.meant_by(message)]
+
+    def _is_meant(self, message: MessageReceived) -> bool:
+        """Whether something waits that it may be about: the only one has it."""
+        match self._meant_by(message):
+            case []:
+                return False
+            case [Meant(is_sure=True) as only]:
+                return only.take()
+            case several:
+                names = listed([(one.name, one.name) for one in several])
+                words = filled(WHICH, names=names, example=several[0].example)[self._tongue]
+                quote = message.message_id if is_quoted(message) else ""
+                self._postbox.post(message.conversation, words, quote=quote)
+                return True

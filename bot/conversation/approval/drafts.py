@@ -8,12 +8,13 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import TypeAlias
 
+from bot.conversation.approval.desks import Meant
 from bot.conversation.approval.publishing import Publishing
 from bot.conversation.intake.ages import Ages
 from bot.domain.events import MessageReceived
 from bot.memory.drafts import Drafts
-from bot.policy.approval import words_in, words_of
-from bot.policy.drafts import DraftWord, number_in, read_word
+from bot.policy.approval import quote_in, words_in, words_of
+from bot.policy.drafts import AGAIN, DraftWord, naming, number_in, read_word
 from bot.prompt.render import account
 from bot.speaking.postbox import Postbox
 
@@ -43,15 +44,43 @@ class DraftDesk:
         self._work: asyncio.Queue[_Work] = asyncio.Queue(MAX_WORK)
 
     def take(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
-        """Fits `Desk`: a word in private, which names a draft or quotes one. One that was missed,
-        and found in a history, decides nothing.
+        """Fits `Desk`: a word in private, which names a draft or quotes one."""
+        text = None if message.conversation.is_group else words_in(message)
+        if text is None or (said := read_word(text)) is None:
+            return False
+        number = said.number
+        if number is None and quoted is not None:
+            number = number_in(words_of(quoted))
+        return number is not None and self._is_settled(message, said, number)
+
+    def meant_by(self, message: MessageReceived) -> list[Meant]:
+        """Fits `Desk`: all that wait of this account, for a word that quotes something; alone it is
+        talk.
         """
         text = None if message.conversation.is_group else words_in(message)
-        if text is None or self._ages.is_missed(message) or (said := read_word(text)) is None:
-            return False
-        if not (number := said.number or (number_in(words_of(quoted)) if quoted else 0)):
-            return False
+        if text is None or not quote_in(message):
+            return []
+        if (said := read_word(text)) is None or said.number is not None:
+            return []
+        return [
+            Meant(
+                name=f"D{number}",
+                example=naming(text, number),
+                take=partial(self._is_settled, message, said, number),
+            )
+            for number, (where, one) in self._drafts.open.items()
+            if where.platform_id == message.self_id
+            and not (one.published or self._drafts.is_over(one))
+        ]
+
+    def _is_settled(self, message: MessageReceived, said: DraftWord, number: int) -> bool:
+        """One that was missed, and found in a history, decides nothing: it is asked for again."""
         found = self._drafts.open.get(number)
+        if self._ages.is_missed(message):
+            if found is not None:
+                words = AGAIN[self._publishing.tongue].format(number=number)
+                self._postbox.post(message.conversation, words, quote=message.message_id)
+            return True
         if found is not None and self._ages.is_older(message, found[1].at):
             return False  # it means another one of that number
         reply = partial(self._postbox.post, message.conversation, quote=message.message_id)

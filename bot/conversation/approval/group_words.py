@@ -12,13 +12,14 @@ from collections.abc import Callable
 from functools import partial
 
 from bot.conversation.approval.deciders import Deciders
+from bot.conversation.approval.desks import Meant
 from bot.conversation.intake.ages import Ages
 from bot.domain.actions import Receipt, Refused
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
 from bot.domain.tongue import Pair, filled, listed
 from bot.memory.modes import OPEN, Modes
-from bot.policy.approval import quote_in, words_in, words_of
+from bot.policy.approval import words_in, words_of
 from bot.policy.new_groups import (
     DECIDED,
     DONE,
@@ -26,6 +27,8 @@ from bot.policy.new_groups import (
     MET,
     NAMES,
     QUESTION,
+    VOID,
+    GroupWord,
     Mode,
     group_in,
     read_word,
@@ -123,36 +126,55 @@ class GroupWords:
         logger.warning("%s waits for an owner's word, but a line to one did not arrive", where)
 
     def take(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
-        """Fits `Desk`: an answer in private. One that was missed, and found in a history, decides
-        nothing.
-        """
+        """Fits `Desk`: an answer in private."""
         words = None if message.conversation.is_group else words_in(message)
-        if words is None or self._ages.is_missed(message) or (said := read_word(words)) is None:
+        if words is None or (said := read_word(words)) is None:
             return False
+        group = said.group
+        if group is None and quoted is not None:
+            group = group_in(words_of(quoted))
+        return self._is_settled(message, said, group) if group else False
+
+    def meant_by(self, message: MessageReceived) -> list[Meant]:
+        """Fits `Desk`: the groups that wait, or if none does, the one that another owner was faster
+        with.
+        """
+        account = message.self_id
+        words = None if message.conversation.is_group else words_in(message)
+        if words is None or (said := read_word(words)) is None:
+            return []
+        if said.group is not None:
+            return []
+        waiting = [each.session_id for each in self._modes.open if each.platform_id == account]
+        if not waiting:
+            group, at = self._decided.get(account, (0, 0.0))
+            waiting = [group] if group and self._clock.monotonic() - at < LATELY else []
+        word = NAMES[said.mode][self._deciders.tongue]
+        return [
+            Meant(
+                name=str(group),
+                example=f"{word} {group}",
+                take=partial(self._is_settled, message, said, group),
+            )
+            for group in waiting
+        ]
+
+    def _is_settled(self, message: MessageReceived, said: GroupWord, group: int) -> bool:
         here = message.conversation
-        group = said.group or (group_in(words_of(quoted)) if quoted else 0)
-        if not group and not quote_in(message):
-            group = self._only_one(here.platform_id)
         where = Conversation(here.platform_id, "group", group)
-        if not group or self._modes.is_new(where):
+        if self._modes.is_new(where):
             return False
         reply = partial(self._postbox.post, here, quote=message.message_id)
         tongue = self._deciders.tongue
         if (mode := self._modes.of(where)) not in OPEN:
-            reply(DECIDED[tongue].format(group=group, mode=NAMES[mode][tongue]))
+            if not self._ages.is_missed(message):
+                reply(DECIDED[tongue].format(group=group, mode=NAMES[mode][tongue]))
+            return True
+        if self._ages.is_missed(message):  # an old word looks like a new one in a history
+            reply(VOID[tongue].format(group=group))
             return True
         logger.info("%s is %s: an owner says so", where, said.mode)
         self._modes.put(where, said.mode)
         self._decided[here.platform_id] = (group, self._clock.monotonic())
         reply(DONE[said.mode][tongue].format(group=group))
         return True
-
-    def _only_one(self, account: int) -> int:
-        """The group that an owner means who names none: the only one that waits, or else the one
-        that another owner was faster with; 0 for none.
-        """
-        waiting = [each.session_id for each in self._modes.open if each.platform_id == account]
-        if waiting:
-            return waiting[0] if len(waiting) == 1 else 0
-        group, at = self._decided.get(account, (0, 0.0))
-        return group if self._clock.monotonic() - at < LATELY else 0

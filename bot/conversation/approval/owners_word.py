@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 
 from bot.conversation.approval.deciders import Deciders
+from bot.conversation.approval.desks import Meant
 from bot.conversation.approval.requests import Requests
 from bot.conversation.intake.ages import Ages
 from bot.domain.events import MessageReceived
@@ -28,6 +29,7 @@ from bot.policy.approval import (
     DONE,
     EXPIRED,
     UNKNOWN,
+    WORD_OF,
     Answer,
     answer_in,
     flat,
@@ -70,50 +72,63 @@ class OwnersWord:
         """Fits `Desk`: an answer to a request, which it names or quotes."""
         if (answer := answer_in(message)) is None:
             return False
-        number = answer.number or (self._number_of(quoted) if quoted else self._only_one(message))
-        here = message.conversation
+        number = answer.number
+        if number is None and quoted is not None:
+            number = self._number_of(quoted)
+        return number is not None and self._is_settled(message, answer, number)
+
+    def meant_by(self, message: MessageReceived) -> list[Meant]:
+        """Fits `Desk`: in private all that the owner was asked by this account. In a group those
+        asked there, if the owner speaks to the bot: their own, and if they quote something, others'
+        too, but nobody knows that they mean these.
+        """
+        answer, here, owner = answer_in(message), message.conversation, message.sender.user_id
+        if answer is None or answer.number is not None:
+            return []
+        if here.is_group and not mentions_the_bot(message):
+            return []
+        word, has_quote = WORD_OF[answer.allows][self._tongue], bool(quote_in(message))
+        return [
+            Meant(
+                name=f"A{request.number}",
+                example=f"{word} A{request.number}",
+                take=partial(self._is_settled, message, answer, request.number),
+                is_sure=not here.is_group or request.asker == owner,
+            )
+            for request in self._requests.open.values()
+            if (
+                request.where == here and (has_quote or request.asker == owner)
+                if here.is_group
+                else owner in request.asked and request.where.platform_id == here.platform_id
+            )
+        ]
+
+    def _is_settled(self, message: MessageReceived, answer: Answer, number: int) -> bool:
         quote = message.message_id if is_quoted(message) else ""
-        reply = partial(self._postbox.post, here, quote=quote)
-        return bool(number) and self._decide(answer, number, message=message, reply=reply)
+        reply = partial(self._postbox.post, message.conversation, quote=quote)
+        return self._decide(answer, number, message=message, reply=reply)
 
     def answer(self, line: str) -> bool:
         """Whether this line of the terminal that is asked is an answer to a request; then it is
         done with.
         """
         answer = read_answer(line)
-        if self._deciders.terminal is None or answer is None or not answer.number:
+        if self._deciders.terminal is None or answer is None or answer.number is None:
             return False
         return self._decide(answer, answer.number, reply=self._deciders.terminal)
 
-    def _only_one(self, message: MessageReceived) -> int:
-        """The request that an owner means who names none: the only one that he was asked, or in a
-        group, that is his own; there he must speak to the bot. 0 where there are more, he quotes
-        something else, or speaks to an account of ours that asked him nothing."""
-        here, owner = message.conversation, message.sender.user_id
-        if quote_in(message) or (here.is_group and not mentions_the_bot(message)):
-            return 0
-        meant = [
-            request.number
-            for request in self._requests.open.values()
-            if (
-                request.where == here and request.asker == owner
-                if here.is_group
-                else owner in request.asked and request.where.platform_id == here.platform_id
-            )
-        ]
-        return meant[0] if len(meant) == 1 else 0
-
-    def _number_of(self, quoted: MessageReceived) -> int:
-        """The request that a message of ours asks about; 0 for one that only looks like that."""
+    def _number_of(self, quoted: MessageReceived) -> int | None:
+        """The request that a message of ours asks about; None for one that only looks like that."""
         text = words_of(quoted)
         if number := number_in(text):
             request = self._requests.open.get(number)
-            return number if request is None or flat(text).startswith(flat(request.text)) else 0
+            is_it = request is None or flat(text).startswith(flat(request.text))
+            return number if is_it else None
         said = flat(text)
         notices = (
             (notice([one], tongue=each), one) for one in self._requests.open for each in Tongue
         )
-        return next((one for line, one in notices if said == flat(line)), 0)
+        return next((one for line, one in notices if said == flat(line)), None)
 
     def _decide(
         self,

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Coroutine
 from functools import partial
 from typing import TypeAlias
 
+from bot.conversation.approval.desks import Meant
 from bot.conversation.approval.register import DAYS, Register
 from bot.conversation.intake.ages import Ages
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
@@ -23,7 +24,7 @@ from bot.domain.suspension import Settled
 from bot.domain.tongue import Tongue
 from bot.policy import petition as words
 from bot.policy.apologies import is_quoted
-from bot.policy.approval import ALLOWED, DENIED, Answer, in_one_line, words_of
+from bot.policy.approval import ALLOWED, DENIED, WORD_OF, Answer, in_one_line, words_of
 from bot.speaking.postbox import Postbox
 
 logger = logging.getLogger(__name__)
@@ -106,10 +107,28 @@ class Petitions:
         if answer is None:
             return False
         number = answer.number
-        if not number and quoted is not None:
+        if number is None and quoted is not None:
             number = words.number_of(self._register.open, words_of(quoted))
-        if not number:
-            return False
+        return number is not None and self._is_settled(message, answer, number)
+
+    def meant_by(self, message: MessageReceived) -> list[Meant]:
+        """Fits `Desk`: in private all that the owners were asked by this account."""
+        here = message.conversation
+        answer = None if here.is_group else words.answer_in(message)
+        if answer is None or answer.number is not None:
+            return []
+        word = WORD_OF[answer.allows][self._tongue]
+        return [
+            Meant(
+                name=f"R{petition.number}",
+                example=f"{word} R{petition.number}",
+                take=partial(self._is_settled, message, answer, petition.number),
+            )
+            for petition in self._register.open.values()
+            if petition.account == here.platform_id
+        ]
+
+    def _is_settled(self, message: MessageReceived, answer: Answer, number: int) -> bool:
         quote = message.message_id if is_quoted(message) else ""
         by = str(message.sender.user_id)
 

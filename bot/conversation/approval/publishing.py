@@ -90,13 +90,17 @@ class Publishing:
         self._one_by_one = asyncio.Lock()
         self._unknown: asyncio.Queue[int] = asyncio.Queue()
 
+    @property
+    def tongue(self) -> Tongue:
+        """The owners'."""
+        return self._tongue
+
     async def settle(self, said: DraftWord, *, by: str) -> Settled:
         """Let the first word decide, whoever brings it; `by` is who, as others read it."""
         async with self._one_by_one:
-            return await self._decide(said, by)
+            return await self._decide(said.number or 0, said, by)  # no draft is 0
 
-    async def _decide(self, said: DraftWord, by: str) -> Settled:
-        number = said.number
+    async def _decide(self, number: int, said: DraftWord, by: str) -> Settled:
         if (found := self._drafts.open.get(number)) is None:
             what = self._drafts.past(number)
             return self._told(
@@ -114,17 +118,17 @@ class Publishing:
             return self._told("busy", BUSY, number)
         if (spoken := await self._store.spoken(waiting.turn_id)) is None:
             return self._told("refused", GONE, number)
-        actions = await self._actions(said, where, spoken)
+        actions = await self._actions(number, said, where, spoken)
         if number not in self._drafts.open:  # recalled, or given up, meanwhile
             return self._told("over", OVER, number, self._drafts.past(number))
         if not actions:
             return self._told("refused", NO_MEDIA, number)
         try:
-            receipts = await self._publish(said, by, spoken, actions)
+            receipts = await self._publish(number, said, by, spoken, actions)
         except asyncio.CancelledError:  # who asked waits no longer
             self._unknown.put_nowait(number)
             raise
-        return self._learn(said, receipts, spoken)
+        return self._learn(number, said, receipts, spoken)
 
     async def leave(self, number: int, *, by: str) -> Settled:
         """It is not to be published; nobody is told."""
@@ -137,27 +141,32 @@ class Publishing:
             return self._told("done", DROPPED, number)
 
     async def _actions(
-        self, said: DraftWord, where: Conversation, spoken: Spoken
+        self, number: int, said: DraftWord, where: Conversation, spoken: Spoken
     ) -> tuple[SendMessage, ...]:
         """The actions that say it there now; empty where it was not kept whole."""
         actions: tuple[SendMessage, ...]
         if said.changes:
             actions = (SendMessage(where, (Text(said.words),)),)
         else:
-            kept = [one for one in spoken.sends if one.send_id.startswith(draft_id(said.number))]
+            kept = [one for one in spoken.sends if one.send_id.startswith(draft_id(number))]
             if kept and all(one.whole for one in kept):
                 actions = tuple(one.action for one in kept)
             else:
-                actions = await self._drafts.held(said.number)
+                actions = await self._drafts.held(number)
         question = spoken.question
         is_fresh = self._clock.now() - question.time < FRESH and is_quoted(question)
         return quoting(actions, question.message_id if is_fresh else "")
 
     async def _publish(
-        self, said: DraftWord, by: str, spoken: Spoken, actions: tuple[SendMessage, ...]
+        self,
+        number: int,
+        said: DraftWord,
+        by: str,
+        spoken: Spoken,
+        actions: tuple[SendMessage, ...],
     ) -> tuple[Receipt, ...]:
         """Say it; from then on it is told as said, in these words."""
-        where, number = actions[0].conversation, said.number
+        where = actions[0].conversation
         entry = self._drafts.publish(number, by=by, changes=said.changes)
         waiting = self._drafts.open[number][1]
         line = line_of(waiting)
@@ -179,9 +188,10 @@ class Publishing:
             name=published_id(number),
         )
 
-    def _learn(self, said: DraftWord, receipts: tuple[Receipt, ...], spoken: Spoken) -> Settled:
+    def _learn(
+        self, number: int, said: DraftWord, receipts: tuple[Receipt, ...], spoken: Spoken
+    ) -> Settled:
         """Learn its fate; a draft that surely never reached QQ still waits."""
-        number = said.number
         match receipts[-1]:
             case Queued():
                 self._unknown.put_nowait(number)

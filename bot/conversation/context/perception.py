@@ -16,7 +16,7 @@ from itertools import islice
 from bot.conversation.context.forwards import PATIENCE, Forwards
 from bot.conversation.context.listening import listened
 from bot.domain.errors import ActionUnanswered, Lack, MediaError, TransportError
-from bot.domain.events import Conversation, MessageReceived
+from bot.domain.events import NO_IDS, Conversation, MessageReceived
 from bot.domain.ports import Ear, Reader, Sight, Transport
 from bot.domain.segments import Forward, Picture, Quote
 from bot.memory.history import History
@@ -90,6 +90,20 @@ class Perception:
             return False
         return quoted is not None and quoted.is_own and _is_from(quoted, message.conversation)
 
+    async def quoted_there(self, message: MessageReceived) -> MessageReceived | None:
+        """What a message quotes, if that was said in the same place; None if nobody knows now.
+
+        Servers that give one message several ids may answer with one of another place.
+        """
+        try:
+            async with asyncio.timeout(self._patience):
+                quoted = await self._quoted_by(message)
+        except (TransportError, TimeoutError) as error:
+            logger.info("cannot look up what message %s quotes: %s", message.message_id, error)
+            return None
+        is_there = quoted is not None and _is_from(quoted, message.conversation)
+        return quoted if is_there else None
+
     async def perceive(
         self, message: MessageReceived, lines: tuple[MessageReceived, ...] = ()
     ) -> Question:
@@ -153,6 +167,8 @@ class Perception:
     async def _quoted(self, message: MessageReceived, message_id: str) -> MessageReceived | None:
         if known := await self._history.find(message.conversation, message_id):
             return known
+        if message_id in NO_IDS:
+            return None
         found = await self._transport.get_message(message.self_id, message_id)
         return None if found is None else lighten(found)
 

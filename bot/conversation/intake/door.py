@@ -29,7 +29,8 @@ class Door:
         """Whether this message is taken now; from then on it is known."""
         if self._seen.put_off(message) or message.is_own:
             return False
-        if not self._seen.claim(message):
+        is_known = not self._seen.claim(message)
+        if is_known or (not self._ages.is_missed(message) and self._seen.was_found(message)):
             self.duplicates += 1
             logger.debug("message %s in %s came again", message.message_id, message.conversation)
             return False

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from bot.domain.events import MessageSent
+from msgspec.structs import replace
+
+from bot.domain.events import MessageReceived, MessageSent, Sender
 from bot.memory.history import History
 from bot.speaking.outbox import Outbox
 
@@ -18,3 +20,14 @@ class OwnMessages:
         """The account has said something."""
         self._history.know(event.message)
         self._outbox.seen(event.message)
+
+    def tells(self, message: MessageReceived) -> bool:
+        """Whether a message that is told as somebody's is a file the bot has just sent there
+        (SnowLuma#442): then it is taken as the account's own.
+        """
+        if not self._outbox.tells(message):
+            return False
+        own = replace(message, sender=Sender(message.self_id))
+        self._history.know(own)
+        self._outbox.seen(own)
+        return True

@@ -22,6 +22,7 @@ from enum import Enum, auto
 from bot.domain.events import Conversation, Identity, MessageReceived
 from bot.domain.ports import Clock
 from bot.memory.latest import Kept, Lately
+from bot.policy.same_lines import is_row_of
 
 DEDUPLICATION = 600.0  # seconds an event is remembered: longer than any reconnect replays
 MAX_IDENTITIES = 50_000
@@ -47,6 +48,8 @@ class SeenMessages:
         self._begun_in = math.floor(self._begun)  # the second
         self._past = Past.UNREAD
         self._earlier: deque[MessageReceived] = deque(maxlen=MAX_EARLIER)
+        self._found: deque[tuple[float, MessageReceived]] = deque(maxlen=MAX_EARLIER)
+        self._clock = clock
         self._shown = Kept[Conversation, float](MAX_PLACES)
 
     def claim(self, message: MessageReceived) -> bool:
@@ -64,6 +67,24 @@ class SeenMessages:
         self._seen.note(identity)
         self._news.set()
         self._news.clear()
+
+    def find(self, message: MessageReceived) -> None:
+        """It was found in a history, and taken: should its event come after all, under whatever id,
+        it is no new one.
+        """
+        self._found.append((self._clock.monotonic(), message))
+
+    def was_found(self, message: MessageReceived) -> bool:
+        """Whether this event is of a message that was found in a history; each is of one event."""
+        if not self._found:  # as nearly always
+            return False
+        begin = self._clock.monotonic() - DEDUPLICATION
+        while self._found and self._found[0][0] < begin:
+            self._found.popleft()
+        found = next((one for one in self._found if is_row_of(one[1], message)), None)
+        if found is not None:
+            self._found.remove(found)
+        return found is not None
 
     def knows(self, message: MessageReceived) -> bool:
         """Whether it was taken lately."""

@@ -18,6 +18,7 @@ from bot.conversation.turns.live import Line, LiveTurns
 from bot.domain.events import MessageReceived
 from bot.domain.traits import Audience
 from bot.memory.history import History
+from bot.policy.approval import quote_in
 from bot.policy.authority import asker_of
 from bot.policy.unfinished import is_for_others
 from bot.policy.wake import Observe, Silence, Verdict, Wake, Why
@@ -63,6 +64,8 @@ class Steering:
         if not plain(message.segments, View(), self_id=message.self_id):
             return False
         quoted = self._hearing.quoted_by(message)
+        if quoted is None and quote_in(message):
+            return False  # there is no time here to look it up: it may be an owner's word
         task, heard = None, verdict
         if isinstance(verdict, Wake) and not verdict.is_uncalled:
             task = self._gathering.questions.task(message, verdict)

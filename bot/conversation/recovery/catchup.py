@@ -17,6 +17,7 @@ from bot.conversation.intake.seen import DEDUPLICATION
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.recovery.arrivals import Arrivals, CatchupRound
 from bot.conversation.recovery.held import HeldLanes
+from bot.conversation.recovery.histories import read_history
 from bot.conversation.recovery.late import Late
 from bot.conversation.tasks import Work
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
@@ -117,15 +118,14 @@ class Catchup:
         of its kind.
         """
         try:
-            history = await self._transport.get_history(where, count=MESSAGES)
+            history, heard = await read_history(self._transport, self._store, where, count=MESSAGES)
         except ActionRefused as error:
             logger.info("no history of %s: %s", where, error)
             return error.retcode not in UNSUPPORTED
         except ActionUnanswered as error:
             logger.info("no history of %s: %s", where, error)
             return True
-        self._outbox.compare(history)
-        heard = await self._store.heard(where, [message.message_id for message in history])
+        self._outbox.compare(one for one in history if one.message_id not in (heard or ()))
         known = self._accounted(history, heard or ())
         found = [message for message in history if not message.is_own and message.time >= since]
         answers = answered(history, accounted=known)

@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections.abc import Collection, Sequence
 
+from bot.conversation.recovery.histories import read_history
 from bot.conversation.tasks import YOUNG
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.events import Conversation, MessageReceived
@@ -66,10 +67,9 @@ class Doubts:
         ripe = [send for send in self._young(where) if send.doubted <= self._clock.now() - LAG]
         if not ripe:
             return bool(self._young(where))
-        history = await self._transport.get_history(where, count=MESSAGES)
-        self._outbox.compare(history)
+        history, sent = await read_history(self._transport, self._store, where, count=MESSAGES)
+        self._outbox.compare(one for one in history if one.message_id not in (sent or ()))
         own = [message for message in history if message.is_own]
-        sent = await self._store.heard(where, [message.message_id for message in own])
         if sent is None:
             return True
         known = [

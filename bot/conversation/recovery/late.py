@@ -70,6 +70,7 @@ class Late:
             and self._seen.past_of(message) is not Past.UNREAD
             and not self._seen.knows(message)
         ):
+            self._seen.find(message)
             self._take(message, answer=not answered)
 
     def take_waited(self, message: MessageReceived) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from adapters.onebot.events import read_event, read_time
 from bot.domain.events import (
+    ANONYMOUS,
     AccountChanged,
     Connected,
     Conversation,
@@ -20,6 +21,7 @@ from bot.domain.events import (
     Poked,
     Requested,
     Sender,
+    account_of,
 )
 from bot.domain.segments import Text
 from tests.adapters.onebot.conftest import ACCOUNT, Frame, heartbeat, lifecycle, message
@@ -33,6 +35,30 @@ def received(frame: Frame) -> MessageReceived:
     event = read_event(frame)
     assert isinstance(event, MessageReceived)
     return event
+
+
+def anonymous(**mask: object) -> MessageReceived:
+    frame = {**message("哼"), "sub_type": "anonymous", "user_id": ANONYMOUS, "anonymous": mask or None}
+    return received({**frame, "sender": {"user_id": ANONYMOUS, "nickname": "匿名消息"}})
+
+
+def test_anonymous_members_are_told_apart_by_number_or_by_flag() -> None:
+    masks: list[dict[str, object]] = [
+        {"id": 7, "name": "纸飞机", "flag": "a|b"},
+        {"id": 8, "name": "大香蕉", "flag": "c|d"},
+        {"id": 0, "name": "纸飞机", "flag": "e|f"},
+        {"id": 0, "name": "纸飞机", "flag": "g|h"},
+        {"name": "饭团"},
+    ]
+    read = [anonymous(**mask).sender for mask in masks]
+    assert [one.nickname for one in read] == [mask["name"] for mask in masks]
+    assert len({one.user_id for one in read}) == len(masks)
+    assert {account_of(one.user_id) for one in read} == {ANONYMOUS}
+    assert read == [anonymous(**mask).sender for mask in masks]  # the same one again
+    assert anonymous().sender == Sender(ANONYMOUS, "匿名消息")
+    assert anonymous(id=-1, flag="").sender.user_id == ANONYMOUS
+    named = received({**message("hi"), "anonymous": {"id": 7}}).sender  # somebody with an account
+    assert account_of(named.user_id) == named.user_id
 
 
 def private(**fields: object) -> Frame:

@@ -19,12 +19,13 @@ from adapters.storage.tables import messages as message_table
 from adapters.storage.tables import metadata
 from adapters.storage.tables import turns as turn_table
 from bot.domain import codec
-from bot.domain.actions import Attachment, Merged, SendMessage
+from bot.domain.actions import Attachment, Merged, SendMessage, SentSegment
 from bot.domain.chat import Message
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.journal import (
     ConversationReset,
     Entry,
+    KnownLine,
     LogQuery,
     MessageErased,
     MessageObserved,
@@ -37,7 +38,7 @@ from bot.domain.journal import (
     StoredSend,
     WindowMoved,
 )
-from bot.domain.segments import File, Picture, Quote, Record, Text, Video
+from bot.domain.segments import File, Forward, Picture, Quote, Record, Text, Video
 from tests.adapters.storage.entries import (
     NOW,
     ROUND,
@@ -343,11 +344,40 @@ def test_every_query_uses_an_index(large: Database) -> None:
     read(large, reads.conversations)
     read(large, reads.heard, where, ["7", "8"])
     assert read(large, unfinished.spoken, "open") is not None
-    assert len(plans) == 29
+    read(large, reads.latest, where)
+    assert len(plans) == 31
     # An index of the few unfinished rows may be read from end to end; nothing else may.
     few = r"(?! USING INDEX (runs_suspended|turns_left_open|sends_unfinished)$)"
     whole = re.compile(rf"SCAN ({'|'.join(metadata.tables)}){few}")
     assert {sql: plan for sql, plan in plans.items() if any(whole.match(step) for step in plan)} == {}
+
+
+def test_the_latest_lines_of_a_place_are_told_with_what_is_gone_and_what_was_sent(
+    batches: EntryBatches, database: Database
+) -> None:
+    lines = [replace(heard(words, message_id=words).message, time=NOW + n) for n, words in enumerate(("a", "b"))]
+    elsewhere = said("c", where=Conversation(BOT, "group", 9), message_id="c")
+    no_id = said("d", message_id="")
+    own = said("draft", user=BOT, message_id="draft-1")  # what was published is a send as well
+    taken = (*lines, elsewhere, no_id, own)
+    batches.write(put(*[MessageObserved(one, overheard=True) for one in taken], MessageErased(GROUP, "b")))
+    parts: dict[str, tuple[SentSegment, ...]] = {
+        "s1": (Text("hi"),),
+        "s2": (Merged(("long",), name="bot"),),
+        "s3": (Text("unsent"),),
+    }
+    for send_id, segments in parts.items():
+        action = SendMessage(GROUP, segments)
+        batches.write(put(SendQueued(send_id=send_id, turn_id="", action=action, final=False, at=NOW)))
+    for send_id in ("s1", "s2"):
+        changed = SendChanged(send_id=send_id, state=SendState.CONFIRMED, at=NOW + 9, message_id=f"m{send_id}")
+        batches.write(put(changed))
+    assert {one.message_id: one for one in read(database, reads.latest, GROUP)} == {
+        "a": KnownLine("a", lines[0].sender.user_id, NOW, lines[0].segments),
+        "b": KnownLine("b", lines[1].sender.user_id, NOW + 1, None),
+        "ms1": KnownLine("ms1", BOT, NOW + 9, (Text("hi"),)),
+        "ms2": KnownLine("ms2", BOT, NOW + 9, (Forward(""),)),
+    }
 
 
 # --- the log --------------------------------------------------------------------------------------

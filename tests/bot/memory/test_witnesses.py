@@ -73,6 +73,7 @@ async def test_what_is_read_comes_from_the_store() -> None:
     assert await witnessed.spoken("t1") == Spoken(message, (), is_over=False)
     assert await witnessed.spoken("t2") is None
     assert await witnessed.heard(GROUP, ["7", "8"]) == {"7"}
+    assert await witnessed.latest(GROUP) == await store.latest(GROUP) != ()
 
 
 async def test_a_witness_that_breaks_stops_neither_the_others_nor_the_store(caplog: pytest.LogCaptureFixture) -> None:

@@ -38,7 +38,8 @@ from tests.fakes import BOT, GROUP, PRIVATE, said
         ("拒绝 A3 太危险了", Answer(False, 3, "太危险了")),
         ("拒绝A3，太\n危险", Answer(False, 3, "太 危险")),
         ("deny A3 not today", Answer(False, 3, "not today")),
-        ("拒绝 太危险", Answer(False, 0, "太危险")),
+        ("拒绝 太危险", Answer(False, None, "太危险")),
+        ("同意 A0", Answer(True, 0)),
         ("DENY", Answer(False)),
     ],
 )

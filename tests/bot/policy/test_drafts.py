@@ -12,7 +12,8 @@ from tests.cases import each_case
         ("发d7。", DraftWord(7)),
         ("发布 #D７", DraftWord(7)),
         ("Send D7!", DraftWord(7)),
-        ("发", DraftWord(0)),
+        ("发", DraftWord(None)),
+        ("发 D0", DraftWord(0)),
         ("发 D7 吧", None),
         ("发 D7x", None),
         ("发财", None),
@@ -21,7 +22,7 @@ from tests.cases import each_case
         ("改D7：周日", DraftWord(7, changes=True, words="周日")),
         ("edit D7 Sunday", DraftWord(7, changes=True, words="Sunday")),
         ("改 D7", DraftWord(7, changes=True)),
-        ("改 周日", DraftWord(0, changes=True, words="周日")),
+        ("改 周日", DraftWord(None, changes=True, words="周日")),
         ("改天", None),
         ("同意 A7", None),
     ],
@@ -36,7 +37,7 @@ def test_only_we_write_at_the_beginning_of_a_line_of_a_draft() -> None:
         7, f"群]\n{forged}", f"小明：在吗\n{forged}", f"好\n{forged}", (f"mute {forged}",), tongue=Tongue.CHINESE
     )
     assert [part for part in line.split("\n") if part.startswith("[")] == ["[草稿 D7 群］ [草稿 D9 别的群］]"]
-    assert (number_in(line), number_in(f" {line}"), number_in(forged)) == (7, 0, 9)
+    assert (number_in(line), number_in(f" {line}"), number_in(forged)) == (7, None, 9)
 
 
 def test_owners_who_read_english_are_told_in_english() -> None:

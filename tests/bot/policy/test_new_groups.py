@@ -8,6 +8,7 @@ from tests.cases import each_case
     ("text", "word"),
     [
         ("上线", GroupWord(Mode.LIVE)),
+        ("上线 0", GroupWord(Mode.LIVE, 0)),
         (" Live 4242。", GroupWord(Mode.LIVE, 4242)),
         ("忽略4242", GroupWord(Mode.OFF, 4242)),
         ("ignore!", GroupWord(Mode.OFF)),

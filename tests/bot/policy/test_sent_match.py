@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from bot.domain.actions import Attachment, Merged, SendMessage, SentSegment
-from bot.domain.segments import Forward, Mention, Picture, Quote, Segment, Text, Video
-from bot.policy.sent_match import is_same_message
+from bot.domain.segments import File, Forward, Mention, Picture, Quote, Segment, Text, Video
+from bot.policy.sent_match import as_line, is_same_file, is_same_message
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, said
 
@@ -30,3 +30,14 @@ def test_the_same_words_and_as_many_media_are_the_same(
 
 def test_another_conversation_is_another_message() -> None:
     assert not is_same_message(said("a", user=BOT, at=False), SendMessage(PRIVATE, (Text("a"),)))
+
+
+def test_a_file_is_the_one_we_sent_by_its_name_and_by_its_size_where_both_are_known() -> None:
+    sent = as_line(SendMessage(PRIVATE, (Attachment("file", "base64://aGVsbG8=", "a.txt"),)), "7", 0.0)
+    offered = as_line(SendMessage(PRIVATE, (Attachment("file", "http://127.0.0.1/x", "a.txt"),)), "7", 0.0)
+    seen = [File("a.txt", size=5), File("a.txt"), File("a.txt", size=6), File("b.txt", size=5), File("", size=5)]
+    told = [said((one,), where=PRIVATE, at=False) for one in seen]
+    assert [is_same_file(one, sent) for one in told] == [True, True, False, False, False]
+    assert [is_same_file(one, offered) for one in told] == [True, True, True, False, False]
+    assert not is_same_file(said((seen[0], Text("hi")), at=False), sent)
+    assert not is_same_file(said("hi", at=False), as_line(SendMessage(PRIVATE, (Text("hi"),)), "7", 0.0))

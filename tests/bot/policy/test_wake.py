@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.events import MessageReceived
+from bot.domain.events import ANONYMOUS, MessageReceived, masked
 from bot.domain.segments import Face, Mention, MentionAll, Picture, Quote, Segment, Text
 from bot.policy.wake import (
     EDGE,
@@ -83,6 +83,7 @@ def test_a_quote_wakes_only_if_it_quotes_the_bot_which_somebody_must_look_up() -
     [
         (said("hi", user=5), Rules(blocked=frozenset({5})), Ignore(Silence.BLOCKED)),
         (said("hi", user=5, where=PRIVATE), Rules(blocked=frozenset({5})), Ignore(Silence.BLOCKED)),
+        (said("hi", user=masked(7)), Rules(blocked=frozenset({ANONYMOUS})), Ignore(Silence.BLOCKED)),
         (said("hi"), Rules(groups=frozenset({1})), Ignore(Silence.NOT_IN_GROUPS)),
         (said("hi"), Rules(groups=frozenset({4242})), Wake("mention")),
         (said("hi", where=PRIVATE), Rules(groups=frozenset({1})), Wake("private")),

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from bot.domain.chat import AssistantMessage, Message, SystemMessage, UserMessage
 from bot.domain.events import MessageReceived, Sender
-from bot.domain.segments import Mention, Quote, Text
+from bot.domain.segments import Mention, Quote, Segment, Text
 from bot.policy.tokens import estimate_text
 from bot.prompt import compose
 from bot.prompt.compose import (
@@ -33,7 +33,7 @@ from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
 from tests.bot.prompt import ENGLISH, VIEW
 from tests.cases import each_case
-from tests.fakes import GROUP, PRIVATE, inside, said
+from tests.fakes import BOT, GROUP, PRIVATE, inside, said
 
 DAY = "2023-11-14"  # when everything is said, at 22:13
 ASKED = "[提问 22:13]"
@@ -105,6 +105,22 @@ def test_a_moment_that_cannot_be_is_not_told(time: float) -> None:
     assert moment(facts(message, VIEW), VIEW.words) == "[此刻] 提问的是普通成员"
 
 
+def test_a_quote_that_nobody_can_read_leaves_a_trace() -> None:
+    for words, told in ((ZH, "[引用的消息读不到了]"), (EN, "[what it quotes cannot be read any more]")):
+        view = View(words, lambda user_id: user_id)
+
+        def asked(*segments: Segment, view: View = view, **more: Any) -> str:
+            message = structs.replace(said((Quote("9"), *segments), name="小明", at=False), time=0.0)
+            text = compose.user_message(Question(message, **more), view).text
+            return text.partition("\n")[2]
+
+        assert asked(Mention(BOT), Text(" 为什么？")) == f"小明#777: {told} 为什么？"
+        assert asked(Mention(BOT)) == f"小明#777: {told}"  # it is all there is
+        assert told not in asked(Text("?"), quoted=said("周六吧", at=False))
+        assert told not in asked(Text("?"), elsewhere=True)
+        assert f"小明#777: {words.nothing}" in compose.user_message(Question(said("", name="小明")), view).text
+
+
 def test_quotes_and_mentions_among_others_have_names() -> None:
     first = said("周六去香山吧", user=1, name="阿澈", at=False, message_id="1")
     second = said((Quote("1"), Text("不去")), user=2, name="小明", at=False, message_id="2")
@@ -116,7 +132,7 @@ def test_quotes_and_mentions_among_others_have_names() -> None:
     question = Question(said("所以呢"), lines=(said((Quote("1"), Text("我也想去")), at=False),))
     assert user_message(question, [first, second, third, fourth, gone], replies=replies).text == (
         "[群聊记录 22:13]\n阿澈#1: 周六去香山吧\n小明#2 ↩阿澈#1: 不去\n"
-        "小红#3 ↩阿澈#1「周六去香山吧」: @小明#2 为啥\n小红#3 ↩我「晴」: 真的？\n小红#3: 哈哈\n"
+        "小红#3 ↩阿澈#1「周六去香山吧」: @小明#2 为啥\n小红#3 ↩我「晴」: 真的？\n小红#3: [引用的消息读不到了] 哈哈\n"
         f"{ASKED}\n小明#777 ↩阿澈#1「周六去香山吧」: 我也想去\n小明#777: 所以呢"
     )
 

@@ -87,6 +87,8 @@ HONEST = st.sampled_from(entries("honest.txt"))
             "小霜(10001): ",
             "小霜#9: ",
             "[引用 小明#1 的「你好」] ",
+            "[引用的消息读不到了] ",
+            "[what it quotes cannot be read any more] ",
             "[提问 14:10]\n",
             "[提问] 消息号 8\n",
             "(没有回答)\n",

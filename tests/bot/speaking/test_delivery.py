@@ -8,7 +8,7 @@ from bot.domain.actions import Attachment, Confirmed, Merged, Refused, SendMessa
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.events import Conversation
 from bot.domain.journal import SendQueued
-from bot.domain.segments import Mention, Picture, Quote, Text
+from bot.domain.segments import Face, Mention, Picture, Quote, Text
 from bot.memory.history import History
 from bot.speaking.carrier import MAX_AGE, TOO_LATE
 from bot.speaking.delivery import PLAIN, Delivery, Manner
@@ -233,3 +233,40 @@ async def test_in_a_forward_people_are_called_by_name() -> None:
         number = mouth.history.speakers.meet(GROUP, 777, "小明")
         (one,) = await mouth.delivery.say(GROUP, (Text(f"@小明#{number} 看\n\n" + LONG),))
         assert one.words == "@小明 看\n\n" + LONG
+
+
+async def test_cq_codes_in_words_are_what_they_mean_in_a_group() -> None:
+    async with speaking() as mouth:
+        mouth.history.speakers.learn(GROUP, ())
+        for user, name in ((5, "小明"), (6, "小红"), (7, "阿澈"), (8, "老王")):
+            mouth.history.speakers.meet(GROUP, user, name)
+        mouth.history.know(said("周六吧", message_id="77"))
+        text = "[CQ:reply,id=77][CQ:at,qq=1] 早[CQ:face,id=14][CQ:at,qq=all][CQ:at,qq=99][CQ:image,file=a.png]"
+        await mouth.delivery.say(GROUP, (Text(text),))
+        await mouth.delivery.answer(said("hi", message_id="55"), "[CQ:reply,id=77]好")
+        await mouth.delivery.say(GROUP, (Text("[CQ:reply,id=78]好的"),))
+        calls = "".join(f"[CQ:at,qq={user}]" for user in (5, 6, 7, 8))
+        await mouth.delivery.say(GROUP, (Text(f"{calls} 开会"),))
+        assert [action.segments for action in mouth.transport.sent[:3]] == [
+            (Quote("77"), Mention(5, "小明"), Text(" 早"), Face("14")),
+            (Quote("55"), Text("好")),
+            (Text("好的"),),
+        ]
+        assert [part.user_id for part in mouth.transport.sent[3].segments if isinstance(part, Mention)] == [5, 6, 7]
+        assert mouth.transport.sent[3].words.endswith("@老王 开会")
+
+
+async def test_cq_codes_elsewhere_are_names_or_nothing_and_in_code_they_stay() -> None:
+    async with speaking(Manner(name=lambda _: "小霜")) as mouth:
+        mouth.history.speakers.meet(PRIVATE, 5, "小明")
+        mouth.history.speakers.meet(GROUP, 5, "小明")
+        await mouth.delivery.say(PRIVATE, (Text("[CQ:at,qq=5] 早"),))
+        await mouth.delivery.say(GROUP, (Text("写成 `[CQ:at,qq=all]` 就行，[CQ:at,qq=9]"),))
+        assert await mouth.delivery.say(GROUP, (Text("[CQ:image,file=a.png]"),)) == ()
+        long = "[CQ:at,qq=5] [CQ:face,id=1]" + "很长\n\n" * 2000
+        await mouth.delivery.say(GROUP, (Text(long),))
+        one, two, forward = mouth.transport.sent
+        assert (one.words, two.words) == ("@小明 早", "写成 [CQ:at,qq=all] 就行，")
+        (merged,) = forward.segments
+        assert isinstance(merged, Merged)
+        assert merged.nodes[0].startswith("@小明 很长")

@@ -75,3 +75,17 @@ async def test_what_is_lost_is_looked_for_no_more_and_is_for_the_caller_to_write
     assert desk.unconfirmed.at(GROUP) == [two]
     with pytest.raises(ValueError, match="not in deque"):
         desk.unconfirmed.lost([one])
+
+
+async def test_what_was_confirmed_lately_is_none_of_the_doubts_under_whatever_id_a_history_tells_it() -> None:
+    desk = Desk()
+    said, lost = desk.add("1"), desk.add("2")
+    desk.unconfirmed.confirm(said, "77")
+    rows = [own("hello", "-77"), own("hello", "-78"), own("bye", "-79")]
+    assert desk.unconfirmed.unexplained(rows[:1]) == []
+    assert desk.unconfirmed.unexplained(rows) == rows[1:]
+    assert desk.unconfirmed.unexplained([]) == []
+    desk.unconfirmed.compare(desk.unconfirmed.unexplained(rows), lambda _: [lost])
+    assert lost.found == "-78"
+    desk.clock.time += 61
+    assert desk.unconfirmed.unexplained(rows[:1]) == rows[:1]

@@ -28,11 +28,12 @@ everything settles (what is due now, not what is due later: thinking, debounce a
 `after`), then it is looked at.
 
 Who says something: a text, a list of parts, or a mapping: `say` (text or parts), `id` (a label for
-it), `quote: label`, `private: true`, `group: 2` (the second group, 二群, with the same people). Parts
-are texts and mappings of one key: `picture: cat.png` and `sticker: x.gif` (names that begin with
-`expired` cannot be had), `voice: words` or `voice: {says: words, seconds: 12}`, `file: {name: 作业.txt,
-text: ..., size: 9}`, `card: {title: ..., description: ..., url: ...}` (or its JSON), `face: 76`, `quote:
-label`, `at: name`, `forward: [{小明: 去吗}, {阿澈: {forward: [...]}}]` (names of any people, any parts).
+it), `quote: label` (a number is an id as it stands), `private: true`, `group: 2` (the second group,
+二群, with the same people). Parts are texts and mappings of one key: `picture: cat.png` and `sticker:
+x.gif` (names that begin with `expired` cannot be had), `voice: words` or `voice: {says: words, seconds:
+12}`, `file: {name: 作业.txt, text: ..., size: 9}`, `card: {title: ..., description: ..., url: ...}` (or
+its JSON), `face: 76`, `quote: label`, `at: name`, `forward: [{小明: 去吗}, {阿澈: {forward: [...]}}]`
+(names of any people, any parts).
 
 People are `name: role` (member, admin, owner: the bot's, stranger: no friend of the account) or a
 mapping with `role`, `number`, `card`, `robot: true` (an official one).
@@ -45,7 +46,8 @@ What happens: `recall: label` (or `{label: name of the operator}`), `mute: secon
 second, so often), `restart: true` (a proper end and a new start; `restart: seconds` later), `write:
 {fox.md: text}` (a file in $FILES), `reload: [words of the outcome]` (the files are read again), `drop:
 true` and `back: true` (the connection), `fault: "timeout 2 times"` (as `!` lines in the simulator's chat),
-`server: Lagrange`, `report: true` (own messages are reported), `rename: {小明: 主人}` (the card in the group),
+`server: Lagrange`, `other_ids: true` (histories tell messages under other ids than their events),
+`report: true` (own messages are reported), `rename: {小明: 主人}` (the card in the group),
 `promote: {bot: admin}` (a role in the group), `befriend: {老张: words}` (asks to be a friend), `invite: {小明: 6262}`
 (the bot, into that group), `lapse: true` (QQ forgets both),
 `stand_still: seconds` (the process hears nobody meanwhile).

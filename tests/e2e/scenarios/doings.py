@@ -22,10 +22,11 @@ async def say(stage: Stage, name: str, written: Written) -> None:
     """Somebody says something: words, parts, or a mapping with `say` and more."""
     told: Mapping[str, Any] = written if isinstance(written, dict) and "say" in written else {"say": written}
     segments = segments_of(told["say"], world=stage.world, labels=stage.labels)
-    if label := told.get("quote"):
-        segments = [{"type": "reply", "data": {"id": str(stage.labels[label])}}, *segments]
+    if (label := told.get("quote")) is not None:
+        quoted = label if isinstance(label, int) else stage.labels[label]
+        segments = [{"type": "reply", "data": {"id": str(quoted)}}, *segments]
     user_id = stage.number(name)
-    stage.see(name, str(told["say"]) + (f"  ↩ {label}" if label else ""))
+    stage.see(name, str(told["say"]) + (f"  ↩ {label}" if label is not None else ""))
     if told.get("private"):
         message_id = await stage.simulator.say_private(segments, user_id=user_id)
     else:
@@ -124,6 +125,11 @@ async def report(stage: Stage, wanted: bool) -> None:
     stage.world.reports_self = wanted
 
 
+async def other_ids(stage: Stage, wanted: bool) -> None:
+    """Whether a history tells messages under other ids than their events."""
+    stage.world.other_ids = wanted
+
+
 async def server(stage: Stage, name: str) -> None:
     """Another OneBot server: NapCat or Lagrange."""
     is_lagrange = {"Lagrange": True, "NapCat": False}[name]
@@ -205,6 +211,7 @@ DOINGS: Mapping[str, Doing] = {
     "fault": fault,
     "report": report,
     "server": server,
+    "other_ids": other_ids,
     "rename": rename,
     "promote": promote,
     "befriend": befriend,

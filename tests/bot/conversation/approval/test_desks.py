@@ -4,14 +4,17 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from bot.conversation.approval.desks import Desks
+from bot.conversation.approval.desks import Desks, Meant
 from bot.conversation.intake.ages import Ages
 from bot.conversation.tasks import Resume
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.segments import Quote, Text
 from bot.memory.history import History
 from bot.policy.approval import words_of
-from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, said
+from bot.speaking.postbox import Postbox
+from tests.bot.speaking.post import build_outbox
+from tests.bot.studio import lost
+from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, RecordingTransport, said
 
 OWNER = 999
 
@@ -26,6 +29,9 @@ class Waiting:
     def take(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
         self.heard.append(None if quoted is None else words_of(quoted))
         return words_of(message) == self.word
+
+    def meant_by(self, _message: MessageReceived) -> list[Meant]:
+        return []
 
 
 class Runs:
@@ -42,7 +48,16 @@ class Office:
         self.clock = ManualClock()
         self.ages = Ages(self.clock)
         owners = frozenset({OWNER})
-        self.desks = Desks(*self.waiting, owners=owners, history=self.history, ages=self.ages, runs=self.runs)
+        outbox, _ = build_outbox(RecordingTransport(), RecordingStore(), self.clock)
+        self.desks = Desks(
+            *self.waiting,
+            owners=owners,
+            history=self.history,
+            look_up=lost,
+            ages=self.ages,
+            runs=self.runs,
+            postbox=Postbox(outbox=outbox, history=self.history, clock=self.clock),
+        )
 
     @property
     def heard(self) -> list[list[str | None]]:

@@ -41,6 +41,41 @@ async def test_a_word_that_quotes_a_draft_needs_no_number_and_nothing_but_words_
         assert made.shown[-1] == "D1 发出去了。"
 
 
+async def test_a_word_whose_quote_nobody_can_read_means_the_only_draft_that_waits() -> None:
+    async with studio() as made:
+        await made.would_say(Text("周六"))
+        publish = said((Quote("gone"), Text("发")), user=999, where=OWNER, message_id="m")
+        assert not made.desks.take(publish)
+        assert not await made.desks.take_later(said("发", user=999, where=OWNER))  # alone it is talk
+        assert await made.desks.take_later(publish)
+        async with background(made.desk.run()):
+            await until(lambda: len(made.shown) == 2)
+        assert made.shown[-1] == "D1 发出去了。"
+        for words in ("周日", "周一"):
+            await made.would_say(Text(words))
+        change = said((Quote("gone"), Text("改 周二")), user=999, where=OWNER, message_id="m")
+        assert await made.desks.take_later(change)
+        assert await made.desks.take_later(said("发 D0", user=999, where=OWNER))
+        async with background(made.desk.run()):
+            await until(lambda: len(made.shown) == 6)
+        assert "可能指 D2、D3" in made.shown[4]
+        assert "比如「改 D2」" in made.shown[4]
+        assert made.shown[5].startswith("没有编号为 D0 的草稿")
+
+
+async def test_a_word_that_was_missed_decides_nothing_and_is_asked_for_again() -> None:
+    async with studio() as made:
+        await made.would_say(Text("周六"))
+        for text, number in (("发 D1", 2), ("发 D9", 2)):
+            missed = said(text, user=999, where=OWNER, message_id=text)
+            made.desk._ages.miss(missed)
+            assert made.desks.take(missed)
+            await made.outbox.wait_idle()
+            assert len(made.shown) == number
+        assert made.shown[-1] == "这条回复是断线时发的，没有算数；D1 还在等，要发请再回复一次。"
+        assert made.heard == []
+
+
 async def test_a_word_from_before_a_draft_means_another_of_that_number() -> None:
     async with studio() as made:
         made.clock.time += 3600

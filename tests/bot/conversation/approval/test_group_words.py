@@ -53,25 +53,29 @@ async def test_a_word_in_a_group_or_one_that_was_missed_or_of_a_group_nobody_kno
         words, modes = await gate(made)
         words.meet(said("hi"), lambda _: False)
         await made.outbox.wait_idle()
+        for message in (word("上线", where=GROUP), word("上线 4242", where=GROUP), word("上线 9999")):
+            assert not words.take(message, None)
         missed = word("上线 4242")
         made.ages.miss(missed)
-        for message in (word("上线", where=GROUP), word("上线 4242", where=GROUP), missed, word("上线 9999")):
-            assert not words.take(message, None)
+        assert words.take(missed, None)
+        await made.outbox.wait_idle()
+        assert made.transport.texts[-1].endswith("群 4242 还在等，请再回复一次。")
         assert modes.of(GROUP) is Mode.ASKED
         assert modes.is_new(Conversation(BOT, "group", 9999))
 
 
-async def test_a_word_without_a_number_means_the_only_group_that_waits_but_not_beside_a_quote_of_something_else() -> (
-    None
-):
+async def test_a_word_without_a_number_may_mean_the_groups_that_wait_or_the_one_another_owner_decided() -> None:
     async with desk() as made:
         words, modes = await gate(made)
         words.meet(said("hi"), lambda _: False)
         await made.outbox.wait_idle()
-        assert not words.take(said((Quote("x"), Text("上线")), user=999, where=OWNER, at=False), None)
-        assert words.take(word("影子"), None)
+        quoting = said((Quote("x"), Text("上线")), user=999, where=OWNER, at=False)
+        assert not words.take(quoting, None)
+        assert [(one.name, one.example) for one in words.meant_by(quoting)] == [("4242", "上线 4242")]
+        assert not words.meant_by(word("上线 0"))
+        assert [one.take() for one in words.meant_by(word("影子"))] == [True]
         assert modes.of(GROUP) is Mode.SHADOW
-        assert words.take(word("上线"), None)  # a second owner was slower
+        assert [one.take() for one in words.meant_by(word("上线"))] == [True]  # a second owner was slower
         assert modes.of(GROUP) is Mode.SHADOW
         await made.outbox.wait_idle()
         assert "已经定了" in made.transport.texts[-1]

@@ -50,7 +50,8 @@ async def test_only_a_message_with_the_words_of_the_request_is_one() -> None:
         await at.outbox.wait_idle()
         at.history.know(said("#A1 say_hello {}", user=BOT, where=OWNER, message_id="fake"))
         at.history.know(said(at.transport.texts[0], user=5, where=OWNER, message_id="not ours"))
-        for quoted in ("fake", "not ours", "unknown"):
+        at.at_server["at the server"] = said("#A1 say_hello {}", user=BOT, where=OWNER)
+        for quoted in ("fake", "not ours", "at the server"):
             answer = said((Quote(quoted), Text("同意")), user=999, where=OWNER)
             assert not at.desks.take(answer)
             assert not await at.desks.take_later(answer)
@@ -141,10 +142,13 @@ async def test_the_only_request_an_owner_was_asked_is_meant_by_one_word_in_priva
         assert not at.owner_says(text)
 
 
-async def test_of_two_requests_one_word_means_none() -> None:
+async def test_of_two_requests_an_owner_is_asked_which_one_word_means() -> None:
     async with desk() as at:
         at.wait(waiting("mail", "dig"))
-        assert not at.owner_says("同意")
+        assert at.owner_says("同意")
+        assert at.resumed == []
+        await at.outbox.wait_idle()
+        assert at.transport.texts[-1] == "这句话可能指 A1、A2，还没有算数。请带上编号再发一次，比如「同意 A1」。"
         assert at.owner_says("同意 A2")
         assert at.owner_says("同意")
         assert at.resumed == [("t1", {"c1": Allow()}), ("t1", {"c0": Allow()})]
@@ -173,9 +177,58 @@ async def test_in_a_group_one_word_is_for_the_owner_whose_own_request_it_is(
 async def test_one_word_that_quotes_something_else_is_about_that() -> None:
     async with desk() as at:
         at.wait(waiting("mail"))
+        at.at_server["5"] = said("hi", user=999, where=OWNER)
         answer = said((Quote("5"), Text("同意")), user=999, where=OWNER)
         assert not at.desks.take(answer)
         assert not await at.desks.take_later(answer)
+
+
+@each_case("quote", ["0", "-77", "5"])
+async def test_a_quote_that_nobody_can_read_says_nothing_and_the_word_counts_without_it(quote: str) -> None:
+    answer = said((Quote(quote), Text("同意")), user=999, where=OWNER)
+    async with desk() as at:
+        at.history.know(said("hi", user=BOT, where=OWNER, message_id="0"))  # many messages have that id
+        assert not await at.desks.take_later(answer)
+        at.wait(waiting("mail", "dig"))
+        assert not at.desks.take(answer)  # there is no time to look it up
+        assert await at.desks.take_later(answer)
+        assert at.resumed == []
+        await at.outbox.wait_idle()
+        assert "A1、A2" in at.transport.texts[-1]
+        assert at.owner_says("拒绝 A2")
+        assert await at.desks.take_later(answer)
+        assert at.resumed == [("t1", {"c1": Deny("the owner said no")}), ("t1", {"c0": Allow()})]
+
+
+async def test_a_request_under_another_id_is_known_by_what_the_server_says_is_quoted() -> None:
+    async with desk() as at:
+        at.wait(waiting("mail", "dig"))
+        await at.outbox.wait_idle()
+        at.at_server["-77"] = said(at.transport.texts[1], user=BOT, where=OWNER, message_id="-77")
+        assert await at.desks.take_later(said((Quote("-77"), Text("同意")), user=999, where=OWNER))
+        assert at.resumed == [("t1", {"c1": Allow()})]
+
+
+async def test_in_a_group_a_word_beside_such_a_quote_decides_an_owners_own_request_and_asks_about_others() -> None:
+    words = (Quote("5"), Text("同意"))
+    for asker, at_bot, is_taken, is_decided in (
+        (999, True, True, True),
+        (777, True, True, False),
+        (777, False, False, False),
+    ):
+        async with desk() as at:
+            at.wait(waiting("mail", asker=asker))
+            assert await at.desks.take_later(said(words, user=999, at=at_bot)) is is_taken
+            assert bool(at.resumed) is is_decided
+
+
+async def test_a_number_that_no_request_has_is_not_the_only_one_that_waits() -> None:
+    async with desk() as at:
+        at.wait(waiting("mail"))
+        assert at.owner_says("同意 A0")
+        assert at.resumed == []
+        await at.outbox.wait_idle()
+        assert sum(text.startswith("没有编号为 A0 的请求") for text in at.transport.texts) == 1
 
 
 @each_case("line", ["hello", "同意", "user2: 同意 A1"])

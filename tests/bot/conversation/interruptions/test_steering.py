@@ -219,6 +219,15 @@ async def test_a_quote_of_somebody_else_is_no_part_of_it() -> None:
         assert house.store.of("turn_steered") == []
 
 
+async def test_a_quote_of_what_is_not_at_hand_is_no_part_of_it() -> None:
+    """It has to be looked up: it may be an owner's word."""
+    async with hall(thought := Thought(words("晴")), words("好")) as house:
+        line = said((Quote("gone"), Mention(10001), Text("同意")), message_id="q2")
+        await ask_while(house, thought, line)
+        assert house.transport.texts == ["晴", "好"]
+        assert "[引用的消息读不到了] 同意" in last(house)
+
+
 async def test_a_quote_of_ones_own_words_is_part_of_it() -> None:
     thought = Thought(words("北京晴"))
     async with hall(thought, words("上海雨"), steers=True) as house:

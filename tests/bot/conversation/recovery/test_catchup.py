@@ -342,3 +342,44 @@ async def test_a_question_that_was_put_off_is_not_asked_where_the_history_shows_
         await house.lanes.wait_idle()
         assert quotes(house) == ["2"]
         assert house.store.of("message_overheard") == [MessageOverheard(done)]
+
+
+async def test_what_a_history_tells_under_other_ids_is_known_and_what_was_missed_is_heard() -> None:
+    question = ago(said("still there?", message_id="q"), 60)
+    async with back(words("yes"), words("yes, too")) as house:
+        await house.take(question, ago(said("哈哈", message_id="h", at=False), 50))
+        assert house.transport.texts == ["yes"]
+        sent = structs.replace(house.transport.sent[0])
+        own = structs.replace(said("yes", user=BOT, message_id="-9", at=False), time=house.clock.now())
+        own = structs.replace(own, segments=(Quote("-1"), *(part for part in sent.segments if isinstance(part, Text))))
+        missed = ago(said("and now?", message_id="-4"), 20)
+        house.transport.histories[GROUP] = (
+            structs.replace(question, message_id="-1"),
+            ago(said("哈哈", message_id="-2", at=False), 50),
+            ago(said("哈哈", message_id="-3", at=False), 49),
+            missed,
+            own,
+        )
+        await house.dispatcher.handle(HELLO)
+        await until(lambda: len(house.transport.texts) == 2)
+        await house.lanes.wait_idle()
+        assert house.transport.texts == ["yes", "yes, too"]
+        taken = [entry.message.message_id for entry in house.store.entries if isinstance(entry, MessageObserved)]
+        assert taken == ["q", "h", "-3", "-4"]
+        # Now their events come after all: each of what was found is one of them.
+        await house.take(structs.replace(missed, message_id="4"))
+        assert house.door.duplicates == 1
+        assert house.transport.texts == ["yes", "yes, too"]
+
+
+async def test_an_event_that_comes_behind_its_row_is_known_once_and_a_second_equal_line_is_another() -> None:
+    async with back() as house:
+        missed = ago(said("哈哈", message_id="-2", at=False), 50)
+        house.transport.histories[GROUP] = (missed,)
+        await house.dispatcher.handle(HELLO)
+        await until(lambda: any(isinstance(entry, MessageObserved) for entry in house.store.entries))
+        await house.take(*(structs.replace(missed, message_id=id_) for id_ in ("2", "3")))
+        taken = [entry.message.message_id for entry in house.store.entries if isinstance(entry, MessageObserved)]
+        assert taken == ["-2", "3"]
+        house.clock.time += 601  # nothing is repeated any more
+        assert not house.seen.was_found(structs.replace(missed, message_id="5"))

@@ -293,3 +293,14 @@ async def test_a_place_that_breaks_does_not_stop_the_others() -> None:
         post.outbox.connected()
         await post.time.advance(LAG)
         assert len(post.asked_again) == 1
+
+
+async def test_words_that_a_history_tells_under_another_id_confirm_no_other_send() -> None:
+    async with lookout() as post:
+        sent = await post.outbox.send(SendMessage(GROUP, (Text("an answer"),)), turn_id="t1")
+        assert isinstance(sent, Confirmed)
+        await post.lose()
+        row = structs.replace(own("an answer", message_id="-9"), time=post.time.now())
+        post.transport.histories[GROUP] = (post.question, row)
+        await post.time.advance(LAG)
+        await until(lambda: bool(post.asked_again))

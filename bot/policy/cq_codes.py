@@ -1,0 +1,94 @@
+"""CQ codes that a model writes into its words, `[CQ:at,qq=123]`: what they mean where that may be
+said, and nothing elsewhere. Pure.
+
+Models know them from other bots. What stands in code is spoken of, and stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Final, TypeAlias
+
+from bot.domain.segments import Face, Mention, Quote, Text
+
+Code: TypeAlias = Face | Mention | Quote
+Means: TypeAlias = Callable[[Code], Text | Code | None]
+"""Of what a code is as it stands, what is sent there; None for nothing."""
+
+CODE: Final = re.compile(r"\[CQ:([\w.-]+)((?:,[^\[\]]*)?)\]", re.IGNORECASE)
+IN_CODE: Final = re.compile(r"(?P<fence>`{3,}|~{3,}).*?(?:(?P=fence)|\Z)|`[^`\n]+`", re.DOTALL)
+NUMBER: Final = re.compile(r"[0-9]{1,19}")
+MESSAGE: Final = re.compile(r"-?[0-9]{1,19}")
+
+
+def may_hold(text: str) -> bool:
+    """Whether a code could be in it: in nearly all texts none is."""
+    return "[CQ:" in text or "[cq:" in text
+
+
+def without_meaningless(text: str) -> str:
+    """The text without the codes that are nothing that may be sent: media, everybody, what nobody
+    knows. Empty if whom it calls, or what it quotes, is all that is left.
+    """
+    if not may_hold(text):
+        return text
+    parts = tuple(_parts(text))
+    says = any(part.strip() and not isinstance(code, Mention | Quote) for part, code in parts)
+    return "".join(part for part, _ in parts) if says else ""
+
+
+def _parts(text: str) -> Iterator[tuple[str, Code | None]]:
+    """The words, and each code outside of code with what it is, but for the meaningless ones."""
+    end = 0
+    for spoken_of in (*IN_CODE.finditer(text), None):
+        start, stop = spoken_of.span() if spoken_of else (len(text), len(text))
+        for found in CODE.finditer(text, end, start):
+            yield text[end : found.start()], None
+            end = found.end()
+            if (code := _code(found)) is not None:
+                yield found[0], code
+        yield text[end:stop], None
+        end = stop
+
+
+def reading(text: str, means: Means, *, but: Collection[str] = ()) -> list[Text | Code]:
+    """The text with what its codes mean in their places; a code that stands in one of the texts in
+    `but` stays: it is spoken of.
+    """
+    parts: list[Text | Code] = []
+    words, end = "", 0
+    for found in CODE.finditer(text):
+        words += text[end : found.start()]
+        end = found.end()
+        if any(found[0] in one for one in but):
+            words += found[0]
+            continue
+        code = _code(found)
+        meant = None if code is None else means(code)
+        if isinstance(meant, Text):
+            words += meant.text
+        elif meant is not None:
+            parts += [Text(words), meant]
+            after = text[end : end + 1]
+            words = " " if isinstance(meant, Mention) and after and not after.isspace() else ""
+    parts.append(Text(words + text[end:]))
+    return [part for part in parts if not isinstance(part, Text) or part.text]
+
+
+def _code(found: re.Match[str]) -> Code | None:
+    given = _parameters(found[2])
+    match found[1].lower():
+        case "at" if NUMBER.fullmatch(given.get("qq", "")):
+            return Mention(int(given["qq"]), given.get("name", ""))
+        case "face" if NUMBER.fullmatch(given.get("id", "")):
+            return Face(given["id"])
+        case "reply" if MESSAGE.fullmatch(given.get("id", "")):
+            return Quote(given["id"])
+        case _:
+            return None
+
+
+def _parameters(text: str) -> Mapping[str, str]:
+    pairs = (part.partition("=") for part in text.split(",") if part)
+    return {key.strip().lower(): value.strip() for key, _, value in pairs}
