@@ -134,11 +134,12 @@ class Confirmed(Struct, frozen=True, tag="confirmed"):
 
 class Refused(Struct, frozen=True, tag="refused"):
     """QQ did not take it (`by_qq`), or it never reached the wire; `reason` is for the model and the
-    log.
+    log. `wording` is what the server said, for owners; empty if the reason says it.
     """
 
     reason: str
     by_qq: bool = False
+    wording: str = ""
     type: ClassVar[Literal["refused"]] = "refused"
 
 

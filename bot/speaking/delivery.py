@@ -25,6 +25,7 @@ from bot.domain.actions import (
     as_received,
 )
 from bot.domain.events import Conversation, MessageReceived, Sender
+from bot.domain.journal import Undelivered
 from bot.domain.ports import Clock
 from bot.domain.segments import Mention, Quote, Text
 from bot.domain.tongue import Tongue
@@ -70,6 +71,11 @@ class SaidMessage(Struct, frozen=True):
     def may_be_read(self) -> bool:
         """Whether somebody has read it, may have, or will: then it is not to be said again."""
         return not isinstance(self.receipt, Refused)
+
+    @property
+    def reason(self) -> str:
+        """Why it was refused; empty if it was not."""
+        return self.receipt.reason if isinstance(self.receipt, Refused) else ""
 
     @property
     def words(self) -> str:
@@ -183,6 +189,11 @@ class Delivery:
             return await say(turn_id=turn_id, final=True, pauses=at)
         return await self.say(where, segments, turn_id=turn_id, final=True, trail=trail)
 
+    def report(self, refused: SaidMessage) -> None:
+        """Tell the owners that QQ did not take it, in the server's words."""
+        if isinstance(receipt := refused.receipt, Refused):
+            self._outbox.report(refused.action, receipt.wording or receipt.reason)
+
     def _calling(
         self,
         where: Conversation,
@@ -227,6 +238,16 @@ class Delivery:
                 segments=tuple(map(as_received, action.segments)),
             )
         )
+
+
+def undelivered(said: Sequence[SaidMessage]) -> Undelivered | None:
+    """What is wrong with the delivery of these; None if all arrived, or are drafts."""
+    receipts = [one.receipt for one in said]
+    if any(isinstance(one, Refused) for one in receipts):
+        return Undelivered.NOT_DELIVERED
+    if any(isinstance(one, Unknown | Queued) for one in receipts):
+        return Undelivered.UNCONFIRMED
+    return None
 
 
 def _words_of(segments: Parts) -> str:
