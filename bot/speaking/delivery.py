@@ -27,6 +27,7 @@ from bot.domain.actions import (
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.journal import Undelivered
 from bot.domain.ports import Clock
+from bot.domain.redaction import OwnWords
 from bot.domain.segments import Mention, Quote, Text
 from bot.domain.tongue import Tongue
 from bot.memory.history import History
@@ -168,6 +169,8 @@ class Delivery:
         for one in sent:
             if isinstance(one.receipt, Confirmed):
                 self._remember(one.action, one.receipt.message_id)
+                own = OwnWords(turn_id, one.words, final)
+                self._history.said(where, one.receipt.message_id, own)
         return sent
 
     async def answer(

@@ -37,7 +37,8 @@ from bot.speaking.shadow import Shadow
 
 logger = logging.getLogger(__name__)
 
-HOPELESS: Final = ("muted: ", "not a friend: ", "not in the group: ")
+MUTED: Final = "muted: "
+HOPELESS: Final = (MUTED, "not a friend: ", "not in the group: ")
 """How reasons begin (`bot/policy/refusals.py`) after which nothing else can be said there."""
 
 
@@ -109,7 +110,7 @@ class Closing:
         it chose.
         """
         if refused := turn.speaker.refused:
-            self._delivery.report(refused)
+            self._tell_owners(refused)
             await self._apologise(turn, refused)
             return Said("", Undelivered.NOT_DELIVERED)
         return Said("", Undelivered.UNCONFIRMED if turn.speaker.is_unsure else None)
@@ -124,8 +125,12 @@ class Closing:
         """Tell the owners of the one that was refused; it, if there is one."""
         refused = next((one for one in said if not one.may_be_read), None)
         if refused is not None:
-            self._delivery.report(refused)
+            self._tell_owners(refused)
         return refused
+
+    def _tell_owners(self, refused: SaidMessage) -> None:
+        if not refused.reason.startswith(MUTED):  # that is an admin's word, and no fault
+            self._delivery.report(refused)
 
     async def _apologise(self, turn: Turn, refused: SaidMessage, *, is_part: bool = False) -> None:
         """Tell the asker that QQ did not take the answer, or not all of it, if QQ may take that."""
