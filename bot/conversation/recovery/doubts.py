@@ -141,5 +141,8 @@ class Doubts:
             group_name=question.group_name,
         )
         self._history.overhear(told)
-        entries = MessageObserved(told, overheard=True), *self._unconfirmed.lost(lost)
-        self._outbox.post_with(*entries, action=action, turn_id=turn_id, question=question)
+        overheard = MessageObserved(told, overheard=True)
+        entries = self._unconfirmed.lost(lost)
+        self._outbox.post_with(
+            overheard, *entries, action=action, turn_id=turn_id, question=question
+        )
