@@ -18,7 +18,7 @@ from adapters.console.rendering import Pages, go
 from adapters.console.routes import Access, Own, Route, Visit
 from adapters.console.sources import Sources
 from adapters.console.speech import speech_for
-from adapters.console.turns import TurnPages, ending, number_in
+from adapters.console.turns import TurnPages, ending, number_in, tone_of
 from bot.domain.errors import MediaError
 from bot.domain.faults import BROKEN, isolate
 from bot.domain.shown import ChatLine, TurnQuery, TurnRow
@@ -31,7 +31,7 @@ NOTHING = ChatLine(message_id="", at=0.0, sender=0, name="", text="")
 
 class ToldLine(Struct, frozen=True):
     """A line, and why the bot answered it or did not: what woke it or kept it silent, and the turn
-    with what it took and how it `ended`.
+    with what it took and how it `ended`, in which `tone`.
     """
 
     line: TriedLine
@@ -41,6 +41,7 @@ class ToldLine(Struct, frozen=True):
     turn: TurnRow | None = None
     where: str = ""
     ended: str = ""
+    tone: str = ""
 
 
 class TryPages:
@@ -185,7 +186,11 @@ class TryPages:
         overheard = speech("try.overheard")
         lines = _judge(trial.lines, judged, turns, str(trial.where), reason, overheard)
         return [
-            structs.replace(one, ended=ending(self._sources, visit, one.turn.outcome))
+            structs.replace(
+                one,
+                ended=ending(self._sources, visit, one.turn.outcome),
+                tone=tone_of(one.turn.outcome),
+            )
             if one.turn is not None
             else one
             for one in lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -20,15 +20,23 @@ from adapters.console.routes import Access, Own, Route, Visit
 from adapters.console.sources import Sources
 from adapters.console.speech import Speech, speech_for
 from bot.domain.events import Conversation, NotAConversation
+from bot.domain.journal import Undelivered
 from bot.domain.run import Stop
 from bot.domain.shown import UNANSWERED, Span, Trace, TurnQuery, TurnRow, TurnRows
 
 CUT = 400  # characters of a body, until somebody wants the whole
-OUTCOMES = (*map(str, Stop), UNANSWERED)
+OUTCOMES = (Stop.ANSWERED, *Undelivered, *(one for one in Stop if one != "answered"), UNANSWERED)
 NUMBER = re.compile(r"[0-9]{1,18}")
 MONEY = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 HEADING = re.compile(r"^\[[^\]\n]{1,40}\]$", re.MULTILINE)
-BAD = {"failed", "interrupted", "out_of_budget"}
+TONES: Mapping[str, str] = {
+    Stop.ANSWERED: "good",
+    Undelivered.NOT_DELIVERED: "bad",
+    Undelivered.UNCONFIRMED: "warn",
+    Stop.FAILED: "bad",
+    Stop.INTERRUPTED: "bad",
+    Stop.OUT_OF_BUDGET: "bad",
+}
 
 
 class ToldRow(Struct, frozen=True):
@@ -130,7 +138,7 @@ class TurnPages:
             row=trace.row,
             why=self._sources.explain.story(trace.story, chinese=chinese),
             bars=list(bars(trace, self._sources.mask, whole=whole)),
-            said=[span.text for span in trace.spans if span.kind == "send" and span.text],
+            said=[span for span in trace.spans if span.kind == "send" and span.text],
             length=_length(trace),
             blocks=parts,
             first=first,
@@ -245,7 +253,6 @@ def told(sources: Sources, visit: Visit, rows: Iterable[TurnRow]) -> list[ToldRo
 
 def _told(sources: Sources, visit: Visit, row: TurnRow) -> ToldRow:
     speech = speech_for(visit.request)
-    tone = "bad" if row.outcome in BAD else "good" if row.outcome == "answered" else "dim"
     where, message_id = quote(str(row.where), safe=""), quote(row.message_id, safe="")
     link = (
         f"/turns/{quote(row.turn_id, safe='')}" if row.turn_id else f"/silent/{where}/{message_id}"
@@ -260,9 +267,14 @@ def _told(sources: Sources, visit: Visit, row: TurnRow) -> ToldRow:
         ended=ending(sources, visit, row.outcome),
         because=reason or _failure(speech, row.error),
         cost=" · ".join(took if row.seconds is None else [*took, speech.lasting(row.seconds)]),
-        tone=tone,
+        tone=tone_of(row.outcome),
         link=visit.origin.prefix + sources.base + link,
     )
+
+
+def tone_of(outcome: str) -> str:
+    """The colour of an outcome: good, bad, warn or dim."""
+    return TONES.get(outcome, "dim")
 
 
 def _failure(speech: Speech, error: str) -> str:

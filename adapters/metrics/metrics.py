@@ -20,7 +20,9 @@ from bot.domain.journal import (
     SendChanged,
     SendQueued,
     SendState,
+    TurnClosed,
     TurnOpened,
+    Undelivered,
 )
 from bot.domain.ports import Clock
 from bot.domain.run import RunEvent, RunFinished, StepFinished, Stop, ToolFinished
@@ -41,12 +43,16 @@ Key = TypeVar("Key")
 
 TOKENS: Final = ("prompt", "completion", "cached")
 SEEN: Final = frozenset(
-    {SendQueued, SendChanged, MessageObserved, Judged, MessageOverheard, TurnOpened}
+    {SendQueued, SendChanged, MessageObserved, Judged, MessageOverheard, TurnOpened, TurnClosed}
 )
 
 # Name -> what it counts, and its labels.
 COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
     "runs": ("Runs that ended, by how they ended.", "outcome"),
+    "turns": (
+        "Turns that ended, by what their askers got: as runs, or whether the answer arrived.",
+        "outcome",
+    ),
     "steps": ("Steps: model requests of runs that were answered.",),
     "tool_calls": ("Tool calls that have their result.", "tool", "outcome"),
     "tool_error": ("Tool calls that failed, by their stable code.", "tool", "code"),
@@ -130,6 +136,7 @@ class Metrics:
             False: self._answers.labels("unknown"),
         }
         self._by_token = {kind: self._tokens.labels(kind) for kind in TOKENS}
+        self._by_end = {end: counts["turns"].labels(end) for end in (*Stop, *Undelivered)}
         self._by_outcome = {stop: self._runs.labels(stop) for stop in Stop}
 
     # --- facts ------------------------------------------------------------------------------------
@@ -186,6 +193,8 @@ class Metrics:
                 self._judge(entry)
             case MessageOverheard(message=message):
                 self._taken.pop(message.identity, None)
+            case TurnClosed(stop=stop, undelivered=undelivered):
+                self._by_end[undelivered or stop].inc()
             case TurnOpened(question=question):
                 self._stop(self._taken, question.identity, self._queue)
             case _:

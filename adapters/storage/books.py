@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from sqlalchemy import Connection, Row, Table, case, func, select
 
 from adapters.storage.day_sums import day
+from adapters.storage.outcomes import outcome_of
 from adapters.storage.reads import NOWHERE, Reading
 from adapters.storage.reads import places as names_in
 from adapters.storage.tables import (
@@ -271,7 +272,7 @@ def _turn(connection: Connection, here: str, message_id: str) -> Row[Any] | None
 
 def _with_turn(connection: Connection, told: Story, turn: Row[Any]) -> Story:
     turn_id = turn.turn_id
-    run = connection.execute(select(runs).where(runs.c.turn_id == turn_id)).first()
+    run = connection.execute(select(runs, outcome_of()).where(runs.c.turn_id == turn_id)).first()
     calls = connection.execute(
         select(tool_calls).where(tool_calls.c.turn_id == turn_id).order_by(tool_calls.c.id)
     ).all()
@@ -282,7 +283,8 @@ def _with_turn(connection: Connection, told: Story, turn: Row[Any]) -> Story:
     ).all()
     drafts = tuple(dict.fromkeys(filter(None, (draft_of(row.send_id) for row in rows))))
     # Owners were shown those: that is not what was said.
-    said = [row.state for row in rows if not drafts or row.conversation == turn.conversation]
+    said = [row for row in rows if not drafts or row.conversation == turn.conversation]
+    failed = [row for row in said if row.state in FAILED]
     published = {
         number: Publication(number, row.reason, row.state == SendState.REWORDED)
         for row in rows
@@ -299,15 +301,16 @@ def _with_turn(connection: Connection, told: Story, turn: Row[Any]) -> Story:
         turn_id=turn_id,
         opened=turn.opened,
         closed=turn.closed or 0.0,
-        stop="" if run is None else run.stop,
+        stop="" if run is None else run.outcome,
         expires=0.0 if run is None or run.state is None else run.expires or 0.0,
         error="" if run is None else run.error,
         steps=len(done),
         calls=tuple(map(_call, calls[:CALLS])),
         models=tuple(dict.fromkeys(row.model for row in used if row.model)),
         usage=_sum(used),
-        sends=sum(state in SENT for state in said),
-        failed=sum(state in FAILED for state in said),
+        sends=sum(row.state in SENT for row in said),
+        failed=len(failed),
+        loss=failed[-1].reason if failed else "",
         unsaid=not has_said and bool(done) and _is_answer(done[-1].message),
         drafts=drafts,
         published=tuple(published.values()),

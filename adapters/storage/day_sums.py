@@ -9,6 +9,7 @@ from msgspec.structs import asdict
 from sqlalchemy import ColumnElement, Connection, Select, func, select, text
 
 from adapters.storage.moments import SLACK, id_at
+from adapters.storage.outcomes import outcome_of
 from adapters.storage.tables import (
     IN_ERROR,
     PAYER,
@@ -23,6 +24,8 @@ from adapters.storage.tables import (
 from bot.domain.books import DayCounts, DaySum, Taker, UsageSum
 from bot.domain.drafts import draft_of
 from bot.domain.events import Conversation
+from bot.domain.journal import Undelivered
+from bot.domain.run import Stop
 
 FAILURES = 5  # that are told, the last ones
 TOP = 5  # people, and groups
@@ -81,13 +84,15 @@ def _counts(connection: Connection, hours: _Hours) -> DayCounts:
     stops = {
         row[0]: row[1]
         for row in connection.execute(
-            select(runs.c.stop, func.count()).where(ended).group_by(runs.c.stop)
+            select(outcome_of(), func.count()).where(ended).group_by(text("outcome"))
         )
     }
     return DayCounts(
         questions=sum(row[2] for row in judged if row[0]),
-        answered=stops.get("answered", 0),
-        silent=stops.get("silent", 0),
+        answered=stops.get(Stop.ANSWERED, 0),
+        undelivered=stops.get(Undelivered.NOT_DELIVERED, 0),
+        unconfirmed=stops.get(Undelivered.UNCONFIRMED, 0),
+        silent=stops.get(Stop.SILENT, 0),
         dropped=tuple((row[1], row[2]) for row in judged if not row[0]),
         models=_models(connection, hours.used),
     )

@@ -1,5 +1,5 @@
-"""A recalled message leaves the turns that read it: their questions and rounds are rewritten, in
-the transaction that erases it. Blocks.
+"""A recalled message leaves the turns that read it, and one of the bot's own the turn that said it:
+their questions and rounds are rewritten, in the transaction that erases it. Blocks.
 """
 
 from __future__ import annotations
@@ -8,21 +8,31 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from adapters.storage.columns import plain
-from adapters.storage.rows import ROUND
+from adapters.storage.rows import ROUND, SEND_SEGMENTS
 from adapters.storage.statements import Parameters, Prepared, Statement
 from bot.domain import codec
+from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, Message, ToolMessage, UserMessage
-from bot.domain.events import MessageReceived
-from bot.domain.redaction import RECALLED, lines_of, redacted, without_arguments
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.redaction import (
+    RECALLED,
+    OwnWords,
+    lines_of,
+    redacted,
+    unsaid,
+    without_arguments,
+)
 from bot.domain.segments import Text
 
 T = TypeVar("T")
 TurnRow: TypeAlias = Sequence[Any]
 """A turn's id, question, question as it was rendered, and round."""
 
+NOWHERE = Conversation(0, "private", 0)
 TOLD_AGAIN = 200  # rounds at most, where a summary is given up, or one quotes what nobody heard
 
 
@@ -38,15 +48,19 @@ def redact_turns(
         prepared = statements[statement]
         cursor.execute(prepared.sql, prepared.values(parameters))
 
+    own = _own(cursor, execute, recalled)
     execute(Statement.FIND_READERS, {**recalled, "rounds": TOLD_AGAIN})
     rows = cursor.fetchall()
+    if own is not None and own.row[0] not in [row[0] for row in rows]:
+        rows = [own.row, *rows]
     found = [told_in(row) for row in rows]
     ids = frozenset((recalled["message_id"],))
     gone = lines_of(chain.from_iterable(found), ids)
     changed = []  # what was told: a summary may have it
     for row, messages in zip(rows, found, strict=True):
         _redact_calls(cursor, execute, row[0], ids)
-        if (rewritten := without(row, messages, ids, gone)) is None:
+        said = own.words if own is not None and own.row[0] == row[0] else None
+        if (rewritten := without(row, messages, ids, gone, said)) is None:
             continue
         if is_told(rewritten, row):
             changed.append(row[0])
@@ -54,6 +68,46 @@ def redact_turns(
     if changed:
         where = {"conversation": recalled["conversation"], "rounds": TOLD_AGAIN}
         execute(Statement.TELL_AGAIN, {**where, "id": changed[0]})
+
+
+class _Own(Struct, frozen=True):
+    """Words of the bot's own, and the row of the turn that said them."""
+
+    words: OwnWords
+    row: TurnRow
+
+
+def _own(
+    cursor: Any, execute: Callable[[Statement, Parameters], None], recalled: Parameters
+) -> _Own | None:
+    """The words of the bot that were recalled, if it is one of its messages; its send and its steps
+    are rewritten.
+    """
+    execute(Statement.FIND_OWN, recalled)
+    found = cursor.fetchone()
+    if found is None:
+        return None
+    send_id, segments, final, *row = found
+    turn_id = row.pop(1)
+    words = _words_of(segments)
+    own = OwnWords(turn_id, words, bool(final))
+    blank = codec.write((Text(RECALLED),))
+    execute(Statement.BLANK_SEND, {"id": send_id, "segments": blank})
+    execute(Statement.FIND_OWN_STEPS, {"turn_id": turn_id})
+    steps = cursor.fetchall()
+    said = tuple(_as(AssistantMessage, text) or AssistantMessage() for _, text in steps)
+    for (step_id, _), before, after in zip(steps, said, unsaid(said, own), strict=True):
+        if after != before:
+            execute(Statement.REWRITE_STEP, {"id": step_id, "message": codec.write(after)})
+    return _Own(own, row)
+
+
+def _words_of(segments: str) -> str:
+    try:
+        said = codec.read(SEND_SEGMENTS, segments)
+    except codec.Unreadable:
+        return ""
+    return SendMessage(NOWHERE, said).words
 
 
 def told_in(row: TurnRow) -> tuple[Message, ...]:
@@ -66,13 +120,18 @@ def told_in(row: TurnRow) -> tuple[Message, ...]:
 
 
 def without(
-    row: TurnRow, messages: tuple[Message, ...], ids: frozenset[str], gone: Collection[str]
+    row: TurnRow,
+    messages: tuple[Message, ...],
+    ids: frozenset[str],
+    gone: Collection[str],
+    own: OwnWords | None = None,
 ) -> Parameters | None:
     """What a turn's row says, which tells these `messages`, without these recalled ones, and with
-    none of the lines `gone` quoted; None where that is the same.
+    none of the lines `gone` quoted, nor the bot's `own` words; None where that is the same.
     """
     row_id, asked, user, round_ = row
     question, after = _without_words(asked, ids), redacted(messages, ids, gone)
+    after = after if own is None else unsaid(after, own)
     if question == asked and after == messages:
         return None
     rewritten = {"id": row_id, "question": question, "user": user, "round": round_}

@@ -306,7 +306,7 @@ def _closed(entry: TurnClosed) -> tuple[Row, ...]:
     run = {
         "run_id": entry.turn_id,
         "turn_id": entry.turn_id,
-        "stop": str(entry.stop),
+        "stop": entry.outcome,
         "error": plain(entry.error),
         "steps": entry.steps,
         **_tokens(entry.usage),

@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, select
 
 from adapters.storage.columns import plain
+from adapters.storage.outcomes import outcome_of
 from adapters.storage.tables import runs, steps, tool_calls, turns, usage
 from bot.domain import codec
 from bot.domain.chat import AssistantMessage, ToolMessage
@@ -62,11 +63,13 @@ def _lines(connection: Connection, turn: Row[Any], *, content: bool) -> Iterator
         yield from _step(
             step, [call for call in calls if call.step == step.step], tokens, content=content
         )
-    run = connection.execute(select(runs).where(runs.c.turn_id == turn.turn_id)).one_or_none()
+    run = connection.execute(
+        select(runs, outcome_of()).where(runs.c.turn_id == turn.turn_id)
+    ).one_or_none()
     if run is not None and turn.closed is not None:
         yield {
             **_head(turn.closed, "run", "end", turn.turn_id),
-            "outcome": run.stop,
+            "outcome": run.outcome,
             "steps": run.steps,
             "error": run.error or None,
             **_tokens(run),

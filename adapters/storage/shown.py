@@ -19,6 +19,7 @@ from adapters.storage.database import Database
 from adapters.storage.day_sums import day_counts
 from adapters.storage.failures import words
 from adapters.storage.moments import id_at
+from adapters.storage.outcomes import outcome_of
 from adapters.storage.reads import readable
 from adapters.storage.tables import (
     IN_ERROR,
@@ -145,7 +146,7 @@ def _shrink(connection: Connection) -> None:
 
 
 def _trace(connection: Connection, turn_id: str) -> tuple[Trace, ...]:
-    query = select(turns, runs.c.stop, runs.c.error)
+    query = select(turns, outcome_of(), runs.c.error)
     query = query.outerjoin(runs, runs.c.turn_id == turns.c.turn_id)
     query = query.where(turns.c.turn_id == turn_id).order_by(turns.c.id.desc()).limit(1)
     row = connection.execute(query).one_or_none()

@@ -92,6 +92,9 @@ class Statement(IntEnum):
     FIND_STEPS = 995
     REWRITE_STEP = 996
     FORGET_REQUESTS = 997
+    FIND_OWN = 998
+    FIND_OWN_STEPS = 999
+    BLANK_SEND = 9990
 
     @property
     def place(self) -> int:
@@ -285,6 +288,16 @@ SQL = {
             FROM messages WHERE conversation = :conversation AND message_id = :message_id), (
             SELECT min(opened) FROM (SELECT opened FROM turns WHERE conversation = :conversation
                 ORDER BY id DESC LIMIT :rounds) AS latest)) ORDER BY id""",
+    # What the bot said as this message, and the turn that said it.
+    Statement.FIND_OWN: """
+        SELECT sends.id, sends.segments, sends.final, turns.id, turns.turn_id, turns.question,
+            turns."user", turns.round
+        FROM sends JOIN turns ON turns.turn_id = sends.turn_id
+        WHERE sends.conversation = :conversation AND sends.message_id = :message_id
+            AND sends.message_id NOT IN ('', '0') AND turns.conversation = :conversation
+        ORDER BY sends.id DESC LIMIT 1""",
+    Statement.FIND_OWN_STEPS: "SELECT id, message FROM steps WHERE turn_id = :turn_id ORDER BY id",
+    Statement.BLANK_SEND: "UPDATE sends SET segments = :segments WHERE id = :id",
     Statement.FIND_RESULTS: """
         SELECT id, turn_id, step, call_id, result FROM tool_calls
         WHERE result IS NOT NULL AND turn_id = (SELECT turn_id FROM turns WHERE id = :id)""",

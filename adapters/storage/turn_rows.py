@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, ScalarSelect, Select, Subquery, func, select
 
 from adapters.storage.moments import SLACK, between, id_at, ids
+from adapters.storage.outcomes import outcome_of
 from adapters.storage.reads import readable
 from adapters.storage.rows import SEGMENTS
 from adapters.storage.tables import messages, runs, tool_calls, turns, usage, verdicts
@@ -75,7 +76,7 @@ def _horizon(connection: Connection, low: int) -> float:
 
 
 def _turns(connection: Connection, query: TurnQuery) -> Select[Any]:
-    found = select(turns, runs.c.stop, runs.c.error).outerjoin(
+    found = select(turns, outcome_of(), runs.c.error).outerjoin(
         runs, runs.c.turn_id == turns.c.turn_id
     )
     found = found.where(*between(connection, turns.c.opened, query.since, query.until))
@@ -84,7 +85,7 @@ def _turns(connection: Connection, query: TurnQuery) -> Select[Any]:
     if query.asker:
         found = found.where(turns.c.asker == query.asker)
     if query.outcome:
-        ended = select(runs.c.stop).where(runs.c.turn_id == turns.c.turn_id)
+        ended = select(outcome_of()).where(runs.c.turn_id == turns.c.turn_id)
         found = found.where(_each(ended.order_by(runs.c.id.desc())) == query.outcome)
     if query.outcome == "failed":
         found = found.where(turns.c.turn_id.in_(select(runs.c.turn_id).where(runs.c.error != "")))
@@ -190,7 +191,7 @@ def turn_row(row: Row[Any], sums: dict[str, UsageSum]) -> TurnRow:
         name=question.sender.name,
         text=plain_words(question.segments, own=question.self_id),
         at=row.opened,
-        outcome=row.stop or "",
+        outcome=row.outcome or "",
         seconds=None if row.closed is None else row.closed - row.opened,
         error=row.error or "",
         usage=sums.get(row.turn_id, UsageSum()),

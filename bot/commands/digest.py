@@ -96,14 +96,20 @@ def told_of(
     there is no room for at the end is left out.
     """
     this, that = either(*which.this), either(*which.before)
-    silent = either(f"，沉默 {day.silent} 次", f", silent {day.silent}") if day.silent else ""
+    also = either(f"，沉默 {day.silent} 次", f", silent {day.silent}") if day.silent else ""
+    if day.undelivered:
+        lost = day.undelivered
+        also += either(f"，没送到 {lost} 个", f", not delivered {lost}")
+    if day.unconfirmed:
+        unsure = day.unconfirmed
+        also += either(f"，QQ 没确认 {unsure} 个", f", not confirmed by QQ {unsure}")
     lines = [
         either(
             f"{this}：{day.questions} 个问题，答了 {day.answered} 个（{that} {before.answered}）",
             f"{this}: {day.questions} questions, {day.answered} answered"
             f" ({that} {before.answered})",
         )
-        + silent
+        + also
     ]
     lines += _stands(standing, either)
     lines += _models(day, before, that, either)

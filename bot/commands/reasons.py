@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from bot.domain.errors import ERROR
+from bot.domain.journal import Undelivered
 from bot.domain.run import Stop
 from bot.engine.call_rules import DENIED, NOT_ALLOWED, ONLY_FOR
 from bot.engine.step_calls import NOBODY_ANSWERED
@@ -170,6 +171,11 @@ STOPS: Final[Mapping[Stop, Worded]] = {
     ),
     Stop.INTERRUPTED: Worded("被重启打断", "was interrupted by a restart", NOTHING),
 }
+UNDELIVERED: Final[Mapping[str, Either]] = {
+    Undelivered.NOT_DELIVERED: ("没有送到", "not delivered"),
+    Undelivered.UNCONFIRMED: ("没有得到 QQ 的确认", "not confirmed by QQ"),
+}
+"""The ends of turns whose answers did not arrive, or perhaps; no setting decides those."""
 GOES_ON: Final[Either] = ("还在进行", "goes on")
 FAILURES: Final[Mapping[str, str | Either]] = {
     "model": "LLM_MODEL, LLM_FALLBACKS",
@@ -224,6 +230,8 @@ def deciding(reason: str) -> Either:
 
 def end_of(stop: str) -> Either:
     """How a run ended."""
+    if stop in UNDELIVERED:
+        return UNDELIVERED[stop]
     return STOPS[Stop(stop)].words if stop in STOPS else (stop, stop) if stop else GOES_ON
 
 

@@ -34,6 +34,7 @@ UNSAID = (
     "最后的话没有发：前面已经说过，或者用了词表里的词",
     "its last words were not sent: said before, or on a list",
 )
+LOSS = ("没发出去：{}", "not sent: {}")
 NOWHERE = Conversation(0, "private", 0)
 UNKNOWN = (
     (
@@ -149,6 +150,8 @@ def tell(asked: Asked, story: Story) -> list[str]:
     lines.append(
         f"{sent}{failed if story.failed else ''} · {asked.either('编号', 'run')} {story.turn_id}"
     )
+    if story.loss and asked.asker.is_owner:
+        lines.append(asked.either(*LOSS).format(story.loss[:200]))
     if story.error and asked.asker.is_owner:
         lines.append(story.error[:200])
     return lines

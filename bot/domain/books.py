@@ -55,7 +55,8 @@ class Story(Struct, frozen=True, kw_only=True):
     was kept for the owners, `published` those of them that were said after all. What `is_gone` was
     recalled, or was never for a model: a command, a word on a request. What `waits` is a question
     whose turn has not come; a run that waits for an owner's word does so until it `expires`. Where
-    it is `unsaid`, the last words of an answer were not sent.
+    it is `unsaid`, the last words of an answer were not sent. `loss` is why the latest of the
+    `failed` messages was not.
     """
 
     asker: int
@@ -79,6 +80,7 @@ class Story(Struct, frozen=True, kw_only=True):
     sends: int = 0
     failed: int = 0
     unsaid: bool = False
+    loss: str = ""
     drafts: tuple[int, ...] = ()
     published: tuple[Publication, ...] = ()
 
@@ -119,12 +121,15 @@ class Taker(Struct, frozen=True):
 
 
 class DayCounts(Struct, frozen=True, kw_only=True):
-    """The sums of some hours at a glance: how many questions and answers, how often the bot chose
-    to be `silent`, how many messages for it were `dropped` by reason, what each model took.
+    """The sums of some hours at a glance: how many questions, and how many answers that arrived,
+    did not (`undelivered`), or are `unconfirmed`; how often the bot chose to be `silent`, how many
+    messages for it were `dropped` by reason, what each model took.
     """
 
     questions: int = 0
     answered: int = 0
+    undelivered: int = 0
+    unconfirmed: int = 0
     silent: int = 0
     dropped: tuple[tuple[str, int], ...] = ()
     models: tuple[tuple[str, UsageSum], ...] = ()

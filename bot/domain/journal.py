@@ -105,8 +105,21 @@ class TurnSteered(Struct, frozen=True, kw_only=True, tag="turn_steered"):
     type: ClassVar[Literal["turn_steered"]] = "turn_steered"
 
 
+class Undelivered(StrEnum):
+    """Why an answer that a run gave is not known to have arrived. Stands in the place of `stop`
+    wherever the outcome of a turn is told.
+
+    NOT_DELIVERED: at least a part of it was refused or lost. UNCONFIRMED: QQ has not confirmed it
+    yet, or never will; the rows of its sends say what became of it since.
+    """
+
+    NOT_DELIVERED = "not_delivered"
+    UNCONFIRMED = "unconfirmed"
+
+
 class TurnClosed(Struct, frozen=True, kw_only=True, tag="turn_closed"):
     """A turn ended: `round` is the user message and all that followed, as later prompts repeat it.
+    `stop` is how its run ended, `undelivered` why its answer is not known to have arrived.
 
     An empty round is one that the history does not keep; what an `unread` turn, or the one it
     repeats, had overheard is for the next one.
@@ -120,7 +133,13 @@ class TurnClosed(Struct, frozen=True, kw_only=True, tag="turn_closed"):
     at: float
     error: str = ""
     unread: bool = False
+    undelivered: Undelivered | None = None
     type: ClassVar[Literal["turn_closed"]] = "turn_closed"
+
+    @property
+    def outcome(self) -> str:
+        """How it ended for its asker."""
+        return str(self.undelivered or self.stop)
 
 
 class WindowMoved(Struct, frozen=True, tag="window_moved"):

@@ -3,6 +3,8 @@ place. Pure.
 
 What is rendered says by `UserMessage.sources` which message each line of people is: the lines that
 begin at column 0 and are no heading, with the further lines of the same message, indented, below.
+The bot's own words have no such marks, and left in another layout than the model wrote: they are
+found by their letters and digits.
 """
 
 from __future__ import annotations
@@ -11,16 +13,99 @@ import re
 from collections.abc import Collection, Iterable
 from functools import reduce
 
+import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
-from bot.domain.chat import AssistantMessage, Message, ToolMessage, UserMessage
+from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 
 RECALLED = "[已撤回]"
 SPEAKER = re.compile(r"[^#:\n]*#\d+|[^():\n]*\(\d+\)|[^:\s]+(?=:)")
 REPLYING = re.compile(r"(?: ↩[^「」:\n]*(?:「[^」\n]*」)?)?: (?:\[(?:引用|quoting) [^\n]*?」\] )?")
 QUOTATION = r"(?P<who>{who}(?: 的| )?)「(?P<words>[^」\n]*)」"
 QUOTED = re.compile(r"「[^」\n]*」")
+SPEAKING = "send_message"
+COMPARABLE = 8
+"""Letters and digits from which on a part of a text is told from the same words by chance."""
 INNER_QUOTES = str.maketrans("「」", "『』")
+
+
+class OwnWords(Struct, frozen=True):
+    """A message of the bot: its words, the turn that said them, and whether as its answer."""
+
+    turn_id: str
+    words: str
+    final: bool
+
+
+def unsaid(messages: tuple[Message, ...], own: OwnWords) -> tuple[Message, ...]:
+    """The messages of the turn that said this without it; the very same object if it is not in
+    them. A layout that keeps none of the words is no way out: then all of its kind are taken out.
+    """
+    after = tuple(_unsaid(message, own.words, least=1) for message in messages)
+    if after != messages:
+        return after
+    if not own.final:
+        return tuple(_without_speech(message) for message in messages)
+    last = next(
+        (
+            place
+            for place, message in reversed(list(enumerate(messages)))
+            if isinstance(message, AssistantMessage) and message.text and not message.tool_calls
+        ),
+        None,
+    )
+    if last is None:
+        return messages
+    return (*messages[:last], AssistantMessage(RECALLED), *messages[last + 1 :])
+
+
+def unsaid_anywhere(messages: tuple[Message, ...], own: OwnWords) -> tuple[Message, ...]:
+    """The messages of several turns without it, wherever its words are surely those."""
+    after = tuple(_unsaid(message, own.words, least=COMPARABLE) for message in messages)
+    return messages if after == messages else after
+
+
+def _unsaid(message: Message, words: str, *, least: int) -> Message:
+    letters = _letters(words)
+    if not isinstance(message, AssistantMessage) or not letters:
+        return message
+
+    def has(text: str) -> bool:
+        whole = _letters(text)
+        return whole == letters or (len(letters) >= least and letters in whole)
+
+    calls = tuple(
+        replace(call, arguments="{}") if call.name == SPEAKING and has(_told_by(call)) else call
+        for call in message.tool_calls
+    )
+    text, thoughts = message.text, message.reasoning
+    if has(text):
+        short = words.strip()
+        text = text.replace(short, RECALLED) if short in text else RECALLED
+        thoughts = thoughts if message.tool_calls else None  # they may hold the same words
+    if calls == message.tool_calls and text == message.text:
+        return message
+    return replace(message, text=text, tool_calls=calls, reasoning=thoughts)
+
+
+def _told_by(call: ToolCall) -> str:
+    """All words of a call, whatever escapes its JSON has."""
+    try:
+        return str(msgspec.json.decode(call.arguments))
+    except msgspec.DecodeError:
+        return call.arguments
+
+
+def _without_speech(message: Message) -> Message:
+    if not isinstance(message, AssistantMessage):
+        return message
+    ids = [call.id for call in message.tool_calls if call.name == SPEAKING]
+    return without_arguments(message, ids)
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text)).casefold()
 
 
 def sources_of(message: Message) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from bot.domain.chat import Counted, Message, ToolMessage, UserMessage, as_kept
 from bot.domain.events import NO_IDS, Conversation, MessageReceived
 from bot.domain.ports import Store
-from bot.domain.redaction import lines_of, redacted, sources_of
+from bot.domain.redaction import OwnWords, lines_of, redacted, sources_of, unsaid
 from bot.memory.latest import Kept, Latest, Weighed
 from bot.memory.overheard import Overheard
 from bot.memory.speakers import Speakers
@@ -102,6 +102,8 @@ class History:
         self._let_go: set[Conversation] = set()  # to be read anew, and not loaded since
         self._doubted: set[Conversation] = set()  # by a recall: ask the store again
         self._recalled = Kept[Place, None](MAX_RECALLED)
+        self._own = Kept[Place, OwnWords](MAX_KNOWN)
+        self._unsaid = Kept[str, tuple[OwnWords, ...]](MAX_RECALLED)  # by turn
         self._known = Weighed[Place, MessageReceived](MAX_KNOWN, weight_of)
         self.times_let_go = 0
 
@@ -172,6 +174,15 @@ class History:
         if message.has_identity:  # else nothing can quote it
             self._known.keep((message.conversation, message.message_id), message)
 
+    def said(self, conversation: Conversation, message_id: str, own: OwnWords) -> None:
+        """Keep what the bot said as this message, in case it is recalled."""
+        if message_id and own.turn_id:
+            self._own.keep((conversation, message_id), own)
+
+    def own(self, conversation: Conversation, message_id: str) -> OwnWords | None:
+        """What the bot said as this message, if it is remembered here."""
+        return self._own.get((conversation, message_id))
+
     def known(self, conversation: Conversation, message_id: str) -> MessageReceived | None:
         """A message by its id, if it is remembered here."""
         return self._known.get((conversation, message_id))
@@ -200,9 +211,13 @@ class History:
     def forget_message(self, conversation: Conversation, message_id: str) -> None:
         """Tell a recalled message no more, whether a run has read it or not.
 
-        Where it may be in what a summary was made of, the store knows: it is asked again.
+        Where it may be in what a summary was made of, or the bot said it, the store knows: it is
+        asked again.
         """
         self._known.drop((conversation, message_id))
+        if own := self.own(conversation, message_id):
+            self._unsaid.keep(own.turn_id, (*self._unsaid.get(own.turn_id, ()), own))
+            self._doubted.add(conversation)
         self.things.forget_message(conversation, message_id)
         memory = self._memories[conversation]
         if memory.overheard.forget(message_id):
@@ -241,6 +256,8 @@ class History:
         read = {id_ for message in messages for id_ in sources_of(message)}
         gone = frozenset(id_ for id_ in read if (conversation, id_) in self._recalled)
         messages = redacted(messages, gone, lines_of(messages, gone)) if gone else messages
+        for own in self._unsaid.get(turn_id, ()):
+            messages = unsaid(messages, own)
         if conversation in self._let_go:
             return messages  # it began before: the store knows whether it is still to be told
         memory = self._memories[conversation]

@@ -15,6 +15,7 @@ from bot.policy import notices
 
 SORRY: Final = "刚才重启了一下，没能答完，请再问一次。"
 LOST: Final = "刚才的回答没能发出来，请再问一次。"
+REST: Final = "后面的话没能发出来，要接着看的话请再问一次。"
 UNANSWERED: Final = "抱歉，这次没能回答上来，请稍后再试。（编号 {trace}）"
 TOO_LONG: Final = "抱歉，回答太长，QQ 没让我发出来。请让我说得短一些，再问一次。"
 NO_CONCLUSION: Final = "我查了好几步，还没有得出结论，先停在这里。换个更具体的问法再试试？"
@@ -25,6 +26,7 @@ NO_MORE: Final = "今天的额度用完了，明天再来问我吧。"
 ENGLISH: Final = {
     SORRY: "I was restarted just now and did not finish: please ask again.",
     LOST: "My last answer could not be delivered: please ask again.",
+    REST: "The rest of my answer could not be delivered: please ask again if you need it.",
     UNANSWERED: "Sorry, I could not answer that. Please try again later. (run {trace})",
     TOO_LONG: "Sorry, QQ did not take so long an answer. Please ask for a shorter one.",
     NO_CONCLUSION: notices.EN.no_conclusion,
@@ -36,7 +38,9 @@ OURS: Final = (*ENGLISH, *ENGLISH.values())
 """None of these is a model's: people quote them, and a small model says back what it reads."""
 TRACE: Final = re.compile(r"(?:（编号 [\w{}]+）| \(run [\w{}]+\))$")
 WITHOUT_TRACE: Final = frozenset(TRACE.sub("", line) for line in OURS)
-ASK_AGAIN: Final = frozenset((SORRY, LOST, ENGLISH[SORRY], ENGLISH[LOST]))
+ASK_AGAIN: Final = frozenset(
+    (*(SORRY, LOST, REST), *(ENGLISH[line] for line in (SORRY, LOST, REST)))
+)
 CJK: Final = re.compile(r"[\u3400-\u9fff]")
 LATIN: Final = re.compile(r"[A-Za-z]")
 ADDRESS: Final = re.compile(r"https?://\S+")  # of no language: people send links without a word

@@ -25,7 +25,9 @@ from bot.domain.actions import (
     as_received,
 )
 from bot.domain.events import Conversation, MessageReceived, Sender
+from bot.domain.journal import Undelivered
 from bot.domain.ports import Clock
+from bot.domain.redaction import OwnWords
 from bot.domain.segments import Face, Mention, Quote, Text
 from bot.domain.tongue import Tongue
 from bot.memory.history import History
@@ -71,6 +73,11 @@ class SaidMessage(Struct, frozen=True):
     def may_be_read(self) -> bool:
         """Whether somebody has read it, may have, or will: then it is not to be said again."""
         return not isinstance(self.receipt, Refused)
+
+    @property
+    def reason(self) -> str:
+        """Why it was refused; empty if it was not."""
+        return self.receipt.reason if isinstance(self.receipt, Refused) else ""
 
     @property
     def words(self) -> str:
@@ -166,6 +173,8 @@ class Delivery:
         for one in sent:
             if isinstance(one.receipt, Confirmed):
                 self._remember(one.action, one.receipt.message_id)
+                own = OwnWords(turn_id, one.words, final)
+                self._history.said(where, one.receipt.message_id, own)
         return sent
 
     async def answer(
@@ -186,6 +195,11 @@ class Delivery:
             at, say = pauses(turns), partial(self._send, where, turns, text, trail=trail)
             return await say(turn_id=turn_id, final=True, pauses=at)
         return await self.say(where, segments, turn_id=turn_id, final=True, trail=trail)
+
+    def report(self, refused: SaidMessage) -> None:
+        """Tell the owners that QQ did not take it, in the server's words."""
+        if isinstance(receipt := refused.receipt, Refused):
+            self._outbox.report(refused.action, receipt.words or receipt.reason)
 
     def _reading(
         self,
@@ -293,6 +307,16 @@ class Delivery:
                 segments=tuple(map(as_received, action.segments)),
             )
         )
+
+
+def undelivered(said: Sequence[SaidMessage]) -> Undelivered | None:
+    """What is wrong with the delivery of these; None if all arrived, or are drafts."""
+    receipts = [one.receipt for one in said]
+    if any(isinstance(one, Refused) for one in receipts):
+        return Undelivered.NOT_DELIVERED
+    if any(isinstance(one, Unknown | Queued) for one in receipts):
+        return Undelivered.UNCONFIRMED
+    return None
 
 
 def _words_of(segments: Parts) -> str:

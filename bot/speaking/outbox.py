@@ -215,6 +215,10 @@ class Outbox:
     def _teller(self, turn_id: str) -> Tell | None:
         return self._tell if turn_id else None
 
+    def report(self, action: SendMessage, reason: str) -> None:
+        """Tell whoever hears of losses of one whose receipt was waited for."""
+        self._tell(action, SendState.REFUSED, reason)
+
     # --- what others see --------------------------------------------------------------------------
 
     def connected(self) -> None:

@@ -14,7 +14,15 @@ from hashlib import sha256
 import msgspec
 from msgspec.structs import replace
 
-from bot.domain.actions import Attachment, Drafted, Receipt, SendSegment
+from bot.domain.actions import (
+    Attachment,
+    Drafted,
+    Queued,
+    Receipt,
+    Refused,
+    SendSegment,
+    Unknown,
+)
 from bot.domain.errors import AlreadySaid, InvalidArguments, ToolDenied
 from bot.domain.events import Conversation, NotAConversation
 from bot.domain.run import Asker
@@ -24,7 +32,7 @@ from bot.policy.budget import Budget
 from bot.policy.cq_codes import without_meaningless
 from bot.policy.reach import permit
 from bot.prompt.frames import Frames
-from bot.speaking.delivery import Delivery
+from bot.speaking.delivery import Delivery, SaidMessage
 
 REPEATED = "this was said already in this run, in the same words or nearly so"
 ONLY_FRAME = (
@@ -44,12 +52,15 @@ TOO_MANY = (
 @dataclass(slots=True)
 class Heard:
     """The texts, and the digests of the media, that one conversation has been told; `trail` are
-    the words of all messages that went there.
+    the words of all messages that went there. QQ has not confirmed the `unsure` ones of the texts,
+    nor taken the `refused` messages.
     """
 
     texts: list[str] = field(default_factory=list)
     trail: list[str] = field(default_factory=list)
     media: set[str] = field(default_factory=set)
+    unsure: list[str] = field(default_factory=list)
+    refused: list[SaidMessage] = field(default_factory=list)
 
     def knows(self, text: str, media: set[str]) -> bool:
         """Whether neither the text nor any of the media is new."""
@@ -114,6 +125,9 @@ class TurnSpeaker(msgspec.Struct):
         if not any(message.may_be_read for message in said):
             heard.texts.remove(text)
             heard.media -= new
+        heard.refused += [one for one in said if isinstance(one.receipt, Refused)]
+        if any(isinstance(one.receipt, Unknown | Queued) for one in said):
+            heard.unsure += [text, *(one.words for one in said)]
         if target == self.conversation:
             # What QQ never confirmed may still have been read: it is not said again either.
             self.said += [message.words for message in said if message.may_be_read]
@@ -143,6 +157,25 @@ class TurnSpeaker(msgspec.Struct):
         here = self.heard.get(self.conversation)
         said = (*self.said, *(here.texts if here else ()))
         return already_said(text, said) or only_omits(text, said)
+
+    def is_sure_of(self, text: str) -> bool:
+        """Whether the asker has heard it in this run in messages that QQ has confirmed."""
+        here = self.heard.get(self.conversation, Heard())
+        return already_said(
+            text, [one for one in (*self.said, *here.texts) if one not in here.unsure]
+        )
+
+    @property
+    def refused(self) -> SaidMessage | None:
+        """The latest message of its own conversation that QQ did not take, if none was taken."""
+        here = self.heard.get(self.conversation, Heard())
+        return here.refused[-1] if here.refused and not self.said else None
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether QQ has confirmed nothing of what was said in its own conversation."""
+        here = self.heard.get(self.conversation, Heard())
+        return bool(self.said) and all(one in here.unsure for one in self.said)
 
     def _own_words(self, segments: tuple[SendSegment, ...]) -> tuple[SendSegment, ...]:
         """The segments without what is the prompt's. Raises InvalidArguments where nothing is

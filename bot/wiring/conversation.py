@@ -147,7 +147,9 @@ def build_answering(
     requests = Requests(runs=on.lanes, clock=clock, tongue=deciders.tongue)
     ledger = Ledger(store, history, clock, reserves=on.rungs.has_limits)
     approvals = Approvals(deciders=deciders, requests=requests, postbox=postbox, clock=clock)
-    suspensions = Suspensions(store=store, approvals=approvals, requests=requests, ledger=ledger)
+    suspensions = Suspensions(
+        store=store, approvals=approvals, requests=requests, ledger=ledger, own=history.own
+    )
     preparation = Preparation(
         perception=on.perception,
         telling=on.telling,

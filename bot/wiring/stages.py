@@ -242,6 +242,7 @@ def build_recalls(on: Ground, asking: Asking, answering: Answering) -> Recalls:
             asking.put_off.drop,
             on.shadow.recall,
         ),
+        history=on.history,
         questions=asking.questions,
         turns=answering.turns,
         live=on.live,

@@ -140,6 +140,8 @@ async def test_an_answer_shows_in_every_figure_it_touches(tmp_path: Path) -> Non
             endpoint = f"demo@{model.base_url.split('/')[2]}"
             for sample, value in {
                 'frostagent_runs_total{outcome="answered"}': 1,
+                'frostagent_turns_total{outcome="answered"}': 1,
+                'frostagent_turns_total{outcome="not_delivered"}': 0,
                 "frostagent_steps_total": 2,
                 'frostagent_tool_calls_total{outcome="ok",tool="send_message"}': 1,
                 f'frostagent_model_requests_total{{endpoint="{endpoint}",outcome="ok"}}': 2,

@@ -17,6 +17,7 @@ from bot.domain.journal import (
     MessageObserved,
     MessageOverheard,
     SendState,
+    Undelivered,
 )
 from bot.domain.segments import Text
 from bot.policy.apologies import ASK_AGAIN, ENGLISH, UNANSWERED
@@ -29,6 +30,7 @@ from tests.torture.moments import Kind
 from tests.torture.stage import ACCOUNT, Question
 
 TROUBLES = frozenset(kind for kind in Kind if kind.comes_back or kind.is_lost)
+ANSWERED = ("answered", *Undelivered)  # whatever became of the words
 POLITE = (*ASK_AGAIN, *(one.partition("{")[0] for one in (UNANSWERED, ENGLISH[UNANSWERED])))
 
 
@@ -284,7 +286,7 @@ def _unanswered(evidence: Evidence, verdict: Verdict) -> Iterator[str]:
 
 def _is_part_of(question: Question, turn: Turn) -> bool:
     """Whether a friend had asked something just before: then both are one question."""
-    if turn.message_id == str(question.message_id) or turn.stop != "answered" or not question.friend:
+    if turn.message_id == str(question.message_id) or turn.stop not in ANSWERED or not question.friend:
         return False
     asked = [message.text for message in turn.round or () if isinstance(message, UserMessage)]
     return turn.where == question.where and any(str(question) in text for text in asked)
@@ -340,6 +342,8 @@ def _unread(evidence: Evidence) -> Iterator[str]:
     recalled = {(one.conversation, one.message_id) for one in promised if isinstance(one, MessageErased)}
     for entry in promised:
         match entry:
+            case MessageObserved(message=message, overheard=True) if message.is_own:
+                pass  # what askers were told in place of a lost answer: equal lines, and no chatter
             case MessageObserved(message=message, overheard=True) | MessageOverheard(message=message):
                 words = "".join(segment.text for segment in message.segments if isinstance(segment, Text)).strip()
                 prompt = last.get(str(message.conversation), "")

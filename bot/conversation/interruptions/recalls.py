@@ -12,6 +12,7 @@ from bot.conversation.tasks import Task, Work
 from bot.conversation.turns.live import LiveTurns
 from bot.conversation.turns.turn import Turns
 from bot.domain.events import Conversation, MessageRecalled
+from bot.memory.history import History
 
 logger = logging.getLogger(__name__)
 
@@ -26,12 +27,14 @@ class Recalls:
         self,
         *,
         let_go: Sequence[LetGo],
+        history: History,
         questions: Questions,
         turns: Turns,
         live: LiveTurns,
         lanes: Lanes[Work],
     ) -> None:
         self._let_go = let_go
+        self._history = history
         self._questions = questions
         self._turns = turns
         self._live = live
@@ -42,6 +45,8 @@ class Recalls:
         where, message_id = event.conversation, event.message_id
         for let_go in self._let_go:
             let_go(where, message_id)
+        if event.user_id == event.self_id:  # said by this process or by an earlier one
+            self._history.doubt(where)
 
         def left_of(work: Work) -> Work | None:
             if isinstance(work, Task):
@@ -57,6 +62,6 @@ class Recalls:
             return True
 
         for live in self._live.at(where):
-            live.recall(message_id)
+            live.recall(message_id, self._history.own(where, message_id))
         if self._lanes.revise(where, left_of) + self._lanes.drop_current(where, is_gone):
             logger.info("message %s in %s was recalled: not answered", message_id, where)

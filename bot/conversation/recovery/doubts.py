@@ -3,7 +3,8 @@ where it got lost.
 
 A history that reaches back past a send and does not have it says more than a missing answer: nobody
 has read it. Where that was the answer to a question, its asker is asked to ask again, once; the
-answer itself is never repeated.
+answer itself is never repeated. That line is overheard, too: the round that is kept says only that
+the answer was not confirmed, and is not to be repeated.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from collections.abc import Collection, Sequence
 from bot.conversation.recovery.histories import read_history
 from bot.conversation.tasks import YOUNG
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import Spoken
+from bot.domain.events import Conversation, MessageReceived, Sender
+from bot.domain.journal import MessageObserved, Spoken
 from bot.domain.ports import Clock, Store, Transport
+from bot.domain.segments import Text
+from bot.memory.history import History
 from bot.policy.answered import is_unheard, lacks_answer
 from bot.policy.apologies import LOST, apology, is_apology
 from bot.speaking.outbox import Outbox
@@ -32,7 +35,16 @@ LAG = 5.0  # seconds after which a history has what was delivered
 class Doubts:
     """Looks at the histories of places where the outbox does not know what became of a send."""
 
-    def __init__(self, *, transport: Transport, outbox: Outbox, store: Store, clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        transport: Transport,
+        outbox: Outbox,
+        store: Store,
+        history: History,
+        clock: Clock,
+    ) -> None:
+        self._history = history
         self._transport = transport
         self._outbox = outbox
         self._unconfirmed = outbox.unconfirmed
@@ -118,5 +130,19 @@ class Doubts:
         )
         question, turn_id = spoken.question, lost[0].turn_id
         action = apology(question, LOST)
+        where = question.conversation
+        told = MessageReceived(
+            self_id=where.platform_id,
+            time=self._clock.now(),
+            conversation=where,
+            message_id=f"lost-{turn_id}",
+            sender=Sender(where.platform_id),
+            segments=(Text(action.words),),
+            group_name=question.group_name,
+        )
+        self._history.overhear(told)
+        overheard = MessageObserved(told, overheard=True)
         entries = self._unconfirmed.lost(lost)
-        self._outbox.post_with(*entries, action=action, turn_id=turn_id, question=question)
+        self._outbox.post_with(
+            overheard, *entries, action=action, turn_id=turn_id, question=question
+        )

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from bot.domain.chat import Message, UserMessage
 from bot.domain.events import Conversation
-from bot.domain.journal import Entry, OpenTurn, TurnClosed, TurnOpened
+from bot.domain.journal import Entry, OpenTurn, TurnClosed, TurnOpened, Undelivered
 from bot.domain.ports import Clock, Store
 from bot.domain.run import Outcome, Stop
 from bot.engine.engine import RunState
@@ -67,6 +67,7 @@ class Ledger:
         turn_id: str,
         outcome: Outcome,
         round_: tuple[Message, ...] = (),
+        undelivered: Undelivered | None = None,
     ) -> TurnClosed:
         """The entry of a turn that ends now; `round_` is what the next prompts tell of it."""
         return TurnClosed(
@@ -77,6 +78,7 @@ class Ledger:
             steps=outcome.steps,
             at=self._clock.now(),
             error=outcome.error,
+            undelivered=undelivered,
         )
 
     async def begin(self, *entries: Entry) -> None:

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from functools import reduce
 from itertools import chain
 from typing import TypeAlias
 
@@ -22,7 +23,14 @@ from bot.domain.chat import Message, Usage, UserMessage, joined
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Entry, TurnSteered, UsageAdded
 from bot.domain.ports import Clock, Store
-from bot.domain.redaction import lines_of, redacted, sources_of
+from bot.domain.redaction import (
+    OwnWords,
+    lines_of,
+    redacted,
+    sources_of,
+    unsaid,
+    unsaid_anywhere,
+)
 from bot.domain.segments import Picture
 from bot.engine.engine import Run, RunState
 from bot.policy.wake import Silence, Why
@@ -65,11 +73,13 @@ class Ended(Struct, frozen=True):
 
 
 class Gone(Struct, eq=False):
-    """The messages (`ids`) that were recalled while a turn goes on. Of those that are `judged` is
-    known whether the summary before its run holds one: then it `is_summed_up`.
+    """The messages (`ids`) that were recalled while a turn goes on, `own` those of the bot. Of
+    those that are `judged` is known whether the summary before its run holds one: then it
+    `is_summed_up`.
     """
 
     ids: frozenset[str] = frozenset()
+    own: tuple[OwnWords, ...] = ()
     judged: frozenset[str] = frozenset()
     is_summed_up: bool = False
 
@@ -78,7 +88,8 @@ class Gone(Struct, eq=False):
         if not self.ids:
             return run
         *rounds, last = run.transcript
-        kept = (*redacted(tuple(rounds), self.ids, lines_of(rounds, self.ids)), last)
+        left = redacted(tuple(rounds), self.ids, lines_of(rounds, self.ids))
+        kept = (*reduce(unsaid_anywhere, self.own, left), last)
         return replace(run, transcript=without_summary(kept, words) if self.is_summed_up else kept)
 
     async def judge(
@@ -199,10 +210,14 @@ class LiveTurn(Struct, eq=False):
         turn_id, now = self._turn.run.id, self.clock.now()
         self.store.put(UsageAdded(turn_id=turn_id, model=model, usage=usage, at=now, step=step))
 
-    def recall(self, message_id: str) -> None:
+    def recall(self, message_id: str, own: OwnWords | None = None) -> None:
         """Take a line of it back: nothing of it is read any more, and as long as nothing was said
-        its asker's question is asked without it.
+        its asker's question is asked without it. Of the bot's `own` words the run repeats none.
         """
+        if own is not None:
+            self.gone.own += (own,)
+            if self.turn is not None and self.turn.run.id == own.turn_id:
+                self.state.messages[:] = unsaid(tuple(self.state.messages), own)
         if line := _of(self.waiting, message_id):
             self.waiting.remove(line)
             if line.user in self.state.steering:

@@ -16,7 +16,7 @@ from bot.domain.chat import AssistantMessage, ToolMessage, UserMessage, as_kept
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import RunResumed, RunSuspended, Suspended
 from bot.domain.ports import Store
-from bot.domain.redaction import lines_of, redacted
+from bot.domain.redaction import OwnWords, lines_of, redacted, unsaid
 from bot.domain.run import Stop, SuspendedRun
 from bot.engine.engine import RunState
 from bot.prompt import notes
@@ -41,8 +41,15 @@ class Suspensions:
     """The turns that wait, by turn id."""
 
     def __init__(
-        self, *, store: Store, approvals: Approvals, requests: Requests, ledger: Ledger
+        self,
+        *,
+        store: Store,
+        approvals: Approvals,
+        requests: Requests,
+        ledger: Ledger,
+        own: Callable[[Conversation, str], OwnWords | None],
     ) -> None:
+        self._own = own
         self._store = store
         self._approvals = approvals
         self._requests = requests
@@ -103,7 +110,10 @@ class Suspensions:
         for turn_id, waiting in list(self._waiting.items()):
             if waiting.question.conversation != where:
                 continue
+            own = self._own(where, message_id)
             after = _without(waiting, message_id)
+            if own is not None and own.turn_id == turn_id:
+                after = _without_own(after, own)
             if after != waiting:
                 self._waiting[turn_id] = after
                 self._put_down(turn_id, after.run)
@@ -131,6 +141,14 @@ def _kept(run: SuspendedRun) -> SuspendedRun:
     messages = (as_kept(one) if isinstance(one, ToolMessage) else one for one in run.messages)
     answers = (as_kept(one) if isinstance(one, ToolMessage) else one for one in run.answers)
     return renewed(run, messages=tuple(messages), answers=tuple(answers))
+
+
+def _without_own(turn: WaitingTurn, own: OwnWords) -> WaitingTurn:
+    """The turn without these words, which the bot said in it."""
+    *messages, message = unsaid((*turn.run.messages, turn.run.message), own)
+    if not isinstance(message, AssistantMessage):
+        return turn  # never: it stays of its kind
+    return replace(turn, run=renewed(turn.run, messages=tuple(messages), message=message))
 
 
 def _without(turn: WaitingTurn, message_id: str) -> WaitingTurn:

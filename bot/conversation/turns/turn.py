@@ -9,7 +9,7 @@ import logging
 from collections.abc import Awaitable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 
-from bot.conversation.turns.closing import Closing
+from bot.conversation.turns.closing import NOTHING_SAID, Closing, Said
 from bot.conversation.turns.ledger import Ledger
 from bot.conversation.turns.live import LiveTurn, LiveTurns
 from bot.conversation.turns.preparation import Preparation, Turn
@@ -160,7 +160,7 @@ class Turns:
     ) -> None:
         message, speaker, state = turn.message, turn.speaker, live.state
         outcome: Outcome | None = None
-        note, ending = "", False
+        said_last, ending = NOTHING_SAID, False
         try:
             ended = await self._guard(turn, state, running)
             if isinstance(ended, SuspendedRun):
@@ -169,7 +169,7 @@ class Turns:
                 self._suspensions.suspend(waiting)
                 return
             outcome, live.is_thinking = ended, False
-            note = await self._closing.say(turn, outcome)
+            said_last = await self._closing.say(turn, outcome)
         except asyncio.CancelledError:
             ending = message.identity not in self._disowned and not live.is_stopped
             raise
@@ -180,10 +180,10 @@ class Turns:
                 live.close(dropped=disowned)
             if live.is_stopped and not disowned:
                 about = turn.words.about
-                note = about.broken_off if live.is_muted else about.stopped
+                said_last = Said(about.broken_off if live.is_muted else about.stopped)
                 outcome = state.outcome(Stop.STOPPED)
             if outcome is not None and not ending:
-                self._closing.keep(live.turn or turn, state, outcome, note)
+                self._closing.keep(live.turn or turn, state, outcome, said_last)
             elif disowned:
                 self._closing.drop(turn, state)
             # Else it waits, or the process is ending, perhaps with the answer ready and not said:

@@ -4,7 +4,7 @@ import re
 
 from msgspec.structs import replace
 
-from bot.domain.books import UsageSum
+from bot.domain.books import DayCounts, UsageSum
 from bot.domain.events import Conversation
 from bot.domain.shown import AccountState, CostSum, ModelState, State, WaitingCall
 from bot.policy.days import midnight
@@ -48,6 +48,18 @@ async def test_it_counts_what_was_answered_what_was_not_and_what_failed_today() 
             assert ("/turns?outcome=failed" in text) == bool(failed)
             assert f"<b>{failed}</b>" in text
         assert set(place.journal.since) == {midnight(place.clock.now())}
+
+
+async def test_answers_that_did_not_arrive_have_tiles_of_their_own() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        for count in (0, 2):
+            place.journal.counts = DayCounts(questions=9, answered=4, undelivered=count, unconfirmed=count)
+            _, text, _ = await place.ask("GET", "/", headers=ENGLISH)
+            for outcome, words in (("not_delivered", "not delivered"), ("unconfirmed", "not confirmed by QQ")):
+                tile = f'<b>{count}</b><span class="quiet"><a href="/turns?outcome={outcome}">{words}</a>'
+                assert (tile in text) == bool(count), outcome
+            assert "<b>4</b>" in text
 
 
 async def test_a_chat_can_be_paused_and_that_is_written_down() -> None:

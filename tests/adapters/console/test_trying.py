@@ -240,6 +240,19 @@ async def test_each_line_says_why_it_was_answered_or_not_and_leads_to_its_trace(
         assert len(shown((await place.ask("GET", "/try", headers=ENGLISH))[1])) == 9
 
 
+async def test_a_line_whose_answer_did_not_arrive_says_so_in_red() -> None:
+    for outcome, tone in (("not_delivered", "bad"), ("unconfirmed", "warn"), ("answered", "")):
+        async with visiting() as place:
+            await place.log_in()
+            place.tries(TriedLine("user1", "@bot 带伞吗", "1"))
+            one = trace()
+            place.journal.traces.append(replace(one, row=replace(one.row, outcome=outcome)))
+            woke = line("1", wakes=True, reason="mention", turn_id="t1")
+            place.journal.talks.append(Chat(where=GROUP, group="", lines=(woke,)))
+            _, text, _ = await place.ask("GET", "/try", headers=ENGLISH)
+            assert re.findall(r'<span class="pill (\w+)">', text) == [tone] * bool(tone)
+
+
 async def test_the_pages_of_its_turns_say_that_it_was_a_trial_and_change_nothing_of_the_bots() -> None:
     async with visiting() as place:
         await place.log_in()

@@ -4,6 +4,7 @@ import json
 import re
 
 import msgspec
+from msgspec.structs import replace
 
 from adapters.console.turns import CUT, blocks
 from bot.commands.why import Explanations, tell
@@ -164,6 +165,30 @@ async def test_what_went_wrong_is_told_by_its_kind_in_both_languages() -> None:
         text = (await place.ask("GET", "/turns", headers={"Accept-Language": "zh"}))[1]
         assert '<span class="because quiet">密钥被拒</span>' in text
         assert '<span class="because quiet">evil: words</span>' in text
+
+
+async def test_what_did_not_arrive_is_red_or_in_doubt_and_can_be_looked_for() -> None:
+    ends = {
+        "answered": ("good", "answered", "回答了"),
+        "not_delivered": ("bad", "not delivered", "没有送到"),
+        "unconfirmed": ("warn", "not confirmed by QQ", "没有得到 QQ 的确认"),
+    }
+    for outcome, (tone, english, chinese) in ends.items():
+        for language, words in (("en", english), ("zh", chinese)):
+            async with visiting() as place:
+                await place.log_in()
+                one = trace()
+                refused = replace(one.spans[-1], outcome="refused")
+                one = replace(one, row=replace(one.row, outcome=outcome), spans=(*one.spans[:-1], refused))
+                place.journal.traces.append(one)
+                asked = {"Accept-Language": language}
+                _, text, _ = await place.ask("GET", f"/turns?outcome={outcome}", headers=asked)
+                assert place.journal.queries[-1].outcome == outcome
+                assert f'<option value="{outcome}" selected>{words}</option>' in text
+                assert f'<li class="turn {tone}">' in text
+                _, text, _ = await place.ask("GET", "/turns/t1", headers=asked)
+                assert f'<b class="pill {tone}">{words}</b>' in text
+                assert {"en": "(refused by QQ)", "zh": "（QQ 拒绝）"}[language] in text
 
 
 async def test_a_row_that_goes_on_says_so() -> None:

@@ -73,6 +73,9 @@ class Journal:
     queries: list[TurnQuery] = field(default_factory=list)
     following: tuple[int, int] | None = None
     ended: tuple[int, int] = (0, 0)
+    counts: DayCounts = field(
+        default_factory=lambda: DayCounts(questions=3, answered=2, silent=9, dropped=(("rate", 4),))
+    )
     since: list[float] = field(default_factory=list)
     sums: dict[str, tuple[CostSum, ...]] = field(default_factory=dict)
 
@@ -113,7 +116,7 @@ class Journal:
         return None if self.lines is None else tuple(self.uses)
 
     async def day(self, *, since: float, until: float) -> DayCounts | None:
-        return None if self.lines is None else DayCounts(questions=3, answered=2, silent=9, dropped=(("rate", 4),))
+        return None if self.lines is None else self.counts
 
     async def ends(self, *, since: float) -> tuple[int, int] | None:
         self.since.append(since)

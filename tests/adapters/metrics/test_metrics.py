@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 from prometheus_client import generate_latest
@@ -28,7 +29,9 @@ from bot.domain.journal import (
     SendChanged,
     SendQueued,
     SendState,
+    TurnClosed,
     TurnOpened,
+    Undelivered,
 )
 from bot.domain.run import Asker, Outcome, RunFinished, RunStarted, StepFinished, Stop, ToolFinished
 from bot.domain.segments import Text
@@ -152,6 +155,19 @@ def test_sends_count_by_state_and_are_timed_from_their_turn_to_their_end() -> No
     expected = {"queued": 1, "sending": 3, "confirmed": 1, "withdrawn": 1, "refused": 0, "unknown": 0, "dropped": 0}
     expected |= dict.fromkeys(("draft", "published", "reworded"), 0)
     assert states == expected
+
+
+def test_turns_count_by_what_their_askers_got_beside_the_runs_as_they_ended() -> None:
+    desk = Desk()
+    desk.metrics.notice(RunFinished(run_id="t1", outcome=Outcome(Stop.ANSWERED, "", (), Usage(), 1), seconds=1))
+    closed = TurnClosed(turn_id="t1", stop=Stop.ANSWERED, round=(), usage=Usage(), steps=1, at=2.0)
+    ends: list[Undelivered | None] = [None, *Undelivered, Undelivered.NOT_DELIVERED]
+    for undelivered in ends:
+        desk.metrics.see(msgspec.structs.replace(closed, undelivered=undelivered))
+    desk.metrics.see(msgspec.structs.replace(closed, stop=Stop.FAILED))
+    expected = {"answered": 1, "not_delivered": 2, "unconfirmed": 1, "failed": 1, "silent": 0}
+    assert {name: desk.value("turns_total", outcome=name) for name in expected} == expected
+    assert desk.value("runs_total", outcome="answered") == 1
 
 
 def test_other_entries_are_nothing_to_count() -> None:

@@ -13,11 +13,22 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.tables import metadata, turns
 from bot.domain import codec
+from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from bot.domain.events import MessageReceived
-from bot.domain.journal import Entry, MessageErased, Remembered, TurnOpened, WindowMoved
+from bot.domain.journal import (
+    Entry,
+    MessageErased,
+    Remembered,
+    SendChanged,
+    SendQueued,
+    SendState,
+    TurnOpened,
+    WindowMoved,
+)
 from bot.domain.plain import plain_words
 from bot.domain.reserved import RequestMade
+from bot.domain.segments import Text
 from tests.adapters.storage.entries import NOW, asked, began, closing, ended, fact, heard, opening, put, read, step
 from tests.fakes import BOT, GROUP, said
 
@@ -199,3 +210,33 @@ def test_what_a_subagent_did_for_a_call_that_told_a_recalled_line_is_in_no_table
     assert kept["t1/1/planted"] is None
     assert "of cat" in kept["t1/1/cat"]
     assert "of planted/2/c" in kept["t1/1/planted/2/c"]
+
+
+def test_recalled_words_of_the_bot_leave_the_turn_that_said_them_its_steps_and_a_summary_of_it(
+    batches: EntryBatches, database: Database
+) -> None:
+    answer = AssistantMessage("**去**香山")
+    for name, after in (("t1", 0.0), ("t2", 10.0), ("t3", 20.0)):
+        opened, spoken = opening(name, said("去哪", message_id=f"q{name}"), at=NOW + after), said_by(name, NOW + after)
+        batches.write(put(opened, step(name, message=answer), *spoken, closing(opened, answer)))
+    batches.write(put(WindowMoved(GROUP, "t3", summary="他们去香山")))
+    batches.write(put(MessageErased(GROUP, "own-t2"), MessageErased(GROUP, "0")))
+    gone = AssistantMessage("[已撤回]")
+    remembered = told(database)
+    assert remembered.summary == ""
+    assert [round_.messages[1] for round_ in remembered.rounds] == [answer, gone, answer]
+    with database.reading() as connection:
+        steps = [
+            codec.read(AssistantMessage, one)
+            for one in connection.scalars(text("SELECT message FROM steps ORDER BY id"))
+        ]
+        rows = [*connection.scalars(text("SELECT segments FROM sends ORDER BY id"))]
+    assert steps == [answer, gone, answer]
+    assert ["香山" in one for one in rows] == [True, False, True]
+
+
+def said_by(turn_id: str, at: float) -> list[Entry]:
+    """Its answer, as QQ has it."""
+    action, send_id = SendMessage(GROUP, (Text("去香山"),)), f"{turn_id}-1"
+    sent = SendQueued(send_id=send_id, turn_id=turn_id, action=action, final=True, at=at, state=SendState.SENDING)
+    return [sent, SendChanged(send_id=send_id, state=SendState.CONFIRMED, at=at, message_id=f"own-{turn_id}")]

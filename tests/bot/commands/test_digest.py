@@ -46,6 +46,15 @@ async def test_a_day_is_told_beside_the_one_before() -> None:
     assert books.asked == [(midnight(NOW), None, None), (midnight(NOW, later=-1), None, None)]
 
 
+def test_answers_that_did_not_arrive_are_no_answers_of_a_day() -> None:
+    day = DaySum(questions=9, answered=4, silent=1, undelivered=3, unconfirmed=1)
+    told = [told_of(day, BEFORE, YESTERDAY, lambda *words, one=one: words[one]).splitlines()[0] for one in (0, 1)]
+    assert told == [
+        "昨天：9 个问题，答了 4 个（前天 9），沉默 1 次，没送到 3 个，QQ 没确认 1 个",
+        "Yesterday: 9 questions, 4 answered (the day before 9), silent 1, not delivered 3, not confirmed by QQ 1",
+    ]
+
+
 def test_of_each_model_tokens_and_cost_are_told_beside_those_of_before_also_where_nobody_knows_a_price() -> None:
     def of(model: str, *used: UsageSum) -> str:
         now, then = (DaySum(models=((model, one),)) if one != UsageSum() else DaySum() for one in used)

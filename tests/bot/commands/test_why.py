@@ -102,6 +102,17 @@ async def test_last_words_that_were_not_sent_are_told() -> None:
     assert "its last words were not sent: said before, or on a list" in await lines(why, quoted="5", chinese=False)
 
 
+async def test_an_answer_that_did_not_arrive_is_none_and_owners_read_the_servers_words() -> None:
+    lost = why_command(PaperBooks(("", replace(ANSWERED, stop="not_delivered", failed=1, loss="Get Uid Error"))))
+    unsure = why_command(PaperBooks(("", replace(ANSWERED, stop="unconfirmed"))))
+    told = "\n".join(await lines(lost, user=OWNER))
+    assert "步，没有送到\n" in told
+    assert told.endswith("\n没发出去：Get Uid Error")
+    assert not any("回答了" in line or "Get Uid" in line for line in await lines(lost))
+    assert any(line.endswith("steps, not delivered") for line in await lines(lost, chinese=False))
+    assert any(line.endswith("步，没有得到 QQ 的确认") for line in await lines(unsure))
+
+
 async def test_the_error_of_a_service_is_for_owners_alone() -> None:
     why = why_command(PaperBooks(("", FAILED)))
     assert (await lines(why))[0] == "唤醒：叫了我的名字（不确定是在叫我）"

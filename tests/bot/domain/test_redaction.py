@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import json
+
 from msgspec.structs import replace
 
-from bot.domain.chat import AssistantMessage, Message, ToolMessage, UserMessage
-from bot.domain.redaction import lines_of, redacted
+from bot.domain.chat import AssistantMessage, Message, Reasoning, ToolCall, ToolMessage, UserMessage
+from bot.domain.redaction import OwnWords, lines_of, redacted, unsaid, unsaid_anywhere
 from tests.cases import each_case
 
 TEXT = (
@@ -93,3 +95,40 @@ def test_a_result_that_tells_it_is_gone_as_a_whole() -> None:
     gone = (ToolMessage("c1", "chat_log", "[已撤回]", sources=("11", "12")),)
     assert without("12", messages=(found,)) == gone
     assert without("12", messages=(replace(found, kept="阿澈#1: 周六去香山吧"),)) == gone
+
+
+GONE = AssistantMessage("[已撤回]")
+
+
+def speaking(text: str) -> AssistantMessage:
+    arguments = json.dumps({"messages": [{"type": "plain", "text": text}]})  # with escapes for what is not ASCII
+    return AssistantMessage("", (ToolCall("c1", "send_message", arguments), ToolCall("c2", "look_up", "{}")))
+
+
+def test_the_bots_own_words_are_taken_out_of_the_turn_that_said_them() -> None:
+    good = AssistantMessage("好")
+    thoughts = Reasoning("say 香山", "https://x.test/v1", "m", "reasoning_content")
+    quiet = replace(speaking(""), tool_calls=(ToolCall("c1", "send_message", "{}"), ToolCall("c2", "look_up", "{}")))
+    # What a turn has, which of its messages was recalled, whether that was the answer, what is left.
+    rows: list[tuple[str, list[Message], str, bool, list[Message]]] = [
+        ("as it is", [AssistantMessage("去香山")], "去香山", True, [GONE]),
+        ("with its thoughts", [AssistantMessage("去香山", (), thoughts)], "去香山", True, [GONE]),
+        ("a part", [AssistantMessage("去香山\n\n八点")], "八点", True, [AssistantMessage("去香山\n\n[已撤回]")]),
+        ("another layout", [AssistantMessage("**去**香山")], "去香山", True, [GONE]),
+        ("another alphabet", [AssistantMessage("| a |\n|-|")], "表格", True, [GONE]),
+        ("by the tool", [speaking("去香山"), good], "去香山", False, [quiet, good]),
+        ("by the tool, a picture", [speaking("x"), good], "", False, [quiet, good]),
+        ("the answer only", [speaking("去香山"), good], "好", True, [speaking("去香山"), GONE]),
+        ("people's words", [UserMessage("小明#1: 去香山")], "去香山", True, [UserMessage("小明#1: 去香山")]),
+    ]
+    left = {name: list(unsaid(tuple(said), OwnWords("t1", words, final))) for name, said, words, final, _ in rows}
+    assert left == {name: after for name, _, _, _, after in rows}
+
+
+def test_among_other_turns_only_words_that_are_surely_the_same_are_taken_out() -> None:
+    messages = (AssistantMessage("好的"), AssistantMessage("好的，周六八点半在北门见"), AssistantMessage("对"))
+    assert unsaid_anywhere(messages, OwnWords("t1", "对的", final=True)) is messages
+    short = unsaid_anywhere(messages, OwnWords("t1", "好的", final=True))
+    assert short == (AssistantMessage("[已撤回]"), *messages[1:])
+    long = unsaid_anywhere(messages, OwnWords("t1", "周六八点半在北门见", final=True))
+    assert long == (messages[0], AssistantMessage("好的，[已撤回]"), messages[2])

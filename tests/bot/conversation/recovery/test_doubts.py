@@ -24,6 +24,7 @@ from bot.domain.journal import (
 )
 from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
+from bot.memory.history import History
 from bot.policy.apologies import LOST, SORRY, apology
 from bot.speaking.carrier import LOOK_AFTER
 from tests.bot.speaking.post import Post, own
@@ -38,6 +39,7 @@ class Lookout(Post):
     def __init__(self, where: Conversation) -> None:
         self.time = SteppedClock()
         super().__init__(clock=self.time)
+        self.history = History(store=self.store)
         self.where = where
         self.question = structs.replace(said("?", where=where, message_id="5"), time=self.time.now() - 60)
         self.store.put(
@@ -62,7 +64,9 @@ class Lookout(Post):
 @asynccontextmanager
 async def lookout(where: Conversation = GROUP, *, ended: bool = True) -> AsyncIterator[Lookout]:
     post = Lookout(where)
-    doubts = Doubts(transport=post.transport, outbox=post.outbox, store=post.store, clock=post.time)
+    doubts = Doubts(
+        transport=post.transport, outbox=post.outbox, store=post.store, history=post.history, clock=post.time
+    )
     if ended:
         post.store.put(CLOSED)
     async with asyncio.timeout(5), post.outbox.open(), asyncio.TaskGroup() as group:

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, UserMessage
-from bot.domain.errors import ActionRefused, BotError, ModelBilling, NotConnected
+from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, ModelBilling, NotConnected
 from bot.domain.journal import TurnClosed
 from bot.domain.suspension import Allow
+from bot.policy.wake import CALLED, Wake
 from bot.prompt.wording_zh import ZH
 from tests.bot.conversation.turns.test_turn import living, speak
 from tests.cases import each_case
@@ -97,9 +99,70 @@ async def test_an_answer_that_is_being_said_when_its_question_is_recalled_stays_
 async def test_a_failure_of_the_transport_never_gets_out_of_a_turn() -> None:
     failures: list[BotError] = [ActionRefused("send_group_msg", retcode=1, wording="no")]
     async with living(words("hello")) as house:
-        house.transport.failures = failures
+        house.transport.failures = [*failures, *failures]
         await house.turns.take(said("hi"))
     assert house.transport.sent == []
+
+
+SOMEBODY_LEFT = ActionRefused("send_group_msg", retcode=200, wording="Get Uid Error")
+MUTED = ActionRefused("send_group_msg", retcode=200, wording='EventRet: {"result":120}')
+LATE = ActionUnanswered("no answer came")
+LOST_LINE = "刚才的回答没能发出来，请再问一次。"
+ENDS: dict[str, tuple[list[Any], list[BotError], Wake, str, list[str]]] = {
+    "arrived": ([words("晴")], [], CALLED, "answered", ["晴"]),
+    "refused": ([words("晴")], [SOMEBODY_LEFT], CALLED, "not_delivered", [LOST_LINE]),
+    "refused, and the line too": ([words("晴")], [SOMEBODY_LEFT] * 2, CALLED, "not_delivered", []),
+    "muted: nothing else can be said": ([words("晴")], [MUTED], CALLED, "not_delivered", []),
+    "no one waits for it": ([words("晴")], [SOMEBODY_LEFT], Wake("chance"), "not_delivered", []),
+    "never confirmed": ([words("晴")], [LATE], CALLED, "unconfirmed", []),
+    "said by the tool": ([calls(speak("北京晴")), words("北京晴")], [], CALLED, "answered", ["北京晴"]),
+    "said by the tool, never confirmed": (
+        [calls(speak("北京晴")), words("北京晴")],
+        [LATE],
+        CALLED,
+        "unconfirmed",
+        [],
+    ),
+    "said by the tool in vain, then at the end": (
+        [calls(speak("北京晴")), words("北京今天晴")],
+        [SOMEBODY_LEFT],
+        CALLED,
+        "answered",
+        ["北京今天晴"],
+    ),
+    "said by the tool in vain, then silence": (
+        [calls(speak("北京晴")), words("")],
+        [SOMEBODY_LEFT],
+        Wake("name", weak=True),
+        "not_delivered",
+        [LOST_LINE],
+    ),
+    "silence": ([words("")], [], Wake("name", weak=True), "silent", []),
+}
+
+
+async def test_what_did_not_arrive_is_no_answered_turn() -> None:
+    wrong = {}
+    for name, (steps, failures, wake, outcome, texts) in ENDS.items():
+        async with living(*steps) as house:
+            house.transport.failures = list(failures)
+            await house.turns.take(said("天气怎么样"), wake=wake)
+            (closed,) = house.store.of("turn_closed")
+            assert isinstance(closed, TurnClosed)
+            got = closed.outcome, house.transport.texts
+        if got != (outcome, texts):
+            wrong[name] = got
+    assert wrong == {}
+
+
+async def test_owners_hear_the_servers_words_and_the_model_that_nobody_read_its_own() -> None:
+    async with living(words("晴"), words("我再说一遍")) as house:
+        house.transport.failures = [SOMEBODY_LEFT]
+        await house.turns.take(said("天气怎么样"))
+        await house.turns.take(said("啊？"))
+        told = [message.text for message in house.model.requests[1].messages if "没有送达" in message.text]
+    assert house.lost == ["Get Uid Error"]
+    assert len(told) == 1
 
 
 async def test_a_turn_that_ends_takes_its_requests_with_it() -> None:

@@ -14,6 +14,7 @@ from bot.domain.segments import Quote, Text
 from bot.domain.tool import Tool, tool
 from bot.policy.wake import Silence
 from bot.prompt.additions import addition
+from tests.bot.conversation.turns.test_turn import speak
 from tests.bot.hall import Hall, hall, recalled
 from tests.bot.prompt import VIEW
 from tests.cases import each_case
@@ -86,13 +87,13 @@ async def test_nothing_is_said_into_a_turn_whose_words_are_on_their_way() -> Non
         assert house.live.at(GROUP) == []
 
 
-def taking_back(house: Hall) -> Tool:
-    """A tool during which the message m1 is recalled."""
+def taking_back(house: Hall, message_id: str = "m1") -> Tool:
+    """A tool during which that message is recalled."""
 
     @tool
     async def look_up() -> str:
         """Somebody takes back what he said, meanwhile."""
-        await house.dispatcher.handle(recalled("m1"))
+        await house.dispatcher.handle(recalled(message_id))
         return "found"
 
     return look_up
@@ -109,6 +110,23 @@ async def test_what_is_recalled_of_earlier_rounds_is_in_no_further_request_of_a_
         assert "#1: [已撤回]" in after
         assert "second" in after
         assert "found" in after
+
+
+async def test_own_words_that_are_recalled_are_in_no_further_request_of_the_run_that_said_them_nor_of_another() -> None:
+    """9001 is the first that the server takes."""
+    secret = "密码是八八六四二"
+    for by_tool in (True, False):
+        steps = [calls(speak(secret))] if by_tool else [words(secret)]
+        async with hall(*steps, calls(("look_up", "")), words("two"), words("three")) as house:
+            house.toolset.register(taking_back(house, "9001"))
+            await house.take(said("say it", message_id="q1"))
+            if not by_tool:
+                await house.take(said("look it up", message_id="q2"))
+            await house.take(said("and now?", message_id="q3"))
+            told = [secret in str(request.messages) for request in house.model.requests]
+            assert told == [False, True, False, False], by_tool
+            closed = [str(entry) for entry in house.store.of("turn_closed")]
+            assert [secret in entry for entry in closed] == ([False, False] if by_tool else [True, False, False])
 
 
 async def test_nor_is_a_quotation_of_it_in_the_question() -> None:

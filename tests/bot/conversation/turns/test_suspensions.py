@@ -6,7 +6,7 @@ from bot.conversation.turns.suspensions import WaitingTurn
 from bot.domain import codec
 from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from bot.domain.journal import Remembered, Round, RunSuspended, Suspended, TurnClosed
-from bot.domain.redaction import RECALLED
+from bot.domain.redaction import RECALLED, OwnWords
 from bot.domain.run import Stop, SuspendedRun
 from bot.domain.suspension import Allow
 from tests.bot.conversation.turns.test_turn import living
@@ -105,3 +105,27 @@ async def test_a_line_that_is_recalled_leaves_a_turn_that_waits_here_and_in_the_
         turn = house.suspensions.take("t9")
         assert turn is not None
         assert turn.user.text == f"小红#3: {RECALLED}\n小明#2: please"
+
+
+async def test_own_words_that_are_recalled_leave_the_turn_that_waits_after_it_said_them() -> None:
+    spoken = ToolCall("c0", "send_message", '{"messages": [{"type": "plain", "text": "planted"}]}')
+    now = waiting("ask_first", run_id="t9")
+    run = replace(
+        now,
+        messages=(AssistantMessage("", (spoken,)), ToolMessage("c0", "send_message", "sent")),
+        message=replace(now.message, text="I said: planted. Shall I?"),
+    )
+    user = UserMessage("小明#2: planted?", sources=("8",))
+    async with living() as house:
+        house.suspensions.restore(Suspended("t9", codec.write(run), 0.0, said("planted?", message_id="8"), user))
+        house.history.said(GROUP, "9001", OwnWords("t9", "planted", final=False))
+        house.history.said(GROUP, "9002", OwnWords("t8", "another turn's", final=False))
+        before = len(house.store.of("run_suspended"))
+        house.suspensions.recall(GROUP, "9002")
+        assert len(house.store.of("run_suspended")) == before
+        house.suspensions.recall(GROUP, "9001")
+        put_down = house.store.of("run_suspended")[-1]
+        assert isinstance(put_down, RunSuspended)
+        assert "planted" not in put_down.state
+        left = codec.read(SuspendedRun, put_down.state)
+        assert [one.call for one in left.pending] == [one.call for one in now.pending]

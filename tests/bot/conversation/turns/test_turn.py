@@ -100,7 +100,10 @@ class House:
         self.history = History(store=self.store)
         self.clock = clock = ManualClock()
         self.patience = SteppedClock()  # of those who wait for an answer
-        self.outbox, queues = build_outbox(self.transport, self.store, clock)
+        self.lost: list[str] = []  # why messages were lost, as owners hear it
+        self.outbox, queues = build_outbox(
+            self.transport, self.store, clock, tell=lambda _action, _state, reason: self.lost.append(reason)
+        )
         self.owner = Owner(owners=frozenset({OWNER}), queues=queues, clock=clock)
         # What a turn waits for is asked here, not in QQ: tests decide by themselves what becomes of it.
         self.asked: list[str] = []
