@@ -26,7 +26,7 @@ MARKS = (
     # the same without those characters
     rf"(?:(?:file)?(?:cite|navlist|nav)|(?<![A-Za-z])(?:image|i))(?:\d*{TURN})+(?:navlist)?",
     rf"[\[【(（]\s?{TURN}(?:\s?[,，、]\s?{TURN})*\s?[\]】)）]|(?<![A-Za-z0-9]){TURN}(?![A-Za-z0-9])",
-    r"[\[【](?P<dagger>\d{1,3}(?::\d{1,3})?)†[^\]】\n]{0,200}[\]】]",
+    r"[\[【](?P<dagger>\d{1,3}(?::\d{1,3})?)†[^\]】\n]{1,200}[\]】]",
     r"[\[【]citations?\s?[:：]\s?(?P<cited>\d{1,3}(?:\s?[,，、-]\s?\d{1,3})*)[\]】]",
     r"\[\^(?P<raised>\d{1,3})\^\](?:\[\d{1,3}\])?",
     r"[\[【]ref_(?P<ref>\d{1,3})[\]】]",

@@ -24,6 +24,7 @@ from adapters.openai.written_calls import (
     BETWEEN,
     EDGE,
     GAP,
+    HOLDERS,
     NAMESPACE,
     PLAIN_WORD,
     PREFIX,
@@ -89,9 +90,11 @@ class MarkupFamily:
     """Whether it marks what a call brought: that is made up."""
 
 
+HOLDER = rf"(?:{'|'.join(sorted(HOLDERS))})\b"
 ARGUMENTS = (
     rf"(?:\[\s*)?(?:\{{|{CUT})|<{PREFIX}(?:function|invoke|parameter|argument|param)\b"
-    r"|<(?:tool_)?name>|call:"
+    rf"|<(?:tool_)?name>\s*(?:\Z|{WORD}\s*(?:{CUT}|</(?:tool_)?name>\s*(?:{CUT}|<{HOLDER}|</{SURE_TAGS}>)))"
+    r"|call:"
 )
 
 FAMILIES = (
@@ -325,7 +328,8 @@ class _Finder:
         if name in RESULT_FENCES:
             return MarkupBlock(start, end, is_closed=False, sign=name)
         own = read_name(name, self._known)
-        if info is None or not (name in FENCES or own in self._known):
+        is_own = own in self._known and not PLAIN_WORD.fullmatch(own)
+        if info is None or not (name in FENCES or is_own):
             return None
         close = re.compile(rf"\n[ \t>]*{re.escape(found['run'])}[`~]*[ \t]*\Z")
         body = text[info.end() - 1 : end]
@@ -334,7 +338,7 @@ class _Finder:
         is_last = not text[end:].strip()
         sign = None if is_last and not text[:start].strip() else name
         calls = self._read(body) if name in FENCES else self._read(body, own)
-        is_call = calls is not None or self._begins_call(body, own if own in self._known else "")
+        is_call = calls is not None or self._begins_call(body, own if is_own else "")
         if not is_call and (closed or not is_last):
             return None
         return MarkupBlock(
@@ -344,7 +348,7 @@ class _Finder:
     def _begins_call(self, body: str, own: str) -> bool:
         """Whether it looks like one to a tool that is known, which may not be called now."""
         if own:
-            return body.startswith("{") and not PLAIN_WORD.fullmatch(own)
+            return body.startswith("{")
         named = JSON_BEGUN.match(body) or CALL_BEGUN.match(body)
         return named is not None and read_name(named[1], self._known) in self._known
 
@@ -388,6 +392,8 @@ class _Finder:
                 return MarkupBlock(start, len(text), is_closed=False) if is_sure else None
             end = close.end()
         calls = self._read(text[start:end])
+        if calls and PLAIN_WORD.fullmatch(name) and not fits(*calls[0], self._tools):
+            calls = None
         if found["attributed"] and ARGUMENTS_BEGUN.match(text, opened.end()):
             is_sure = True
         return MarkupBlock(start, end, calls) if is_sure or calls is not None else None
@@ -436,7 +442,9 @@ class _Finder:
         end = _end_of_json(text, begin)
         calls = self._read(text[begin:end], name) if begin < end else None
         after = AFTER_HARMONY.match(text, end)
-        return MarkupBlock(found.start(), after.end() if after else end, calls, calls is not None)
+        last = after.end() if after else end
+        sign = text[found.start("recipient") : end]
+        return MarkupBlock(found.start(), last, calls, calls is not None, sign=sign)
 
     def _may_look(self) -> bool:
         self._looks -= 1
@@ -449,12 +457,10 @@ class _Finder:
         if len(body) > MAX_BLOCK:
             return None
         try:
-            if not name:
+            if not name or body.startswith(name):
                 return _offered(read_calls(body, self._tools), self._tools)
             if body.startswith("("):
                 return _offered(read_python(name + body, self._tools) or [], self._tools)
-            if body.startswith(name):
-                return _offered(read_calls(body, self._tools), self._tools)
             written = _offered([(name, read_arguments(body, name, self._tools))], self._tools)
         except (ValueError, RecursionError):
             return None

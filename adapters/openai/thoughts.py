@@ -50,14 +50,14 @@ WORD_THOUGHT = re.compile(
 )
 LONE_END = re.compile(rf"</(?P<tag>{WORD_TAG})>[ \t]*\n", re.IGNORECASE)
 ANSWER = re.compile(
-    r"\s*<(?P<tag>(?:final_)?answer)>(?:(?P<words>.*?)</(?P=tag)>|(?![ \t])(?P<open>.*))\s*\Z",
+    r"\s*<(?P<tag>(?:final_)?answer)>(?:(?P<words>.*?)</(?P=tag)>|(?![ \t])(?P<open>\s*\S.*))\s*\Z",
     re.DOTALL | re.IGNORECASE,
 )
 END_OF_LINE = re.compile(r"[ \t]*(?:\n|\Z)")
 BARE_CHANNEL = re.compile(r"assistant(?:final|commentary(?=.{0,3}to=))", re.DOTALL)
 """A channel whose tokens the server took off and whose words it left."""
 
-GLUED = re.compile(rf"(?<![\s\w`\"“「]){BARE_CHANNEL.pattern}", re.DOTALL)
+GLUED = re.compile(rf"(?<![\s\w`\"“「]){BARE_CHANNEL.pattern}(?![ \t])", re.DOTALL)
 CHANNEL = re.compile(
     r"(?:<\|start\|>\w*+)?<\|channel\|>\s*+(\w++)([^<]*+(?:<\|constrain\|>[^<]*+)?)<\|message\|>"
     r"(.*?)(?=<\|(?:end|call|return|start|channel)\|>|\Z)(?:<\|(?:end|call|return)\|>)?",

@@ -112,7 +112,9 @@ def read_python(text: str, tools: Tools) -> Written | None:
         body = ast.parse(text, mode="eval").body
         for call in body.elts if isinstance(body, ast.List) else [body]:
             match call:
-                case ast.Call(func=ast.Name(id=name)) if name in tools:
+                case ast.Call(func=ast.Name() | ast.Attribute() as function) if (
+                    name := read(ast.unparse(function), tools)
+                ) in tools:
                     fields = properties(tools[name])
                     if len(call.args) > len(fields):
                         return None

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.openai.dialects import PLAIN
+from adapters.openai.dialects import ANTHROPIC, GEMINI, PLAIN, Dialect
 from adapters.openai.history import Origin
 from adapters.openai.stream import AnswerReader
 from adapters.openai.wire import read_answer
@@ -39,6 +39,7 @@ def read(
     tools: tuple[ToolSpec, ...] = TOOLS,
     asked: str = "小明#1: 北京天气",
     called: tuple[str, ...] = (),
+    dialect: Dialect = PLAIN,
 ) -> AssistantMessage:
     """What is read from a stream of these words, in pieces of this many bytes and with these cuts in its text."""
     body = b""
@@ -56,7 +57,7 @@ def read(
         reader.finish(),
         request=ModelRequest((*earlier, UserMessage(asked)), tools),
         origin=Origin("api.example", "m"),
-        dialect=PLAIN,
+        dialect=dialect,
         new_id=lambda: next(ids),
     )
     return completion.message
@@ -86,6 +87,16 @@ def test_leaked_calls_are_calls_or_asked_for_again_and_never_words(size: int) ->
             yield outcome(text, cuts=list(range(0, len(text), size)), size=size), wanted, text
 
     assert failures(rows()) == ""
+
+
+def test_they_are_looked_for_in_answers_of_every_family_that_was_seen_to_leak() -> None:
+    """A call of Claude's without its envelope, a fence of Gemini's."""
+    for dialect in (ANTHROPIC, GEMINI):
+        rows = (
+            (outcome(text, dialect=dialect), (verdict, "" if verdict == "again" else left), text)
+            for _, text, verdict, left in leaked_calls()
+        )
+        assert failures(rows) == ""
 
 
 def test_where_no_tool_may_be_called_the_words_are_left() -> None:
