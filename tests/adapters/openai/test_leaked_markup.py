@@ -18,6 +18,7 @@ from adapters.openai.stream import AnswerReader
 from adapters.openai.wire import read_answer
 from bot.domain.chat import AssistantMessage, ModelRequest, ToolCall, ToolSpec, UserMessage
 from bot.domain.errors import ModelTransport, ToolUseFailed
+from tests.cases import each_case
 from tests.data.markup import FOLDER, entries, leaked_calls, pairs
 from tests.data.speech import entries as speech
 
@@ -78,7 +79,7 @@ def failures(rows: Iterator[tuple[object, object, str]]) -> str:
     return "\n".join(f"{got!r} instead of {wanted!r}: {what!r}" for got, wanted, what in rows if got != wanted)
 
 
-@pytest.mark.parametrize("size", SIZES)
+@each_case("size", SIZES)
 def test_leaked_calls_are_calls_or_asked_for_again_and_never_words(size: int) -> None:
     def rows() -> Iterator[tuple[object, object, str]]:
         for _, text, verdict, left in leaked_calls():
@@ -183,7 +184,7 @@ def test_marks_of_citation_are_cut_where_they_point_nowhere() -> None:
     assert outcome("【3†source】 是引用标记。", asked="小明#1: 【3†source】 是什么")[1] == "【3†source】 是引用标记。"
 
 
-@pytest.mark.parametrize("size", SIZES)
+@each_case("size", SIZES)
 def test_honest_words_lose_no_byte(size: int) -> None:
     def rows() -> Iterator[tuple[object, object, str]]:
         for text in entries("honest.txt"):
