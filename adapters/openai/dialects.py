@@ -104,7 +104,6 @@ ANTHROPIC = Dialect(
     extras="drop",
     ids=PLAIN_ID,
     tools_stay=True,
-    leaks=False,
 )
 GEMINI = Dialect(
     name="gemini",
@@ -116,7 +115,6 @@ GEMINI = Dialect(
         "minItems", "maxItems",
     }),
     empty_parameters=False,
-    leaks=False,
 )  # fmt: skip
 OPENROUTER = Dialect(
     name="openrouter",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -20,9 +20,11 @@ from msgspec.structs import replace
 
 from adapters.openai.answer import Draft, RawAnswer
 from adapters.openai.call_drafts import RawCall
-from adapters.openai.markup import MarkupBlock, find_blocks
+from adapters.openai.code import without_code
+from adapters.openai.markup import NOISE, MarkupBlock, find_blocks
 from adapters.openai.texts import to_json
 from adapters.openai.thoughts import moved, split_thoughts
+from adapters.openai.written_calls import fits
 from bot.domain.chat import ToolSpec
 from bot.domain.visible import visible
 
@@ -30,14 +32,18 @@ MAX_BLOCKS = 32  # of calls in one text that are read
 NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {ord("▁"): "_", ord("‖"): "|"}
 MAX_PARTS = 8192  # characters of a text that is looked at as a list of parts
 
-LEAKY = re.compile(r"[<\[◁{_✿]")
+LEAKY = re.compile(
+    r"[<\[◁{_✿【]|Action|invoke name|assistant(?:final|commentary)|to=|调用|使用(?:工具|函数)"
+)
 PART_KINDS = frozenset({"text", "output_text", "thinking", "reasoning", "refusal"})
 
 
 def may_leak(answer: RawAnswer) -> bool:
-    """Whether a look is worth it: everything that could be found has one of these in it."""
-    text = answer.text
-    return bool(LEAKY.search(text)) or "Action" in text or text.rstrip().endswith(")")
+    """Whether a look is worth it: everything that could be found has one of these in it, in the
+    text or, where there is none, in the thoughts.
+    """
+    text = answer.text.strip() or ("" if answer.tool_calls else answer.reasoning)
+    return bool(LEAKY.search(text)) or text.rstrip().endswith(")")
 
 
 def split_leaks(
@@ -58,10 +64,48 @@ def split_leaks(
     answer = _unwrap_parts(answer) if is_marked else answer
     if not may_leak(answer):
         return answer
-    answer = split_thoughts(answer) if is_marked else answer
+    answer = split_thoughts(_without_noise(answer), given) if is_marked else answer
     offered = {tool.name: tool for tool in tools}
     marks = list(find_blocks(answer.text, offered, names=names, is_marked=is_marked))
-    return _split_calls(answer, marks, tools, given)
+    answer = _split_calls(answer, marks, tools, given)
+    if answer.text or answer.tool_calls or answer.function_call or answer.leaked or answer.refusal:
+        return answer
+    return _call_of_thoughts(answer, offered, given, names, is_marked=is_marked)
+
+
+def _without_noise(answer: RawAnswer) -> RawAnswer:
+    """The answer without tokens that say nothing; code may be about them."""
+    if not NOISE.search(without_code(answer.text)):
+        return answer
+    return replace(answer, text=NOISE.sub("", answer.text).strip())
+
+
+def _call_of_thoughts(
+    answer: RawAnswer,
+    tools: Mapping[str, ToolSpec],
+    given: Sequence[str],
+    names: Collection[str],
+    *,
+    is_marked: bool,
+) -> RawAnswer:
+    """The answer with the call that ends its thoughts, where it says nothing else: some servers
+    take all for a thought that comes before its end.
+
+    It has to fit its tool: a model that only thinks of calling it writes less.
+    """
+    if not (tools and answer.reasoning):
+        return answer
+    thoughts = replace(answer, text=NOISE.sub("", answer.reasoning).strip(), reasoning="")
+    marks = list(find_blocks(thoughts.text, tools, names=names, is_marked=is_marked))
+    silences = {mark.start for mark in marks if mark.sign == ""}
+    marks = [mark for mark in marks if mark.start not in silences]
+    inner = _split_calls(thoughts, marks, tuple(tools.values()), given)
+    are_valid = all(
+        fits(name, arguments, tools) for mark in marks for name, arguments in mark.calls or ()
+    )
+    if inner.tool_calls and are_valid:
+        return replace(answer, reasoning=inner.text, tool_calls=inner.tool_calls)
+    return replace(answer, leaked=inner.leaked or bool(inner.tool_calls))
 
 
 # --- calls ----------------------------------------------------------------------------------------
@@ -100,7 +144,7 @@ def _calls(blocks: list[MarkupBlock]) -> list[RawCall]:
 def _is_quoted(text: str, mark: MarkupBlock, said: str) -> bool:
     """Whether it is of somebody's own words, `said` as letters alone."""
     sign = text[mark.start : mark.end] if mark.sign is None else mark.sign
-    return bool(sign) and _bare(sign) in said
+    return any(one and _bare(one) in said for one in (sign, mark.body))
 
 
 def _bare(text: str) -> str:
@@ -110,7 +154,7 @@ def _bare(text: str) -> str:
     A model that repeats what somebody wrote may space it otherwise: that is no call of its own
     either.
     """
-    return "".join(visible(text).translate(NARROW).lower().split())
+    return "".join(NOISE.sub("", visible(text)).translate(NARROW).lower().split())
 
 
 def _are_last(text: str, blocks: list[MarkupBlock], marks: list[MarkupBlock]) -> bool:

@@ -7,7 +7,6 @@ silence is never a quotation: nobody wants to read that nobody wants to say anyt
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -17,12 +16,9 @@ from typing import Any
 import orjson
 
 from adapters.openai.names import read_name
+from adapters.openai.written_calls import WORD, Written, only_text, read_python
 from bot.domain.chat import ToolSpec
 
-Written = list[tuple[str, dict[str, Any]]]
-"""Calls as name and arguments."""
-
-WORD = r"[A-Za-z_][\w.:-]*"
 SILENCE = "stay_silent"
 SILENT = r"(?i:stay_silent|no_reply)(?:\(\))?"
 OPEN = r"[\[【(（<「\"'“*_]"
@@ -89,7 +85,7 @@ def read_whole(text: str, tools: Mapping[str, ToolSpec]) -> Unmarked | None:
     if SILENT_WHOLE.fullmatch(words):
         return Unmarked(0, len(text), [(SILENCE, {})], sign="")
     if words.endswith((")", ")]")) and len(words) <= MAX_PYTHON and PYTHON.fullmatch(words):
-        calls = _read_python(words, tools)
+        calls = read_python(words, tools)
         return Unmarked(0, len(text), calls) if calls else None
     return None
 
@@ -160,37 +156,7 @@ def _only(words: str, tool: ToolSpec | None) -> dict[str, Any] | None:
     """Words that are given to a tool which takes one text."""
     if words.lower() in NOTHING:
         return {}
-    schema = tool.parameters if tool else {}
-    fields = schema.get("properties", {})
-    keys = schema.get("required") or list(fields)
-    is_text = len(keys) == 1 and fields.get(keys[0], {}).get("type") == "string"
-    return {keys[0]: words} if is_text else None
-
-
-def _read_python(text: str, tools: Mapping[str, ToolSpec]) -> Written | None:
-    """Calls with values that are written out, in the order of the tool's where they have no
-    names.
-    """
-    calls: Written = []
-    try:
-        body = ast.parse(text, mode="eval").body
-        for call in body.elts if isinstance(body, ast.List) else [body]:
-            match call:
-                case ast.Call(func=ast.Name(id=name)) if name in tools:
-                    fields = tools[name].parameters.get("properties", {})
-                    if len(call.args) > len(fields):
-                        return None
-                    pairs = [
-                        *zip(fields, call.args, strict=False),
-                        *((field.arg or "", field.value) for field in call.keywords),
-                    ]
-                    given = {key: ast.literal_eval(value) for key, value in pairs}
-                    calls.append((name, orjson.loads(orjson.dumps(given))))
-                case _:
-                    return None
-    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
-        return None
-    return calls
+    return only_text(words, tool)
 
 
 def _past(pattern: re.Pattern[str], text: str, at: int) -> int:

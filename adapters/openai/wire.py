@@ -15,6 +15,7 @@ import orjson
 from msgspec.structs import replace
 
 from adapters.openai.answer import RawAnswer
+from adapters.openai.citations import cites, without_citations
 from adapters.openai.dialects import Dialect
 from adapters.openai.history import Origin, parse, prepare_history, prepare_tools
 from adapters.openai.leaks import may_leak, split_leaks
@@ -256,7 +257,7 @@ def read_answer(
     if dialect.answers_in_reasoning and not (answer.text or answer.refusal or answer.tool_calls):
         answer = replace(answer, text=answer.reasoning, reasoning="")
     calls = _read_calls(answer, request.tools, new_id)
-    text = answer.text or answer.refusal
+    text = _said(answer.text, request) or answer.refusal
     if not calls and answer.leaked:
         raise ToolUseFailed("the model wrote a tool call as text")
     if not calls and not text and finish is not FinishReason.LENGTH:
@@ -278,6 +279,14 @@ def read_answer(
         endpoint=origin.name,
         first_token=first_token,
     )
+
+
+def _said(text: str, request: ModelRequest) -> str:
+    """The text without marks of citation, but for those that somebody wrote."""
+    if not cites(text):
+        return text
+    asked = [one.text for one in request.messages if isinstance(one, UserMessage)]
+    return without_citations(text, asked)
 
 
 def _names(request: ModelRequest) -> frozenset[str]:

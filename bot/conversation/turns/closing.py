@@ -38,7 +38,12 @@ from bot.speaking.shadow import Shadow
 logger = logging.getLogger(__name__)
 
 MUTED: Final = "muted: "
-HOPELESS: Final = (MUTED, "not a friend: ", "not in the group: ")
+HOPELESS: Final = (
+    MUTED,
+    "not a friend: ",
+    "not in the group: ",
+    "not allowed by this person: ",
+)
 """How reasons begin (`bot/domain/refusals.py`) after which nothing else can be said there."""
 
 

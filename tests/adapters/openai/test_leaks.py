@@ -225,10 +225,12 @@ def test_an_end_without_a_beginning_is_taken_out() -> None:
     assert (answer.text, answer.leaked) == ("done", False)
 
 
-def test_a_call_in_a_channel_of_its_own_may_be_made_again() -> None:
+def test_a_call_in_a_channel_of_its_own_is_that_call() -> None:
     text = "<|channel|>commentary to=functions.weather <|constrain|>json<|message|>{}<|call|>"
-    assert (split(text).text, split(text).leaked) == ("", True)
-    assert not split_leaks(RawAnswer(text=text), tools=()).leaked
+    assert (split(text).text, split(text).tool_calls) == ("", (RawCall("", "weather", "{}"),))
+    assert split_leaks(RawAnswer(text=text), tools=()) == RawAnswer(text="", reasoning_field="content")
+    cut = split(text.removesuffix("}<|call|>"))
+    assert (cut.text, cut.tool_calls, cut.leaked) == ("", (), True)
 
 
 def test_text_stays_text_where_the_tool_wants_text() -> None:
