@@ -250,6 +250,7 @@ def connect(
         debounce=settings.bot_debounce,
     )
     forgetting = forgetting_of(keeping, eraser, on, asking, answering)
+    forgetting.follow(owner.forget)
     typed = commands(on, asking, forgetting)
     ways, steers = (on, asking, answering, typed), settings.bot_steer
     stages = build_stages(
