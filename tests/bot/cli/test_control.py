@@ -110,6 +110,8 @@ async def test_a_person_or_a_group_is_forgotten_by_the_bot_itself(
             for rows in (2, 0):
                 assert await desk.forget(user=MING) == {"rows": rows}
             assert await desk.forget(group=GROUP.session_id) == {"rows": 2}  # and the bare id of his
+            for neither in ({}, {"user": 0}, {"user": MING, "group": GROUP.session_id}):
+                assert "either a user or a group" in (await desk.forget(**neither))["error"]
             service.journal._writer.fail("the disk is full")
             refused = await desk.forget(user=HONG)
             assert refused == {"error": "it cannot be erased now: the journal cannot be written now"}
