@@ -102,7 +102,9 @@ class Turnstile:
         for where, who, at in asked:
             if who in rules.owners:
                 continue
-            for key in filter(None, (who, where if where.is_group else None)):
+            keys: list[int | Conversation] = [who] if who else []
+            keys += [where] if where.is_group else []
+            for key in keys:
                 if (latest := self._recent.get(key)) is None:
                     latest = self._recent[key] = Recent()
                 latest.recall(at - ago)
