@@ -7,6 +7,7 @@ wait for the same thing the one armed first goes first, so that a list of faults
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable
@@ -109,7 +110,7 @@ class NoFault(BotError):
 class Armed:
     """A fault that waits: for how many hits (None: for all to come), with its number and its
     wording, if it has any. A refusal has this `retcode`; with a `result` the wording is what QQ's
-    kernel says in its EventRet.
+    kernel says in its EventRet. One `about` some words hits only a message that has them.
     """
 
     fault: Fault
@@ -118,6 +119,7 @@ class Armed:
     wording: str = ""
     retcode: int = NOT_DONE
     result: int | None = None
+    about: str = ""
 
     def __str__(self) -> str:
         when = {None: "always", 0: "off", 1: "next"}.get(self.times, f"{self.times} times")
@@ -137,7 +139,8 @@ class Armed:
     def hits(self, segments: Iterable[Json]) -> bool:
         """Whether a message of these segments is one that it is for."""
         only = ONLY.get(self.fault)
-        return only is None or any(segment["type"] == only for segment in segments)
+        is_of_kind = only is None or any(segment["type"] == only for segment in segments)
+        return is_of_kind and self.about in json.dumps(list(segments), ensure_ascii=False)
 
 
 class Faults:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -138,6 +139,13 @@ def test_a_fault_of_some_messages_waits_for_one_of_them(world: World) -> None:
             frame = reply(world, faults, message=message).frame
             assert frame is not None
             assert frame["status"] == status
+
+
+def test_a_fault_about_some_words_lets_others_pass(world: World) -> None:
+    faults = Faults()
+    faults.put(replace(parse_fault("refuse no"), about="周六"))
+    frames = [reply(world, faults, message=words).frame for words in ("周日", "周六去", "周六去")]
+    assert [frame and frame["status"] for frame in frames] == ["ok", "failed", "ok"]
 
 
 def test_a_forward_arrives_though_it_is_answered_like_one_that_failed(world: World) -> None:
