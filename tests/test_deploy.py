@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each_case
 from tests.dockerfile import Instruction, ignored, read_ignore, read_stages
 
 ROOT = Path(__file__).parents[1]
@@ -174,7 +175,7 @@ def test_nothing_private_is_offered_to_git() -> None:
 # --- compose: what can be held by reading -----------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", COMPOSE)
+@each_case("name", COMPOSE)
 def test_every_image_is_pinned(name: str) -> None:
     images = re.findall(r"^ +image: (\S+)", text(name), re.MULTILINE)
     assert OURS in images
@@ -182,7 +183,7 @@ def test_every_image_is_pinned(name: str) -> None:
         assert re.fullmatch(r"[\w./-]+:v?\d+\.\d+\.\d+", image), image
 
 
-@pytest.mark.parametrize("name", COMPOSE)
+@each_case("name", COMPOSE)
 def test_nothing_is_published_beyond_this_computer_and_of_the_bot_nothing_at_all(name: str) -> None:
     published = re.findall(r"^ +ports: (.*)$", text(name), re.MULTILINE)
     assert published
@@ -200,7 +201,7 @@ def test_both_files_run_the_bot_the_same_way() -> None:
     assert ours(COMPOSE[0]) == ours(COMPOSE[1])
 
 
-@pytest.mark.parametrize("name", COMPOSE)
+@each_case("name", COMPOSE)
 def test_the_image_is_built_once_and_by_the_service_that_runs_first(name: str) -> None:
     assert len(re.findall(r"^ +build:", text(name), re.MULTILINE)) == 1
     init = text(name).partition("\n  init:\n")[2].partition("\n\n")[0]
@@ -209,7 +210,7 @@ def test_the_image_is_built_once_and_by_the_service_that_runs_first(name: str) -
     assert "    pull_policy: never" in bot
 
 
-@pytest.mark.parametrize("name", COMPOSE)
+@each_case("name", COMPOSE)
 def test_every_variable_a_compose_file_takes_is_explained_in_the_example(name: str) -> None:
     taken = set(re.findall(r"\$\{(\w+)", text(name)))
     explained = set(re.findall(r"^#?(\w+)=", text(".env.example"), re.MULTILINE))
@@ -217,7 +218,7 @@ def test_every_variable_a_compose_file_takes_is_explained_in_the_example(name: s
     assert taken <= explained
 
 
-@pytest.mark.parametrize("name", COMPOSE)
+@each_case("name", COMPOSE)
 def test_every_file_of_ours_that_is_mounted_exists(name: str) -> None:
     for mounted in re.findall(r"- \./(deploy/[^:]+):", text(name)):
         assert (ROOT / mounted).exists(), mounted
@@ -226,7 +227,7 @@ def test_every_file_of_ours_that_is_mounted_exists(name: str) -> None:
 # --- compose: what takes a reader of YAML -----------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "server"), WITH)
+@each_case(("name", "server"), WITH)
 def test_the_bot_and_the_onebot_server_wait_for_init(name: str, server: str) -> None:
     found = services(name)
     for waiting in ("bot", server):
@@ -236,7 +237,7 @@ def test_the_bot_and_the_onebot_server_wait_for_init(name: str, server: str) -> 
     assert found["bot"]["restart"] == found[server]["restart"] == "unless-stopped"
 
 
-@pytest.mark.parametrize("name", COMPOSE)
+@each_case("name", COMPOSE)
 def test_every_log_has_its_limit_and_every_container_of_ours_no_rights_it_does_not_need(name: str) -> None:
     found = services(name)
     assert all(service["logging"] == LIMITS for service in found.values())
@@ -245,7 +246,7 @@ def test_every_log_has_its_limit_and_every_container_of_ours_no_rights_it_does_n
     assert "user" not in found["bot"]
 
 
-@pytest.mark.parametrize(("name", "server"), WITH)
+@each_case(("name", "server"), WITH)
 def test_qq_sees_the_same_computer_after_every_restart(name: str, server: str) -> None:
     service = services(name)[server]
     assert service["hostname"] == server
@@ -289,7 +290,7 @@ def test_what_init_writes_is_where_the_others_look_for_it(tmp_path: Path, name: 
     assert set(places.values()) - {places["/app/data"], places["/app/my-tools"]} <= theirs
 
 
-@pytest.mark.parametrize("name", COMPOSE)
+@each_case("name", COMPOSE)
 def test_nothing_in_the_containers_of_ours_can_be_written_but_the_volumes_and_both_see_the_tools(name: str) -> None:
     for service in (services(name)["init"], services(name)["bot"]):
         assert service["read_only"] is True
@@ -300,7 +301,7 @@ def test_nothing_in_the_containers_of_ours_can_be_written_but_the_volumes_and_bo
     assert (ROOT / "my-tools").is_dir()  # docker would make a missing one for root
 
 
-@pytest.mark.parametrize("name", COMPOSE)
+@each_case("name", COMPOSE)
 def test_a_second_folder_is_another_project_with_an_image_of_its_own(name: str) -> None:
     assert not re.search(r"^name:", text(name), re.MULTILINE)
     assert {services(name)[ours]["image"] for ours in ("init", "bot")} == {OURS}

@@ -8,12 +8,11 @@ import re
 from collections.abc import Iterator, Mapping
 from string import Formatter
 
-import pytest
-
 import adapters.broker
 import adapters.console
 import adapters.storage
 import bot
+from tests.cases import each_case
 
 CJK = re.compile(r"[\u3400-\u9fff]")
 QUOTED = re.compile(r"「.*?」")  # what somebody is to type, or has said
@@ -59,7 +58,7 @@ def values(line: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(line) if name}
 
 
-@pytest.mark.parametrize(("name", "zh", "en"), ALL)
+@each_case(("name", "zh", "en"), ALL)
 def test_a_line_in_two_languages_has_the_same_values_and_its_english_no_chinese(name: str, zh: str, en: str) -> None:
     assert values(zh) == values(en)
     assert not CJK.search(QUOTED.sub("", en))

@@ -6,18 +6,17 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
-
+from tests.cases import each_case
 from tests.documents import PAGES, ROOT, anchors, blocks, commands_of, levels, page, settings_of
 
 
-@pytest.mark.parametrize("name", PAGES)
+@each_case("name", PAGES)
 def test_every_link_to_another_page_leads_somewhere(name: str) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#]+)", page(name))
     assert [link for link in links if not (ROOT / name).parent.joinpath(link).exists()] == []
 
 
-@pytest.mark.parametrize("name", PAGES)
+@each_case("name", PAGES)
 def test_every_link_to_a_heading_finds_it(name: str) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", page(name))
     assert [
@@ -27,13 +26,13 @@ def test_every_link_to_a_heading_finds_it(name: str) -> None:
     ] == []
 
 
-@pytest.mark.parametrize("name", sorted(file.name for file in ROOT.glob("docs/zh/*.md")))
+@each_case("name", sorted(file.name for file in ROOT.glob("docs/zh/*.md")))
 def test_a_chinese_page_leads_to_chinese_pages_where_there_are_any(name: str) -> None:
     links = re.findall(r"\]\(\.\./([a-z-]+\.md)", page(f"docs/zh/{name}"))
     assert [link for link in links if (ROOT / "docs/zh" / link).exists()] == [name]
 
 
-@pytest.mark.parametrize("name", [name for name in PAGES if not name.endswith("coming-from.md")])
+@each_case("name", [name for name in PAGES if not name.endswith("coming-from.md")])
 def test_the_settings_in_a_table_are_settings(name: str) -> None:
     explained = set(re.findall(r"^#?(\w+)=", page(".env.example"), re.MULTILINE))
     assert [one for row in settings_of(page(name)) for one in row if "_" in one and one not in explained] == []
@@ -49,7 +48,7 @@ def test_what_another_bot_has_is_called_here_as_it_is() -> None:
 # --- what a day costs -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "sign"), [("docs/large-group.md", "$"), ("docs/zh/large-group.md", "¥")])
+@each_case(("name", "sign"), [("docs/large-group.md", "$"), ("docs/zh/large-group.md", "¥")])
 def test_what_a_day_costs_is_worked_out_from_the_prices_and_the_assumptions_of_the_page(name: str, sign: str) -> None:
     table = tomllib.loads(page("bot/policy/models.toml"))
     rates = {"$": 1.0, "USD": 1.0, "¥": table["rates"]["CNY"], **table["rates"]}
@@ -97,7 +96,7 @@ def test_the_pages_that_matter_most_are_there_in_both_languages() -> None:
     assert {file.stem for file in ROOT.glob("docs/*.md")} >= chinese
 
 
-@pytest.mark.parametrize("name", sorted(file.name for file in ROOT.glob("docs/zh/*.md")))
+@each_case("name", sorted(file.name for file in ROOT.glob("docs/zh/*.md")))
 def test_a_page_says_the_same_in_both_languages(name: str) -> None:
     english, chinese = page(f"docs/{name}"), page(f"docs/zh/{name}")
     assert levels(english) == levels(chinese)

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each_case
+
 ROOT = Path(__file__).parents[1]
 OURS = {"bot", "adapters", "tools", "config"}
 
@@ -106,7 +108,7 @@ def test_no_room_takes_a_library_that_is_not_its_own() -> None:
         pytest.fail("\n".join(found), pytrace=False)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "line"),
     [
         ("bot/domain/ports.py", "import sqlalchemy"),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.bench.accounts import WORKED, evening
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("workers", [64, 32, 20])
+@each_case("seed", range(3))
+@each_case("workers", [64, 32, 20])
 def test_accounts_are_spread_and_a_loss_moves_little_more_than_was_lost(seed: int, workers: int) -> None:
     told, most = evening(seed=seed, partitions=64, workers=workers, busy=100), -(-64 // workers)
     assert 1 < told.fullest < 1.4
@@ -28,7 +29,7 @@ def test_half_of_the_peak_is_worked_off_by_a_worker_for_each_partition_and_the_w
     assert whole.late is None
 
 
-@pytest.mark.parametrize("seed", range(10))
+@each_case("seed", range(10))
 def test_the_whole_peak_is_worked_off_by_three_clusters(seed: int) -> None:
     told = evening(seed=seed, partitions=64, workers=65, busy=334, clusters=3)
     assert told.busiest < WORKED

@@ -14,6 +14,7 @@ from tests.bench.listening import words_of
 from tests.bench.model import stream, whole
 from tests.bench.replay import nothing_happens
 from tests.bench.talks import TALKS, Answer, Line, Script, figures, play, read_line
+from tests.cases import each_case
 from tests.torture.model import Asked, ScriptedModel
 
 ROOM = Room(
@@ -40,7 +41,7 @@ def test_a_line_says_who_speaks_whom_he_quotes_and_whether_he_asks() -> None:
         read_line("几点")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("said", "form"),
     [
         ("[提问 14:10] 好", "heading"),
@@ -65,7 +66,7 @@ def test_each_form_is_found(said: str, form: str) -> None:
     assert ROOM.forms("九点，东门。阿澈说他会晚一点。", "几点集合？") == ()
 
 
-@pytest.mark.parametrize("body", [stream("周六九点，东门集合，别忘了带水"), whole("周六九点，东门集合，别忘了带水")])
+@each_case("body", [stream("周六九点，东门集合，别忘了带水"), whole("周六九点，东门集合，别忘了带水")])
 def test_the_words_of_an_answer_are_read_in_either_form(body: bytes) -> None:
     assert words_of(body.partition(b"\r\n\r\n")[2]) == "周六九点，东门集合，别忘了带水"
 

@@ -30,6 +30,7 @@ from bot.library import (
     foreign_tool,
     tool,
 )
+from tests.cases import each_case
 from tests.conformance.vendor import Body, listening, serving
 
 
@@ -38,7 +39,7 @@ def test_everything_a_person_imports_is_there_once() -> None:
     assert [name for name in library.__all__ if not hasattr(library, name)] == []
 
 
-@pytest.mark.parametrize("suffix", ["", "/", "/v1", "/v1/chat/completions"])
+@each_case("suffix", ["", "/", "/v1", "/v1/chat/completions"])
 async def test_a_url_a_name_and_a_key_are_a_model(suffix: str) -> None:
     async with serving() as vendor, connect(f"{vendor.url}{suffix}", "some-model", "sk-test") as model:
         assert (await Agent(model=model).chat("hi")).text == "hello"
@@ -66,7 +67,7 @@ async def test_a_refused_key_is_told_by_its_kind() -> None:
         assert not isinstance(caught.value, ModelError)
 
 
-@pytest.mark.parametrize(("url", "dialect"), [("not a url", ""), ("http://127.0.0.1:9", "klingon")])
+@each_case(("url", "dialect"), [("not a url", ""), ("http://127.0.0.1:9", "klingon")])
 async def test_what_cannot_be_a_model_is_refused_at_once(url: str, dialect: str) -> None:
     with pytest.raises(ConfigError, match="connect: "):
         async with connect(url, "m", dialect=dialect):
@@ -86,7 +87,7 @@ def only_at(path: str) -> tuple[list[str], Any]:
     return asked, handle
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("there", "given"),
     [
         ("/v1/chat/completions", ""),
@@ -166,7 +167,7 @@ class Half:
 async def look_on(_event: object) -> None: ...
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("options", "told"),
     [
         ({"model": "gpt"}, "a model has complete, str has no complete"),

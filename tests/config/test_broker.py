@@ -8,6 +8,7 @@ from bot.domain.errors import ConfigError
 from config import checks
 from config.loading import is_configured, load_settings
 from config.settings import Settings
+from tests.cases import each_case
 
 MODEL = {"LLM_BASE_URL": "https://api.deepseek.com/v1", "LLM_MODEL": "deepseek-chat"}
 SOCKETS = {"ONEBOT_ACCESS_TOKEN": "sesame-open-sesame-sesame"}
@@ -30,20 +31,20 @@ def test_without_a_broker_there_is_one_process() -> None:
     assert (settings.has_broker, settings.bot_role, settings.broker_partitions) == (False, "all", 1)
 
 
-@pytest.mark.parametrize("url", ["http://queue/", "queue", "amqp://", "amqp://[", "amqp:queue"])
+@each_case("url", ["http://queue/", "queue", "amqp://", "amqp://[", "amqp:queue"])
 def test_what_is_no_rabbitmq_is_refused_and_not_shown(url: str) -> None:
     told = problems(**MODEL, **SOCKETS, **STORE, BROKER_URL=url)
     assert told == {"BROKER_URL": "is not the url of a RabbitMQ. Write it as amqp://user:password@host/"}
 
 
-@pytest.mark.parametrize("url", ["amqp://queue", "amqps://a:b@queue:5671/house?heartbeat=3"])
+@each_case("url", ["amqp://queue", "amqps://a:b@queue:5671/house?heartbeat=3"])
 def test_what_is_one_is_taken(url: str) -> None:
     settings = load(**MODEL, **SOCKETS, **STORE, BROKER_URL=url)
     assert settings.has_broker
     assert settings.broker_url.get_secret_value() == url
 
 
-@pytest.mark.parametrize("role", ["gateway", "worker"])
+@each_case("role", ["gateway", "worker"])
 def test_a_part_of_a_cluster_needs_a_broker(role: str) -> None:
     told = problems(**MODEL, **SOCKETS, BOT_ROLE=role)
     assert told["BROKER_URL"].startswith(f"is not set, but BOT_ROLE={role} is a part of a cluster")
@@ -53,7 +54,7 @@ def test_a_role_that_there_is_not_is_refused() -> None:
     assert "Write one of: all, gateway, worker" in problems(**MODEL, **SOCKETS, BOT_ROLE="boss")["BOT_ROLE"]
 
 
-@pytest.mark.parametrize("role", ["all", "worker"])
+@each_case("role", ["all", "worker"])
 def test_who_works_needs_a_database_that_others_reach(role: str) -> None:
     told = problems(**MODEL, **SOCKETS, **BROKER, BOT_ROLE=role)
     assert told.keys() == {"STORE_URL"}

@@ -10,10 +10,11 @@ import pytest
 from bot.domain.errors import ConfigError
 from config import checks
 from config.checks import writers_of
+from tests.cases import each_case
 from tests.config.reading import GOOD, load, problems
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "value", "said"),
     [
         ("LLM_BASE_URL", "api.deepseek.com", "does not begin with https:// or http://"),
@@ -87,7 +88,7 @@ def test_a_bad_value_is_one_clear_problem(name: str, value: str, said: str) -> N
     assert said in problem
 
 
-@pytest.mark.parametrize("name", ["LLM_BASE_URL", "LLM_MODEL"])
+@each_case("name", ["LLM_BASE_URL", "LLM_MODEL"])
 def test_the_service_needs_a_model(name: str) -> None:
     [problem] = problems({name: ""})
     assert problem.startswith(f"{name}: is not set. Set the ")
@@ -105,14 +106,14 @@ def test_a_host_of_qweather_that_is_not_used_is_told() -> None:
     assert str(warning).startswith("QWEATHER_HOST: is set but not used")
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "bot"])
+@each_case("host", ["0.0.0.0", "::", "192.168.1.5", "bot"])
 def test_a_server_others_can_reach_needs_a_token_and_says_how_to_make_one(host: str) -> None:
     [problem] = problems({"ONEBOT_ACCESS_TOKEN": "", "ONEBOT_HOST": host})
     assert problem.startswith("ONEBOT_ACCESS_TOKEN: is not set, but others than this machine can reach")
     assert "openssl rand -hex 16" in problem
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
+@each_case("host", ["127.0.0.1", "::1", "localhost"])
 def test_a_server_of_this_machine_only_needs_no_token(host: str) -> None:
     _, warnings = load(GOOD | {"ONEBOT_ACCESS_TOKEN": "", "ONEBOT_HOST": host})
     assert warnings == ()
@@ -180,7 +181,7 @@ def test_an_address_that_is_not_used_is_a_warning() -> None:
     assert "ONEBOT_MODE=forward" in warning.mend
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("environ", "missing"),
     [
         ({"LLM_BASE_URL": "http://localhost/v1"}, "LLM_MODEL"),

@@ -8,6 +8,7 @@ from pydantic import SecretStr
 from config.endpoints import Endpoint, fallbacks, in_order
 from config.settings import Settings
 from config.values import Wrong
+from tests.cases import each_case
 
 
 def test_the_coder_is_the_main_model_where_nothing_else_is_set() -> None:
@@ -77,7 +78,7 @@ def test_fallbacks_are_a_list_of_models() -> None:
     assert fallbacks("[]") == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "what"),
     [
         ('[{"api_key": "sk-b"', "is not good JSON"),

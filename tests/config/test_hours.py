@@ -4,9 +4,10 @@ import pytest
 
 from config.hours import hours, time_of_day, zone
 from config.values import Wrong
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize("text", ["23:30", "25:00-1:00", "24:30-1:00", "8:00-8:00", "0:00-24:00", "8-9", "nights"])
+@each_case("text", ["23:30", "25:00-1:00", "24:30-1:00", "8:00-8:00", "0:00-24:00", "8-9", "nights"])
 def test_what_is_no_part_of_a_day_is_named(text: str) -> None:
     with pytest.raises(Wrong, match="23:30-07:30"):
         hours(text)

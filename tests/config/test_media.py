@@ -6,12 +6,13 @@ import socket
 
 import pytest
 
+from tests.cases import each_case
 from tests.config.reading import GOOD, load, problems
 
 CLUSTER = {"BROKER_URL": "amqp://queue/", "STORE_URL": "postgresql://bot:sesame@db/frost"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("typed", "url"),
     [
         ("", ""),
@@ -30,7 +31,7 @@ def test_each_machine_can_have_the_same_line(monkeypatch: pytest.MonkeyPatch) ->
     assert load(given)[0].media_url == "http://3f1c9b7d2e4a:8080/media"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("typed", "said"),
     [
         ("bot:8080/media", "does not begin with https:// or http://"),
@@ -67,7 +68,7 @@ def test_it_needs_somebody_who_listens_and_says_so_with_all_other_problems() -> 
     assert load(GOOD | CLUSTER | given | {"BOT_ROLE": "gateway"})[0].web_port == 0
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "host", "role", "doubted"),
     [
         ("http://bot:8080/media", "127.0.0.1", "all", True),

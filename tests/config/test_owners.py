@@ -7,6 +7,7 @@ import pytest
 from config.owners import Owners, owners
 from config.settings import Settings
 from config.values import Wrong
+from tests.cases import each_case
 
 
 def test_an_owner_may_be_quiet() -> None:
@@ -18,7 +19,7 @@ def test_an_owner_may_be_quiet() -> None:
     assert owners([1, 2]).quiet == Owners().quiet == frozenset()
 
 
-@pytest.mark.parametrize("text", ["10001:loud", "1:quiet:quiet", ":quiet", "x:quiet"])
+@each_case("text", ["10001:loud", "1:quiet:quiet", ":quiet", "x:quiet"])
 def test_anything_else_is_no_owner(text: str) -> None:
     with pytest.raises(Wrong):
         owners(text)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each_case
 from tests.config.reading import GOOD, load, problems
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("typed", "address"),
     [
         ("", ""),
@@ -26,7 +25,7 @@ def test_an_address_that_somebody_can_come_from_is_taken(typed: str, address: st
     assert load(GOOD | {"CONSOLE_PROXY": typed})[0].console_proxy == address
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("typed", "said"),
     [
         *((typed, "is not an address. Write the one") for typed in ("proxy", "10.0.0.0/8", "10.0.0.1:80", "[::1]:80")),

@@ -12,6 +12,7 @@ from config import values
 from config.loading import load_settings
 from config.secrets import all_secrets, proxy_secrets, secret_names, secrets_of
 from config.settings import Settings
+from tests.cases import each_case
 
 TOKEN = "sesame-open-sesame-sesame"
 SIGNING_KEY = base64.b64encode(values.ED25519 + bytes(range(32))).decode()
@@ -31,7 +32,7 @@ def test_every_secret_of_the_settings_is_found() -> None:
     assert found >= {secret.get_secret_value() for secret in planted.values()}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "passwords"),
     [
         ("postgresql://bot:open-sesame@db/frost", {"open-sesame"}),
@@ -69,7 +70,7 @@ def test_secrets_are_found_in_lists_and_objects_and_nothing_else_is() -> None:
     assert secrets_of(deep) == {"first", "second"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "secrets"),
     [
         ("http://bot:sesame@proxy:3128", {"bot:sesame", "sesame", "Ym90OnNlc2FtZQ=="}),
@@ -84,7 +85,7 @@ def test_secrets_are_found_in_lists_and_objects_and_nothing_else_is() -> None:
         ("", set()),
     ],
 )
-@pytest.mark.parametrize("name", ["HTTPS_PROXY", "http_proxy", "all_proxy"])
+@each_case("name", ["HTTPS_PROXY", "http_proxy", "all_proxy"])
 def test_what_lets_the_bot_in_at_a_proxy_is_secret_however_it_is_spelt(name: str, url: str, secrets: set[str]) -> None:
     assert proxy_secrets({name: url, "PATH": "bot:other@host"}) == secrets
     settings = Settings(llm_api_key=SecretStr("sk-model"))

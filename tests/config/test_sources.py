@@ -9,6 +9,7 @@ import pytest
 from bot.domain.errors import ConfigError
 from config import sources
 from config.loading import load_settings
+from tests.cases import each_case
 
 KNOWN = ("LLM_BASE_URL", "LLM_API_KEY", "LLM_MODEL", "BOT_NAME", "BOT_OWNERS", "SYSTEM_PROMPT")
 
@@ -139,7 +140,7 @@ def test_a_name_of_ours_that_is_no_variable_is_noticed_in_the_environment() -> N
     assert found[1].mend == "Did you mean LLM_MODEL?"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("typed", "meant"),
     [("LLM_KEY", "LLM_API_KEY"), ("LLM_URL", "LLM_BASE_URL"), ("BOT_OWNER", "BOT_OWNERS"), ("LLM_MODELS", "LLM_MODEL")],
 )
@@ -148,7 +149,7 @@ def test_a_suggestion_is_what_was_most_likely_meant(typed: str, meant: str) -> N
     assert problem.mend == f"Did you mean {meant}?"
 
 
-@pytest.mark.parametrize("family", sources.FAMILIES)
+@each_case("family", sources.FAMILIES)
 def test_every_family_is_watched(family: str) -> None:
     assert list(sources.strange_in_environment({f"{family}QQQQ": ""}, KNOWN))
 
@@ -160,7 +161,7 @@ def test_a_variable_that_is_given_twice_is_noticed() -> None:
     assert str(problem) == "BOT_NAME: is in .env twice, in lines 1 and 9: the last one counts. Remove the other"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("environ", "named"),
     [
         ({"ALL_PROXY": "socks5://127.0.0.1:1080"}, ["ALL_PROXY"]),

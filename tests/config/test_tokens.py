@@ -10,12 +10,13 @@ from config.secrets import secrets_of
 from config.settings import Settings
 from config.tokens import AccessTokens, console_totp, parts_of, read_tokens, tokens
 from config.values import Wrong
+from tests.cases import each_case
 from tests.config.reading import GOOD, load, problems
 
 OWNED = {10001: "abcdefgh", 10002: "ijklmnop"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("typed", "read"),
     [
         ("", AccessTokens()),
@@ -37,7 +38,7 @@ def test_a_list_is_one_where_an_account_stands_before_a_token(typed: str, read: 
     assert tokens(once) == once
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("typed", "said"),
     [
         ("10001:abcdefgh,10001:ijklmnop", "has two tokens for account 10001"),
@@ -109,7 +110,7 @@ def test_the_one_token_of_one_account_is_a_secret_too() -> None:
     assert "abcdefgh" in secrets_of(Settings.model_validate({"onebot_access_token": "10001:abcdefgh"}))
 
 
-@pytest.mark.parametrize("text", ["A" * 25, "A" * 24, "ABCD1" * 6, "é" * 32])
+@each_case("text", ["A" * 25, "A" * 24, "ABCD1" * 6, "é" * 32])
 def test_a_secret_of_an_app_that_is_none_or_short_is_wrong(text: str) -> None:
     with pytest.raises(Wrong):
         console_totp(SecretStr(text))

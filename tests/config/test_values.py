@@ -12,12 +12,13 @@ from pydantic import SecretStr
 
 from config import values
 from config.values import Wrong
+from tests.cases import each_case
 
 NO_HOSTS = ("a..b", ".a", "a..", "x" * 64, "x" * 64 + ".example.com", ".".join(["x" * 60] * 5), "-a", "a-", "a%2eb")
 HOSTS = ("napcat", "frost_napcat_1", "a.b-c.example.com", "x" * 63, "napcat.", "127.0.0.1", "[::1]", "[fe80::1%25eth0]")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     ["a,b,c", "a b c", "a, b ,c,", "a，b、c", "a；b;c", "a\nb\tc", '["a", "b", "c"]', ' ["a","b","c"]', "a,b,a,c"],
 )
@@ -41,7 +42,7 @@ def test_any_list_of_qq_numbers_comes_back(numbers: list[int], separator: str) -
     assert values.qq_numbers(str(numbers)) == frozenset(numbers)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "what"),
     [
         ("10001,abc", "“abc” is not a QQ number"),
@@ -62,7 +63,7 @@ def test_what_is_no_qq_number_is_named(text: str, what: str) -> None:
         values.qq_numbers(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "url"),
     [
         ("", ""),
@@ -77,7 +78,7 @@ def test_a_base_url_ends_where_the_client_goes_on(text: str, url: str) -> None:
     assert values.base_url(text) == url
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "what"),
     [
         ("api.example.com/v1", "does not begin with https:// or http://"),
@@ -107,14 +108,14 @@ def test_a_socket_url_is_one_of_a_websocket() -> None:
         values.socket_url("http://napcat:3001")
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@each_case("host", HOSTS)
 def test_a_socket_url_has_a_host_that_can_be_looked_up(host: str) -> None:
     """Python itself raises a UnicodeError for the others, in the middle of a connection."""
     url = f"ws://{host}:3001/event"
     assert values.socket_url(url) == url
 
 
-@pytest.mark.parametrize("host", NO_HOSTS)
+@each_case("host", NO_HOSTS)
 def test_a_socket_url_of_no_host_is_refused(host: str) -> None:
     with pytest.raises(Wrong, match="no host can have"):
         values.socket_url(f"ws://{host}:3001")
@@ -126,7 +127,7 @@ def test_a_token_in_a_socket_url_is_sent_to_its_own_variable() -> None:
     assert "sesame" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "what"),
     [
         ('["look"]', "is not a JSON object"),
@@ -146,7 +147,7 @@ def test_mirrors_are_hosts_and_base_urls() -> None:
     assert values.mirrors({}) == {}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "what"),
     [
         ("{", "is not good JSON"),
@@ -230,9 +231,7 @@ def test_a_long_value_is_quoted_in_part() -> None:
     assert len(values.shown("x y " * 100)) == 42
 
 
-@pytest.mark.parametrize(
-    "key", ["sk-secret", "sk-5E5AME-secret", "0123456789abcdef", "eyJhbGciOiJFZERTQSJ9.e30", "AIza" * 9]
-)
+@each_case("key", ["sk-secret", "sk-5E5AME-secret", "0123456789abcdef", "eyJhbGciOiJFZERTQSJ9.e30", "AIza" * 9])
 def test_what_may_be_a_key_in_the_wrong_line_is_not_repeated(key: str) -> None:
     assert key[:12] not in values.shown(key) + values.shown_path(Path(key))
     with pytest.raises(Wrong) as caught:
@@ -240,14 +239,12 @@ def test_what_may_be_a_key_in_the_wrong_line_is_not_repeated(key: str) -> None:
     assert "“reverse ***" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "text", ["revers", "10001x", "0.0.0.0:6199", "bot.example.com", "task-force", "an answer, please"]
-)
+@each_case("text", ["revers", "10001x", "0.0.0.0:6199", "bot.example.com", "task-force", "an answer, please"])
 def test_what_is_short_or_in_words_is_repeated_so_that_it_can_be_found(text: str) -> None:
     assert values.shown(text) == f"“{text}”"
 
 
-@pytest.mark.parametrize("path", ["data/0123456789abcdef", "my-own-long-persona.md", "persona"])
+@each_case("path", ["data/0123456789abcdef", "my-own-long-persona.md", "persona"])
 def test_a_path_is_named_whole(path: str) -> None:
     assert values.shown_path(Path(path)) == path
 
@@ -255,7 +252,7 @@ def test_a_path_is_named_whole(path: str) -> None:
 # --- databases ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     "url",
     [
         "sqlite+aiosqlite:///data/frostagent.db",
@@ -269,7 +266,7 @@ def test_the_url_of_a_database_may_name_a_driver(url: str) -> None:
     assert values.database(SecretStr(url)).get_secret_value() == url
 
 
-@pytest.mark.parametrize("url", ["data/frostagent.db", "mysql://u:sesame@db/frost", "sqlite://", "postgresql:db"])
+@each_case("url", ["data/frostagent.db", "mysql://u:sesame@db/frost", "sqlite://", "postgresql:db"])
 def test_another_database_is_refused_without_repeating_its_url(url: str) -> None:
     with pytest.raises(Wrong, match="SQLite or PostgreSQL") as caught:
         values.database(SecretStr(url))
@@ -279,7 +276,7 @@ def test_another_database_is_refused_without_repeating_its_url(url: str) -> None
 # --- switches -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("text", "on"), [("1", True), ("Yes", True), ("ON", True), ("0", False), ("False", False)])
+@each_case(("text", "on"), [("1", True), ("Yes", True), ("ON", True), ("0", False), ("False", False)])
 def test_a_switch_is_on_or_off(text: str, on: bool) -> None:
     assert values.switch(text) is on
     assert values.switch(on) is on
@@ -321,12 +318,12 @@ def test_a_signing_key_is_taken_as_its_file_has_it_and_never_repeated() -> None:
 # --- models ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", ["a,b", " a , b ,", "a，b", '["a", "b"]', "a,b,a"])
+@each_case("text", ["a,b", " a , b ,", "a，b", '["a", "b"]', "a,b,a"])
 def test_keys_are_read_however_they_are_listed(text: str) -> None:
     assert values.keys(SecretStr(text)).get_secret_value() == "a,b"
 
 
-@pytest.mark.parametrize("text", ["sk-1 sk-2", "sk-秘密", '["sk-1', "a,b c"])
+@each_case("text", ["sk-1 sk-2", "sk-秘密", '["sk-1', "a,b c"])
 def test_what_is_no_key_is_told_without_a_letter_of_it(text: str) -> None:
     with pytest.raises(Wrong) as caught:
         values.keys(SecretStr(text))

@@ -30,6 +30,7 @@ from bot.library import (
 )
 from bot.wiring.discovery import PackagedTools, ToolFolder, discover
 from tests.bot.cli.commands import run
+from tests.cases import each_case
 from tests.conformance.weather import counted, echo, results
 
 ROOT = Path(__file__).parents[2]
@@ -95,7 +96,7 @@ async def test_equal_calls_within_one_batch_are_all_run() -> None:
     assert len(ran) == 3
 
 
-@pytest.mark.parametrize("declared", [{**READ, "repeatable": True}, {}, {"side_effects": "read"}])
+@each_case("declared", [{**READ, "repeatable": True}, {}, {"side_effects": "read"}])
 async def test_a_repeatable_tool_and_one_not_declared_so_run_each_time(declared: dict[str, Any]) -> None:
     look, ran = counted(**declared)
     with ScriptedModel(LOOK, LOOK, LOOK, "done") as model:
@@ -225,7 +226,7 @@ def guarded() -> tuple[Tool, list[str]]:
     return counted(permission="require_approval")
 
 
-@pytest.mark.parametrize("session", [None, "s"])
+@each_case("session", [None, "s"])
 async def test_a_call_that_waits_suspends_the_run_as_data_which_resumes_after_the_word(session: str | None) -> None:
     look, ran = guarded()
     model = ScriptedModel([LOOK, HI], "looked", "later")
@@ -341,7 +342,7 @@ async def test_a_declared_effect_waits_for_what_is_before_it_and_all_after_it_wa
     assert log == ["+one", "+two", "-one", "-two", "+save", "-save", "+three", "-three"]
 
 
-@pytest.mark.parametrize(("options", "most"), [({}, 16), ({"max_calls": 3}, 3)])
+@each_case(("options", "most"), [({}, 16), ({"max_calls": 3}, 3)])
 async def test_of_more_calls_than_one_answer_may_make_the_rest_is_refused_not_run(
     options: dict[str, Any], most: int
 ) -> None:

@@ -25,6 +25,7 @@ from bot.library import (
     call,
     foreign_tool,
 )
+from tests.cases import each_case
 from tests.conformance.weather import WEATHER_PARAMETERS, crash, echo, get_weather, result_of, results, weather_tool
 
 TOKYO = call("get_weather", location="Tokyo")
@@ -237,7 +238,7 @@ async def test_every_before_has_an_after_with_its_error_set_when_the_call_is_den
     assert after[0].error.endswith("[TOOL_DENIED]")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("kind", "value"),
     [
         ("string", "x"),

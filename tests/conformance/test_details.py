@@ -32,6 +32,7 @@ from bot.library import (
     tool,
 )
 from bot.wiring.discovery import PackagedTools, ToolFolder, discover
+from tests.cases import each_case
 from tests.conformance.weather import Told, counted, crash, echo, result_of, results
 from tests.fakes import ManualClock
 
@@ -80,7 +81,7 @@ def take(
     return json.dumps([count, ratio, flag, user_id, tags, city], ensure_ascii=False)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "taken"),
     [
         ({"count": "3"}, [3, 0.0, False, "", None, ""]),
@@ -103,7 +104,7 @@ async def test_common_mistakes_are_coerced_and_recorded(given: dict[str, Any], t
     assert line.startswith(f"{next(iter(given))}: ")
 
 
-@pytest.mark.parametrize("given", [{"count": 2.5}, {"count": "2.5"}, {"count": "three"}, {"flag": "maybe"}])
+@each_case("given", [{"count": 2.5}, {"count": "2.5"}, {"count": "three"}, {"flag": "maybe"}])
 async def test_what_can_mean_several_things_is_refused(given: dict[str, Any]) -> None:
     assert (await run_one(take, given)).content.endswith("[TOOL_INVALID_ARGUMENTS]")
 
@@ -135,7 +136,7 @@ async def test_unknown_keys_are_reported_to_tools_that_only_read_and_refused_by_
 # --- names --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("foreign", "ours"), [("getWeather", "get_weather"), ("get-weather", "get_weather"), ("get_weather", "get_weather")]
 )
 async def test_foreign_names_are_mapped_with_a_way_back(foreign: str, ours: str) -> None:
@@ -163,7 +164,7 @@ def test_label_and_summary_are_apart_from_what_the_model_reads() -> None:
 # --- results ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "text"),
     [
         ("as it is", "as it is"),
@@ -183,7 +184,7 @@ PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQV
 SHOWN = Image.of(PIXEL)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "text"),
     [
         (PIXEL, "[图片 1]"),
@@ -228,7 +229,7 @@ def broken(*_: object) -> Any:
     raise KeyError("secret detail")
 
 
-@pytest.mark.parametrize("declared", [{"prepare": broken}, {"check": broken}], ids=["prepare", "check"])
+@each_case("declared", [{"prepare": broken}, {"check": broken}])
 async def test_a_broken_prepare_or_check_is_an_error_result(declared: dict[str, Any]) -> None:
     look, ran = counted(**declared)
     result = await run_one(look, {"text": "hi"})
@@ -237,7 +238,7 @@ async def test_a_broken_prepare_or_check_is_an_error_result(declared: dict[str, 
     assert ran == []
 
 
-@pytest.mark.parametrize("hooks", [Hooks(before_call=broken), Hooks(after_call=broken)], ids=["before", "after"])
+@each_case("hooks", [Hooks(before_call=broken), Hooks(after_call=broken)])
 async def test_a_broken_hook_is_an_error_result_and_the_run_goes_on(hooks: Hooks) -> None:
     look, ran = counted()
     with ScriptedModel(call("look", text="hi"), "done") as model:
@@ -258,7 +259,7 @@ async def test_a_broken_available_hides_the_tool_and_breaks_nothing() -> None:
 # --- effects, retries, failures -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("declared", "transient", "times"),
     [
         ({}, True, 1),
@@ -308,7 +309,7 @@ async def test_a_run_without_its_critical_tool_fails_with_its_failures() -> None
 # --- who may --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("audience", "asker", "where", "allowed"),
     [
         ("owner", Asker(1), "", False),

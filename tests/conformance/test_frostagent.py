@@ -15,6 +15,7 @@ from bot.domain.run import Outcome
 from bot.engine.running import Run, RunState
 from bot.engine.subagents import STILL_AT_IT, NamedSubagents, Subagent
 from bot.library import Agent, ConfigError, ScriptedModel, Stop, SystemClock, ToolContext, Toolset, call, class_tool
+from tests.cases import each_case
 from tests.conformance.weather import echo, results
 from tests.fakes import ManualClock, until
 from tools.get_game_version.games import Games
@@ -146,7 +147,7 @@ def test_send_message_takes_parts_of_seven_types_and_another_session() -> None:
     assert schema["properties"]["session"]["type"] == "string"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "required"),
     [("use_subagent", ["subagent_name", "content"]), ("get_weather", ["city"]), ("get_game_version", ["game"])],
 )
@@ -184,7 +185,7 @@ async def test_whoever_asked_is_told_of_a_subagent_and_the_description_says_by_w
     assert "who asked is told so by itself, so do not announce it" in shelf.description
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "needs"),
     [
         ("send_message", (Speaker, Media)),

@@ -9,6 +9,7 @@ import pytest
 
 from bot.domain.chat import SystemMessage, UserMessage
 from bot.library import Agent, ConfigError, InMemory, ScriptedModel, SystemClock, ToolFailed, Toolset, call, tool
+from tests.cases import each_case
 from tests.conformance.weather import echo, result_of, results
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
@@ -37,7 +38,7 @@ async def test_the_schema_of_the_tool_is_what_the_model_is_told() -> None:
     assert model.requests[0].tools[0].parameters == SCHEMA
 
 
-@pytest.mark.parametrize("raw", ["plain words", '{"other": 1}', '"a text"', "[1, 2]", "{broken"])
+@each_case("raw", ["plain words", '{"other": 1}', '"a text"', "[1, 2]", "{broken"])
 async def test_arguments_without_input_pass_as_the_raw_text(raw: str) -> None:
     model = ScriptedModel(call("echo", raw), "done")
     assert await result_of(Agent(model=model, tools=[EchoTool()]), model) == f"ECHO:{raw}"

@@ -6,7 +6,6 @@ import asyncio
 import base64
 from typing import Annotated, Any, Literal
 
-import pytest
 from pydantic import Field
 
 from bot.domain.chat import ToolMessage
@@ -31,6 +30,7 @@ from bot.library import (
     foreign_tool,
     tool,
 )
+from tests.cases import each_case
 from tests.conformance.weather import Told, counted, crash, echo, result_of, results
 
 PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYPgPAAEDAQF3uj6jAAAAAElFTkSuQmCC")
@@ -70,7 +70,7 @@ def test_the_schema_is_derived_from_the_type_with_its_constraints() -> None:
     assert search_docs.spec.parameters["required"] == ["query"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "arguments",
     [{"query": ""}, {"query": "x", "limit": 51}, {"query": "x", "order": "odd"}, {"query": "x", "code": "a"}],
 )
@@ -173,7 +173,7 @@ async def test_a_result_may_hold_images_for_models_that_see() -> None:
     assert message.content.startswith("a pixel")
 
 
-@pytest.mark.parametrize(("wishes", "steps"), [((True, True), 1), ((True, False), 2)])
+@each_case(("wishes", "steps"), [((True, True), 1), ((True, False), 2)])
 async def test_a_batch_ends_the_run_only_if_every_result_terminates(wishes: tuple[bool, ...], steps: int) -> None:
     @tool
     def finish(end: bool) -> ToolResult:

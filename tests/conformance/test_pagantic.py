@@ -26,6 +26,7 @@ from bot.library import (
     foreign_tool,
     tool,
 )
+from tests.cases import each_case
 from tests.conformance.dice import TWO_DICE, DiceTool
 from tests.conformance.weather import Told, echo, result_of, results
 
@@ -72,7 +73,7 @@ async def test_the_type_is_metadata_function_or_external_program() -> None:
     assert all(spec == told["go"][2] for _, _, spec in told.values())
 
 
-@pytest.mark.parametrize("name", ["RollDice", "roll-dice", "1dice", "", "掷骰子"])
+@each_case("name", ["RollDice", "roll-dice", "1dice", "", "掷骰子"])
 def test_names_are_snake_case(name: str) -> None:
     with pytest.raises(ValueError, match="name"):
         tool(name=name or " ")(DiceTool().execute)
@@ -132,7 +133,7 @@ async def test_several_calls_of_one_answer_are_all_executed_before_the_next_infe
     ]
 
 
-@pytest.mark.parametrize("max_steps", [0, 20])
+@each_case("max_steps", [0, 20])
 async def test_the_default_limit_is_20_and_0_means_the_default(max_steps: int) -> None:
     steps = [call("roll_dice", count=1, sides=number + 1) for number in range(20)]
     model = ScriptedModel(*steps)

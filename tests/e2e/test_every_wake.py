@@ -32,6 +32,7 @@ from bot.domain.tool import ToolContext, tool
 from bot.domain.traits import Rate
 from bot.policy.wake import Rules, Silence
 from tests.bot.hall import Hall, hall, muted, recalled
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, calls, said, words
 from tools.stay_silent import stay_silent
 
@@ -102,7 +103,7 @@ def unfinished(house: Hall) -> dict[str, Judged]:
     return waking
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each_case("seed", range(12))
 async def test_every_wake_comes_to_an_end_that_the_journal_tells(seed: int) -> None:
     random = Random(seed)  # a script, not a secret
 

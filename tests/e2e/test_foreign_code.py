@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-import pytest
 from msgspec.structs import replace
 
 from bot.domain.chat import ToolCall
@@ -15,6 +14,7 @@ from bot.domain.tool import Tool, tool
 from bot.engine.ongoing import Tally
 from bot.engine.toolset import Toolset
 from tests.bot.toolbox import echo, executed_of, once
+from tests.cases import each_case
 from tests.fakes import ManualClock, tool_context
 
 FAILED = "TOOL_EXECUTION_FAILED"
@@ -46,7 +46,7 @@ def gives(value: object) -> Tool:
     return give
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "content", "code"),
     [
         (ToolResult(cast("str", {"temp": 22})), '{"temp": 22}', "ok"),
@@ -62,7 +62,7 @@ async def test_whatever_a_tool_gives_or_raises_is_a_result(value: object, conten
     assert executed.code == code
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("result", "content"),
     [
         (ToolResult(cast("str", None)), "(no output)"),

@@ -13,6 +13,7 @@ from bot.speaking.carrier import MAX_AGE
 from bot.speaking.outbox import FULL
 from bot.speaking.queues import MAX_WAITING
 from tests.bot.speaking.post import Slow, hello, office, stored
+from tests.cases import each_case
 from tests.fakes import RecordingTransport
 
 
@@ -30,7 +31,7 @@ async def test_several_are_rows_at_once_and_said_in_order_with_nothing_in_betwee
     assert transport.texts == ["a1", "a2", "a3", "b"]
 
 
-@pytest.mark.parametrize("failure", [ActionRefused("send", retcode=1, wording="no"), ActionUnanswered("?")])
+@each_case("failure", [ActionRefused("send", retcode=1, wording="no"), ActionUnanswered("?")])
 async def test_after_one_of_several_that_was_not_delivered_the_rest_is_not_sent(failure: BotError) -> None:
     class Failing(RecordingTransport):
         async def send(self, action: SendMessage) -> str:

@@ -17,6 +17,7 @@ from bot.domain.suspension import Allow, BadSuspension, Decision, Deny, Suspend
 from bot.domain.tool import Tool, ToolContext, tool
 from bot.engine.engine import Engine, Run, RunState
 from bot.engine.toolset import Toolset
+from tests.cases import each_case
 from tests.fakes import GROUP, ManualClock, RecordingObserver, ScriptedModel, calls, words
 
 QUESTION = (SystemMessage("be nice"), UserMessage("hi"))
@@ -169,7 +170,7 @@ def tampered(waiting: SuspendedRun) -> SuspendedRun:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "call_id"),
     [
         (tampered, "c0"),
@@ -225,7 +226,7 @@ async def test_a_run_can_wait_in_each_of_its_steps() -> None:
     assert_whole(outcome.messages)
 
 
-@pytest.mark.parametrize("resumed", [False, True])
+@each_case("resumed", [False, True])
 async def test_a_run_cancelled_while_calls_wait_and_others_run_answers_them_all(resumed: bool) -> None:
     started, office = asyncio.Event(), PostOffice()
 

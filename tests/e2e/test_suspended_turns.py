@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
 from msgspec import structs
 
 from bot.domain import codec
@@ -17,6 +16,7 @@ from bot.domain.tool import ToolContext, tool
 from bot.engine.transcripts import close_interrupted
 from tests.bot.conversation.turns.test_turn import House, living, speak
 from tests.bot.speaking.test_speech import CAT
+from tests.cases import each_case
 from tests.fakes import GROUP, RecordingStore, ScriptedModel, calls, said, until, words
 
 
@@ -28,10 +28,9 @@ async def ask_first(context: ToolContext) -> str:
     return "it was allowed"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("decision", "result"),
     [(Allow(), "it was allowed"), (Deny("not today"), "not today"), (None, "nobody allowed it in time")],
-    ids=["allowed", "denied", "expired"],
 )
 async def test_a_suspended_turn_goes_on_after_a_restart(decision: Decision | None, result: str) -> None:
     question = said("please")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 
 from bot.domain.chat import ToolCall, ToolMessage
@@ -21,6 +20,7 @@ from bot.engine.ongoing import Tally
 from bot.engine.toolset import Toolset
 from tests.bot.engine.test_batches import counted, run
 from tests.bot.toolbox import add, ask_always, ask_first, calls_of, toolset
+from tests.cases import each_case
 from tests.fakes import ManualClock, tool_context
 
 # --- how long it took, and when it is told ----------------------------------------------------------
@@ -50,7 +50,7 @@ async def test_a_call_takes_as_long_as_its_own_body_and_its_turn_is_waited_for()
     assert times(batch) == [(0.25, 0.0), (0.25, 0.25), (0.25, 0.5), (0.0, 0.0)]
 
 
-@pytest.mark.parametrize(("answer", "expected"), [(Allow(), (0.25, 8.0)), (Deny("no"), (0.0, 8.0))])
+@each_case(("answer", "expected"), [(Allow(), (0.25, 8.0)), (Deny("no"), (0.0, 8.0))])
 async def test_what_an_approver_takes_is_waited_for(answer: Allow | Deny, expected: tuple[float, float]) -> None:
     clock = ManualClock(1000.0)
 
@@ -250,7 +250,7 @@ async def test_where_a_hook_stops_the_run_after_a_call_what_waits_waits_no_more(
     assert (batch.waiting(), done, tally.stop) == ((), ["ask_first"], StopRun("enough"))
 
 
-@pytest.mark.parametrize("most", [1, 3])
+@each_case("most", [1, 3])
 async def test_how_many_calls_of_a_step_are_run_can_be_chosen(most: int) -> None:
     look, runs = counted()
     results = await run(calls_of(*["look"] * 5), Toolset([look], clock=ManualClock()), max_calls=most)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from bot.domain.actions import Confirmed, Queued, Receipt, Refused, SendMessage, Unknown
 from bot.domain.chat import AssistantMessage, UserMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, ModelBilling
@@ -12,12 +10,13 @@ from bot.domain.segments import Text
 from bot.prompt.wording_zh import ZH
 from bot.speaking.delivery import SaidMessage, note_on
 from tests.bot.conversation.turns.test_turn import living
+from tests.cases import each_case
 from tests.fakes import GROUP, said, words
 
 TOO_MUCH = ActionRefused("send_group_msg", retcode=1200, wording="消息内容过长")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("failure", "texts", "note"),
     [
         (
@@ -32,7 +31,6 @@ TOO_MUCH = ActionRefused("send_group_msg", retcode=1200, wording="消息内容�
         ),
         (ActionUnanswered("no answer"), [], "你上面的回答没有得到 QQ 的确认，可能已送达，不要重复"),
     ],
-    ids=["too long", "muted", "unknown"],
 )
 async def test_final_words_that_did_not_arrive_are_noted_for_the_next_prompt_and_in_the_store(
     failure: BotError, texts: list[str], note: str
@@ -60,7 +58,7 @@ def piece(receipt: Receipt) -> SaidMessage:
     return SaidMessage(SendMessage(GROUP, (Text("x"),)), receipt)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("receipts", "note"),
     [
         ((), ""),

@@ -12,6 +12,7 @@ from bot.domain.ports import Members
 from bot.domain.suspension import Suspend
 from bot.domain.tool import Tool, ToolContext
 from bot.engine.bodies import run_body
+from tests.cases import each_case
 from tests.fakes import tool_context
 from tools._group import mute_member, pin_message, recall_message, set_card
 
@@ -50,7 +51,7 @@ async def test_each_is_done_to_whom_a_number_or_a_quote_names_once_it_is_allowed
         await use(mute_member, who="#2", seconds=60, allowed=False)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("used", "given"),
     [
         (mute_member, {"who": "20002", "seconds": 60}),

@@ -7,6 +7,7 @@ from bot.domain.errors import InvalidArguments
 from bot.domain.memories import Kind, Visibility
 from bot.domain.notebook import Notebook, Noted
 from bot.domain.tool import ToolContext
+from tests.cases import each_case
 from tests.fakes import tool_context
 from tools.memory import memory
 
@@ -43,7 +44,7 @@ async def test_each_action_is_one_of_the_notebooks_and_names_the_question_and_th
         assert result.kept == ("[m1]" if said.startswith("search") else "")
 
 
-@pytest.mark.parametrize("action", ["write", "search", "forget"])
+@each_case("action", ["write", "search", "forget"])
 async def test_without_words_the_model_is_told_what_is_missing(action: str) -> None:
     with pytest.raises(InvalidArguments, match=f"text: {action} needs it"):
         await memory(tool_context({Notebook: Pages()}), action, " ")

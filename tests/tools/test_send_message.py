@@ -18,6 +18,7 @@ from bot.domain.ports import Media, Speaker
 from bot.domain.result import ToolResult
 from bot.domain.segments import Mention, MentionAll, Quote, Text
 from bot.engine.bodies import run_body
+from tests.cases import each_case
 from tests.fakes import tool_context
 from tools.send_message import FETCHING, MAX_MEDIA, REQUIRED, send_message, tell
 
@@ -81,7 +82,7 @@ async def result_of(raw: dict[str, Any], mouth: Mouth, shelf: Shelf | None = Non
 # --- what is said ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("part", "segment"),
     [
         ({"type": "plain", "text": "你好\n "}, Text("你好\n ")),
@@ -100,7 +101,7 @@ async def test_each_type_becomes_its_segment(part: dict[str, Any], segment: Send
     assert result == "消息已发送 (message_id: 9001)"
 
 
-@pytest.mark.parametrize("id_", ["-7", 7, " 7 ", ""])
+@each_case("id_", ["-7", 7, " 7 ", ""])
 async def test_a_quote_goes_with_what_it_is_about(id_: str | int) -> None:
     _, said = await send({"type": "quote", "message_id": id_}, {"type": "plain", "text": "yes"})
     assert said == [((Quote(str(id_).strip()), Text("yes")), "")]
@@ -136,7 +137,7 @@ async def test_null_is_a_field_left_out() -> None:
     assert said == [((Text("hi"), Attachment("image", "base64://cat.png")), "")]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "messages",
     [
         {"type": "plain", "text": "hi"},
@@ -151,8 +152,8 @@ async def test_one_part_alone_and_json_in_a_text_are_read_as_a_list(messages: ob
 # --- what is refused ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("blank", ["absent", None, "", " \n\t"])
-@pytest.mark.parametrize("type_", [type_ for type_, needed in REQUIRED.items() if needed])
+@each_case("blank", ["absent", None, "", " \n\t"])
+@each_case("type_", [type_ for type_, needed in REQUIRED.items() if needed])
 async def test_each_type_needs_its_fields(type_: str, blank: str | None) -> None:
     part: dict[str, Any] = {"type": type_}
     if blank != "absent":
@@ -164,7 +165,7 @@ async def test_each_type_needs_its_fields(type_: str, blank: str | None) -> None
     assert mouth.said == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     "id_",
     [
         *("@777", "-5", "1.5", "七", "７", "1e3", " 7", "9" * 21, "9" * 5000, "9" * 20, str(2**63)),
@@ -177,7 +178,7 @@ async def test_a_mention_needs_a_number(id_: str | int) -> None:
         await send({"type": "mention_user", "mention_user_id": id_})
 
 
-@pytest.mark.parametrize("id_", ["all", "ALL", " All "])
+@each_case("id_", ["all", "ALL", " All "])
 async def test_everybody_is_mentioned_by_one_word_only(id_: str) -> None:
     assert (await send({"type": "mention_user", "mention_user_id": id_}))[1] == [((MentionAll(),), "")]
 
@@ -192,7 +193,7 @@ async def test_what_somebody_has_allowed_is_said_as_allowed() -> None:
     assert mouth.allowed == [False, True]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("part", "field"),
     [
         ({"type": "poem", "text": "hi"}, "messages.0.type"),
@@ -206,13 +207,13 @@ async def test_a_part_that_is_none_is_told_by_its_field(part: dict[str, Any], fi
     assert [line.partition(":")[0] for line in caught.value.fields] == [field]
 
 
-@pytest.mark.parametrize("messages", [[], None, "[]", "null"])
+@each_case("messages", [[], None, "[]", "null"])
 async def test_no_parts_at_all_say_nothing(messages: object) -> None:
     with pytest.raises(InvalidArguments, match="at least one part is needed"):
         await call({"messages": messages})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("messages", "problem"),
     [
         ("hi", "messages: must be a list of parts, not a text"),
@@ -233,7 +234,7 @@ async def test_what_is_neither_parts_nor_nearly_so_is_told(messages: object, pro
     assert caught.value.fields[0].startswith(problem)
 
 
-@pytest.mark.parametrize("times", [1, 2])
+@each_case("times", [1, 2])
 async def test_a_quote_alone_says_nothing(times: int) -> None:
     mouth = Mouth()
     with pytest.raises(InvalidArguments, match="a quote alone says nothing"):
@@ -307,7 +308,7 @@ async def test_media_that_do_not_come_in_time_leave_nothing_said(monkeypatch: py
     assert send_message.timeout / 2 > FETCHING, "what is left is for sending"
 
 
-@pytest.mark.parametrize("kind", MEDIA_KINDS)
+@each_case("kind", MEDIA_KINDS)
 async def test_a_medium_that_cannot_be_sent_stops_the_whole_message(kind: str) -> None:
     mouth = Mouth()
     with pytest.raises(InvalidArguments) as caught:
@@ -319,7 +320,7 @@ async def test_a_medium_that_cannot_be_sent_stops_the_whole_message(kind: str) -
 # --- what became of it ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("receipts", "told"),
     [
         ((Confirmed("1"),), "消息已发送 (message_id: 1)"),
@@ -384,7 +385,7 @@ async def test_without_a_speaker_nothing_can_be_said() -> None:
         await run_body(send_message, tool_context({Media: Shelf()}), arguments)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("more", "ends"),
     [
         ({}, False),

@@ -3,8 +3,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from itertools import count
 
-import pytest
-
 from adapters.openai.answer import RawAnswer
 from adapters.openai.dialects import named_dialect
 from adapters.openai.wire import read_answer
@@ -12,6 +10,7 @@ from bot.domain.chat import AssistantMessage, Completion, ModelRequest, ToolMess
 from bot.domain.tool import tool
 from tests.adapters.openai.test_wire import ORIGIN
 from tests.bot.conversation.turns.test_turn import living
+from tests.cases import each_case
 from tests.fakes import GROUP, calls, said, words
 from tools.stay_silent import stay_silent
 
@@ -45,7 +44,7 @@ async def test_who_writes_the_call_out_says_nothing_whatever_its_service() -> No
             assert (house.transport.sent, len(house.model.requests)) == ([], 1), text
 
 
-@pytest.mark.parametrize("text", ["Action: look_up\nAction Input: 香山", 'look_up{"word": "香山"}'])
+@each_case("text", ["Action: look_up\nAction Input: 香山", 'look_up{"word": "香山"}'])
 async def test_a_call_that_is_written_out_is_made_and_not_said(text: str) -> None:
     looked: list[str] = []
 

@@ -10,6 +10,7 @@ from bot.domain.ports import Speaker, Subagents
 from bot.domain.result import ToolResult
 from bot.domain.tool import ToolContext
 from bot.engine.bodies import run_body
+from tests.cases import each_case
 from tests.fakes import tool_context
 from tools.use_subagent import MAX_FILES, MUCH, WHOLE, CodeBlock, blocks_of, files_in, name_of, use_subagent
 
@@ -66,7 +67,7 @@ async def test_the_whole_task_goes_to_the_named_helper_and_its_words_come_back()
     assert await use(subagent_name="Coder", content=" print\none ") == "Coder:  print\none "
 
 
-@pytest.mark.parametrize("content", ["", " \n"])
+@each_case("content", ["", " \n"])
 async def test_an_empty_task_is_not_handed_on(content: str) -> None:
     with pytest.raises(InvalidArguments) as caught:
         await use(subagent_name="Sleeper", content=content)
@@ -121,10 +122,9 @@ async def test_without_a_chat_there_is_nothing_but_the_words() -> None:
     assert words_of(await run_body(use_subagent, context, arguments)) == SNAKE
 
 
-@pytest.mark.parametrize(
+@each_case(
     "mouth",
     [Mouth(Refused("no space")), Mouth(failure=ToolDenied("muted")), Mouth()],
-    ids=["refused", "denied", "none"],
 )
 async def test_what_qq_does_not_take_is_to_be_said_in_words(mouth: Mouth) -> None:
     told = await write(SNAKE, mouth)
@@ -173,7 +173,7 @@ def test_too_many_pieces_and_endless_words_are_one_file_of_all() -> None:
     assert (file.name, file.text) == ("answer.md", "很长" * WHOLE + "\n")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("block", "name"),
     [
         (CodeBlock("python snake.py", "", ""), "snake.py"),

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from adapters.simulator.call import SentMessage
 from adapters.simulator.wire import text
 from bot.domain.events import Conversation
@@ -14,6 +12,7 @@ from bot.domain.journal import Entry, MessageErased, MessageObserved
 from bot.policy.apologies import SORRY
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import opening, steering
+from tests.cases import each_case
 from tests.fakes import said
 from tests.torture.evidence import Evidence
 from tests.torture.journal import Journal, Turn, read_journal
@@ -137,7 +136,7 @@ def test_a_request_of_a_turn_that_is_not_stored_is_noticed() -> None:
     assert "in a turn that is not stored" in complaint
 
 
-@pytest.mark.parametrize("kind", [Kind.KILL, Kind.AWAY])
+@each_case("kind", [Kind.KILL, Kind.AWAY])
 def test_what_was_logged_as_wrong_is_noticed_but_for_the_journal_that_was_made_so(kind: Kind) -> None:
     line = "1 ERROR bot.app: The journal could not be written before the end"
     assert complaints(kind=kind, log=[line]) == ([line] if kind is Kind.KILL else [])
@@ -161,7 +160,7 @@ def test_a_request_without_a_row_is_noticed_and_one_that_was_cut_off_and_counted
     assert counted(1, 2, stepped=True) == []  # that of its second step
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("rows", "came", "lines", "is_well"),
     [
         (2, 2, 1, True),  # it was asked anew with a line, and then cut off

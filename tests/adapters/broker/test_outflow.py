@@ -27,6 +27,7 @@ from bot.domain.shares import partition_of
 from bot.runtime.clock import SystemClock
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.street import ACCOUNT, OURS, PATIENCE, Desk, Sockets, gateway_of, next_in, said, worker_of
+from tests.cases import each_case
 from tests.fakes import ManualClock, until
 
 
@@ -208,7 +209,7 @@ async def test_one_partition_alone_has_all_the_room() -> None:
     assert exchange.most == outflow.BATCH
 
 
-@pytest.mark.parametrize("number", [1, 2, 3])
+@each_case("number", [1, 2, 3])
 async def test_a_few_that_come_together_go_together_and_nothing_waits_for_a_pause(number: int) -> None:
     exchange, clock = Exchange(), ManualClock()
     async with running(exchange, *map(said, range(number)), partitions=64, clock=clock) as flow:

@@ -9,6 +9,7 @@ from adapters.broker.payloads import VERSION, CallEnd, GatewayCall, Presence, Th
 from bot.domain import codec
 from bot.domain.events import Conversation, Event, MessageReceived, Sender
 from bot.domain.segments import Text
+from tests.cases import each_case
 
 HERE = Conversation(10001, "group", 4242)
 SAID = MessageReceived(
@@ -16,7 +17,7 @@ SAID = MessageReceived(
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("kind", "value"),
     [
         (Event, SAID),
@@ -36,7 +37,7 @@ def test_a_field_that_only_newer_programs_know_is_passed_over() -> None:
     assert unpack(GatewayCall, newer, VERSION) == GatewayCall(1, "x")
 
 
-@pytest.mark.parametrize("version", [VERSION + 1, 0, None, "1"])
+@each_case("version", [VERSION + 1, 0, None, "1"])
 def test_a_version_that_nobody_here_knows_is_refused(version: object) -> None:
     with pytest.raises(codec.Unreadable, match="version"):
         unpack(Event, pack(SAID), version)

@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import aio_pika
-import pytest
 from aio_pika import ExchangeType, Message
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 
@@ -20,6 +19,7 @@ from adapters.broker.topology import DEAD, EVENTS, PRESENCE
 from bot.domain.events import Event, Poked
 from bot.domain.notes import Forgotten, Note, PlaceTold, RowSet, Taken
 from tests.adapters.broker.street import ACCOUNT, OURS, PATIENCE, Desk, Sockets, gateway_of, next_in, said, worker_of
+from tests.cases import each_case
 from tests.fakes import until
 
 PLACE = {"platform_id": ACCOUNT, "message_type": "group", "session_id": 4242, "via_group": 0}
@@ -93,12 +93,12 @@ FIRST: list[tuple[Any, Any, dict[str, Any]]] = [
 EVENT, PRESENT, CALLED, ANSWERED = (FIRST[place][2] for place in (0, 4, 2, 3))
 
 
-@pytest.mark.parametrize(("kind", "value", "written"), FIRST)
+@each_case(("kind", "value", "written"), FIRST)
 def test_what_the_first_version_wrote_is_understood(kind: Any, value: Any, written: dict[str, Any]) -> None:
     assert unpack(kind, json.dumps(written).encode(), 1) == value
 
 
-@pytest.mark.parametrize(("kind", "value", "written"), FIRST)
+@each_case(("kind", "value", "written"), FIRST)
 def test_what_is_written_now_has_all_that_the_first_version_reads(
     kind: Any, value: Any, written: dict[str, Any]
 ) -> None:
@@ -107,7 +107,7 @@ def test_what_is_written_now_has_all_that_the_first_version_reads(
     assert {name: now[name] for name in written} == written
 
 
-@pytest.mark.parametrize(("kind", "value", "written"), FIRST)
+@each_case(("kind", "value", "written"), FIRST)
 def test_a_field_of_a_later_version_is_passed_over(kind: Any, value: Any, written: dict[str, Any]) -> None:
     assert unpack(kind, json.dumps({**written, "colour": {"of": ["blue"]}}).encode(), 1) == value
 

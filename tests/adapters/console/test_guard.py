@@ -12,6 +12,7 @@ from adapters.console.logins import LONGEST
 from adapters.console.origins import read_origin
 from adapters.console.routes import Access, Route, Visit
 from tests.adapters.console.visiting import SAME, SECRET, TOKEN, Place, visiting
+from tests.cases import each_case
 
 
 async def shown(visit: Visit) -> web.Response:
@@ -196,7 +197,7 @@ async def test_on_https_the_cookie_is_one_that_nobody_else_can_set() -> None:
         assert "samesite=strict" in said
 
 
-@pytest.mark.parametrize("proxy", ["", "10.9.8.7"])
+@each_case("proxy", ["", "10.9.8.7"])
 async def test_forwarded_headers_of_anybody_but_the_proxy_change_nothing(proxy: str) -> None:
     async with visiting(proxy=proxy) as place:
         forged = {"X-Forwarded-For": "10.9.8.7", "X-Forwarded-Host": "evil.example", "Forwarded": "for=10.9.8.7"}

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import pytest
-
 from adapters.console.origins import Origins, PageOrigin, read_origin
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("configured", "host", "found"),
     [
         ("", "127.0.0.1:8090", PageOrigin("http", "127.0.0.1:8090")),

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import pytest
-
 from adapters.console.peers import peer
+from tests.cases import each_case
 
 PROXY = "172.20.0.2"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("lines", "address"),
     [
         (["198.51.100.7"], "198.51.100.7"),
@@ -38,7 +37,7 @@ def test_of_the_proxy_the_last_hop_is_believed_where_it_is_an_address(lines: lis
     assert peer(PROXY, lines, proxy=PROXY) == address
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("remote", "proxy"),
     [("10.0.0.9", PROXY), ("127.0.0.1", PROXY), (PROXY, ""), ("", PROXY), ("", ""), ("fe80::1%eth0", "fe80::1%eth1")],
 )
@@ -46,7 +45,7 @@ def test_of_anybody_else_it_is_who_connected(remote: str, proxy: str) -> None:
     assert peer(remote, ["198.51.100.7"], proxy=proxy) == remote
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("remote", "proxy"), [(f"::ffff:{PROXY}", PROXY), ("FD00:0::1", "fd00::1"), ("fe80::1%eth0", "fe80::1%eth0")]
 )
 def test_a_proxy_is_known_however_its_address_is_written(remote: str, proxy: str) -> None:

@@ -3,9 +3,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from adapters.console.tool_forms import MOST, arguments_of, fields_of
+from tests.cases import each_case
 
 SCHEMA = {
     "properties": {
@@ -59,13 +58,13 @@ def test_what_was_typed_has_the_types_of_the_schema_and_what_was_not_is_left_out
     assert typed(picture="1") == {"picture": False}
 
 
-@pytest.mark.parametrize("wrong", ["三", "[" * 50_000, "1e", "{"])
+@each_case("wrong", ["三", "[" * 50_000, "1e", "{"])
 def test_what_is_no_value_of_its_kind_goes_on_as_it_was_typed(wrong: str) -> None:
     assert typed(days=wrong, more=wrong) == {"days": wrong, "more": wrong}
     assert typed(units="9") == {"units": "9"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "schema",
     [
         {"properties": {f"p{number}": {"type": "string"} for number in range(MOST + 1)}},

@@ -2,13 +2,12 @@ from __future__ import annotations
 
 from base64 import b32encode
 
-import pytest
-
 from adapters.console.logins import EVERY
 from adapters.console.totp import STEP, Totp, code_of
 from bot.domain.asks import Word
 from bot.domain.shown import State, WaitingCall
 from tests.adapters.console.visiting import SAME, TOKEN, Place, visiting
+from tests.cases import each_case
 from tests.fakes import GROUP, ManualClock
 
 KEY = b"12345678901234567890"  # of RFC 6238
@@ -24,7 +23,7 @@ def later(place: Place, seconds: float = STEP) -> None:
     place.clock.time += seconds
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("at", "expected"),
     [(59, "287082"), (1111111109, "081804"), (1234567890, "005924"), (20000000000, "353130")],
 )

@@ -4,13 +4,13 @@ import json
 import re
 
 import msgspec
-import pytest
 
 from adapters.console.turns import CUT, blocks
 from bot.commands.why import Explanations, tell
 from bot.domain.shown import UNANSWERED, TurnQuery
 from tests.adapters.console.samples import HOSTILE, row, silent, trace
 from tests.adapters.console.visiting import SECRET, visiting
+from tests.cases import each_case
 
 ENGLISH = {"Accept-Language": "en"}
 
@@ -44,7 +44,7 @@ async def test_rows_say_who_asked_what_how_it_ended_and_lead_to_the_trace() -> N
         assert place.journal.queries[-1].outcome == UNANSWERED
 
 
-@pytest.mark.parametrize("language", ["zh", "en"])
+@each_case("language", ["zh", "en"])
 async def test_a_trace_tells_why_in_the_words_of_the_command(language: str) -> None:
     async with visiting() as place:
         await place.log_in()
@@ -113,7 +113,7 @@ async def test_bodies_are_cut_until_somebody_wants_the_whole() -> None:
         assert raw["spans"][3]["text"].endswith("END")
 
 
-@pytest.mark.parametrize("path", ["/", "/turns", "/turns/t1", "/turns/t1/json"])
+@each_case("path", ["/", "/turns", "/turns/t1", "/turns/t1/json"])
 async def test_what_people_write_stays_words(path: str) -> None:
     async with visiting() as place:
         await place.log_in()

@@ -9,11 +9,10 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from typing import Any
 
-import pytest
-
 from adapters.logs.lines import Style, make_formatter
 from bot.domain.masking import MASK, Mask
 from bot.domain.trace import current_run, is_tried
+from tests.cases import each_case
 
 SECRET = 'sk-"very\\secret"-1234'
 
@@ -99,8 +98,8 @@ def test_an_exception_is_told_with_its_traceback() -> None:
     assert 'in fail\n    raise LookupError(f"bad key {SECRET}")' in console
 
 
-@pytest.mark.parametrize("style", ["console", "json"])
-@pytest.mark.parametrize(
+@each_case("style", ["console", "json"])
+@each_case(
     "log",
     [
         lambda log: log.info(SECRET),

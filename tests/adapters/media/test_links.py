@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from adapters.media.links import ADVICE, MAX_URL, check_url, name_in_header, name_in_url
 from bot.domain.errors import MediaError
+from tests.cases import each_case
 
 
 def refusal(url: str) -> str:
@@ -16,7 +17,7 @@ def refusal(url: str) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "url",
     [
         "https://example.com/a/cat.png", "http://example.com/cat.png?size=1#x", "https://example.com",
@@ -29,7 +30,7 @@ def test_a_plain_public_url_is_good(url: str) -> None:
     assert check_url(url) == url
 
 
-@pytest.mark.parametrize(
+@each_case(
     "url",
     [
         "http://127.0.0.1/cat.png", "http://localhost/cat.png", "http://10.0.0.1/", "http://192.168.1.1/",
@@ -47,7 +48,7 @@ def test_no_other_url_is(url: str) -> None:
     assert told.endswith(f"; {ADVICE}")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "url",
     [
         "http://127.0.0.1.nip.io/", "http://127-0-0-1.sslip.io/x", "http://www.10.0.0.1.xip.io/", "http://a-192-168-1-1.sslip.io/",
@@ -60,7 +61,7 @@ def test_a_name_that_can_only_be_private_is_refused_before_it_is_resolved(url: s
     assert "is not fetched" in refusal(url)
 
 
-@pytest.mark.parametrize("port", [1, 22, 81, 3000, 6099, 6379, 8080, 8443, 65535])
+@each_case("port", [1, 22, 81, 3000, 6099, 6379, 8080, 8443, 65535])
 def test_only_the_ports_of_the_web_are_asked(port: int) -> None:
     for scheme in ("http", "https"):
         assert f"it names port {port}; only the usual ports 80 and 443" in refusal(
@@ -68,12 +69,12 @@ def test_only_the_ports_of_the_web_are_asked(port: int) -> None:
         )
 
 
-@pytest.mark.parametrize("url", ["http://me@example.com/", "https://me:secret@example.com/", "http://@example.com/"])
+@each_case("url", ["http://me@example.com/", "https://me:secret@example.com/", "http://@example.com/"])
 def test_a_url_with_a_login_is_refused(url: str) -> None:
     assert "names a user or a password" in refusal(url)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "url",
     [
         "http://127.0.0.1\\@example.com/cat.png", "http://example.com\\cat.png", "http://127.0.0.%31/", "http://%6cocalhost/",
@@ -98,7 +99,7 @@ def test_nothing_is_no_url() -> None:
     assert refusal("") == "neither path nor url is given"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "name"),
     [
         ("https://example.com/a/cat.png?size=1#x", "cat.png"),
@@ -113,7 +114,7 @@ def test_a_url_calls_the_file_by_its_last_part(url: str, name: str) -> None:
     assert name_in_url(url) == name
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("header", "name"),
     [
         ('attachment; filename="cat.png"', "cat.png"),

@@ -10,6 +10,7 @@ from PIL import ExifTags, Image
 from adapters.media.pictures import AREA, LONGEST, MAX_PIXELS, MAX_SCANS, count_scans, write_jpeg
 from bot.domain.errors import MediaError
 from tests.adapters.media import hostile
+from tests.cases import each_case
 
 RED, BLUE, WHITE = (255, 0, 0), (0, 0, 255), (255, 255, 255)
 
@@ -33,14 +34,14 @@ def is_about(picture: Image.Image, place: tuple[int, int], colour: tuple[int, in
     return all(abs(one - other) < 20 for one, other in zip(dot, colour, strict=True))
 
 
-@pytest.mark.parametrize("kind", ["JPEG", "PNG", "GIF", "WEBP", "BMP"])
+@each_case("kind", ["JPEG", "PNG", "GIF", "WEBP", "BMP"])
 def test_each_kind_that_qq_sends_becomes_a_jpeg(kind: str) -> None:
     picture = seen(encoded(Image.new("RGB", (64, 48), RED), kind))
     assert picture.size == (64, 48)
     assert is_about(picture, (30, 20), RED)
 
 
-@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGBA", "I;16", "CMYK", "YCbCr"])
+@each_case("mode", ["1", "L", "LA", "P", "RGBA", "I;16", "CMYK", "YCbCr"])
 def test_any_way_to_write_colours_can_be_read(mode: str) -> None:
     kind = "JPEG" if mode in {"CMYK", "YCbCr"} else "PNG"
     assert seen(encoded(Image.new(mode, (20, 20)), kind)).mode == "RGB"
@@ -52,7 +53,7 @@ def test_of_pictures_that_move_the_first_is_shown() -> None:
         assert is_about(seen(encoded(frames[0], kind, save_all=True, append_images=frames[1:])), (10, 10), RED)
 
 
-@pytest.mark.parametrize("size", [(3000, 3000), (6000, 1000), (1080, 2400), (3000, 100)])
+@each_case("size", [(3000, 3000), (6000, 1000), (1080, 2400), (3000, 100)])
 def test_a_large_picture_becomes_one_of_moderate_size_and_keeps_its_shape(size: tuple[int, int]) -> None:
     picture = seen(encoded(Image.new("RGB", size), "JPEG"))
     assert max(picture.size) <= LONGEST
@@ -88,7 +89,7 @@ def test_exif_that_cannot_be_read_is_no_reason_not_to_look() -> None:
     assert seen(data).size == (20, 20)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "data",
     [
         b"",
@@ -141,7 +142,7 @@ def test_scans_of_whatever_comes_are_counted(data: bytes) -> None:
     assert 0 <= count_scans(b"\xff\xd8\xff" + data) <= MAX_SCANS + 1
 
 
-@pytest.mark.parametrize("size", [(1, 1), (10, 300), (20_000, 12)])
+@each_case("size", [(1, 1), (10, 300), (20_000, 12)])
 def test_a_picture_too_narrow_to_be_seen_is_refused(size: tuple[int, int]) -> None:
     with pytest.raises(MediaError, match="too narrow"):
         write_jpeg(encoded(Image.new("RGB", size), "PNG"))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.media.sniffing import describe, fits, format_of, name_for, picture_kind
 from bot.domain.actions import MediaKind
 from tests.adapters.media import hostile
+from tests.cases import each_case
 
 MP3 = b"ID3\4\0\0\0\0\0\0" + bytes(100)
 MP4 = b"\0\0\0\x20ftypisom" + bytes(100)
@@ -27,7 +27,7 @@ FILMS: Final = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["JPEG", "PNG", "GIF", "WEBP", "BMP"])
+@each_case("kind", ["JPEG", "PNG", "GIF", "WEBP", "BMP"])
 def test_the_pictures_that_are_read_are_known(kind: str) -> None:
     data = hostile.encoded(kind)
     assert picture_kind(data) == kind
@@ -36,7 +36,7 @@ def test_the_pictures_that_are_read_are_known(kind: str) -> None:
     assert not fits("video", data)
 
 
-@pytest.mark.parametrize("name", hostile.FOREIGN)
+@each_case("name", hostile.FOREIGN)
 def test_what_is_none_is_called_by_its_name(name: str) -> None:
     data = hostile.FOREIGN[name]()
     assert picture_kind(data) == ""
@@ -52,7 +52,7 @@ def test_sounds_and_films_are_told_apart() -> None:
     assert [data for data in FILMS if fits("record", data)] == [MP4, FILMS[1]], "the sound of a film is a voice"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "data", "given"),
     [
         ("cat.png", hostile.encoded("PNG"), "cat.png"),

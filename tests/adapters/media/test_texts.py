@@ -10,6 +10,7 @@ from bot.domain.events import Conversation
 from bot.domain.ports import KeptFile
 from bot.domain.segments import File
 from tests.adapters.media.offline import NoWeb
+from tests.cases import each_case
 from tests.fakes import GROUP
 
 FILE = File("作业.txt", "f1", size=1229)
@@ -29,7 +30,7 @@ def holding(data: bytes) -> KeptFile:
     return KeptFile(base64=base64.b64encode(data).decode())
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "gb18030"])
+@each_case("encoding", ["utf-8", "utf-8-sig", "utf-16", "gb18030"])
 async def test_a_text_is_read_in_the_encodings_text_comes_in(encoding: str) -> None:
     assert await reader(holding("第一行\n你好".encode(encoding))).read(GROUP, FILE) == "第一行\n你好"
 
@@ -39,7 +40,7 @@ async def test_of_a_long_text_the_beginning_is_read_and_its_length_told() -> Non
     assert text == "x" * 8000 + "…(共 9000 字)"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("file", "kept", "lack"),
     [
         (File("a.zip", "f1", size=5 * 2**20), holding(b"x"), Lack.TOO_LARGE),

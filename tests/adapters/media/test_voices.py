@@ -11,6 +11,7 @@ from bot.domain.errors import ActionRefused, Lack, MediaError, TransportError
 from bot.domain.ports import KeptFile
 from bot.domain.segments import Record
 from tests.adapters.media.offline import NoWeb
+from tests.cases import each_case
 
 
 def wav(seconds: float) -> bytes:
@@ -56,7 +57,7 @@ async def test_a_minute_and_five_megabytes_are_listened_to() -> None:
     assert heard == [largest]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("record", "kept", "lack"),
     [
         (Record("a.amr", seconds=61), wav(1), Lack.TOO_LARGE),

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from adapters.offline.brain import DemoCall, Thought, think
+from tests.cases import each_case
 
 TOOLS = ("send_message", "use_subagent", "get_weather", "get_game_version")
 PERSONA = {"role": "system", "content": "You are FrostAgent."}
@@ -49,7 +48,7 @@ class Talk:
 # --- words ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("question", "part"),
     [
         ("", "demo model"),
@@ -69,7 +68,7 @@ def test_some_questions_need_only_words(question: str, part: str) -> None:
     assert part in Talk(question).text()
 
 
-@pytest.mark.parametrize("question", ["tell me a joke", "讲个笑话"])
+@each_case("question", ["tell me a joke", "讲个笑话"])
 def test_what_it_cannot_do_it_says_and_how_to_connect_a_real_model(question: str) -> None:
     words = Talk(question).text()
     assert all(name in words for name in ("LLM_BASE_URL", "LLM_API_KEY", "LLM_MODEL"))
@@ -82,7 +81,7 @@ def test_the_same_request_gets_the_same_answer() -> None:
 # --- looking things up ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("question", "name", "arguments", "result", "answer"),
     [
         ("北京天气", "get_weather", {"city": "北京"}, "北京 晴 20°C", "查到了：北京 晴 20°C"),
@@ -106,7 +105,7 @@ def test_several_cities_are_asked_for_at_once() -> None:
     assert words == "查到了：晴\n抱歉，没有查到上海的天气：等了太久没有回应。"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("result", "answer"),
     [
         ("error: boom [TOOL_EXECUTION_FAILED]", "the tool could not do it; use other words, or try again later"),
@@ -121,7 +120,7 @@ def test_a_failure_becomes_a_polite_sentence(result: str, answer: str) -> None:
     assert words == f"Sorry, I could not find the weather in Rome: {answer}."
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("question", "tool"),
     [
         ("北京天气", "get_weather"),
@@ -163,7 +162,7 @@ def test_a_message_that_did_not_go_out_is_regretted() -> None:
 # --- code -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("question", "done"),
     [("写一个快速排序", "Coder 说：\ncode"), ("quicksort in python", "Coder says:\ncode")],
 )
@@ -186,7 +185,7 @@ def test_a_coder_that_fails_is_excused() -> None:
     assert talk.text() == "抱歉，Coder 没能写出来：等了太久没有回应。"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("task", "part"),
     [
         ("写一个快速排序", "```python\ndef quicksort"),
@@ -217,7 +216,7 @@ def test_without_any_tool_the_rest_is_as_honest_as_ever() -> None:
 # --- in the group ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("question", "call", "answer"),
     [
         ("刚才聊了些什么？", DemoCall("chat_log", {}), "之前的聊天记录：\n阿澈#1: 早"),

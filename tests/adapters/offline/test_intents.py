@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from adapters.offline.intents import (
     Code,
     GameVersion,
@@ -19,9 +17,10 @@ from adapters.offline.intents import (
     WeatherIntent,
     recognise,
 )
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     "question",
     [
         "",
@@ -42,7 +41,7 @@ def test_greetings(question: str) -> None:
     assert recognise(question) == Greeting()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("question", "intent"),
     [
         ("这张图是什么", Opening()),
@@ -72,7 +71,7 @@ def test_questions_about_the_bot(question: str, intent: Intent) -> None:
     assert recognise(question) == intent
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("question", "intent"),
     [
         ("北京天气", WeatherIntent(("北京",))),
@@ -87,7 +86,7 @@ def test_look_ups(question: str, intent: Intent) -> None:
     assert recognise(question) == intent
 
 
-@pytest.mark.parametrize(
+@each_case(
     "question",
     [
         "写一个快速排序",
@@ -105,7 +104,7 @@ def test_code_keeps_the_whole_task(question: str) -> None:
     assert recognise(f" {question} ") == Code(question)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("question", "picture"),
     [
         ("发张图", True),
@@ -122,7 +121,7 @@ def test_messages_wanted(question: str, picture: bool) -> None:
     assert recognise(question) == SendIntent(picture)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "question",
     [
         "讲个笑话",
@@ -142,7 +141,7 @@ def test_anything_else_is_not_guessed_at(question: str) -> None:
     assert recognise(question) == Other()
 
 
-@pytest.mark.parametrize("unit", ["是什么", "会不会", "你好吗", "早上好", "on at ", "、", "send ", "天气", "版本的"])
+@each_case("unit", ["是什么", "会不会", "你好吗", "早上好", "on at ", "、", "send ", "天气", "版本的"])
 def test_nobody_can_make_it_think_for_long(unit: str) -> None:
     """Where it could, this would not end within the time a test has."""
     for end in ("x", "x天气", "x版本", "x weather", "x version"):

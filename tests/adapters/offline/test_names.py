@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from adapters.offline.names import asks_for_weather, find_cities, find_game
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("question", "cities"),
     [
         ("北京天气", "北京"),
@@ -50,7 +49,7 @@ def test_cities_are_found(question: str, cities: str) -> None:
     assert " ".join(find_cities(question)) == cities
 
 
-@pytest.mark.parametrize(
+@each_case(
     "question",
     [
         "天气怎么样",
@@ -70,12 +69,12 @@ def test_no_city_is_invented(question: str) -> None:
     assert find_cities(question) == ()
 
 
-@pytest.mark.parametrize("question", ["聊天气氛", "will you go", "北京", "rain"])
+@each_case("question", ["聊天气氛", "will you go", "北京", "rain"])
 def test_weather_is_not_heard_everywhere(question: str) -> None:
     assert not asks_for_weather(question)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("question", "game"),
     [
         ("原神版本", "原神"),

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 import string
 
-import pytest
-
 from adapters.offline import phrases
 from adapters.offline.phrases import Phrase
+from tests.cases import each_case
 
 ALL = {name: value for name, value in vars(phrases).items() if isinstance(value, Phrase)}
 
@@ -17,7 +16,7 @@ def fields(template: str) -> set[str]:
     return {name for _, name, _, _ in string.Formatter().parse(template) if name}
 
 
-@pytest.mark.parametrize("name", ALL)
+@each_case("name", ALL)
 def test_both_languages_tell_the_same(name: str) -> None:
     phrase = ALL[name]
     assert fields(phrase.zh) == fields(phrase.en)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from adapters.offline.question import DemoQuestion, Result, read_question, read_results
+from tests.cases import each_case
 
 
 def user(content: Any) -> dict[str, Any]:
@@ -17,7 +16,7 @@ def call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("content", "question"),
     [
         ("北京天气", "北京天气"),
@@ -54,7 +53,7 @@ def test_nobody_asks_nothing() -> None:
     assert read_question([]) == DemoQuestion("", "en")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("system", "content", "language"),
     [
         ("你是机器人", "user1#3: hello", "en"),

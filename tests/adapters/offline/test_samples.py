@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adapters.offline.samples import SAMPLES, Sample, asks_other_language, find_sample
+from tests.cases import each_case
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.asked.pattern)
@@ -18,7 +19,7 @@ def test_a_sample_does_what_it_says(sample: Sample, capsys: pytest.CaptureFixtur
         assert printed.strip()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("task", "part"),
     [
         ("写一个快排", "quicksort"),
@@ -40,8 +41,6 @@ def test_what_is_not_known_is_not_made_up() -> None:
     assert find_sample("an operating system") is None
 
 
-@pytest.mark.parametrize(
-    ("task", "other"), [("in Java", True), ("用C++写", True), ("in Python", False), ("快速排序", False)]
-)
+@each_case(("task", "other"), [("in Java", True), ("用C++写", True), ("in Python", False), ("快速排序", False)])
 def test_another_language_is_noticed(task: str, other: bool) -> None:
     assert asks_other_language(task) is other

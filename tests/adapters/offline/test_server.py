@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from aiohttp import ClientSession
 
 from adapters.offline.server import KEPT, MEDIA_FOLDER, OfflineModel
+from tests.cases import each_case
 
 TOOL = {"type": "function", "function": {"name": "get_weather", "description": "", "parameters": {"type": "object"}}}
 
@@ -53,9 +53,7 @@ async def test_the_models_are_listed() -> None:
         assert [entry["id"] for entry in (await response.json())["data"]] == [model.name]
 
 
-@pytest.mark.parametrize(
-    "body", ["", "nonsense", "[]", "{}", '{"messages": []}', '{"messages": ["hi"]}', '{"messages": 7}']
-)
+@each_case("body", ["", "nonsense", "[]", "{}", '{"messages": []}', '{"messages": ["hi"]}', '{"messages": 7}'])
 async def test_a_request_that_cannot_be_read_is_refused(body: str) -> None:
     async with OfflineModel() as model:
         status, _, raw = await post(model, body)
@@ -63,9 +61,7 @@ async def test_a_request_that_cannot_be_read_is_refused(body: str) -> None:
         assert not model.requests
 
 
-@pytest.mark.parametrize(
-    "more", [{"tools": [7, {}, {"function": {}}]}, {"tools": None}, {"stream_options": 7, "stream": True}]
-)
+@each_case("more", [{"tools": [7, {}, {"function": {}}]}, {"tools": None}, {"stream_options": 7, "stream": True}])
 async def test_odd_extras_do_no_harm(more: dict[str, Any]) -> None:
     async with OfflineModel() as model:
         status, _, raw = await post(model, request("北京天气", **more))

@@ -17,6 +17,7 @@ from bot.domain.errors import NotConnected
 from bot.domain.events import Connected, Conversation, MessageReceived
 from bot.domain.segments import Text
 from tests.adapters.onebot.conftest import ACCOUNT, Dial, House, lifecycle, message
+from tests.cases import each_case
 
 OWN, OTHERS, COMMON = "own-token-of-10001", "own-token-of-30003", "everybodys-token"
 ACCOUNTS = {ACCOUNT: OWN, 30003: OTHERS}
@@ -26,7 +27,7 @@ def request(token: str, *, path: str = "/") -> Request:
     return Request(path, Headers({"Authorization": f"Bearer {token}"} if token else {}))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("token", "verdict"),
     [
         (COMMON, Admitted()),

@@ -13,6 +13,7 @@ from adapters.onebot.peers import Role
 from adapters.onebot.protocol import MAX_FRAME, ActionReply
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from tests.adapters.onebot.conftest import PATIENCE
+from tests.cases import each_case
 
 
 class Line:
@@ -117,7 +118,7 @@ async def test_only_the_last_answer_of_a_stream_counts_and_a_second_one_is_ignor
     calls.answer(ok(echo, "late"), by=line)
 
 
-@pytest.mark.parametrize(("account", "heard"), [(1, True), (2, False), (0, False)])
+@each_case(("account", "heard"), [(1, True), (2, False), (0, False)])
 async def test_only_a_connection_of_the_same_account_answers_a_call(account: int, heard: bool) -> None:
     """Echoes can be guessed, and the own ones of a process show what the next one is."""
     calls, line, other = OneBotCalls(boot="b"), Line(), Line(account=account)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.onebot.cqcode import split_cq, unescape
 from adapters.onebot.fields import Fields
+from tests.cases import each_case
 
 KEYS = st.from_regex(r"[a-z_]{1,8}", fullmatch=True)
 NAME = re.compile(r"[\w.-]+")
@@ -100,7 +100,7 @@ def test_the_text_of_an_unfinished_code_stays_and_the_face_after_it_is_read() ->
     ]
 
 
-@pytest.mark.parametrize("piece", ["[CQ:a,", "[CQ:", "[CQ:a", "[", "[CQ:" + "a" * 60, "[CQ:a,x=1,"])
+@each_case("piece", ["[CQ:a,", "[CQ:", "[CQ:a", "[", "[CQ:" + "a" * 60, "[CQ:a,x=1,"])
 def test_megabytes_of_unfinished_codes_stay_text_and_hold_nobody_up(piece: str) -> None:
     """A quadratic reader takes hours for these, and the test its time limit."""
     text = piece * (MANY // len(piece))
@@ -123,7 +123,7 @@ def test_a_value_is_split_from_its_name_at_the_first_equals_sign() -> None:
     assert part["data"] == {"file": "a.image", "url": "https://x/?a=1&b=2"}
 
 
-@pytest.mark.parametrize("text", ["[CQ:at,qq=1", "[CQ:", "CQ:at,qq=1]", "[CQ:,qq=1]", "[cq:at,qq=1]"])
+@each_case("text", ["[CQ:at,qq=1", "[CQ:", "CQ:at,qq=1]", "[CQ:,qq=1]", "[cq:at,qq=1]"])
 def test_what_is_no_whole_code_stays_text(text: str) -> None:
     assert list(split_cq(text)) == [plain(text)]
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
 from adapters.onebot.events import read_event, read_time
 from bot.domain.events import (
     AccountChanged,
@@ -25,6 +23,7 @@ from bot.domain.events import (
 )
 from bot.domain.segments import Text
 from tests.adapters.onebot.conftest import ACCOUNT, Frame, heartbeat, lifecycle, message
+from tests.cases import each_case
 
 GROUP = Conversation(ACCOUNT, "group", 4242)
 FRIEND = Conversation(ACCOUNT, "private", 20002)
@@ -75,7 +74,7 @@ NOW = 1_776_056_200.0
 NO_NUMBER: tuple[object, ...] = (None, "", "soon", True, [], {})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("said", "time"),
     [
         ("1776056153.5", 1_776_056_153.5),
@@ -117,12 +116,12 @@ def test_a_sender_may_be_named_only_inside() -> None:
     assert received(message(user_id=None)).sender.user_id == 20002
 
 
-@pytest.mark.parametrize("role", ["", None, "王", 3])
+@each_case("role", ["", None, "王", 3])
 def test_an_unknown_role_is_unknown(role: object) -> None:
     assert received(message(sender={"role": role})).sender.role == "unknown"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("fields", "expected"),
     [
         ({"real_seq": "55", "message_seq": 1}, "55"),
@@ -137,7 +136,7 @@ def test_the_true_sequence_number_is_found_or_empty(fields: Frame, expected: str
     assert received(message(message_id=1, **fields)).message_seq == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("fields", "group"),
     [
         ({"group_id": 4242, "temp_source": 0}, 4242),
@@ -161,18 +160,18 @@ def test_a_message_that_is_only_in_raw_message_is_read_from_there() -> None:
     assert received(message(message="", raw_message="&#91;正文&#93;")).segments == (Text("[正文]"),)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "content",
     [[], "", None, [{}], [{"type": "text", "data": {"text": ""}}], [{"type": "text"}], {}],
 )
-@pytest.mark.parametrize("kind", [message, private])
+@each_case("kind", [message, private])
 def test_a_message_with_nothing_in_it_is_none(kind: Callable[..., Frame], content: object) -> None:
     """NapCat sends such a one beside a poke and a new friend: nobody said anything."""
     raw = "[object Object]" if content == [] else ""
     assert read_event(kind(message=content, raw_message=raw)) is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     "segment",
     [
         {"type": "at", "data": {"qq": str(ACCOUNT)}},
@@ -185,7 +184,7 @@ def test_a_message_with_anything_in_it_is_one(segment: Frame) -> None:
     assert len(received(message(message=[segment])).segments) == 1
 
 
-@pytest.mark.parametrize("frame", [message(post_type="message_sent", user_id=ACCOUNT), message(user_id=ACCOUNT)])
+@each_case("frame", [message(post_type="message_sent", user_id=ACCOUNT), message(user_id=ACCOUNT)])
 def test_the_bots_own_message_is_a_message_sent_whatever_it_is_called(frame: Frame) -> None:
     event = read_event(frame)
     assert isinstance(event, MessageSent)
@@ -199,14 +198,14 @@ def test_what_a_member_said_is_not_the_bots_whatever_it_is_called() -> None:
         assert event.kind == "message_sent"
 
 
-@pytest.mark.parametrize(("target", "session"), [(20002, 20002), (0, 0), (ACCOUNT, 0), (None, 0)])
+@each_case(("target", "session"), [(20002, 20002), (0, 0), (ACCOUNT, 0), (None, 0)])
 def test_the_bots_own_private_message_belongs_to_whom_it_was_for(target: int | None, session: int) -> None:
     event = read_event(private(post_type="message_sent", user_id=ACCOUNT, target_id=target, group_id=None))
     assert isinstance(event, MessageSent)
     assert event.conversation == Conversation(ACCOUNT, "private", session)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "frame", [message(group_id=0), message(user_id=0, sender=None), {"post_type": "message", "message_type": "group"}]
 )
 def test_a_message_from_nobody_or_nowhere_is_ignored(frame: Frame) -> None:
@@ -320,12 +319,12 @@ NOTICES: list[tuple[Frame, Event]] = [
 ]
 
 
-@pytest.mark.parametrize(("frame", "expected"), NOTICES)
+@each_case(("frame", "expected"), NOTICES)
 def test_every_notice_is_read(frame: Frame, expected: Event) -> None:
     assert read_event(frame) == expected
 
 
-@pytest.mark.parametrize(("kind", "group"), [("friend", 0), ("group", 4242)])
+@each_case(("kind", "group"), [("friend", 0), ("group", 4242)])
 def test_a_request_keeps_its_flag_as_text(kind: str, group: int) -> None:
     frame = {"post_type": "request", "request_type": kind, "flag": 17, "user_id": "5", "comment": "hi"}
     event = read_event({**frame, "group_id": group, "sub_type": "add"}, account=ACCOUNT)
@@ -333,7 +332,7 @@ def test_a_request_keeps_its_flag_as_text(kind: str, group: int) -> None:
     assert (event.kind, event.flag, event.user_id, event.group_id, event.comment) == (kind, "17", 5, group, "hi")
 
 
-@pytest.mark.parametrize("online", [True, False, None])
+@each_case("online", [True, False, None])
 def test_a_heartbeat_says_whether_the_account_is_online_or_nothing(online: bool | None) -> None:
     assert read_event(heartbeat(online=online)) == Heartbeat(
         self_id=ACCOUNT, time=1_764_033_440.0, online=online, interval=30.0
@@ -344,7 +343,7 @@ def test_a_lifecycle_event_says_hello() -> None:
     assert read_event(lifecycle()) == Connected(self_id=ACCOUNT, time=1_764_033_403.0)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("frame", "kind"),
     [
         ({"post_type": "meta_event", "meta_event_type": "future"}, "future"),
@@ -361,7 +360,7 @@ def test_what_nobody_knows_is_noticed_by_its_name(frame: Frame, kind: str) -> No
     assert read_event(frame, account=ACCOUNT) == Noticed(self_id=ACCOUNT, time=0.0, kind=kind)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("said", "seconds"),
     [
         (30_000, 30.0),
@@ -382,8 +381,8 @@ def test_a_heartbeat_says_when_the_next_one_comes_in_seconds_or_in_thousandths(s
     assert event.interval == seconds
 
 
-@pytest.mark.parametrize("field", ["user_id", "group_id"])
-@pytest.mark.parametrize("number", [0, -5, "-5"])
+@each_case("field", ["user_id", "group_id"])
+@each_case("number", [0, -5, "-5"])
 def test_a_message_from_nobody_or_nowhere_is_none(field: str, number: int | str) -> None:
     frame: Frame = {"post_type": "message", "message_type": "group", "self_id": ACCOUNT, "user_id": 5, "group_id": 6}
     frame |= {"message": "hi", "message_id": 1, "time": 1, field: number}

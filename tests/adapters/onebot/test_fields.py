@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.onebot.fields import clean, decimal, dump, load, mapping, number, sequence, text
+from tests.cases import each_case
 
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
@@ -18,7 +19,7 @@ ANY_JSON = st.recursive(
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("raw", "expected"),
     [
         (r'"a\ud800b"', "a�b"),
@@ -37,7 +38,7 @@ def test_what_is_not_unicode_is_replaced_and_nul_is_left_out(raw: str | bytes, e
     assert load(raw) == expected
 
 
-@pytest.mark.parametrize("raw", [b"", b"{not-json", "ping", '{"a":', b"\x00\x01", b'{"a":NaN}', b"[" * 5000])
+@each_case("raw", [b"", b"{not-json", "ping", '{"a":', b"\x00\x01", b'{"a":NaN}', b"[" * 5000])
 def test_what_is_no_json_is_a_value_error(raw: str | bytes) -> None:
     with pytest.raises(json.JSONDecodeError):
         load(raw)
@@ -69,7 +70,7 @@ def test_every_field_can_be_read_as_anything(value: object) -> None:
     assert isinstance(sequence(value), list)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "expected"),
     [("12", 12), (" -7 ", -7), (12, 12), (12.9, 12), (True, 0), ("twelve", 0), ("١٢", 0), ("", 0), (None, 0), ([], 0)],
 )
@@ -77,14 +78,14 @@ def test_numbers_come_as_numbers_or_as_text(value: object, expected: int) -> Non
     assert number(value) == expected
 
 
-@pytest.mark.parametrize("value", [2**63, -(2**63), 2**64 - 1, 2**70, "9" * 20, "-" + "9" * 19, 1e19, float("inf")])
+@each_case("value", [2**63, -(2**63), 2**64 - 1, 2**70, "9" * 20, "-" + "9" * 19, 1e19, float("inf")])
 def test_a_number_over_64_bits_is_none(value: object) -> None:
     """Neither JSON writers nor databases take it, so it must not come in."""
     assert number(value) == 0
     assert (number(2**63 - 1), number(str(1 - 2**63))) == (2**63 - 1, 1 - 2**63)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "expected"),
     [
         (3, 3.0),
@@ -103,9 +104,7 @@ def test_every_number_read_can_be_written_again(value: object) -> None:
     assert orjson.loads(orjson.dumps(number(value))) == number(value)
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"), [(12345, "12345"), (None, ""), (False, ""), ("x", "x"), ({"a": [1]}, '{"a":[1]}')]
-)
+@each_case(("value", "expected"), [(12345, "12345"), (None, ""), (False, ""), ("x", "x"), ({"a": [1]}, '{"a":[1]}')])
 def test_text_comes_as_anything(value: object, expected: str) -> None:
     assert text(value) == expected
 

@@ -1,22 +1,22 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.onebot.groups import read_groups, read_member
 from bot.domain.events import Conversation
 from bot.domain.ports import JoinedGroup, Member
+from tests.cases import each_case
 from tests.fakes import BOT
 
 
-@pytest.mark.parametrize(("flag", "silenced"), [(0, False), (1, True), (-1, True), (True, True), (None, None)])
+@each_case(("flag", "silenced"), [(0, False), (1, True), (-1, True), (True, True), (None, None)])
 def test_a_group_says_whether_all_are_silenced(flag: object, silenced: bool | None) -> None:
     data = [{"group_id": "4242", "group_all_shut": flag}, {"group_id": 0}, None]
     assert read_groups(data, account=BOT) == (JoinedGroup(Conversation(BOT, "group", 4242), silenced),)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("data", "member"),
     [
         ({"role": "admin", "shut_up_timestamp": 17, "is_robot": True}, Member("admin", 17.0, True)),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from adapters.onebot.heartbeats import Patience
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(("interval", "seconds"), [(30.0, 90.0), (3.0, 9.0), (1.0, 5.0), (0.003, 5.0)])
+@each_case(("interval", "seconds"), [(30.0, 90.0), (3.0, 9.0), (1.0, 5.0), (0.003, 5.0)])
 def test_three_heartbeats_may_be_missing_but_never_less_than_five_seconds(interval: float, seconds: float) -> None:
     patience = Patience()
     assert patience.seconds == 0.0

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from itertools import product
 
-import pytest
-
 from adapters.onebot.identity import AccountSource, Identity
+from tests.cases import each_case
 
 SAYING = [source for source in AccountSource if source is not AccountSource.NOBODY]
 
 
-@pytest.mark.parametrize(("first", "second"), list(product(SAYING, SAYING)))
+@each_case(("first", "second"), list(product(SAYING, SAYING)))
 def test_the_better_source_is_believed_and_of_equal_ones_the_first(first: AccountSource, second: AccountSource) -> None:
     identity = Identity()
     assert identity.is_news(1, first)
@@ -31,7 +30,7 @@ def test_who_says_the_same_better_is_believed_from_then_on() -> None:
     assert not identity.is_news(2, AccountSource.ANSWER)
 
 
-@pytest.mark.parametrize("account", [0, -1])
+@each_case("account", [0, -1])
 def test_no_account_is_no_news(account: int) -> None:
     identity = Identity()
     assert not identity.is_news(account, AccountSource.TOKEN)

@@ -15,6 +15,7 @@ from bot.domain.actions import Attachment, Merged, SendMessage, SentSegment
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.events import Conversation
 from bot.domain.segments import Quote, Text
+from tests.cases import each_case
 
 GROUP = Conversation(10001, "group", 4242)
 REFUSED = ActionRefused("send_group_msg", retcode=1200, wording="no")
@@ -52,7 +53,7 @@ def message(*segments: SentSegment) -> SendMessage:
     return SendMessage(GROUP, segments)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "action",
     [
         message(Text("hello")),

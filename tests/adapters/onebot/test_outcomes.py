@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from adapters.onebot.outcomes import SendOutcome, judge_refusal
+from tests.cases import each_case
 
 NAPCAT = "NTEvent serviceAndMethod:NodeIKernelMsgService/sendMsg ListenerName:NodeIKernelMsgListener/on EventRet:\n"
 
@@ -46,11 +45,11 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("retcode", "words"), UNKNOWN)
+@each_case(("retcode", "words"), UNKNOWN)
 def test_what_comes_after_qq_may_have_taken_it_is_unknown(retcode: int, words: str) -> None:
     assert judge_refusal(retcode, words) is SendOutcome.UNKNOWN
 
 
-@pytest.mark.parametrize(("retcode", "words"), REFUSED)
+@each_case(("retcode", "words"), REFUSED)
 def test_what_qq_did_not_take_is_refused(retcode: int, words: str) -> None:
     assert judge_refusal(retcode, words) is SendOutcome.REFUSED

@@ -8,6 +8,7 @@ import pytest
 
 from adapters.onebot.peers import Account, Peers, Role
 from bot.domain.errors import NotConnected
+from tests.cases import each_case
 
 
 @dataclass(eq=False)
@@ -28,7 +29,7 @@ class Line:
         return self.is_open
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "role"),
     [
         ("Api", Role.API),
@@ -92,7 +93,7 @@ def test_what_has_left_or_never_came_is_not_asked_whatever_it_said() -> None:
     assert peers.caller(1) is api
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "takes"),
     [(Line(), True), (Line(role=Role.EVENT), False), (Line(is_open=False), False), (Line(account=2), False)],
 )
@@ -138,7 +139,7 @@ def test_calls_go_to_the_newest_of_the_open_connections() -> None:
     assert peers.caller(1) is api
 
 
-@pytest.mark.parametrize("line", [None, Line(account=2), Line(role=Role.EVENT), Line(is_open=False)])
+@each_case("line", [None, Line(account=2), Line(role=Role.EVENT), Line(is_open=False)])
 def test_an_account_without_an_open_connection_for_calls_is_not_connected(line: Line | None) -> None:
     peers = Peers()
     if line is not None:

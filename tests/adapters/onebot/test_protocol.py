@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import orjson
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,6 +38,7 @@ from bot.domain.segments import Forward, Mention, Picture, Quote, Text, Unsuppor
 from tests.adapters.onebot.conftest import ACCOUNT, Frame, message
 from tests.adapters.onebot.corpus import Capture, captures, ours
 from tests.adapters.onebot.test_fields import ANY_JSON
+from tests.cases import each_case
 
 Kind = type[object] | None
 
@@ -192,9 +192,7 @@ def test_no_bytes_make_reading_raise(frame: bytes | str) -> None:
     read_frame(frame)
 
 
-@pytest.mark.parametrize(
-    "frame", ["", "null", "ping", "[]", "[1]", '"x"', "7", "{}", '{"a":1}', b"\xff\xfe", "{" * 9000]
-)
+@each_case("frame", ["", "null", "ping", "[]", "[1]", '"x"', "7", "{}", '{"a":1}', b"\xff\xfe", "{" * 9000])
 def test_what_is_not_onebot_is_nothing(frame: str | bytes) -> None:
     assert read_frame(frame) is None
 
@@ -219,7 +217,7 @@ def reply(**fields: object) -> ActionReply:
     return read
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "retcode", "ok"),
     [
         ("ok", 0, True),
@@ -238,12 +236,12 @@ def test_success_is_ok_or_zero_and_never_200(status: str | None, retcode: object
     assert reply(status=status, retcode=retcode).ok is ok
 
 
-@pytest.mark.parametrize(("echo", "expected"), [("b-1", "b-1"), (None, ""), (0, ""), ({"seq": 12}, ""), ("", "")])
+@each_case(("echo", "expected"), [("b-1", "b-1"), (None, ""), (0, ""), ({"seq": 12}, ""), ("", "")])
 def test_only_text_can_be_an_echo_of_ours(echo: object, expected: str) -> None:
     assert reply(echo=echo).echo == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("fields", "expected"),
     [
         ({"wording": "消息不存在", "message": "x"}, "消息不存在"),
@@ -262,7 +260,7 @@ TIMEOUT = (
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("retcode", "wording", "unknown"),
     [
         (1200, TIMEOUT % 0, True),
@@ -276,7 +274,7 @@ def test_a_kernel_timeout_may_have_been_done_unless_the_bot_is_muted(retcode: in
     assert reply(retcode=retcode, wording=wording).may_have_been_done is unknown
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("stream", "kind", "final"),
     [("stream-action", "stream", False), ("stream-action", "response", True), ("normal-action", "stream", True)],
 )
@@ -303,7 +301,7 @@ NODES: list[object] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("data", NODES)
+@each_case("data", NODES)
 def test_a_forward_is_read_in_every_dialect(data: object) -> None:
     [node] = read_forward(data, account=ACCOUNT)
     assert (node.self_id, node.time, node.segments) == (ACCOUNT, 9.0, (Text("一"),))
@@ -338,7 +336,7 @@ def test_an_answered_message_without_an_account_is_the_askers() -> None:
     assert found.segments == (Mention(7), Text(" hi"))
 
 
-@pytest.mark.parametrize("data", [None, {}, [], "x", {"status": "deleted", "message": "x"}])
+@each_case("data", [None, {}, [], "x", {"status": "deleted", "message": "x"}])
 def test_no_message_is_found_in_an_empty_answer(data: object) -> None:
     assert read_answered_message(data, account=1) is None
 
@@ -374,9 +372,9 @@ def test_a_call_carries_its_echo() -> None:
     assert json.loads(write_call("get_msg", {"message_id": 1}, "b-1")) == call
 
 
-@pytest.mark.parametrize("id_", ["9" * 20, "9" * 19, 2**63, 2**64 - 1, "9" * 18, 2**63 - 1])
-@pytest.mark.parametrize("kind", ["group", "private"])
-@pytest.mark.parametrize("field", ["self_id", "user_id", "group_id"])
+@each_case("id_", ["9" * 20, "9" * 19, 2**63, 2**64 - 1, "9" * 18, 2**63 - 1])
+@each_case("kind", ["group", "private"])
+@each_case("field", ["self_id", "user_id", "group_id"])
 def test_a_message_that_is_read_can_be_answered_whatever_its_ids(field: str, id_: object, kind: str) -> None:
     event = read_frame(orjson.dumps(message(message_type=kind, sub_type="group") | {field: id_}))
     if isinstance(event, MessageReceived):

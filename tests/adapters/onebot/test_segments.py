@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,6 +36,7 @@ from bot.domain.segments import (
     Video,
 )
 from tests.adapters.onebot.test_fields import ANY_JSON
+from tests.cases import each_case
 
 CLEAN = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1)
 QQ = st.integers(1, 2**53)
@@ -73,7 +73,7 @@ def test_empty_and_impossible_text_does_not_reach_the_wire() -> None:
     assert write_segments((Text(""), Text("\0"), Text("a\ud800"))) == [{"type": "text", "data": {"text": "a�"}}]
 
 
-@pytest.mark.parametrize("nobody", [Mention(0), Mention(-5), Quote("0"), Quote(""), Quote("-00"), Quote(" ")])
+@each_case("nobody", [Mention(0), Mention(-5), Quote("0"), Quote(""), Quote("-00"), Quote(" ")])
 def test_nobody_and_nothing_are_never_written(nobody: Mention | Quote) -> None:
     """`at` with 0 is everybody to Lagrange and go-cqhttp."""
     assert write_segments((nobody, Text("hi"))) == [{"type": "text", "data": {"text": "hi"}}]
@@ -91,7 +91,7 @@ def test_a_card_with_a_number_nobody_can_read_is_read() -> None:
     assert isinstance(card, Card)
 
 
-@pytest.mark.parametrize("kind", ["image", "record", "video"])
+@each_case("kind", ["image", "record", "video"])
 def test_a_medium_is_written_with_its_source(kind: MediaKind) -> None:
     assert write_segments((Attachment(kind, "base64://aGk=", "x.png"),)) == [
         {"type": kind, "data": {"file": "base64://aGk="}}
@@ -113,7 +113,7 @@ def test_the_name_of_a_file_is_written_without_tricks() -> None:
         assert part["data"]["name"] == clean
 
 
-@pytest.mark.parametrize("kind", ["image", "record", "video", "file"])
+@each_case("kind", ["image", "record", "video", "file"])
 def test_a_medium_that_a_server_would_have_to_fetch_is_known(kind: MediaKind) -> None:
     for source in (
         "http://a.test/",
@@ -211,7 +211,7 @@ RECEIVED: list[tuple[str, dict[str, Any] | None, Segment | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "data", "expected"), RECEIVED)
+@each_case(("kind", "data", "expected"), RECEIVED)
 def test_every_kind_of_segment_is_read(kind: str, data: object, expected: Segment | None) -> None:
     assert read_message([{"type": kind, "data": data}]) == (() if expected is None else (expected,))
 
@@ -219,9 +219,7 @@ def test_every_kind_of_segment_is_read(kind: str, data: object, expected: Segmen
 LIST = [{"type": "at", "data": {"qq": "1"}}, {"type": "text", "data": {"text": " hi"}}]
 
 
-@pytest.mark.parametrize(
-    "message", [LIST, json.dumps(LIST), "[CQ:at,qq=1] hi", [LIST[0], " hi"], [{}, None, 5, *LIST, {"data": {}}]]
-)
+@each_case("message", [LIST, json.dumps(LIST), "[CQ:at,qq=1] hi", [LIST[0], " hi"], [{}, None, 5, *LIST, {"data": {}}]])
 def test_every_form_of_a_message_is_read(message: object) -> None:
     assert read_message(message) == (Mention(1), Text(" hi"))
 
@@ -230,11 +228,11 @@ def test_one_object_is_a_message_too() -> None:
     assert read_message(LIST[1]) == (Text(" hi"),)
 
 
-@pytest.mark.parametrize("message", [None, "", [], {}, 5, True])
+@each_case("message", [None, "", [], {}, 5, True])
 def test_what_is_no_message_is_empty(message: object) -> None:
     assert read_message(message) == ()
 
 
-@pytest.mark.parametrize("said", ['{"type":"at","data":{"qq":"all"}}', "[1, 2]", '["a"]', "[]", "[not json", "[{}]"])
+@each_case("said", ['{"type":"at","data":{"qq":"all"}}', "[1, 2]", '["a"]', "[]", "[not json", "[{}]"])
 def test_what_a_person_typed_is_never_taken_for_segments(said: str) -> None:
     assert read_message(said) == (Text(said),)

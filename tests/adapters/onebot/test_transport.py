@@ -17,6 +17,7 @@ from bot.domain.events import Conversation, MessageType
 from bot.domain.ports import KeptFile
 from bot.domain.segments import Forward, Text
 from tests.adapters.onebot.conftest import ACCOUNT, PATIENCE, Dial, Frame, House, NapCat, message
+from tests.cases import each_case
 
 GROUP = Conversation(ACCOUNT, "group", 4242)
 HELLO = SendMessage(GROUP, (Text("hello"),))
@@ -259,8 +260,8 @@ async def test_a_send_that_qq_may_have_taken_is_not_refused(house: House, dial: 
     assert isinstance(sending.result(), ActionUnanswered)
 
 
-@pytest.mark.parametrize("kind", ["group", "private"])
-@pytest.mark.parametrize("number", [0, -5])
+@each_case("kind", ["group", "private"])
+@each_case("number", [0, -5])
 def test_nothing_is_sent_to_a_place_without_a_number(kind: MessageType, number: int) -> None:
     with pytest.raises(ActionRefused):
         write_action(SendMessage(Conversation(ACCOUNT, kind, number), (Text("hi"),)))
@@ -319,7 +320,7 @@ async def sign(house: House) -> TransportError | None:
     return None
 
 
-@pytest.mark.parametrize(("kind", "place"), [("group", "group_id"), ("private", "user_id")])
+@each_case(("kind", "place"), [("group", "group_id"), ("private", "user_id")])
 def test_a_merged_forward_is_nodes_of_text_by_the_account(kind: MessageType, place: str) -> None:
     merged = Merged(("一", "[CQ:at,qq=all]"), "小霜")
     name, params = write_action(SendMessage(Conversation(ACCOUNT, kind, 4242), (merged,)))

@@ -11,6 +11,7 @@ from adapters.openai.answer import MAX_SAID, MAX_THOUGHT, Draft, RawAnswer
 from adapters.openai.call_drafts import RawCall
 from adapters.openai.stream import AnswerReader
 from bot.domain.errors import ModelRejected
+from tests.cases import each_case
 
 
 def gather(*deltas: dict[str, Any], whole: bool = False) -> RawAnswer:
@@ -26,7 +27,7 @@ def call(*, arguments: object = None, **fields: Any) -> dict[str, Any]:
     return {"tool_calls": [{**fields, "function": function}]}
 
 
-@pytest.mark.parametrize("content", [None, "", []])
+@each_case("content", [None, "", []])
 def test_1_1_no_content_is_no_text(content: object) -> None:
     assert gather({"content": content}, {}).text == ""
 
@@ -49,7 +50,7 @@ def test_1_3_an_object_as_content_is_its_json() -> None:
     assert gather({"content": {"city": "北京"}}).text == '{"city":"北京"}'
 
 
-@pytest.mark.parametrize("none", [None, [], "", 5])
+@each_case("none", [None, [], "", 5])
 def test_1_5_no_calls_come_in_several_kinds(none: object) -> None:
     assert gather({"content": "a", "tool_calls": none}).tool_calls == ()
 
@@ -57,7 +58,7 @@ def test_1_5_no_calls_come_in_several_kinds(none: object) -> None:
 DETAIL = {"type": "reasoning.text", "text": "x"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("piece", "most"),
     [
         ({"content": "x"}, MAX_SAID),
@@ -171,7 +172,7 @@ def test_5_reasoning_is_read_from_the_details_where_it_is_nowhere_else() -> None
     assert list(answer.reasoning_details) == details
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("delta", "pieces"),
     [
         ({"role": "assistant", "content": ""}, 0),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
-import pytest
 
 from adapters.openai.answer import Draft
 from adapters.openai.call_drafts import RawCall
 from tests.adapters.openai.test_answer import call, gather
+from tests.cases import each_case
 
 Calls = list[tuple[str, str, str | None]]
 
@@ -31,7 +31,7 @@ def test_a_call_grows_by_its_index() -> None:
     ) == [("a", "f", '{"x":1}')]
 
 
-@pytest.mark.parametrize("blank", ["", None, " "])
+@each_case("blank", ["", None, " "])
 def test_2_8_a_blank_id_or_name_never_overwrites(blank: str | None) -> None:
     assert calls(
         call(index=0, id="a", name="f", arguments=""),
@@ -117,7 +117,7 @@ def test_2_14_parallel_calls_may_all_have_one_id() -> None:
 PIECES = ['{"x"', ": 1}"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "again",
     [
         [{"index": 0, "id": "a", "name": "f", "arguments": '{"x":1}'}],
@@ -144,8 +144,8 @@ def test_2_14_without_ids_the_index_tells_a_call_that_was_sent_twice() -> None:
     assert len(calls(call(name="f", arguments="{}"), call(name="f", arguments="{}"))) == 2
 
 
-@pytest.mark.parametrize(("first", "second"), [('{"x":1}', '{"x":2}'), ('{"x":1}', '{"x":true}'), ("{}", '{"x":1}')])
-@pytest.mark.parametrize("index", [0, 1])
+@each_case(("first", "second"), [('{"x":1}', '{"x":2}'), ('{"x":1}', '{"x":true}'), ("{}", '{"x":1}')])
+@each_case("index", [0, 1])
 def test_2_14_different_calls_under_one_id_stay_two(first: str, second: str, index: int) -> None:
     """In pieces or whole, neither is lost and nothing is made of both."""
     whole = calls(
@@ -182,7 +182,7 @@ def test_2_14_calls_of_a_whole_message_are_never_merged() -> None:
     assert len(gather({"tool_calls": [item, item]}, whole=True).tool_calls) == 2
 
 
-@pytest.mark.parametrize(("arguments", "text"), [({"a": 1}, '{"a":1}'), ([], "[]"), (None, None), ("", "")])
+@each_case(("arguments", "text"), [({"a": 1}, '{"a":1}'), ([], "[]"), (None, None), ("", "")])
 def test_3_4_arguments_come_as_text_or_as_json(arguments: object, text: str | None) -> None:
     assert calls(call(id="a", name="f", arguments=arguments)) == [("a", "f", text)]
 

@@ -18,6 +18,7 @@ from bot.domain.errors import (
     ToolUseFailed,
 )
 from tests.adapters.openai.test_stream import HELLO, chunk, read, sse
+from tests.cases import each_case
 
 
 def test_a_stream_is_read_to_its_end() -> None:
@@ -31,7 +32,7 @@ def test_2_2_an_end_without_a_marker_is_an_end_after_a_finish_reason() -> None:
     assert (answer.text, answer.done) == ("a", False)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "body",
     [
         sse(chunk({"content": "a"}), done=False),
@@ -47,7 +48,7 @@ def test_2_2_a_stream_with_neither_finish_reason_nor_closing_usage_was_cut(body:
         read(body)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "body",
     [
         sse(chunk({"content": "a"}), {"choices": [], "usage": {"prompt_tokens": 1}}, done=False),
@@ -74,7 +75,7 @@ def test_2_2_a_last_event_needs_no_blank_line() -> None:
     assert read(sse(chunk({"content": "a"}, "stop"), done=False).rstrip()).text == "a"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("event", "kind"),
     [
         (
@@ -109,7 +110,7 @@ def test_2_4_chunks_without_choices_or_delta_are_passed_over() -> None:
     assert read(sse(*strange, chunk({"content": "a"}, "stop"))).text == "a"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "last",
     [
         {"choices": [], "usage": {"prompt_tokens": 3}},
@@ -128,7 +129,7 @@ def test_2_6_a_finish_reason_may_come_twice() -> None:
     assert (read(body).finish_reason, read(body).usage) == ("stop", {"prompt_tokens": 1})
 
 
-@pytest.mark.parametrize("blank", ["", None])
+@each_case("blank", ["", None])
 def test_2_7_a_blank_finish_reason_in_a_delta_is_none(blank: str | None) -> None:
     assert (
         read(sse(chunk({"role": "", "content": "a"}, "stop"), chunk({"content": "b"}, blank))).finish_reason == "stop"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from adapters.openai.code import MAX_SPAN, without_code
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "left"),
     [
         ("a `b` c", "a c"),

@@ -10,11 +10,12 @@ import pytest
 
 from adapters.openai.dialects import DIALECTS, PLAIN, Dialect, choose_dialect, named_dialect
 from config.settings import DIALECTS as SETTINGS
+from tests.cases import each_case
 
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("host", "model", "name"),
     [
         ("api.deepseek.com", "deepseek-chat", "deepseek"),

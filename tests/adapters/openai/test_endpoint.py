@@ -6,9 +6,10 @@ import pytest
 from yarl import URL
 
 from adapters.openai.endpoint import find_proxy, is_local, join_url
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("base", "url"),
     [
         ("https://a.example/v1", "https://a.example/v1/chat/completions"),
@@ -23,7 +24,7 @@ def test_the_path_is_added_where_it_is_missing(base: str, url: str) -> None:
     assert str(join_url(base)) == url
 
 
-@pytest.mark.parametrize("base", ["", "a.example/v1", "ftp://a.example", "https://"])
+@each_case("base", ["", "a.example/v1", "ftp://a.example", "https://"])
 def test_what_is_no_url_is_refused_at_once(base: str) -> None:
     with pytest.raises(ValueError, match="URL"):
         join_url(base)
@@ -51,7 +52,7 @@ def test_6_19_the_environments_proxy_is_for_hosts_that_are_not_near(
     assert find_proxy(URL(f"https://{host}/v1")) == found
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("host", "local"),
     [
         ("localhost", True),

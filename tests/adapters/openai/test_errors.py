@@ -29,6 +29,7 @@ from bot.domain.errors import (
 )
 from tests.adapters.openai.conftest import Exchange
 from tests.adapters.openai.corpus import shared
+from tests.cases import each_case
 
 CLASS_OF_KIND: Mapping[str, type[ModelError]] = {
     "auth": ModelAuth,
@@ -113,7 +114,7 @@ def test_every_recorded_refusal_is_of_the_class_the_table_says(recorded: tuple[E
     assert told.keys() >= CLASS_OF_RECORD.keys() or not shared()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "message", "code"),
     [
         ({"error": {"message": "no", "type": "t", "code": "c", "param": None}}, "no", "c"),
@@ -145,7 +146,7 @@ def test_words_and_code_are_found_in_every_shape_of_body(body: object, message: 
     assert (type(error), str(error), error.code, error.status) == (ModelRejected, message, code, 418)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "kind"),
     [
         (400, ModelRejected), (401, ModelAuth), (402, ModelBilling), (403, ModelAuth), (404, ModelNotFound),
@@ -158,7 +159,7 @@ def test_without_words_the_status_decides(status: int | None, kind: type[ModelEr
     assert type(classify(status, b"")) is kind
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "words", "kind"),
     [
         (429, "You exceeded your current quota, check your plan. Please retry in 36.5s.", ModelRateLimited),
@@ -187,14 +188,14 @@ def test_words_go_before_the_status(status: int, words: str, kind: type[ModelErr
     assert type(classify(status, dump({"error": {"message": words}}))) is kind
 
 
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
+@each_case("status", [301, 302, 307, 308])
 def test_a_redirect_says_where_the_base_url_should_point(status: int) -> None:
     error = classify(status, b"", {"Location": "https://new.example/v1"})
     assert type(error) is ModelRejected
     assert "https://new.example/v1" in str(error)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("words", "limit"),
     [
         ("This model's maximum context length is 1,048,565 tokens. However, you requested 1250025", 1048565),
@@ -218,7 +219,7 @@ def test_the_window_is_read_from_a_field_of_its_own() -> None:
     assert error.limit == 8192
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("headers", "words", "wait"),
     [
         ({"retry-after-ms": "1500", "retry-after": "9"}, "", 1.5),
@@ -276,7 +277,7 @@ def test_a_gateway_quotes_the_headers_of_the_vendor_behind_it() -> None:
     assert error.retry_after == 5.0
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "masked"),
     [
         ("key sk-abcdef123456 is wrong", "key sk-*** is wrong"),
@@ -313,7 +314,7 @@ def test_no_body_is_too_strange_to_be_classified(body: object) -> None:
     assert isinstance(classify(400, body), ModelError)
 
 
-@pytest.mark.parametrize("piece", [b"<title>", b"<title", b"<"])
+@each_case("piece", [b"<title>", b"<title", b"<"])
 def test_megabytes_of_unfinished_tags_hold_nobody_up(piece: bytes) -> None:
     """A quadratic search takes hours for these, and the test its time limit."""
     assert isinstance(classify(502, piece * 1_000_000), ModelOverloaded)

@@ -7,7 +7,6 @@ from itertools import count
 from typing import Any
 
 import orjson
-import pytest
 from hypothesis import given, settings
 from msgspec.structs import replace
 
@@ -34,6 +33,7 @@ from tests.adapters.openai.checker import VENDORS, complaints
 from tests.adapters.openai.corpus import shared
 from tests.adapters.openai.damage import ORIGIN, PICTURE
 from tests.adapters.openai.sessions import DIALECT_OF, Turn
+from tests.cases import each_case
 
 ROWS: Mapping[str, Dialect] = {row.name: row for row in reversed(DIALECTS)}
 ASKED = UserMessage("hi")
@@ -92,7 +92,7 @@ def test_a_whole_history_stays_as_it_is() -> None:
 # --- rule by rule ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     "messages",
     [
         (ASKED, CALLED, RESULT, RESULT),
@@ -171,7 +171,7 @@ def test_6_5_there_is_one_system_message_and_it_is_the_first() -> None:
     assert sent == (SystemMessage("a\n\nb"), ASKED, CALLED, RESULT)
 
 
-@pytest.mark.parametrize("name", ["天气.查询", "a.b", "_x", "9", "x" * 65])
+@each_case("name", ["天气.查询", "a.b", "_x", "9", "x" * 65])
 def test_6_6_names_are_in_the_alphabet_of_all(name: str) -> None:
     sent = prepared(ASKED, AssistantMessage("", (replace(CALL, name=name),)), ToolMessage("c1", name, "1"))
     assert isinstance(sent[1], AssistantMessage)
@@ -202,14 +202,12 @@ def test_6_8_calls_of_one_id_get_ids_of_their_own_and_keep_their_results() -> No
     assert (first.content, second.content) == ("first", "second")
 
 
-@pytest.mark.parametrize(("content", "sent"), [("", "(no output)"), ("a\0b", "ab"), ("a\ud83d!", "a\ufffd!")])
+@each_case(("content", "sent"), [("", "(no output)"), ("a\0b", "ab"), ("a\ud83d!", "a\ufffd!")])
 def test_6_9_and_6_18_results_are_text_that_can_be_sent(content: str, sent: str) -> None:
     assert prepared(ASKED, CALLED, replace(RESULT, content=content))[2] == replace(RESULT, content=sent)
 
 
-@pytest.mark.parametrize(
-    ("content", "sent"), [("sunny", '{"result":"sunny"}'), ('{"a":1}', '{"a":1}'), ("[1]", '{"result":"[1]"}')]
-)
+@each_case(("content", "sent"), [("sunny", '{"result":"sunny"}'), ('{"a":1}', '{"a":1}'), ("[1]", '{"result":"[1]"}')])
 def test_6_9_results_are_objects_where_they_must(content: str, sent: str) -> None:
     assert prepared(ASKED, CALLED, replace(RESULT, content=content), dialect="gemini")[2] == replace(
         RESULT, content=sent
@@ -232,13 +230,13 @@ def test_6_9_pictures_of_results_follow_all_results_of_the_step() -> None:
     assert blind == (replace(RESULT, content="1\n[image omitted]"), results[1])
 
 
-@pytest.mark.parametrize("arguments", ["", "null", "[1]", '{"a":', '"{}"', "{}{}"])
+@each_case("arguments", ["", "null", "[1]", '{"a":', '"{}"', "{}{}"])
 def test_3_9_arguments_that_are_no_object_go_back_as_an_empty_one(arguments: str) -> None:
     sent = prepared(ASKED, AssistantMessage("", (replace(CALL, arguments=arguments),)), RESULT)
     assert sent == (ASKED, AssistantMessage("", (replace(CALL, arguments="{}"),)), RESULT)
 
 
-@pytest.mark.parametrize("arguments", ["{'a': 1}", '{"a":1}{"a":1}', '"{\\"a\\": 1}"', '```\n{"a": 1}\n```'])
+@each_case("arguments", ["{'a': 1}", '{"a":1}{"a":1}', '"{\\"a\\": 1}"', '```\n{"a": 1}\n```'])
 def test_3_9_arguments_that_were_mended_go_back_as_they_were_read(arguments: str) -> None:
     sent = prepared(ASKED, AssistantMessage("", (replace(CALL, arguments=arguments),)), RESULT)
     assert sent == (ASKED, AssistantMessage("", (replace(CALL, arguments='{"a":1}'),)), RESULT)
@@ -361,7 +359,7 @@ def changed(path: str, value: object) -> Any:
     return body
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("vendor", "path", "value", "rule"),
     [
         ("plain", "messages.3", None, "without its result (6.1)"),

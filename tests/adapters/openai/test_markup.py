@@ -12,6 +12,7 @@ from adapters.openai.leaks import MAX_BLOCKS, split_leaks
 from adapters.openai.markup import MAX_BLOCK, MarkupBlock, find_blocks
 from bot.domain.chat import ToolSpec
 from tests.adapters.openai.test_leaks import FORMS, split
+from tests.cases import each_case
 
 TOOL = ToolSpec("f", "d", {"type": "object", "properties": {"a": {"type": "string"}}})
 TOOLS = {"f": TOOL}
@@ -31,7 +32,7 @@ def test_blocks_are_found_in_order_with_their_places() -> None:
     assert (text[cut.start :], cut.is_closed, cut.calls) == ('<tool_call>{"name', False, None)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "body",
     [
         "{", "[]", "5", '{"name": 5, "arguments": {}}', '{"name": "f"}', '{"name": "f", "arguments": []}',
@@ -66,7 +67,7 @@ WEATHER = ToolSpec("weather", "d", {"type": "object", "properties": {}})
 BARE = '{"name": "weather", "parameters": {"city": "北京", "days": 2}}'
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         BARE,
@@ -86,7 +87,7 @@ def test_json_of_a_call_and_nothing_else_is_that_call(text: str) -> None:
     assert (answer.text, answer.tool_calls) == ("", (RawCall("", "weather", '{"city":"北京","days":2}'),))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         f"Like this: {BARE}",
@@ -142,7 +143,7 @@ def full_width(text: str) -> str:
     return "".join(chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char for char in text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "written",
     [
         lambda text: text.replace("{", "{ "),
@@ -156,7 +157,7 @@ def full_width(text: str) -> str:
         "\n  ".join,
     ],
 )
-@pytest.mark.parametrize("form", FORMS)
+@each_case("form", FORMS)
 def test_what_somebody_wrote_is_quoted_however_it_is_spaced(form: str, written: Callable[[str], str]) -> None:
     text = FORMS[form]
     assert split(text).tool_calls
@@ -180,7 +181,7 @@ def test_more_calls_than_anybody_makes_are_none() -> None:
 # --- JSON among words -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     "begun",
     [
         '{"name": "weather", "arguments": {"city":',
@@ -195,9 +196,7 @@ def test_more_calls_than_anybody_makes_are_none() -> None:
         '{"name": "weather", "arguments": {}}\n{"name": "weather", "arguments": {"city":',
     ],
 )
-@pytest.mark.parametrize(
-    "before", ["", "好的，我查一下。\n", "好的 ", "```py\nprint(1)\n```\n", '{"name": "x", "args": 1}\n']
-)
+@each_case("before", ["", "好的，我查一下。\n", "好的 ", "```py\nprint(1)\n```\n", '{"name": "x", "args": 1}\n'])
 def test_a_call_as_json_that_cannot_be_taken_as_one_is_for_nobody(begun: str, before: str) -> None:
     def left(*tools: ToolSpec, given: tuple[str, ...] = (), name: str = "weather") -> tuple[str, bool]:
         answer = split_leaks(RawAnswer(text=before + begun), tools=tools, given=given, names={name})

@@ -2,12 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pytest
-
 from adapters.openai.dialects import DIALECTS
 from adapters.openai.history import Origin, prepare_history
 from adapters.openai.mere_words import written
 from bot.domain.chat import AssistantMessage, Message, Reasoning, SystemMessage, ToolCall, ToolMessage, UserMessage
+from tests.cases import each_case
 
 ROLES: dict[type, str] = {SystemMessage: "system", UserMessage: "user", AssistantMessage: "assistant"}
 TALK = (SystemMessage("be brief"), UserMessage("你好"), AssistantMessage('"hi"\n'), UserMessage("and now?"))
@@ -21,7 +20,7 @@ def any_message() -> Iterator[Message]:
         yield AssistantMessage(text, reasoning=Reasoning("hm", "h", "m"))
 
 
-@pytest.mark.parametrize("place", range(len(TALK)))
+@each_case("place", range(len(TALK)))
 def test_what_is_written_at_once_is_what_comes_of_preparing_it_whoever_reads_it(place: int) -> None:
     count = 0
     for message in any_message():
@@ -38,7 +37,7 @@ def test_what_is_written_at_once_is_what_comes_of_preparing_it_whoever_reads_it(
     assert count
 
 
-@pytest.mark.parametrize("history", [TALK, TALK[1:], TALK[3:], (*TALK[:1], *TALK[3:])])
+@each_case("history", [TALK, TALK[1:], TALK[3:], (*TALK[:1], *TALK[3:])])
 def test_words_that_were_said_in_turn_are_written_at_once(history: tuple[Message, ...]) -> None:
     assert written(history) is not None
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.openai.dialects import DIALECTS, Dialect
 from adapters.openai.names import names_back, read_name, write_id, write_name
 from bot.domain.chat import ToolSpec
+from tests.cases import each_case
 
 ROWS: Mapping[str, Dialect] = {row.name: row for row in reversed(DIALECTS)}
 
@@ -31,14 +31,12 @@ def test_6_6_what_can_stay_of_a_name_stays_and_like_names_differ() -> None:
     assert len({write_name(name) for name in ("a.b", "a:b", "a b", "天气", "时间")}) == 5
 
 
-@pytest.mark.parametrize(
-    "name", ["f", "functions.f", "default_api:f", "tools.f", "f<|channel|>commentary", "functions.f:0", "f:12"]
-)
+@each_case("name", ["f", "functions.f", "default_api:f", "tools.f", "f<|channel|>commentary", "functions.f:0", "f:12"])
 def test_4_6_a_name_in_its_wrapping_is_found(name: str) -> None:
     assert read_name(name, {"f": "ours"}) == "ours"
 
 
-@pytest.mark.parametrize("name", ["F", "ff", "functions.g", "", "xfunctions.f"])
+@each_case("name", ["F", "ff", "functions.g", "", "xfunctions.f"])
 def test_4_6_a_name_that_only_resembles_one_stays(name: str) -> None:
     assert read_name(name, {"f": "ours"}) == name
 

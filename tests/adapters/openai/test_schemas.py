@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
-import pytest
 from hypothesis import given, settings
 
 import tools
 from adapters.openai.dialects import GEMINI, PLAIN
 from adapters.openai.schemas import MAX_NODES, write_schema
 from tests.adapters.openai import damage
+from tests.cases import each_case
 
 
 def of(field: Any, **root: Any) -> Any:
@@ -24,12 +24,12 @@ def test_our_own_tools_are_flat_already() -> None:
         assert write_schema(tool.spec.parameters, PLAIN) == tool.spec.parameters
 
 
-@pytest.mark.parametrize("schema", [{}, {"type": "object"}, {"type": "string"}, {"properties": None}, {"$ref": "#"}])
+@each_case("schema", [{}, {"type": "object"}, {"type": "string"}, {"properties": None}, {"$ref": "#"}])
 def test_6_10_parameters_are_an_object_in_any_case(schema: dict[str, Any]) -> None:
     assert write_schema(schema, PLAIN) == {"type": "object", "properties": {}}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("field", "flat"),
     [
         ({"type": ["null", "integer"]}, {"type": "integer"}),
@@ -78,7 +78,7 @@ def test_a_schema_that_holds_itself_ends() -> None:
     assert flat["properties"]["left"] == {"type": "object"}
 
 
-@pytest.mark.parametrize("names", ["a", "ab", "abcdefgh"])
+@each_case("names", ["a", "ab", "abcdefgh"])
 def test_a_schema_that_grows_without_end_is_cut(names: str) -> None:
     steps = {
         f"s{n}": {"type": "object", "properties": {name: {"$ref": f"#/$defs/s{n + 1}"} for name in names}}

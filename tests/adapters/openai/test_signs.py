@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from adapters.openai.errors import classify
 from bot.domain.errors import (
     BadHistory,
@@ -11,9 +9,10 @@ from bot.domain.errors import (
     ModelBilling,
 )
 from tests.adapters.openai.test_errors import dump
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize("code", [400, "invalid_request_error"])
+@each_case("code", [400, "invalid_request_error"])
 def test_a_picture_that_could_not_be_read_is_told_apart_from_a_model_that_sees_none(code: object) -> None:
     """llama.cpp has no code of its own for it; what it cannot read says nothing of other pictures."""
     bad = classify(400, dump({"error": {"code": code, "message": "Failed to load image or audio file"}}))
@@ -24,7 +23,7 @@ def test_a_picture_that_could_not_be_read_is_told_apart_from_a_model_that_sees_n
     assert not blind.code.startswith("invalid_image")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "error"),
     [
         (403, {"code": 30001, "message": "Sorry, your account balance is insufficient"}),
@@ -43,13 +42,13 @@ def test_7_billing_in_hiding_is_billing(status: int, error: object) -> None:
     assert type(classify(status, dump(error))) is ModelBilling
 
 
-@pytest.mark.parametrize("status", [401, 403])
-@pytest.mark.parametrize("words", ["Forbidden", "Your key may not use this model", ""])
+@each_case("status", [401, 403])
+@each_case("words", ["Forbidden", "Your key may not use this model", ""])
 def test_7_without_such_words_it_is_the_key(status: int, words: str) -> None:
     assert type(classify(status, dump({"error": {"message": words}}))) is ModelAuth
 
 
-@pytest.mark.parametrize(
+@each_case(
     "words",
     [
         "Unexpected role 'user' after role 'tool'",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.openai.sse import Event, EventDecoder
+from tests.cases import each_case
 
 LINE = st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"]), max_size=12)
 EVENTS = st.lists(st.tuples(st.sampled_from(["", "error", "ping"]), st.lists(LINE, min_size=1, max_size=3)), max_size=6)
@@ -44,7 +44,7 @@ def test_any_chunking_and_any_line_end_give_the_same_events(
     assert decode(*(body[at : at + 1] for at in range(len(body)))) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "data"),
     [
         (b"data:{}\n\n", b"{}"),

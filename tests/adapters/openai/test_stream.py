@@ -21,6 +21,7 @@ from bot.domain.errors import (
     ToolUseFailed,
 )
 from tests.adapters.openai.conftest import Exchange
+from tests.cases import each_case
 
 Cut = Callable[[bytes], Iterator[bytes]]
 
@@ -118,7 +119,7 @@ def test_every_recorded_200_gives_what_its_expect_says(recorded: tuple[Exchange,
 # --- whatever the body is -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("lead", [b"\xef\xbb\xbf", b"\n\n \r\n", b" \xef\xbb\xbf\n", b": PROCESSING\n\n"])
+@each_case("lead", [b"\xef\xbb\xbf", b"\n\n \r\n", b" \xef\xbb\xbf\n", b": PROCESSING\n\n"])
 def test_2_18_marks_and_blanks_before_a_body_are_nothing(lead: bytes) -> None:
     assert read(*by(1)(lead + HELLO)).text == "hello"
     assert read(*by(1)(lead.replace(b": PROCESSING", b"") + orjson.dumps(whole("a")))).text == "a"
@@ -135,15 +136,13 @@ def test_1_13_kilobytes_of_blanks_may_come_first() -> None:
     assert read(*[b"\n         \n"] * 500, orjson.dumps(whole("a")), b"\n").text == "a"
 
 
-@pytest.mark.parametrize(
-    "body", [b"", b"  \n", b"\xef\xbb", b"Not Found", b": comment\n\n", orjson.dumps(whole("a"))[:-3]]
-)
+@each_case("body", [b"", b"  \n", b"\xef\xbb", b"Not Found", b": comment\n\n", orjson.dumps(whole("a"))[:-3]])
 def test_a_body_that_is_no_answer_is_a_failure_of_transport(body: bytes) -> None:
     with pytest.raises(ModelTransport):
         read(body)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "told"),
     [
         (b'data: {"choices": [{"delta": {"content": "sesame', "cut"),

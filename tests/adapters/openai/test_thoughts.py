@@ -6,6 +6,7 @@ import pytest
 
 from adapters.openai.answer import RawAnswer
 from adapters.openai.leaks import split_leaks
+from tests.cases import each_case
 
 PAIRS = [
     ("<think>", "</think>"),
@@ -36,7 +37,7 @@ def split(text: str, *, reasoning: str = "") -> RawAnswer:
     return split_leaks(RawAnswer(text=text, reasoning=reasoning), tools=())
 
 
-@pytest.mark.parametrize(("opens", "closes"), PAIRS)
+@each_case(("opens", "closes"), PAIRS)
 def test_thoughts_are_found_in_the_marks_of_every_family(opens: str, closes: str) -> None:
     for text, said in (
         (f"{opens}hm{closes}hi", "hi"),
@@ -50,8 +51,8 @@ def test_thoughts_are_found_in_the_marks_of_every_family(opens: str, closes: str
         assert (answer.text, answer.reasoning, answer.reasoning_field) == (said, "hm", "content"), text
 
 
-@pytest.mark.parametrize(("opens", "closes"), PAIRS)
-@pytest.mark.parametrize("frame", ["`{}`", "``a ` {}``", "see\n```\n{}\n```\nso", "~~~\n{}"])
+@each_case(("opens", "closes"), PAIRS)
+@each_case("frame", ["`{}`", "``a ` {}``", "see\n```\n{}\n```\nso", "~~~\n{}"])
 def test_marks_in_code_are_an_example(opens: str, closes: str, frame: str) -> None:
     for marks in (opens, closes, f"{opens}hm{closes}"):
         text = f"A thought is written {frame.format(marks)}"
@@ -72,8 +73,8 @@ def test_an_end_alone_ends_nothing_where_the_thoughts_came_as_such() -> None:
     assert (answer.text, answer.reasoning) == ("the token  ends it", "a")
 
 
-@pytest.mark.parametrize("token", TOKENS)
-@pytest.mark.parametrize("text", ["{}hi", "hi{}", "hi{}\n", "hi {} {}", "hi\n{}"])
+@each_case("token", TOKENS)
+@each_case("text", ["{}hi", "hi{}", "hi{}\n", "hi {} {}", "hi\n{}"])
 def test_a_token_of_a_template_is_no_word_to_people(token: str, text: str) -> None:
     assert split(text.format(token, token)).text == "hi"
 
@@ -83,27 +84,25 @@ def test_the_mark_of_a_call_without_one_is_no_word_to_people_either() -> None:
     assert split("hi [TOOL_CALLS]").text == "hi"
 
 
-@pytest.mark.parametrize(
-    "token", [*TOKENS, "[TOOL_CALLS]", "<|im_start|>user", "[INST]", "<|channel|>analysis<|message|>x<|end|>"]
-)
+@each_case("token", [*TOKENS, "[TOOL_CALLS]", "<|im_start|>user", "[INST]", "<|channel|>analysis<|message|>x<|end|>"])
 def test_a_token_in_code_is_an_example(token: str) -> None:
     for text in (f"The token `{token}` ends it.", f"Look:\n```\nhi{token}\n```\nso", f"``{token}``"):
         assert split(text) == RawAnswer(text=text)
 
 
-@pytest.mark.parametrize("text", ["a <|b|> c", "<|x|> = 3", "x <y> z", "f <| g |> h", "if a<b|c>d", "[INS]", "a</sup>"])
+@each_case("text", ["a <|b|> c", "<|x|> = 3", "x <y> z", "f <| g |> h", "if a<b|c>d", "[INS]", "a</sup>"])
 def test_what_only_looks_like_a_token_stays(text: str) -> None:
     assert split(text).text == text
 
 
-@pytest.mark.parametrize("lead", LEADS)
+@each_case("lead", LEADS)
 def test_the_beginning_of_its_turn_is_no_part_of_it(lead: str) -> None:
     assert split(f"{lead}hi").text == "hi"
     answer = split(f"{lead}<think>hm</think>\nhi</s>")
     assert (answer.text, answer.reasoning) == ("hi", "hm")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "turn",
     [
         "<|im_start|>user", "<|im_start|> system", "<|start_header_id|>user<|end_header_id|>", "<start_of_turn>user",
@@ -124,7 +123,7 @@ def test_a_token_that_was_cut_is_one_all_the_same() -> None:
 FINAL = "<|start|>assistant<|channel|>final<|message|>hi<|return|>"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "said", "thought"),
     [
         (f"<|channel|>analysis<|message|>hm<|end|>{FINAL}", "hi", "hm"),

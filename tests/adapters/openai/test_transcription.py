@@ -14,6 +14,7 @@ from adapters.openai.client import make_session
 from adapters.openai.transcription import MAX_ANSWER, Transcription
 from bot.domain.chat import Dictation, Usage
 from bot.domain.errors import Lack, MediaError
+from tests.cases import each_case
 
 
 @asynccontextmanager
@@ -51,7 +52,7 @@ async def test_without_a_key_none_is_sent() -> None:
     assert asked[0].startswith("/v1/audio/transcriptions - ")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("told", "usage"),
     [
         ({"type": "tokens", "input_tokens": 14, "output_tokens": 3, "total_tokens": 17}, Usage(14, 3)),

@@ -8,6 +8,7 @@ from adapters.openai.answer import RawAnswer
 from adapters.openai.leaks import may_leak, split_leaks
 from adapters.openai.unmarked import MAX_PYTHON, read_whole
 from bot.domain.chat import ToolSpec
+from tests.cases import each_case
 
 WEATHER = ToolSpec(
     "get_weather",
@@ -34,8 +35,8 @@ def called(text: str, *, is_marked: bool = True) -> list[tuple[str, str | None]]
     return [(call.name, call.arguments) for call in answer.tool_calls]
 
 
-@pytest.mark.parametrize("is_marked", [True, False])
-@pytest.mark.parametrize(
+@each_case("is_marked", [True, False])
+@each_case(
     "text",
     [
         ACTION,
@@ -61,15 +62,15 @@ def test_a_call_of_a_tool_by_its_name_is_that_call(text: str, is_marked: bool) -
     assert called(text, is_marked=is_marked) == [("get_weather", CITY)]
 
 
-@pytest.mark.parametrize("text", [f"好的，我查一下。\n{ACTION}", 'One moment.\nget_weather{"city": "北京"}'])
+@each_case("text", [f"好的，我查一下。\n{ACTION}", 'One moment.\nget_weather{"city": "北京"}'])
 def test_words_before_a_call_are_words_beside_it(text: str) -> None:
     answer = split(text)
     assert [(call.name, call.arguments) for call in answer.tool_calls] == [("get_weather", CITY)]
     assert answer.text == text.splitlines()[0]
 
 
-@pytest.mark.parametrize("is_marked", [True, False])
-@pytest.mark.parametrize(
+@each_case("is_marked", [True, False])
+@each_case(
     "text",
     [
         f"{ACTION}\nObservation: 晴\nThought: done\nFinal Answer: 北京晴",
@@ -127,15 +128,13 @@ SILENCES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("is_marked", [True, False])
-@pytest.mark.parametrize("text", SILENCES)
+@each_case("is_marked", [True, False])
+@each_case("text", SILENCES)
 def test_the_bare_name_of_silence_is_silence(text: str, is_marked: bool) -> None:
     assert called(text, is_marked=is_marked) == [("stay_silent", "{}")]
 
 
-@pytest.mark.parametrize(
-    "text", ["他们在聊我。\nstay_silent", "They talk about me.\n\n[stay_silent]", "嗯。\nNO_REPLY</s>"]
-)
+@each_case("text", ["他们在聊我。\nstay_silent", "They talk about me.\n\n[stay_silent]", "嗯。\nNO_REPLY</s>"])
 def test_silence_after_a_thought_is_silence(text: str) -> None:
     answer = split(text)
     assert [call.name for call in answer.tool_calls] == ["stay_silent"]
@@ -148,7 +147,7 @@ def test_silence_that_somebody_spoke_of_is_silence() -> None:
         assert (answer.text, [call.name for call in answer.tool_calls]) == (left, ["stay_silent"])
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         f"```\n{ACTION}\n```",
@@ -204,9 +203,7 @@ def test_whoever_asks_how_an_action_is_written_is_answered() -> None:
     assert split(ACTION, given=asked).tool_calls  # there is nothing said about it
 
 
-@pytest.mark.parametrize(
-    "text", [ACTION, f"Thought: sure\n{ACTION}", 'get_weather{"city": "北京"}', 'get_weather(city="北京")']
-)
+@each_case("text", [ACTION, f"Thought: sure\n{ACTION}", 'get_weather{"city": "北京"}', 'get_weather(city="北京")'])
 def test_what_somebody_wrote_is_quoted(text: str) -> None:
     written = text.removeprefix("Thought: sure\n")
     assert split(text).tool_calls

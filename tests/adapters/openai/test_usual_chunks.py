@@ -6,7 +6,6 @@ from typing import Any
 from unittest import mock
 
 import orjson
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from adapters.openai.stream import AnswerReader
 from adapters.openai.usual_chunks import read_usual
 from bot.domain.errors import ModelError
 from tests.adapters.openai.test_stream import chunk, sse
+from tests.cases import each_case
 
 WORD = st.none() | st.text(max_size=3)
 ODD: list[Any] = [None, False, True, -1, 0, 2, 0.5, "", "a", [], {}, ["a"]]
@@ -100,8 +100,8 @@ TOLD: list[list[dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("told", TOLD)
-@pytest.mark.parametrize("is_done", [True, False])
+@each_case("told", TOLD)
+@each_case("is_done", [True, False])
 def test_these_streams_say_the_same_however_their_chunks_are_read(told: list[dict[str, Any]], is_done: bool) -> None:
     check(sse(*told, done=is_done))
 
@@ -127,7 +127,7 @@ def test_most_of_these_streams_are_read_so() -> None:
     assert 2 * len([count for count in read if count >= 2]) > len(read) > 100
 
 
-@pytest.mark.parametrize(("told", "asked"), [("wwww", 5), ("wcccw", 4), ("cccccw", 3), ("ccwccwccw", 10)])
+@each_case(("told", "asked"), [("wwww", 5), ("wcccw", 4), ("cccccw", 3), ("ccwccwccw", 10)])
 def test_after_three_others_in_a_row_no_chunk_is_tried(told: str, asked: int) -> None:
     call = chunk({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}]})
     chunks_told = [chunk({"content": "a"}) if kind == "w" else call for kind in told]
@@ -151,7 +151,7 @@ def check(body: bytes) -> None:
     assert outcome(body) == one_by_one
 
 
-@pytest.mark.parametrize(
+@each_case(
     "usual",
     [
         chunk({"content": "a"}),
@@ -167,7 +167,7 @@ def test_words_thoughts_ends_and_counts_are_usual(usual: dict[str, Any]) -> None
     assert read_usual(orjson.dumps(usual)) is not None
 
 
-@pytest.mark.parametrize(
+@each_case(
     "data",
     [
         orjson.dumps(chunk({"tool_calls": [{"index": 0}]})),

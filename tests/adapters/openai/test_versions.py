@@ -7,12 +7,13 @@ import pytest
 from adapters.openai.versions import EitherUrl, other_url
 from bot.domain.chat import AssistantMessage, Completion, FinishReason, ModelRequest, UserMessage
 from bot.domain.errors import ModelAuth, ModelError, ModelNotFound, ModelTransport
+from tests.cases import each_case
 
 REQUEST = ModelRequest((UserMessage("hi"),))
 MISSING = ModelNotFound("Not Found", status=404)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "other"),
     [
         ("https://h.test", "https://h.test/v1"),
@@ -58,7 +59,7 @@ async def ask(model: EitherUrl) -> str:
     return (await model.complete(REQUEST)).message.text
 
 
-@pytest.mark.parametrize("status", [404, 405])
+@each_case("status", [404, 405])
 async def test_where_nothing_is_there_the_other_is_tried_and_stays(status: int) -> None:
     house = House(h=ModelNotFound("Not Found", status=status))
     model = EitherUrl(house.make, "https://h.test")
@@ -78,7 +79,7 @@ async def test_what_has_answered_once_is_right() -> None:
     assert house.asked == ["h.test", "h.test"]
 
 
-@pytest.mark.parametrize("failure", [ModelAuth("wrong key", status=401), ModelTransport("cut off")])
+@each_case("failure", [ModelAuth("wrong key", status=401), ModelTransport("cut off")])
 async def test_any_other_failure_says_nothing_about_the_url(failure: ModelError) -> None:
     house = House(h=failure)
     with pytest.raises(type(failure)):

@@ -15,6 +15,7 @@ from bot.domain.errors import (
     ModelTransport,
 )
 from tests.adapters.openai.test_stream import read, whole
+from tests.cases import each_case
 
 
 def test_1_9_an_answer_may_be_wrapped_in_data() -> None:
@@ -22,7 +23,7 @@ def test_1_9_an_answer_may_be_wrapped_in_data() -> None:
     assert read(orjson.dumps({**whole("a"), "data": whole("b")})).text == "a"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "kind"),
     [
         ({"error": {"message": "Insufficient Balance"}}, ModelBilling),

@@ -35,6 +35,7 @@ from bot.domain.chat import (
 )
 from bot.domain.errors import ContextOverflow, ModelError, ModelOverloaded, ModelTransport, ToolUseFailed
 from tests.adapters.openai.conftest import Exchange
+from tests.cases import each_case
 
 ORIGIN = Origin("api.example", "m")
 WEATHER = ToolSpec("get_weather", "The weather.", {"type": "object", "properties": {}})
@@ -131,7 +132,7 @@ def test_6_18_no_field_of_a_vendor_breaks_it_either() -> None:
     assert (sent["tool_calls"][0]["signature"], sent["reasoning_details"][0]["text"]) == ("ab", "ab")
 
 
-@pytest.mark.parametrize(("name", "sent"), [("gemini", False), ("plain", True), ("openai", True)])
+@each_case(("name", "sent"), [("gemini", False), ("plain", True), ("openai", True)])
 def test_6_10_empty_parameters_are_left_out_where_they_are_refused(name: str, sent: bool) -> None:
     assert ("parameters" in write(ASKED, tools=(WEATHER,), dialect=ROWS[name])["tools"][0]["function"]) is sent
 
@@ -155,7 +156,7 @@ FOREIGN = replace(THOUGHT, endpoint="elsewhere.example")
 OTHER_MODEL = replace(THOUGHT, model="m2")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "reasoning", "fields"),
     [
         ("plain", THOUGHT, {}),
@@ -184,7 +185,7 @@ def test_5_reasoning_of_a_turn_without_calls_stays_here() -> None:
     assert write(*history, dialect=ROWS["deepseek"])["messages"][1] == {"role": "assistant", "content": "a"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "own", "signature"),
     [
         ("gemini", True, "s"),
@@ -206,7 +207,7 @@ def test_5_vendor_fields_of_a_call_go_back_where_they_came_from(name: str, own: 
 # --- wire -> domain -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("reason", "finish"),
     [
         ("stop", FinishReason.STOP),
@@ -225,7 +226,7 @@ def test_1_7_finish_reasons_of_words(reason: str | None, finish: FinishReason) -
     assert read(RawAnswer(text="a", finish_reason=reason)).finish is finish
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("reason", "finish"),
     [
         ("stop", FinishReason.TOOL_CALLS),
@@ -241,7 +242,7 @@ def test_1_6_finish_reasons_of_calls(reason: str | None, finish: FinishReason) -
     assert read(RawAnswer(tool_calls=(RawCall("a", "f", "{}"),), finish_reason=reason)).finish is finish
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("reason", "native", "kind"),
     [
         ("network_error", None, ModelTransport),
@@ -288,15 +289,13 @@ def test_4_7_a_call_without_a_name_is_dropped() -> None:
         read(RawAnswer(tool_calls=raw[:1], finish_reason="tool_calls"))
 
 
-@pytest.mark.parametrize(
-    "name", ["get_weather", "functions.get_weather", "default_api:get_weather", "get_weather<|x|>"]
-)
+@each_case("name", ["get_weather", "functions.get_weather", "default_api:get_weather", "get_weather<|x|>"])
 def test_4_6_what_models_put_around_a_name_is_taken_off(name: str) -> None:
     [call] = read(RawAnswer(tool_calls=(RawCall("a", name, "{}"),)), WEATHER).message.tool_calls
     assert call.name == "get_weather"
 
 
-@pytest.mark.parametrize("name", ["Get_Weather", "functions.other", "get_weather get_weather"])
+@each_case("name", ["Get_Weather", "functions.other", "get_weather get_weather"])
 def test_4_6_a_name_that_only_resembles_one_is_left_to_the_toolset(name: str) -> None:
     [call] = read(RawAnswer(tool_calls=(RawCall("a", name, "{}"),)), WEATHER).message.tool_calls
     assert call.name == name
@@ -356,7 +355,7 @@ def test_reasoning_and_extras_remember_where_they_came_from() -> None:
     assert (completion.model, completion.response_id) == ("m-0711", "r")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("usage", "counts"),
     [
         ({"prompt_tokens": 9, "completion_tokens": 2}, Usage(9, 2)),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from adapters.simulator.commands import obey
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
 from tests.adapters.simulator.conftest import playing
+from tests.cases import each_case
 
 
 async def test_gestures_reach_the_bot() -> None:
@@ -24,7 +23,7 @@ async def test_gestures_reach_the_bot() -> None:
         assert reaction["likes"] == [{"emoji_id": "66", "count": 1}]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "kind", "told"),
     [
         ("!voice 明天 下雨", "record", "voice.amr"),

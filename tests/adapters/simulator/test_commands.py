@@ -7,14 +7,13 @@ import inspect
 from collections.abc import Iterator
 from types import ModuleType
 
-import pytest
-
 from adapters.simulator import acts, commands
 from adapters.simulator.commands import EXPLAINED, OTHERS, help_text, obey
 from adapters.simulator.faults import Fault
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World, demo_world
 from tests.adapters.simulator.conftest import playing
+from tests.cases import each_case
 
 
 def test_every_fault_is_explained() -> None:
@@ -40,7 +39,7 @@ def test_all_that_is_understood_is_explained() -> None:
     assert len(words) >= 20
 
 
-@pytest.mark.parametrize("line", ["!help", "!", " ! HELP "])
+@each_case("line", ["!help", "!", " ! HELP "])
 async def test_the_help_is_told(line: str) -> None:
     async with Simulator(demo_world()) as simulator:
         assert await obey(simulator, line) == help_text()
@@ -58,9 +57,7 @@ async def test_faults_are_armed_and_shown() -> None:
         assert simulator.faults.armed == ()
 
 
-@pytest.mark.parametrize(
-    "line", ["!nonsense", "!timeout later", "!slow x", "!mute 1 2", "!mute soon", "!selfreport", "!recall"]
-)
+@each_case("line", ["!nonsense", "!timeout later", "!slow x", "!mute 1 2", "!mute soon", "!selfreport", "!recall"])
 async def test_what_is_not_understood_or_cannot_be_done_says_so(line: str) -> None:
     async with Simulator(demo_world()) as simulator:
         told = await obey(simulator, line)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import base64
 
-import pytest
-
 from adapters.simulator.call import Gesture, SentMessage
 from adapters.simulator.console import SpokenLine, parse_line, parse_mentions, render, render_gesture
 from adapters.simulator.wire import Json, mention, text
+from tests.cases import each_case
 
 PEOPLE = {"Frost": 10001, "user1": 20001, "user2": 20002, "小明": 20003, "小明同学": 20004, "a.b": 20005}
 NAMES = {number: name for name, number in PEOPLE.items()}
 BOT = mention(10001)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "speaker", "segments"),
     [
         ("hi", "", [text("hi")]),
@@ -44,7 +43,7 @@ def test_a_line_is_spoken_by_whom_it_names(line: str, speaker: str, segments: li
     assert parse_line(line, PEOPLE, 10001) == SpokenLine(speaker, segments)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "segments"),
     [
         ("hi @user2 and @Bot!", [text("hi "), mention(20002), text(" and "), BOT, text("!")]),
@@ -73,7 +72,7 @@ def medium(kind: str, source: str, **more: str) -> Json:
 PICTURE = "base64://" + base64.b64encode(bytes(12_345)).decode()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("segments", "lines"),
     [
         ([text("hi")], "bot: hi"),
@@ -102,7 +101,7 @@ def test_a_message_to_elsewhere_says_where_it_went() -> None:
     assert printed(text("hi"), group_id=4343) == "bot: [to group 4343] hi"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("gesture", "shown"),
     [
         (Gesture("reaction", 20001, 4242, 5, "76"), "bot: [reacts to 小明 with 76]"),

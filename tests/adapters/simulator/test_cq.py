@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from adapters.simulator import cq
 from adapters.simulator.wire import mention, text
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("written", "segments"),
     [
         ("", []),

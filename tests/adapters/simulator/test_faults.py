@@ -22,9 +22,10 @@ from adapters.simulator.faults import (
     parse_number,
     says_when,
 )
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "armed"),
     [
         ("timeout", Armed(Fault.TIMEOUT, 1, wording=WORDINGS[Fault.TIMEOUT])),
@@ -59,7 +60,7 @@ def test_a_line_says_what_how_much_and_how_often(text: str, armed: Armed) -> Non
     assert parse_fault(text) == armed
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",
@@ -79,8 +80,8 @@ def test_a_line_that_says_something_else_is_refused(text: str) -> None:
         parse_fault(text)
 
 
-@pytest.mark.parametrize("fault", Fault)
-@pytest.mark.parametrize("times", [None, 0, 1, 7])
+@each_case("fault", Fault)
+@each_case("times", [None, 0, 1, 7])
 def test_what_is_armed_reads_as_it_is_typed(fault: Fault, times: int | None) -> None:
     value = 2.5 if fault in VALUES else 0.0
     words = "some words" if fault is Fault.REFUSE else WORDINGS.get(fault, "")

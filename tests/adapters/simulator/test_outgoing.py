@@ -11,6 +11,7 @@ import pytest
 
 from adapters.simulator import outgoing
 from adapters.simulator.wire import CallRefused, Json, mention, text
+from tests.cases import each_case
 
 PICTURE = base64.b64encode(b"\x89PNG not really").decode()
 
@@ -31,7 +32,7 @@ def test_every_form_of_a_message_is_read() -> None:
     assert outgoing.read_segments([text("x")]) == [text("x")]
 
 
-@pytest.mark.parametrize("message", [None, 7, [7], [{}], [{"type": "text"}], [{"type": 1, "data": {}}]])
+@each_case("message", [None, 7, [7], [{}], [{"type": "text"}], [{"type": 1, "data": {}}]])
 def test_anything_else_is_a_bad_parameter(message: Any) -> None:
     with pytest.raises(CallRefused) as caught:
         outgoing.read_segments(message)
@@ -49,7 +50,7 @@ def test_mentions_are_dropped_in_private() -> None:
     assert accept(mention(1), text("x"), in_group=False) == [text("x")]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "segments",
     [[], [text("")], [{"type": "reply", "data": {"id": "12"}}], [{"type": "poke", "data": {"id": "1"}}]],
 )
@@ -99,7 +100,7 @@ def test_media_come_from_files_addresses_and_data_urls(tmp_path: Path) -> None:
     assert record["data"]["url"] == "http://example.invalid/a.amr"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "uri", ["", "a.png", "file:///nowhere/a.png", "base64://***", "base64://", "http://", "/nowhere/a.png", "data:x"]
 )
 def test_a_medium_that_cannot_be_had_is_refused(uri: str) -> None:

@@ -14,6 +14,7 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.wire import CallRefused, mention, text
 from adapters.simulator.world import World, demo_world
 from tests.adapters.simulator.conftest import both_directions, call, playing, receive
+from tests.cases import each_case
 
 
 async def test_a_bot_dials_hears_and_answers() -> None:
@@ -33,7 +34,7 @@ async def test_a_bot_dials_hears_and_answers() -> None:
         await simulator.wait_until(lambda: simulator.connected == 0)
 
 
-@pytest.mark.parametrize("path", ["api", "api/"])
+@each_case("path", ["api", "api/"])
 async def test_the_api_path_takes_calls_and_hears_nothing(path: str) -> None:
     async with Simulator(demo_world()) as simulator:
         url = await simulator.serve()

@@ -16,6 +16,7 @@ from adapters.simulator.faults import Fault
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
 from tests.adapters.simulator.conftest import both_directions, call, playing, receive
+from tests.cases import each_case
 
 
 async def test_the_simulator_dials_the_bot_and_dials_again() -> None:
@@ -77,7 +78,7 @@ async def test_a_bot_that_is_not_there_yet_is_dialled_again(unused_tcp_port: int
             await arrived.wait()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "header"),
     [
         ("", "Bearer secret"),
@@ -95,7 +96,7 @@ async def test_a_token_is_shown_in_the_header_or_the_query(path: str, header: st
             assert (await receive(bot))["post_type"] == "meta_event"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "header"),
     [("", None), ("", "Token secret"), ("", "Bearer wrong"), ("?access_token=wrong", "Bearer secret")],
 )

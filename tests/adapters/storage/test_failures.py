@@ -14,6 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from adapters.storage.failures import Blame, Unusable, fault, words
 from adapters.storage.url import read_url
 from bot.domain.errors import ConfigError, Problem
+from tests.cases import each_case
 
 
 def raised(work: Callable[[], object]) -> Exception:
@@ -34,16 +35,15 @@ def in_sqlite(sql: str, *values: object) -> Exception:
         connection.close()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "values",
     [(1, ""), (None, ""), (2**64, ""), (2, "\ud83d"), (2, object()), (2, ["a"])],
-    ids=["twice", "none", "large", "surrogate", "object", "list"],
 )
 def test_a_value_that_fits_nowhere_is_the_entrys_own_fault(values: tuple[object, ...]) -> None:
     assert fault(in_sqlite("INSERT INTO t VALUES (?, ?)", *values)) is Blame.ENTRY
 
 
-@pytest.mark.parametrize("sql", ["INSERT INTO nowhere VALUES (1)", "nonsense"])
+@each_case("sql", ["INSERT INTO nowhere VALUES (1)", "nonsense"])
 def test_a_database_without_our_tables_is_an_outage(sql: str) -> None:
     assert fault(in_sqlite(sql)) is Blame.OUTAGE
 
@@ -57,7 +57,7 @@ def test_a_file_that_is_no_database_is_damage(tmp_path: Path) -> None:
     assert words(error) == "file is not a database"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "error", [FileExistsError("data is a file"), MemoryError(), Unusable("later"), ConfigError(Problem("A", "b", "c"))]
 )
 def test_a_place_that_cannot_be_used_is_an_outage(error: Exception) -> None:

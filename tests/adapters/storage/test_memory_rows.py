@@ -1,15 +1,14 @@
 from __future__ import annotations
 
-import pytest
-
 from adapters.storage.memory_rows import EVERYWHERE, memory_rows, shelf_of
 from adapters.storage.statements import Statement
 from bot.domain.memories import Visibility
 from tests.adapters.storage.entries import fact
+from tests.cases import each_case
 from tests.fakes import GROUP
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("visibility", "shelves"),
     [
         (Visibility.HERE, [str(GROUP)]),

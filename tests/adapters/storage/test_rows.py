@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 
 from adapters.storage.ahead import Put
@@ -53,6 +52,7 @@ from tests.adapters.storage.entries import (
     thing,
     verdict,
 )
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, said
 
 ENTRIES: list[tuple[Entry, list[Statement]]] = [
@@ -121,7 +121,7 @@ ENTRIES: list[tuple[Entry, list[Statement]]] = [
 ]
 
 
-@pytest.mark.parametrize(("entry", "statements"), ENTRIES, ids=[entry.type for entry, _ in ENTRIES])
+@each_case(("entry", "statements"), ENTRIES)
 def test_an_entry_becomes_its_statements_in_order(entry: Entry, statements: list[Statement]) -> None:
     assert [statement for statement, _ in rows(entry, NOW)] == statements
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 from sqlalchemy import create_engine
 
@@ -16,10 +15,11 @@ from adapters.storage.tables import metadata
 from bot.domain.journal import ConversationReset, Entry, MessageErased, MessageTakenUp, TurnClosed, TurnOpened
 from bot.domain.run import Stop
 from tests.adapters.storage.entries import NOW, asked, closing, heard, opening, put, read
+from tests.cases import each_case
 from tests.fakes import GROUP, said
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "parameter", "values"),
     [
         ("sqlite+pysqlite:///x.db", "VALUES (?,", ("here", "here")),

@@ -9,6 +9,7 @@ import pytest
 from adapters.storage import url as module
 from adapters.storage.url import file_of, place_of, read_url
 from bot.domain.errors import ConfigError
+from tests.cases import each_case
 
 
 def refusal(text: str) -> str:
@@ -19,9 +20,7 @@ def refusal(text: str) -> str:
     return str(problem)
 
 
-@pytest.mark.parametrize(
-    "text", ["sqlite+aiosqlite:///data/frost.db", "sqlite:///data/frost.db", " sqlite:///data/frost.db\n"]
-)
+@each_case("text", ["sqlite+aiosqlite:///data/frost.db", "sqlite:///data/frost.db", " sqlite:///data/frost.db\n"])
 def test_every_form_of_an_sqlite_url_is_the_same_file(text: str) -> None:
     url = read_url(text)
     assert url.drivername == "sqlite+pysqlite"
@@ -33,9 +32,7 @@ def test_four_slashes_are_an_absolute_path() -> None:
     assert file_of(read_url("sqlite:////var/lib/霜降/frost.db")) == Path("/var/lib/霜降/frost.db")
 
 
-@pytest.mark.parametrize(
-    "scheme", ["postgresql", "postgres", "postgresql+asyncpg", "postgresql+psycopg", "postgresql+psycopg2"]
-)
+@each_case("scheme", ["postgresql", "postgres", "postgresql+asyncpg", "postgresql+psycopg", "postgresql+psycopg2"])
 def test_every_form_of_a_postgresql_url_goes_through_psycopg(scheme: str) -> None:
     url = read_url(f"{scheme}://bot:sesame@db.test:5433/frost?sslmode=require")
     assert url.drivername == "postgresql+psycopg"
@@ -50,7 +47,7 @@ def test_a_server_without_a_host_or_a_database_is_named_as_well_as_can_be() -> N
     assert place_of(read_url("postgresql://")) == "PostgreSQL, postgres at this machine"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "what"),
     [
         ("data/frost.db", "is not the url of a database"),

@@ -19,6 +19,7 @@ SCRIPT = """
 import asyncio
 from adapters.traces.exporting import exporting
 from adapters.traces.spans import SpanObserver
+from tests.cases import each_case
 from tests.adapters.traces.scene import run_scene
 from tests.fakes import ManualClock
 
@@ -38,7 +39,7 @@ def test_spans_go_where_the_environment_says() -> None:
     assert b'"service.name": "frostagent"' in done.stdout
 
 
-@pytest.mark.parametrize("environ", [{"OTEL_TRACES_EXPORTER": "none"}, {"OTEL_SDK_DISABLED": "true", **CONSOLE}])
+@each_case("environ", [{"OTEL_TRACES_EXPORTER": "none"}, {"OTEL_SDK_DISABLED": "true", **CONSOLE}])
 async def test_no_spans_are_sent_where_nobody_wants_them(environ: dict[str, str]) -> None:
     announced: list[TracerProvider] = []
     async with exporting(environ, announce=announced.append):

@@ -3,8 +3,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from adapters.traces.lines import arguments_of, line_of, stamp
 from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage
 from bot.domain.result import ToolResult
@@ -18,6 +16,7 @@ from bot.domain.run import (
     ToolProgressed,
 )
 from tests.adapters.traces.scene import run_cancelled, run_scene
+from tests.cases import each_case
 from tests.fakes import GROUP, RecordingObserver
 
 NOW = 1_700_000_000.25
@@ -116,7 +115,7 @@ def test_progress_has_no_line() -> None:
     assert line_of(event, NOW, content=True) is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("raw", "read"),
     [('{"a": 1}', {"a": 1}), ("", {}), ("[1]", "[1]"), ("no json", "no json"), ("[" * 9999, "[" * 9999)],
 )
@@ -135,7 +134,7 @@ def test_a_run_inside_another_one_names_it_in_each_line() -> None:
     assert (line["run"], line["parent"]) == ("t1/1/c0", "t1")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("code", "content", "action"),
     [
         ("TOOL_CANCELLED", "error: broken off", "execute_cancelled"),

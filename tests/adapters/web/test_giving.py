@@ -20,6 +20,7 @@ from adapters.web.giving import NOTHING
 from adapters.web.offers import FileOffers
 from adapters.web.server import WebServer
 from tests.adapters.web.test_server import client, server
+from tests.cases import each_case
 from tests.fakes import until
 
 PAGE = "/media"
@@ -133,7 +134,7 @@ async def test_an_address_that_is_none_gives_nothing() -> None:
             assert (offered.asked, later.asked) == (True, False)
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"])
+@each_case("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"])
 async def test_a_file_can_be_had_and_nothing_else_be_done(method: str) -> None:
     async with page() as at:
         with at.offers.offer(ENCODED) as offered:

@@ -6,6 +6,7 @@ import os
 import pytest
 
 from adapters.web.offers import BLOCK, UNGUESSABLE, FileOffers
+from tests.cases import each_case
 
 URL = "http://bot:8080/media"
 
@@ -18,7 +19,7 @@ def key_of(url: str) -> str:
     return url.removeprefix(f"{URL}/")
 
 
-@pytest.mark.parametrize("size", [0, 1, 2, 3, BLOCK // 4 * 3 - 1, BLOCK // 4 * 3, BLOCK // 4 * 3 + 1, 1_000_000])
+@each_case("size", [0, 1, 2, 3, BLOCK // 4 * 3 - 1, BLOCK // 4 * 3, BLOCK // 4 * 3 + 1, 1_000_000])
 def test_what_is_offered_comes_whole_and_says_its_size(size: int) -> None:
     data = os.urandom(size)
     with FileOffers(URL).offer(encoded(data)) as offered:

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pytest
-
 from adapters.web.readiness import Attendance, ServedAccount
+from tests.cases import each_case
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ def test_who_was_refused_is_told_as_long_as_nobody_is_there() -> None:
     )
 
 
-@pytest.mark.parametrize(("online", "state"), [(True, "online"), (None, "unknown")])
+@each_case(("online", "state"), [(True, "online"), (None, "unknown")])
 def test_an_account_that_is_online_or_never_said_makes_it_ready(online: bool | None, state: str) -> None:
     assert Attendance(lambda: [Account(10001, online, "NapCat 4")])().to_json() == {
         "ready": True,

@@ -9,6 +9,7 @@ import pytest
 from adapters.words import lists
 from adapters.words.lists import Automaton, WordFile, read_rules
 from bot.domain.errors import ConfigError
+from tests.cases import each_case
 
 LIST = """\
 # what nobody is to read here
@@ -83,7 +84,7 @@ def test_a_line_counts_where_it_says_and_is_named(words: WordFile) -> None:
     assert (words.stops("casino 加微信"), words.withholds("casino")) == (2, 6)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "text"),
     [
         ("/ＬＯ.Ｎ/", "loan"),

@@ -4,6 +4,7 @@ import pytest
 
 from bot.agent.memory import InMemory
 from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from tests.cases import each_case
 
 
 def a_round(text: str) -> tuple[Message, ...]:
@@ -42,7 +43,7 @@ async def test_the_session_unused_for_longest_is_forgotten() -> None:
     assert await memory.load("a") == a_round("a")
 
 
-@pytest.mark.parametrize("messages", [(), (AssistantMessage("hi"),)])
+@each_case("messages", [(), (AssistantMessage("hi"),)])
 async def test_a_round_begins_with_a_question(messages: tuple[Message, ...]) -> None:
     with pytest.raises(ValueError, match="begins with what somebody asked"):
         await InMemory().append("a", messages)

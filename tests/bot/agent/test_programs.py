@@ -20,6 +20,7 @@ from bot.domain.tool import Tool
 from bot.domain.traits import SideEffects, ToolType
 from bot.engine.bodies import why_not
 from bot.engine.toolset import Toolset
+from tests.cases import each_case
 from tests.fakes import ManualClock
 
 TEXT = {"type": "string", "description": "A text."}
@@ -82,7 +83,7 @@ async def test_braces_are_doubled_to_stand_for_themselves() -> None:
     assert await echoed("{{{text}}}", parameters={"text": TEXT}, given={"text": "x"}) == ["{x}"]
 
 
-@pytest.mark.parametrize("given", ["-x", "--output=/etc/passwd", "-1"])
+@each_case("given", ["-x", "--output=/etc/passwd", "-1"])
 async def test_a_value_that_looks_like_an_option_is_refused(given: str) -> None:
     result = await call(python(ECHO, "{text}", parameters={"text": TEXT}), text=given)
     assert result.content == "error: text: must not begin with - [TOOL_INVALID_ARGUMENTS]"
@@ -100,9 +101,7 @@ async def test_a_value_may_begin_with_a_dash_where_the_tool_allows_it() -> None:
     assert words == ["-1"]
 
 
-@pytest.mark.parametrize(
-    ("given", "why"), [("a\0b", "text: must not hold a NUL"), ("half \ud800", "half of a character")]
-)
+@each_case(("given", "why"), [("a\0b", "text: must not hold a NUL"), ("half \ud800", "half of a character")])
 async def test_text_no_program_can_be_given_is_refused(given: str, why: str) -> None:
     result = await call(python(ECHO, "{text}", parameters={"text": TEXT}), text=given)
     assert result.is_error
@@ -117,7 +116,7 @@ async def test_the_own_check_of_a_tool_counts_as_well() -> None:
     assert result.content == "error: not this [TOOL_INVALID_ARGUMENTS]"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("argv", "properties", "said"),
     [
         ([], {}, "a list of words"),

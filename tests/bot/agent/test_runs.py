@@ -21,6 +21,7 @@ from bot.domain.run import Stop
 from bot.domain.segments import Text
 from bot.domain.tool import ToolContext, tool
 from tests.bot.agent.test_agent import Gate, look
+from tests.cases import each_case
 from tests.fakes import until
 
 
@@ -53,7 +54,7 @@ async def test_a_memory_that_breaks_is_told_to_the_caller() -> None:
         await Agent(model=ScriptedModel(), memory=Broken()).chat("go")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("session", "conversation"),
     [("", Conversation(0, "private", 0)), ("10001:group:4242", Conversation(10001, "group", 4242))],
 )

@@ -13,6 +13,7 @@ from bot.agent.structured import fill_in, find_json, form_of
 from bot.domain.chat import AssistantMessage, Message, Usage, UserMessage
 from bot.domain.run import Outcome, Stop
 from bot.domain.schema import UnsuitableType
+from tests.cases import each_case
 
 
 class Day(BaseModel):
@@ -52,7 +53,7 @@ def test_a_schema_that_refers_to_a_file_is_none() -> None:
         form_of({"$ref": "file:///etc/hostname"})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("schema", "text", "problem"),
     [
         (Day, "tomorrow", "it is not JSON"),
@@ -72,7 +73,7 @@ def test_each_misfit_is_told(schema: Any, text: str, problem: str) -> None:
     assert caught.value.text == text
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         '{"a": [1]}',

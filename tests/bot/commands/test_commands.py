@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import pytest
 from msgspec.structs import replace
 
 from bot.commands.commands import SORRY, Commands
@@ -15,6 +14,7 @@ from bot.domain.traits import Audience
 from bot.memory.history import History
 from bot.speaking.postbox import Postbox
 from tests.bot.speaking.post import build_outbox
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore, RecordingTransport, said
 
 OWNER = 999
@@ -74,7 +74,7 @@ class Desk:
         ]
 
 
-@pytest.mark.parametrize("text", ["/echo a b", " /ECHO  a\nb ", "／回声 a b", "/回声 a b"])
+@each_case("text", ["/echo a b", " /ECHO  a\nb ", "／回声 a b", "/回声 a b"])
 async def test_a_command_that_is_said_to_the_bot_is_answered(text: str) -> None:
     desk = Desk()
     async with desk.open():
@@ -87,7 +87,7 @@ async def test_a_command_that_is_said_to_the_bot_is_answered(text: str) -> None:
     assert desk.transport.sent[0].segments[0] == Quote("5")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "message",
     [
         said("/echo a", at=False),  # to nobody
@@ -103,7 +103,6 @@ async def test_a_command_that_is_said_to_the_bot_is_answered(text: str) -> None:
         said("/groups", role="owner"),
         said("/echo " + "a" * 2000),
     ],
-    ids=lambda message: str(message.segments)[:60],
 )
 async def test_anything_else_is_words_like_any_others(message: MessageReceived) -> None:
     desk = Desk()

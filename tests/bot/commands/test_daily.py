@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import pytest
-
 from bot.commands.daily import SETTING, Daily
 from bot.commands.digest import Standing
 from bot.domain.books import DaySum
@@ -17,6 +15,7 @@ from bot.speaking.owner import Owner
 from bot.wiring.background import background
 from tests.bot.commands.books import PaperBooks
 from tests.bot.speaking.post import build_outbox
+from tests.cases import each_case
 from tests.fakes import BOT, ManualClock, RecordingStore, RecordingTransport, SteppedClock
 
 NINE = 9 * 3600.0
@@ -101,7 +100,7 @@ async def test_what_cannot_be_written_down_is_not_said_yet() -> None:
         assert len(await life.pass_time(60)) == 2
 
 
-@pytest.mark.parametrize(("days", "at"), [((DaySum(), BUSY), NINE), ((BUSY, CALM), None)])
+@each_case(("days", "at"), [((DaySum(), BUSY), NINE), ((BUSY, CALM), None)])
 async def test_a_day_without_anything_is_not_told_and_none_where_nobody_wants_it(
     days: tuple[DaySum, ...], at: float | None
 ) -> None:

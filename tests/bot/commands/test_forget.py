@@ -3,8 +3,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import pytest
-
 from bot.commands.forget import DONE, FAILED, HOW, NOBODY, NOT_YOURS, forget_command
 from bot.domain.command import Command
 from bot.domain.errors import BotError
@@ -12,6 +10,7 @@ from bot.memory.forgetting import Forgetting
 from bot.memory.history import History
 from bot.memory.speakers import Speakers
 from tests.bot.commands.typed import HONG, MING, OWNER, SAID, lines
+from tests.cases import each_case
 from tests.fakes import GROUP, PRIVATE, RecordingStore, said
 
 
@@ -114,7 +113,7 @@ async def test_others_and_groups_are_forgotten_by_owners_alone() -> None:
     assert await lines(room.command, "群", user=OWNER, where=PRIVATE) == HOW[0].splitlines()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "words",
     [(), ("everything",), ("小明",), ("me", "saying", "that"), ("我", "喜欢猫"), ("#2", "昨天的话"), ("群", "名")],
 )

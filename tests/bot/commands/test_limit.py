@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from bot.commands.limit import EXEMPT, HOW, NOBODY, limit_command, read_wanted
 from bot.commands.phrases import NOT_NOW
 from bot.domain.command import Command
@@ -10,6 +8,7 @@ from bot.memory.speakers import Speakers
 from bot.policy.limits import NO_CAP, Cap, DayLimits
 from tests.bot.commands.typed import MING, OWNER, lines
 from tests.bot.memory.till import Till, till_of
+from tests.cases import each_case
 from tests.fakes import GROUP, PRIVATE
 
 USUAL = DayLimits(Cap(1.0), Cap(tokens=5000), Cap(20.0))
@@ -73,7 +72,7 @@ async def test_without_words_it_lists_them_in_a_group_only_what_is_its() -> None
     assert await lines(limit, where=PRIVATE) == [*usual, "20002每天最多 $5，今天用了 0%", *HOW[0].splitlines()]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("words", "cost", "tokens"),
     [("0.25", 0.25, None), ("3 万", None, 30_000), ("1.5M tokens", None, 1_500_000), ("900t", None, 900)],
 )

@@ -7,7 +7,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
-import pytest
 from msgspec.structs import replace
 
 from bot.commands import reasons
@@ -40,6 +39,7 @@ from bot.policy.wake import Called, Silence
 from bot.wiring.models import build_rules
 from config.settings import Settings
 from tests.bot.hall import Hall
+from tests.cases import each_case
 from tests.fakes import ScriptedModel, said, words
 
 ROOT = Path(reasons.__file__).parents[2]
@@ -158,7 +158,7 @@ DECIDED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value", "reason", "events"), DECIDED, ids=[name for name, *_ in DECIDED])
+@each_case(("name", "value", "reason", "events"), DECIDED)
 async def test_the_setting_that_is_named_decides_it(
     name: str, value: str, reason: str, events: tuple[MessageReceived, ...]
 ) -> None:
@@ -218,7 +218,7 @@ STORED = [
 """Sentences as journals hold them, which are never changed here: whoever changes one in the code adds the new one."""
 
 
-@pytest.mark.parametrize(("sentence", "decides"), STORED)
+@each_case(("sentence", "decides"), STORED)
 def test_what_denied_a_call_is_known_of_the_rows_that_journals_hold(sentence: str, decides: Either | None) -> None:
     assert deciding_denial("kick", f"error: {sentence} [TOOL_DENIED]") == decides
 

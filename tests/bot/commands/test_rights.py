@@ -1,15 +1,14 @@
 from __future__ import annotations
 
-import pytest
-
 from bot.commands.rights import may_use
 from bot.domain.events import Conversation
 from bot.domain.run import Asker
 from bot.domain.traits import Audience
+from tests.cases import each_case
 from tests.fakes import GROUP, PRIVATE
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("asker", "where", "mine"),
     [
         (Asker(1), GROUP, {Audience.EVERYONE}),

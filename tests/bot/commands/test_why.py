@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import time
 
-import pytest
 from msgspec.structs import replace
 
 from bot.commands.phrases import AWAY
@@ -15,6 +14,7 @@ from bot.policy.reach import NOT_ALL, NOT_THERE
 from bot.policy.wake import Silence
 from tests.bot.commands.books import PaperBooks
 from tests.bot.commands.typed import MING, NOW, OWNER, lines
+from tests.cases import each_case
 
 ANSWERED = Story(
     asker=MING,
@@ -165,9 +165,7 @@ async def test_of_a_call_that_was_denied_is_told_what_denies_calls() -> None:
     assert [line for line in told if line.startswith("decided by")] == told[3:4]
 
 
-@pytest.mark.parametrize(
-    "told", [NOT_THERE, NOT_ALL, NOT_ALONE.format(name="kick"), TOO_OFTEN.format(name="kick", times=3)]
-)
+@each_case("told", [NOT_THERE, NOT_ALL, NOT_ALONE.format(name="kick"), TOO_OFTEN.format(name="kick", times=3)])
 async def test_of_a_call_that_no_setting_denied_none_is_named(told: str) -> None:
     why = why_command(PaperBooks(("5", replace(ANSWERED, calls=(refused(told),)))))
     assert [line for line in await lines(why, quoted="5") if line.startswith("由此决定")] == []

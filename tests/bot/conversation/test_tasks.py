@@ -1,14 +1,13 @@
 from __future__ import annotations
 
-import pytest
-
 from bot.conversation.tasks import Task
 from bot.domain.events import Conversation
 from bot.policy.wake import Wake
+from tests.cases import each_case
 from tests.fakes import GROUP, PRIVATE, said
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("where", "told", "lost", "may"),
     [
         (GROUP, True, False, False),

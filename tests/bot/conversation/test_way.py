@@ -16,6 +16,7 @@ from bot.policy.approval import notice
 from bot.policy.wake import Rules, Wake
 from tests.bot.conversation.turns.test_turn import OWNER
 from tests.bot.hall import hall
+from tests.cases import each_case
 from tests.e2e.test_suspended_turns import ask_first
 from tests.fakes import BOT, GROUP, calls, said, words
 
@@ -70,7 +71,7 @@ async def test_a_run_that_is_cut_off_leaves_its_turn_open(caplog: pytest.LogCapt
     assert "runs that are cut off: 1" in caplog.text
 
 
-@pytest.mark.parametrize("in_the_lane", [False, True])
+@each_case("in_the_lane", [False, True])
 async def test_an_owners_word_is_kept_as_taken_and_as_nothing_else(in_the_lane: bool) -> None:
     """Where it quotes what only the store knows, it is found to be one in the lane."""
     asked = said(notice([1]), user=BOT, message_id="70", at=False)

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import pytest
-
 from bot.domain.actions import Attachment, MediaKind, as_received
 from bot.domain.segments import File, Mention, Picture, Record, Segment, Text, Video
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("kind", "received"),
     [
         ("image", Picture(file="a.bin")),

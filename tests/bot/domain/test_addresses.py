@@ -10,6 +10,7 @@ from hypothesis.strategies import ip_addresses
 
 from bot.domain.addresses import check_host, check_resolved, is_public
 from bot.domain.errors import ToolFailed
+from tests.cases import each_case
 
 PUBLIC = ["1.1.1.1", "93.184.216.34", "2606:4700:4700::1111", "::ffff:1.1.1.1", "64:ff9b::101:101"]
 PRIVATE = [
@@ -20,14 +21,14 @@ PRIVATE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("address", PUBLIC)
+@each_case("address", PUBLIC)
 def test_a_public_address_is_public(address: str) -> None:
     assert is_public(ip_address(address))
     check_host("https", address)
     check_resolved("name.example", [address])
 
 
-@pytest.mark.parametrize("address", PRIVATE)
+@each_case("address", PRIVATE)
 def test_an_address_of_the_surroundings_is_not_fetched(address: str) -> None:
     assert not is_public(ip_address(address))
     with pytest.raises(ToolFailed, match="not a public address"):
@@ -40,7 +41,7 @@ def test_inside_ipv6_an_ipv4_address_stays_what_it_is(address: object) -> None:
     assert is_public(inside) == is_public(ip_address(str(address)))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "host",
     [
         "localhost", "LOCALHOST", "localhost.", "db.localhost", "napcat", "metadata", "", "printer.local",
@@ -52,24 +53,24 @@ def test_a_local_name_is_not_fetched(host: str) -> None:
         check_host("http", host)
 
 
-@pytest.mark.parametrize("host", ["127.1", "0x7f.0.0.1", "0177.0.0.01", "1.2.3.0x7f", "127.0.0.1.5", "256.1.1.1"])
+@each_case("host", ["127.1", "0x7f.0.0.1", "0177.0.0.01", "1.2.3.0x7f", "127.0.0.1.5", "256.1.1.1"])
 def test_an_address_in_an_unusual_spelling_is_not_fetched(host: str) -> None:
     with pytest.raises(ToolFailed, match="in disguise"):
         check_host("http", host)
 
 
-@pytest.mark.parametrize("host", ["2130706433", "0x7f000001", "017700000001"])
+@each_case("host", ["2130706433", "0x7f000001", "017700000001"])
 def test_an_address_as_one_number_is_not_fetched(host: str) -> None:
     with pytest.raises(ToolFailed):
         check_host("http", host)
 
 
-@pytest.mark.parametrize("host", ["api.open-meteo.com", "xn--fiqs8s.example", "1.example.com", "example.com."])
+@each_case("host", ["api.open-meteo.com", "xn--fiqs8s.example", "1.example.com", "example.com."])
 def test_a_public_name_may_be_resolved(host: str) -> None:
     check_host("https", host)
 
 
-@pytest.mark.parametrize("scheme", ["file", "ftp", "gopher", ""])
+@each_case("scheme", ["file", "ftp", "gopher", ""])
 def test_only_http_and_https_are_fetched(scheme: str) -> None:
     with pytest.raises(ToolFailed, match="only http and https"):
         check_host(scheme, "example.com")

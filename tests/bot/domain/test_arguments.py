@@ -11,14 +11,15 @@ from bot.domain.errors import InvalidArguments
 from bot.domain.tool import tool
 from bot.domain.traits import SideEffects
 from bot.engine.foreign import foreign_tool
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize("raw", ["", "  ", "null", "{}"])
+@each_case("raw", ["", "  ", "null", "{}"])
 def test_no_arguments_at_all_is_an_empty_object(raw: str) -> None:
     assert parse_arguments(raw) == {}
 
 
-@pytest.mark.parametrize("raw", ['"{\\"a\\": 1}"', ' {"a": 1} '])
+@each_case("raw", ['"{\\"a\\": 1}"', ' {"a": 1} '])
 def test_an_object_is_read_also_where_it_came_as_text_once_more(raw: str) -> None:
     assert parse_arguments(raw) == {"a": 1}
 
@@ -35,14 +36,14 @@ WRAPPED = [
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}}
 
 
-@pytest.mark.parametrize("raw", WRAPPED)
+@each_case("raw", WRAPPED)
 def test_3_5_arguments_that_came_wrapped_are_taken_out(raw: str) -> None:
     given, notes = parse_for(CITY, raw, name="look")
     assert given == {"city": "Rome"}
     assert notes[-1] in {"arguments: taken out of arguments", "arguments: taken out of parameters"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("schema", "raw"),
     [
         ({"properties": {"arguments": {"type": "object"}}}, WRAPPED[0]),
@@ -65,7 +66,7 @@ def test_3_5_nothing_is_taken_out_for_a_tool_that_takes_nothing() -> None:
     assert parse_for({"properties": {}}, '{"arguments": {}}', name="look")[0] == {}
 
 
-@pytest.mark.parametrize("raw", ['{"city": "Rome"}{"city": "Rome"}', "{'city': 'Rome'}", *WRAPPED])
+@each_case("raw", ['{"city": "Rome"}{"city": "Rome"}', "{'city': 'Rome'}", *WRAPPED])
 def test_a_mended_call_is_told_as_such_and_one_in_order_is_not(raw: str) -> None:
     for take in (
         foreign_tool("look", "Looks.", CITY, None, side_effects="external"),
@@ -78,13 +79,13 @@ def test_a_mended_call_is_told_as_such_and_one_in_order_is_not(raw: str) -> None
         assert take.read('{"city": "Rome"}').coerced == ()
 
 
-@pytest.mark.parametrize("raw", ['{"x": NaN}', '{"x": Infinity}', '{"x": {"y": [-Infinity]}}', '{"x": 1, "x": 2}'])
+@each_case("raw", ['{"x": NaN}', '{"x": Infinity}', '{"x": {"y": [-Infinity]}}', '{"x": 1, "x": 2}'])
 def test_what_is_no_json_is_refused_though_the_schema_would_take_it(raw: str) -> None:
     with pytest.raises(InvalidArguments, match="not valid JSON"):
         foreign_tool("take", "Takes.", {"properties": {"x": {}}}, None).read(raw)
 
 
-@pytest.mark.parametrize("x", [float("nan"), float("inf"), [{"y": -float("inf")}]])
+@each_case("x", [float("nan"), float("inf"), [{"y": -float("inf")}]])
 def test_a_number_that_json_does_not_have_is_refused_wherever_it_comes_from(x: object) -> None:
     for node in ({}, {"type": "number"} if isinstance(x, float) else {}):
         take = foreign_tool("take", "Takes.", {"properties": {"x": node}}, None)
@@ -95,7 +96,7 @@ def test_a_number_that_json_does_not_have_is_refused_wherever_it_comes_from(x: o
     assert caught.value.fields == ("x: must be a finite number",)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("raw", "text"),
     [("hello", "hello"), ('{"input": "hi"}', "hi"), ('{"other": 1}', '{"other": 1}'), ("[1]", "[1]"), ("", "")],
 )
@@ -112,7 +113,7 @@ def test_what_stands_beside_the_one_text_is_not_dropped_in_silence() -> None:
     assert replace(take, side_effects=SideEffects.READ).read('{"input": "a", "b": 1}').unknown == ("b",)
 
 
-@pytest.mark.parametrize("raw", ['{"force": "yes"}', '{"force": 1}', '{"count": true}', '{"count": "1_000"}'])
+@each_case("raw", ['{"force": "yes"}', '{"force": 1}', '{"count": true}', '{"count": "1_000"}'])
 def test_a_typed_function_gets_nothing_that_was_guessed(raw: str) -> None:
     @tool
     async def wipe(force: bool = False, count: int = 1) -> None:

@@ -20,6 +20,7 @@ from bot.domain.shown import (
     WaitingPetition,
 )
 from bot.domain.suspension import Settled
+from tests.cases import each_case
 from tests.fakes import GROUP
 
 STATE = State(
@@ -44,12 +45,12 @@ STATE = State(
 DRAFT = WaitingDraft(7, GROUP, "小明", "hi", "ho", 9.0, "群")
 
 
-@pytest.mark.parametrize("ask", [Look(), Look(with_drafts=True), Word(10001, "D", 7, True, "别的话"), Around(GROUP)])
+@each_case("ask", [Look(), Look(with_drafts=True), Word(10001, "D", 7, True, "别的话"), Around(GROUP)])
 def test_a_question_comes_as_it_was(ask: Ask) -> None:
     assert unpack(Ask, pack(ask), VERSION) == ask
 
 
-@pytest.mark.parametrize(
+@each_case(
     "told",
     [
         Glance(3, STATE, 5, (DRAFT,), 2, {"": (), "cat": ("10001:group:1",)}),

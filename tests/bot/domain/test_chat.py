@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from bot.domain.chat import (
     UserMessage,
     as_kept,
 )
+from tests.cases import each_case
 
 TOKENS = st.integers(0, 10**6)
 USAGES = st.builds(Usage, TOKENS, TOKENS, TOKENS, TOKENS, st.none() | st.integers(0, 100).map(float))
@@ -26,7 +26,7 @@ def test_usages_add_up_in_any_order(one: Usage, two: Usage, three: Usage) -> Non
     assert one + Usage() == one
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("one", "two", "both"), [(None, None, None), (0.5, None, 0.5), (None, 0.5, 0.5), (0.5, 0.25, 0.75), (0.0, None, 0)]
 )
 def test_a_cost_nobody_told_is_not_a_cost_of_nothing(one: float | None, two: float | None, both: float | None) -> None:

@@ -12,6 +12,7 @@ from bot.domain.codec import Unreadable, read, write
 from bot.domain.events import Event
 from bot.domain.run import Outcome
 from bot.domain.segments import Segment, Text
+from tests.cases import each_case
 
 st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
 
@@ -31,9 +32,7 @@ def test_letters_stay_letters_and_the_type_is_the_tag() -> None:
     assert write(Text("你好")) == '{"type":"text","text":"你好"}'
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"type":"nobody"}', '{"type":"text"}', '{"type":"image","size":"6"}', "null"]
-)
+@each_case("text", ["", "{", "[]", '{"type":"nobody"}', '{"type":"text"}', '{"type":"image","size":"6"}', "null"])
 def test_text_that_is_none_of_it_is_told_apart(text: str) -> None:
     with pytest.raises(Unreadable):
         read(Segment, text)

@@ -5,6 +5,7 @@ import pytest
 from bot.domain.command import LONGEST_NAME, Asked, Command, command
 from bot.domain.traits import Audience
 from tests.bot.commands.typed import asked
+from tests.cases import each_case
 
 
 async def test_a_function_becomes_a_command_that_answers_in_the_askers_language() -> None:
@@ -18,7 +19,7 @@ async def test_a_function_becomes_a_command_that_answers_in_the_askers_language(
     assert await roll.answer(asked(chinese=False)) == "four"
 
 
-@pytest.mark.parametrize("name", ["", "two words", "/slash", "a/b", "x" * (LONGEST_NAME + 1)])
+@each_case("name", ["", "two words", "/slash", "a/b", "x" * (LONGEST_NAME + 1)])
 def test_a_name_that_nobody_can_type_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="one short word"):
         command(name, about=("", ""))(lambda _: answer())

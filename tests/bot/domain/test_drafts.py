@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import pytest
-
 from bot.domain.drafts import draft_id, draft_of, published_id
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("send_id", "number"),
     [
         (f"{draft_id(7)}ab12-3", 7),

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pytest
-
 from bot.domain import errors
 from bot.domain.errors import (
     ActionRefused,
@@ -19,6 +17,7 @@ from bot.domain.errors import (
     ToolFailed,
     ToolRateLimited,
 )
+from tests.cases import each_case
 
 
 def family(kind: type[BotError]) -> Iterator[type[BotError]]:
@@ -31,7 +30,7 @@ OURS = [kind for kind in family(BotError) if kind.__module__ == errors.__name__]
 PUBLIC = [kind for kind in OURS if not kind.__name__.startswith("_")]
 
 
-@pytest.mark.parametrize("kind", PUBLIC)
+@each_case("kind", PUBLIC)
 def test_every_error_is_drawn_in_the_tree(kind: type[BotError]) -> None:
     assert f"+-- {kind.__name__} " in f"{errors.__doc__} ".replace("\n", " \n")
 
@@ -55,14 +54,14 @@ def test_a_config_error_tells_every_problem_at_once_each_with_its_mend() -> None
     assert [problem.name for problem in error.problems] == ["LLM_MODEL", "BOT_PORT"]
 
 
-@pytest.mark.parametrize("kind", [kind for kind in PUBLIC if issubclass(kind, ModelError)])
+@each_case("kind", [kind for kind in PUBLIC if issubclass(kind, ModelError)])
 def test_every_model_error_keeps_the_status_and_the_code_of_the_vendor(kind: type[ModelError]) -> None:
     error = kind("nope", status=418, code="teapot")
     assert (str(error), error.status, error.code) == ("nope", 418, "teapot")
     assert kind("nope").status is None
 
 
-@pytest.mark.parametrize("kind", [ModelRateLimited, ModelOverloaded])
+@each_case("kind", [ModelRateLimited, ModelOverloaded])
 def test_a_busy_vendor_may_say_how_long_to_wait(kind: type[ModelRateLimited | ModelOverloaded]) -> None:
     assert kind("busy", status=429, retry_after=1.5).retry_after == 1.5
     assert kind("busy").retry_after is None
@@ -73,7 +72,7 @@ def test_an_overflow_names_the_window_where_the_vendor_did() -> None:
     assert ContextOverflow("too long").limit is None
 
 
-@pytest.mark.parametrize(("wording", "told"), [("禁言中", "禁言中"), ("", "no reason given")])
+@each_case(("wording", "told"), [("禁言中", "禁言中"), ("", "no reason given")])
 def test_a_refused_action_says_what_and_why(wording: str, told: str) -> None:
     error = ActionRefused("send_group_msg", retcode=1200, wording=wording)
     assert str(error) == f"send_group_msg refused (1200): {told}"

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from bot.domain.events import MAX_ID, Conversation, Event, Muted, NotAConversation, Sender, read_id
 from bot.domain.segments import Segment
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, said
 
 NUMBERS = st.integers(0, 10**12)
@@ -31,7 +32,7 @@ def test_the_group_a_private_session_came_through_is_no_part_of_its_identity(
     assert str(other) == str(conversation)
 
 
-@pytest.mark.parametrize("other", [Conversation(1, "group", 4242), Conversation(BOT, "private", 4242), str(GROUP)])
+@each_case("other", [Conversation(1, "group", 4242), Conversation(BOT, "private", 4242), str(GROUP)])
 def test_another_account_or_kind_is_another_conversation(other: object) -> None:
     assert other != GROUP
 
@@ -44,7 +45,7 @@ def test_a_group_is_a_group_and_a_person_is_none() -> None:
     assert (GROUP.is_group, PRIVATE.is_group) == (True, False)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "", "10001", "10001:group", "10001:group:", ":group:1", "10001:group:4242:5", "a:group:1", "1:group:b",
@@ -76,7 +77,7 @@ def test_reading_a_conversation_raises_nothing_else(text: str) -> None:
         Conversation.parse(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("sender", "name"),
     [
         (Sender(5, "nick", "card"), "card"),
@@ -94,7 +95,7 @@ def test_the_same_message_has_the_same_identity_when_it_comes_again() -> None:
     assert again.identity == first.identity
 
 
-@pytest.mark.parametrize(
+@each_case(
     "other",
     [
         said("hi", message_id="8"),
@@ -113,13 +114,13 @@ def test_a_message_of_the_bots_own_account_is_its_own() -> None:
     assert not said("hi", user=777).is_own
 
 
-@pytest.mark.parametrize(("user", "mutes"), [(0, True), (BOT, True), (777, False)])
+@each_case(("user", "mutes"), [(0, True), (BOT, True), (777, False)])
 def test_the_bot_is_muted_by_its_number_or_with_the_whole_group(user: int, mutes: bool) -> None:
     muted = Muted(self_id=BOT, time=0.0, conversation=GROUP, user_id=user, operator_id=1, seconds=60)
     assert muted.mutes_the_bot is mutes
 
 
-@pytest.mark.parametrize("union", [Segment, Event])
+@each_case("union", [Segment, Event])
 def test_every_member_of_a_union_is_frozen_and_has_a_tag_of_its_own(union: object) -> None:
     members = get_args(union)
     tags = [member.__struct_config__.tag for member in members]
@@ -128,7 +129,7 @@ def test_every_member_of_a_union_is_frozen_and_has_a_tag_of_its_own(union: objec
     assert all(member.__struct_config__.frozen for member in members)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("one", "other", "before"),
     [
         ((1.0, "9"), (2.0, "8"), True),

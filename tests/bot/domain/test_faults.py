@@ -5,18 +5,19 @@ import asyncio
 import pytest
 
 from bot.domain.faults import is_cancelled, isolate
+from tests.cases import each_case
 
 
 class Panic(BaseException):
     """As a library in Rust raises it."""
 
 
-@pytest.mark.parametrize("error", [ValueError(), SystemExit(), Panic(), asyncio.CancelledError()])
+@each_case("error", [ValueError(), SystemExit(), Panic(), asyncio.CancelledError()])
 async def test_what_foreign_code_raises_is_its_own(error: BaseException) -> None:
     isolate(error)
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), GeneratorExit()])
+@each_case("error", [KeyboardInterrupt(), GeneratorExit()])
 def test_what_comes_from_outside_goes_on(error: BaseException) -> None:
     with pytest.raises(type(error)):
         isolate(error)

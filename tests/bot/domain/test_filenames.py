@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import unicodedata
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.filenames import MAX_BYTES, NEUTRAL, clean_name, split_ending
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name",
     [
         "cat.png",
@@ -30,7 +30,7 @@ def test_an_honest_name_stays_as_it_is(name: str) -> None:
     assert clean_name(name) == name
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "clean"),
     [
         ("invoice\u202efdp.exe", "invoicefdp.exe"),
@@ -59,7 +59,7 @@ def test_tricks_are_taken_out(name: str, clean: str) -> None:
     assert clean_name(name) == clean
 
 
-@pytest.mark.parametrize("name", ["", " ", ".", "..", "...", "/", "\\\\", "\u202e", "\n", "_", "?*", "\u200b\u200b"])
+@each_case("name", ["", " ", ".", "..", "...", "/", "\\\\", "\u202e", "\n", "_", "?*", "\u200b\u200b"])
 def test_where_nothing_is_left_there_is_a_neutral_name(name: str) -> None:
     assert clean_name(name) == NEUTRAL
     assert clean_name(name, neutral="picture") == "picture"
@@ -86,7 +86,7 @@ def test_whatever_comes_is_one_short_line_without_tricks_and_cleaning_it_again_c
     assert not any(unicodedata.bidirectional(letter) in {"RLO", "LRO", "RLE", "LRE", "RLI", "LRI"} for letter in clean)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "parts"),
     [
         ("a.png", ("a", ".png")),

@@ -11,6 +11,7 @@ import pytest
 from bot.domain.hooks import AfterCall, BeforeCall, Block, Change, Hooks, Rewrite, verified
 from bot.domain.result import ToolResult
 from tests.bot.toolbox import broken, echo, once
+from tests.cases import each_case
 
 
 class Diary:
@@ -79,7 +80,7 @@ async def test_a_hook_may_rewrite_a_result_and_the_next_one_sees_that() -> None:
     assert (await once(echo(permission="deny"), hooks=[mending])).code == "ok"
 
 
-@pytest.mark.parametrize("answer", [LookupError("secret"), SystemExit(1), asyncio.CancelledError(), "nonsense"])
+@each_case("answer", [LookupError("secret"), SystemExit(1), asyncio.CancelledError(), "nonsense"])
 async def test_a_hook_that_breaks_is_an_error_result_and_the_model_knows_what_was_done(answer: Any) -> None:
     before = await once(echo(), hooks=[Diary(before=answer).hooks])
     assert before.message.content.startswith("error: a hook ")

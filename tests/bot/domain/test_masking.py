@@ -5,11 +5,11 @@ from urllib.parse import quote, quote_plus, urlencode
 
 import markupsafe
 import orjson
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.masking import MASK, Mask, Quoting, for_the_log, one_line
+from tests.cases import each_case
 
 KEY = "sk-1234567890abcdef"
 
@@ -47,7 +47,7 @@ def test_of_two_secrets_the_longer_one_goes_whole() -> None:
     assert Mask(["abcdefgh", "abcdefgh-2024"])("abcdefgh-2024 abcdefgh") == f"{MASK} {MASK}"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "shown"),
     [
         ("token=fox1 is wrong", f"token={MASK} is wrong"),
@@ -68,7 +68,7 @@ def test_of_a_text_that_quotes_a_vendor_the_log_gets_what_is_our_own() -> None:
     assert for_the_log("the journal cannot be written (disk full)") == "the journal cannot be written (disk full)"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "told"),
     [
         ("count must be 1-10, got 11", "count must be 1-10, got 11"),

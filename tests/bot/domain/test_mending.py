@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from bot.domain.arguments import Checked, Shape, parse_input, read_arguments
 from bot.domain.errors import InvalidArguments
+from tests.cases import each_case
 
 
 def read(schema: dict[str, Any], given: dict[str, Any], *, lenient: bool = True) -> Checked:
@@ -32,7 +33,7 @@ def test_json_in_a_text_is_read_as_strictly() -> None:
     assert parse_input('{"input": NaN}') == {"input": '{"input": NaN}'}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("node", "value", "mended", "note"),
     [
         (WHOLE, "3", 3, "x: text -> integer"),
@@ -60,7 +61,7 @@ def test_what_can_mean_one_thing_only_is_taken_and_recorded(
     assert type(mend(node, value)[0]) is type(mended)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("node", "value"),
     [
         (TEXT, True),
@@ -79,7 +80,7 @@ def test_what_is_wrong_or_a_matter_of_choice_is_left_as_it_is(node: dict[str, An
     assert mend(node, value) == (value, ())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("node", "value"),
     [
         (WHOLE, 2.5),

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import pytest
-
 from adapters.broker.payloads import VERSION, pack, unpack
 from bot.domain.notes import ALONE, Forgotten, Note, PlaceTold, RowSet, Taken
+from tests.cases import each_case
 from tests.fakes import GROUP
 
 
-@pytest.mark.parametrize(
+@each_case(
     "note",
     [
         Taken(GROUP, 777, 12.5, 0.25, 1_700_000_000.0, 1_700_000_001.5),

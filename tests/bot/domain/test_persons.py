@@ -10,6 +10,7 @@ from bot.domain.events import Conversation
 from bot.domain.ports import Media, Members, Speaker
 from bot.domain.segments import Mention
 from bot.engine.bodies import run_body
+from tests.cases import each_case
 from tests.fakes import tool_context
 from tests.tools.test_send_message import Mouth, Shelf
 from tools.send_message import send_message
@@ -32,19 +33,19 @@ async def said_here(part: dict[str, Any], **more: Any) -> list[tuple[tuple[SendS
     return mouth.said
 
 
-@pytest.mark.parametrize("id_", ["2", 2, "#2", "＃2", "小明#2", "3000000001"])
+@each_case("id_", ["2", 2, "#2", "＃2", "小明#2", "3000000001"])
 async def test_somebody_is_mentioned_by_the_number_behind_the_name_or_by_what_can_only_be_an_account(id_: Any) -> None:
     said = await said_here({"type": "mention_user", "mention_user_id": id_})
     assert said == [((Mention(3_000_000_001),), "")]
 
 
-@pytest.mark.parametrize("id_", ["3", "9999", "#3000000001", "小明#10000"])
+@each_case("id_", ["3", "9999", "#3000000001", "小明#10000"])
 async def test_a_number_that_nobody_has_here_mentions_nobody(id_: str) -> None:
     with pytest.raises(InvalidArguments, match=r"messages\.0: nobody has the number \d+ here"):
         await said_here({"type": "mention_user", "mention_user_id": id_})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("session", "place"),
     [
         ("private:#2", "10001:private:3000000001"),

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import codecs
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.ports import WebResponse
+from tests.cases import each_case
 
 
 def response(body: bytes) -> WebResponse:
@@ -21,7 +21,7 @@ def is_json(body: bytes) -> bool:
     return True
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "value"),
     [
         (b'{"city": "\xe5\x8c\x97\xe4\xba\xac"}', {"city": "北京"}),
@@ -34,7 +34,7 @@ def test_a_body_of_json_is_its_value_in_any_encoding_json_knows(body: bytes, val
     assert response(body).json() == value
 
 
-@pytest.mark.parametrize(
+@each_case(
     "body", [b"", b" ", b"<html>", b"{", b"{}{}", b"\xff\xfe\xfd", b'"\xc3("', b"[" * 200_000, b'{"a":' * 200_000]
 )
 def test_a_body_that_is_no_json_is_a_value_error(body: bytes) -> None:

@@ -11,18 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.readings import DEEPEST, LONGEST, AmbiguousJson, loads, read_json
+from tests.cases import each_case
 
 CALL = {"city": "北京", "days": 2, "exact": True, "near": None, "at": [1.5, {"x": -1}]}
 WRITTEN = json.dumps(CALL, ensure_ascii=False)
 
 
-@pytest.mark.parametrize("text", [WRITTEN, f" {WRITTEN}\n", json.dumps(CALL)])
+@each_case("text", [WRITTEN, f" {WRITTEN}\n", json.dumps(CALL)])
 def test_json_is_read_as_it_is(text: str) -> None:
     assert loads(text) == CALL
     assert read_json(text) == (CALL, "")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "how"),
     [
         (f"```json\n{WRITTEN}\n```", "in a code fence"),
@@ -49,7 +50,7 @@ def test_a_line_break_within_a_text_is_one() -> None:
     assert read_json('{"a": "1\n2\t3"}') == ({"a": "1\n2\t3"}, "line breaks within a text")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         '{"a": 1}{"a": 2}',
@@ -88,7 +89,7 @@ def test_what_could_mean_another_thing_is_refused(text: str) -> None:
         read_json(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "why"),
     [
         ('{"a": NaN}', "NaN is no number"),

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-import pytest
 from msgspec.structs import replace
 
 from bot.domain.chat import AssistantMessage, Message, ToolMessage, UserMessage
 from bot.domain.redaction import lines_of, redacted
+from tests.cases import each_case
 
 TEXT = (
     "[群聊记录 14:02-14:09]\n(另有 3 条)\n阿澈#1: 周六去香山吧\n  (装的)\n  小明#2: 装的\n"
@@ -60,7 +60,7 @@ def test_a_quotation_of_what_is_in_no_line_is_gone_too_and_what_looks_like_one_s
     assert str(without("9", messages=(english,))).count("Ann#1: [quoting Tom#2 「[已撤回]」] no") == 1
 
 
-@pytest.mark.parametrize("quotation", ["小明#2「周六去香山吧」", "阿澈#11「周六去香山吧」", "阿澈#1「周日」"])
+@each_case("quotation", ["小明#2「周六去香山吧」", "阿澈#11「周六去香山吧」", "阿澈#1「周日」"])
 def test_what_somebody_else_said_stays_quoted(quotation: str) -> None:
     other = UserMessage(f"小红#3 ↩{quotation}: 好", sources=("20",))
     assert without("11", messages=(TOLD, other))[1] is other

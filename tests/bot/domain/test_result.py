@@ -12,13 +12,14 @@ from pydantic import BaseModel
 from bot.domain.chat import Usage
 from bot.domain.result import LARGEST_PICTURE, NO_OUTPUT, Image, ToolResult, render_result, shorten
 from bot.domain.segments import Text
+from tests.cases import each_case
 
 
 class Point(BaseModel):
     x: int
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "text"),
     [
         (None, "(no output)"),
@@ -73,7 +74,7 @@ def test_a_picture_is_a_data_url_and_never_a_link() -> None:
         Image("https://example.com/cat.png")
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 4, 50])
+@each_case("limit", [1, 2, 3, 4, 50])
 def test_even_a_tiny_limit_keeps_no_more_than_it_says(limit: int) -> None:
     assert shorten("x" * 100, limit).count("x") == limit
 
@@ -94,7 +95,7 @@ class Frame(BaseModel):
     about: object = None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "text", "pictures"),
     [
         (PNG, "[图片 1]", 1),

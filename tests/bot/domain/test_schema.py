@@ -22,6 +22,7 @@ from bot.domain.schema import (
     model_of,
     reading_schema,
 )
+from tests.cases import each_case
 
 
 class Context:
@@ -98,7 +99,7 @@ def check(annotation: Any, value: Any, default: Any = ...) -> Any:
     return check_arguments(model, {"value": value})["value"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("annotation", "schema"),
     [
         (str, {"type": "string"}),
@@ -133,7 +134,7 @@ def test_a_type_has_a_flat_schema_and_is_required(annotation: Any, schema: dict[
     assert parameter(annotation) == (schema, True)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("annotation", "default", "schema"),
     [
         (int, 5, {"type": "integer", "default": 5}),
@@ -170,7 +171,7 @@ def test_models_inside_models_are_written_out_where_they_stand() -> None:
     assert parameter(Point | None, None)[0] == point
 
 
-@pytest.mark.parametrize(
+@each_case(
     "annotation",
     [
         int | str,
@@ -240,9 +241,7 @@ def context_last(value: int, context: Context) -> None: ...
 def context_by_name(*, context: Context) -> None: ...
 
 
-@pytest.mark.parametrize(
-    "function", [no_type, any_number, any_names, no_name, private_name, context_last, context_by_name]
-)
+@each_case("function", [no_type, any_number, any_names, no_name, private_name, context_last, context_by_name])
 def test_a_function_that_could_not_be_called_by_name_is_refused(function: Callable[..., Any]) -> None:
     with pytest.raises(UnsuitableType):
         model_of(function, skip=Context)
@@ -294,7 +293,7 @@ def test_a_function_without_a_docstring_has_no_description() -> None:
     assert describe_function(any_number) == ("", {})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("annotation", "given", "taken"),
     [
         (int, "3", 3),
@@ -314,7 +313,7 @@ def test_arguments_become_what_the_function_wants(annotation: Any, given: Any, t
     assert check(annotation, given) == taken
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("annotation", "given", "line"),
     [
         (int, "many", "value: Input should be a valid integer, unable to parse string as an integer, got 'many'"),

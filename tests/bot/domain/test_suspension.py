@@ -13,6 +13,7 @@ from bot.domain.codec import read, write
 from bot.domain.events import Conversation
 from bot.domain.run import Asker, PendingCall, RunEvent, RunPaused, SuspendedRun
 from bot.domain.suspension import BadSuspension, Decision, Suspend, digest_call, verify
+from tests.cases import each_case
 
 st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
 
@@ -67,7 +68,7 @@ def test_a_wait_ends_with_its_first_call() -> None:
     assert RUN.expires == 1e9
 
 
-@pytest.mark.parametrize(
+@each_case(
     "others",
     [
         {"run_id": "t2"},
@@ -112,7 +113,7 @@ TAMPERED: dict[str, SuspendedRun] = {
 }
 
 
-@pytest.mark.parametrize("what", TAMPERED)
+@each_case("what", TAMPERED)
 def test_a_changed_run_is_refused_whatever_was_changed(what: str) -> None:
     with pytest.raises(BadSuspension):
         check(TAMPERED[what], decided=())
@@ -137,7 +138,7 @@ def test_any_text_has_a_digest(arguments: str) -> None:
     assert digest_call(call, run_id="t1", asker=1) == digest_call(call, run_id="t1", asker=1)
 
 
-@pytest.mark.parametrize("seconds", [0, -1, float("inf"), float("nan")])
+@each_case("seconds", [0, -1, float("inf"), float("nan")])
 def test_a_wait_without_an_end_cannot_be_asked_for(seconds: float) -> None:
     with pytest.raises(ValueError, match="a wait must end"):
         Suspend("Really?", seconds=seconds)

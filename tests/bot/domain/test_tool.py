@@ -15,6 +15,7 @@ from bot.domain.suspension import ApprovalRequest
 from bot.domain.tool import DEFAULT_TIMEOUT, Tool, ToolContext, make_tool, tool
 from bot.domain.traits import Rate
 from bot.engine.bodies import run_body
+from tests.cases import each_case
 from tests.fakes import GROUP, tool_context
 
 
@@ -90,12 +91,12 @@ def test_a_missing_capability_says_which() -> None:
         tool_context().port(Telescope)
 
 
-@pytest.mark.parametrize("name", ["ping", "p", "get_game_version2", "a" * 64])
+@each_case("name", ["ping", "p", "get_game_version2", "a" * 64])
 def test_a_good_name_is_taken(name: str) -> None:
     assert make(name).name == name
 
 
-@pytest.mark.parametrize("name", ["", "Ping", "_ping", "2ping", "pi-ng", "pi ng", "ping\n", "平", "pïng", "a" * 65])
+@each_case("name", ["", "Ping", "_ping", "2ping", "pi-ng", "pi ng", "ping\n", "平", "pïng", "a" * 65])
 def test_a_name_some_vendor_would_refuse_is_refused_here(name: str) -> None:
     with pytest.raises(ValueError, match="a tool's name must match"):
         make(name)
@@ -155,7 +156,7 @@ def test_everything_that_is_declared_is_there_to_read() -> None:
     assert light.is_guarded_from_repeats
 
 
-@pytest.mark.parametrize("word", ["permission", "audience", "side_effects", "execution", "rate"])
+@each_case("word", ["permission", "audience", "side_effects", "execution", "rate"])
 def test_a_word_that_says_nothing_is_refused_where_the_tool_is_defined(word: str) -> None:
     declared: dict[str, Any] = {word: "sometimes"}
 
@@ -214,7 +215,7 @@ def test_a_changed_copy_is_checked_like_the_tool() -> None:
         greet.replace(nothing=1)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "value",
     [
         make().replace(function=partial(print, "5E5AME"), guards=("5E5AME",)),

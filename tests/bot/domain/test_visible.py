@@ -3,17 +3,17 @@ from __future__ import annotations
 import sys
 import unicodedata
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.visible import visible, without_controls
+from tests.cases import each_case
 
 # Format characters that are drawn, signs before a number or a name, and the joints of other signs.
 DRAWN = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "seen"),
     [
         ("\x1b[31mred\x1b[0m", "red"),
@@ -61,7 +61,7 @@ def test_a_text_with_nothing_to_take_out_is_the_same_object() -> None:
     assert visible(text) is text
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "left"),
     [
         ("\x1b[31mred\x1b[0m\0\x85\r\n.", "red\n\n."),

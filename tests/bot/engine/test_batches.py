@@ -19,6 +19,7 @@ from bot.engine.batches import AT_ONCE, MAX_CALLS, Batch, Batches
 from bot.engine.ongoing import MAX_RESULTS, Tally
 from bot.engine.toolset import Toolset
 from tests.bot.toolbox import ALL, add, ask_always, ask_first, calls_of, results_of, toolset
+from tests.cases import each_case
 from tests.fakes import ManualClock, tool_context
 
 
@@ -73,7 +74,7 @@ async def test_a_cancelled_batch_still_has_one_result_for_each_call() -> None:
     assert [call.id for call, _ in batch.finished()] == ["x", "y", "z"]
 
 
-@pytest.mark.parametrize(("declared", "waits"), [("read", False), ("undeclared", True), ("write", True)])
+@each_case(("declared", "waits"), [("read", False), ("undeclared", True), ("write", True)])
 async def test_a_call_that_may_change_something_waits_until_it_is_written_down(declared: str, waits: bool) -> None:
     events: list[str] = []
 

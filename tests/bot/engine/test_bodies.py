@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from bot.domain.errors import ToolUnavailable
 from bot.domain.tool import Tool, ToolContext, tool
 from bot.engine.bodies import run_body, why_not
+from tests.cases import each_case
 from tests.fakes import tool_context
 
 
@@ -85,7 +86,7 @@ def leave() -> str:
     raise SystemExit(3)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("available", "reason"),
     [
         (lambda: True, ""),

@@ -29,6 +29,7 @@ from bot.engine.callbacks import (
     told_results,
 )
 from tests.bot.toolbox import Stubborn, cancelled
+from tests.cases import each_case
 from tests.fakes import GROUP, RecordingObserver, tool_context, until
 
 STARTED = RunStarted(run_id="t1", conversation=GROUP, asker=Asker(1))
@@ -127,7 +128,7 @@ def test_who_looks_on_is_a_function_or_has_a_notice() -> None:
 # --- approval -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("answer", "decision"), [(True, Allow()), (False, Deny("the approval handler said no"))])
+@each_case(("answer", "decision"), [(True, Allow()), (False, Deny("the approval handler said no"))])
 async def test_a_function_allows_or_denies(answer: bool, decision: Allow | Deny) -> None:
     asked: list[tuple[str, Mapping[str, Any]]] = []
 
@@ -290,7 +291,7 @@ async def test_nobody_is_asked_about_a_call_that_has_been_given_up() -> None:
 # --- what is said -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("segment", "part"),
     [
         (Text("hi"), {"type": "plain", "text": "hi"}),
@@ -315,7 +316,7 @@ async def test_a_path_and_a_url_are_taken_at_their_word() -> None:
         await media.attach("image", path=" ")
 
 
-@pytest.mark.parametrize("is_async", [True, False])
+@each_case("is_async", [True, False])
 async def test_a_hook_hears_what_is_said_before_it_counts_as_said(is_async: bool) -> None:
     heard: list[Any] = []
 
@@ -351,7 +352,7 @@ async def greet(context: ToolContext, names: list[str]) -> str:
     return "greeted"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("names", "result"),
     [
         ([], "greeted"),

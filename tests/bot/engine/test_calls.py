@@ -14,6 +14,7 @@ from bot.engine.ongoing import MAX_RESULT
 from bot.engine.threads import Progress
 from bot.engine.toolset import Toolset
 from tests.bot.toolbox import broken, echo, executed_of, once, result_of, toolset
+from tests.cases import each_case
 from tests.fakes import ManualClock, tool_context
 
 
@@ -43,7 +44,7 @@ async def test_a_missing_field_is_named() -> None:
     assert await result_of("add") == ("error: a: required [TOOL_INVALID_ARGUMENTS]", "TOOL_INVALID_ARGUMENTS")
 
 
-@pytest.mark.parametrize("raw", ["[" * 100_000, '{"a": 1', '{"a": 1}{"a": 2}', "{'a': 1", "[1]", '"text"', "7"])
+@each_case("raw", ["[" * 100_000, '{"a": 1', '{"a": 1}{"a": 2}', "{'a': 1", "[1]", '"text"', "7"])
 async def test_arguments_that_are_not_one_json_object_are_never_run(raw: str) -> None:
     content, code = await result_of("add", raw)
     assert code == "TOOL_INVALID_ARGUMENTS"
@@ -57,7 +58,7 @@ async def test_a_crash_is_an_error_result_that_tells_no_details() -> None:
     assert code == "TOOL_EXECUTION_FAILED"
 
 
-@pytest.mark.parametrize("name", ["leave", "give_up", "time_out_inside"])
+@each_case("name", ["leave", "give_up", "time_out_inside"])
 async def test_no_way_of_ending_badly_gets_out_of_a_tool(name: str) -> None:
     content, code = await result_of(name)
     assert content.startswith("error: ")
@@ -104,7 +105,7 @@ async def test_what_was_mended_and_what_the_tool_was_run_with_is_told() -> None:
     assert executed.coerced == ("text: number -> string",)
 
 
-@pytest.mark.parametrize(("side_effects", "code"), [("read", "ok"), ("undeclared", "TOOL_INVALID_ARGUMENTS")])
+@each_case(("side_effects", "code"), [("read", "ok"), ("undeclared", "TOOL_INVALID_ARGUMENTS")])
 async def test_unknown_keys_are_a_notice_for_tools_that_read_and_refused_for_the_others(
     side_effects: str, code: str
 ) -> None:
@@ -113,7 +114,7 @@ async def test_unknown_keys_are_a_notice_for_tools_that_read_and_refused_for_the
     assert "txt" in executed.message.content
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("declared", "who"),
     [({"prepare": broken}, "the preparation of its arguments"), ({"check": broken}, "its own check")],
 )

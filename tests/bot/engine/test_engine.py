@@ -26,9 +26,10 @@ from bot.engine.engine import Run, RunState
 from bot.policy.apologies import UNANSWERED
 from bot.policy.budget import Budget, Limits
 from bot.policy.notices import EN
+from tests.bot.runs import QUESTION, assert_valid, echo, engine, run, to_the_end
 
 # Runs that wait for somebody's word: tests/e2e/test_suspended_runs.py
-from tests.bot.runs import QUESTION, assert_valid, echo, engine, run, to_the_end
+from tests.cases import each_case
 from tests.fakes import RecordingObserver, ScriptedModel, Step, calls, words
 
 
@@ -113,7 +114,7 @@ async def test_a_request_that_ends_with_its_run_is_counted_at_its_step() -> None
     assert inbox.at == [2]
 
 
-@pytest.mark.parametrize(("inbox", "steps"), [(Silence(), [1, 2]), (None, [0, 0])])
+@each_case(("inbox", "steps"), [(Silence(), [1, 2]), (None, [0, 0])])
 async def test_who_counts_what_is_asked_knows_for_which_step_of_a_turn_that_is(
     inbox: Silence | None, steps: list[int]
 ) -> None:
@@ -198,7 +199,7 @@ async def test_spoilt_words_that_nobody_waits_for_are_asked_for_once_more_and_th
     assert (outcome.stop, outcome.messages) == (Stop.SILENT, ())
 
 
-@pytest.mark.parametrize(
+@each_case(
     "notice",
     [
         "answer now, in words, from what you have found so far",
@@ -344,7 +345,7 @@ async def test_with_its_last_request_a_run_ends_and_what_is_asked_more_waits() -
     assert list(state.follow_ups) == [UserMessage("and?")]
 
 
-@pytest.mark.parametrize("inbox", [None, Silence()])
+@each_case("inbox", [None, Silence()])
 async def test_a_run_whose_request_others_have_left_nothing_for_has_its_last_words(inbox: Silence | None) -> None:
     left = True
 

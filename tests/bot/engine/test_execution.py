@@ -10,10 +10,11 @@ from bot.domain.result import ToolResult
 from bot.domain.suspension import Allow, ApprovalRequest, Decision, Deny, Pending, Suspend
 from bot.domain.tool import ToolContext, tool
 from tests.bot.toolbox import Stubborn, echo, once
+from tests.cases import each_case
 from tests.fakes import ManualClock, tool_context
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("idempotent", "side_effects", "error", "tries"),
     [
         (True, "read", ConnectionError(), 2),
@@ -90,7 +91,7 @@ class Office:
         return self.answer
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "content"),
     [
         (Allow(), "5"),

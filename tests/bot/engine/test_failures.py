@@ -12,6 +12,7 @@ from bot.domain.tool import tool
 from bot.engine.failures import LONGEST, take, words_of_error
 from bot.engine.ongoing import Doing, Flow
 from tests.bot.toolbox import echo, once
+from tests.cases import each_case
 from tests.fakes import tool_context
 
 
@@ -30,14 +31,14 @@ def test_a_value_error_of_a_tool_is_told_in_its_words() -> None:
     assert told(UnicodeError("no such letter"))[0].startswith("error: no such letter")
 
 
-@pytest.mark.parametrize("error", [ValueError(), LookupError("secret"), TypeError("secret"), OSError("secret")])
+@each_case("error", [ValueError(), LookupError("secret"), TypeError("secret"), OSError("secret")])
 def test_any_other_bug_is_told_without_its_words(error: Exception) -> None:
     content, _ = told(error)
     assert content.startswith(f"error: the tool broke ({type(error).__name__}).")
     assert "secret" not in content
 
 
-@pytest.mark.parametrize("doing", [Doing.HOOK, Doing.HOOK_AFTER, Doing.CHECKING])
+@each_case("doing", [Doing.HOOK, Doing.HOOK_AFTER, Doing.CHECKING])
 def test_a_value_error_of_somebody_else_is_a_bug(doing: Doing) -> None:
     assert told(ValueError("secret"), doing)[0].startswith(f"error: {doing} broke (ValueError).")
 

@@ -15,6 +15,7 @@ from bot.domain.tool import NAME, Tool, ToolContext
 from bot.domain.traits import SideEffects, ToolType
 from bot.engine.bodies import run_body, why_not
 from bot.engine.foreign import as_tool, class_tool, foreign_tool, our_name
+from tests.cases import each_case
 from tests.fakes import tool_context
 
 WEATHER = {
@@ -70,7 +71,7 @@ async def test_references_into_the_schema_are_followed_from_its_top_and_for_defa
     assert await call(tool, '{"n": "3", "at": {}}') == {"n": 3, "unit": "c", "at": {"floor": 5}}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("schema", "fits", "wrong"),
     [
         (
@@ -100,7 +101,7 @@ def test_declarations_are_those_of_our_own_tools() -> None:
         weather(permission="sometimes")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "schema",
     [{"type": "array"}, {"type": "object", "properties": {"a": {"type": "wrong"}}}, {"properties": {"a": {1}}}],
 )
@@ -139,7 +140,7 @@ def test_a_body_whose_parameters_are_not_the_schemas_is_refused() -> None:
         weather(lambda: None)
 
 
-@pytest.mark.parametrize("raw", ["hello", '{"input": "hello"}', '{"text": "hello"}'])
+@each_case("raw", ["hello", '{"input": "hello"}', '{"text": "hello"}'])
 async def test_a_tool_with_one_text_called_input_takes_raw_text(raw: str) -> None:
     def echo(what: str) -> str:
         return f"ECHO:{what}"
@@ -237,7 +238,7 @@ class Wordy:
     name, description, execute = "ghost", "Nothing.", "boo"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("source", "told"),
     [
         (Misnamed(), "ghost: Misnamed has no execute, so it could never be run; is it excute?"),
@@ -278,7 +279,7 @@ def test_the_model_reads_the_definition_and_people_the_info() -> None:
     assert class_tool(Dice()).spec.description == class_tool(Dice()).about == "Rolls N dice."
 
 
-@pytest.mark.parametrize(("kind", "shown"), [(Kind.GO, "go"), ("cli", ToolType.CLI), (None, ToolType.FUNCTION)])
+@each_case(("kind", "shown"), [(Kind.GO, "go"), ("cli", ToolType.CLI), (None, ToolType.FUNCTION)])
 def test_the_type_of_an_info_is_the_tools(kind: object, shown: str) -> None:
     source = Told()
     source.kind = kind
@@ -300,7 +301,7 @@ def test_a_tool_is_one_already_or_is_made_of_a_function_or_an_object() -> None:
 # --- names ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("foreign", "ours"),
     [
         ("search", "search"),

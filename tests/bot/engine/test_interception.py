@@ -11,6 +11,7 @@ from bot.domain.result import ToolResult
 from bot.engine.interception import Interception
 from bot.engine.ongoing import Flow, Tally
 from tests.bot.toolbox import Stubborn, broken, cancelled, echo
+from tests.cases import each_case
 from tests.fakes import tool_context
 
 SAY = echo()
@@ -71,7 +72,7 @@ async def test_the_first_that_blocks_or_stops_is_the_last_that_is_asked() -> Non
     assert tally.stop is STOP
 
 
-@pytest.mark.parametrize("answer", [True, "no", Rewrite(ToolResult())])
+@each_case("answer", [True, "no", Rewrite(ToolResult())])
 async def test_a_before_hook_that_answers_anything_else_is_wrong(answer: Any) -> None:
     with pytest.raises(TypeError, match="a before hook answers Block, Change, StopRun or nothing, not "):
         await Interception([Hooks(before_call=lambda _: answer)]).before(flow_of(), SAY, Tally())
@@ -133,7 +134,7 @@ async def test_whose_before_was_not_asked_has_no_after_and_nobody_is_asked_twice
     assert asked == ["say"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("before", "rewritten", "code", "content"),
     [
         (
@@ -160,7 +161,7 @@ async def test_a_rewritten_failure_keeps_its_code(
     assert (flow.code, flow.result.content) == (code, content)
 
 
-@pytest.mark.parametrize(("kept", "expected"), [("", "[m1]"), ("[m2]", "[m2]")])
+@each_case(("kept", "expected"), [("", "[m1]"), ("[m2]", "[m2]")])
 async def test_what_was_for_its_run_alone_is_not_kept_of_a_hooks_words_either(kept: str, expected: str) -> None:
     flow = flow_of(owes_after=True, result=ToolResult("对花生过敏", kept="[m1]"))
     await after([Hooks(after_call=lambda _: Rewrite(ToolResult("他对花生过敏", kept=kept)))], flow)
@@ -179,7 +180,7 @@ async def test_all_after_hooks_are_asked_although_one_stops_the_run_and_the_firs
     assert (asked, tally.stop, flow.result) == (["hi"], STOP, ToolResult("hi"))
 
 
-@pytest.mark.parametrize(("result", "who"), [(ToolResult("hi"), "the call was done, but a hook"), (None, "a hook")])
+@each_case(("result", "who"), [(ToolResult("hi"), "the call was done, but a hook"), (None, "a hook")])
 async def test_a_broken_after_hook_is_the_calls_failure_and_the_next_is_asked(
     result: ToolResult | None, who: str
 ) -> None:

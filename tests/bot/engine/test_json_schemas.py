@@ -9,6 +9,7 @@ from bot.domain.errors import InvalidArguments
 from bot.domain.schema import UnsuitableType
 from bot.engine.foreign import foreign_tool
 from tests.bot.engine.test_foreign import weather
+from tests.cases import each_case
 
 
 def test_every_wrong_field_is_told_as_our_own_tools_tell_it() -> None:
@@ -22,8 +23,8 @@ def test_every_wrong_field_is_told_as_our_own_tools_tell_it() -> None:
     )
 
 
-@pytest.mark.parametrize("ref", ["file:///etc/hostname", "http://127.0.0.1:1/schema", "#/$defs/nope", "other.json"])
-@pytest.mark.parametrize("depth", [0, 1])
+@each_case("ref", ["file:///etc/hostname", "http://127.0.0.1:1/schema", "#/$defs/nope", "other.json"])
+@each_case("depth", [0, 1])
 def test_a_schema_that_refers_to_what_is_not_in_it_is_refused_where_the_tool_is_defined(ref: str, depth: int) -> None:
     node: dict[str, Any] = {"$ref": ref}
     schema = {"properties": {"a": {"anyOf": [True, node]} if depth else node}}
@@ -31,7 +32,7 @@ def test_a_schema_that_refers_to_what_is_not_in_it_is_refused_where_the_tool_is_
         foreign_tool("find_it", "Finds.", schema, None)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("pattern", "fits", "wrong"),
     [("^[a-z]+$", "abc", "abc\n"), ("^(a$|b)", "b\n", "a\n"), (r"^[$]\$$", "$$", "$$\n"), ("^[]$]$", "$", "$\n")],
 )

@@ -12,6 +12,7 @@ import pytest
 
 from bot.engine.letting_go import LettingGo, settled
 from tests.bot.toolbox import Stubborn, cancelled
+from tests.cases import each_case
 
 T = TypeVar("T")
 SOON = 0.01
@@ -275,7 +276,7 @@ async def test_who_waits_for_a_task_that_does_not_end_is_left_too(
     assert "a hook does not end when it is cancelled" in caplog.text
 
 
-@pytest.mark.parametrize("keeps", [False, True])
+@each_case("keeps", [False, True])
 async def test_a_task_that_cleans_up_is_waited_for_and_what_comes_of_it_is_the_bodys(keeps: bool) -> None:
     seen = []
 

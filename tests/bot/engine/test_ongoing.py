@@ -1,15 +1,14 @@
 from __future__ import annotations
 
-import pytest
-
 from bot.domain.arguments import Checked
 from bot.domain.chat import ToolCall
 from bot.domain.result import Image, ToolResult
 from bot.engine.ongoing import Flow, as_told, readable, told_with_images, with_left_out
+from tests.cases import each_case
 from tests.fakes import tool_context
 
 
-@pytest.mark.parametrize(("raw", "known"), [('{"a": "1"}', {"a": "1"}), ("[", {})])
+@each_case(("raw", "known"), [('{"a": "1"}', {"a": "1"}), ("[", {})])
 def test_the_arguments_of_a_call_are_known_as_far_as_it_came(raw: str, known: dict[str, object]) -> None:
     flow = Flow(ToolCall("c", "add", raw), tool_context(), 0.0)
     assert flow.input == known

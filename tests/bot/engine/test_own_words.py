@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 
 from bot.domain.chat import AssistantMessage, Usage, UserMessage
@@ -15,6 +14,7 @@ from bot.domain.tool import tool
 from bot.engine.engine import Run, RunState
 from bot.policy.budget import Budget, Limits
 from tests.bot.runs import QUESTION, engine, run, to_the_end
+from tests.cases import each_case
 from tests.data.speech import entries
 from tests.fakes import RecordingObserver, ScriptedModel, Step, calls, words
 
@@ -62,15 +62,15 @@ async def test_the_second_request_is_counted_like_any_other() -> None:
     assert (outcome.steps, outcome.usage, budget.spent.requests) == (2, Usage(20, 10), 2)
 
 
-@pytest.mark.parametrize("answer", entries("honest.txt"))
+@each_case("answer", entries("honest.txt"))
 async def test_an_honest_answer_that_is_doubted_and_said_again_is_sent(answer: str) -> None:
     with ScriptedModel(words(answer), words(answer)) as model:
         outcome = await to_the_end(engine(model).run(doubting(), RunState()))
     assert (outcome.stop, outcome.text, len(outcome.messages)) == (Stop.ANSWERED, answer.strip(), 1)
 
 
-@pytest.mark.parametrize("may_be_silent", [False, True])
-@pytest.mark.parametrize("then", [words(""), ModelAuth("bad key"), words("小明: hi")])
+@each_case("may_be_silent", [False, True])
+@each_case("then", [words(""), ModelAuth("bad key"), words("小明: hi")])
 async def test_what_was_doubted_is_the_answer_where_no_other_comes_but_silence_that_may_be_chosen(
     then: Step, may_be_silent: bool
 ) -> None:
@@ -128,9 +128,7 @@ async def test_words_beside_a_call_are_not_doubted() -> None:
     assert model.requests[1].messages[: len(QUESTION)] == QUESTION
 
 
-@pytest.mark.parametrize(
-    ("heard", "session", "said"), [(True, "", ""), (False, "", "（已发送）"), (True, "group:9", "（已发送）")]
-)
+@each_case(("heard", "session", "said"), [(True, "", ""), (False, "", "（已发送）"), (True, "group:9", "（已发送）")])
 async def test_a_receipt_is_no_answer_for_who_has_read_what_was_sent_and_is_one_for_who_has_not(
     heard: bool, session: str, said: str
 ) -> None:
@@ -150,7 +148,7 @@ HERE = ("send_message", "{}")
 ELSEWHERE = ("send_message", json.dumps({"session": "group:9"}))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("steps", "said"),
     [
         ([[HERE], [("mail", "{}")]], "已发送。"),

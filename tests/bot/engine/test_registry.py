@@ -12,6 +12,7 @@ from bot.domain.tool import ToolStatus, tool
 from bot.domain.traits import Audience, Permission, ToolType
 from bot.engine.toolset import Toolset
 from tests.bot.toolbox import ALL, Switch, Telescope, add, ask_first, echo, executed_of, look, toolset
+from tests.cases import each_case
 from tests.fakes import ManualClock, tool_context
 
 
@@ -74,7 +75,7 @@ def test_a_tool_that_is_registered_later_is_told_of_too() -> None:
     assert [spec.name for spec in tools.definitions()] == ["add", "add_better"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("reason", "told"),
     [("", ""), ("no key", "no key"), (LookupError("secret"), "cannot say whether it is available (LookupError)")],
 )

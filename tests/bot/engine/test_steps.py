@@ -12,6 +12,7 @@ from bot.domain.hooks import Hooks, RequestEvent, Reshape, StepEvent, StopRun
 from bot.engine.steps import ask_after_step, ask_before_request, consult, drain, tokens_of, with_notice, words_of
 from bot.policy.tokens import estimate, estimate_message
 from tests.bot.toolbox import Stubborn, cancelled
+from tests.cases import each_case
 from tests.fakes import ScriptedModel, words
 
 QUESTION = (SystemMessage("be nice"), UserMessage("hi", ("data:image/png;base64,x",)))
@@ -24,7 +25,7 @@ def test_a_notice_joins_the_user_message_that_stands_last_or_becomes_one() -> No
     assert with_notice(answered, "Hurry.") == (*answered, UserMessage("Hurry."))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("completion", "text"),
     [
         (words(" hi "), "hi"),
@@ -76,7 +77,7 @@ async def test_every_hook_hears_of_a_step_and_the_first_that_wants_the_end_is_he
     assert await ask_after_step([], event) is None
 
 
-@pytest.mark.parametrize("error", [LookupError(), SystemExit(1), BaseException(), asyncio.CancelledError()])
+@each_case("error", [LookupError(), SystemExit(1), BaseException(), asyncio.CancelledError()])
 async def test_a_hook_that_breaks_says_nothing(error: BaseException) -> None:
     def broken(event: str) -> str | None:
         raise error

@@ -22,6 +22,7 @@ from bot.engine.running import Inside
 from bot.engine.subagents import CODER_PROMPT, NOT_KEPT, PATIENCE, RULES, NamedSubagents, Subagent
 from bot.engine.toolset import Toolset
 from tests.bot.runs import engine, run, to_the_end
+from tests.cases import each_case
 from tests.fakes import GROUP, ManualClock, RecordingObserver, ScriptedModel, Step, calls, tool_context, until, words
 
 
@@ -116,7 +117,7 @@ def by_member(ports: Mapping[type, object] | None = None) -> ToolContext:
     return replace(tool_context(ports), asker=Asker(777, "小明", authority=Audience.EVERYONE))
 
 
-@pytest.mark.parametrize("name", ["Coder", "coder", " CODER\n"])
+@each_case("name", ["Coder", "coder", " CODER\n"])
 async def test_a_subagent_is_asked_by_name_whatever_its_case(name: str) -> None:
     subagents, model = coder(words(" print(1)\n"))
     with model:
@@ -167,7 +168,7 @@ async def test_its_tools_are_run_and_it_goes_on_with_what_they_give() -> None:
     assert [spec.name for spec in model.requests[0].tools] == ["add"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "told"),
     [
         ("wipe_disk", "must be allowed by somebody, and there is nobody to ask"),
@@ -185,7 +186,7 @@ async def test_a_call_it_may_not_make_is_a_denied_result_and_never_a_wait(name: 
     assert told in result.content
 
 
-@pytest.mark.parametrize(("speaks", "ports"), [(False, "(no output)"), (True, "Speaker")])
+@each_case(("speaks", "ports"), [(False, "(no output)"), (True, "Speaker")])
 async def test_it_has_the_chat_only_where_it_may_speak_and_nobody_else_to_ask(speaks: bool, ports: str) -> None:
     subagents, model = coder(calls(("look_around", "{}")), words("ok"), tools=(look_around,), speaks=speaks)
     with model:
@@ -316,8 +317,8 @@ async def test_a_deadline_of_somebody_else_stays_theirs() -> None:
 # --- patience ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("tongue", Tongue)
-@pytest.mark.parametrize("failure", [None, NotConnected("away")])
+@each_case("tongue", Tongue)
+@each_case("failure", [None, NotConnected("away")])
 async def test_whoever_waits_longer_than_ten_seconds_is_told_so_once_in_his_language(
     failure: Exception | None, tongue: Tongue
 ) -> None:

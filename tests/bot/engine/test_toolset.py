@@ -14,6 +14,7 @@ from bot.domain.tool import ToolContext, tool
 from bot.engine.callbacks import FunctionApprover
 from bot.engine.toolset import Toolset
 from tests.bot.toolbox import ALL, Switch, Telescope, add, look, toolset
+from tests.cases import each_case
 from tests.fakes import ManualClock, tool_context
 
 
@@ -56,7 +57,7 @@ async def test_the_approver_may_be_set_later_and_capabilities_come_with_the_cont
     assert (await tools.execute("look", "", tool_context({Telescope: object()}))).content == "object"
 
 
-@pytest.mark.parametrize("arguments", [MappingProxyType({"a": 2}), {"a": object()}, {"a": float("nan")}])
+@each_case("arguments", [MappingProxyType({"a": 2}), {"a": object()}, {"a": float("nan")}])
 async def test_arguments_of_any_kind_give_a_result(arguments: Mapping[str, object]) -> None:
     result = await toolset(add).execute("add", arguments)
     assert result.is_error == (not isinstance(arguments, MappingProxyType))

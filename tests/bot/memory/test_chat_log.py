@@ -12,6 +12,7 @@ from bot.domain.ports import LogPage
 from bot.domain.segments import Card, Text
 from bot.domain.traits import Audience
 from bot.memory.chat_log import NOTHING, StoredChatLog
+from tests.cases import each_case
 from tests.fakes import GROUP, ManualClock, RecordingStore, said
 
 NOW = datetime(2026, 11, 22, 14, 10, tzinfo=UTC).timestamp()
@@ -82,7 +83,7 @@ async def test_words_that_only_the_form_of_a_message_has_are_not_found() -> None
     assert (await log.read(words="周一")).text == NOTHING
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("since", "day", "hour", "minute"),
     [
         ("14:02", 22, 14, 2),
@@ -107,7 +108,7 @@ async def test_an_end_is_the_end_of_its_minute_or_day() -> None:
     assert at("", 21, 0, 0).time - 1 < day < at("", 21, 0, 0).time
 
 
-@pytest.mark.parametrize("told", ["小 红#2: 周六 OK", "小明#2 ↩阿澈#1「去吗」: 周六 OK"])
+@each_case("told", ["小 红#2: 周六 OK", "小明#2 ↩阿澈#1「去吗」: 周六 OK"])
 async def test_words_may_be_given_with_the_name_that_prompts_write_before_them(told: str) -> None:
     assert (await Log().asked(words=told)).words == ("周六", "OK")
 
@@ -117,13 +118,13 @@ async def test_where_not_all_was_looked_through_that_is_said() -> None:
     assert page.text.splitlines()[0].startswith("(There is more before these")
 
 
-@pytest.mark.parametrize("who", ["#2", "2", "小明#2", " # 2 "])
+@each_case("who", ["#2", "2", "小明#2", " # 2 "])
 async def test_a_person_is_asked_for_by_his_number_here(who: str) -> None:
     query = await Log().asked(who=who)
     assert (query.conversation, query.sender) == (GROUP, 777)
 
 
-@pytest.mark.parametrize("wrong", [{"who": "#9"}, {"who": "小明"}, {"since": "昨天"}, {"until": "25:00"}])
+@each_case("wrong", [{"who": "#9"}, {"who": "小明"}, {"since": "昨天"}, {"until": "25:00"}])
 async def test_what_is_no_person_and_no_time_is_said_to_be_none(wrong: dict[str, str]) -> None:
     with pytest.raises(InvalidArguments):
         await Log().read(**wrong)

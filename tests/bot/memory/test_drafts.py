@@ -3,13 +3,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Mapping
 
-import pytest
-
 from bot.domain.actions import MAX_SOURCE, Attachment, SendMessage
 from bot.domain.events import Conversation
 from bot.domain.journal import PlaceSet, Spoken
 from bot.memory.drafts import LASTS, MEDIA, MOST, SETTING, Drafts
 from bot.wiring.background import background
+from tests.cases import each_case
 from tests.fakes import GROUP, ManualClock, RecordingStore, said, until
 
 
@@ -208,7 +207,7 @@ async def test_those_whose_words_are_forgotten_wait_no_more_and_their_group_is_n
     assert set(later.open) == {2}  # which is read once
 
 
-@pytest.mark.parametrize("fails_after", [0, 1, 2])
+@each_case("fails_after", [0, 1, 2])
 async def test_a_journal_that_fails_meanwhile_ends_no_draft_until_it_can_be_read(fails_after: int) -> None:
     store = Forgetful()
     made = drafts(store)

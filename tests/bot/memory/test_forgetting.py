@@ -10,6 +10,7 @@ from bot.memory.forgetting import Forgetting
 from bot.memory.history import History
 from tests.bot.commands.test_forget import Asked, Nobody, Shredder
 from tests.bot.memory.test_row import Ear
+from tests.cases import each_case
 from tests.fakes import GROUP, PRIVATE, RecordingStore
 
 
@@ -58,7 +59,7 @@ async def test_memory_lets_go_of_what_is_erased_and_what_was_begun_meanwhile_is_
     assert place.shredder.swept == 1
 
 
-@pytest.mark.parametrize(("said", "since"), [(math.inf, 102.0), (5.0, math.inf)])
+@each_case(("said", "since"), [(math.inf, 102.0), (5.0, math.inf)])
 async def test_what_is_said_once_all_is_let_go_of_is_neither_erased_nor_dropped_the_second_time(
     said: float, since: float
 ) -> None:
@@ -94,7 +95,7 @@ async def test_who_is_forgotten_has_no_number_in_a_run_that_goes_on() -> None:
     assert place.people.user_id(GROUP, 2) is None
 
 
-@pytest.mark.parametrize("times", [0, 1])
+@each_case("times", [0, 1])
 async def test_what_cannot_be_erased_is_not_let_go_of_here_or_by_others(times: int) -> None:
     place = Place()
     place.shredder.last = times

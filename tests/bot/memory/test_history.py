@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from msgspec import structs
 from msgspec.structs import replace
 
@@ -9,6 +8,7 @@ from bot.domain.events import Conversation
 from bot.domain.journal import ConversationReset, MemberNumbered, Remembered, Round
 from bot.memory.history import MAX_CONVERSATIONS, MAX_KNOWN, MAX_OVERHEARD, History
 from bot.memory.speakers import Speakers
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, RecordingStore, said
 
 
@@ -43,7 +43,7 @@ def test_conversations_remember_apart_but_a_temporary_session_is_its_person() ->
     assert history.messages(Conversation(20002, "group", 4242)) == ()
 
 
-@pytest.mark.parametrize(("told", "kept_of_it"), [("a chart", ""), ("a chart of elsewhere", "a chart")])
+@each_case(("told", "kept_of_it"), [("a chart", ""), ("a chart of elsewhere", "a chart")])
 def test_pictures_and_what_is_not_kept_are_for_their_run_alone(told: str, kept_of_it: str) -> None:
     history = History(store=RecordingStore())
     seen = ToolMessage("c", "look", told, images=("data:image/png;base64,AAAA",), kept=kept_of_it)

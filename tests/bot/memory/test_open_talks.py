@@ -17,6 +17,7 @@ from bot.memory.extraction import LOOK
 from bot.memory.kept import LOOK as READ_AGAIN
 from bot.memory.open_talks import RECENT, SETTING, OpenTalk, OpenTalks
 from tests.bot.memory.talks import HONG, MING, QUIET, ROUNDS, Room, answer
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, said, until
 
 TALK = ("我对花生过敏", "哈哈", "好的")
@@ -83,7 +84,7 @@ async def test_what_was_looked_through_is_not_found_again_and_what_came_behind_i
 GONE = MemoriesForgotten(("m1",), ((GROUP, MING),))
 
 
-@pytest.mark.parametrize("how", ["a fact", "somebody", "soon"])
+@each_case("how", ["a fact", "somebody", "soon"])
 async def test_what_is_forgotten_is_in_no_talk_that_is_found(how: str) -> None:
     first = Kept()
     async with first.open():
@@ -173,8 +174,8 @@ async def test_what_is_no_talk_is_none_and_one_begins_where_it_began() -> None:
     assert talks.of(GROUP) is None
 
 
-@pytest.mark.parametrize("goes_on", [False, True])
-@pytest.mark.parametrize("is_forgotten", [False, True])
+@each_case("goes_on", [False, True])
+@each_case("is_forgotten", [False, True])
 async def test_a_talk_whose_request_a_stop_cuts_off_is_found_again_unless_somebody_was_forgotten(
     *,
     is_forgotten: bool,

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-import pytest
-
 from bot.domain.events import Poked
 from bot.domain.journal import PlaceSet
 from bot.memory.poked import APART, SETTING, TURNED_BACK, AnsweredPokes
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore
 
 AT = 1_760_000_000.25
@@ -18,7 +17,7 @@ def answered(store: RecordingStore) -> AnsweredPokes:
     return AnsweredPokes(store=store, choices=store, clock=ManualClock(0.0))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("time", "known"),
     [(AT, True), (AT + APART - 1, True), (AT + APART, False), (AT - 1, True), (AT - TURNED_BACK, False)],
 )

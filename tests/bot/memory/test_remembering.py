@@ -17,6 +17,7 @@ from bot.domain.traits import Audience
 from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
 from tests.bot.memory.facts import KeptFacts
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, CountingIds, ManualClock, RecordingStore, tool_context
 
 MING, HONG, OWNER = 777, 888, 999
@@ -141,7 +142,7 @@ async def test_nobody_rewrites_what_another_told_of_the_group_or_an_owner_told_e
     assert len(texts) == 4
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "about", "said"),
     [
         ("以后回答都用英文", "me", "no instructions"),

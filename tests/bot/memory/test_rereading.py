@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from bot.domain.books import TakenSum
 from bot.domain.notes import Taken
 from bot.memory.spending import ALL
 from bot.policy.limits import NOTHING, Amount, Cap, DayLimits
 from tests.bot.memory.till import Till, opened, till_of
+from tests.cases import each_case
 from tests.fakes import GROUP
 
 
@@ -24,7 +23,7 @@ async def test_after_a_gap_the_sums_are_those_of_the_journal_and_what_is_taken_m
     assert till.spending.taken(ALL) == Amount(59)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("took", "in_the_rows", "known"),
     [
         (1000, 1000, 1000),  # the journal was read once it had ended
@@ -48,7 +47,7 @@ async def test_a_reservation_that_ends_while_the_journal_is_read_is_not_taken_of
     assert till.spending.taken(ALL) == Amount(known + 200)
 
 
-@pytest.mark.parametrize(("took", "known"), [(1000, 1500), (None, 500)])
+@each_case(("took", "known"), [(1000, 1500), (None, 500)])
 async def test_a_reservation_that_begins_and_ends_while_the_journal_is_read_is_what_it_took(
     took: int | None, known: int
 ) -> None:
@@ -86,8 +85,8 @@ async def test_what_waited_for_a_broker_while_the_journal_was_read_is_not_counte
     assert till.spending.taken(ALL) == Amount(42)
 
 
-@pytest.mark.parametrize("waited", [False, True])
-@pytest.mark.parametrize(("more", "known"), [(1300, 1800), (-300, 500)])
+@each_case("waited", [False, True])
+@each_case(("more", "known"), [(1300, 1800), (-300, 500)])
 async def test_what_is_heard_while_the_journal_is_read_is_rather_twice_than_never_in_what_is_read(
     more: int, known: int, waited: bool
 ) -> None:

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from bot.domain.chat import Usage
 from bot.domain.journal import UsageAdded
 from bot.domain.notes import Taken
@@ -12,6 +10,7 @@ from bot.policy.days import midnight
 from bot.policy.limits import LIFTED, Cap, DayLimits, OwnCap, Rung
 from tests.bot.memory.test_row import Ear
 from tests.bot.memory.till import Empty, opened
+from tests.cases import each_case
 from tests.fakes import GROUP, ManualClock, RecordingStore
 
 OWNER = 999
@@ -52,7 +51,7 @@ async def desk_of(limits: DayLimits = LIMITS) -> Desk:
     return desk
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("who", "cost", "tokens", "refused"),
     [
         (777, 0.99, 99, False),

@@ -25,6 +25,7 @@ from bot.domain.trace import current_run
 from bot.memory.history import History
 from bot.memory.summaries import AT_ONCE, Summaries
 from bot.prompt.summary import Prefix
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, ScriptedModel, Step, until, words
 
 GIVEN = replace(words("小明(777) 问了三次"), usage=Usage(900, 30, cost=0.001), endpoint="demo@here")
@@ -156,7 +157,7 @@ async def test_where_requests_are_answered_one_by_one_the_next_turn_ends_the_wor
         await talk.summaries.wait_idle()  # it is given up again
 
 
-@pytest.mark.parametrize(
+@each_case(
     "step",
     [
         ModelBilling("no money"),
@@ -268,7 +269,7 @@ async def test_the_cache_that_is_read_is_that_of_the_model_which_the_persona_has
     assert talk.history.summary(GROUP) == "小明(777) 问了三次"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "rounds",
     [
         (UserMessage("小明(777): 撤回的话"), ASKED[1], *ASKED * 2),

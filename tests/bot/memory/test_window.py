@@ -18,6 +18,7 @@ from bot.policy.compaction import LONG
 from bot.policy.tokens import estimate_message
 from bot.prompt.summary import Prefix, brought_in
 from tests.bot.memory.test_history import users
+from tests.cases import each_case
 from tests.fakes import GROUP, PRIVATE, RecordingStore
 
 
@@ -124,7 +125,7 @@ async def test_a_summary_stands_for_the_oldest_rounds_from_then_on() -> None:
     assert memory.history.fold(PRIVATE) is None
 
 
-@pytest.mark.parametrize("in_time", [True, False])
+@each_case("in_time", [True, False])
 async def test_what_tools_brought_is_known_of_whatever_it_became(in_time: bool) -> None:
     memory, rest = Memory(1000, folding=in_time), AssistantMessage("好" * 300)
     await memory.take(ToolMessage("c", "look_up", "红包", tainted=True), rest)
@@ -226,7 +227,7 @@ async def test_while_the_store_cannot_be_read_nothing_is_written_of_the_window()
     assert memory.windows == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     "answer",
     [
         (AssistantMessage("x" * 2000),),

@@ -13,6 +13,7 @@ from bot.domain.ports import Store, Witness
 from bot.domain.run import Stop
 from bot.domain.segments import Picture, Text
 from bot.memory.witnesses import ContentLog, WitnessedStore, shown_first
+from tests.cases import each_case
 from tests.fakes import GROUP, RecordingStore, said
 
 
@@ -93,7 +94,7 @@ class CountingStore(WitnessedStore):
         super().put(*entries)
 
 
-@pytest.mark.parametrize("kind", [WitnessedStore, CountingStore])
+@each_case("kind", [WitnessedStore, CountingStore])
 async def test_who_is_shown_first_sees_each_entry_before_the_others_and_each_sees_it_once(
     kind: type[WitnessedStore],
 ) -> None:

@@ -27,10 +27,11 @@ from bot.models.reactions import LONG_ENOUGH, SLOW, STALLS
 from bot.models.upstreams import Upstream
 from bot.policy.repairs import asking_again
 from tests.bot.several_models import EARLIER, QUESTION, REQUEST, SYSTEM, TOOLS, Bench, one
+from tests.cases import each_case
 from tests.fakes import CountingIds, ScriptedModel, Step, words
 
 
-@pytest.mark.parametrize("kind", [ModelAuth, ModelBilling, ModelNotFound, ModelRejected, ContextOverflow, BadHistory])
+@each_case("kind", [ModelAuth, ModelBilling, ModelNotFound, ModelRejected, ContextOverflow, BadHistory])
 async def test_who_cannot_answer_is_passed_over_at_once(kind: type[ModelError]) -> None:
     bench = Bench(([kind("no")],), ([words("from b")],))
     assert (await bench.model.complete(REQUEST)).endpoint == "b1"
@@ -192,8 +193,8 @@ def test_who_is_closed_is_not_chosen() -> None:
 # --- waits that a vendor names ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [ModelRateLimited, ModelOverloaded])
-@pytest.mark.parametrize("after", [0.0, -5.0, 0.2])
+@each_case("kind", [ModelRateLimited, ModelOverloaded])
+@each_case("after", [0.0, -5.0, 0.2])
 async def test_a_wait_the_vendor_names_is_never_shorter_than_our_own(
     kind: type[ModelRateLimited | ModelOverloaded], after: float
 ) -> None:

@@ -42,6 +42,7 @@ from bot.policy.prices import Price
 from bot.policy.repairs import PICTURE_LEFT_OUT
 from bot.policy.tokens import estimate
 from tests.bot.several_models import EARLIER, PICTURE, QUESTION, REQUEST, SYSTEM, TOOLS, Bench, one
+from tests.cases import each_case
 from tests.fakes import CountingIds, ManualClock, ScriptedModel, Step, words
 
 BUSY = (ModelRateLimited, ModelOverloaded, ModelTransport)
@@ -70,7 +71,7 @@ async def test_an_answer_at_once_is_handed_on_with_the_name_of_who_gave_it() -> 
     assert bench.clock.slept == []
 
 
-@pytest.mark.parametrize("kind", BUSY)
+@each_case("kind", BUSY)
 async def test_a_busy_vendor_is_asked_again_after_longer_and_longer_waits(kind: type[ModelError]) -> None:
     bench = one(*[kind("busy")] * 3, words("hello"))
     assert await bench.ask() == "hello"
@@ -78,7 +79,7 @@ async def test_a_busy_vendor_is_asked_again_after_longer_and_longer_waits(kind: 
     assert bench.requests() == [REQUEST] * 4
 
 
-@pytest.mark.parametrize("kind", BUSY)
+@each_case("kind", BUSY)
 async def test_all_who_ask_the_only_vendor_at_once_are_asked_for_as_often_as_one_alone_though_it_rests(
     kind: type[ModelError],
 ) -> None:
@@ -94,14 +95,14 @@ async def test_after_the_last_attempt_the_last_error_gets_out() -> None:
     assert bench.clock.slept == [1.0, 2.0, 4.0]
 
 
-@pytest.mark.parametrize("kind", [ModelAuth, ModelBilling, ModelNotFound, ModelRejected, ContentFiltered])
+@each_case("kind", [ModelAuth, ModelBilling, ModelNotFound, ModelRejected, ContentFiltered])
 async def test_what_nothing_mends_gets_out_at_once(kind: type[ModelError]) -> None:
     bench = one(kind("no"))
     assert await bench.ask() == f"{kind.kind}: no"
     assert bench.clock.slept == []
 
 
-@pytest.mark.parametrize("kind", [ModelRateLimited, ModelOverloaded])
+@each_case("kind", [ModelRateLimited, ModelOverloaded])
 async def test_a_wait_the_vendor_names_is_honoured(kind: type[ModelRateLimited | ModelOverloaded]) -> None:
     bench = one(kind("busy", retry_after=7.5), words("hello"))
     assert await bench.ask() == "hello"
@@ -130,7 +131,7 @@ async def test_nobody_is_refused_without_having_been_tried() -> None:
     assert bench.clock.slept == []
 
 
-@pytest.mark.parametrize("newer", [ModelTransport("cut"), words("hello")])
+@each_case("newer", [ModelTransport("cut"), words("hello")])
 async def test_any_answer_is_a_newer_word_than_a_wait_the_vendor_named(newer: Step) -> None:
     bench = one(ModelOverloaded("busy", retry_after=3600), newer, attempts=1)
     await bench.ask()
@@ -147,7 +148,7 @@ async def test_patience_is_counted_over_all_waits_of_a_request() -> None:
     assert await one(*[ModelTransport("cut")] * 2, patience=2).ask() == "transport: cut"
 
 
-@pytest.mark.parametrize("attempts", [0, 1])
+@each_case("attempts", [0, 1])
 async def test_one_attempt_is_one_attempt(attempts: int) -> None:
     assert await one(ModelTransport("cut"), attempts=attempts).ask() == "transport: cut"
 

@@ -15,6 +15,7 @@ from bot.models.meter import Meter
 from bot.models.upstreams import Upstream
 from bot.policy.budget import Budget, BudgetShare, Limits, Room
 from bot.policy.prices import Price
+from tests.cases import each_case
 from tests.fakes import CountingIds, ManualClock, RecordingStore, ScriptedModel, Step, until, words
 
 REQUEST = ModelRequest((UserMessage("how are you?"),))
@@ -92,7 +93,7 @@ async def test_the_second_attempt_of_the_first_request_is_reserved() -> None:
     assert answer.usage.reserved == reserved.number
 
 
-@pytest.mark.parametrize("step", [ModelBilling("no money"), broken, ModelTransport("nobody there")])
+@each_case("step", [ModelBilling("no money"), broken, ModelTransport("nobody there")])
 async def test_what_no_vendor_charges_for_is_released(step: Step) -> None:
     (reserved, released, made), _ = await asked(step)
     assert isinstance(reserved, UsageReserved)
@@ -111,7 +112,7 @@ def having_taken(took: Usage, *, asked_twice: bool = False) -> ModelError:
 CUT = having_taken(Usage())
 
 
-@pytest.mark.parametrize(("step", "answer"), [(ModelStalled("slow"), 0), (cancelled, 0), (CUT, ANSWER)])
+@each_case(("step", "answer"), [(ModelStalled("slow"), 0), (cancelled, 0), (CUT, ANSWER)])
 async def test_what_was_read_is_charged_though_no_answer_came_or_half_of_one(step: Step, answer: int) -> None:
     (reserved, added, made), upstream = await asked(step)
     assert isinstance(reserved, UsageReserved)
@@ -120,7 +121,7 @@ async def test_what_was_read_is_charged_though_no_answer_came_or_half_of_one(ste
     assert isinstance(made, RequestMade)
 
 
-@pytest.mark.parametrize("step", [ModelStalled("slow"), CUT])
+@each_case("step", [ModelStalled("slow"), CUT])
 async def test_of_a_run_in_a_chat_too_an_attempt_that_failed_by_itself_is_charged_at_its_step(step: Step) -> None:
     share = Budget().share()
     share.step = 3
@@ -141,7 +142,7 @@ async def test_what_a_vendor_says_that_a_failed_answer_took_is_what_is_charged()
     assert added.usage.cost == PRICE.of(Usage(700, 40))
 
 
-@pytest.mark.parametrize("told", [Usage(700, 40), Usage()])
+@each_case("told", [Usage(700, 40), Usage()])
 async def test_of_a_failed_answer_that_was_asked_for_twice_both_times_are_charged(told: Usage) -> None:
     (reserved, added, _), upstream = await asked(having_taken(told, asked_twice=True))
     assert isinstance(reserved, UsageReserved)
@@ -184,7 +185,7 @@ async def test_an_answer_that_a_filter_spoilt_is_charged_and_so_is_the_next() ->
     assert isinstance(second, UsageReserved)
 
 
-@pytest.mark.parametrize("owed", [False, True])
+@each_case("owed", [False, True])
 async def test_what_comes_too_late_is_given_back_and_nobody_is_asked_unless_it_is_for_last_words(owed: bool) -> None:
     asked = list[tuple[str, int, int]]()
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from msgspec.structs import replace
 
 from bot.domain.chat import (
@@ -25,10 +24,11 @@ from bot.models.reactions import CALLED_AGAIN
 from bot.models.upstreams import BLIND, KEY_REST
 from bot.policy.repairs import CALL_AGAIN, PICTURE_LEFT_OUT
 from tests.bot.several_models import EARLIER, PICTURE, QUESTION, REQUEST, SYSTEM, TOOLS, Bench, one
+from tests.cases import each_case
 from tests.fakes import words
 
 
-@pytest.mark.parametrize("kind", [ModelAuth, ModelBilling])
+@each_case("kind", [ModelAuth, ModelBilling])
 async def test_a_refused_key_makes_room_for_the_next_and_the_owner_is_told(kind: type[ModelError]) -> None:
     bench = Bench(([kind("your key\nsk-*** is no good"), words("from a1")], [words("from a2")] * 2))
     assert [await bench.ask(), await bench.ask()] == ["from a2", "from a2"]
@@ -86,7 +86,7 @@ async def test_one_bad_picture_does_not_cost_the_next() -> None:
     assert [asked == request for asked in bench.requests()] == [True, False, True]
 
 
-@pytest.mark.parametrize("kind", [ToolsUnsupported, ImagesUnsupported])
+@each_case("kind", [ToolsUnsupported, ImagesUnsupported])
 async def test_a_refusal_of_what_was_not_even_there_does_not_loop(kind: type[ModelError]) -> None:
     assert await one(kind("no")).ask() == f"{kind.kind}: no"
 

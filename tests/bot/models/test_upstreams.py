@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from msgspec.structs import replace
 
 from bot.domain.chat import AssistantMessage, ModelRequest, ToolSpec, Usage, UserMessage
@@ -9,6 +8,7 @@ from bot.policy.compaction import room_in, shrink
 from bot.policy.prices import Price
 from bot.policy.repairs import without_pictures
 from bot.policy.tokens import estimate
+from tests.cases import each_case
 from tests.fakes import ScriptedModel, words
 
 PRICE = Price(prompt=2, cached=1, completion=10)
@@ -81,7 +81,7 @@ def test_a_window_that_a_refusal_named_counts_for_a_while() -> None:
         assert upstream.window == known
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("price", "usage", "cost"),
     [
         (PRICE, Usage(prompt=1_000_000, completion=100_000, cached=400_000), 0.6 * 2 + 0.4 * 1 + 1),

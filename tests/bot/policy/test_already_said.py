@@ -1,19 +1,19 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.policy.already_said import COMPARABLE, already_said, bare
+from tests.cases import each_case
 from tests.data.speech import pairs
 
 
-@pytest.mark.parametrize("text", ["北京今天晴，25 度。", "北京今天晴 25度！", "北京今天晴,25度", "北京今天晴，２５度"])
+@each_case("text", ["北京今天晴，25 度。", "北京今天晴 25度！", "北京今天晴,25度", "北京今天晴，２５度"])
 def test_what_was_said_already_is_recognised_whatever_its_marks(text: str) -> None:
     assert already_said(text, ["稍等一下", "北京今天晴，25度！"])
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "said"),
     [
         ("今天北京天气是晴，气温25度，适合出门走走", "今天北京的天气是晴，气温25度，适合出门走走"),
@@ -39,7 +39,7 @@ def test_several_messages_said_again_in_one_are_not_new() -> None:
     assert already_said("买 3\n5 个一组", ["买 3", "5 个一组"])
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "said"),
     [
         ("北京今天晴，25度，记得带伞。", ["北京今天晴，25度！"]),
@@ -82,15 +82,15 @@ def test_what_is_new_is_said(text: str, said: list[str]) -> None:
     assert not already_said(text, said)
 
 
-@pytest.mark.parametrize("text", ["👍", "😊", "？", "……", "❤️", "(＾▽＾)"])
+@each_case("text", ["👍", "😊", "？", "……", "❤️", "(＾▽＾)"])
 def test_an_answer_of_marks_or_emoji_is_an_answer(text: str) -> None:
     assert not already_said(text, [])
     assert not already_said(text, ["在查了"])
     assert already_said(text, ["在查了", f"好 {text}"])
 
 
-@pytest.mark.parametrize("said", [[], ["hi"], [""]])
-@pytest.mark.parametrize("text", ["", " \n\t　"])
+@each_case("said", [[], ["hi"], [""]])
+@each_case("text", ["", " \n\t　"])
 def test_nothing_is_never_new(text: str, said: list[str]) -> None:
     assert already_said(text, said)
 
@@ -116,13 +116,13 @@ def test_any_text_can_be_compared_with_any_other(text: str, before: list[str], l
     assert already_said(text, [*before, f"{left}{text}{right}"]) in (True, False)
 
 
-@pytest.mark.parametrize(("said", "text"), pairs("same.txt"))
+@each_case(("said", "text"), pairs("same.txt"))
 def test_the_same_answer_in_hardly_other_words_is_not_new(said: str, text: str) -> None:
     assert already_said(text, [said])
     assert already_said(text, ["我查一下", said])
 
 
-@pytest.mark.parametrize(("said", "text"), pairs("different.txt"))
+@each_case(("said", "text"), pairs("different.txt"))
 def test_what_differs_in_a_number_a_name_a_negation_or_an_opposite_is_never_the_same_answer(
     said: str, text: str
 ) -> None:

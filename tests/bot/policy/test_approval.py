@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from msgspec.structs import replace
 
 from bot.domain.chat import ToolCall
@@ -21,10 +20,11 @@ from bot.policy.approval import (
     what,
     who,
 )
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, said
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "answer"),
     [
         ("同意 A3", Answer(True, 3)),
@@ -46,7 +46,7 @@ def test_an_answer_is_read_however_it_is_typed(text: str, answer: Answer) -> Non
     assert read_answer(text) == answer
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",
@@ -74,7 +74,7 @@ def test_a_reason_is_cut() -> None:
     assert len(answer.reason) == 200
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("segments", "answer"),
     [
         ((Text("同意 A1"),), Answer(True, 1)),

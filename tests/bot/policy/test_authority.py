@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from msgspec.structs import replace
 
 from bot.domain.chat import ToolMessage, UserMessage
@@ -8,6 +7,7 @@ from bot.domain.events import Conversation, MessageReceived, Role, Sender
 from bot.domain.segments import Card, File, Link, Markdown, Mention, Segment, Text, Transfer
 from bot.domain.traits import Audience
 from bot.policy.authority import asker_of, authority_of, highest, least, lowered, reaches
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, said
 
 OWNERS = frozenset({999})
@@ -31,7 +31,7 @@ def test_nobody_takes_nothing_away() -> None:
     assert least((OWNER, EVERYONE, ADMIN)) is EVERYONE
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("sender", "where", "authority"),
     [
         (Sender(999), PRIVATE, OWNER),
@@ -63,7 +63,7 @@ def test_who_asks_alone_keeps_all_of_it() -> None:
     assert (asker.user_id, asker.is_owner, asker.authority, asker.overheard) == (999, True, OWNER, OWNER)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("quoted", "authority"),
     [(by(5), EVERYONE), (by(5, "admin"), ADMIN), (by(999), OWNER), (by(BOT), OWNER)],
 )
@@ -80,7 +80,7 @@ def test_what_was_overheard_is_told_apart() -> None:
     assert (asker.authority, asker.overheard) == (OWNER, ADMIN)
 
 
-@pytest.mark.parametrize("shared", [Card("json", "{}", "x"), Link("share", "x"), Markdown("x")])
+@each_case("shared", [Card("json", "{}", "x"), Link("share", "x"), Markdown("x")])
 def test_what_is_shared_has_no_authority_in_a_quote_either(shared: Card | Link | Markdown) -> None:
     own = said((shared,), user=999)
     assert asker_of(own, owners=OWNERS).authority is EVERYONE
@@ -88,7 +88,7 @@ def test_what_is_shared_has_no_authority_in_a_quote_either(shared: Card | Link |
     assert asker_of(by(999), owners=OWNERS, lines=(own,)).authority is EVERYONE
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("segment", "overheard"),
     [
         (Mention(5, "群发通知到 5555"), EVERYONE),
@@ -108,9 +108,7 @@ def test_a_name_that_others_chose_is_their_word_wherever_it_stands(segment: Segm
     assert asker_of(own, owners=OWNERS).authority is OWNER
 
 
-@pytest.mark.parametrize(
-    ("numbers", "overheard"), [((), OWNER), ((999, BOT), OWNER), ((999, 5), EVERYONE), ((0,), EVERYONE)]
-)
+@each_case(("numbers", "overheard"), [((), OWNER), ((999, BOT), OWNER), ((999, 5), EVERYONE), ((0,), EVERYONE)])
 def test_who_spoke_in_earlier_rounds_counts_like_who_was_overheard(
     numbers: tuple[int, ...], overheard: Audience
 ) -> None:

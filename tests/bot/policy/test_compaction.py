@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.chat import AssistantMessage, Message, ModelRequest, SystemMessage, ToolCall, ToolMessage, UserMessage
 from bot.policy.compaction import HEAD, LEAST_HISTORY, LONG, TAIL, history_room, lighten, room_in, shrink
 from bot.policy.tokens import estimate, estimate_message
+from tests.cases import each_case
 from tests.torture.model import faults
 
 SYSTEM = SystemMessage("be kind")
@@ -146,7 +146,7 @@ def test_a_shrunk_request_is_valid_no_longer_and_as_short_as_asked_unless_the_qu
 # --- room -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("most", "window", "scale", "around", "room"),
     [
         (12_000, None, 1.0, 3000, 12_000),

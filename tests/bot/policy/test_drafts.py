@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import pytest
-
 from bot.domain.tongue import Tongue
 from bot.policy.drafts import DraftWord, number_in, only_told, read_word, shown
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "word"),
     [
         ("发 D7", DraftWord(7)),

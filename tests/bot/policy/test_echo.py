@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,9 +7,10 @@ from bot.policy.already_said import bare
 from bot.policy.apologies import OURS
 from bot.policy.echo import ECHO, ToldTexts, is_all_of, is_call_error, is_echo, is_greeting
 from bot.policy.likeness import is_like
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("question", "answer", "said_back"),
     [
         ("北京明天的天气怎么样？", "北京明天的天气怎么样", True),
@@ -56,7 +56,7 @@ def test_a_question_said_back_is_no_answer_unless_it_is_a_greeting_or_asked_for(
     assert is_echo(answer, question) is said_back
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "greets"),
     [
         *(("晚安啦", True), ("好的，谢谢你", True), ("see you later all", True), ("good night!", True)),
@@ -103,7 +103,7 @@ def weight(text: str) -> int:
     return sum(3 if char == "天" else 1 for char in text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "is_all"),
     [
         ("[2026-11-22 Sunday, group 「Friends」, a member is asking]", True),

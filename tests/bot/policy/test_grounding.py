@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import pytest
-
 from bot.policy.grounding import is_grounded
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("fact", "said"),
     [
         ("对花生过敏", "我对花生过敏，千万别给我点"),
@@ -24,7 +23,7 @@ def test_what_somebody_said_of_himself_is_grounded(fact: str, said: str) -> None
     assert is_grounded(fact, [said], others=("小红",))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("fact", "said"),
     [
         ("喜欢猫", "我不喜欢猫"),

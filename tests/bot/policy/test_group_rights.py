@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from bot.domain.group_acts import GroupAct, Mute, Pin, Recall, SetCard
 from bot.policy.group_rights import (
     NOT_ABOVE,
@@ -12,12 +10,13 @@ from bot.policy.group_rights import (
     Roles,
     against,
 )
+from tests.cases import each_case
 
 MUTE, CARD, RECALL, PIN = Mute(5, 60), SetCard(5, "x"), Recall("1"), Pin("1")
 ALL = (MUTE, CARD, RECALL, PIN)
 
 
-@pytest.mark.parametrize("act", ALL)
+@each_case("act", ALL)
 def test_the_roles_of_bot_and_asker_must_reach(act: GroupAct) -> None:
     assert against(act, Roles("admin", "admin", "member")) == ""
     assert against(act, Roles("admin", "member", "member", is_owner=True)) == ""
@@ -27,7 +26,7 @@ def test_the_roles_of_bot_and_asker_must_reach(act: GroupAct) -> None:
     assert against(act, Roles("unknown", "owner", "member")) == NOT_BOT
 
 
-@pytest.mark.parametrize("act", [MUTE, CARD, RECALL])
+@each_case("act", [MUTE, CARD, RECALL])
 def test_nothing_is_done_to_whom_the_bot_or_the_asker_is_not_above(act: GroupAct) -> None:
     assert against(act, Roles("admin", "owner", "admin")) == NOT_ABOVE
     assert against(act, Roles("owner", "admin", "admin")) == NOT_EQUALS

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from bot.policy.lateness import LASTING, LATE, Lateness
+from tests.cases import each_case
 
 
 def heard(*times_and_moments: tuple[float, float]) -> Lateness:
@@ -17,7 +18,7 @@ def test_nothing_is_known_of_the_first_message() -> None:
     assert heard((0, 1e6)).least(0, 1e6) == -1
 
 
-@pytest.mark.parametrize("ahead", [-1e9, -7200, 0, 7200])
+@each_case("ahead", [-1e9, -7200, 0, 7200])
 def test_a_message_is_as_late_as_it_is_behind_the_quickest_whatever_the_clocks_say(ahead: float) -> None:
     told = heard((100 - ahead, 100), (105 - ahead, 120), (50 - ahead, 130))
     assert told.least(50 - ahead, 130) == pytest.approx(79, abs=0.01)

@@ -4,7 +4,6 @@ import inspect
 import sys
 from typing import get_args
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -12,6 +11,7 @@ from msgspec.structs import replace
 from bot.domain.events import Sender
 from bot.domain.segments import Card, Face, File, Forward, Keyboard, Markdown, Mention, Picture, Segment, Text
 from bot.policy.lighten import HEAD, HEAVIEST, MAX_DATA, MAX_NAME, MAX_SEGMENTS, MAX_TEXT, TAIL, lighten, weight_of
+from tests.cases import each_case
 from tests.fakes import said
 
 LONG = "x" * 480_000
@@ -25,7 +25,7 @@ def made(kind: type[Segment]) -> Segment:
     return kind(**values)  # type: ignore[arg-type]  # whatever its fields are
 
 
-@pytest.mark.parametrize("kind", get_args(Segment))
+@each_case("kind", get_args(Segment))
 def test_no_segment_is_heavy(kind: type[Segment]) -> None:
     (light,) = lighten(said((made(kind),), at=False)).segments
     assert type(light) is kind
@@ -41,7 +41,7 @@ def test_the_texts_of_one_message_are_bounded_together_and_keep_both_ends() -> N
     assert light.segments[-2] == Markdown("c" * (TAIL - 1))
 
 
-@pytest.mark.parametrize("pieces", [1, 2, 3, 7, 150])
+@each_case("pieces", [1, 2, 3, 7, 150])
 def test_however_a_long_text_is_cut_into_segments_it_is_shortened_alike(pieces: int) -> None:
     whole = "".join(chr(0x4E00 + number % 9000) for number in range(45_000))
     size = -(-len(whole) // pieces)
@@ -69,7 +69,7 @@ def test_sixty_floods_take_little_memory() -> None:
     assert kept < 6 * 2**20
 
 
-@pytest.mark.parametrize(("size", "weight"), [(0, 1), (999, 1), (1000, 2), (20_000, 21), (50_000_000, HEAVIEST)])
+@each_case(("size", "weight"), [(0, 1), (999, 1), (1000, 2), (20_000, 21), (50_000_000, HEAVIEST)])
 def test_a_long_message_weighs_as_much_as_several(size: int, weight: int) -> None:
     assert weight_of(said((Text("x" * (size // 2)), Markdown("x" * (size - size // 2))), at=False)) == weight
 

@@ -3,14 +3,14 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.policy.limits import LIFTED, NOTHING, Amount, Cap, DayLimits, OwnCap, Rung, percent_of, rung_of
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("used", "rung"),
     [
         (0, Rung.ALL),
@@ -61,7 +61,7 @@ def test_how_much_of_a_limit_is_used_is_rounded_down_from_what_it_really_is(used
     assert percent_of(share) == math.floor(100 * Fraction(used, most))
 
 
-@pytest.mark.parametrize(("used", "most", "percent"), [(0.29, 1, 29), (0.57, 1, 57), (9.1, 10, 91), (1.15, 1, 115)])
+@each_case(("used", "most", "percent"), [(0.29, 1, 29), (0.57, 1, 57), (9.1, 10, 91), (1.15, 1, 115)])
 def test_a_whole_percentage_is_told_as_it_is(used: float, most: float, percent: int) -> None:
     assert percent_of(Cap(most).used(Amount(cost=used))) == percent
 

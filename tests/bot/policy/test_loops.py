@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import math
 
-import pytest
-
 from bot.policy.loops import Loop, Waker
+from tests.cases import each_case
 
 WAKES, WITHIN = 6, 180.0
 FAST, HELD = 4.0, 600.0
@@ -39,7 +38,7 @@ def test_what_shares_less_than_nine_tenths_with_the_words_before_is_something_el
     assert {waker.take(line, WAKES, spoke=-math.inf, now=n * 20.0) for n, line in enumerate(lines)} == {Loop.NONE}
 
 
-@pytest.mark.parametrize(("reply", "gap"), [(FAST + 0.1, 2.0), (1.0, WITHIN / (WAKES - 1))])
+@each_case(("reply", "gap"), [(FAST + 0.1, 2.0), (1.0, WITHIN / (WAKES - 1))])
 def test_people_take_their_time_and_are_no_loop(reply: float, gap: float) -> None:
     assert set(meet(Waker(), times=20, reply=reply, gap=gap)) == {Loop.NONE}
 

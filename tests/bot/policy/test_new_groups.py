@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import pytest
-
 from bot.policy.new_groups import QUESTION, GroupWord, Mode, group_in, read_word
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "word"),
     [
         ("上线", GroupWord(Mode.LIVE)),
@@ -21,7 +20,7 @@ def test_a_word_on_a_group_is_nothing_else_than_that(text: str, word: GroupWord 
     assert read_word(text) == word
 
 
-@pytest.mark.parametrize("words", QUESTION)
+@each_case("words", QUESTION)
 def test_a_question_names_its_group_at_its_beginning(words: str) -> None:
     question = words.format(group=4242)
     assert (group_in(question), group_in(f"他说 {question}")) == (4242, 0)

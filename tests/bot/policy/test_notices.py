@@ -2,15 +2,14 @@ from __future__ import annotations
 
 from dataclasses import astuple
 
-import pytest
-
 from bot.policy.apologies import NO_CONCLUSION
 from bot.policy.echo import ToldTexts
 from bot.policy.notices import EN, Notices
 from bot.prompt.wording_zh import ZH
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize("notices", [EN, ZH.notices], ids=["en", "zh"])
+@each_case("notices", [EN, ZH.notices])
 def test_who_says_a_notice_back_has_said_nothing(notices: Notices) -> None:
     told = ToldTexts(*astuple(notices))
     assert all(map(told.has, astuple(notices)))

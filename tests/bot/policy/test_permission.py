@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
@@ -9,6 +8,7 @@ from bot.domain.events import Conversation
 from bot.domain.run import Asker
 from bot.domain.traits import Audience, Permission
 from bot.policy.permission import Overrides, may_call, may_mention_all, may_write_to, must_be_confirmed
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE
 
 OTHER_GROUP = Conversation(BOT, "group", 5555)
@@ -19,13 +19,13 @@ FEW = st.integers(1, 3)
 CONVERSATIONS = st.builds(Conversation, FEW, st.sampled_from(["group", "private"]), FEW)
 
 
-@pytest.mark.parametrize("asker", [Asker(777), Asker(777, "主人", role="owner"), Asker(777, role="admin"), Asker(999)])
-@pytest.mark.parametrize("target", [PRIVATE, OTHER_GROUP, OTHER_ACCOUNT, Conversation(BOT, "private", 4242)])
+@each_case("asker", [Asker(777), Asker(777, "主人", role="owner"), Asker(777, role="admin"), Asker(999)])
+@each_case("target", [PRIVATE, OTHER_GROUP, OTHER_ACCOUNT, Conversation(BOT, "private", 4242)])
 def test_no_name_role_or_number_alone_reaches_another_conversation(asker: Asker, target: Conversation) -> None:
     assert not may_write_to(asker, active=GROUP, target=target)
 
 
-@pytest.mark.parametrize("asker", [Asker(777), OWNER])
+@each_case("asker", [Asker(777), OWNER])
 def test_everybody_may_have_the_bot_speak_where_they_are(asker: Asker) -> None:
     assert may_write_to(asker, active=GROUP, target=GROUP)
     came_through = structs.replace(PRIVATE, via_group=4242)
@@ -45,7 +45,7 @@ def test_nobody_ever_reaches_another_account(active: Conversation, target: Conve
     assert not allowed or is_owner or active == target
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("asker", "where", "audiences"),
     [
         (Asker(777, role="member"), GROUP, {"everyone"}),
@@ -76,7 +76,7 @@ def test_words_merely_overheard_make_a_call_one_to_be_confirmed() -> None:
     assert not any(must_be_confirmed(OWNER, audience) for audience in Audience)
 
 
-@pytest.mark.parametrize("authority", [Audience.GROUP_ADMIN, Audience.EVERYONE])
+@each_case("authority", [Audience.GROUP_ADMIN, Audience.EVERYONE])
 def test_an_owner_reaches_no_other_conversation_with_words_of_others_that_he_passes_on(authority: Audience) -> None:
     asker = Asker(999, is_owner=True, authority=authority)
     assert not may_write_to(asker, active=GROUP, target=OTHER_GROUP)
@@ -87,7 +87,7 @@ def test_what_was_overheard_does_not_keep_an_owner_from_asking_to_be_asked() -> 
     assert may_write_to(Asker(999, is_owner=True, overheard=Audience.EVERYONE), active=GROUP, target=OTHER_GROUP)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("asker", "where", "may"),
     [
         (Asker(777), GROUP, False),

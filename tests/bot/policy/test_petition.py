@@ -1,17 +1,16 @@
 from __future__ import annotations
 
-import pytest
-
 from bot.domain.petitions import Petition
 from bot.domain.segments import Quote, Text
 from bot.policy.approval import Answer
 from bot.policy.petition import answer_in, asked, number_of, told
+from tests.cases import each_case
 from tests.fakes import said
 
 FRIEND = Petition(account=1, kind="friend", user_id=5, flag="f", number=3, comment="我是「小明」\n#R9 同意")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("words", "answer"),
     [
         ("同意 R3", Answer(allows=True, number=3)),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from bot.domain.chat import Usage
 from bot.domain.errors import ConfigError
 from bot.policy.prices import KnownModels, ModelRow, Price, read_known
+from tests.cases import each_case
 
 KNOWN = read_known()
 
@@ -32,14 +33,12 @@ def problem(tmp_path: Path, text: str) -> str:
 # --- whose row it is --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "model", ["gpt-4o", "GPT-4o", "openai/gpt-4o", "gpt-4o-2024-08-06", "gpt-4o-latest", "gpt-4o:free"]
-)
+@each_case("model", ["gpt-4o", "GPT-4o", "openai/gpt-4o", "gpt-4o-2024-08-06", "gpt-4o-latest", "gpt-4o:free"])
 def test_a_row_is_for_a_model_whatever_its_edition(model: str) -> None:
     assert ModelRow(name="gpt-4o").names(model)
 
 
-@pytest.mark.parametrize("model", ["gpt-4o-mini", "gpt-4", "gpt-4o-audio-preview", "my-gpt-4o", ""])
+@each_case("model", ["gpt-4o-mini", "gpt-4", "gpt-4o-audio-preview", "my-gpt-4o", ""])
 def test_a_row_is_for_no_other_model(model: str) -> None:
     assert not ModelRow(name="gpt-4o").names(model)
 

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import pytest
-
 from bot.policy.quiet import Hours, lasts, read_while
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("hours", "quiet", "loud"),
     [
         (Hours(1410, 450), (1410, 1439, 0, 449), (450, 720, 1409)),
@@ -21,7 +20,7 @@ def test_hours_begin_with_their_first_minute_and_may_go_over_midnight(
     assert not any(map(hours.holds, loud))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "minutes"),
     [
         ("2h", 120),
@@ -44,7 +43,7 @@ def test_a_while_is_read_as_people_type_it(text: str, minutes: int | None) -> No
     assert read_while(text) == minutes
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("hours", "minute", "left"),
     [
         ((), 0, 0),

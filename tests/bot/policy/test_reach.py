@@ -10,6 +10,7 @@ from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
 from bot.domain.suspension import Suspend
 from bot.domain.tongue import Tongue
 from bot.policy.reach import WAIT, asks, permit
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE
 
 OTHER = Conversation(BOT, "group", 5555)
@@ -27,7 +28,7 @@ def outcome(asker: Asker, said: tuple[SendSegment, ...], target: Conversation, *
     return "said"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("asker", "said", "target", "before", "after"),
     [
         (MEMBER, HI, GROUP, "said", "said"),
@@ -53,8 +54,8 @@ def test_elsewhere_and_to_everybody_is_said_when_somebody_has_allowed_it(
     assert outcome(asker, said, target, allowed=True) == after
 
 
-@pytest.mark.parametrize("asker", [OWNER, MEMBER])
-@pytest.mark.parametrize("kind", ["group", "private"])
+@each_case("asker", [OWNER, MEMBER])
+@each_case("kind", ["group", "private"])
 def test_no_place_has_the_number_0(asker: Asker, kind: MessageType) -> None:
     with pytest.raises(InvalidArguments):
         permit(asker, HI, active=GROUP, target=Conversation(BOT, kind, 0), allowed=True)

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import pytest
-
 from bot.policy.receipts import is_receipt
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "消息已发送",
@@ -21,7 +20,7 @@ def test_what_a_model_was_told_of_its_call_is_no_answer(text: str) -> None:
     assert is_receipt(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text", ["", "好的", "无", "null", "快递已发送，明天到", "消息", "邮件已发送", "已回复你的邮件", "已发送" * 30]
 )
 def test_whatever_says_more_or_something_else_is_one(text: str) -> None:

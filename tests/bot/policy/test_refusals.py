@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import pytest
-
 from adapters.simulator.faults import WORDINGS, Fault
 from bot.policy.refusals import REFUSALS, explain_refusal, is_muted, is_too_long
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("wording", "kind"),
     [
         ('Timeout: NTEvent serviceAndMethod:NodeIKernelMsgService/sendMsg EventRet:{"result":120}', "muted"),
@@ -29,7 +28,7 @@ def test_a_refusal_is_known_by_its_words(wording: str, kind: str) -> None:
     assert explain_refusal(wording, 1200).startswith(f"{kind}: ")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("fault", "kind"),
     [
         (Fault.REFUSE, "not in the group"),
@@ -57,7 +56,7 @@ def test_only_what_is_too_long_may_be_said_shorter() -> None:
     assert not is_too_long(explain_refusal("", 100))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("wording", "retcode", "muted"),
     [
         (WORDINGS[Fault.MUTED], 1200, True),

@@ -1,19 +1,18 @@
 from __future__ import annotations
 
-import pytest
-
 from bot.domain.events import Conversation
 from bot.domain.memories import StoredFact, Visibility
 from bot.domain.run import Asker
 from bot.domain.traits import Audience
 from bot.policy.remembering import MAX_TEXT, in_one_line, is_same, may_change, may_forget, surfaces, wrong_with
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE
 
 MING, HONG, OWNER = 777, 888, 999
 ELSEWHERE = Conversation(BOT, "group", 4343)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "小明对花生过敏",
@@ -38,7 +37,7 @@ def test_facts_are_kept(text: str) -> None:
     assert wrong_with(text) == ""
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "why"),
     [
         ("", "there is nothing to remember"),
@@ -117,7 +116,7 @@ def test_a_fact_about_a_conversation_goes_by_its_author_or_an_admin_there() -> N
     assert may_forget(Asker(OWNER, is_owner=True), fact(ELSEWHERE, subject=MING), where=GROUP)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("memory", "where", "asker", "told"),
     [
         (fact(), GROUP, HONG, True),

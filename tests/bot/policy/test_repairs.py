@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from bot.domain.chat import (
     AssistantMessage,
     Message,
@@ -27,6 +25,7 @@ from bot.policy.repairs import (
     plain,
     without_pictures,
 )
+from tests.cases import each_case
 
 PICTURE = "data:image/png;base64,AAAA"
 SYSTEM = SystemMessage("be kind")
@@ -72,7 +71,7 @@ def test_a_model_that_called_wrongly_is_told_so_at_the_end() -> None:
 EARLIER: tuple[Message, ...] = (UserMessage("one"), AssistantMessage("two"))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "latest",
     [
         (UserMessage("three"),),
@@ -80,7 +79,6 @@ EARLIER: tuple[Message, ...] = (UserMessage("one"), AssistantMessage("two"))
         (UserMessage("three"), AssistantMessage("hm")),
         (UserMessage("three"), CALLING, RESULT, UserMessage("You have no tool calls left.")),
     ],
-    ids=["a question", "a loop", "an answer", "a notice"],
 )
 def test_the_latest_question_stays_with_what_followed(latest: tuple[Any, ...]) -> None:
     request = ask(SYSTEM, *EARLIER, *latest)

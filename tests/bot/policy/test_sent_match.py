@@ -1,14 +1,13 @@
 from __future__ import annotations
 
-import pytest
-
 from bot.domain.actions import Attachment, Merged, SendMessage, SentSegment
 from bot.domain.segments import Forward, Mention, Picture, Quote, Segment, Text, Video
 from bot.policy.sent_match import is_same_message
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, said
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("seen", "sent", "same"),
     [
         ((Text("你好"),), (Text("你好"),), True),

@@ -1,34 +1,33 @@
 from __future__ import annotations
 
-import pytest
-
 from bot.domain.segments import Mention, Picture, Quote, Text
 from bot.policy.stop_words import CHINESE, StopWord, stop_in
+from tests.cases import each_case
 from tests.fakes import BOT, said
 
 NAMES = ("小霜", "Frost")
 
 
-@pytest.mark.parametrize("text", [*CHINESE, "别说了！", " 停。", "闭嘴！！", "/stop", "/STOP", "／stop", "/stop  all"])
+@each_case("text", [*CHINESE, "别说了！", " 停。", "闭嘴！！", "/stop", "/STOP", "／stop", "/stop  all"])
 def test_a_stop_is_one_of_a_few_words_and_nothing_else(text: str) -> None:
     command = text.strip()[0] in "/／"
     assert stop_in(said(text, at=False), NAMES) == StopWord(False, command, "all" in text)
     assert stop_in(said(text), NAMES) == StopWord(True, command, "all" in text)
 
 
-@pytest.mark.parametrize("text", ["stop", "Stop!", "stop it", "Stop talking.", "please stop", "shut up"])
+@each_case("text", ["stop", "Stop!", "stop it", "Stop talking.", "please stop", "shut up"])
 def test_english_words_for_it_need_somebody_whom_they_mean(text: str) -> None:
     assert stop_in(said(text), NAMES) == StopWord(True, False, False)
     assert stop_in(said(f"Frost, {text}", at=False), NAMES) == StopWord(True, False, False)
     assert stop_in(said(text, at=False), NAMES) == StopWord(False, False, False)
 
 
-@pytest.mark.parametrize("text", ["小霜，停", "frost /stop", "停止 小霜！"])
+@each_case("text", ["小霜，停", "frost /stop", "停止 小霜！"])
 def test_a_name_says_whom_it_means(text: str) -> None:
     assert stop_in(said(text, at=False), NAMES) == StopWord(True, "/" in text, False)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "停车场在哪",

@@ -39,6 +39,7 @@ from bot.policy.tokens import (
     estimate_messages,
     estimate_text,
 )
+from tests.cases import each_case
 
 COUNTED = Path(__file__).parents[2] / "data" / "providers" / "counted.csv"
 TOOL = ToolSpec("f", "Does it.", {"type": "object", "properties": {}})
@@ -64,7 +65,7 @@ def test_no_ascii_text_is_more_than_a_token_for_two_characters(text: str) -> Non
     assert estimate_text(text) <= len(text) / 2
 
 
-@pytest.mark.parametrize(("text", "wide"), [("かな", 2), ("한글", 2), ("，。", 2), ("é", 0), ("", 0)])
+@each_case(("text", "wide"), [("かな", 2), ("한글", 2), ("，。", 2), ("é", 0), ("", 0)])
 def test_what_is_as_dense_as_chinese_counts_like_it(text: str, wide: int) -> None:
     assert (estimate_text(text) == pytest.approx(0.7 * wide)) is (wide > 0 or not text)
 

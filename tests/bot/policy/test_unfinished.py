@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from bot.domain.events import MessageReceived
 from bot.domain.segments import (
     Card,
@@ -17,6 +15,7 @@ from bot.domain.segments import (
     Text,
 )
 from bot.policy.unfinished import calls, is_bare, is_for_others, looks_unfinished, shows_something
+from tests.cases import each_case
 from tests.fakes import BOT, PRIVATE, said
 
 
@@ -24,7 +23,7 @@ def alone(*segments: Segment) -> MessageReceived:
     return said(segments, where=PRIVATE)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "words",
     [
         "帮我看看",
@@ -45,7 +44,7 @@ def test_a_few_words_that_neither_end_nor_ask_and_a_greeting_are_a_beginning(wor
     assert looks_unfinished(said(words, where=PRIVATE))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "words",
     [
         "明天下雨吗",

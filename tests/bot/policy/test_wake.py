@@ -24,6 +24,7 @@ from bot.policy.wake import (
     is_said_to_nobody,
     judge,
 )
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, said
 
 RULES = Rules(names=("Frost", "小霜"), owners=frozenset({999}))
@@ -46,7 +47,7 @@ def test_a_private_message_wakes() -> None:
     assert judge(said("hi", where=PRIVATE), RULES) == Wake("private")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "segments",
     [
         (Mention(BOT), Text(" hi")),
@@ -61,7 +62,7 @@ def test_a_mention_wakes_wherever_it_stands(segments: tuple[Segment, ...]) -> No
     assert judge(heard(*segments), RULES) == Wake("mention")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "segments", [(Mention(5), Text("hi")), (MentionAll(), Text("开会了")), (Text(f"@{BOT} hi"),), (Picture(),), ()]
 )
 def test_what_is_said_to_others_or_to_nobody_is_observed(segments: tuple[Segment, ...]) -> None:
@@ -77,7 +78,7 @@ def test_a_quote_wakes_only_if_it_quotes_the_bot_which_somebody_must_look_up() -
     assert judge(heard(Quote("7"), "Frost, why?"), RULES) == NeedsQuoted("7", Wake("name", weak=True))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("message", "rules", "verdict"),
     [
         (said("hi", user=5), Rules(blocked=frozenset({5})), Ignore(Silence.BLOCKED)),
@@ -123,12 +124,12 @@ def test_what_is_said_to_all_wakes_where_the_operator_wants_it() -> None:
     assert judge(message, Rules(at_all=True)) == Wake("all", weak=True)
 
 
-@pytest.mark.parametrize("text", ["/ai 天气", "  /AI天气", "／ai", "!天气", "！天气"])
+@each_case("text", ["/ai 天气", "  /AI天气", "／ai", "!天气", "！天气"])
 def test_a_prefix_wakes_weakly(text: str) -> None:
     assert judge(heard(text), Rules(prefixes=("/ai", "！"))) == Wake("prefix", weak=True)
 
 
-@pytest.mark.parametrize("text", ["/airport", "说 /ai 吧", "", "/a"])
+@each_case("text", ["/airport", "说 /ai 吧", "", "/a"])
 def test_what_only_looks_like_a_prefix_does_not(text: str) -> None:
     assert judge(heard(text), Rules(prefixes=("/ai", ""))) == Observe()
 
@@ -151,7 +152,7 @@ def test_not_even_an_owner_is_heard_in_a_group_that_is_not_on_the_list() -> None
     assert judge(said("hi", user=999), rules) == Ignore(Silence.NOT_IN_GROUPS)
 
 
-@pytest.mark.parametrize(("first", "last"), OFFICIAL_BOTS)
+@each_case(("first", "last"), OFFICIAL_BOTS)
 def test_official_bots_are_known_from_the_first_number_to_the_last(first: int, last: int) -> None:
     assert is_official_bot(first)
     assert is_official_bot(last)
@@ -159,7 +160,7 @@ def test_official_bots_are_known_from_the_first_number_to_the_last(first: int, l
     assert not is_official_bot(last + 1)
 
 
-@pytest.mark.parametrize("user", [3328144510, 2854196301, 2854216399, 66600000, 3889000000, 4010000000])
+@each_case("user", [3328144510, 2854196301, 2854216399, 66600000, 3889000000, 4010000000])
 def test_robots_of_qq_itself_wake_nobody_by_a_mention(user: int) -> None:
     assert judge(said("hi", user=user), RULES) == Observe(Silence.ROBOT)
 
@@ -173,7 +174,7 @@ def test_a_blocked_person_who_is_no_owner_never_wakes(user: int, private: bool, 
 # --- called by name -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "小霜", "小霜在吗", "小霜，在吗", "小霜：在吗", " 小霜 在吗", "@小霜 在吗", "\n小霜\n在吗", "小霜……", "小霜~~~",
@@ -189,7 +190,7 @@ def test_a_name_at_the_beginning_or_the_end_calls(text: str) -> None:
     assert called(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "", " ", "！？", "😊", "我觉得小霜挺好的", "今天小霜没来", "大霜，在吗", "小 霜在吗", "“小霜”是谁",
@@ -203,7 +204,7 @@ def test_talk_about_the_bot_or_of_other_words_does_not(text: str) -> None:
     assert not called(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "name"),
     [
         ("AI画个猫", "AI"),
@@ -218,12 +219,12 @@ def test_any_name_an_operator_gives_is_heard(text: str, name: str) -> None:
     assert called(text, name)
 
 
-@pytest.mark.parametrize(("text", "name"), [("C 语言好学吗", "C++"), ("aim high", "AI"), ("bot22 hi", "bot2")])
+@each_case(("text", "name"), [("C 语言好学吗", "C++"), ("aim high", "AI"), ("bot22 hi", "bot2")])
 def test_a_part_of_another_name_is_not_the_name(text: str, name: str) -> None:
     assert not called(text, name)
 
 
-@pytest.mark.parametrize("names", [(), ("",), ("  ",), ("！？",)])
+@each_case("names", [(), ("",), ("  ",), ("！？",)])
 def test_a_bot_without_a_name_cannot_be_called(names: tuple[str, ...]) -> None:
     assert not is_called(heard("hi"), names)
     assert not is_called(heard(""), names)
@@ -262,7 +263,7 @@ def test_of_a_long_text_only_the_ends_are_brought_into_one_form(text: str, monke
     assert sum(folded) <= 2 * EDGE + len("小霜")
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+@each_case("text", HOSTILE.values())
 def test_a_name_at_an_end_of_a_long_text_calls_and_in_its_middle_not(text: str) -> None:
     assert called(f"小霜，{text}")
     assert called(f"{text}，小霜！")

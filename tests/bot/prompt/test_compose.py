@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
@@ -33,6 +32,7 @@ from bot.prompt.view import View
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
 from tests.bot.prompt import ENGLISH, VIEW
+from tests.cases import each_case
 from tests.fakes import GROUP, PRIVATE, inside, said
 
 DAY = "2023-11-14"  # when everything is said, at 22:13
@@ -59,15 +59,15 @@ def test_the_system_prompt_is_the_persona_then_the_rules_of_the_chat() -> None:
     assert "You are 小霜, a member of chats on QQ." in system_prompt("p", name="小霜", words=EN).text
 
 
-@pytest.mark.parametrize("text", ["{name}", "{", "}", "{0}", "{{x}}", "%s"])
+@each_case("text", ["{name}", "{", "}", "{0}", "{{x}}", "%s"])
 def test_braces_in_a_persona_or_a_name_are_only_braces(text: str) -> None:
     prompt = system_prompt(text, name=text, words=EN).text
     assert prompt.startswith(f"{text}\n\n")
     assert f"You are {text}, a member" in prompt
 
 
-@pytest.mark.parametrize("where", [GROUP, PRIVATE])
-@pytest.mark.parametrize("message_id", ["7", "0", ""])
+@each_case("where", [GROUP, PRIVATE])
+@each_case("message_id", ["7", "0", ""])
 def test_a_question_has_its_time_and_names_its_message_to_us_alone(where: Any, message_id: str) -> None:
     asked = user_message(Question(said("hi", where=where, message_id=message_id)))
     assert asked == UserMessage(f"{ASKED}\n小明#777: hi", sources=(message_id,))
@@ -98,7 +98,7 @@ def test_the_day_is_told_where_it_changes_and_not_again() -> None:
     assert last_day([UserMessage("小明#1: 看\n  [2026-11-22 星期日]")]) == ""
 
 
-@pytest.mark.parametrize("time", [0.0, -5.0, 1e15, float("nan")])
+@each_case("time", [0.0, -5.0, 1e15, float("nan")])
 def test_a_moment_that_cannot_be_is_not_told(time: float) -> None:
     message = structs.replace(said("hi", at=False), time=time)
     assert user_message(Question(message), [message]).text == "[群聊记录]\n小明#777: hi\n[提问]\n小明#777: hi"

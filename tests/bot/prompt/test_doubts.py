@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -16,6 +15,7 @@ from bot.prompt.wording import Wording
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
 from tests.bot.prompt import VIEW
+from tests.cases import each_case
 from tests.data.speech import entries
 from tests.fakes import said
 
@@ -33,7 +33,7 @@ READ = EchoDoubts(
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     "answer",
     [
         *(
@@ -74,7 +74,7 @@ def test_what_a_small_model_said_back_of_its_prompt_is_doubted(answer: str) -> N
     assert READ.has(answer)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "answer",
     [
         *("周六九点，东门见", "阿澈说周六九点，东门见", "九点", "2026-12-01 星期二", "是星期二", "不客气", "好的", ""),
@@ -115,7 +115,7 @@ def test_few_honest_answers_are_doubted_and_which() -> None:
     }
 
 
-@pytest.mark.parametrize("words", WORDINGS)
+@each_case("words", WORDINGS)
 def test_the_moment_and_the_lines_we_render_are_doubted_in_either_language(words: Wording) -> None:
     view, message = replace(VIEW, words=words), said("what did they decide in the end?", at=False)
     prompt = user_message(Question(message), view)
@@ -164,7 +164,7 @@ def test_who_asks_when_may_be_told_todays_day() -> None:
             assert replace(READ, asked=asked).has(READ.now)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answers", "twice"), [("", ""), ("a", ""), ("ab", ""), ("aab", ""), ("baa", "a"), ("a_a", "a"), ("aaa", "a")]
 )
 def test_who_goes_round_has_said_it_twice_in_a_row(answers: str, twice: str) -> None:
@@ -172,7 +172,7 @@ def test_who_goes_round_has_said_it_twice_in_a_row(answers: str, twice: str) -> 
     assert said_twice([message for round_ in rounds for message in round_]) == twice
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("asked", "answer", "doubted"),
     [
         *(
@@ -193,7 +193,7 @@ def test_who_is_asked_says_no_question_back_but_greets_as_he_is_greeted(asked: s
     assert replace(READ, asked=asked).has(answer) is doubted
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("asked", "answer", "doubted"),
     [
         *(
@@ -220,7 +220,7 @@ def test_the_name_of_the_group_in_our_signs_is_an_answer_to_who_asks_for_it() ->
     assert replace(READ, asked="这是什么群？").has("2026-11-24 星期二，群「我们的群」")
 
 
-@pytest.mark.parametrize("asked", ["我是什么身份", "我是谁？", "我是管理员吗", "What's my role?", "Who am I here?"])
+@each_case("asked", ["我是什么身份", "我是谁？", "我是管理员吗", "What's my role?", "Who am I here?"])
 def test_who_asks_who_he_is_may_be_told_so(asked: str) -> None:
     for answer in ("普通成员", "提问的是普通成员。", "你就是提问的人，提问的是普通成员。"):
         assert replace(READ, asked="谁订蛋糕？").has(answer)
@@ -228,7 +228,7 @@ def test_who_asks_who_he_is_may_be_told_so(asked: str) -> None:
         assert replace(READ, asked=asked).has(READ.now)
 
 
-@pytest.mark.parametrize("words", WORDINGS)
+@each_case("words", WORDINGS)
 def test_who_asks_for_the_rules_of_the_group_may_be_told_them_but_not_ours(words: Wording) -> None:
     house = "一天最多发三张图，广告一律踢出去"
     system = system_prompt(f"你是小霜，一只雪狐。\n\n{house}", name="小霜", words=words)
@@ -239,7 +239,7 @@ def test_who_asks_for_the_rules_of_the_group_may_be_told_them_but_not_ours(words
         assert replace(rules, asked=asked).has(ours)
 
 
-@pytest.mark.parametrize("words", WORDINGS)
+@each_case("words", WORDINGS)
 def test_the_examples_are_questions_as_we_write_them_and_answers_without_a_frame(words: Wording) -> None:
     rounds = example_rounds(words)
     assert [type(one) for one in rounds] == [UserMessage, AssistantMessage] * (len(rounds) // 2) != []

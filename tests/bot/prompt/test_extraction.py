@@ -3,11 +3,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from bot.domain.chat import FinishReason, SystemMessage, UserMessage
 from bot.domain.memories import Kind
 from bot.prompt.extraction import ExtractedFact, SaidLine, extraction_request, read_facts
+from tests.cases import each_case
 from tests.fakes import words
 
 MING, HONG = 777, 888
@@ -48,7 +47,7 @@ def test_what_holds_for_the_group_is_about_nobody() -> None:
     assert facts(row("here", "每周六晚上九点打副本", 3)) == [(0, "每周六晚上九点打副本")]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "lie",
     [
         row("#1", "最讨厌香菜", 2),  # said by another
@@ -70,7 +69,7 @@ def test_a_model_that_lies_or_does_as_it_is_told_is_not_believed(lie: Any) -> No
     assert facts(lie, row("#1", "对花生过敏", 1)) == [(MING, "对花生过敏")]
 
 
-@pytest.mark.parametrize("places", [(3,), (9,), (), (1, 3), (4,)], ids=str)
+@each_case("places", [(3,), (9,), (), (1, 3), (4,)])
 def test_a_fact_whose_line_is_miscounted_is_taken_from_the_line_of_its_person_that_says_it(places: tuple[int]) -> None:
     """As small models do: the fact and the person right, the line not."""
     answer = words(json.dumps([row("#1", "对花生过敏", *places)], ensure_ascii=False))
@@ -89,7 +88,7 @@ def test_of_several_lines_that_say_it_the_latest_is_its_source() -> None:
     assert read_facts(answer, again) == (ExtractedFact(MING, MING, "对花生过敏", ("15",)),)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("said", "lie"),
     [
         ("我不喜欢猫", row("#3", "喜欢猫", 1)),  # turned round
@@ -119,7 +118,7 @@ def test_an_answer_that_is_no_list_has_no_facts() -> None:
     assert read_facts(filtered, LINES) == ()
 
 
-@pytest.mark.parametrize("form", ['[{}, {{"about": "#2", "lines": [3], "fac', '{}\n{{"about": 3', "1. {}"])
+@each_case("form", ['[{}, {{"about": "#2", "lines": [3], "fac', '{}\n{{"about": 3', "1. {}"])
 def test_what_is_whole_of_a_list_that_is_not_still_holds(form: str) -> None:
     """The output limit cut it off, or the model left the brackets out."""
     answer = words(form.format(json.dumps(row("#1", "对花生过敏", 1), ensure_ascii=False)))
@@ -131,7 +130,7 @@ def test_of_one_answer_at_most_eight_facts_are_taken_each_once() -> None:
     assert len(facts(*many, many[0])) == 8
 
 
-@pytest.mark.parametrize("kind", ["order", "", 5, None, True, ["taste"], {"taste": 1}, "TASTE"])
+@each_case("kind", ["order", "", 5, None, True, ["taste"], {"taste": 1}, "TASTE"])
 def test_a_kind_that_there_is_not_is_none(kind: Any) -> None:
     for told, known in ((kind, Kind.OTHER), ("taste", Kind.TASTE)):
         answer = words(json.dumps([row("#1", "对花生过敏", 1) | {"kind": told}], ensure_ascii=False))

@@ -3,11 +3,11 @@ from __future__ import annotations
 import sys
 import unicodedata
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.prompt.frame import BLANKS, BRACKETS, COLONS, ENCLOSED, address, label
+from tests.cases import each_case
 
 ALL = [chr(code) for code in range(sys.maxunicode + 1)]
 TITLES = set("{}《》⟪⟫『』﹃﹄〈〉︽︾︿﹀❬❭❮❯❰❱❴❵〝〞〟‚„⹂｛｝︷︸\u2329\u232a")
@@ -18,7 +18,7 @@ LOOK_ALIKES = "][（）()【】﹙﹚︵︶❨❩⟦⟧［］〔〕:：﹕︓∶
 NAMED = st.text() | st.lists(st.sampled_from([*LOOK_ALIKES, "1", "0", " ", "a", "\n", "\u200b"])).map("".join)
 
 
-@pytest.mark.parametrize("mark", LOOK_ALIKES)
+@each_case("mark", LOOK_ALIKES)
 def test_a_label_has_nothing_that_looks_like_the_frame(mark: str) -> None:
     assert label(f"小霜{mark}10001{mark} 好", 40) == "小霜 10001 好"
 
@@ -51,7 +51,7 @@ def test_what_is_drawn_as_nothing_is_no_name() -> None:
     assert [label(blank, 9) for blank in ("\u3164", "\u2800", "\u200b\u200d\u2060", "\u202e", "\U000e0041")] == [""] * 5
 
 
-@pytest.mark.parametrize("title", ["《三体》.pdf", "『小明』", "a{b}c", "C++ <3", "AT&T", "50% off!"])
+@each_case("title", ["《三体》.pdf", "『小明』", "a{b}c", "C++ <3", "AT&T", "50% off!"])
 def test_a_title_keeps_what_the_frame_does_not_have(title: str) -> None:
     assert label(title, 40) == title
 

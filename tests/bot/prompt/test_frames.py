@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -16,6 +15,7 @@ from bot.prompt.people import People
 from bot.prompt.render import line, speaker
 from bot.prompt.wording import Wording
 from tests.bot.prompt import VIEW
+from tests.cases import each_case
 from tests.data.speech import entries, pairs
 from tests.fakes import said
 
@@ -37,17 +37,17 @@ def today(text: str) -> str:
     return re.sub(r"\s?[(（](\d{3,})[)）]", lambda found: f"#{NUMBERS.get(found[1], '9')}", text)
 
 
-@pytest.mark.parametrize("text", entries("honest.txt"))
+@each_case("text", entries("honest.txt"))
 def test_no_honest_answer_is_touched(text: str) -> None:
     assert FRAMES.cut(text) is text
 
 
-@pytest.mark.parametrize("text", entries("honest.txt"))
+@each_case("text", entries("honest.txt"))
 def test_nor_where_people_have_numbers(text: str) -> None:
     assert BY_NUMBER.cut(text) is text
 
 
-@pytest.mark.parametrize(("text", "left"), [pair for pair in pairs("leaks.txt") if not pair[0].startswith("雪狐(")])
+@each_case(("text", "left"), [pair for pair in pairs("leaks.txt") if not pair[0].startswith("雪狐(")])
 def test_no_leak_of_todays_frame_passes(text: str, left: str) -> None:
     assert BY_NUMBER.cut(today(text)) == BY_NUMBER.people.without_numbers(today(left))
 
@@ -69,7 +69,7 @@ def test_there_are_enough_of_them() -> None:
     assert len(set(pairs("leaks.txt"))) >= 60
 
 
-@pytest.mark.parametrize(("text", "left"), pairs("leaks.txt"))
+@each_case(("text", "left"), pairs("leaks.txt"))
 def test_no_leak_of_the_frame_passes(text: str, left: str) -> None:
     assert FRAMES.cut(text) == left
 
@@ -130,7 +130,7 @@ def test_whatever_somebody_is_called_the_line_we_render_is_not_said_in_his_name(
     assert frames.cut(f"[引用 {shown} 的「嗯」] 好的。") == "好的。"
 
 
-@pytest.mark.parametrize("words", WORDINGS)
+@each_case("words", WORDINGS)
 def test_what_is_so_at_the_moment_is_cut_without_its_heading_too(words: Wording) -> None:
     now = facts(said("hi"), replace(VIEW, words=words))
     assert FRAMES.cut(now) == ""
@@ -139,7 +139,7 @@ def test_what_is_so_at_the_moment_is_cut_without_its_heading_too(words: Wording)
     assert FRAMES.cut(date) == date
 
 
-@pytest.mark.parametrize("words", WORDINGS)
+@each_case("words", WORDINGS)
 def test_every_heading_of_ours_is_cut_in_front(words: Wording) -> None:
     view = replace(VIEW, words=words)
     headings = [words.heading(word) for word in (words.record, words.forwarded, words.earlier, words.notes)]
@@ -168,7 +168,7 @@ def test_an_at_in_front_is_a_mention_unless_it_is_part_of_a_name() -> None:
     assert frames.cut("好。\n@小红(3003): 来一下") == "好。\n@小红 来一下"
 
 
-@pytest.mark.parametrize("length", [REMEMBERED - 20, REMEMBERED + 1])
+@each_case("length", [REMEMBERED - 20, REMEMBERED + 1])
 def test_a_frame_is_seen_wherever_it_stands_in_however_long_a_text(length: int) -> None:
     for _ in range(2):  # looked at, and remembered
         assert FRAMES.is_clean("啊" * length)
@@ -204,7 +204,7 @@ def test_our_own_name_and_number_in_somebodys_words_take_no_answer_away() -> Non
     assert replace(FRAMES, people=people).cut("小霜(10001): 我说的是三点开会") == "我说的是三点开会"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "leak",
     [
         "[2026-11-24 星期二] [群聊记录 14:02] 阿澈#2: hi\n小红#3: 在吗",
@@ -219,7 +219,7 @@ def test_the_log_said_back_is_cut_though_its_first_line_is_no_line_as_we_write_i
     assert BY_NUMBER.cut(leak) == ""
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "left"),
     [
         ("小明: 你好\n老王: 好", "小明: 你好\n老王: 好"),
@@ -236,6 +236,6 @@ def test_words_of_ours_before_anothers_line_stay(answer: str, left: str) -> None
     assert BY_NUMBER.cut(answer) == left
 
 
-@pytest.mark.parametrize("answer", ["(笑)", "(added) 好的", "我在 (home)", "(TBD)", "[1]", "(noted below)"])
+@each_case("answer", ["(笑)", "(added) 好的", "我在 (home)", "(TBD)", "[1]", "(noted below)"])
 def test_brackets_of_ones_own_stay(answer: str) -> None:
     assert BY_NUMBER.cut(answer) is answer

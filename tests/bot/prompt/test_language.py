@@ -1,14 +1,13 @@
 from __future__ import annotations
 
-import pytest
-
 from bot.domain.chat import AssistantMessage, Message, UserMessage
 from bot.prompt.language import is_chinese, wording_of
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "chinese"),
     [
         ("北京天气怎么样", True),
@@ -46,6 +45,6 @@ def test_a_round_stays_in_the_words_it_was_written_in_whatever_its_people_are_ca
     assert wording_of([UserMessage("Tom#1: [提问 14:10] how are you today?")], "") is EN
 
 
-@pytest.mark.parametrize("text", ["hi", "ok", "666", "", "lol [图片]"])
+@each_case("text", ["hi", "ok", "666", "", "lol [图片]"])
 def test_what_is_said_in_every_language_is_chinese_on_qq(text: str) -> None:
     assert wording_of([], text) is ZH

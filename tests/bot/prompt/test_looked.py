@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from bot.domain.errors import Lack
 from bot.domain.segments import File, Forward, Picture, Record, Segment, Text
 from bot.prompt.compose import Forwarded
@@ -9,6 +7,7 @@ from bot.prompt.looked import MAX_LOOKED, lacking, looked
 from bot.prompt.view import View
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
+from tests.cases import each_case
 from tests.fakes import inside, said
 
 OPENED = (File("a.txt", handle="a3"), Text("\none\n小明#2: two"))
@@ -31,7 +30,7 @@ def test_nobody_gives_more_of_a_thing_than_is_shown() -> None:
     assert len(looked(long, Forwarded(), View())) < MAX_LOOKED + 20
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("segment", "lack", "words"),
     [
         (Picture(), Lack.EXPIRED, "[图片 已过期]"),

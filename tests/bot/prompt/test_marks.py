@@ -2,16 +2,15 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from bot.prompt import marks
+from tests.cases import each_case
 
 
 def test_one_of_several_words_is_found_as_it_stands() -> None:
     assert re.findall(marks.any_of(["a.b", "(c)"]), "a.b axb (c) c") == ["a.b", "(c)"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "who"),
     [
         ("小明#2: hi", ("小明", "2")),
@@ -29,6 +28,6 @@ def test_a_line_begins_with_a_name_and_a_number_however_a_model_writes_it(line: 
     assert line[found.end() :] == "hi"
 
 
-@pytest.mark.parametrize("line", ["小明说 #2 很好: 对", "小明#二: hi", "小明#2 说: hi", "#2: hi"])
+@each_case("line", ["小明说 #2 很好: 对", "小明#二: hi", "小明#2 说: hi", "#2: hi"])
 def test_what_only_looks_a_little_like_one_is_none(line: str) -> None:
     assert marks.LINE.match(line) is None

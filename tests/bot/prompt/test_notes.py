@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from bot.domain.chat import NOTED, UserMessage
 from bot.prompt import notes
 from bot.prompt.frames import Frames
@@ -9,6 +7,7 @@ from bot.prompt.language import WORDINGS
 from bot.prompt.wording import Wording
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
+from tests.cases import each_case
 
 
 def test_a_note_is_a_users_message_under_a_heading_of_ours() -> None:
@@ -25,7 +24,7 @@ def test_a_note_on_delivery_says_how_much_had_arrived() -> None:
     )
 
 
-@pytest.mark.parametrize("words", WORDINGS)
+@each_case("words", WORDINGS)
 def test_no_note_and_no_stand_in_can_be_said_back(words: Wording) -> None:
     about = words.about
     fates = (about.refused.format(reason="no"), about.unconfirmed, about.queued)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from msgspec.structs import replace
 
 from bot.domain.chat import NOTED, AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
@@ -9,6 +8,7 @@ from bot.policy.apologies import SORRY, UNANSWERED
 from bot.prompt import notes
 from bot.prompt.older_rounds import by_number, told_today
 from bot.prompt.wording_zh import ZH
+from tests.cases import each_case
 from tests.fakes import GROUP, RecordingStore
 
 MEMBERS = Speakers(store=RecordingStore())
@@ -28,7 +28,7 @@ ESCAPED, SENT = (
 RESULT = ToolMessage("1", "send_message", "消息已发送")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("stored", "told"),
     [
         ((ASKED, AssistantMessage("好")), None),

@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,6 +38,7 @@ from bot.prompt import render
 from bot.prompt.render import MAX_NAME, MAX_TEXT
 from bot.prompt.view import View
 from tests.bot.prompt import ENGLISH, VIEW
+from tests.cases import each_case
 from tests.fakes import BOT, said
 
 speaker, line, excerpt, plain = (
@@ -90,7 +90,7 @@ def assert_only_we_begin_lines(rendered: str) -> None:
 # --- names ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("sender", "shown"),
     [
         (Sender(777, "小明"), "小明#777"),
@@ -139,19 +139,19 @@ def test_a_message_is_one_line_with_the_rest_indented() -> None:
     assert line(spoken("第一行\n第二行\n\n第四行")) == "小明#777: 第一行\n  第二行\n  \n  第四行"
 
 
-@pytest.mark.parametrize("end", BREAKS)
+@each_case("end", BREAKS)
 def test_no_kind_of_line_end_lets_a_text_write_in_another_name(end: str) -> None:
     assert_only_we_begin_lines(line(spoken(f"hi{end}{FORGERY}")))
     assert_only_we_begin_lines(line(spoken(f"{end}{FORGERY}")))
 
 
-@pytest.mark.parametrize("end", BREAKS)
-@pytest.mark.parametrize("segment", WITH_TEXT)
+@each_case("end", BREAKS)
+@each_case("segment", WITH_TEXT)
 def test_no_segment_does_either(segment: Callable[[str], Segment], end: str) -> None:
     assert_only_we_begin_lines(line(spoken("看", segment(f"a{end}{FORGERY}"))))
 
 
-@pytest.mark.parametrize("end", BREAKS)
+@each_case("end", BREAKS)
 def test_no_quoted_text_and_no_quoted_name_does_either(end: str) -> None:
     quoted = spoken(f"hi{end}{FORGERY}", name=f"a{end}{FORGERY}", user=5)
     rendered = line(spoken("看", Quote("7")), quoted=quoted)
@@ -182,7 +182,7 @@ def test_a_quotation_ends_where_we_end_it_and_nobody_writes_one_that_looks_like_
     assert "[引用" not in line(spoken(text))
 
 
-@pytest.mark.parametrize("nickname", ["", "小助手", "我"])
+@each_case("nickname", ["", "小助手", "我"])
 def test_the_bots_own_quoted_words_are_its_own_and_have_no_number(nickname: str) -> None:
     quoted = spoken("北京晴", user=BOT, name=nickname)
     assert line(spoken("谢谢"), quoted=quoted) == "小明#777: [引用 我 的「北京晴」] 谢谢"
@@ -211,7 +211,7 @@ def test_a_quote_typed_by_hand_does_not_look_like_a_real_one() -> None:
     assert line(spoken(typed)) == f"小明#777: ［{typed[1:]}"
 
 
-@pytest.mark.parametrize("message", [spoken(), spoken(" \n"), spoken(Quote("7")), spoken(Mention(BOT), " ")])
+@each_case("message", [spoken(), spoken(" \n"), spoken(Quote("7")), spoken(Mention(BOT), " ")])
 def test_a_message_without_text_says_so(message: MessageReceived) -> None:
     assert line(message) == "小明#777: (没有文字)"
 
@@ -236,7 +236,7 @@ def test_an_excerpt_is_one_short_line() -> None:
 # --- segments -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("segment", "text"),
     [
         (Text("hi"), "hi"),

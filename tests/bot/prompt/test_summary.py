@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -30,6 +29,7 @@ from bot.prompt.summary import (
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
 from tests.bot.prompt import VIEW
+from tests.cases import each_case
 from tests.fakes import said, words
 
 CALL = ToolCall("c0", "get_weather", '{"city": "北京"}')
@@ -82,7 +82,7 @@ def test_the_summary_before_it_is_made_part_of_it() -> None:
     assert text.text.startswith("[旧摘要]\n  小明#777 喜欢猫\n  小红#5 不喜欢\n[对话]\n[群聊记录]\n")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "instructions"),
     [
         ("北京天气怎么样", ZH.summary.instructions),

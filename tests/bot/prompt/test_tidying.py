@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from bot.domain.chat import AssistantMessage, ToolCall
 from bot.prompt.tidying import tidy
 from tests.bot.prompt.test_frames import FRAMES
+from tests.cases import each_case
 
 
 def test_a_question_said_back_is_no_answer() -> None:
@@ -27,7 +26,7 @@ def sending(messages: object, **more: object) -> AssistantMessage:
 LEAK, CLEAN = {"type": "plain", "text": "小霜(10001): 好"}, {"text": "好", "type": "plain"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "left"),
     [
         ([LEAK, {"type": "image", "path": "a.png"}], [CLEAN, {"type": "image", "path": "a.png"}]),
@@ -44,7 +43,7 @@ def test_what_a_model_sends_is_cut_before_it_is_kept_in_every_form_the_tool_take
     assert json.loads(tidied.tool_calls[0].arguments) == {"messages": left, "session": "x"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "arguments", ["", "{", "[]", "null", "{}", '{"messages": 3}', '{"messages": "hi"}', '{"messages": [3]}', "[" * 9999]
 )
 def test_arguments_that_are_something_else_stay_as_they_came(arguments: str) -> None:
@@ -69,7 +68,7 @@ def test_what_nobody_sees_and_other_line_ends_leave_an_answer() -> None:
 SCRIPTS = ("می\u200cخواهم", "क्\u200dष", "葛\U000e0100城", "☺\ufe0e", "🏴\U000e0067\U000e0062\U000e007f")
 
 
-@pytest.mark.parametrize("word", SCRIPTS)
+@each_case("word", SCRIPTS)
 def test_the_joiners_and_variants_of_a_script_stay_in_an_answer_and_in_what_is_sent(word: str) -> None:
     message = AssistantMessage(word)
     assert tidy(FRAMES, message) is message
@@ -91,7 +90,7 @@ def test_nothing_is_taken_out_of_code() -> None:
 PLAIN = {"type": "plain", "text": "好"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "left"),
     [
         ({"messages": [PLAIN]}, "好"),
@@ -108,7 +107,7 @@ def test_an_answer_that_is_written_as_a_call_of_send_message_is_its_words_where_
     assert tidy(FRAMES, AssistantMessage(json.dumps(given, ensure_ascii=False, indent=1) + "\n")).text == left
 
 
-@pytest.mark.parametrize(
+@each_case(
     "given",
     [
         {"messages": [{"role": "user", "content": "hi"}]},

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -12,6 +11,7 @@ from bot.domain.traits import Audience
 from bot.prompt.compose import Question, Talk, user_message
 from bot.prompt.voices import NOBODY_KNOWS, voices
 from tests.bot.prompt import VIEW
+from tests.cases import each_case
 from tests.fakes import BOT, inside, said
 
 OWNER = 999
@@ -36,7 +36,7 @@ def test_a_name_inside_a_mention_is_somebodys_word_and_a_number_is_not() -> None
     assert told(Question(bare)) == {OWNER}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "shared", [Card("json", "{}", "title"), Link("share", "title"), Link("music", "song"), File("a.txt"), Location("x")]
 )
 def test_of_what_was_passed_on_nobody_knows_whose_words_it_is(shared: Card | Link | File | Location) -> None:

@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import pytest
-
 from bot.domain.actions import SendMessage
 from bot.domain.chat import Usage
 from bot.domain.journal import SendState
@@ -16,6 +14,7 @@ from bot.domain.tongue import Tongue
 from bot.speaking.alarm import LONG, MAX_REASON, Alarm, of_stalls
 from bot.speaking.owner import QUIET, Owner
 from tests.bot.speaking.post import build_outbox
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, RecordingTransport, until
 
 SECRET = "sk-1234567890"
@@ -103,7 +102,7 @@ async def test_a_secret_in_the_vendor_s_words_is_masked_even_where_they_are_cut(
     assert "sk-" not in line
 
 
-@pytest.mark.parametrize(("error", "kind"), [("", "unknown"), ("deadline", "deadline")])
+@each_case(("error", "kind"), [("", "unknown"), ("deadline", "deadline")])
 async def test_an_error_without_a_reason_sends_the_owner_to_the_log(error: str, kind: str) -> None:
     async with desk() as there:
         there.fail(error)

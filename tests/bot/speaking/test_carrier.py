@@ -10,6 +10,7 @@ from bot.domain.events import Conversation, Muted
 from bot.domain.segments import Picture, Text
 from bot.speaking.carrier import MAX_AGE
 from tests.bot.speaking.post import Slow, build_outbox, hello, office, own
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore, RecordingTransport, said, until
 
 
@@ -29,7 +30,7 @@ async def test_the_row_says_sending_durably_before_the_frame_leaves() -> None:
         assert post.states == ["sending", "confirmed"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("failure", "receipt", "last"),
     [
         (ActionRefused("send", retcode=1200, wording='"result":120'), "muted: ", "refused"),
@@ -68,7 +69,7 @@ async def test_only_a_refusal_for_a_mute_is_told_as_one_and_where() -> None:
     assert (held, post.transport.texts) == ([False, False, False, True, True], ["e"])
 
 
-@pytest.mark.parametrize(("lifted", "holds"), [(GROUP, False), (Conversation(BOT, "group", 4343), True)])
+@each_case(("lifted", "holds"), [(GROUP, False), (Conversation(BOT, "group", 4343), True)])
 async def test_a_refusal_that_crosses_the_end_of_the_mute_tells_of_none(lifted: Conversation, holds: bool) -> None:
     async with office(slow := Slow()) as post:
         for where in {GROUP, lifted}:
@@ -186,7 +187,7 @@ async def test_equal_words_come_apart_where_a_pace_is_kept() -> None:
         assert not post.clock.slept
 
 
-@pytest.mark.parametrize(("jitter", "waited"), [(0.0, 1.4), (0.5, 2.0), (1.0, 2.6)])
+@each_case(("jitter", "waited"), [(0.0, 1.4), (0.5, 2.0), (1.0, 2.6)])
 async def test_a_pause_is_up_to_thirty_percent_longer_or_shorter_by_chance(jitter: float, waited: float) -> None:
     clock = ManualClock()
     outbox, _ = build_outbox(RecordingTransport(), RecordingStore(), clock, jitter=jitter)

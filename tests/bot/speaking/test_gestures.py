@@ -6,12 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-import pytest
-
 from bot.domain.actions import Gesture, React, ShowTyping
 from bot.domain.errors import ActionUnsupported, NotConnected
 from bot.domain.events import Conversation
 from bot.speaking.gestures import NOT_NOW, WORKING, Gestures
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, RecordingTransport, SteppedClock, said, until
 
 QUESTION = said("how is the weather?", message_id="7")
@@ -106,7 +105,7 @@ async def test_a_sign_that_a_server_does_not_know_is_not_asked_for_again_until_i
         await until(lambda: len(server.asked) == 3)
 
 
-@pytest.mark.parametrize("refusal", [NotConnected("away"), RuntimeError("a bug")])
+@each_case("refusal", [NotConnected("away"), RuntimeError("a bug")])
 async def test_what_goes_wrong_with_a_sign_harms_nobody(refusal: Exception) -> None:
     server = Server(refusal)
     async with at(server) as (gestures, clock):

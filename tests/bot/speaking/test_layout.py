@@ -15,6 +15,7 @@ from bot.speaking.layout import (
     messages_of,
     pauses,
 )
+from tests.cases import each_case
 
 AT_ONCE, LEAST, MOST, NODE, MAX_NODES = 3, 0.6, 3.0, 2000, 50
 PICTURE = Attachment("image", "base64://aaaa", "a.png")
@@ -48,13 +49,13 @@ def test_blank_text_before_long_text_makes_no_message_of_its_own() -> None:
     assert split(Text("  "), Text("x" * 6), limit=6) == [(Text("x" * 6),)]
 
 
-@pytest.mark.parametrize("segments", [(), (Text(""),), (Text(" \n"),), (Quote("7"),), (Quote("7"), Text(" "))])
+@each_case("segments", [(), (Text(""),), (Text(" \n"),), (Quote("7"),), (Quote("7"), Text(" "))])
 def test_nothing_to_say_is_no_message(segments: tuple[SendSegment, ...]) -> None:
     assert split(*segments) == []
 
 
-@pytest.mark.parametrize("marks", ["``````", "```\n```", "```python\n\n```", "```\n\n" * 9])
-@pytest.mark.parametrize("before", [(), (Quote("7"),)])
+@each_case("marks", ["``````", "```\n```", "```python\n\n```", "```\n\n" * 9])
+@each_case("before", [(), (Quote("7"),)])
 def test_marks_and_nothing_else_stay_as_they_are_beside_a_quote_too(before: tuple[Quote, ...], marks: str) -> None:
     for limit in (1500, 6):
         said = split(*before, Text(marks), limit=limit)
@@ -62,7 +63,7 @@ def test_marks_and_nothing_else_stay_as_they_are_beside_a_quote_too(before: tupl
         assert "".join(one.text for message in said for one in message if isinstance(one, Text)).strip()
 
 
-@pytest.mark.parametrize(("piece", "tongue"), [("四个汉字", Tongue.CHINESE), ("abcd", Tongue.ENGLISH)])
+@each_case(("piece", "tongue"), [("四个汉字", Tongue.CHINESE), ("abcd", Tongue.ENGLISH)])
 def test_a_flood_of_pieces_ends_in_a_line_that_says_so_in_its_language(piece: str, tongue: Tongue) -> None:
     messages = split(Text("\n\n".join(piece for _ in range(30))), limit=6)
     assert len(messages) == MAX_MESSAGES + 1
@@ -84,7 +85,7 @@ def test_a_short_answer_of_paragraphs_is_said_in_three_turns_at_most() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "segments",
     [
         (Text("一段而已\n第二行"),),
@@ -132,7 +133,7 @@ def test_a_forward_that_would_have_too_many_nodes_says_that_it_was_cut() -> None
         assert (len(found.nodes), found.nodes[-1]) == (MAX_NODES, CUT_SHORT[tongue])
 
 
-@pytest.mark.parametrize(
+@each_case(
     "segments",
     [
         (Text("字" * 1500),),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.speaking.markdown import plain
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "read"),
     [
         ("**重点：**看*这里*，__强调__ ***都要***", "重点：看这里，强调 都要"),
@@ -41,7 +41,7 @@ def test_marks_go_and_code_and_addresses_stay(text: str, read: str) -> None:
     assert plain(text) == read
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "(*^▽^*) >_< ¯\\_(ツ)_/¯ (๑*◡*๑)",

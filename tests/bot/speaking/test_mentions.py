@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from bot.domain.segments import Mention, Text
 from bot.speaking.mentions import mentioning
+from tests.cases import each_case
 
 PEOPLE = {1: (777, "小明"), 2: (778, "阿 澈"), 3: (779, ""), 4: (780, "Tom"), 5: (781, "小红")}
 
@@ -14,7 +13,7 @@ def who(number: int, name: str) -> tuple[int, str] | None:
     return None if name == "小红" and number == 1 else PEOPLE.get(number)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "parts"),
     [
         ("@小明#1 你好", [Mention(777, "小明"), Text(" 你好")]),

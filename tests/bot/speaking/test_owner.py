@@ -17,6 +17,7 @@ from bot.domain.segments import Text
 from bot.speaking.carrier import MAX_AGE
 from bot.speaking.owner import QUIET, Owner
 from tests.bot.speaking.post import build_outbox
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, RecordingTransport, until
 
 
@@ -160,9 +161,7 @@ async def test_a_line_lost_with_one_account_is_told_by_the_one_that_connected_si
         assert await there.received(1) == [(Conversation(20002, "private", 8), "the disk is full")]
 
 
-@pytest.mark.parametrize(
-    "failure", [ActionRefused("send", retcode=1200, wording="不是好友"), ActionUnanswered("no answer")]
-)
+@each_case("failure", [ActionRefused("send", retcode=1200, wording="不是好友"), ActionUnanswered("no answer")])
 async def test_a_line_that_qq_refused_or_may_have_taken_is_not_told_again(failure: BotError) -> None:
     async with desk(8) as there:
         there.owner.connected(BOT)

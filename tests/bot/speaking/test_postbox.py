@@ -6,8 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-import pytest
-
 from bot.domain.actions import Attachment, Confirmed, Receipt, SendMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered
 from bot.domain.segments import Quote, Text
@@ -16,6 +14,7 @@ from bot.speaking.postbox import MAX_LINES, MAX_PIECES, ROOM, Postbox
 from bot.speaking.queues import MAX_WAITING
 from bot.speaking.splitting import LIMIT
 from tests.bot.speaking.post import build_outbox
+from tests.cases import each_case
 from tests.fakes import PRIVATE, ManualClock, RecordingStore, RecordingTransport, until
 
 
@@ -118,7 +117,7 @@ async def test_a_file_that_may_have_arrived_is_not_told_again() -> None:
         assert (at.transport.sent, at.unshown) == ([], [])
 
 
-@pytest.mark.parametrize(("size", "told"), [(MAX_PIECES * ROOM, MAX_PIECES), (MAX_PIECES * ROOM + 1, 0)])
+@each_case(("size", "told"), [(MAX_PIECES * ROOM, MAX_PIECES), (MAX_PIECES * ROOM + 1, 0)])
 async def test_what_is_too_long_for_messages_is_not_shown_in_parts(size: int, told: int) -> None:
     words = "x" * size
     async with office() as at:

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from bot.domain.actions import SendMessage
 from bot.domain.events import Conversation
 from bot.domain.segments import Text
@@ -13,6 +11,7 @@ from bot.policy.word_lists import POLITE
 from bot.speaking.owner import Owner
 from bot.speaking.screening import TOLD, Screen, as_they_are
 from tests.bot.speaking.post import build_outbox
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, RecordingTransport, until
 
 OWNER = 8
@@ -31,7 +30,7 @@ def says(where: Conversation, text: str) -> SendMessage:
     return SendMessage(where, (Text(text),))
 
 
-@pytest.mark.parametrize("tongue", Tongue)
+@each_case("tongue", Tongue)
 async def test_whatever_is_said_is_looked_at_but_for_what_owners_read_and_they_hear(tongue: Tongue) -> None:
     clock, transport = ManualClock(), RecordingTransport()
     outbox, queues = build_outbox(transport, RecordingStore(), clock)

@@ -12,6 +12,7 @@ from bot.domain.segments import Text
 from bot.speaking.carrier import BURST
 from bot.speaking.sends import MAX_REASON, Rows, Send
 from tests.bot.speaking.post import Slow, hello, office
+from tests.cases import each_case
 from tests.fakes import GROUP, PRIVATE, CountingIds, ManualClock, RecordingStore, RecordingTransport, until
 
 ACTION = SendMessage(GROUP, (Text("hello"),))
@@ -191,7 +192,7 @@ async def test_who_waits_for_the_pace_hears_that_it_waits() -> None:
         assert isinstance(await post.outbox.send(hello("too fast"), patience=0), Queued)
 
 
-@pytest.mark.parametrize("ends", ["finish", "close"])
+@each_case("ends", ["finish", "close"])
 async def test_nobody_waits_for_an_outbox_that_ends_before_it_has_begun(ends: str) -> None:
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
         async with office() as post:

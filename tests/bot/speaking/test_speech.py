@@ -23,6 +23,7 @@ from bot.speaking.delivery import Delivery
 from bot.speaking.speech import TurnSpeaker
 from tests.bot.conversation.turns.test_turn import OWNER, living, speak
 from tests.bot.speaking.post import build_outbox
+from tests.cases import each_case
 from tests.fakes import (
     BOT,
     GROUP,
@@ -50,7 +51,7 @@ async def speaking(
         yield TurnSpeaker(delivery, "t1", asker, GROUP, frames or Frames(), Budget(limits)), transport
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("first", "second"),
     [
         ((Text("北京今天晴"),), (Text("北京今天晴"),)),
@@ -73,7 +74,7 @@ async def test_what_was_said_is_not_sent_again(first: tuple[SendSegment, ...], s
         assert speaker.budget.spent.sends == 1
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("first", "second"),
     [
         ((Text("看"), CAT), (Text("看"), DOG)),
@@ -276,9 +277,7 @@ async def test_a_leak_is_neither_sent_nor_kept_in_words_or_calls() -> None:
     assert closed in house.store.entries
 
 
-@pytest.mark.parametrize(
-    "leak", ["小明(777): hello out there", "(noted)", "[提问] 消息号 7\n小明(777): hi", "hello out there?"]
-)
+@each_case("leak", ["小明(777): hello out there", "(noted)", "[提问] 消息号 7\n小明(777): hi", "hello out there?"])
 async def test_nothing_but_a_leak_is_asked_again_once_behind_examples(leak: str) -> None:
     async with living(words(leak), words("here I am")) as house:
         await house.turns.take(said("hello out there"))
@@ -325,7 +324,7 @@ async def test_nobody_but_an_owner_reaches_another_conversation() -> None:
     assert result.content.endswith("[TOOL_DENIED]")
 
 
-@pytest.mark.parametrize(("word", "sent"), [(Allow(), ["psst", "done"]), (Deny("no"), ["done"])])
+@each_case(("word", "sent"), [(Allow(), ["psst", "done"]), (Deny("no"), ["done"])])
 async def test_what_an_owner_has_sent_elsewhere_waits_for_his_word(word: Decision, sent: list[str]) -> None:
     async with living(calls(speak("psst", session=f"{BOT}:group:5555")), words("done")) as house:
         await house.turns.take(said("tell them", user=OWNER))

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.speaking.splitting import split_text
+from tests.cases import each_case
 
 LIMIT = 1500
 FENCES = ("```", "````", "~~~")
@@ -39,7 +39,7 @@ def test_a_short_text_is_one_piece() -> None:
     assert split_text("长" * LIMIT) == ("长" * LIMIT,)
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\n", " \t\u3000\n" * 1000])
+@each_case("text", ["", " ", "\n\n", " \t\u3000\n" * 1000])
 def test_blank_text_is_no_piece(text: str) -> None:
     assert split_text(text) == ()
 
@@ -48,7 +48,7 @@ def test_paragraphs_stay_together_while_they_fit() -> None:
     assert split_text("aaaa\n\nbbbb\n\ncccc\n\ndddd", 10) == ("aaaa\n\nbbbb", "cccc\n\ndddd")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "pieces"),
     [
         ("一二三四。\n五六七。八九十", ("一二三四。", "五六七。八九十")),

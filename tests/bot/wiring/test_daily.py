@@ -4,8 +4,6 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from bot.commands import lookout
 from bot.commands.daily import LOOK
 from bot.domain.asks import NO_OTHERS
@@ -16,6 +14,7 @@ from bot.domain.tongue import Tongue
 from bot.wiring.daily import telling_daily
 from config.settings import Settings
 from tests.bot.commands.books import PaperBooks
+from tests.cases import each_case
 from tests.fakes import GROUP, RecordingStore, SteppedClock
 
 
@@ -58,7 +57,7 @@ async def test_owners_hear_of_people_near_their_limits_of_new_groups_and_of_a_tu
     assert told[:2] == ["nearly all", "new groups"]
 
 
-@pytest.mark.parametrize(("share", "asks"), [(WHOLE, True), (Share(0, 8), True), (Share(3, 8), False)])
+@each_case(("share", "asks"), [(WHOLE, True), (Share(0, 8), True), (Share(3, 8), False)])
 async def test_what_is_told_of_all_accounts_is_looked_for_by_the_first_share_alone(share: Share, asks: bool) -> None:
     asked: list[float] = []
 

@@ -17,6 +17,7 @@ from bot.memory.row import NOWHERE
 from bot.wiring import hearsay
 from bot.wiring.hearsay import hearing
 from bot.wiring.seen import SeenBot
+from tests.cases import each_case
 from tests.fakes import GROUP, RecordingStore
 
 TAKEN = Taken(GROUP, 777, 5.0, 0.0, 1.0, 1.0)
@@ -70,7 +71,7 @@ def told_by(ledger: list[tuple[str, Any]]) -> Any:
     return SimpleNamespace(spending=spending, rooms=rooms)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("note", "who"),
     [
         (TAKEN, [("spending", TAKEN)]),

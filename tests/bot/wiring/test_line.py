@@ -31,6 +31,7 @@ from bot.wiring.troubles import Troubles
 from bot.wiring.web import metrics_of
 from config.settings import Settings
 from tests.adapters.storage.conftest import opened
+from tests.cases import each_case
 from tests.fakes import CountingIds, ManualClock, until
 
 
@@ -87,7 +88,7 @@ async def test_that_a_broker_is_away_is_told_by_the_first_share(
     assert caplog.text.count("The broker cannot be reached") == told
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "port", "offers"),
     [("http://bot:8080/media", 8080, True), ("http://bot:8080/media", 0, False), ("", 8080, False)],
 )

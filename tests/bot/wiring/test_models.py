@@ -28,6 +28,7 @@ from bot.models.reactions import ATTEMPTS
 from bot.wiring.models import Models, build_models, told_of_history
 from config.settings import Settings
 from tests.adapters.openai.conftest import Vendor
+from tests.cases import each_case
 from tests.fakes import CountingIds, ManualClock
 
 REQUEST = ModelRequest((SystemMessage("be kind"), UserMessage("hi")))
@@ -177,7 +178,7 @@ PASSING: dict[str, Setup] = {
 """What passes by itself."""
 
 
-@pytest.mark.parametrize("way", PASSING)
+@each_case("way", PASSING)
 async def test_what_passes_is_asked_again_and_nothing_of_it_is_heard(way: str) -> None:
     async with open_house((PASSING[way], hello), timeouts=PATIENCE.get(way)) as house:
         assert await house.ask() == "hello"
@@ -224,7 +225,7 @@ async def test_how_long_it_may_take_to_begin_is_a_setting() -> None:
         assert await house.ask() == "stalled"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("refused", "kind"),
     [
         (refusal(401, "bad key"), "auth"),
@@ -234,7 +235,6 @@ async def test_how_long_it_may_take_to_begin_is_a_setting() -> None:
         (refusal(400, "odd"), "rejected"),
         (lambda vendor: vendor.say(b"<html><title>Welcome</title></html>"), "rejected"),
     ],
-    ids=["401", "402", "billing in a 429", "404", "400", "a page and 200"],
 )
 async def test_what_does_not_pass_by_itself_is_not_asked_again(refused: Setup, kind: str) -> None:
     async with open_house((refused,)) as house:

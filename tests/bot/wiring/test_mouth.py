@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-import pytest
-
 from bot.wiring.mouth import question_in, tells_of_new_groups
 from config.settings import Settings
 from tests.bot.hall import hall
+from tests.cases import each_case
 from tests.fakes import GROUP, said, words
 
 
@@ -14,7 +13,7 @@ async def test_a_draft_knows_the_question_of_its_turn_while_that_goes_on() -> No
         assert question_in(house.ground.live)(GROUP, "t1") is None
 
 
-@pytest.mark.parametrize(("owners", "groups", "tells"), [({1}, set(), True), (set(), set(), False), ({1}, {5}, False)])
+@each_case(("owners", "groups", "tells"), [({1}, set(), True), (set(), set(), False), ({1}, {5}, False)])
 def test_owners_who_named_no_groups_hear_of_new_ones(owners: set[int], groups: set[int], tells: bool) -> None:
     settings = Settings.model_validate({"bot_owners": owners, "bot_groups": groups, "bot_new_group": "live"})
     assert tells_of_new_groups(settings) is tells

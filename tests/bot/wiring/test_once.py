@@ -5,7 +5,6 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
 from pydantic import SecretStr
 
 from bot.app import open_service
@@ -16,6 +15,7 @@ from bot.domain.tongue import Tongue
 from bot.memory.newest import Newest
 from bot.wiring.once import once_for_all
 from config.settings import Settings
+from tests.cases import each_case
 from tests.fakes import RecordingStore, SteppedClock
 from tests.ports import free_port
 
@@ -32,7 +32,7 @@ class Journal:
         return {}
 
 
-@pytest.mark.parametrize(("share", "asked"), [(WHOLE, ["console"]), (Share(0, 8), ["console"]), (Share(3, 8), [])])
+@each_case(("share", "asked"), [(WHOLE, ["console"]), (Share(0, 8), ["console"]), (Share(3, 8), [])])
 async def test_the_first_share_alone_has_the_console(share: Share, asked: list[str]) -> None:
     none, journal = SimpleNamespace(open={}), Journal(share)
     groups = SimpleNamespace(news=None)

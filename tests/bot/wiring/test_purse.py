@@ -22,6 +22,7 @@ from bot.models.meter import Meter
 from bot.models.upstreams import Upstream
 from bot.policy.prices import Price
 from bot.wiring.purse import A_DAY, PaidModel, PaidStore, Purse, PurseTally
+from tests.cases import each_case
 from tests.fakes import CountingIds, ManualClock, RecordingStore, ScriptedModel, words
 
 MOST = Ceiling("m", 0.25, 1000, 3)
@@ -53,7 +54,7 @@ def test_no_more_requests_are_made_than_it_has_whether_they_come_to_anything_or_
     assert (one.lacks, one.taken) == ("used_up", UsageSum(requests=3))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("most", "tokens", "cost", "lacks"),
     [
         (MOST, 1000, 0.25, ""),

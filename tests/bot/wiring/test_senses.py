@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from pydantic import SecretStr
 
 from adapters.media.sight import PictureSight
@@ -16,12 +15,13 @@ from bot.wiring.means import open_means
 from bot.wiring.onebot import build_sockets
 from bot.wiring.senses import DESCRIBING, build_senses
 from config.settings import Settings
+from tests.cases import each_case
 from tests.fakes import RecordingStore
 
 LLM = {"llm_base_url": "http://localhost:1/v1", "llm_model": "m"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("more", "sight", "ear"),
     [
         ({}, type(None), type(None)),

@@ -22,6 +22,7 @@ from bot.wiring.keeping import around_of, build_history
 from bot.wiring.models import told_of_history
 from bot.wiring.service import build_engine
 from config.settings import Settings
+from tests.cases import each_case
 from tests.fakes import GROUP, RecordingStore
 
 WHO = Persona("你是霜。", "霜")
@@ -51,7 +52,7 @@ async def test_what_an_older_version_noted_in_its_answers_is_told_otherwise() ->
     assert history.messages(GROUP)[-1] == note(ZH, ZH.about.unanswered)
 
 
-@pytest.mark.parametrize("window", [None, 1_000_000])
+@each_case("window", [None, 1_000_000])
 def test_a_large_window_leaves_all_the_operator_allows(window: int | None) -> None:
     assert room(window) == pytest.approx(5000, rel=0.01)
 

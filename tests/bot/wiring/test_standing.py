@@ -4,18 +4,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from bot.domain.asks import NO_OTHERS, Ask, Glance, Look, Parts, Told
 from bot.domain.errors import NotConnected
 from bot.domain.shown import State
 from bot.wiring.standing import data_folder, standing_of
 from config.settings import Settings
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
-    ("url", "folder"), [("sqlite:///there/frost.db", "there"), ("postgresql://me@db/frost", "data/media")]
-)
+@each_case(("url", "folder"), [("sqlite:///there/frost.db", "there"), ("postgresql://me@db/frost", "data/media")])
 def test_the_disk_that_counts_is_the_journals_or_where_a_server_has_that_the_medias(url: str, folder: str) -> None:
     assert data_folder(Settings.model_validate({"store_url": url})) == Path(folder)
 

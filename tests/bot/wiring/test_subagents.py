@@ -24,6 +24,7 @@ from bot.wiring.subagents import Staff, endpoints_of
 from config.loading import load_settings
 from config.settings import Settings
 from config.subagents import SubagentRow
+from tests.cases import each_case
 from tests.fakes import ManualClock, tool_context
 from tools.send_message import send_message
 from tools.use_subagent import use_subagent
@@ -200,7 +201,7 @@ async def test_names_that_nobody_has_are_refused(tmp_path: Path) -> None:
             await staff.subagents.ask(tool_context(), "B", "task")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("row", "first"),
     [
         ({"name": "A"}, ("https://main.test", "main", "m", 4096)),

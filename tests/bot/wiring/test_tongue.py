@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from bot.domain.tongue import Tongue
 from bot.wiring.tongue import owners_tongue
 from config.settings import Settings
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(("chosen", "tongue"), [("", Tongue.CHINESE), ("zh", Tongue.CHINESE), ("en", Tongue.ENGLISH)])
+@each_case(("chosen", "tongue"), [("", Tongue.CHINESE), ("zh", Tongue.CHINESE), ("en", Tongue.ENGLISH)])
 def test_owners_read_chinese_unless_english_is_set(chosen: Any, tongue: Tongue) -> None:
     assert owners_tongue(Settings(bot_language=chosen)) is tongue

@@ -19,6 +19,7 @@ from bot.wiring.trying import COST, IDLE, REQUESTS, TOKENS, Trials, ceiling_of
 from config.settings import Settings
 from tests.adapters.console.trials import CEILING, ListTrial
 from tests.adapters.console.visiting import Journal
+from tests.cases import each_case
 from tests.fakes import SteppedClock, until
 
 DEEPSEEK = {"base_url": "https://api.deepseek.com/v1", "api_key": "k", "model": "deepseek-chat"}
@@ -217,7 +218,7 @@ async def test_one_with_words_of_somebody_who_is_forgotten_ends_and_no_other() -
         await until(lambda: opened.ledger == ["opens 0", "ends 0"])
 
 
-@pytest.mark.parametrize("is_first", [True, False])
+@each_case("is_first", [True, False])
 async def test_one_for_a_question_of_somebody_who_is_forgotten_before_it_is_open_is_not_opened(is_first: bool) -> None:
     opened = Opened(slow=asyncio.Event())
     assert opened.slow is not None
@@ -254,7 +255,7 @@ async def test_one_that_nobody_waits_for_any_more_is_not_held_open(monkeypatch: 
         assert trying.current is opened.trials[1]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("more", "unpriced"),
     [
         ({}, ()),

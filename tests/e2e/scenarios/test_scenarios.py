@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each_case
 from tests.e2e.scenarios.play import play
 from tests.e2e.scenarios.script import NUMBERED, TOPICS, files, topic_of
 
@@ -20,7 +21,7 @@ def test_no_two_have_the_same_number() -> None:
     assert len(numbers) == len(set(numbers))
 
 
-@pytest.mark.parametrize(("topic", "least"), [("summary", 8), ("memory", 27), ("persona", 4), ("command", 14)])
+@each_case(("topic", "least"), [("summary", 8), ("memory", 27), ("persona", 4), ("command", 14)])
 def test_there_are_so_many_of_our_own_on_each_topic(topic: str, least: int) -> None:
     own = [file for file in files() if topic_of(file) == topic and int(file.stem.partition("-")[0]) > NUMBERED]
     assert topic in TOPICS

@@ -5,8 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-import pytest
-
+from tests.cases import each_case
 from tools.get_game_version.forms import (
     Form,
     match_version,
@@ -20,7 +19,7 @@ from tools.get_game_version.forms import (
 DAY = dt.date(2026, 11, 18)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("raw", "form", "said"),
     [
         ("16.14.1", "league", "26.14"),
@@ -39,19 +38,17 @@ def test_a_known_shape_is_turned_and_an_unknown_one_left(raw: str, form: Form, s
     assert say_version(raw, form) == said
 
 
-@pytest.mark.parametrize("raw", ["1.20.4", "24w09a", "b1.7.3", "16.14.1+build", 14035])
+@each_case("raw", ["1.20.4", "24w09a", "b1.7.3", "16.14.1+build", 14035])
 def test_a_version_is_read(raw: Any) -> None:
     assert read_version(raw) == str(raw)
 
 
-@pytest.mark.parametrize(
-    "raw", [None, "", True, 1.5, [], {}, "latest", "1.2 3", "1.2\n", "版本1", "1" * 41, "<b>1</b>"]
-)
+@each_case("raw", [None, "", True, 1.5, [], {}, "latest", "1.2 3", "1.2\n", "版本1", "1" * 41, "<b>1</b>"])
 def test_what_cannot_be_a_version_is_none(raw: Any) -> None:
     assert read_version(raw) is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("raw", "match", "version"),
     [
         ("https://x.example/bedrock-server-1.26.36.1.zip", r"server-([\d.]+)\.zip", "1.26.36.1"),
@@ -71,7 +68,7 @@ def test_a_build_stands_behind_a_version_of_battle_net() -> None:
     assert split_build("1.2.3") == ("1.2.3", "")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("title", "version"),
     [
         ("Stardew Valley 1.6.15 Patch now available", "1.6.15"),
@@ -128,7 +125,7 @@ def test_a_number_in_a_text_about_something_else_is_no_version() -> None:
     assert version_in("Patch 2.5.1 fixes the cat", DAY, said_to_be_one=False) == "2.5.1"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("raw", "day"),
     [
         ("2026-06-16T10:00:00+00:00", dt.date(2026, 6, 16)), ("2026-06-16T10:00:00Z", dt.date(2026, 6, 16)),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each_case
 from tools.get_game_version.lookup import GameTable
 from tools.get_game_version.rows import Game, Steam, known_games
 
@@ -77,21 +76,21 @@ SUGGESTED = [
 NOTHING = ["", "!!", "版本", "鲁迅全集", "微信", "gta", "女神异闻录3", "ab"]
 
 
-@pytest.mark.parametrize(("name", "key"), FOUND)
+@each_case(("name", "key"), FOUND)
 def test_a_game_is_found_by_what_people_call_it(name: str, key: str) -> None:
     looked = TABLE.find(name)
     assert looked.game is not None, [game.key for game in looked.near]
     assert looked.game.key == key
 
 
-@pytest.mark.parametrize(("name", "key"), SUGGESTED)
+@each_case(("name", "key"), SUGGESTED)
 def test_what_is_not_certain_is_suggested_and_not_taken(name: str, key: str) -> None:
     looked = TABLE.find(name)
     assert looked.game is None
     assert key in [game.key for game in looked.near]
 
 
-@pytest.mark.parametrize("name", NOTHING)
+@each_case("name", NOTHING)
 def test_another_game_is_not_taken_for_one_of_ours(name: str) -> None:
     looked = TABLE.find(name)
     assert looked.game is None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each_case
 from tools.get_game_version.names import (
     closeness,
     fold,
@@ -18,7 +17,7 @@ from tools.get_game_version.names import (
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("one", "other"),
     [
         ("Counter-Strike® 2", "counterstrike2"), ("ＬＯＬ", "lol"), ("Hades II", "hades 2"), ("文明VI", "文明6"),
@@ -30,7 +29,7 @@ def test_names_that_are_one_fold_to_one(one: str, other: str) -> None:
     assert fold(one) == fold(other)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("one", "other"),
     [("英雄联盟", "英雄联盟手游"), ("Hades", "Hades II"), ("魔兽世界", "魔兽世界怀旧服"), ("Civil War", "C4 War")],
 )
@@ -56,7 +55,7 @@ def test_numbers_must_agree() -> None:
     assert not same_numbers("persona3", "persona5")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("title", "same"),
     [
         ("王者荣耀", True), ("王者荣耀-新赛季", True), ("Honor of Kings", True), ("Grand Theft Auto V Legacy", False),
@@ -78,7 +77,7 @@ def test_a_beginning_must_be_long_enough_and_counts_as_alike() -> None:
     assert closeness("微信", "原神") == 0
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("wanted", "known", "slip"),
     [
         ("Genshin Impct", "Genshin Impact", True), ("Elden Rign version", "ELDEN RING", True),
@@ -98,7 +97,7 @@ def test_a_slip_is_one_in_each_word(wanted: str, known: str, slip: bool) -> None
     assert is_slip(words_of(wanted), words_of(known)) is slip
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("wanted", "known", "enough"),
     [
         ("Wuthering", "Wuthering Waves", True), ("Wuther", "Wuthering Waves", False), ("Terra", "Terraria", False),

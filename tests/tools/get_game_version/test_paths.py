@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each_case
 from tools.get_game_version.paths import BadPath, pick
 
 DATA: dict[str, Any] = {
@@ -19,7 +20,7 @@ DATA: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "found"),
     [
         ("latest.release", "26.2"),
@@ -57,7 +58,7 @@ def test_the_root_may_be_a_list() -> None:
     assert pick(None, "[0]") is None
 
 
-@pytest.mark.parametrize("path", ["a[", "a]b", "a..b", "a[b", "[]"])
+@each_case("path", ["a[", "a]b", "a..b", "a[b", "[]"])
 def test_a_path_that_is_none_is_an_error_of_the_table(path: str) -> None:
     with pytest.raises(BadPath):
         pick({"a": {}}, path)

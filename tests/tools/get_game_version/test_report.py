@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-import pytest
-
+from tests.cases import each_case
 from tools.get_game_version.games import Missed
 from tools.get_game_version.names import Language
 from tools.get_game_version.releases import Release
@@ -27,7 +26,7 @@ PLAIN = Release(channel="国服", source="https://x.example/", version="6.7.0", 
 WELL = ChannelAnswer("国服", (PLAIN,))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("release", "zh", "en"),
     [
         (
@@ -65,7 +64,7 @@ def test_a_release_is_one_line(release: Release, zh: str, en: str) -> None:
     assert say_release(release, WELL, "en") == en
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("seconds", "zh", "en"),
     [
         (10, "0 分钟前", "0 min ago"),
@@ -102,7 +101,7 @@ def test_a_game_found_by_a_store_says_so() -> None:
     assert "(found by name on Steam)" in report_versions(FoundGame(GAME, "Steam"), (WELL,), "en").splitlines()[0]
 
 
-@pytest.mark.parametrize(("language", "never"), [("zh", "不要编造版本号"), ("en", "do not make up a version")])
+@each_case(("language", "never"), [("zh", "不要编造版本号"), ("en", "do not make up a version")])
 def test_what_is_not_known_is_never_to_be_invented(language: Language, never: str) -> None:
     silence = report_silence(
         FoundGame(GAME), (ChannelAnswer("国服", trouble="x.example answered 500"),), ("x.example",), language

@@ -9,6 +9,7 @@ import pytest
 
 from adapters.fetching.client import HttpxWeb
 from tests.adapters.fetching.replay import Replay, StoppedClock
+from tests.cases import each_case
 from tests.tools.get_game_version.bodies import APPLE_SEARCH, STEAM_SEARCH, app, apps, offers
 from tools.get_game_version.games import Games, Missed
 from tools.get_game_version.lookup import GameTable
@@ -24,7 +25,7 @@ def chosen(term: str, names: Sequence[str]) -> str | None:
     return offer.name if offer else None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("term", "names", "taken"),
     [
         ("传送门", ["传送门", "传送门2"], "传送门"),

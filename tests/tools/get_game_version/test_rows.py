@@ -12,6 +12,7 @@ from typing import get_args
 import pytest
 
 from bot.domain.errors import Problem
+from tests.cases import each_case
 from tools.get_game_version.paths import pick
 from tools.get_game_version.rows import (
     AppStore,
@@ -75,7 +76,7 @@ def test_an_empty_file_has_no_games_and_no_problem() -> None:
     assert read_rows("", file="games.toml") == ((), ())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "what"),
     [
         (GOOD.replace("zh", "zhh"), "games.toml row 1 (mine): zh: "),
@@ -121,7 +122,7 @@ def test_a_problem_reads_as_a_line() -> None:
     assert "\n" not in str(problem)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("source", "channel"),
     [
         (Json(url="https://x.example/", pick="a"), "正式版"), (Bpsv(product="wow"), "正式版"),
@@ -150,7 +151,7 @@ def test_every_example_of_the_document_is_rows_that_can_be_read() -> None:
         assert games
 
 
-@pytest.mark.parametrize("source", get_args(Source))
+@each_case("source", get_args(Source))
 def test_the_document_names_every_field_of_every_kind_and_no_other(source: type[Json]) -> None:
     own = {field.name: field.default for field in fields(source)}
     section = re.search(rf"^### `{own['kind']}`(.*?)(?=^##|\Z)", DOCUMENT.read_text("utf-8"), re.MULTILINE | re.DOTALL)

@@ -10,6 +10,7 @@ import pytest
 from adapters.fetching.client import HttpxWeb
 from bot.domain.ports import WebResponse
 from tests.adapters.fetching.replay import Replay
+from tests.cases import each_case
 from tools.get_weather.asking import A_DAY, SourceFailed, WeatherQuestion, Wire, localise, read, tidy
 from tools.get_weather.keys import WeatherKeys
 from tools.get_weather.places import WeatherPlace
@@ -31,7 +32,7 @@ def test_a_body_is_read_as_its_kind() -> None:
     assert read("A", Body, answer(b'{"figure": "1.5", "more": 1}')).figure == 1.5
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "rest"), [(500, 60), (502, 60), (429, 60), (400, 0), (404, 0), (401, A_DAY), (403, A_DAY), (204, 60)]
 )
 def test_a_status_says_how_long_to_leave_a_source_alone(status: int, rest: float) -> None:
@@ -40,7 +41,7 @@ def test_a_status_says_how_long_to_leave_a_source_alone(status: int, rest: float
     assert caught.value.rest == rest
 
 
-@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b"null", b'{"figure": NaN}', b'{"why": []}', b"[" * 10000])
+@each_case("body", [b"", b"<html>", b"[]", b"null", b'{"figure": NaN}', b'{"why": []}', b"[" * 10000])
 def test_garbage_is_told_as_such(body: bytes) -> None:
     with pytest.raises(SourceFailed, match="A sent an answer that cannot be read"):
         read("A", Body, answer(body), reason)

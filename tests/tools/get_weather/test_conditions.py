@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each_case
 from tools.get_weather.conditions import CODES, read_chinese, read_english, read_symbol, read_wind, say_code
 
 
@@ -19,7 +18,7 @@ def test_a_code_nobody_knows_keeps_its_number() -> None:
     assert (say_code(None, "zh"), say_code(None, "en")) == ("天气未知", "unknown")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "code"),
     [
         ("晴", 0), ("少云", 1), ("晴间多云", 1), ("多云", 2), ("阴", 3), ("霾", 5), ("重度霾", 5), ("浮尘", 6),
@@ -34,7 +33,7 @@ def test_chinese_words(text: str, code: int | None) -> None:
     assert read_chinese(text) == code
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "code"),
     [
         ("Sunny", 0), ("Clear ", 0), ("Partly Cloudy ", 2), ("Cloudy", 3), ("Overcast", 3), ("Mist", 45), ("Fog", 45),
@@ -49,7 +48,7 @@ def test_english_words(text: str, code: int | None) -> None:
     assert read_english(text) == code
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("symbol", "code"),
     [
         ("clearsky_day", 0), ("fair_night", 1), ("partlycloudy_polartwilight", 2), ("cloudy", 3), ("fog", 45),

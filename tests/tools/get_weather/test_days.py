@@ -7,12 +7,13 @@ import datetime as dt
 import pytest
 
 from bot.domain.errors import InvalidArguments
+from tests.cases import each_case
 from tools.get_weather.days import read_day
 
 SATURDAY = dt.date(2026, 11, 21)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "away"),
     [
         ("today", 0), ("Tonight", 0), ("今天", 0), ("tomorrow", 1), ("明天", 1), ("后天", 2), ("大后天", 3),
@@ -24,13 +25,13 @@ def test_a_day_is_a_word_a_weekday_or_a_date(text: str, away: int) -> None:
     assert read_day(text, SATURDAY) == SATURDAY + dt.timedelta(days=away)
 
 
-@pytest.mark.parametrize("text", ["2026-11-20", "2026-11-28", "2030-01-01"])
+@each_case("text", ["2026-11-20", "2026-11-28", "2030-01-01"])
 def test_a_day_nobody_forecasts_is_refused(text: str) -> None:
     with pytest.raises(InvalidArguments, match="only from 2026-11-21 to 2026-11-27"):
         read_day(text, SATURDAY)
 
 
-@pytest.mark.parametrize("text", ["soon", "11-24", "周八", "2026-13-01"])
+@each_case("text", ["soon", "11-24", "周八", "2026-13-01"])
 def test_what_is_no_day_is_refused(text: str) -> None:
     with pytest.raises(InvalidArguments, match="is no day"):
         read_day(text, SATURDAY)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import text
 
+from tests.cases import each_case
 from tools.get_weather.gazetteer import Gazetteer, known_places
 from tools.get_weather.places import Ambiguous, Choice, Chosen, Query, WeatherPlace, read_query
 
@@ -75,15 +76,13 @@ def test_counties_are_known_as_they_are_today_and_as_they_were() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("gone", ["江干区", "下城区", "梅列区", "港闸区", "吉利区", "湾里区", "伊春区", "邢台县"])
+@each_case("gone", ["江干区", "下城区", "梅列区", "港闸区", "吉利区", "湾里区", "伊春区", "邢台县"])
 def test_no_row_is_left_of_what_is_no_more(gone: str) -> None:
     rows = json.loads((TABLES / "china.json").read_text("utf-8"))
     assert gone not in [row[1] for row in rows]
 
 
-@pytest.mark.parametrize(
-    ("question", "latitude", "longitude"), [("深圳龙华区", 22.7, 114.04), ("大兴安岭", 50.42, 124.12)]
-)
+@each_case(("question", "latitude", "longitude"), [("深圳龙华区", 22.7, 114.04), ("大兴安岭", 50.42, 124.12)])
 def test_a_place_is_where_it_is(question: str, latitude: float, longitude: float) -> None:
     choice = find(question)
     assert isinstance(choice, Chosen)
@@ -94,14 +93,14 @@ def test_shenzhens_longhua_is_not_haikous() -> None:
     assert told(find("龙华区")).startswith("? 广东省深圳市龙华区 / 海南省海口市龙华区")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("question", "known"), [("Gulou", 4), ("Bole", 1), ("Beijing", 1), ("Paris", 0), ("鼓楼", 0), ("Gulou, Nanjing", 1)]
 )
 def test_what_has_a_short_latin_name_stands_beside_a_geocoders(question: str, known: int) -> None:
     assert len(known_places().namesakes(read_query(question))) == known
 
 
-@pytest.mark.parametrize("question", ["朝阳", "鼓楼", "城关", "海南", "广东", "suzhou", "shanxi"])
+@each_case("question", ["朝阳", "鼓楼", "城关", "海南", "广东", "suzhou", "shanxi"])
 def test_every_path_of_a_question_back_can_be_asked_for(question: str) -> None:
     choice = find(question)
     assert isinstance(choice, Ambiguous)
@@ -146,7 +145,7 @@ def test_an_english_title_says_both() -> None:
     assert choice.place.title == "Hohhot, Inner Mongolia, China (内蒙古自治区呼和浩特市)"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("slip", "meant"),
     [("哈尔宾", "黑龙江省哈尔滨市"), ("乌鲁木其", "新疆维吾尔自治区乌鲁木齐市"), ("shenzen", "广东省深圳市")],
 )

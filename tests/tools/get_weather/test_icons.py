@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from PIL import Image, ImageDraw
 
+from tests.cases import each_case
 from tools.get_weather.conditions import CODES
 from tools.get_weather.icons import ICONS, KINDS, Brush, draw_icon, kind_of
 
@@ -15,7 +15,7 @@ def test_every_code_has_a_drawing() -> None:
     assert kind_of(None) == kind_of(42) == "unknown"
 
 
-@pytest.mark.parametrize("code", [*CODES, None])
+@each_case("code", [*CODES, None])
 def test_a_drawing_stays_inside_its_square(code: int | None) -> None:
     image = Image.new("RGB", (120, 120), "#000000")
     brush = Brush(ImageDraw.Draw(image), 60, 60, 100, cloud="#AAAAAA", snow="#FFFFFF", mist="#888888")

@@ -15,6 +15,7 @@ from PIL import Image
 from bot.domain.actions import Attachment, Confirmed, Queued, Receipt, Refused, SendSegment, Unknown
 from bot.domain.errors import ToolDenied
 from tests.adapters.fetching.replay import Replay
+from tests.cases import each_case
 from tests.tools.get_weather.bodies import FORECAST, forecast
 from tools.get_weather.picture import DARK, HEIGHT, LIGHT, Theme, draw_forecast
 from tools.get_weather.places import Language
@@ -71,7 +72,7 @@ def test_it_is_as_wide_as_its_days(count: int) -> None:
     assert picture.size == (max(4, count) * 128 + 64, HEIGHT)
 
 
-@pytest.mark.parametrize(("hour", "theme"), [(5, DARK), (6, LIGHT), (18, LIGHT), (19, DARK), (23, DARK)])
+@each_case(("hour", "theme"), [(5, DARK), (6, LIGHT), (18, LIGHT), (19, DARK), (23, DARK)])
 def test_it_is_light_by_day_and_dark_by_night(hour: int, theme: Theme) -> None:
     picture = draw(week(day(0), day(1), hour=hour))
     assert is_near(picture.getpixel((2, 2)), theme.back)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis.strategies import text
 
 from bot.domain.errors import InvalidArguments
+from tests.cases import each_case
 from tools.get_weather.places import Ambiguous, Chosen, NotFound, Query, WeatherPlace, choose, merge, plain, read_query
 
 
@@ -36,7 +37,7 @@ ILLINOIS = place("Springfield", "PPLA", 114394, "Illinois")
 MISSOURI = place("Springfield", "PPLA2", 169176, "Missouri")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("city", "name", "within"),
     [
         ("北京", "北京", ()),
@@ -62,7 +63,7 @@ def test_a_question_names_a_place_and_what_it_lies_in(city: str, name: str, with
     assert read_query(city) == Query(name, within)
 
 
-@pytest.mark.parametrize("city", ["", "  ", ",", "天气", "12345", "?!", "a" * 81])
+@each_case("city", ["", "  ", ",", "天气", "12345", "?!", "a" * 81])
 def test_what_names_no_place_is_refused(city: str) -> None:
     with pytest.raises(InvalidArguments, match="must be the name of a place"):
         read_query(city)
@@ -89,7 +90,7 @@ def test_a_chinese_name_is_looked_up_with_and_without_its_suffix() -> None:
     assert Query("Paris").spellings == ("Paris",)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("one", "other"),
     [("Xi'an", "xian"), ("Zürich", "ZURICH"), ("Tromsø", "tromso"), ("北京市", "北京"), ("St. Louis", "st louis")],
 )
@@ -138,12 +139,12 @@ def test_a_capital_does_not_outweigh_a_larger_city() -> None:
     assert choose(Query("San Jose"), [capital, city]) == Ambiguous((capital, city))
 
 
-@pytest.mark.parametrize("within", ["Illinois", "illinois"])
+@each_case("within", ["Illinois", "illinois"])
 def test_a_region_settles_it(within: str) -> None:
     assert choose(Query("Springfield", (within,)), [MISSOURI, ILLINOIS]) == Chosen(ILLINOIS)
 
 
-@pytest.mark.parametrize("within", ["US", "USA", "United States"])
+@each_case("within", ["US", "USA", "United States"])
 def test_a_country_settles_it_under_its_usual_names(within: str) -> None:
     assert choose(Query("Paris", (within,)), [PARIS, PARIS_TEXAS]) == Chosen(PARIS_TEXAS)
 
@@ -173,7 +174,7 @@ def test_a_region_nothing_lies_in_finds_nothing() -> None:
     assert choose(Query("Springfield", ("Bavaria",)), [ILLINOIS]) == NotFound((ILLINOIS,))
 
 
-@pytest.mark.parametrize("feature", ["AIRP", "MT", "PPLH", "PPLQ"])
+@each_case("feature", ["AIRP", "MT", "PPLH", "PPLQ"])
 def test_only_places_where_people_live_count(feature: str) -> None:
     assert choose(Query("Paris"), [place("Paris", feature)]) == NotFound()
 

@@ -6,8 +6,7 @@ import datetime as dt
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
+from tests.cases import each_case
 from tools.get_weather.places import Ambiguous, Chosen, NotFound, Query, WeatherPlace
 from tools.get_weather.report import (
     Units,
@@ -156,7 +155,7 @@ def test_too_few_days_are_told_as_such() -> None:
     assert "There is a forecast for only 3 days; say so." in english
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("seconds", "said"),
     [(10, "1 分钟"), (600, "10 分钟"), (3600, "1 小时"), (7500, "2 小时 5 分钟"), (10799, "3 小时")],
 )
@@ -168,7 +167,7 @@ def test_ages_in_english() -> None:
     assert say_age(7500, "en") == "2 h 5 min"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("celsius", "units", "said"),
     [(0, "imperial", "32°F"), (-40, "imperial", "-40°F"), (100, "imperial", "212°F"), (-0.01, "metric", "0°C")],
 )

@@ -5,13 +5,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from adapters.openai.client import REASONS
 from bot.cli import doctor
 from bot.cli.doctor.chinese import SENTENCES, chinese
 from bot.cli.setup.trial import mend_of
 from bot.domain.errors import ModelAuth, ModelStalled
+from tests.cases import each_case
 
 NOT_HERE = {"picture.py", "listening.py", "reverse.py", "tools.py", "report.py", "chinese.py"}
 """Modules whose checks the console does not make."""
@@ -69,7 +68,7 @@ def test_names_and_numbers_stand_where_they_belong() -> None:
         assert HAN.search(told), english
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("english", "said"),
     [
         ("is 90 s ahead of the model's server", "比模型的服务器快 90 秒"),
@@ -99,7 +98,7 @@ def test_what_the_connection_to_a_model_said_is_told_in_chinese_too() -> None:
         assert re.fullmatch("m 没有答复：m@a.example：[^a-z]+（the system's words）", re.sub("https?", "", told)), told
 
 
-@pytest.mark.parametrize("kind", [ModelAuth, ModelStalled])
+@each_case("kind", [ModelAuth, ModelStalled])
 def test_the_advice_for_a_model_is_that_of_setup(kind: type[ModelAuth]) -> None:
     mend = mend_of(kind(""))
     assert chinese(mend.en) == mend.zh

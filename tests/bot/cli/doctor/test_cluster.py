@@ -25,6 +25,7 @@ from bot.runtime.clock import RandomIds
 from config.settings import Settings
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.street import Desk, worker_of
+from tests.cases import each_case
 from tests.fakes import ManualClock
 
 SETTINGS = Settings(broker_url=SecretStr("amqp://frost:hidden@queue/"), broker_partitions=3, bot_role="gateway")
@@ -167,7 +168,7 @@ async def test_a_lease_without_anybody_at_work_is_told(broker: str, postgres: st
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("role", "has", "has_not"),
     [
         ("gateway", {"broker", "ports"}, {"model", "store", "weather"}),

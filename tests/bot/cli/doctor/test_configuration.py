@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from bot.cli.doctor.checks import Verdict
 from bot.cli.doctor.chinese import chinese
 from bot.cli.doctor.configuration import check_settings, check_token
 from tests.bot.cli.doctor.surroundings import TOKEN, problems, settings_of
+from tests.cases import each_case
 
 GOOD = {"LLM_BASE_URL": "http://127.0.0.1:9/v1", "LLM_MODEL": "m", "ONEBOT_ACCESS_TOKEN": TOKEN}
 
@@ -49,7 +48,7 @@ def test_of_several_tokens_the_shortest_is_told_and_each_must_be_good() -> None:
     assert check.verdict is Verdict.WARNING
 
 
-@pytest.mark.parametrize("token", ["abc12345", "aaaaaaaaaaaaaaaa", "1212121212"])
+@each_case("token", ["abc12345", "aaaaaaaaaaaaaaaa", "1212121212"])
 def test_a_token_that_is_easy_to_guess_is_told_once(token: str) -> None:
     _, told = check_settings(environ=GOOD | {"ONEBOT_ACCESS_TOKEN": token}, env_file=None)
     (doubt,) = [check for check in told if check.verdict is not Verdict.OK]
@@ -63,7 +62,7 @@ def test_no_token_on_loopback_is_a_warning() -> None:
     assert check.verdict is Verdict.WARNING
 
 
-@pytest.mark.parametrize(("proxy", "is_near"), [("127.0.0.1", True), ("::1", True), ("172.18.0.2", False)])
+@each_case(("proxy", "is_near"), [("127.0.0.1", True), ("::1", True), ("172.18.0.2", False)])
 def test_the_proxy_that_is_believed_is_told_in_one_line_with_what_it_must_do(proxy: str, is_near: bool) -> None:
     _, told = check_settings(environ=GOOD | {"CONSOLE_PROXY": proxy}, env_file=None)
     _, _, check = told

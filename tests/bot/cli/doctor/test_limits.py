@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from adapters.storage.database import Database
 from adapters.storage.migrate import migrate
 from adapters.storage.tables import speakers
 from bot.cli.doctor.limits import check_limits, judge_groups
 from tests.bot.cli.doctor.surroundings import settings_of
 from tests.bot.cli.doctor.test_storage import settings
+from tests.cases import each_case
 
 SERVED = {"LLM_API_KEY": "sk-0123456789", "ONEBOT_HOST": "127.0.0.1"}
 PAID = {"LLM_BASE_URL": "https://api.deepseek.com/v1", "LLM_MODEL": "deepseek-chat"}
@@ -21,7 +20,7 @@ DAY = {"BOT_DAY_COST_ALL": "5", "BOT_DAY_COST_USER": "1"}
 TOKENS = {"BOT_DAY_TOKENS_GROUP": "9000", "BOT_DAY_TOKENS_USER": "900"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("model", "limits", "lacking"),
     [
         (PAID, {}, "Set BOT_DAY_COST_ALL, BOT_DAY_COST_USER (docs/limits.md)"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import pytest
 from aiohttp import web
 
 from adapters.web.offers import FileOffers
@@ -16,6 +15,7 @@ from config.settings import Settings
 from tests.adapters.web.test_server import figures
 from tests.bot.cli.doctor.surroundings import answering
 from tests.bot.cli.doctor.test_reverse import READY
+from tests.cases import each_case
 from tests.ports import free_port
 
 
@@ -40,7 +40,7 @@ async def test_an_address_that_leads_to_the_bot_is_well() -> None:
         assert await check_media_url(settings(port, url)) == [Check("media url", Verdict.OK, f"{url} leads to the bot")]
 
 
-@pytest.mark.parametrize("offers", [None, FileOffers("")], ids=["a bot without the page", "another path"])
+@each_case("offers", [None, FileOffers("")])
 async def test_an_address_that_leads_elsewhere_in_it_is_told(offers: FileOffers | None) -> None:
     async with bot(offers=offers) as port:
         url = f"http://127.0.0.1:{port}/{'x/' if offers else ''}media"
@@ -48,7 +48,7 @@ async def test_an_address_that_leads_elsewhere_in_it_is_told(offers: FileOffers 
         assert await check_media_url(settings(port, url)) == [Check("media url", Verdict.WARNING, said, MEND)]
 
 
-@pytest.mark.parametrize("status", [200, 302, 502])
+@each_case("status", [200, 302, 502])
 async def test_what_something_else_answers_is_told_and_not_followed(status: int) -> None:
     asked = []
 

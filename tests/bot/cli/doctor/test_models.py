@@ -18,6 +18,7 @@ from bot.cli.doctor.models import check_clock, check_coder, check_fallbacks, che
 from bot.runtime.clock import SystemClock
 from config.settings import Settings
 from tests.bot.cli.doctor.surroundings import answering, told
+from tests.cases import each_case
 from tests.fakes import ManualClock
 
 CLOCK = SystemClock()
@@ -116,7 +117,7 @@ async def test_each_fallback_is_asked_and_one_that_does_not_answer_is_a_warning(
     assert await check_fallbacks(Settings(), clock=CLOCK) == []
 
 
-@pytest.mark.parametrize("said", ["Red.", "红色"])
+@each_case("said", ["Red.", "红色"])
 async def test_a_model_that_names_the_colour_of_a_picture_sees(said: str) -> None:
     asked: list[Any] = []
 
@@ -170,7 +171,7 @@ async def test_a_clock_like_the_servers_is_well_whatever_the_server_answers() ->
     assert check.verdict is Verdict.OK
 
 
-@pytest.mark.parametrize(("seconds", "word"), [(90, "ahead"), (-90, "behind")])
+@each_case(("seconds", "word"), [(90, "ahead"), (-90, "behind")])
 async def test_a_clock_that_is_a_minute_off_is_a_warning(seconds: float, word: str) -> None:
     async with serving({}, 401) as settings:
         (check,) = await check_clock(settings, clock=ManualClock(CLOCK.now() + seconds))

@@ -7,8 +7,6 @@ import json
 import struct
 from collections.abc import Callable, Mapping
 
-import pytest
-
 from adapters.onebot.protocol import ActionReply, read_frame
 from adapters.simulator.faults import Fault, Faults
 from adapters.simulator.replies import reply_to
@@ -17,6 +15,7 @@ from adapters.simulator.world import World, demo_world
 from bot.cli.doctor.checks import Check, Verdict
 from bot.cli.doctor.picture import PICTURE, Ask, check_picture
 from bot.domain.errors import ActionUnanswered, NotConnected
+from tests.cases import each_case
 
 OWNER = 20001
 STRANGER = 99999
@@ -68,7 +67,7 @@ async def test_without_an_owner_the_account_gets_it_itself() -> None:
     assert len(world.messages.history(peer_id=10001)) == 1
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("fault", "verdict", "mend"),
     [
         (Fault.TIMEOUT, Verdict.WARNING, "risk control"),
@@ -111,7 +110,7 @@ async def test_a_server_that_drops_the_picture_and_says_ok_is_a_problem() -> Non
     assert "was dropped" in check.said
 
 
-@pytest.mark.parametrize("missing", ["get_msg", "get_image"])
+@each_case("missing", ["get_msg", "get_image"])
 async def test_a_server_that_shows_nothing_of_what_it_sent_is_believed(missing: str) -> None:
     def refusing(action: str, frame: Json) -> Json:
         failed = {"status": "failed", "retcode": 1404, "data": None, "wording": "unknown", "echo": "e"}

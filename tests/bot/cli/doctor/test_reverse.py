@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 from aiohttp import web
 
 from adapters.control.server import ControlServer
@@ -19,6 +18,7 @@ from bot.cli.doctor.reverse import check_ports, find_running, why_taken
 from config.settings import Settings
 from tests.adapters.web.test_server import figures
 from tests.bot.cli.doctor.surroundings import answering, told
+from tests.cases import each_case
 from tests.ports import free_port
 
 READY = Readiness(True, "", (ServedAccount(10001, "online", "NapCat.Onebot 4.18.33"), ServedAccount(10002, "missing")))
@@ -109,7 +109,7 @@ async def test_a_bot_without_a_web_port_is_asked_over_its_control_socket(tmp_pat
     ]
 
 
-@pytest.mark.parametrize("body", ["nothing", '{"status": "ok"}', '{"status": "other"}'])
+@each_case("body", ["nothing", '{"status": "ok"}', '{"status": "other"}'])
 async def test_a_web_port_that_something_else_has_is_one_problem(body: str) -> None:
     async with answering(lambda _: web.Response(text=body, content_type="application/json")) as other:
         given = settings(onebot=free_port(), web_port=int(other.rpartition(":")[2]))

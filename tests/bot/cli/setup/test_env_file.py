@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from bot.cli.setup.env_file import fill
 from bot.domain.errors import ConfigError
 from config.sources import read_env_file
+from tests.cases import each_case
 
 EXAMPLE = Path(__file__).parents[4] / ".env.example"
 
@@ -49,7 +50,7 @@ def test_a_value_that_others_would_change_stands_in_single_quotes() -> None:
     assert fill("", {"A": "a$HOME #1"}) == "A='a$HOME #1'\n"
 
 
-@pytest.mark.parametrize("value", ["it's", "a\\b", "a\nb"])
+@each_case("value", ["it's", "a\\b", "a\nb"])
 def test_a_value_no_env_file_holds_for_everybody_is_refused(value: str) -> None:
     with pytest.raises(ConfigError, match="A: has a quote"):
         fill("", {"A": value})

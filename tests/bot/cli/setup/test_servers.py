@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-import pytest
-
 from bot.cli.setup.servers import (
     BOT_URL,
     ServerLink,
@@ -19,6 +17,7 @@ from bot.cli.setup.servers import (
     write_webui,
 )
 from config.settings import Settings
+from tests.cases import each_case
 
 DIALS = ServerLink("reverse", BOT_URL, "t")
 LISTENS = ServerLink("forward", "ws://napcat:3001", "t")
@@ -61,7 +60,7 @@ def test_a_server_gets_the_token_of_its_account_and_one_that_has_another_of_them
     assert DIALS.accepted == {"t"}
 
 
-@pytest.mark.parametrize(("text", "account"), [("10001", 10001), ("", 0), ("10001,10002", 0), ("me", 0)])
+@each_case(("text", "account"), [("10001", 10001), ("", 0), ("10001,10002", 0), ("me", 0)])
 def test_an_account_is_known_where_one_is_named(text: str, account: int) -> None:
     assert account_in(text) == account
 
@@ -78,7 +77,7 @@ def test_llbot_listens_for_a_bot_that_dials() -> None:
     assert "url" not in server
 
 
-@pytest.mark.parametrize("write", [write_onebot, write_llbot])
+@each_case("write", [write_onebot, write_llbot])
 def test_the_token_is_found_whatever_the_path(write: Callable[[ServerLink], str]) -> None:
     assert tokens_for(write(DIALS), ServerLink("reverse", "ws://bot:6199/any/path", "other")) == {"t"}
     assert tokens_for(write(DIALS), ServerLink("reverse", "ws://bot:6200/", "t")) == set()
@@ -86,17 +85,17 @@ def test_the_token_is_found_whatever_the_path(write: Callable[[ServerLink], str]
     assert tokens_for(write(LISTENS), ServerLink("forward", "ws://napcat:3002", "t")) == set()
 
 
-@pytest.mark.parametrize("write", [write_onebot, write_llbot])
+@each_case("write", [write_onebot, write_llbot])
 def test_a_server_that_dials_does_not_listen_and_the_other_way_round(write: Callable[[ServerLink], str]) -> None:
     assert tokens_for(write(DIALS), LISTENS) == tokens_for(write(LISTENS), DIALS) == set()
 
 
-@pytest.mark.parametrize("link", [DIALS, LISTENS])
+@each_case("link", [DIALS, LISTENS])
 def test_a_connection_that_is_switched_off_counts_for_nothing(link: ServerLink) -> None:
     assert tokens_for(write_onebot(link).replace('"enable": true', '"enable": false'), link) == set()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from pydantic import SecretStr
 
 from adapters.offline.server import OfflineModel
@@ -11,6 +10,7 @@ from bot.domain import errors
 from bot.domain.errors import ModelError
 from bot.runtime.clock import SystemClock
 from config.endpoints import Endpoint
+from tests.cases import each_case
 from tests.fakes import ManualClock, ScriptedModel, words
 
 
@@ -51,7 +51,7 @@ def kinds(kind: type[ModelError] = ModelError) -> list[type[ModelError]]:
     return [kind, *(deeper for child in kind.__subclasses__() for deeper in kinds(child))]
 
 
-@pytest.mark.parametrize("kind", kinds())
+@each_case("kind", kinds())
 def test_every_error_of_a_model_has_its_mend(kind: type[ModelError]) -> None:
     mend = mend_of(kind("x"))
     assert mend.en.isascii()
@@ -59,7 +59,7 @@ def test_every_error_of_a_model_has_its_mend(kind: type[ModelError]) -> None:
     assert mend.setting in {"", "LLM_BASE_URL", "LLM_API_KEY", "LLM_MODEL"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("base_url", "longer"),
     [
         ("https://api.deepseek.com", "https://api.deepseek.com/v1"),

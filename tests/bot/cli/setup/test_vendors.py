@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from bot.cli.setup.vendors import VENDORS, Vendor, find_vendor, vendor_of
 from config import values
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize("vendor", VENDORS, ids=lambda vendor: vendor.name)
+@each_case("vendor", VENDORS)
 def test_every_vendor_has_a_usable_base_url_and_a_page_for_keys_unless_it_is_on_this_machine(vendor: Vendor) -> None:
     assert values.base_url(vendor.base_url) == vendor.base_url
     assert vendor.needs_key is not vendor.base_url.startswith("http://127.0.0.1:")

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
-import pytest
-
 from bot.conversation.approval.deciders import Deciders
 from bot.domain.suspension import Deny, Pending
 from bot.policy.approval import NO_OWNER
 from tests.bot.desk import request
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize("deciders", [Deciders(frozenset({999})), Deciders(terminal=print)])
+@each_case("deciders", [Deciders(frozenset({999})), Deciders(terminal=print)])
 async def test_who_is_asked_answers_later(deciders: Deciders) -> None:
     assert await deciders.approve(request()) == Pending(600)
 

@@ -1,15 +1,15 @@
 from __future__ import annotations
 
-import pytest
 from msgspec.structs import replace
 
 from bot.domain.segments import Picture, Quote, Text
 from bot.wiring.background import background
 from tests.bot.studio import OWNER, studio
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, said, until
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "user", "where", "is_taken"),
     [
         ("发 D1", 999, OWNER, True),

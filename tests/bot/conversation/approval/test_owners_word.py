@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
 from msgspec.structs import replace
 
 from bot.domain.events import Conversation
@@ -10,6 +9,7 @@ from bot.domain.segments import Quote, Text
 from bot.domain.suspension import Allow, Decision, Deny
 from bot.policy.approval import AGAIN, Answer
 from tests.bot.desk import OWNER, QUESTION, Desk, desk, waiting
+from tests.cases import each_case
 from tests.fakes import (
     BOT,
     GROUP,
@@ -85,7 +85,7 @@ async def test_an_answer_that_is_older_than_its_request_decides_nothing() -> Non
         assert at.transport.texts[-2:] == [AGAIN[0].format(number=1), "A1 已同意。"]
 
 
-@pytest.mark.parametrize("text", ["同意 A1", "同意", "拒绝 A1 不行", "同意 A9"])
+@each_case("text", ["同意 A1", "同意", "拒绝 A1 不行", "同意 A9"])
 async def test_an_answer_that_was_missed_decides_nothing_whenever_it_was_said(text: str) -> None:
     async with desk() as at:
         at.wait(waiting("mail"))
@@ -131,7 +131,7 @@ async def test_an_answer_to_an_earlier_process_does_not_count_for_a_number_that_
         assert at.resumed == []
 
 
-@pytest.mark.parametrize(("text", "word"), [("同意", Allow()), ("拒绝", Deny("the owner said no"))])
+@each_case(("text", "word"), [("同意", Allow()), ("拒绝", Deny("the owner said no"))])
 async def test_the_only_request_an_owner_was_asked_is_meant_by_one_word_in_private(text: str, word: Decision) -> None:
     async with desk() as at:
         assert not at.owner_says(text)
@@ -150,7 +150,7 @@ async def test_of_two_requests_one_word_means_none() -> None:
         assert at.resumed == [("t1", {"c1": Allow()}), ("t1", {"c0": Allow()})]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("asker", "user", "at_bot", "group", "taken"),
     [
         (999, 999, True, GROUP, True),
@@ -178,7 +178,7 @@ async def test_one_word_that_quotes_something_else_is_about_that() -> None:
         assert not await at.desks.take_later(answer)
 
 
-@pytest.mark.parametrize("line", ["hello", "同意", "user2: 同意 A1"])
+@each_case("line", ["hello", "同意", "user2: 同意 A1"])
 async def test_a_line_of_the_terminal_that_names_no_number_is_said(line: str) -> None:
     async with desk(terminal=print) as at:
         assert not at.word.answer(line)

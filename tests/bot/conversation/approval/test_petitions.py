@@ -21,6 +21,7 @@ from bot.wiring.background import background
 from tests.bot.conversation.approval.server import RecordingServer
 from tests.bot.desk import OWNER
 from tests.bot.speaking.post import build_outbox
+from tests.cases import each_case
 from tests.fakes import BOT, ManualClock, RecordingStore, RecordingTransport, said, until
 
 BLOCKED = 66
@@ -97,7 +98,7 @@ async def test_what_is_told_again_is_asked_about_once() -> None:
         assert [(done.flag, granted) for done, granted, _ in at.server.admitted] == [("f", True), ("h", False)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("failure", "told", "waits"),
     [(NotConnected("off"), "机器人现在没有连上 QQ，R1", True), (ActionUnanswered("?"), "R1 办成没有", False)],
 )
@@ -200,7 +201,7 @@ async def test_friends_are_let_in_where_the_operator_wants_it_and_an_invite_stil
         assert [(done.flag, granted) for done, granted, _ in at.server.admitted] == [("f", True)]
 
 
-@pytest.mark.parametrize("accept", ["ask", "friends"])
+@each_case("accept", ["ask", "friends"])
 async def test_whoever_is_never_heard_is_neither_let_in_nor_asked_about(accept: Accept) -> None:
     async with porch(RecordingStore(), accept=accept) as at:
         at.ask(BLOCKED, "f")

@@ -11,6 +11,7 @@ from bot.domain.segments import Quote, Text
 from bot.memory.drafts import LASTS
 from bot.wiring.background import background
 from tests.bot.studio import QUESTION, Studio, studio
+from tests.cases import each_case
 from tests.fakes import GROUP, RecordingTransport, until
 
 
@@ -25,7 +26,7 @@ async def test_a_young_draft_quotes_its_question_and_an_old_one_nothing() -> Non
         assert made.heard == [(Quote("q1"), Text("周六")), (Text("周日"),)]
 
 
-@pytest.mark.parametrize("part", [Merged(("一", "二"), "Frost"), Attachment("record", "base64://eA==", "a.amr")])
+@each_case("part", [Merged(("一", "二"), "Frost"), Attachment("record", "base64://eA==", "a.amr")])
 async def test_what_qq_shows_alone_quotes_nothing(part: Merged | Attachment) -> None:
     async with studio() as made:
         await made.would_say(part)
@@ -191,7 +192,7 @@ async def test_a_picture_too_large_for_the_journal_is_published_by_this_process_
         assert (await made.says("改 D1 没有图")).kind == "done"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("state", "said"),
     [(SendState.DROPPED, False), (SendState.WITHDRAWN, False), (SendState.CONFIRMED, True), (SendState.UNKNOWN, True)],
 )

@@ -19,6 +19,7 @@ from bot.domain.run import Asker
 from bot.domain.suspension import Suspend
 from bot.domain.tongue import Tongue
 from bot.domain.tool import ToolContext
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, RecordingTransport, said, tool_context
 
 ADMIN, MING = 7, 8
@@ -34,7 +35,7 @@ def chair(*known: str, tongue: Tongue = Tongue.CHINESE) -> tuple[Chairing, Recor
     return chairing, transport, context
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("act", "words", "english"),
     [
         (Mute(MING, 60), "禁言 名 8(8) 60 秒", "mute 名 8(8) for 60 s"),

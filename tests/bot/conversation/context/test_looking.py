@@ -13,6 +13,7 @@ from bot.domain.result import Image
 from bot.domain.segments import File, Forward, Picture, Record, Segment, Text
 from bot.domain.traits import Audience
 from bot.memory.history import History
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, RecordingStore, RecordingTransport, said
 
 OWNER = 999
@@ -94,7 +95,7 @@ async def test_what_cannot_be_had_is_named_and_no_error_is_told() -> None:
     assert await without.text("a3") == "[文件 a3 x]\n  [文件 取不到]"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("segment", "user", "role", "authority"),
     [
         (Picture("dot"), OWNER, "member", Audience.OWNER),

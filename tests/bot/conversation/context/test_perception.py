@@ -14,6 +14,7 @@ from bot.memory.history import MAX_KNOWN, History
 from bot.policy.lighten import lighten
 from bot.prompt.compose import Forwarded, PicturePlace, Question, QuestionPicture, user_message
 from tests.bot.prompt import VIEW
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, RecordingStore, RecordingTransport, inside, said
 
 OWN = said("I said that", user=BOT, message_id="100", at=False)
@@ -53,7 +54,7 @@ async def test_a_question_comes_with_what_it_quotes() -> None:
 SECRET = said((Text("secret"), Picture(url="https://a.example/secret.png")), user=5, message_id="500", at=False)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("asked_in", "said_in", "is_told"),
     [
         (GROUP, GROUP, True),

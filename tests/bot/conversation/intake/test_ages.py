@@ -7,6 +7,7 @@ from bot.conversation.intake.ages import HEARD, Ages
 from bot.domain.events import MessageReceived
 from bot.domain.ports import Member
 from tests.bot.hall import hall, muted
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, ManualClock, said
 
 
@@ -36,20 +37,20 @@ def test_a_time_of_the_server_is_told_by_ours_once_a_message_of_the_account_has_
     assert told.by_ours(2000, 20002) == 2000
 
 
-@pytest.mark.parametrize(("asked", "time", "older"), [(1000.0, 999, True), (1000.9, 1000, False), (1001.0, 1000, True)])
+@each_case(("asked", "time", "older"), [(1000.0, 999, True), (1000.9, 1000, False), (1001.0, 1000, True)])
 def test_what_was_said_in_an_earlier_second_is_older(asked: float, time: int, older: bool) -> None:
     assert ages(1000).is_older(at(time), asked) is older
     assert ages().is_older(at(time), asked) is older
 
 
-@pytest.mark.parametrize("ahead", [30, 7200])
+@each_case("ahead", [30, 7200])
 def test_a_clock_of_ours_that_is_ahead_makes_nothing_older(ahead: int) -> None:
     told = ages(1000 - ahead, 990 - ahead)
     assert not told.is_older(at(1000 - ahead), 1000.5)
     assert told.is_older(at(999 - ahead), 1000.5)
 
 
-@pytest.mark.parametrize("behind", [30, 7200, 1e9])
+@each_case("behind", [30, 7200, 1e9])
 def test_neither_does_one_that_is_behind_nor_a_message_from_the_future(behind: float) -> None:
     assert not ages(1000 + behind).is_older(at(1000), 1000.5)
     assert ages(1000 + behind).is_older(at(999), 1000.5)
@@ -89,7 +90,7 @@ def test_what_was_missed_is_older_than_everything_and_tells_no_time() -> None:
     assert alone.is_older(at(999), 1000.0)
 
 
-@pytest.mark.parametrize("ahead", [-3600, 0, 3600])
+@each_case("ahead", [-3600, 0, 3600])
 async def test_the_end_of_a_mute_is_read_by_the_clock_of_the_server_that_tells_it(ahead: int) -> None:
     async with hall() as house:
         house.late.preload((), ())

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from bot.conversation.intake.inquiries import ABREAST, AGAIN, MAX_GROUPS, TRIES
 from bot.conversation.intake.mutes import UNCERTAIN_MUTE
 from bot.domain.errors import ActionRefused, ActionUnanswered, ActionUnsupported, BotError, NotConnected
@@ -9,6 +7,7 @@ from bot.domain.events import Connected, Conversation, MemberChanged, Muted, Rol
 from bot.domain.ports import JoinedGroup, Member
 from tests.bot.conversation.intake.office import office
 from tests.bot.hall import became
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, said, until
 
 OTHERS = 20002
@@ -35,7 +34,7 @@ async def test_a_mute_that_was_there_before_the_connection_is_known_after_it() -
         assert not made.mutes.holds_in(GROUP)
 
 
-@pytest.mark.parametrize(("role", "holds"), [("member", True), ("unknown", True), ("admin", False), ("owner", False)])
+@each_case(("role", "holds"), [("member", True), ("unknown", True), ("admin", False), ("owner", False)])
 async def test_a_silenced_group_is_believed_for_a_while_unless_one_may_speak_there(role: Role, holds: bool) -> None:
     async with office() as made:
         made.transport.groups = [JoinedGroup(GROUP, is_silenced=True)]
@@ -46,7 +45,7 @@ async def test_a_silenced_group_is_believed_for_a_while_unless_one_may_speak_the
         assert not made.mutes.holds_in(GROUP)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "holds"),
     [
         (Member("member"), True),
@@ -73,7 +72,7 @@ async def test_where_a_whole_group_is_muted_it_is_asked_whether_the_bot_is_one_o
         assert made.transport.members_asked == [(GROUP, BOT)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("event", "answer", "holds"),
     [
         (muted_in(GROUP), Member("member"), True),
@@ -123,7 +122,7 @@ async def test_an_event_elsewhere_makes_no_answer_old() -> None:
         assert made.told == [(GROUP, Member())]
 
 
-@pytest.mark.parametrize("silenced", [True, False])
+@each_case("silenced", [True, False])
 async def test_what_groups_say_of_a_mute_for_everybody_is_overtaken_by_an_event_too(silenced: bool) -> None:
     async with office() as made:
         server, server.away = made.transport, {BOT}
@@ -139,7 +138,7 @@ async def test_what_groups_say_of_a_mute_for_everybody_is_overtaken_by_an_event_
         assert made.mutes.may_hold_in(OTHER) is silenced
 
 
-@pytest.mark.parametrize(("silenced", "held"), [(False, False), (None, True), (True, True)])
+@each_case(("silenced", "held"), [(False, False), (None, True), (True, True)])
 async def test_a_mute_of_the_whole_group_that_was_lifted_meanwhile_holds_nothing_back_any_more(
     silenced: bool | None, held: bool
 ) -> None:
@@ -185,7 +184,7 @@ async def test_one_refusal_is_no_reason_to_ask_no_further_and_a_server_that_cann
         assert len(server.members_asked) == 20 + ABREAST + 20
 
 
-@pytest.mark.parametrize("away", [[OTHERS], [Conversation(OTHERS, "group", number) for number in range(ABREAST)]])
+@each_case("away", [[OTHERS], [Conversation(OTHERS, "group", number) for number in range(ABREAST)]])
 async def test_no_account_waits_for_the_answers_of_anothers_server(away: list[int | Conversation]) -> None:
     async with office() as made:
         server, server.away = made.transport, set(away)
@@ -254,7 +253,7 @@ async def test_who_never_answers_is_left_alone_in_the_end() -> None:
         assert server.asked == [GROUP] * TRIES
 
 
-@pytest.mark.parametrize("error", [NotConnected("gone"), ActionRefused("get_group_member_info", retcode=1, wording="")])
+@each_case("error", [NotConnected("gone"), ActionRefused("get_group_member_info", retcode=1, wording="")])
 async def test_what_is_refused_or_has_no_connection_is_not_asked_again(error: BotError) -> None:
     async with office() as made:
         made.transport.member_failures = [error]
@@ -274,8 +273,8 @@ async def test_an_account_that_connects_again_waits_for_no_question_about_its_gr
             assert server.open == places
 
 
-@pytest.mark.parametrize("unknown", [BOT, GROUP])
-@pytest.mark.parametrize("answered", [True, False])
+@each_case("unknown", [BOT, GROUP])
+@each_case("answered", [True, False])
 async def test_a_new_reason_to_ask_waits_for_no_question_from_before(
     unknown: int | Conversation, answered: bool
 ) -> None:
@@ -328,7 +327,7 @@ async def test_no_account_waits_to_hear_of_robots_of_anothers_server_nor_any_mut
         await until(lambda: len(server.asked) == 3 + ABREAST)
 
 
-@pytest.mark.parametrize("unsupported", [True, False])
+@each_case("unsupported", [True, False])
 async def test_a_server_that_does_not_know_robots_is_asked_no_more_until_the_next_connects(unsupported: bool) -> None:
     async with office() as made:
         if unsupported:

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import pytest
 from msgspec.structs import replace
 
 from bot.conversation.intake.mutes import MAX_MUTE, MAX_PLACES, UNCERTAIN_MUTE, Mutes
 from bot.domain.events import Conversation, Muted, Role
 from bot.domain.ports import Member
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, ManualClock
 
 OTHER = Conversation(BOT, "group", 4343)
@@ -19,7 +19,7 @@ def suspect(mutes: Mutes) -> None:
     mutes.suspect(GROUP, since=mutes.news)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("event", "lasts"),
     [
         (mute(60), 60),
@@ -51,7 +51,7 @@ def test_a_mute_of_somebody_else_is_none_and_a_lift_ends_one() -> None:
     assert mutes.until(GROUP) == 0
 
 
-@pytest.mark.parametrize("user", [0, BOT])
+@each_case("user", [0, BOT])
 def test_a_lift_for_everybody_is_none_for_the_account_itself_nor_the_other_way_round(user: int) -> None:
     mutes = Mutes(clock=ManualClock())
     mutes.take(mute(-1, user=0))
@@ -81,7 +81,7 @@ async def test_a_suspicion_holds_for_a_while_and_has_somebody_ask_once() -> None
     assert [await mutes.next_unknown(), await mutes.next_unknown()] == [GROUP, BOT]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("member", "lasts"),
     [
         (Member(role="member", muted_until=1060.0), 60.0),  # its own, and no other
@@ -122,7 +122,7 @@ def test_a_suspicion_that_is_over_tells_nothing_of_the_whole_group() -> None:
     assert not mutes.may_hold_in(GROUP)
 
 
-@pytest.mark.parametrize("news", ["lift", "forgotten", "elsewhere", "none"])
+@each_case("news", ["lift", "forgotten", "elsewhere", "none"])
 async def test_a_suspicion_from_before_a_newer_word_is_none(news: str) -> None:
     clock = ManualClock()
     mutes = Mutes(clock=clock)
@@ -144,8 +144,8 @@ async def test_a_suspicion_from_before_a_newer_word_is_none(news: str) -> None:
     assert await mutes.next_unknown() == {"lift": OTHER, "forgotten": BOT}.get(news, GROUP)
 
 
-@pytest.mark.parametrize("user", [0, BOT])
-@pytest.mark.parametrize("answer", [None, Member("member", None), Member("member"), Member("member", 1_700_000_060.0)])
+@each_case("user", [0, BOT])
+@each_case("answer", [None, Member("member", None), Member("member"), Member("member", 1_700_000_060.0)])
 def test_a_lift_ends_what_was_suspected_whatever_mute_it_was(user: int, answer: Member | None) -> None:
     mutes = Mutes(clock=ManualClock())
     suspect(mutes)
@@ -166,8 +166,8 @@ def test_a_mute_of_the_whole_group_is_what_was_suspected() -> None:
     assert not mutes.may_hold_in(GROUP)
 
 
-@pytest.mark.parametrize("role", ["member", "admin"])
-@pytest.mark.parametrize(
+@each_case("role", ["member", "admin"])
+@each_case(
     ("muted_until", "lasts"),
     [
         (1_699_996_460.0, 60.0),  # its clock is an hour behind ours
@@ -189,7 +189,7 @@ def test_a_mute_that_was_told_of_is_not_over_for_the_clock_of_the_server(
     assert mutes.until(GROUP) == (begin + lasts if lasts else 0)
 
 
-@pytest.mark.parametrize("told", [False, True])
+@each_case("told", [False, True])
 def test_a_time_that_passed_ends_a_mute_that_the_server_itself_told_of_and_one_from_before(told: bool) -> None:
     mutes = Mutes(clock=ManualClock())
     if told:
@@ -216,7 +216,7 @@ def test_a_mute_from_before_a_connection_holds_back_what_waits_for_it_and_no_new
     assert not mutes.may_hold_in(GROUP)
 
 
-@pytest.mark.parametrize(("first", "second"), [(BOT, 0), (0, BOT)])
+@each_case(("first", "second"), [(BOT, 0), (0, BOT)])
 def test_a_mute_that_nobody_confirms_after_connections_is_not_believed_longer_than_one_without_an_end(
     first: int, second: int
 ) -> None:
@@ -245,9 +245,7 @@ def muted_twice_before_the_connection(clock: ManualClock) -> Mutes:
     return mutes
 
 
-@pytest.mark.parametrize(
-    ("event", "until"), [(mute(0), 600), (mute(0, user=0), 100), (mute(50), 600), (mute(-1, user=0), 660)]
-)
+@each_case(("event", "until"), [(mute(0), 600), (mute(0, user=0), 100), (mute(50), 600), (mute(-1, user=0), 660)])
 def test_what_is_told_after_a_connection_is_told_of_one_kind_of_mute(event: Muted, until: float) -> None:
     clock = ManualClock()
     begin = clock.time
@@ -257,7 +255,7 @@ def test_what_is_told_after_a_connection_is_told_of_one_kind_of_mute(event: Mute
     assert mutes.holds_in(GROUP) is (event.seconds != 0)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "until", "holds"),
     [
         (Member("member", 1_700_000_200.5), 600, True),

@@ -11,6 +11,7 @@ from bot.domain.segments import Mention, Quote, Text
 from bot.memory.wishes import Wish
 from bot.policy.wake import Rules, Silence
 from tests.bot.hall import Hall, hall, muted
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, Step, said, until, words
 
 LOOPING = Rules(loop=6)
@@ -60,7 +61,7 @@ async def test_what_was_found_later_waited_since_it_was_said() -> None:
         assert (house.transport.texts, verdicts(house)[-1]) == (["first"], (False, Silence.STALE))
 
 
-@pytest.mark.parametrize("ahead", [0, 7200])
+@each_case("ahead", [0, 7200])
 async def test_what_a_server_tells_late_is_not_answered_but_read_whichever_clock_is_wrong(ahead: int) -> None:
     async with hall(words("yes"), rules=Rules(stale=120)) as house:
         house.late.preload([], [])

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
 from msgspec import structs
 
 from bot.conversation.intake.seen import Past, SeenMessages
 from bot.domain.events import Conversation
+from tests.cases import each_case
 from tests.fakes import GROUP, PRIVATE, ManualClock, said
 
 
@@ -21,7 +21,7 @@ def test_a_message_is_new_once_and_again_long_after() -> None:
     assert seen.claim(message)
 
 
-@pytest.mark.parametrize("where", [GROUP, PRIVATE])
+@each_case("where", [GROUP, PRIVATE])
 def test_a_message_whose_recall_came_first_is_not_new(where: Conversation) -> None:
     clock = ManualClock()
     seen, message = SeenMessages(clock=clock), said("hi", where=where, message_id="7")
@@ -31,7 +31,7 @@ def test_a_message_whose_recall_came_first_is_not_new(where: Conversation) -> No
     assert seen.claim(said("hi", where=where, message_id="8"))
 
 
-@pytest.mark.parametrize("message_id", ["", "0"])
+@each_case("message_id", ["", "0"])
 def test_a_message_without_an_identity_is_always_new(message_id: str) -> None:
     seen, message = SeenMessages(clock=ManualClock()), said("hi", message_id=message_id)
     assert seen.claim(message)

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
 from msgspec import structs
 
 from bot.domain.chat import Completion, ModelRequest
@@ -11,6 +10,7 @@ from bot.domain.errors import ModelBilling
 from bot.domain.segments import Mention, Quote, Text
 from bot.policy.wake import Rules, Silence, Why
 from tests.bot.hall import hall, muted
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, said, words
 
 
@@ -105,7 +105,7 @@ async def test_what_was_said_long_ago_is_no_chance_to_join_in() -> None:
         assert house.transport.sent == []
 
 
-@pytest.mark.parametrize(("stale", "heard"), [(120.0, [True, True, True, False]), (0.0, [True] * 4)])
+@each_case(("stale", "heard"), [(120.0, [True, True, True, False]), (0.0, [True] * 4)])
 async def test_a_command_that_is_told_too_late_is_not_heard_unless_it_lasts(stale: float, heard: list[bool]) -> None:
     async def answer(_: Asked) -> str:
         return ""
@@ -119,7 +119,7 @@ async def test_a_command_that_is_told_too_late_is_not_heard_unless_it_lasts(stal
         assert [hears(one, command) for one in (new, late) for command in (lasting, other)] == heard
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("rules", "why"),
     [
         (Rules(users=frozenset({6})), Silence.NOT_LISTED),

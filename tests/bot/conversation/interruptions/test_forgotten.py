@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
 from msgspec.structs import replace
 
 from bot.conversation.interruptions.forgotten import ForgottenQuestions
@@ -15,6 +14,7 @@ from bot.policy.apologies import LOST
 from bot.policy.wake import Wake
 from bot.speaking.postbox import Postbox
 from tests.bot.hall import Hall, hall
+from tests.cases import each_case
 from tests.e2e.test_suspended_turns import ask_first
 from tests.fakes import BOT, GROUP, calls, said, words
 
@@ -34,7 +34,7 @@ def forgotten(house: Hall) -> ForgottenQuestions:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("whose", "answered"),
     [
         ({"user": MING}, ["second", "third"]),
@@ -177,7 +177,7 @@ async def test_a_run_that_waits_for_a_word_and_what_is_put_off_wait_no_more() ->
         assert len(house.model.requests) == 1
 
 
-@pytest.mark.parametrize("away", [False, True])
+@each_case("away", [False, True])
 async def test_a_run_whose_turn_was_erased_waits_no_more_and_who_asked_is_told(away: bool) -> None:
     """It has read what somebody said who is forgotten. Where the journal cannot be read, nobody knows."""
     async with hall(calls(("ask_first", "")), calls(("ask_first", ""))) as house:
@@ -196,7 +196,7 @@ async def test_a_run_whose_turn_was_erased_waits_no_more_and_who_asked_is_told(a
         assert (house.transport.texts.count(LOST), LOST in house.transport.texts) == ((0, False) if away else (1, True))
 
 
-@pytest.mark.parametrize("finishing", [False, True])
+@each_case("finishing", [False, True])
 async def test_what_waits_once_more_finds_a_place_in_a_full_lane_and_the_oldest_hears_of_it(finishing: bool) -> None:
     looked, go_on = asyncio.Event(), asyncio.Event()
 

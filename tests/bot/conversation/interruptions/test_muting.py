@@ -24,6 +24,7 @@ from bot.wiring.service import build_inquiries
 from tests.bot.conversation.interruptions.test_stopping import RULES, hanging
 from tests.bot.conversation.turns.test_turn import OWNER
 from tests.bot.hall import Hall, became, hall, muted, recalled
+from tests.cases import each_case
 from tests.e2e.test_suspended_turns import ask_first
 from tests.fakes import BOT, GROUP, calls, said, until, words
 
@@ -65,7 +66,7 @@ async def test_who_was_stopped_by_a_person_was_not_by_the_mute() -> None:
         assert Silence.MUTED not in {one.reason for one in house.verdicts}
 
 
-@pytest.mark.parametrize("event", [muted(60, user_id=5), muted(0)], ids=["somebody else", "a lift"])
+@each_case("event", [muted(60, user_id=5), muted(0)])
 async def test_what_mutes_somebody_else_ends_nothing(event: Muted) -> None:
     async with hanging() as house:
         await house.dispatcher.handle(event)
@@ -73,7 +74,7 @@ async def test_what_mutes_somebody_else_ends_nothing(event: Muted) -> None:
         assert len(house.live.at(GROUP)) == 1
 
 
-@pytest.mark.parametrize(("role", "ends"), [("member", True), ("admin", False)])
+@each_case(("role", "ends"), [("member", True), ("admin", False)])
 async def test_a_mute_of_the_whole_group_ends_runs_once_the_server_says_that_the_bot_is_no_admin(
     role: Role, ends: bool
 ) -> None:
@@ -145,7 +146,7 @@ async def test_whether_who_becomes_an_admin_is_still_muted_himself_is_asked() ->
             await until(lambda: not house.mutes.holds_in(GROUP))
 
 
-@pytest.mark.parametrize(("silenced", "ends"), [(True, True), (False, False)])
+@each_case(("silenced", "ends"), [(True, True), (False, False)])
 async def test_who_is_no_admin_any_more_may_not_speak_on_where_the_group_is_silenced(
     silenced: bool, ends: bool
 ) -> None:
@@ -160,7 +161,7 @@ async def test_who_is_no_admin_any_more_may_not_speak_on_where_the_group_is_sile
         assert house.mutes.holds_in(GROUP) is ends
 
 
-@pytest.mark.parametrize("change", ["promoted", "demoted"])
+@each_case("change", ["promoted", "demoted"])
 async def test_somebody_elses_role_is_nothing_to_a_mute(change: MemberChange) -> None:
     async with hanging() as house:
         await house.dispatcher.handle(muted(-1, user_id=0))
@@ -172,7 +173,7 @@ async def test_somebody_elses_role_is_nothing_to_a_mute(change: MemberChange) ->
         assert asked_of_bot(house) == [GROUP, OTHER]
 
 
-@pytest.mark.parametrize("role", ["member", "admin", "unknown"])
+@each_case("role", ["member", "admin", "unknown"])
 async def test_a_mute_that_is_found_when_the_account_connects_ends_a_run_too(role: Role) -> None:
     async with hanging() as house:
         house.transport.groups = [JoinedGroup(GROUP)]
@@ -373,7 +374,7 @@ async def test_it_is_not_done_either_where_nobody_said_after_a_reconnect_whether
         assert len(house.model.requests) == 1
 
 
-@pytest.mark.parametrize("how", ["stopped", "recalled"])
+@each_case("how", ["stopped", "recalled"])
 async def test_what_an_owner_allowed_and_nobody_wants_any_more_he_hears_is_not_done(how: str) -> None:
     async with hall(calls(("ask_first", "")), rules=RULES) as house:
         house.toolset.register(ask_first)

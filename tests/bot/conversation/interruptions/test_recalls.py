@@ -17,6 +17,7 @@ from bot.domain.tool import tool
 from tests.bot.conversation.interruptions.test_stopping import hanging
 from tests.bot.conversation.recovery.test_recovery import HELLO, turn
 from tests.bot.hall import Hall, hall, recalled
+from tests.cases import each_case
 from tests.e2e.test_suspended_turns import ask_first
 from tests.fakes import GROUP, calls, said, words
 
@@ -131,7 +132,7 @@ async def test_what_was_said_into_a_run_leaves_with_its_recalled_question() -> N
         assert steered == ["2", "3"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("gone", "held", "is_kept"), [("m1", True, False), ("m1", False, True), ("q1", True, True), ("q1", False, True)]
 )
 async def test_a_summary_is_told_no_more_where_what_is_recalled_may_be_in_it(
@@ -172,7 +173,7 @@ async def test_a_summary_is_told_no_more_where_the_store_cannot_say_what_is_in_i
         assert ("a secret" in before, "a secret" in after) == (True, False)
 
 
-@pytest.mark.parametrize("held", [True, False])
+@each_case("held", [True, False])
 async def test_what_was_doubted_for_a_summary_is_no_answer_where_that_is_given_up(held: bool) -> None:
     async def think(_: ModelRequest) -> Completion:
         await house.dispatcher.handle(recalled("m1"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
 from msgspec.structs import replace
 
 from bot.conversation.interruptions.steering import belongs
@@ -18,6 +17,7 @@ from bot.domain.suspension import Allow
 from bot.domain.tool import tool
 from bot.policy.wake import Rules
 from tests.bot.hall import Hall, hall, muted, recalled
+from tests.cases import each_case
 from tests.e2e.test_suspended_turns import ask_first
 from tests.fakes import GROUP, PRIVATE, Step, calls, said, words
 
@@ -77,7 +77,7 @@ async def test_a_correction_before_anything_was_said_is_asked_with_the_question(
         assert house.history.take_overheard(GROUP) == ()
 
 
-@pytest.mark.parametrize("then", [(words(""),) * 3, (ModelAuth("bad key"),)])
+@each_case("then", [(words(""),) * 3, (ModelAuth("bad key"),)])
 async def test_what_was_doubted_before_a_correction_is_no_answer_to_it(then: tuple[Step, ...]) -> None:
     thought = Thought(words("周日"))
     async with hall(words("（周六七点）"), thought, *then, steers=True) as house:
@@ -193,7 +193,7 @@ async def test_all_that_no_run_has_read_is_one_question() -> None:
         assert taken.message.message_id == "m1"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line",
     [
         later(8.5, said("走吧", at=False, message_id="2")),
@@ -258,7 +258,7 @@ async def test_somebody_elses_question_waits() -> None:
         assert house.store.of("turn_steered") == []
 
 
-@pytest.mark.parametrize("steers", [False, True])
+@each_case("steers", [False, True])
 async def test_in_private_everything_steers_unless_that_is_off(steers: bool) -> None:
     thought = Thought(words("first"))
     async with hall(thought, words("second"), steers=steers) as house:
@@ -270,7 +270,7 @@ async def test_in_private_everything_steers_unless_that_is_off(steers: bool) -> 
         assert house.transport.texts == (["second"] if steers else ["first", "second"])
 
 
-@pytest.mark.parametrize("line", [said("", message_id="2"), said((Card("json", ""),), role="admin", message_id="2")])
+@each_case("line", [said("", message_id="2"), said((Card("json", ""),), role="admin", message_id="2")])
 async def test_a_mere_call_and_what_lessens_an_admins_authority_are_no_part_of_it(line: MessageReceived) -> None:
     thought = Thought(words("fine"))
     async with hall(thought, words("what?"), steers=True) as house:

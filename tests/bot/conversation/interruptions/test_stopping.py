@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import pytest
 from msgspec.structs import replace
 
 from bot.conversation.interruptions.stopping import HEARD
@@ -23,6 +22,7 @@ from bot.policy.wake import Rules, Silence
 from bot.prompt import notes
 from bot.prompt.wording_zh import ZH
 from tests.bot.hall import Hall, hall
+from tests.cases import each_case
 from tests.e2e.test_suspended_turns import ask_first
 from tests.fakes import BOT, GROUP, Step, calls, said, until, words
 
@@ -53,7 +53,7 @@ async def hanging(*after: Step, steers: bool = True) -> AsyncIterator[Hall]:
         await house.lanes.wait_idle()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "stop",
     [
         said("/stop", at=False, message_id="s"),
@@ -96,7 +96,7 @@ async def test_a_word_that_the_server_tells_late_meant_something_else() -> None:
         assert (closed.stop, closed.error) == (Stop.STOPPED, "")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "stop",
     [
         said("停", user=5, message_id="s"),

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import pytest
 from msgspec.structs import replace
 
 from bot.conversation.intake.ages import Ages
@@ -28,6 +27,7 @@ from bot.policy.wake import NeedsQuoted, Observe, Rules, Silence, Wake
 from bot.speaking.gestures import Gestures
 from bot.speaking.postbox import Postbox
 from tests.bot.speaking.post import build_outbox
+from tests.cases import each_case
 from tests.fakes import GROUP, RecordingStore, RecordingTransport, SteppedClock, said
 
 BACK, BARE, BEHIND, MOST = 20.0, 30.0, 8.0, 10
@@ -339,7 +339,7 @@ async def test_where_nobody_calls_any_more_nothing_is_asked_and_the_rest_leaves_
         assert gone == [task.lines[0], task.message]
 
 
-@pytest.mark.parametrize("weak", [(True, False), (False, True), (True, True)])
+@each_case("weak", [(True, False), (False, True), (True, True)])
 async def test_of_questions_that_wait_together_the_strongest_call_counts(weak: tuple[bool, bool]) -> None:
     async with porch() as house:
         await house.busy()

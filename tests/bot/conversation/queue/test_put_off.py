@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from msgspec import structs
 
 from bot.conversation.tasks import Task
@@ -13,6 +12,7 @@ from bot.domain.segments import Quote, Text
 from bot.policy.wake import Rules, Silence, Wake
 from tests.bot.conversation.recovery.test_recovery import turn
 from tests.bot.hall import hall
+from tests.cases import each_case
 from tests.fakes import BOT, said, words
 
 
@@ -51,7 +51,7 @@ async def test_while_stopping_what_is_put_off_is_left_for_the_next_start_however
         assert house.store.entries == []
 
 
-@pytest.mark.parametrize("text", ["小霜真可爱", "I like tea"])
+@each_case("text", ["小霜真可爱", "I like tea"])
 async def test_a_weak_wake_is_weak_still_when_its_turn_is_repeated(text: str) -> None:
     async with hall(words(""), rules=Rules(names=("小霜",), chance=1.0)) as house:
         question = said(text, at=False)
@@ -62,7 +62,7 @@ async def test_a_weak_wake_is_weak_still_when_its_turn_is_repeated(text: str) ->
         assert house.store.of("turn_closed")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "at", "blocked", "why"),
     [("you know", False, 0, ""), ("hi", True, 0, Silence.STALE), ("hi", True, 777, "the sender is blocked")],
 )

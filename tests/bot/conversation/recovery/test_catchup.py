@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import pytest
 from msgspec import structs
 
 from bot.conversation.recovery.catchup import Catchup
@@ -20,6 +19,7 @@ from bot.domain.journal import (
 )
 from bot.domain.segments import Quote, Text
 from tests.bot.hall import Hall
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, ScriptedModel, Step, SteppedClock, said, until, words
 
 HELLO = Connected(self_id=BOT, time=0.0)
@@ -178,7 +178,7 @@ async def test_a_server_that_only_knows_the_histories_of_groups_is_asked_for_tho
         assert house.transport.histories_asked == [friends[0], GROUP]
 
 
-@pytest.mark.parametrize(("retcode", "groups_asked"), [(404, 1), (1404, 1), (-1, 1), (1200, 2)])
+@each_case(("retcode", "groups_asked"), [(404, 1), (1404, 1), (-1, 1), (1200, 2)])
 async def test_a_server_that_does_not_know_the_question_is_asked_once(retcode: int, groups_asked: int) -> None:
     other, friend = Conversation(BOT, "group", 4343), Conversation(BOT, "private", 1)
     async with back() as house:

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import pytest
 from msgspec import structs
 
 from bot.domain.segments import Quote, Text
 from tests.bot.conversation.recovery.test_catchup import HELLO, ago, back, quotes
 from tests.bot.hall import hall, muted, recalled
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, said, until, words
 
 
@@ -41,7 +41,7 @@ async def test_until_the_journal_was_read_what_is_older_than_the_process_is_left
         assert house.transport.sent[1].segments[0] == Quote("1")
 
 
-@pytest.mark.parametrize("ahead", [300, -300])
+@each_case("ahead", [300, -300])
 async def test_how_old_a_missed_question_is_does_not_depend_on_the_servers_clock(ahead: int) -> None:
     new, old, young = (
         ago(said("hi", message_id=name), ahead + age) for name, age in (("1", 0), ("2", 130), ("3", 110))

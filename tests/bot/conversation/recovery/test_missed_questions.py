@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
-import pytest
-
 from bot.domain.actions import SendMessage
 from bot.domain.journal import MessageObserved, SendChanged, SendQueued, SendState
 from bot.domain.segments import Quote, Text
 from bot.policy.apologies import SORRY
 from tests.bot.conversation.recovery.test_catchup import HELLO, ago, answer, back, quotes, slow
 from tests.bot.hall import Hall
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, said, until, words
 
 
@@ -90,7 +89,7 @@ async def test_where_a_damaged_journal_was_set_aside_who_waits_is_asked_to_ask_a
 # --- what a server repeats, and what was left open ------------------------------------------------
 
 
-@pytest.mark.parametrize("shown", [True, False])
+@each_case("shown", [True, False])
 async def test_who_asked_what_a_server_repeats_is_asked_to_ask_again_where_the_journal_is_lost(shown: bool) -> None:
     done, waits, after = (ago(said("hi", message_id=name), 60) for name in ("1", "2", "3"))
     talk = ago(said("talk", at=False, message_id="4"), 60)

@@ -3,8 +3,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-import pytest
-
 from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, UserMessage
 from bot.domain.errors import ActionRefused, BotError, ModelBilling, NotConnected
@@ -12,6 +10,7 @@ from bot.domain.journal import TurnClosed
 from bot.domain.suspension import Allow
 from bot.prompt.wording_zh import ZH
 from tests.bot.conversation.turns.test_turn import living, speak
+from tests.cases import each_case
 from tests.e2e.test_suspended_turns import ask_first
 from tests.fakes import (
     GROUP,
@@ -22,7 +21,7 @@ from tests.fakes import (
 )
 
 
-@pytest.mark.parametrize("final", ["北京今天晴，25 度。", "北京今天晴， 25度", ""])
+@each_case("final", ["北京今天晴，25 度。", "北京今天晴， 25度", ""])
 async def test_what_was_said_by_the_tool_is_not_said_again(final: str) -> None:
     async with living(calls(speak("北京今天晴，25度！")), words(final)) as house:
         await house.turns.take(said("北京天气"))

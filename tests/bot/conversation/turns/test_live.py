@@ -16,6 +16,7 @@ from bot.policy.wake import Silence
 from bot.prompt.additions import addition
 from tests.bot.hall import Hall, hall, recalled
 from tests.bot.prompt import VIEW
+from tests.cases import each_case
 from tests.fakes import GROUP, calls, said, words
 
 QUESTION = said("go", message_id="q1")
@@ -26,7 +27,7 @@ def line(message_id: str, came_back: list[tuple[str, str]]) -> Line:
     return Line(message, addition(message, VIEW), lambda why: came_back.append((message_id, why)))
 
 
-@pytest.mark.parametrize(("muted", "why"), [(None, ""), (False, Silence.UNREAD), (True, Silence.MUTED)])
+@each_case(("muted", "why"), [(None, ""), (False, Silence.UNREAD), (True, Silence.MUTED)])
 async def test_lines_that_nobody_read_are_given_back_with_why_it_was_stopped(muted: bool | None, why: str) -> None:
     came_back: list[tuple[str, str]] = []
     async with hall() as house:
@@ -164,7 +165,7 @@ async def test_what_was_doubted_is_no_answer_after_a_recall_for_it_may_be_what_i
         assert "八八六四二" not in "".join(house.transport.texts)
 
 
-@pytest.mark.parametrize("gone", ["m9", "w1"])
+@each_case("gone", ["m9", "w1"])
 async def test_what_was_doubted_stays_the_answer_where_nobody_reads_what_is_recalled(gone: str) -> None:
     """m9 is of somebody else, w1 was said into the run and not read yet: neither can be what was said back."""
 

@@ -28,6 +28,7 @@ from bot.prompt.view import View
 from tests.bot.conversation.recovery.test_recovery import turn
 from tests.bot.conversation.turns.test_turn import OWNER, living, speak
 from tests.bot.prompt import VIEW
+from tests.cases import each_case
 from tests.fakes import (
     GROUP,
     calls,
@@ -174,7 +175,7 @@ async def test_the_prompt_goes_on_from_what_the_store_remembers() -> None:
 NUMBERED = MemberNumbered(conversation=GROUP, number=9, user_id=6, name="刚哥")
 
 
-@pytest.mark.parametrize(("asked", "heading"), [("frostagent 你好", "提问"), ("你好, how are you?", "Asked")])
+@each_case(("asked", "heading"), [("frostagent 你好", "提问"), ("你好, how are you?", "Asked")])
 async def test_what_the_bot_is_called_says_nothing_of_the_language(asked: str, heading: str) -> None:
     async with living(words("a")) as house:
         house.personas.become(Cast(Persona("p", "FrostAgent", ("",))))
@@ -216,8 +217,8 @@ async def test_a_retry_whose_words_may_be_others_too_has_nobodys_authority() -> 
     assert [asker.authority for asker in askers] == [Audience.OWNER, Audience.EVERYONE]
 
 
-@pytest.mark.parametrize("before", [Audience.OWNER, Audience.EVERYONE])
-@pytest.mark.parametrize("meanwhile", ["主人#1: hi", "小红#2: hi"])
+@each_case("before", [Audience.OWNER, Audience.EVERYONE])
+@each_case("meanwhile", ["主人#1: hi", "小红#2: hi"])
 async def test_a_turn_that_goes_on_has_no_more_authority_than_it_had_or_is_left(
     before: Audience, meanwhile: str
 ) -> None:

@@ -7,8 +7,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
-import pytest
-
 from bot.conversation.approval.deciders import Deciders
 from bot.conversation.approval.register import Register
 from bot.conversation.context.perception import Perception, Senses
@@ -51,6 +49,7 @@ from bot.speaking.gestures import LONG, WORKING, Gestures
 from bot.speaking.owner import Owner
 from bot.wiring.conversation import Ground, build_answering
 from tests.bot.speaking.post import build_outbox, build_shadow
+from tests.cases import each_case
 from tests.fakes import (
     BOT,
     GROUP,
@@ -235,7 +234,7 @@ async def test_even_an_owner_does_not_reach_another_account() -> None:
     assert house.transport.texts == ["done"]
 
 
-@pytest.mark.parametrize("session", ["nonsense", "1:2:3", "10001:channel:5"])
+@each_case("session", ["nonsense", "1:2:3", "10001:channel:5"])
 async def test_a_session_that_is_none_is_an_error_for_the_model(session: str) -> None:
     async with living(calls(speak("psst", session=session)), words("done")) as house:
         await house.turns.take(said("hi"))
