@@ -22,6 +22,7 @@ from config.subagents import read_subagents
 from config.tokens import parts_of
 
 WEAK_TOKEN = 16  # characters
+SHORTEST_TOKEN = 8  # of one that others than this machine can try
 CONTAINERS = Path("/.dockerenv"), Path("/run/.containerenv")
 
 PLACEHOLDER = re.compile(
@@ -158,6 +159,11 @@ def _check_onebot(settings: Settings) -> Iterator[Problem]:
                 yield Problem("ONEBOT_ACCESS_TOKEN", what, HOW_TO_MAKE_ONE)
         case _:
             assert_never(settings.onebot_mode)
+    if settings.access_tokens.all and _is_weakly_guarded(settings, than=SHORTEST_TOKEN):
+        what = (
+            f"has fewer than {SHORTEST_TOKEN} characters, but others than this machine can try it"
+        )
+        yield Problem("ONEBOT_ACCESS_TOKEN", what, HOW_TO_MAKE_ONE)
 
 
 def _check_owners(settings: Settings) -> Iterator[Problem]:
@@ -308,18 +314,21 @@ def _check_fallbacks(settings: Settings) -> Iterator[Problem]:
             )
 
 
-def _is_weakly_guarded(settings: Settings) -> bool:
-    """Whether others than this machine could guess a token of the OneBot servers."""
+def _is_weakly_guarded(settings: Settings, *, than: int = WEAK_TOKEN) -> bool:
+    """Whether others than this machine could guess a token of the OneBot servers: it is shorter
+    `than` that.
+    """
     reverse = settings.onebot_mode == "reverse"
     onebot = (
         settings.onebot_host if reverse else urlsplit(settings.onebot_url).hostname or "localhost"
     )
     shortest = min(map(len, settings.access_tokens.all), default=0)
-    return not values.is_loopback(onebot) and shortest < WEAK_TOKEN
+    return not values.is_loopback(onebot) and shortest < than
 
 
 def _doubts_of_listeners(settings: Settings) -> Iterator[Problem]:
     web_is_local = values.is_loopback(settings.web_host)
+    # In a container 0.0.0.0 is what is meant: the ports that are published are the guard.
     if settings.web_port and not web_is_local and not is_contained():
         what = (
             f"is {settings.web_host}: others than this machine can read /metrics, which has no "

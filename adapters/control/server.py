@@ -9,8 +9,13 @@ import socket
 import stat
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from inspect import signature
 from pathlib import Path
 from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from adapters.control.address import address_of, new_socket
 
@@ -22,7 +27,15 @@ ASKED_WITHIN = 5.0  # seconds from the connection to the question
 
 Answer: TypeAlias = Mapping[str, Any]
 Command: TypeAlias = Callable[..., Awaitable[Answer]]
-"""Gets the details of a question by their names."""
+"""Gets the details of a question by their names. Its annotations say which there are, and what
+each may be: a question with anything else is refused.
+"""
+
+
+class _Question(Struct, frozen=True):
+    """What all questions have."""
+
+    command: str
 
 
 class ControlServer:
@@ -36,7 +49,7 @@ class ControlServer:
         self._path = path
         self._group: asyncio.TaskGroup | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._commands: Mapping[str, Command] = {}
+        self._commands: Mapping[str, tuple[Command, msgspec.json.Decoder[Struct]]] = {}
         self._server: asyncio.Server | None = None
         self._inode = 0
 
@@ -57,7 +70,9 @@ class ControlServer:
         """Answer each of these commands with what it gives; an unknown one gets a line that names
         them.
         """
-        self._commands = commands
+        self._commands = {
+            name: (command, _details_of(name, command)) for name, command in commands.items()
+        }
         if self._path is None or self._group is None:
             return
         try:
@@ -102,16 +117,33 @@ class ControlServer:
 
     async def _answer(self, line: bytes) -> Answer:
         try:
-            details = {**json.loads(line)}
-            name = details.pop("command")
-            command = self._commands[name]
-        except (ValueError, TypeError, KeyError, RecursionError):
+            name = msgspec.json.decode(line, type=_Question).command
+            command, details = self._commands[name]
+        except (ValueError, KeyError, RecursionError):
             return {"error": f"there is no such command; there are: {', '.join(self._commands)}"}
         try:
-            return await command(**details)
+            question = details.decode(line)
+        except (ValueError, RecursionError) as error:
+            return {"error": f"{name} is not asked for like that: {error}"}
+        try:
+            given = asdict(question)
+            del given["command"]
+            return await command(**given)
         except Exception as error:
             logger.exception("%s could not be done", name)
             return {"error": f"{name} could not be done ({type(error).__name__}); the log says why"}
+
+
+def _details_of(name: str, command: Command) -> msgspec.json.Decoder[Struct]:
+    """The question that a command takes, by its signature."""
+    details = [
+        (one.name, one.annotation)
+        if one.default is one.empty
+        else (one.name, one.annotation, one.default)
+        for one in signature(command, eval_str=True).parameters.values()
+    ]
+    fields = [("command", str), *details]
+    return msgspec.json.Decoder(msgspec.defstruct(name, fields, forbid_unknown_fields=True))
 
 
 def _bind(path: Path) -> socket.socket:

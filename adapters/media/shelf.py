@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from bot.domain.shares import WHOLE, Share
@@ -76,6 +76,13 @@ class DraftFiles:
         for file in files:
             if file.name not in names:
                 _delete(file)
+
+
+def delete_lost(root: Path, is_known: Callable[[str], bool]) -> None:
+    """Delete the media of drafts whose turns the journal does not know, of every share. Blocks."""
+    for file in root.glob(f"{FOLDER}*/*"):
+        if not is_known(file.name.removesuffix(UNDONE).partition("-")[2]):
+            _delete(file)
 
 
 def _delete(file: Path) -> None:

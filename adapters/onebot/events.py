@@ -101,6 +101,8 @@ def _read_message_event(frame: Fields, about: About) -> Event | None:
         return _noticed(frame, about, "message", sub_type=text(frame.get("message_type")))
     said = read_said(frame, about)
     speaker = said.sender.user_id
+    if frame["post_type"] == "message_sent" and speaker and not said.is_own:
+        return _noticed(frame, about, "message_sent")  # a member's words are never the bot's
     # Lagrange reports the bot's own messages as `message` (onebot.md 3.3).
     if frame["post_type"] == "message_sent" or (speaker and said.is_own):
         return MessageSent(

@@ -5,6 +5,9 @@ here for minutes (half-open TCP, onebot.md 1.9). But two entries for this bot in
 dial in turns for ever, each throwing the other one out. So where a connection has been challenged
 lately, it stays if it answers a ping at once, and the newer one is refused, until the older one is
 gone or its account offline.
+
+That the newest wins is decided: who has the token is the OneBot server, and whoever else has it
+could answer in its name anyway. A token of one account alone (`10001:token`) lets no other in.
 """
 
 from __future__ import annotations

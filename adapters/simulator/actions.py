@@ -18,7 +18,7 @@ from adapters.simulator.outgoing import read_segments
 from adapters.simulator.people import Group, Person
 from adapters.simulator.shown import event_of
 from adapters.simulator.wire import BAD_REQUEST, NO_SUCH_ACTION, NOT_DONE, CallRefused, Json
-from adapters.simulator.world import World
+from adapters.simulator.world import World, other_id
 
 VERSION = {"protocol_version": "v11", "app_version": "4.18.13"}
 
@@ -159,7 +159,10 @@ def _inner(world: World, node: Json) -> Json:
 
 
 def get_msg(world: World, params: Params) -> Done:
-    return Done(event_of(world, world.messages.find(params.number("message_id"))))
+    message_id = params.number("message_id")
+    if world.renumbers and not world.messages.knows(message_id):
+        message_id = other_id(message_id)
+    return Done(event_of(world, world.messages.find(message_id)))
 
 
 def delete_msg(world: World, params: Params) -> Done:
@@ -193,16 +196,20 @@ def _history(world: World, stored: list[Stored], params: Params) -> Done:
     unless reversed.
     """
     last, count = params.number("message_seq", 0), params.number("count", 20)
+    if last and world.renumbers and not world.messages.knows(last):
+        last = other_id(last)
     if last:
         anchor = world.messages.find(last)
         stored = stored[: stored.index(anchor) + 1] if anchor in stored else []
-    messages = [_row(world, one) for one in stored[-count:]] if count > 0 else []
+    messages = [event_of(world, one) for one in stored[-count:]] if count > 0 else []
+    if world.renumbers:
+        messages = [_renumbered(one) for one in messages]
     return Done({"messages": messages[::-1] if params.flag("reverse_order") else messages})
 
 
-def _row(world: World, stored: Stored) -> Json:
-    event = event_of(world, stored)
-    return {**event, "message_id": -stored.message_id} if world.other_ids else event
+def _renumbered(event: Json) -> Json:
+    other = other_id(event["message_id"])
+    return {**event, **dict.fromkeys(("message_id", "message_seq", "real_id"), other)}
 
 
 # --- who and where --------------------------------------------------------------------------------

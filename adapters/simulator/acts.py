@@ -29,11 +29,11 @@ async def act(simulator: Simulator, words: str) -> str:
         case ["typing"]:
             await simulator.incidents.type(user_id=user_id)
             return "typing"
+        case ["takeback"]:
+            await simulator.incidents.recall(_latest_own(simulator), operator_id=user_id)
+            return "recalled"
         case ["react", *emoji] if len(emoji) < 2:
-            own = [sent for sent in simulator.delivered if sent.group_id == group.group_id]
-            if not own:
-                raise CallRefused(NOT_DONE, "the bot has said nothing")
-            latest, chosen = own[-1].message_id, (*emoji, THUMB)[0]
+            latest, chosen = _latest_own(simulator), (*emoji, THUMB)[0]
             await simulator.incidents.react(latest, chosen, user_id=user_id)
             return f"reacted with {chosen}"
         case ["befriend", *said]:
@@ -47,6 +47,15 @@ async def act(simulator: Simulator, words: str) -> str:
             return "shared"
         case _:
             return ""
+
+
+def _latest_own(simulator: Simulator) -> int:
+    """The id of the bot's latest message in the group. Raises Refusal where it has said nothing."""
+    group = simulator.world.group()
+    own = [sent for sent in simulator.delivered if sent.group_id == group.group_id]
+    if not own:
+        raise CallRefused(NOT_DONE, "the bot has said nothing")
+    return own[-1].message_id
 
 
 def share(simulator: Simulator, words: str) -> Json | None:

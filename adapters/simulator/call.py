@@ -35,6 +35,18 @@ class SentMessage:
             if segment["type"] == "text"
         )
 
+    @property
+    def words(self) -> str:
+        """The words, also those of a merged forward, a line for each of its messages."""
+        nodes = [one["data"].get("content") for one in self.segments if one["type"] == "node"]
+        if not nodes:
+            return self.text
+        return "\n".join(
+            "".join(str(part["data"].get("text", "")) for part in node if part["type"] == "text")
+            for node in nodes
+            if isinstance(node, list)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Gesture:

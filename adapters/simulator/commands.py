@@ -15,7 +15,12 @@ EXPLAINED = {
     Fault.TIMEOUT: "the message arrives, but NapCat answers that QQ did not confirm it",
     Fault.SILENCE: "the message arrives, and is never answered",
     Fault.LOST: "the message does not arrive, and is never answered",
-    Fault.REFUSE: "refused, with the words that stand in place of N",
+    Fault.REFUSE: "refused, with the words that stand in place of N; `code 100 WORDS` has another"
+    " retcode,\n                     `result 110 WORDS` is what QQ itself returned",
+    Fault.REFUSE_MENTION: "refused where it mentions somebody; `refuse mention` will do",
+    Fault.REFUSE_QUOTE: "refused where it quotes a message; `refuse quote` will do",
+    Fault.LATE_FORWARD: "a merged forward arrives, and is answered like one that failed",
+    Fault.NO_MESSAGE: "the server has no message that the bot asks for, as one that is quoted",
     Fault.MUTED: "refused as if muted, without a notice (see mute)",
     Fault.NOT_FRIEND: "refused: not a friend",
     Fault.RISK: "the message does not arrive, and is answered like timeout: risk control",
@@ -39,6 +44,10 @@ OTHERS = {
     "lift": "it is not muted any more",
     "muteall, liftall": "the whole group is muted; is not any more",
     "offline, online": "the account is kicked; logged in again",
+    "deaf, hearing": "heartbeats and answers come, events do not; they come again",
+    "takeback": "an admin recalls the bot's latest message in the group",
+    "otherids on|off": "whether histories tell messages under other ids than events did",
+    "otherquotes on|off": "whether quotes in what people say have ids that there are not",
     "selfreport on|off": "whether the bot hears its own messages (message_sent)",
     "robot [TIMES]": "another robot joins, and answers what the bot says in the group so often",
     "poke, typing": "user1 pokes the bot in the group; is typing to it in private",
@@ -111,6 +120,18 @@ async def _obey(simulator: Simulator, words: str) -> str:
         case ["online"]:
             await simulator.incidents.go_online()
             return "the account is online"
+        case ["deaf"]:
+            simulator.world.is_deaf = True
+            return "events do not come"
+        case ["hearing"]:
+            simulator.world.is_deaf = False
+            return "events come"
+        case ["otherids", "on" | "off" as state]:
+            simulator.world.renumbers = state == "on"
+            return f"histories have {'other' if simulator.world.renumbers else 'the same'} ids"
+        case ["otherquotes", "on" | "off" as state]:
+            simulator.world.misquotes = state == "on"
+            return f"quotes have {'other' if simulator.world.misquotes else 'the same'} ids"
         case ["selfreport", "on" | "off" as state]:
             simulator.world.reports_self = state == "on"
             return f"own messages are {'' if simulator.world.reports_self else 'not '}reported"
@@ -133,6 +154,9 @@ def describe(simulator: Simulator) -> str:
     states = {
         "the account is offline": not world.online,
         "sockets are kept away": simulator.sockets.away,
+        "events do not come": world.is_deaf,
+        "histories have other ids": world.renumbers,
+        "quotes have other ids": world.misquotes,
         "own messages are reported": world.reports_self,
     }
     muted = [f"muted in {group_id}" for group_id in world.groups if world.mutes.is_muted(group_id)]

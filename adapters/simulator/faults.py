@@ -7,12 +7,15 @@ wait for the same thing the one armed first goes first, so that a list of faults
 
 from __future__ import annotations
 
+import json
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from adapters.simulator.wire import MUTED, rejected, unconfirmed
+from adapters.simulator.messages import UNKNOWN_MESSAGE
+from adapters.simulator.wire import MUTED, NOT_DONE, CallRefused, Json, rejected, unconfirmed
 from bot.domain.errors import BotError
 
 
@@ -30,6 +33,12 @@ class Fault(StrEnum):
     TOO_LONG = "toolong"
     BAD_MEDIA = "badmedia"
     NEXT_CONNECTION = "next-connection"
+    # The same, of some messages only.
+    REFUSE_MENTION = "refuse-mention"
+    REFUSE_QUOTE = "refuse-quote"
+    LATE_FORWARD = "lateforward"
+    # What becomes of a question about a message.
+    NO_MESSAGE = "nomessage"
     # How the bot is answered, whatever the answer is.
     SLOW = "slow"
     DISORDER = "disorder"
@@ -53,6 +62,10 @@ WORDINGS = {
     Fault.RISK: unconfirmed(result=0, errMsg=""),
     Fault.TOO_LONG: rejected(102, "发送失败，消息内容过长。"),
     Fault.BAD_MEDIA: "文件下载失败, 识别URL失败, uri= /app/data/media/picture.png",
+    Fault.REFUSE_MENTION: "Get Uid Error",
+    Fault.REFUSE_QUOTE: UNKNOWN_MESSAGE,
+    Fault.LATE_FORWARD: "发送转发消息（res_id：7000000000000000000）失败",
+    Fault.NO_MESSAGE: UNKNOWN_MESSAGE,
 }
 """The answers of the faults that answer with a refusal: NapCat's where onebot.md has them,
 otherwise like them.
@@ -60,8 +73,17 @@ otherwise like them.
 The numbers in `notfriend` and `toolong` are invented.
 """
 
-REFUSED = frozenset(WORDINGS) - {Fault.TIMEOUT}
-SENDING = (Fault.TIMEOUT, Fault.SILENCE, Fault.LOST, Fault.NEXT_CONNECTION, *REFUSED)
+ARRIVED = frozenset({Fault.TIMEOUT, Fault.LATE_FORWARD})
+"""Those of a message that people get although the answer is a refusal."""
+
+REFUSED = frozenset(WORDINGS) - ARRIVED - {Fault.NO_MESSAGE}
+SENDING = (Fault.SILENCE, Fault.LOST, Fault.NEXT_CONNECTION, *sorted(ARRIVED), *sorted(REFUSED))
+ONLY = {Fault.REFUSE_MENTION: "at", Fault.REFUSE_QUOTE: "reply", Fault.LATE_FORWARD: "node"}
+"""The segment that a message must have for a fault to hit it."""
+
+WORDED = frozenset({Fault.REFUSE, *ONLY})
+"""The refusals that may be worded by hand."""
+
 ASKING = (Fault.RECALL, Fault.RECONNECT, Fault.DROP)
 
 VALUES = {
@@ -77,6 +99,10 @@ VALUES = {
 WHEN = re.compile(r"(?:^|\s)(?:(next|always|off)|([0-9]{1,6})\s+times?)\s*$", re.IGNORECASE)
 
 
+PART = re.compile(r"^(refuse)\s+(mention|quote)\b", re.IGNORECASE)
+OWN_ANSWER = re.compile(r"(code|result)\s+(-?[0-9]{1,9})(?:\s+(.*))?", re.IGNORECASE | re.DOTALL)
+
+
 class NoFault(BotError):
     """A line that arms nothing; the text says what is wrong with it."""
 
@@ -84,19 +110,38 @@ class NoFault(BotError):
 @dataclass(frozen=True, slots=True)
 class Armed:
     """A fault that waits: for how many hits (None: for all to come), with its number and its
-    wording, if it has any.
+    wording, if it has any. A refusal has this `retcode`; with a `result` the wording is what QQ's
+    kernel says in its EventRet. One `about` some words hits only a message that has them.
     """
 
     fault: Fault
     times: int | None = 1
     value: float = 0.0
     wording: str = ""
+    retcode: int = NOT_DONE
+    result: int | None = None
+    about: str = ""
 
     def __str__(self) -> str:
         when = {None: "always", 0: "off", 1: "next"}.get(self.times, f"{self.times} times")
         value = f"{self.value:g}" if self.fault in VALUES else ""
-        own_words = self.wording if self.wording != WORDINGS.get(self.fault) else ""
-        return " ".join(filter(None, (self.fault, value, own_words, when)))
+        code = f"code {self.retcode}" if self.retcode != NOT_DONE else ""
+        code = f"result {self.result}" if self.result is not None else code
+        own_words = self.wording if code or self.wording != WORDINGS.get(self.fault) else ""
+        return " ".join(filter(None, (self.fault, value, code, own_words, when)))
+
+    @property
+    def refusal(self) -> CallRefused:
+        """What a call that it hits is answered."""
+        if self.result is None:
+            return CallRefused(self.retcode, self.wording)
+        return CallRefused(self.retcode, unconfirmed(result=self.result, errMsg=self.wording))
+
+    def hits(self, segments: Iterable[Json]) -> bool:
+        """Whether a message of these segments is one that it is for."""
+        only = ONLY.get(self.fault)
+        is_of_kind = only is None or any(segment["type"] == only for segment in segments)
+        return is_of_kind and self.about in json.dumps(list(segments), ensure_ascii=False)
 
 
 class Faults:
@@ -142,9 +187,14 @@ class Faults:
         """Nothing is to go wrong any more."""
         self._armed.clear()
 
-    def use(self, *faults: Fault) -> Armed | None:
-        """The first of these that was armed, hit once more; None where none is."""
-        armed = next((armed for armed in self._armed.values() if armed.fault in faults), None)
+    def use(self, *faults: Fault, segments: Iterable[Json] = ()) -> Armed | None:
+        """The first of these that was armed, hit once more by what has these segments; None where
+        none is.
+        """
+        armed = next(
+            (one for one in self._armed.values() if one.fault in faults and one.hits(segments)),
+            None,
+        )
         if armed is not None and armed.times is not None:
             if armed.times > 1:
                 self._armed[armed.fault] = replace(armed, times=armed.times - 1)
@@ -157,9 +207,10 @@ def parse_fault(text: str) -> Armed:
     """Read `NAME [NUMBER] [next | always | N times | off]`, as in `slow 0.5 3 times`; `next` goes
     unsaid.
 
-    `refuse` takes what it says instead of a number. Raises NoFault.
+    A refusal takes what it says instead of a number, behind `code N` its retcode, or behind `result
+    N` what QQ's kernel returned. Raises NoFault.
     """
-    name, _, rest = text.strip().partition(" ")
+    name, _, rest = PART.sub(r"\1-\2", text.strip()).partition(" ")
     if name.lower() not in set(Fault):
         raise NoFault(f"there is no fault {name!r}")
     fault = Fault(name.lower())
@@ -168,8 +219,13 @@ def parse_fault(text: str) -> Armed:
     times = _times(when)
     if fault in VALUES:
         return Armed(fault, times, parse_number(own) if own else VALUES[fault])
-    if own and fault is not Fault.REFUSE:
+    if own and fault not in WORDED:
         raise NoFault(f"{fault} takes no {own!r}, only: next, always, N times, off")
+    if (answer := OWN_ANSWER.fullmatch(own)) is not None:
+        kind, number, said = answer[1].lower(), int(answer[2]), answer[3] or ""
+        if kind == "result":
+            return Armed(fault, times, wording=said, result=number)
+        return Armed(fault, times, wording=said, retcode=number)
     return Armed(fault, times, wording=own or WORDINGS.get(fault, ""))
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from adapters.simulator import actions
 from adapters.simulator.call import Call, CallAnswer, Done, SentMessage
-from adapters.simulator.faults import REFUSED, SENDING, Armed, Fault, Faults
-from adapters.simulator.wire import NOT_DONE, CallRefused, Json
+from adapters.simulator.faults import ARRIVED, REFUSED, SENDING, Armed, Fault, Faults
+from adapters.simulator.wire import Json
 from adapters.simulator.world import World
 
 
@@ -45,12 +45,16 @@ def reply_to(world: World, faults: Faults, text: str | bytes) -> CallReply:
     call = actions.read_call(text)
     if isinstance(call, CallAnswer):
         return CallReply(call.frame)
+    if call.action == "get_msg" and (armed := faults.use(Fault.NO_MESSAGE)):
+        return CallReply(call.refuse(armed.refusal).frame)
     if call.action not in actions.SENDS:
         answer = actions.perform(world, call)
         return CallReply(answer.frame, answer.done)
     slow = faults.use(Fault.SLOW)
-    reply = _send(world, call, faults.use(*SENDING))
-    asked = reply.done.sent or actions.message_in(call)
+    message = actions.message_in(call)
+    segments = message.segments if message is not None else ()
+    reply = _send(world, call, faults.use(*SENDING, segments=segments))
+    asked = reply.done.sent or message
     return replace(reply, asked=asked, delay=slow.value if slow else 0.0)
 
 
@@ -59,16 +63,16 @@ def _send(world: World, call: Call, struck: Armed | None) -> CallReply:
     match struck:
         case Armed(fault=Fault.LOST):
             return CallReply(None)
-        case Armed(fault=fault, wording=wording) if fault in REFUSED:
-            return CallReply(call.refuse(CallRefused(NOT_DONE, wording)).frame)
+        case Armed(fault=fault) if fault in REFUSED:
+            return CallReply(call.refuse(struck.refusal).frame)
         case _:
             answer = actions.perform(world, call)
     reply = CallReply(answer.frame, answer.done)
     if answer.done.sent is None:  # refused without any fault
         return reply
     match struck:
-        case Armed(fault=Fault.TIMEOUT, wording=wording):
-            return replace(reply, frame=call.refuse(CallRefused(NOT_DONE, wording)).frame)
+        case Armed(fault=fault) if fault in ARRIVED:
+            return replace(reply, frame=call.refuse(struck.refusal).frame)
         case Armed(fault=Fault.SILENCE):
             return replace(reply, frame=None)
         case Armed(fault=Fault.NEXT_CONNECTION):

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
 
-from adapters.simulator import console, wire
+from adapters.simulator import console, cq, wire
 from adapters.simulator.answers import CallAnswers
 from adapters.simulator.call import Gesture, SentMessage
 from adapters.simulator.faults import ASKING, Fault, Faults
@@ -29,7 +29,7 @@ from adapters.simulator.robots import SimulatedRobots
 from adapters.simulator.shown import event_of
 from adapters.simulator.sockets import SimulatedSockets
 from adapters.simulator.wire import Json
-from adapters.simulator.world import World
+from adapters.simulator.world import World, other_id
 
 DEADLINE = 5.0  # seconds a test waits for something by default
 REPEATABLE = 1000  # events remembered for `repeat`
@@ -146,11 +146,11 @@ class Simulator:
     async def push(self, event: Json) -> bool:
         """Send an event to every socket that hears events, and say whether there is one.
 
-        Where there is none it is lost, as it is while the account is offline; `deaf` keeps it for
-        `repeat`.
+        If there is none it is lost, as it is while the account is offline, or deaf; the fault
+        `deaf` keeps it for `repeat`.
         """
-        listening = [peer for peer in self.sockets.peers if peer.hears] if self.world.online else []
-        if not listening:
+        listening = [peer for peer in self.sockets.peers if peer.hears]
+        if not listening or not self.world.online or self.world.is_deaf:
             return False
         self._events.append(event)
         if self.faults.use(Fault.DEAF):
@@ -192,7 +192,10 @@ class Simulator:
 
     async def _spread(self, stored: Stored) -> int:
         self.last_said = stored.message_id
-        if not await self.push(event_of(self.world, stored)):
+        event = event_of(self.world, stored)
+        if self.world.misquotes:
+            event = _misquoting(event)
+        if not await self.push(event):
             self.missed.append(stored.message_id)
         for fault in ASKING:
             if armed := self.faults.use(fault):
@@ -240,3 +243,14 @@ class Simulator:
         """All messages people have got since the start, once so many. Raises TimeoutError."""
         await self.wait_until(lambda: len(self.delivered) >= count, timeout=timeout)
         return list(self.delivered)
+
+
+def _misquoting(event: Json) -> Json:
+    """The event with ids in its quotes that no message was told under."""
+    segments = [
+        {"type": "reply", "data": {"id": str(-other_id(int(segment["data"]["id"])))}}
+        if segment["type"] == "reply"
+        else segment
+        for segment in event["message"]
+    ]
+    return {**event, "message": segments, "raw_message": cq.write(segments)}

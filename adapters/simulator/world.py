@@ -22,9 +22,10 @@ class World:
 
     `now` gives seconds since 1970; `reports_self` makes the account report its own messages
     (`message_sent`), which NapCat does only when asked to. `online` is what heartbeats and
-    get_status say. With `other_ids` a history tells messages under other ids than their events.
-    `contents` are those of shared files and voices, by name; the `unsupported`
-    actions are answered as ones the server does not know.
+    get_status say. With `is_deaf` the account's events come to nobody, while heartbeats and answers
+    do. With `renumbers` histories tell messages under other ids than events did, with
+    `misquotes` so do the quotes in what people say. `contents` are those of shared files and
+    voices, by name; the `unsupported` actions are answered as ones the server does not know.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class World:
         self.nickname = nickname
         self.reports_self = reports_self
         self.online = True
-        self.other_ids = False
+        self.is_deaf = self.renumbers = self.misquotes = False
         self.now = now
         self.groups: dict[int, Group] = {}
         self.friends: dict[int, Person] = {}
@@ -183,6 +184,11 @@ class World:
         forward_id = str(7_000_000_000_000_000_000 + len(self.forwards))
         self.forwards[forward_id] = messages
         return forward_id
+
+
+def other_id(message_id: int) -> int:
+    """The id of a message where a server numbers it anew; that of such an id is the first one."""
+    return message_id ^ 0x2AAAAAAA
 
 
 def stable_number(name: str) -> int:

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Select,
     Table,
     and_,
     bindparam,
@@ -68,7 +69,9 @@ from adapters.storage.tables import (
 )
 from adapters.storage.unfinished import ACTIVE
 from bot.domain import codec
+from bot.domain.notes import Forgotten
 from bot.domain.segments import Mention, Segment
+from bot.domain.sends import KINDS, about, about_person, about_turn
 
 # To empty the write-ahead log while somebody reads; each waits for as long as SQLite waits for a
 # lock.
@@ -98,6 +101,8 @@ class _Whose:
     memories: tuple[ColumnElement[bool], ...] = ()
     settings: tuple[ColumnElement[bool], ...] = ()
     newer: Newer = NOTHING
+    user: int = 0
+    group: int = 0
 
 
 def forget_user(
@@ -126,6 +131,13 @@ def forget_group(
     return gone
 
 
+def has_turn(database: Database, turn_id: str) -> bool:
+    """Whether the journal still has a turn of that id. Raises as `forget_user`."""
+    with database.reading() as connection:
+        query = select(turns.c.id).where(turns.c.turn_id == turn_id).limit(1)
+        return connection.scalar(query) is not None
+
+
 def erase_user(
     connection: Connection, user: int, *, now: float, newer: Newer = NOTHING
 ) -> dict[str, int]:
@@ -145,6 +157,7 @@ def erase_user(
         memories=(memories.c.subject == user, memories.c.author == user),
         settings=(place_settings.c.value.like(f'%"user_id":{user},%'),),  # invites by them
         newer=newer,
+        user=user,
     )
     _erase_summaries(connection, whose, user)
     gone = _erase(connection, whose, now)
@@ -162,7 +175,7 @@ def erase_group(
     each table.
     """
     _note_payers(connection, now)
-    return _erase(connection, _Whose(f"%:group:{group}", newer=newer), now)
+    return _erase(connection, _Whose(f"%:group:{group}", newer=newer, group=group), now)
 
 
 def _note_payers(connection: Connection, now: float) -> None:
@@ -293,14 +306,52 @@ def _erase(connection: Connection, whose: _Whose, now: float) -> dict[str, int]:
     done = update(audit).where(audit.c.object.like(whose.conversations))
     connection.execute(done.values(object=""))
     blanked = _blank(connection, whose)
+    lines = _lines_about(connection, whose, turn_ids)
     gone = {
         table.name: connection.execute(delete(table).where(rows)).rowcount
         for table, rows in conditions.items()
     }
+    for line in lines:
+        gone[sends.name] += connection.execute(delete(sends).where(sends.c.id == line)).rowcount
     there = usage.c.turn_id.in_(every_turn)  # who pays for these, they say themselves
     connection.execute(delete(usage).where(usage.c.step == PAYER, there))
     gone[messages.name] += blanked
     return gone | drop(connection, rows(memories, *whose.memories))
+
+
+def _lines_about(connection: Connection, whose: _Whose, turn_ids: Select[Any]) -> set[int]:
+    """The sends of no turn, anywhere, that are about them: what owners were told or asked, what a
+    command answered. Their ids say whom or which turn they are about (`bot/domain/sends`); others
+    name a person or a group by number, or a person as `name#2` in that conversation.
+    """
+    wanted = {about_turn(turn_id) for turn_id in connection.scalars(turn_ids)}
+    wanted |= {about_person(whose.user)} if whose.user else set()
+    marked = select(sends.c.id, sends.c.send_id).where(
+        sends.c.turn_id == "", or_(*(sends.c.send_id.startswith(kind) for kind in KINDS))
+    )
+    found = {row.id for row in connection.execute(marked) if about(row.send_id) in wanted}
+    note = Forgotten(user=whose.user, group=whose.group)
+    found.update(_lines_with(connection, note.is_named_in, f"%{whose.user or whose.group}%"))
+    if whose.user:
+        name = _name_of(connection, whose.user)
+        numbered = select(speakers.c.conversation, speakers.c.number)
+        theirs = connection.execute(numbered.where(speakers.c.user_id == whose.user)).all()
+        for where, own in theirs:
+            named = re.compile(rf"(?:{name})#{own}(?!\d)")
+            there = sends.c.conversation == where
+            found.update(_lines_with(connection, named.search, f"%#{own}%", there))
+    return found
+
+
+def _lines_with(
+    connection: Connection,
+    names: Callable[[str], object],
+    like: str,
+    *where: ColumnElement[bool],
+) -> list[int]:
+    query = select(sends.c.id, sends.c.segments).where(sends.c.turn_id == "", *where)
+    found = connection.execute(query.where(sends.c.segments.like(like)))
+    return [row.id for row in found if names(row.segments)]
 
 
 def _erase_summaries(connection: Connection, whose: _Whose, user: int) -> None:

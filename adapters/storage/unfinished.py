@@ -34,6 +34,8 @@ from bot.domain.shares import Share
 SEEN = 600.0  # seconds an event is remembered for, so that it is not handled twice
 YOUNG = 120.0  # seconds after which a question that was never taken up is too old to answer
 ACTIVE = 86_400.0  # seconds a conversation counts as active after its last message
+ASKED = 3600.0  # seconds in which a question counts for how often somebody asks
+MAX_ASKED = 5000  # lines of them, the latest
 DOUBTED = 86_400.0  # seconds a send is looked out for whose fate nobody knows
 
 NAMELESS = "", "0"  # ids that some servers give many messages
@@ -93,6 +95,7 @@ def recover(connection: Connection, now: float, before: float = math.inf) -> Rec
         sends=tuple(readable(_send, unfinished)),
         suspended=tuple(readable(lambda row: _suspended(connection, row), suspended)),
         active=tuple(_active(connection, now, before)),
+        asked=tuple(_asked(connection, now, before)),
     )
 
 
@@ -107,6 +110,7 @@ def of_share(share: Share, found: Recovery) -> Recovery:
         suspended=tuple(one for one in found.suspended if has(one.question.conversation)),
         active=tuple(one for one in found.active if has(one[0])),
         whole=found.whole,
+        asked=tuple(one for one in found.asked if has(one[0])),
     )
 
 
@@ -141,6 +145,30 @@ def _seen(
     for self_id, here, message_id, taken in connection.execute(query):
         conversation = Conversation.parse(here)
         yield (self_id, conversation.message_type, conversation.session_id, message_id), taken
+
+
+def _asked(
+    connection: Connection, now: float, before: float
+) -> Iterator[tuple[Conversation, int, float]]:
+    """The questions of the last hour; the lines of one turn are one."""
+    lines = (
+        select(
+            messages.c.id,
+            messages.c.conversation,
+            messages.c.sender,
+            messages.c.turn_id,
+            messages.c.taken,
+            turns.c.uncalled,
+        )
+        .outerjoin(turns, (messages.c.turn_id != "") & (turns.c.turn_id == messages.c.turn_id))
+        .where(messages.c.taken >= now - ASKED, messages.c.taken < before)
+        .where(~messages.c.overheard, ~messages.c.erased, messages.c.sender != messages.c.self_id)
+        .order_by(messages.c.taken.desc(), messages.c.id.desc())
+        .limit(MAX_ASKED)
+    )
+    questions = {row.turn_id or row.id: row for row in connection.execute(lines)}  # its first line
+    for row in reversed(questions.values()):
+        yield Conversation.parse(row.conversation), 0 if row.uncalled else row.sender, row.taken
 
 
 def _active(

@@ -9,8 +9,10 @@ import logging
 import os
 import socket
 from collections.abc import Awaitable, Callable
+from ipaddress import ip_address
 from types import TracebackType
 from typing import Self
+from urllib.parse import urlsplit
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
@@ -37,6 +39,36 @@ MEND = (
     "Stop what uses it, choose another port, or set WEB_PORT=0 to do without /healthz, /readyz and "
     "/metrics"
 )
+
+
+BY_NAME = (
+    "/metrics of this machine alone is not shown under a public name (WEB_HOST): ask for it by its "
+    "address, or as localhost\n"
+)
+PRIVATE_NAMES = ("localhost", ".localhost", ".internal", ".local")  # nobody can own one of these
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a server there."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def is_public_name(host: str) -> bool:
+    """Whether a Host header gives a name that a stranger may own. A page of theirs can have it lead
+    to this machine, and read what a browser gets from here (DNS rebinding).
+    """
+    try:
+        name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
+    except ValueError:
+        return True
+    try:
+        ip_address(name)
+    except ValueError:
+        return "." in name and not name.endswith(PRIVATE_NAMES)
+    return False
 
 
 class WebServer:
@@ -126,7 +158,9 @@ class WebServer:
         readiness = self._ready()
         return _json(readiness.to_json(), status=200 if readiness.ready else 503)
 
-    async def _show_metrics(self, _request: web.Request) -> web.Response:
+    async def _show_metrics(self, request: web.Request) -> web.Response:
+        if is_loopback(self._host) and is_public_name(request.host):
+            return web.Response(status=403, text=BY_NAME)
         return web.Response(body=await self._metrics(), headers={"Content-Type": PROMETHEUS_TEXT})
 
 

@@ -10,7 +10,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from msgspec import Meta
 
 from adapters.storage.url import file_of, place_of, read_url
 from adapters.web.readiness import ConnectedAccount, Readiness
@@ -27,6 +29,9 @@ ELSEWHERE = Path("data/run/frostagent-control")
 """Where the socket is if the journal is no file: in the folder that the bot runs in. Containers
 that share their data each have this folder to themselves (docker-compose.cluster.yml).
 """
+
+Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+"""A QQ number; 0 for none."""
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 
@@ -76,10 +81,12 @@ class ControlDesk:
         self.stop()
         return {"pid": os.getpid()}
 
-    async def forget(self, *, user: int = 0, group: int = 0) -> Mapping[str, Any]:
+    async def forget(self, *, user: Number = 0, group: Number = 0) -> Mapping[str, Any]:
         """Erase a person or a group, as `/forget` in the chat does; in a cluster all others hear
         of it.
         """
+        if bool(user) == bool(group):
+            return {"error": "forget takes either a user or a group"}
         bot = next(iter(self.bots()), None)
         if bot is None:
             return {"error": "this worker stands by: ask one that has accounts (its status)"}

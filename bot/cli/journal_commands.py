@@ -6,6 +6,7 @@ import contextlib
 import logging
 import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -57,7 +58,8 @@ def forget(
     """Erase a person or a group, in every table; the bytes leave the file. The bot that runs here
     does it, as /forget in the chat.
     """
-    from adapters.storage.erasure import forget_group, forget_user
+    from adapters.media.shelf import delete_lost
+    from adapters.storage.erasure import forget_group, forget_user, has_turn
     from bot.cli.control_commands import forget_running
 
     if bool(user) == bool(group):
@@ -68,6 +70,7 @@ def forget(
     if rows is None:
         with journal(settings) as database:
             gone = forget_user(database, user) if user else forget_group(database, group)
+            delete_lost(settings.media_dir, partial(has_turn, database))
         told = ", ".join(f"{rows} {table}" for table, rows in gone.items() if rows)
     else:
         told = f"{rows} rows, by the bot that runs here" if rows else ""

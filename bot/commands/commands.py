@@ -20,6 +20,7 @@ from bot.domain.faults import BROKEN, isolate
 from bot.domain.ports import Clock
 from bot.domain.run import Asker
 from bot.domain.segments import Mention, Quote, Text
+from bot.domain.sends import about_person
 from bot.domain.traits import Audience
 from bot.memory.history import History
 from bot.prompt.frame import label
@@ -142,7 +143,8 @@ class Commands:
             words = asked.either(*SORRY)
         if words:
             quote = message.message_id if message.has_identity and asked.where.is_group else ""
-            self._postbox.remark(asked.where, words, quote=quote)
+            about = about_person(asked.asker.user_id)
+            self._postbox.remark(asked.where, words, quote=quote, about=about)
 
 
 def _may_be_typed(message: MessageReceived) -> bool:

@@ -419,7 +419,9 @@ class Recovery(Struct, frozen=True):
     left open (suspended ones not among them), `sends` the unfinished ones whatever their turn
     (QUEUED, SENDING, and UNKNOWN for a day), `active` the conversations heard in the last day with
     the time of the last message (latest first). `whole` is False where an earlier journal was
-    damaged and set aside within the window: what was taken, and done, is not known then.
+    damaged and set aside within the window: what was taken, and done, is not known then. `asked`
+    are the questions of the last hour (oldest first): where, whose, and when each was taken; 0 if
+    it called nobody.
     """
 
     seen: tuple[tuple[tuple[int, str, int, str], float], ...] = ()
@@ -429,3 +431,4 @@ class Recovery(Struct, frozen=True):
     suspended: tuple[Suspended, ...] = ()
     active: tuple[tuple[Conversation, float], ...] = ()
     whole: bool = True
+    asked: tuple[tuple[Conversation, int, float], ...] = ()

@@ -4,6 +4,7 @@ limits and are forgotten everywhere, and an owner's word may be about all.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol, TypeAlias
 
@@ -52,6 +53,11 @@ class Forgotten(Struct, frozen=True, tag="forgotten"):
     group: int = 0
     said: float | None = None
     since: float | None = None
+
+    def is_named_in(self, text: str) -> bool:
+        """Whether a line gives the number of the person, or of the group."""
+        number = self.user or self.group
+        return re.search(rf"(?<![0-9]){number}(?![0-9])", text) is not None
 
 
 class Alarmed(Struct, frozen=True, tag="alarmed"):

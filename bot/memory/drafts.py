@@ -54,11 +54,18 @@ class _Row(Struct, frozen=True):
 
 class Drafts:
     """All of them, by number; numbers are given once. On the `shelf` are media that are too large
-    for the journal; `run` puts them there, and away with their drafts.
+    for the journal; `run` puts them there, and away with their drafts. `forgotten` is what became
+    of those whose words were erased.
     """
 
     def __init__(
-        self, *, store: Store, choices: Choices, clock: Clock, shelf: Shelf | None = None
+        self,
+        *,
+        store: Store,
+        choices: Choices,
+        clock: Clock,
+        shelf: Shelf | None = None,
+        forgotten: str = "",
     ) -> None:
         self._store = store
         self._choices = choices
@@ -67,6 +74,7 @@ class Drafts:
         self._shelved: dict[int, str] = {}  # names there, or soon
         self._unshelved: set[int] = set()
         self._news = asyncio.Event()
+        self._forgotten = forgotten
         self._is_doubted = False
         self.is_read = False  # else nobody knows which numbers are given already
         self._waiting: dict[Conversation, dict[int, KeptDraft]] = {}
@@ -89,6 +97,7 @@ class Drafts:
             for one in row.waiting:
                 here.setdefault(one.number, one)
         self.is_read = True
+        self._is_doubted |= bool(self.open)  # `forget` may have erased some while no bot ran
         self._shelved |= {number: _name(one) for number, (_, one) in self.open.items()}
         self._news.set()
         return True
@@ -179,10 +188,12 @@ class Drafts:
         puts their media away: others' drafts stay whole.
         """
         self._is_doubted = True
+        self._news.set()
 
-    async def sift(self, what: str) -> None:
+    async def sift(self) -> None:
         """Where somebody was forgotten, those whose words are in the journal no more wait no
-        longer; `what` became of them. What is on its way is followed until its end is known.
+        longer; `forgotten` says what became of them. What is on its way is followed until its end
+        is known.
         """
         if not self._is_doubted or not await self._store.commit():
             return
@@ -195,8 +206,8 @@ class Drafts:
         for where, one in lost:
             if one.number not in self._waiting[where]:
                 continue
-            logger.info("D%d ends: %s", one.number, what)
-            entry = self.end(one.number, what)
+            logger.info("D%d ends: %s", one.number, self._forgotten)
+            entry = self.end(one.number, self._forgotten)
             # Of a group that is forgotten nothing is written again. What the last number was has
             # to be kept all the same.
             kept = where if where in stored else next(iter(stored), None)
@@ -211,6 +222,7 @@ class Drafts:
         while self._shelf is not None:
             await self._news.wait()
             self._news.clear()
+            await self.sift()
             while self._unshelved:
                 number = self._unshelved.pop()
                 if (actions := self._media.get(number)) and (name := self._shelved.get(number)):

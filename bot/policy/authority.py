@@ -40,6 +40,14 @@ def authority_of(sender: Sender, *, where: Conversation, owners: Collection[int]
     return Audience.GROUP_ADMIN if is_admin else Audience.EVERYONE
 
 
+def acts_as_owner(asker: Asker) -> bool:
+    """Whether a run begins with an owner's whole authority. Nothing that others chose may be in its
+    prompt then, such as the group's name, which its admins set.
+    """
+    left = least((asker.authority, asker.overheard))
+    return asker.is_owner and left is Audience.OWNER
+
+
 def highest(where: Conversation, owners: Collection[int]) -> Audience:
     """The most authority that anybody can have there."""
     if where.is_group:

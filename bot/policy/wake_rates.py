@@ -28,6 +28,10 @@ class Recent:
         """There is one more."""
         self._at.append(now)
 
+    def recall(self, at: float) -> None:
+        """There was one more, which may be older than others."""
+        self._at = deque(sorted((*self._at, at)))
+
 
 class Notice(Enum):
     """The way somebody hears that he is not answered."""

@@ -18,6 +18,7 @@ from itertools import pairwise
 from bot.domain.actions import Confirmed, Drafted, Queued, Receipt, Refused, SendMessage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Entry, SendState, StoredSend
+from bot.domain.notes import Forgotten
 from bot.speaking.carrier import Carrier
 from bot.speaking.queues import Queues
 from bot.speaking.rests import Rests
@@ -119,12 +120,18 @@ class Outbox:
         return await _receipts(sends, patience, self._rows)
 
     def post(
-        self, action: SendMessage, *, turn_id: str = "", final: bool = False, openly: bool = False
+        self,
+        action: SendMessage,
+        *,
+        turn_id: str = "",
+        final: bool = False,
+        openly: bool = False,
+        name: str = "",
     ) -> asyncio.Future[Receipt] | None:
-        """Say it as soon as it can be; its receipt, to be waited for or not. None where too many
-        wait.
+        """Say it as soon as it can be; its receipt, to be waited for or not. None if too many
+        wait. The id of its row begins with that `name`.
         """
-        sends = self._enqueue((action,), turn_id=turn_id, final=final, openly=openly)
+        sends = self._enqueue((action,), turn_id=turn_id, final=final, openly=openly, name=name)
         return sends[0].receipt if sends else None
 
     def post_with(
@@ -183,6 +190,10 @@ class Outbox:
             self._rows.withdraw(send, STOPPED)
         return len(sends)
 
+    def forget(self, note: Forgotten) -> None:
+        """Say nothing of no turn any more that is about who is forgotten."""
+        self._queues.forget(note)
+
     def resume(self, stored: StoredSend) -> None:
         """Say what an earlier process wrote down as queued, and never put on the wire."""
         send = Send.of(stored, SendState.QUEUED, self._teller(stored.turn_id))
@@ -199,12 +210,18 @@ class Outbox:
             send.report(RESTARTED)
 
     def _enqueue(
-        self, actions: Sequence[SendMessage], *, turn_id: str, final: bool, openly: bool = False
+        self,
+        actions: Sequence[SendMessage],
+        *,
+        turn_id: str,
+        final: bool,
+        openly: bool = False,
+        name: str = "",
     ) -> list[Send]:
         shown, shadow = self.screened(actions), self._shadow
         if shadow is not None and not openly and shadow.falls_on(actions[0].conversation):
             return shadow.keep(shown, turn_id=turn_id, final=final)
-        sends = [self._new(action, turn_id=turn_id, final=final) for action in shown]
+        sends = [self._new(one, turn_id=turn_id, final=final, name=name) for one in shown]
         _chain(sends)
         return sends if self._queues.append(sends) else []
 

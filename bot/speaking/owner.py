@@ -14,7 +14,7 @@ from bot.domain.actions import Receipt, Refused, SendMessage
 from bot.domain.events import Conversation
 from bot.domain.journal import SendState
 from bot.domain.masking import Quoting
-from bot.domain.notes import ALONE, Alarmed, Neighbours
+from bot.domain.notes import ALONE, Alarmed, Forgotten, Neighbours
 from bot.domain.ports import Clock
 from bot.domain.segments import Text
 from bot.domain.tongue import Tongue
@@ -109,6 +109,11 @@ class Owner:
                 self._keep(alarmed.kind, alarmed.text)
             if self._account:  # also of one that was said lately: it is told until this is heard
                 self._neighbours.tell(Alarmed(alarmed.kind))
+
+    def forget(self, note: Forgotten) -> None:
+        """Say nothing of what waits that names who is forgotten."""
+        for line in [one for one, text in self._untold.items() if note.is_named_in(text)]:
+            del self._untold[line]
 
     def _forget(self, kind: str) -> None:
         """Another says it."""

@@ -48,21 +48,25 @@ class Postbox:
         words: str,
         *,
         quote: str = "",
+        about: str = "",
         then: Callable[[Receipt], None] | None = None,
     ) -> bool:
-        """Say it, and tell `then` what became of it; False where too much waits there."""
+        """Say it, and tell `then` what became of it; False if too much waits there. It is
+        forgotten with the person or run that it is `about` (`bot/domain/sends`).
+        """
         action = SendMessage(where, (*((Quote(quote),) if quote else ()), Text(words)))
-        receipt = self._outbox.post(action, openly=self._openly)
+        receipt = self._outbox.post(action, openly=self._openly, name=about)
         if receipt is None:
             return False
         receipt.add_done_callback(partial(self._posted, action, then))
         return True
 
-    def remark(self, where: Conversation, words: str, *, quote: str = "") -> bool:
+    def remark(self, where: Conversation, words: str, *, quote: str = "", about: str = "") -> bool:
         """Say it, unless so many lines of the service wait there already that answers would wait
         for them; whether it is said.
         """
-        return self._outbox.lines(where) < MAX_LINES and self.post(where, words, quote=quote)
+        has_room = self._outbox.lines(where) < MAX_LINES
+        return has_room and self.post(where, words, quote=quote, about=about)
 
     def show(
         self,
@@ -71,6 +75,7 @@ class Postbox:
         *,
         name: str,
         unshown: Callable[[], None],
+        about: str = "",
         tongue: Tongue = Tongue.CHINESE,
     ) -> None:
         """Send the words as a text file of that name; in messages where the server takes no file,
@@ -80,9 +85,10 @@ class Postbox:
         """
         encoded = base64.b64encode(words.encode("utf-8", "replace")).decode()
         receipt = self._outbox.post(
-            SendMessage(where, (Attachment("file", f"base64://{encoded}", f"{name}.txt"),))
+            SendMessage(where, (Attachment("file", f"base64://{encoded}", f"{name}.txt"),)),
+            name=about,
         )
-        in_pieces = partial(self._show_in_pieces, where, words, name, unshown, tongue)
+        in_pieces = partial(self._show_in_pieces, where, words, name, unshown, about, tongue)
         if receipt is None:
             unshown()
         else:
@@ -96,6 +102,7 @@ class Postbox:
         words: str,
         name: str,
         unshown: Callable[[], None],
+        about: str,
         tongue: Tongue,
     ) -> None:
         pieces = split_text(words, ROOM) if len(words) <= MAX_PIECES * ROOM else ()
@@ -103,7 +110,7 @@ class Postbox:
             PIECE[tongue].format(name=name, number=number, pieces=len(pieces), words=piece)
             for number, piece in enumerate(pieces, 1)
         ]
-        if not told or not all(self.post(where, piece) for piece in told):
+        if not told or not all(self.post(where, piece, about=about) for piece in told):
             unshown()
 
     def _posted(

@@ -16,10 +16,13 @@ from msgspec import Struct, field
 from bot.domain.actions import Receipt, SendMessage
 from bot.domain.events import Conversation
 from bot.domain.journal import SendState
+from bot.domain.notes import Forgotten
+from bot.domain.sends import about_person
 from bot.speaking.carrier import Carrier
 from bot.speaking.sends import Rows, Send
 
 MAX_WAITING = 30  # sends of one conversation
+FORGOTTEN = "who it is about is forgotten"
 
 
 class _Queue(Struct):
@@ -112,6 +115,18 @@ class Queues:
         queue = self._queues.get(where)
         sends = queue.sends if queue else ()
         return [send for send in sends if send.state is SendState.QUEUED]
+
+    def forget(self, note: Forgotten) -> None:
+        """Withdraw the lines of no turn that wait and are about who is forgotten. Their rows are
+        erased; one that has no row yet is leaving already.
+        """
+        tagged = about_person(note.user) if note.user else None
+        for send in self.sends:
+            if send.turn_id or not send.recorded:
+                continue
+            by_id = tagged is not None and send.send_id.startswith(tagged)
+            if by_id or note.is_named_in(send.action.words):
+                self._rows.withdraw(send, FORGOTTEN)
 
     def _next(self, sends: deque[Send]) -> Send:
         """The one whose turn it is: what repeats what was just said lets others pass, but never

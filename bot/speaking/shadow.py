@@ -21,7 +21,6 @@ from bot.memory.drafts import Drafts, KeptDraft
 from bot.memory.latest import Latest
 from bot.memory.modes import Modes
 from bot.policy.drafts import (
-    FORGOTTEN,
     GIVEN_UP,
     LEFT,
     RECALLED,
@@ -220,7 +219,7 @@ class Shadow:
         """
         while True:
             is_read = await self.drafts.start()
-            await self.drafts.sift(FORGOTTEN[self._tongue])
+            await self.drafts.sift()
             self.lift()
             self.drafts.look()
             await self._clock.sleep(HOUR / 60 if is_read else SOON)

@@ -105,7 +105,7 @@ def forgetting_of(
         postbox=on.postbox,
         put_back=asking.questions.put_back,
     )
-    return Forgetting(
+    forgetting = Forgetting(
         eraser,
         keeping.history,
         asked=asked,
@@ -114,6 +114,8 @@ def forgetting_of(
         then=(*facts, on.shadow.forget),
         neighbours=on.neighbours,
     )
+    forgetting.follow(on.outbox.forget)
+    return forgetting
 
 
 async def measure(keeping: Keeping, where: Conversation) -> ContextSize:

@@ -15,6 +15,7 @@ from bot.domain.notes import ALONE, Neighbours
 from bot.domain.ports import Clock, Ids, Store, Transport
 from bot.memory.drafts import Drafts
 from bot.memory.modes import Modes
+from bot.policy.drafts import FORGOTTEN
 from bot.speaking.carrier import Carrier
 from bot.speaking.outbox import Outbox
 from bot.speaking.owner import Owner
@@ -71,7 +72,13 @@ def build_mouth(
         screened = Screen(words=means.words, owner=owner, owners=settings.bot_owners)
     modes = build_modes(settings, store, journal, clock)
     shelf = DraftFiles(settings.media_dir, journal.share)
-    drafts = Drafts(store=store, choices=journal.books, clock=clock, shelf=shelf)
+    drafts = Drafts(
+        store=store,
+        choices=journal.books,
+        clock=clock,
+        shelf=shelf,
+        forgotten=FORGOTTEN[owners_tongue(settings)],
+    )
     live = LiveTurns(store=store, clock=clock)
     shadow = Shadow(
         modes=modes,

@@ -252,6 +252,7 @@ def connect(
         debounce=settings.bot_debounce,
     )
     forgetting = forgetting_of(keeping, eraser, on, asking, answering)
+    forgetting.follow(owner.forget)
     typed = commands(on, asking, forgetting)
     deafness = DeafnessWatch(transport=transport, places=asking.places, owner=owner, clock=on.clock)
     ways, steers = (on, asking, answering, typed), settings.bot_steer

@@ -270,6 +270,7 @@ def build_recoverer(
     return Recoverer(
         unfinished=unfinished,
         seen=asking.seen,
+        turnstile=asking.turnstile,
         late=stages.late,
         suspensions=answering.suspensions,
         ledger=answering.ledger,

@@ -72,7 +72,7 @@ def test_of_a_gateway_whose_broker_is_written_wrongly_only_that_is_told() -> Non
 
 
 def test_a_worker_is_not_warned_of_sockets_that_it_does_not_have() -> None:
-    environ = MODEL | BROKER | STORE | {"ONEBOT_ACCESS_TOKEN": "short"}
+    environ = MODEL | BROKER | STORE | {"ONEBOT_ACCESS_TOKEN": "shortest"}
     warned = {
         role: [problem.name for problem in load_settings(environ=environ | {"BOT_ROLE": role}, env_file=None)[1]]
         for role in ("all", "worker")

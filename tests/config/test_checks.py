@@ -158,9 +158,21 @@ def test_the_media_folder_may_be_missing_but_not_be_a_file(tmp_path: Path) -> No
 
 
 def test_a_weak_token_is_a_warning_where_others_can_try_it() -> None:
-    _, warnings = load(GOOD | {"ONEBOT_ACCESS_TOKEN": "1234567"})
+    _, warnings = load(GOOD | {"ONEBOT_ACCESS_TOKEN": "12345678"})
     assert [warning.name for warning in warnings] == ["ONEBOT_ACCESS_TOKEN"]
     assert load(GOOD | {"ONEBOT_ACCESS_TOKEN": "1", "ONEBOT_HOST": "127.0.0.1"})[1] == ()
+
+
+def test_a_token_that_is_guessed_in_an_hour_is_refused_where_others_can_try_it() -> None:
+    forward = {"ONEBOT_MODE": "forward", "ONEBOT_URL": "ws://napcat:3001"}
+    for given in ({"ONEBOT_HOST": "0.0.0.0"}, forward):
+        for token in ("abc", "1234567", "10001:abcdefghijklmnop1,10002:short" if given != forward else "10001:short"):
+            [problem] = problems({**given, "ONEBOT_ACCESS_TOKEN": token})
+            assert problem.startswith("ONEBOT_ACCESS_TOKEN: has fewer than 8 characters")
+            assert "openssl rand -hex 16" in problem
+    load(GOOD | {"ONEBOT_ACCESS_TOKEN": "abc", "ONEBOT_HOST": "127.0.0.1"})
+    load(GOOD | {**forward, "ONEBOT_URL": "ws://127.0.0.1:3001", "ONEBOT_ACCESS_TOKEN": "abc"})
+    assert load(GOOD | {"ONEBOT_ACCESS_TOKEN": "abc"}, service=False)
 
 
 def test_an_address_that_is_not_used_is_a_warning() -> None:

@@ -90,8 +90,8 @@ def test_an_account_comes_in_with_its_own_token_else_with_everybodys() -> None:
 
 
 def test_the_shortest_of_several_tokens_is_doubted() -> None:
-    settings, warnings = load(GOOD | {"ONEBOT_ACCESS_TOKEN": "10001:abcdefghijklmnopqrst,10002:uvwxyz"})
-    assert settings.access_tokens.accounts == {10001: "abcdefghijklmnopqrst", 10002: "uvwxyz"}
+    settings, warnings = load(GOOD | {"ONEBOT_ACCESS_TOKEN": "10001:abcdefghijklmnopqrst,10002:uvwxyz12"})
+    assert settings.access_tokens.accounts == {10001: "abcdefghijklmnopqrst", 10002: "uvwxyz12"}
     [doubt] = [str(warning) for warning in warnings if warning.name == "ONEBOT_ACCESS_TOKEN"]
     assert "is shorter than" in doubt
 

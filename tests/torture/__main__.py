@@ -25,18 +25,20 @@ async def torture(options: argparse.Namespace) -> int:
     with TemporaryDirectory(prefix="torture-") as folder:
         place = Path(folder)
         async with Nursery(place / "rehearsal.log") as nursery:
-            rehearsals = await rehearse(nursery)
-        if wrong := [one for one in rehearsals if one.verdict.complaints]:
-            say("".join(describe(one, options.seed) for one in wrong))
+            rehearsals = await rehearse(nursery, only=options.kind)
+        wrong = [one for one in rehearsals if one.verdict.complaints]
+        say("".join(describe(one, options.seed) for one in wrong))
+        rehearsals = [one for one in rehearsals if one not in wrong]
+        if any(one.moment.kind in (Kind.KILL, options.kind) for one in wrong):
             return 1
-        chosen = _chosen(options, rehearsals)
+        chosen = _chosen(options, rehearsals)  # of a kind that is wrong without a death, none
         trials = await try_all(chosen, folder=place, jobs=options.jobs, tried=_mark)
     say("\n")
     for trial in trials:
         if trial.verdict.complaints or options.verbose:
             say(describe(trial, options.seed))
     say(table(trials, seconds=time.monotonic() - started))
-    return int(any(trial.verdict.complaints for trial in trials))
+    return int(bool(wrong) or any(trial.verdict.complaints for trial in trials))
 
 
 def _chosen(options: argparse.Namespace, rehearsals: list[Trial]) -> list[Moment]:

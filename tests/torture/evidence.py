@@ -51,6 +51,7 @@ class Evidence:
     taken_back: tuple[str, ...] = ()  # what was recalled after somebody had read it
     commanded: tuple[str, ...] = ()  # how answers to commands begin
     gone: frozenset[str] = frozenset()  # conversations in which somebody was forgotten
+    told: bool = False  # whether owners heard of anything
 
     def as_kept(self, messages: Sequence[Json]) -> list[Json]:
         """A request as it would be told now: what was recalled since leaves what it stood in."""

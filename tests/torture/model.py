@@ -25,7 +25,9 @@ MOMENT = re.compile(r"\n\[(?:此刻|Right now)\][^\n]*")  # behind a question, f
 GROUP, FRIEND = re.compile(r"「group (\d+)」"), re.compile(r"^friend(\d+)#\d+: ", re.MULTILINE)
 EFFECTS = {"ring": "ring_bell", "strike": "strike_gong"}
 NOTE = re.compile(r"(?:\A|\n\n)\[(?:系统记录|System note)\]\n[^\n]*\n\n")  # ends what was not answered before
+NAMED = re.compile(r"user2#\d+")
 LONG = "这一句已经说过了，最后不用再说一遍"
+VERY_LONG = "\n\n".join(f"第 {number} 段：" + "说来话长，" * 60 for number in range(1, 9))  # a merged forward
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +146,11 @@ def _think(asked: Asked) -> Thought:
     match asked.kind, asked.step:
         case "task", _:
             return Thought("C:done")
+        case "refused", 0:
+            named = NAMED.findall(str([message["content"] for message in asked.messages]))
+            return Thought(f"A:{token}\n@{named[-1]}" if named else f"A:{token}")
+        case "long", 0:
+            return Thought(f"A:{token}\n\n{VERY_LONG}")
         case "tool", 0:
             return Thought(calls=(_say(f"S:{token}"),))
         case ("rounds", 0 | 1 as step):

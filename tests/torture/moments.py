@@ -5,7 +5,7 @@ and every label has its turn.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import cycle, islice
@@ -32,6 +32,11 @@ class Kind(StrEnum):
     KEEPING = "killed while it remembers"
     DRAFTING = "killed while drafts are published"
     UNLIMITED = "killed where nothing has a limit"
+    REFUSED = "killed while QQ refuses answers"
+    RENUMBERED = "killed where histories have other ids"
+    DEAF = "killed after no events came"
+    RECALLED = "killed after an admin recalled its words"
+    FORWARDED = "killed while forwards are confirmed late"
 
     @property
     def comes_back(self) -> bool:
@@ -52,7 +57,10 @@ class Kind(StrEnum):
 ROUND = (*[Kind.KILL] * 4, Kind.RECOVERY, Kind.KEEPING, *[kind for kind in Kind if kind is not Kind.KILL], Kind.KEEPING)
 """One turn round the kinds, some of them more often."""
 
-KILLED = frozenset({Kind.KILL, Kind.RECOVERY, Kind.KEEPING, Kind.DRAFTING, Kind.UNLIMITED})
+SERVERS = (Kind.REFUSED, Kind.RENUMBERED, Kind.DEAF, Kind.RECALLED, Kind.FORWARDED)
+"""Those in which the server does what real ones do (`servers`)."""
+
+KILLED = frozenset({Kind.KILL, Kind.RECOVERY, Kind.KEEPING, Kind.DRAFTING, Kind.UNLIMITED, *SERVERS})
 """Those whose first life is never asked to stop."""
 
 
@@ -85,9 +93,15 @@ class Crossed:
 
 
 def draw(
-    seed: int, number: int, usual: Crossed, special: Mapping[Kind, Crossed], *, only: Kind | None = None
+    seed: int,
+    number: int,
+    usual: Crossed,
+    special: Mapping[Kind, Crossed],
+    *,
+    only: Kind | None = None,
+    without: Collection[Kind] = (),
 ) -> list[Moment]:
-    """So many moments, going round the kinds, or all of one.
+    """So many moments, going round the kinds (`without` some), or all of one.
 
     They go round the labels, so that the first ones cover as many as there are; where a kind has a script of its own,
     round those that no usual life crosses first.
@@ -96,7 +110,8 @@ def draw(
     moments: list[Moment] = []
     labels: dict[Kind, list[str]] = {kind: [] for kind in (Kind.KILL, *special)}
     used: set[Death] = set()
-    for kind in islice(cycle([only] if only else ROUND), number):
+    round_ = [only] if only else [kind for kind in ROUND if kind not in without]
+    for kind in islice(cycle(round_), number):
         crossed, script = special.get(kind, usual), kind if kind in special else Kind.KILL
         if not labels[script]:
             labels[script] = sorted(crossed.first)

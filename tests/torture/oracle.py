@@ -34,6 +34,7 @@ ANSWERED = ("answered", *Undelivered)  # whatever became of the words
 POLITE = (*ASK_AGAIN, *(one.partition("{")[0] for one in (UNANSWERED, ENGLISH[UNANSWERED])))
 
 
+UNQUOTED = {"long", "refused"}  # a forward has no quote, and what was refused is said without it
 NOTES = tuple(words.heading(words.notes) for words in (ZH, EN))
 
 
@@ -176,8 +177,9 @@ def _said_twice(evidence: Evidence) -> Iterator[str]:
         if times > 1 and text[2:].partition(" ")[0].partition("-")[0] not in unproven:
             yield f"{text} was said {times} times"
     for question in evidence.questions:
-        for end in (evidence.delivered, evidence.sent):
-            answers = [m.text for m in end if _is_final(m, question, evidence)]
+        ends = (evidence.delivered, evidence.sent)
+        for end in ends[:1] if question.kind == "refused" else ends:  # said once more after a refusal
+            answers = [_first_line(m) for m in end if _is_final(m, question, evidence)]
             if question.friend:
                 answers = [text for text in answers if not text.startswith(POLITE)]
             # What was answered before may stand in a later question of the same person, too.
@@ -188,9 +190,15 @@ def _said_twice(evidence: Evidence) -> Iterator[str]:
     yield from _said_twice_in_private(evidence)
     tokens = {question.token for question in evidence.questions}
     for message in evidence.delivered:
-        token = message.text.partition(":")[2].partition(" ")[0].partition("-")[0]
-        if token not in tokens and not message.text.startswith((*POLITE, *evidence.commanded)):
-            yield f"nobody asked for {message.text!r}"
+        words = _first_line(message)
+        token = words.partition(":")[2].partition(" ")[0].partition("-")[0]
+        if token not in tokens and not words.startswith((*POLITE, *evidence.commanded)):
+            yield f"nobody asked for {words!r}"
+
+
+def _first_line(message: SentMessage) -> str:
+    """Which answer it is: a long one, and a merged forward, has more."""
+    return message.words.partition("\n")[0]
 
 
 def _rung_wrongly(evidence: Evidence) -> Iterator[str]:
@@ -250,7 +258,9 @@ def _is_final(message: SentMessage, question: Question, evidence: Evidence) -> b
         polite = message.text.startswith(POLITE) and question.kind != "last"
         return own or (polite and message.user_id == question.friend)
     quoted = [str(segment["data"].get("id")) for segment in message.segments if segment["type"] == "reply"]
-    return (own or message.text.startswith(POLITE)) and quoted == [str(question.message_id)]
+    if own and question.kind in UNQUOTED:
+        return True
+    return (own or message.text.startswith(POLITE)) and len(quoted) == 1 and quoted[0] in question.ids
 
 
 def _unanswered(evidence: Evidence, verdict: Verdict) -> Iterator[str]:
@@ -280,6 +290,8 @@ def _unanswered(evidence: Evidence, verdict: Verdict) -> Iterator[str]:
         sends = [row for row in evidence.journal.sends if row["turn_id"] in {one.turn_id for one in turns}]
         if any(row["state"] == SendState.UNKNOWN for row in sends):
             verdict.excused["unknown"] += 1
+        elif question.kind == "refused" and any(row["state"] == SendState.REFUSED for row in sends):
+            yield f"the answer to {question} was refused, and its asker heard nothing (the owner: {evidence.told})"
         else:
             yield f"{question} in {question.where} got no reply (heard: {heard}); turns {turns}"
 

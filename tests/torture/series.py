@@ -6,35 +6,39 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from tests.torture.moments import Crossed, Kind, Moment, draw
+from tests.torture.moments import SERVERS, Crossed, Kind, Moment, draw
 from tests.torture.processes import Nursery
 from tests.torture.trial import Trial, try_moment
 
 SEED = 1
 MOMENTS = 400
 RECOVERY = 12  # crossings of a start that has something to settle, at least
-SPECIAL = Kind.KEEPING, Kind.DRAFTING, Kind.UNLIMITED
-NEVER = Moment(-1, ()), *(Moment(-1, (), kind) for kind in SPECIAL)
+SPECIAL = Kind.KEEPING, Kind.DRAFTING, Kind.UNLIMITED, *SERVERS
 
 
-async def rehearse(nursery: Nursery) -> list[Trial]:
-    """Moments without death, for what lives cross; nothing must be wrong with them."""
-    return [await try_moment(nursery, moment) for moment in NEVER]
+async def rehearse(nursery: Nursery, *, only: Kind | None = None) -> list[Trial]:
+    """Moments without death, for what lives cross; nothing must be wrong with them. Of one kind, no others."""
+    kinds = [kind for kind in SPECIAL if only in (None, kind)]
+    never = Moment(-1, ()), *(Moment(-1, (), kind) for kind in kinds)
+    return [await try_moment(nursery, moment) for moment in never]
 
 
 def choose(
     rehearsals: Sequence[Trial], *, seed: int = SEED, number: int = MOMENTS, only: Kind | None = None
 ) -> list[Moment]:
-    """So many moments of what was crossed in the rehearsals, going round the kinds, or all of one."""
-    usual, *special = (
-        Crossed(
+    """So many moments of what was crossed in the rehearsals, going round the kinds, or all of one; none of a kind
+    that was not rehearsed.
+    """
+    crossed = {
+        rehearsal.moment.kind: Crossed(
             rehearsal.crossed[0],
             sum(rehearsal.crossed[1].values()),
             max(RECOVERY, rehearsal.recovering[1] or 0),
         )
         for rehearsal in rehearsals
-    )
-    return draw(seed, number, usual, dict(zip(SPECIAL, special, strict=True)), only=only)
+    }
+    usual, without = crossed.pop(Kind.KILL), [kind for kind in SPECIAL if kind not in crossed]
+    return draw(seed, number, usual, crossed, only=only, without=without)
 
 
 async def try_all(moments: Iterable[Moment], *, folder: Path, jobs: int, tried: Callable[[Trial], None]) -> list[Trial]:

@@ -17,7 +17,7 @@ from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
 from adapters.simulator.shown import event_of
 from adapters.simulator.wire import Json, mention, text
-from adapters.simulator.world import World
+from adapters.simulator.world import World, other_id
 from tests.torture.model import EFFECTS, LONG, Asked
 from tests.torture.moments import Kind
 from tests.torture.processes import Life
@@ -55,13 +55,19 @@ class Question:
         return f"{self.kind}{'+' * bool(self.effect)}{self.effect}#{self.token}"
 
     @property
+    def ids(self) -> tuple[str, str]:
+        """Those of its message: that of the event, and the one of a server that numbers it anew."""
+        return str(self.message_id), str(other_id(self.message_id))
+
+    @property
     def where(self) -> str:
         """The conversation, as the journal writes it."""
         return f"{ACCOUNT}:group:{self.group}" if self.group else f"{ACCOUNT}:private:{self.friend}"
 
     def is_ended_by(self, message: SentMessage) -> bool:
         """Whether nothing is to be done for it any more once it is answered with this."""
-        return any(message.text in (f"A:{token}", f"F:{token}") for token in (self.token, *self.answered_with))
+        words = message.words.partition("\n")[0]  # of a long answer the first line
+        return any(words in (f"A:{token}", f"F:{token}") for token in (self.token, *self.answered_with))
 
     def is_answered_by(self, message: SentMessage) -> bool:
         """Whether this is the answer to it."""

@@ -25,9 +25,11 @@ from tests.torture.journal import read_journal
 from tests.torture.keepsakes import Deed, KeepingStage, recollect, write_personas
 from tests.torture.kept import gone_places, judge_kept, read_keepsakes
 from tests.torture.model import ScriptedModel
-from tests.torture.moments import Kind, Moment
+from tests.torture.moments import SERVERS, Kind, Moment
 from tests.torture.oracle import judge
 from tests.torture.processes import Life, Nursery
+from tests.torture.servers import SETTINGS as SERVED
+from tests.torture.servers import ServerStage, judge_server
 from tests.torture.stage import PATIENCE, Stage, make_world
 from tests.torture.troubles import trouble
 
@@ -44,7 +46,11 @@ WAITLESS = {
 
 UNREACHED = 10**9  # tokens: with a limit that nobody reaches first requests are reserved, too
 
-STAGES: dict[Kind, type[Stage]] = {Kind.KEEPING: KeepingStage, Kind.DRAFTING: DraftingStage}
+STAGES: dict[Kind, type[Stage]] = {
+    Kind.KEEPING: KeepingStage,
+    Kind.DRAFTING: DraftingStage,
+    **dict.fromkeys(SERVERS, ServerStage),
+}
 """What people do where that is not the usual."""
 
 TO_OWNERS = "发到 "  # how the owners are told of a send whose fate nobody knows
@@ -133,6 +139,8 @@ def _settings_of(stage: Stage, folder: Path) -> dict[str, Any]:
     """What is set for its script alone."""
     if isinstance(stage, KeepingStage):
         return write_personas(folder / "personas")
+    if isinstance(stage, ServerStage):
+        return SERVED
     return DRAFTING if isinstance(stage, DraftingStage) else {}
 
 
@@ -140,6 +148,8 @@ def _judge(evidence: Evidence, stage: Stage, file: Path) -> Verdict:
     match stage:
         case DraftingStage():
             return judge_drafts(evidence, stage.wishes)
+        case ServerStage():
+            return judge_server(evidence, stage.own_recalls)
         case KeepingStage():
             return _judge_both(evidence, stage.deeds, file)
         case _:

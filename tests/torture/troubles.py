@@ -54,6 +54,8 @@ def trouble(kind: Kind, journal: Path) -> Iterator[None]:
             yield
         case Kind.KILL | Kind.STOP | Kind.RECOVERY | Kind.TWO | Kind.KEEPING | Kind.DRAFTING | Kind.UNLIMITED:
             yield
+        case Kind.REFUSED | Kind.RENUMBERED | Kind.DEAF | Kind.RECALLED | Kind.FORWARDED:
+            yield
 
 
 def be_ordinary() -> None:

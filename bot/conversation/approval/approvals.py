@@ -16,6 +16,7 @@ from bot.domain.actions import Receipt, Refused
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
 from bot.domain.run import SuspendedRun
+from bot.domain.sends import about_turn
 from bot.domain.suspension import Deny
 from bot.policy.apologies import is_quoted, language_of
 from bot.policy.approval import (
@@ -100,9 +101,11 @@ class Approvals:
             words = "\n".join(
                 [*said, FILE[tongue].format(number=request.number)] if request.full else said
             )
+            about = about_turn(request.run_id)
             for owner in sorted(self._deciders.owners):
                 where = Conversation(request.where.platform_id, "private", owner)
-                if self._postbox.post(where, words, then=partial(self._learn, request, owner)):
+                learn = partial(self._learn, request, owner)
+                if self._postbox.post(where, words, about=about, then=learn):
                     request.asked.add(owner)
                     if request.full:
                         unshown = partial(self._give_up, request, TOO_LONG)
@@ -111,6 +114,7 @@ class Approvals:
                             request.full,
                             name=f"A{request.number}",
                             unshown=unshown,
+                            about=about,
                             tongue=tongue,
                         )
             if not request.asked:

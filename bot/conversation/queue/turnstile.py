@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Iterable
 from typing import Final
 
 from cachetools import LRUCache
@@ -92,6 +93,21 @@ class Turnstile:
         for latest in counted:
             latest.count(now)
         return ""
+
+    def preload(self, asked: Iterable[tuple[Conversation, int, float]]) -> None:
+        """Count what earlier processes took, and when (in seconds since 1970), as `Recovery` has
+        it.
+        """
+        ago, rules = self._clock.now() - self._clock.monotonic(), self._rules
+        for where, who, at in asked:
+            if who in rules.owners:
+                continue
+            keys: list[int | Conversation] = [who] if who else []
+            keys += [where] if where.is_group else []
+            for key in keys:
+                if (latest := self._recent.get(key)) is None:
+                    latest = self._recent[key] = Recent()
+                latest.recall(at - ago)
 
     def spent(self, task: Task) -> Why:
         """Why no model is asked today, which its asker is told; empty where one is. What an earlier

@@ -26,6 +26,7 @@ from collections.abc import Collection, Iterable, Sequence
 from msgspec.structs import replace
 
 from bot.conversation.intake.seen import SeenMessages
+from bot.conversation.queue.turnstile import Turnstile
 from bot.conversation.recovery.late import Late
 from bot.conversation.recovery.unfinished import Unfinished
 from bot.conversation.tasks import YOUNG
@@ -59,6 +60,7 @@ class Recoverer:
         *,
         unfinished: Unfinished,
         seen: SeenMessages,
+        turnstile: Turnstile,
         late: Late,
         suspensions: Suspensions,
         ledger: Ledger,
@@ -70,6 +72,7 @@ class Recoverer:
         self._suspensions = suspensions
         self._ledger = ledger
         self._seen = seen
+        self._turnstile = turnstile
         self._late = late
         self._outbox = outbox
         self._toolset = toolset
@@ -106,6 +109,7 @@ class Recoverer:
             (same, self._seen.claim(same[-1].question)) for same in _by_question(recovery.turns)
         ]
         waking = [message for message in recovery.waking if self._seen.claim(message)]
+        self._turnstile.preload(recovery.asked)
         self._late.preload(recovery.seen, recovery.active, whole=recovery.whole)
         coming = {send.send_id for send in recovery.sends if self._settle_send(send)}
         again: list[OpenTurn] = []

@@ -28,7 +28,7 @@ from bot.memory.personas import Persona, Personas
 from bot.memory.remembering import NOTHING_RECALLED, Recalled
 from bot.policy.apologies import language_of
 from bot.policy.approval import quote_in
-from bot.policy.authority import asker_of, highest, least
+from bot.policy.authority import acts_as_owner, asker_of, highest, least
 from bot.policy.budget import NOTHING_SPENT
 from bot.policy.limits import Rung
 from bot.policy.silent_words import keeps_silent
@@ -232,7 +232,8 @@ class Preparation:
         summary = self._telling.summary(where)
         asker = replace(asker, read=brought_in(summary)) if summary else asker
         read = transcript(system, rounds, user, words=words, summary=summary, examples=who.examples)
-        doubts = doubts_of(message, view, read, rounds)
+        told = replace(message, group_name="") if acts_as_owner(asker) else message
+        doubts = doubts_of(told, view, read, rounds)
         silence = partial(keeps_silent, asked=doubts.asked, weak=wake.weak)
         frames = Frames(who.names, number=where.platform_id, people=People.of(read))
         budget = self._thrift.budget(run_id, spent)

@@ -90,8 +90,32 @@ async def test_a_command_gets_the_details_of_the_question(tmp_path: Path) -> Non
     async with listening(path):
         assert json.loads(await raw(path, b'{"command": "told", "user": 5}\n')) == {"user": 5}
         assert json.loads(await raw(path, b'{"command": "told"}\n')) == {"user": 0}
-        for other in (b'{"command": "told", "who": 5}\n', b'{"command": "fine", "user": 5}\n'):
-            assert "could not be done" in json.loads(await raw(path, other))["error"]
+
+
+OTHERS = [
+    '{"command": "told", "who": 5}',
+    '{"command": "fine", "user": 5}',
+    '{"command": "told", "user": "%"}',
+    '{"command": "told", "user": "5"}',
+    '{"command": "told", "user": true}',
+    '{"command": "told", "user": null}',
+    '{"command": "told", "user": [5]}',
+    '{"command": "told", "user": {"5": 5}}',
+    '{"command": "told", "user": 5.5}',
+    '{"command": "told", "user": 1e400}',
+    '{"command": "told", "user": 5} {}',
+]
+
+
+async def test_details_that_a_command_does_not_take_are_refused_and_it_is_not_done(tmp_path: Path) -> None:
+    path = tmp_path / "control"
+    async with listening(path):
+        answers = {other: json.loads(await raw(path, other.encode() + b"\n")) for other in OTHERS}
+    taken = {
+        other: told for other, told in answers.items() if "is not asked for like that" not in told.get("error", "")
+    }
+    assert set(taken) == {OTHERS[-1]}  # no JSON at all
+    assert "no such command" in taken[OTHERS[-1]]["error"]
 
 
 async def test_who_says_nothing_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

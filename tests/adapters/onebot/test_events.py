@@ -217,6 +217,13 @@ def test_the_bots_own_message_is_a_message_sent_whatever_it_is_called(frame: Fra
     assert (event.conversation, event.message_id, event.segments) == (GROUP, "1", (Text("hi"),))
 
 
+def test_what_a_member_said_is_not_the_bots_whatever_it_is_called() -> None:
+    for frame in (message(post_type="message_sent"), private(post_type="message_sent", target_id=20003)):
+        event = read_event(frame)
+        assert isinstance(event, Noticed)
+        assert event.kind == "message_sent"
+
+
 @each_case(("target", "session"), [(20002, 20002), (0, 0), (ACCOUNT, 0), (None, 0)])
 def test_the_bots_own_private_message_belongs_to_whom_it_was_for(target: int | None, session: int) -> None:
     event = read_event(private(post_type="message_sent", user_id=ACCOUNT, target_id=target, group_id=None))

@@ -101,3 +101,47 @@ async def test_the_account_is_muted_kicked_and_told_of_itself() -> None:
         await bot.until(lambda: len(bot.events) == 5)
         kinds = [event.get("sub_type", event["notice_type"]) for event in bot.events]
         assert kinds == ["ban", "lift_ban", "ban", "lift_ban", "bot_offline"]
+
+
+async def test_a_deaf_connection_answers_and_hears_nothing_until_it_hears_again() -> None:
+    async with playing("forward", heartbeat=0.02) as (simulator, bot):
+        assert await obey(simulator, "!deaf") == "events do not come"
+        assert await obey(simulator, "!faults") == "events do not come"
+        missed = await simulator.say("hello?")
+        assert simulator.missed == [missed]
+        assert (await bot.send("hi"))["status"] == "ok"
+        beats = len(bot.metas)
+        await bot.until(lambda: len(bot.metas) > beats + 1)
+        assert bot.events == []
+        assert await bot.history() == ["hello?", "hi"]
+        assert await obey(simulator, "!hearing") == "events come"
+        await simulator.say("hello!")
+        await bot.until(lambda: len(bot.events) == 1)
+
+
+async def test_an_admin_recalls_what_the_bot_said_last() -> None:
+    async with playing("reverse") as (simulator, bot):
+        assert "has said nothing" in await obey(simulator, "!takeback")
+        await bot.send("hi")
+        assert await obey(simulator, "!takeback") == "recalled"
+        await bot.until(lambda: bot.events)
+        (event,) = bot.events
+        recalled = (event["notice_type"], event["user_id"], event["operator_id"])
+        assert recalled == ("group_recall", 10001, 20001)
+        assert event["message_id"] == simulator.delivered[0].message_id
+
+
+async def test_quotes_may_have_ids_that_there_are_not() -> None:
+    async with playing("forward") as (simulator, bot):
+        said = await simulator.say("hello")
+        assert await obey(simulator, "!otherquotes on") == "quotes have other ids"
+        assert await obey(simulator, "!otherids on") == "histories have other ids"
+        assert await obey(simulator, "!faults") == "histories have other ids\nquotes have other ids"
+        await simulator.say([{"type": "reply", "data": {"id": str(said)}}, {"type": "text", "data": {"text": "yes"}}])
+        await bot.until(lambda: len(bot.events) == 2)
+        quote = int(bot.events[-1]["message"][0]["data"]["id"])
+        assert quote < 0
+        assert str(quote) in bot.events[-1]["raw_message"]
+        for line in ("!otherquotes off", "!otherids off"):
+            assert "the same ids" in await obey(simulator, line)
+        assert await obey(simulator, "!faults") == "nothing is armed"

@@ -41,6 +41,17 @@ from tests.cases import each_case
         ("repeat 5", Armed(Fault.REPEAT, 1, 5.0)),
         ("next-connection", Armed(Fault.NEXT_CONNECTION)),
         ("refuse 群聊已解散 2 times", Armed(Fault.REFUSE, 2, wording="群聊已解散")),
+        ("refuse code 100", Armed(Fault.REFUSE, 1, retcode=100)),
+        ("refuse CODE 1400 不存在 always", Armed(Fault.REFUSE, None, wording="不存在", retcode=1400)),
+        (
+            "refuse result -1 rich media transfer failed",
+            Armed(Fault.REFUSE, 1, 0.0, "rich media transfer failed", result=-1),
+        ),
+        ("refuse result 299 2 times", Armed(Fault.REFUSE, 2, result=299)),
+        ("refuse mention", Armed(Fault.REFUSE_MENTION, wording="Get Uid Error")),
+        ("Refuse Quote code 200 no such message", Armed(Fault.REFUSE_QUOTE, wording="no such message", retcode=200)),
+        ("refuse mentions nobody", Armed(Fault.REFUSE, wording="mentions nobody")),
+        ("lateforward 消息体无法解析 next", Armed(Fault.LATE_FORWARD, wording="消息体无法解析")),
         ("refuse what comes next", Armed(Fault.REFUSE, 1, wording="what comes")),
         ("badmedia always", Armed(Fault.BAD_MEDIA, None, wording=WORDINGS[Fault.BAD_MEDIA])),
     ],
@@ -76,6 +87,11 @@ def test_what_is_armed_reads_as_it_is_typed(fault: Fault, times: int | None) -> 
     words = "some words" if fault is Fault.REFUSE else WORDINGS.get(fault, "")
     armed = Armed(fault, times, value, words)
     assert parse_fault(str(armed)) == armed
+
+
+def test_an_answer_of_ones_own_reads_as_it_is_typed() -> None:
+    for line in ("refuse code 100 next", "refuse result -1 no always", "refuse-quote code 1400 不 3 times"):
+        assert str(parse_fault(line)) == line
 
 
 def test_the_usual_words_are_not_read_out() -> None:
@@ -128,7 +144,13 @@ def test_a_fault_is_called_off() -> None:
 
 
 def test_each_fault_hits_one_kind_of_thing() -> None:
-    kinds = [set(SENDING), set(ASKING), {Fault.SLOW, Fault.DISORDER}, {Fault.DUPLICATE, Fault.REPEAT, Fault.DEAF}]
+    kinds = [
+        set(SENDING),
+        set(ASKING),
+        {Fault.NO_MESSAGE},
+        {Fault.SLOW, Fault.DISORDER},
+        {Fault.DUPLICATE, Fault.REPEAT, Fault.DEAF},
+    ]
     assert sum(map(len, kinds)) == len(Fault)
     assert set().union(*kinds) == set(Fault)
 

@@ -15,8 +15,9 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.erasure import forget_group, forget_user
 from adapters.storage.retention import LONGEST_DAY, Retention
-from adapters.storage.tables import messages, metadata, turns, usage
+from adapters.storage.tables import messages, metadata, sends, turns, usage
 from bot.domain import codec
+from bot.domain.actions import Attachment, SendMessage, SentSegment
 from bot.domain.audit import Audited
 from bot.domain.books import TakenSum
 from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
@@ -36,8 +37,12 @@ from bot.domain.journal import (
 )
 from bot.domain.petitions import Petition
 from bot.domain.reserved import UsageReserved
+from bot.domain.run import Asker
 from bot.domain.segments import Mention, Text
+from bot.domain.sends import about_person, about_turn
 from bot.domain.things import PictureDescribed
+from bot.policy.approval import who
+from bot.policy.petition import asked as asked_of_owners
 from bot.policy.recall import terms
 from tests.adapters.storage.entries import (
     NOW,
@@ -303,6 +308,60 @@ def test_a_number_that_only_looks_alike_is_somebody_else(batches: EntryBatches, 
     batches.close()
     assert set(forget_user(database, USER).values()) == {0}
     assert numbers(database) == before
+
+
+OWNERS_CHAT = Conversation(BOT, "private", 999)
+PETITION = Petition(account=BOT, kind="friend", user_id=USER, group_id=0, comment=SECRET, flag="f", number=3)
+ABOUT_THEM = {
+    "a friend request": ("b-1", asked_of_owners(PETITION, days=7), OWNERS_CHAT),
+    "who asked for a call": ("b-2", who(Asker(USER, SECRET), ELSEWHERE, SECRET), OWNERS_CHAT),
+    "a call that their words led to": (f"{about_turn('t-own')}b-3", f"#A4 send {SECRET}", OWNERS_CHAT),
+    "a loop": ("b-4", f"{SECRET}({USER}) keeps answering in {ELSEWHERE}", OWNERS_CHAT),
+    "a digest": ("b-5", f"People: {SECRET}({USER}) $0.10, 某(34567) $0.01", OWNERS_CHAT),
+    "what a command told them": (f"{about_person(USER)}b-6", f"· {SECRET}", GROUP),
+    "what a command told of them": ("b-7", f"阿霜#1: {SECRET}", GROUP),
+}
+ABOUT_OTHERS = {
+    "longer": ("b-8", f"#R4 9{USER} asks, #R5 {USER}0 asks", OWNERS_CHAT),
+    "another's number": ("b-9", "阿霜#10: kept, 阿霜 #1", GROUP),
+    "the same number elsewhere": ("b-10", "阿霜#1: kept", ELSEWHERE),
+    "another turn": (f"{about_turn('t-others')}b-11", "#A5 send kept", OWNERS_CHAT),
+    "another person": (f"{about_person(1234)}b-12", "· kept", GROUP),
+}
+
+
+def test_what_owners_and_commands_were_told_about_them_goes_and_about_others_stays(
+    batches: EntryBatches, filled: Database
+) -> None:
+    batches.write(put(*whole_turn("t-own", SECRET, user=USER)))
+    batches.write(put(MemberNumbered(conversation=GROUP, number=1, user_id=USER, name="阿霜")))
+    lines = {**ABOUT_THEM, **ABOUT_OTHERS}
+    batches.write(put(*(sending(of, "", text, where) for of, text, where in lines.values())))
+    batches.close()
+    before = numbers(filled)["sends"]
+    gone = forget_user(filled, USER)
+    with filled.reading() as connection:
+        left = set(connection.scalars(select(sends.c.send_id).where(sends.c.turn_id == "")))
+    assert {name for name, (of, *_) in lines.items() if of in left} == set(ABOUT_OTHERS)
+    assert gone["sends"] == before - numbers(filled)["sends"]
+    assert not contains(filled, SECRET)
+
+
+def test_what_owners_were_told_about_a_group_goes_with_it(batches: EntryBatches, filled: Database) -> None:
+    batches.write(put(*whole_turn("t-there", SECRET)))
+    file = Attachment("file", f"base64://{SECRET}", "A4.txt")
+    lines: dict[str, tuple[SentSegment, ...]] = {
+        "b-1": (Text(f"a new group, {GROUP.session_id}: {SECRET}"),),
+        f"{about_turn('t-there')}b-2": (file,),
+        "b-3": (Text(f"{ELSEWHERE} and {GROUP.session_id}0 are others"),),
+    }
+    for of, segments in lines.items():
+        batches.write(put(replace(sending(of, ""), action=SendMessage(OWNERS_CHAT, segments))))
+    batches.close()
+    forget_group(filled, GROUP.session_id)
+    with filled.reading() as connection:
+        assert connection.scalars(select(sends.c.send_id).where(sends.c.turn_id == "")).all() == ["b-3"]
+    assert not contains(filled, SECRET)
 
 
 def test_a_group_is_forgotten_for_every_account(batches: EntryBatches, filled: Database) -> None:

@@ -59,6 +59,32 @@ def test_what_was_seen_lately_is_known_again(batches: EntryBatches, database: Da
     )
 
 
+def test_questions_of_the_last_hour_are_told_with_who_asked_and_lines_of_one_turn_are_one(
+    batches: EntryBatches, database: Database
+) -> None:
+    private = Conversation(BOT, "private", 5)
+
+    def ask(message_id: str, user: int, age: float, where: Conversation = GROUP) -> None:
+        question = said("?", where=where, user=user, message_id=message_id)
+        batches.write(put(MessageObserved(question, overheard=False), at=NOW - age))
+
+    ask("old", 1, 3700)
+    ask("first", 2, 500)
+    ask("more", 2, 499)
+    first, more = (said("?", user=2, message_id=one) for one in ("first", "more"))
+    batches.write(put(replace(opening("t1", first), lines=(more,))))
+    ask("chance", 3, 400)
+    uncalled = replace(opening("t2", said("?", user=3, message_id="chance")), uncalled=True)
+    batches.write(put(uncalled))
+    batches.write(put(heard("chatter", user=4, message_id="chatter"), at=NOW - 300))
+    ask("waits", 5, 200, private)
+    ask("recalled", 6, 100)
+    batches.write(put(MessageErased(GROUP, "recalled")))
+    ask("later", 7, -1)
+    found = read(database, lambda connection: unfinished.recover(connection, NOW, NOW))
+    assert found.asked == ((GROUP, 2, NOW - 500), (GROUP, 0, NOW - 400), (private, 5, NOW - 200))
+
+
 def test_young_questions_that_nobody_took_up_are_waking(batches: EntryBatches, database: Database) -> None:
     batches.write(put(asked("too old"), at=NOW - 121))
     forgotten = [said("first"), said("second"), said("third", where=Conversation(BOT, "private", 1))]

@@ -148,3 +148,29 @@ async def test_a_failure_of_ours_is_still_told(caplog: pytest.LogCaptureFixture)
     async with client(metrics=fail) as session, session.get("/metrics") as response:
         assert response.status == 500
     assert [record.levelname for record in caplog.records if record.exc_info] == ["ERROR"]
+
+
+async def test_figures_of_this_machine_alone_are_not_shown_under_a_name_that_a_stranger_may_own() -> None:
+    hosts = {
+        "127.0.0.1": 200,
+        "127.0.0.1:8080": 200,
+        "[::1]:8080": 200,
+        "localhost:8080": 200,
+        "prometheus": 200,
+        "host.docker.internal:8080": 200,
+        "evil.example:8080": 403,
+        "EVIL.example.": 403,
+        "127.0.0.1.evil.example": 403,
+        "localhost.evil.example": 403,
+        "internal.evil": 403,
+    }
+    found: dict[str, int] = {}
+    async with client() as session:
+        for host in hosts:
+            async with session.get("/metrics", headers={"Host": host}) as response:
+                found[host] = response.status
+        async with session.get("/healthz", headers={"Host": "evil.example"}) as response:
+            assert response.status == 200  # nothing is in it
+    assert found == hosts
+    async with client(host="0.0.0.0") as session, session.get("/metrics", headers={"Host": "b.example"}) as response:
+        assert response.status == 200  # who listens for others says by a firewall who may ask

@@ -17,6 +17,7 @@ from bot.domain.events import Conversation
 from bot.domain.journal import MessageObserved
 from bot.runtime.clock import SystemClock
 from bot.wiring.web import STANDING_BY, attendance_of
+from config.owners import Owners
 from config.settings import Settings
 from tests.bot.test_app import TOKEN, settings
 from tests.fakes import BOT, GROUP, PRIVATE, said
@@ -94,7 +95,7 @@ async def test_a_person_or_a_group_is_forgotten_by_the_bot_itself(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     async with OfflineModel() as model:
-        given = settings(model.base_url)
+        given = settings(model.base_url).model_copy(update={"bot_owners": Owners([999])})
         async with open_service(given) as service:
             desk = ControlDesk(
                 bots=lambda: (service,),
@@ -105,11 +106,17 @@ async def test_a_person_or_a_group_is_forgotten_by_the_bot_itself(
                 since=time.time(),
                 stop=lambda: None,
             )
+            owner = service.rooms.owner  # nobody is connected: what it tells waits
+            for who in (MING, HONG):
+                owner.tell(f"loop of {who}", f"a loop of {who}")
             for user, where in ((MING, GROUP), (MING, PRIVATE), (HONG, GROUP), (HONG, ELSEWHERE)):
                 service.journal.put(MessageObserved(said("hi", user=user, where=where), overheard=True))
             for rows in (2, 0):
                 assert await desk.forget(user=MING) == {"rows": rows}
+            assert list(owner._untold.values()) == [f"a loop of {HONG}"]
             assert await desk.forget(group=GROUP.session_id) == {"rows": 2}  # and the bare id of his
+            for neither in ({}, {"user": 0}, {"user": MING, "group": GROUP.session_id}):
+                assert "either a user or a group" in (await desk.forget(**neither))["error"]
             service.journal._writer.fail("the disk is full")
             refused = await desk.forget(user=HONG)
             assert refused == {"error": "it cannot be erased now: the journal cannot be written now"}

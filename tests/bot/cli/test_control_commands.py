@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from adapters.control.client import asked
 from bot.cli.control_commands import console, forget_running, warning_of_docker
 from config.tokens import console_totp
 from tests.adapters.control.test_client import saying
@@ -101,7 +102,11 @@ def test_who_finds_another_process_with_the_journal_leaves_at_once(tmp_path: Pat
 def test_a_running_bot_is_who_forgets_and_one_that_cannot_be_asked_is_told_of(tmp_path: Path) -> None:
     with serving(tmp_path) as (process, _):
         assert run(tmp_path, "forget", "--user", "5").stderr == "Forgotten: nothing was there\n"
-        (tmp_path / "data/frostagent.db-control").unlink()
+        path = tmp_path / "data/frostagent.db-control"
+        for every in ("%", "4242", "_"):
+            with asked(path, "forget", group=every) as question:  # type: ignore[arg-type]  # a stranger writes what they like
+                assert question.answer["error"].startswith("forget is not asked for like that: Expected `int`")
+        path.unlink()
         told = run(tmp_path, "forget", "--user", "5")
         assert told.stderr.startswith("Forgotten: nothing was there\nNo bot answers here, but a process")
         assert f"(pid {process.pid}) has the journal" in told.stderr

@@ -44,8 +44,12 @@ def test_what_nothing_is_stored_about_is_told_and_is_a_failure(tmp_path: Path) -
 def test_a_person_is_forgotten_in_the_file_and_older_copies_are_named(tmp_path: Path) -> None:
     url = chat_in(tmp_path)
     (tmp_path / "frost.db.bak-0000").write_text("词111")
-    done = run(tmp_path, "forget", "--user", "111", STORE_URL=url)
+    draft = tmp_path / "media" / ".drafts-2" / "3-lost"
+    draft.parent.mkdir(parents=True)
+    draft.write_bytes(b"what the bot drafted for 111")
+    done = run(tmp_path, "forget", "--user", "111", STORE_URL=url, MEDIA_DIR=str(tmp_path / "media"))
     assert done.returncode == 0, done.stderr
+    assert not draft.exists()
     assert "Forgotten: 1 messages" in done.stderr
     assert "frost.db.bak-0000 was put aside earlier and still has it" in done.stderr
     content = (tmp_path / "frost.db").read_bytes()

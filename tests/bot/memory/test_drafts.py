@@ -13,7 +13,7 @@ from tests.fakes import GROUP, ManualClock, RecordingStore, said, until
 
 
 def drafts(store: RecordingStore, clock: ManualClock | None = None) -> Drafts:
-    return Drafts(store=store, choices=store, clock=clock or ManualClock())
+    return Drafts(store=store, choices=store, clock=clock or ManualClock(), forgotten="forgotten")
 
 
 async def test_numbers_are_given_once_over_restarts_and_what_waited_still_waits() -> None:
@@ -82,16 +82,17 @@ async def test_media_are_at_hand_within_bounds_until_somebody_is_forgotten() -> 
     made.hold(ones[2], half)
     made.hold(ones[3], half)
     assert await made.held(1) == ()
-    await made.sift("forgotten")  # nobody was
+    await made.sift()  # nobody was
     assert await made.held(4) != ()
     made.forget()
-    await made.sift("forgotten")  # of none of them there is a turn
+    await made.sift()  # of none of them there is a turn
     assert await made.held(4) == ()
     await made.run()  # there is no shelf: at once
 
 
 async def test_large_media_outlive_the_process_and_leave_with_their_drafts() -> None:
-    store, shelf, clock = RecordingStore(), PaperShelf(), ManualClock()
+    store, shelf, clock = Forgetful(), PaperShelf(), ManualClock()
+    store.turns = frozenset({"t1", "t2", "t3", "t4"})
     first = Drafts(store=store, choices=store, clock=clock, shelf=shelf)
     await first.start()
     large = picture(MAX_SOURCE + 1)
@@ -159,10 +160,24 @@ async def test_of_those_on_the_shelf_only_those_whose_words_are_forgotten_leave_
             made.hold(one, large)
         await until(lambda: set(shelf.kept) == {"1-t1", "2-t2"})
         store.turns = frozenset({"t2"})
-        made.forget()
-        await made.sift("forgotten")
+        made.forget()  # at once, and not when somebody looks
         await until(lambda: set(shelf.kept) == {"2-t2"})
         assert (await made.held(1), await made.held(2)) == ((), large)
+
+
+async def test_one_that_was_forgotten_while_no_bot_ran_leaves_at_the_next_start() -> None:
+    store, shelf = Forgetful(), PaperShelf()
+    store.turns = frozenset({"t1", "t2"})
+    first = drafts(store)
+    for turn in ("t1", "t2"):
+        store.put(first.add(GROUP, turn)[1])
+    shelf.kept = {"1-t1": b"one", "2-t2": b"two"}
+    store.turns = frozenset({"t2"})
+    second = Drafts(store=store, choices=store, clock=ManualClock(), shelf=shelf)
+    async with asyncio.timeout(5), background(second.run()):
+        assert await second.start()
+        await until(lambda: set(shelf.kept) == {"2-t2"})
+    assert set(second.open) == {2}
 
 
 async def test_those_whose_words_are_forgotten_wait_no_more_and_their_group_is_not_named_again() -> None:
@@ -172,17 +187,17 @@ async def test_those_whose_words_are_forgotten_wait_no_more_and_their_group_is_n
         store.put(made.add(where, turn)[1])
     store.put(made.publish(4))
     store.turns, before = frozenset({"t2"}), len(store.entries)
-    await made.sift("forgotten")  # nobody was
+    await made.sift()  # nobody was
     assert len(made.open) == 4
     store.without = frozenset({ELSEWHERE})
     made.forget()
-    await made.sift("forgotten")
+    await made.sift()
     assert set(made.open) == {2, 4}
     assert (made.past(1), made.past(3)) == ("forgotten", "forgotten")
     written = [one for one in store.entries[before:] if isinstance(one, PlaceSet)]
     assert [one.conversation for one in written] == [GROUP, GROUP]
     store.turns = frozenset()  # nobody is forgotten: what cannot be found is another's trouble
-    await made.sift("forgotten")
+    await made.sift()
     assert set(made.open) == {2, 4}
     later = drafts(store)
     await later.start()
@@ -200,11 +215,11 @@ async def test_a_journal_that_fails_meanwhile_ends_no_draft_until_it_can_be_read
         store.put(made.add(GROUP, turn)[1])
     made.forget()
     store.turns, store.hides_rows = frozenset({"t2"}), True
-    await made.sift("forgotten")
+    await made.sift()
     assert len(made.open) == 2
     store.hides_rows, store.fails_after = False, fails_after
-    await made.sift("forgotten")
+    await made.sift()
     assert set(made.open) == ({1, 2} if fails_after < 2 else {2})
     store.trouble, store.fails_after = False, -1
-    await made.sift("forgotten")
+    await made.sift()
     assert set(made.open) == {2}

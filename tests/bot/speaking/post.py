@@ -14,8 +14,10 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import SendChanged, SendQueued, SendState, StoredSend
 from bot.domain.ports import Clock, Store, Transport
 from bot.domain.segments import Quote, Text
+from bot.domain.tongue import Tongue
 from bot.memory.drafts import Drafts
 from bot.memory.modes import Modes
+from bot.policy.drafts import FORGOTTEN
 from bot.speaking.carrier import NOBODY, Carrier, Suspicions
 from bot.speaking.outbox import Outbox
 from bot.speaking.owner import Owner
@@ -53,7 +55,7 @@ def build_shadow(
     """Who keeps back what is said where the bot is a shadow; of turns about this `question`."""
     return Shadow(
         modes=Modes(store=store, choices=store, clock=clock),
-        drafts=Drafts(store=store, choices=store, clock=clock),
+        drafts=Drafts(store=store, choices=store, clock=clock, forgotten=FORGOTTEN[Tongue.CHINESE]),
         rows=Rows(store=store, clock=clock, ids=CountingIds()),
         queues=queues,
         owner=Owner(owners=frozenset({999}), queues=queues, clock=clock),

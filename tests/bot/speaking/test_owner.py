@@ -12,7 +12,7 @@ from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, NotConn
 from bot.domain.events import Conversation
 from bot.domain.journal import SendState
 from bot.domain.masking import Mask, Quoting
-from bot.domain.notes import Alarmed, Note
+from bot.domain.notes import Alarmed, Forgotten, Note
 from bot.domain.segments import Text
 from bot.speaking.carrier import MAX_AGE
 from bot.speaking.owner import QUIET, Owner
@@ -92,6 +92,16 @@ async def test_what_happened_before_the_connection_is_told_on_it() -> None:
         assert [text for _, text in await there.received(1)] == ["early"]
         there.owner.connected(BOT)
         assert len(there.transport.sent) == 1
+
+
+async def test_what_waits_for_a_connection_about_who_is_forgotten_is_not_told() -> None:
+    async with desk(9) as there:
+        there.owner.tell("loop", "a loop in 10001:group:4242")
+        there.owner.tell("disk", "4242000 bytes are free")
+        there.owner.forget(Forgotten(group=4242))
+        there.owner.connected(BOT)
+        await there.outbox.wait_idle()
+        assert there.transport.texts == ["4242000 bytes are free"]
 
 
 async def test_without_owners_nobody_is_written_to() -> None:

@@ -4,6 +4,8 @@ import asyncio
 
 from bot.domain.actions import Queued, Refused, SendMessage
 from bot.domain.errors import NotConnected
+from bot.domain.notes import Forgotten
+from bot.domain.sends import about_person
 from bot.speaking.pacing import APART
 from bot.speaking.queues import MAX_WAITING
 from tests.bot.speaking.post import Slow, hello, office
@@ -134,3 +136,24 @@ async def test_finishing_does_not_wait_for_a_connection_or_for_long() -> None:
         for _ in range(10):
             await asyncio.sleep(0)
         assert sorted(post.states) == ["queued", "sending", "sending"]
+
+
+async def test_lines_that_wait_about_who_is_forgotten_are_not_said() -> None:
+    transport = Slow()
+    async with office(transport) as post:
+        post.outbox.post(hello("first", PRIVATE))
+        await transport.entered.wait()
+        lines = {
+            "friend request of 345": "",
+            "request of 3456": "",
+            "group 345 says hello": "t1",
+            "· likes tea": about_person(345),
+            "· likes milk": about_person(3456),
+        }
+        for text, of in lines.items():
+            is_turn = of.startswith("t")
+            post.outbox.post(hello(text, PRIVATE), turn_id=of if is_turn else "", name="" if is_turn else of)
+        post.outbox.forget(Forgotten(user=345))
+        transport.gate.set()
+        await post.outbox.wait_idle()
+    assert transport.texts == ["first", "request of 3456", "group 345 says hello", "· likes milk"]

@@ -127,7 +127,7 @@ async def report(stage: Stage, wanted: bool) -> None:
 
 async def other_ids(stage: Stage, wanted: bool) -> None:
     """Whether a history tells messages under other ids than their events."""
-    stage.world.other_ids = wanted
+    stage.world.renumbers = wanted
 
 
 async def server(stage: Stage, name: str) -> None:

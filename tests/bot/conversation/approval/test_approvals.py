@@ -6,8 +6,10 @@ from msgspec.structs import replace
 
 from bot.domain.actions import Attachment
 from bot.domain.errors import ActionRefused, ActionUnanswered
+from bot.domain.journal import SendQueued
 from bot.domain.run import Asker
 from bot.domain.segments import Quote, Text
+from bot.domain.sends import about
 from bot.domain.suspension import Allow, Deny
 from bot.domain.tongue import Tongue
 from bot.policy.approval import NO_OWNER, TOO_LONG, UNREACHABLE
@@ -72,6 +74,8 @@ async def test_long_arguments_are_shown_whole() -> None:
         assert isinstance(sent, Attachment)
         assert "长" * 500 in base64.b64decode(sent.source.removeprefix("base64://")).decode()
         assert request.conversation == file.conversation == OWNER
+        queued = [entry.send_id for entry in at.store.entries if isinstance(entry, SendQueued)]
+        assert [about(send_id) for send_id in queued] == ["turn-t1-", "turn-t1-", ""]  # they go with the turn
 
 
 async def test_owners_are_asked_in_their_language_and_the_asker_is_told_in_his() -> None:

@@ -65,6 +65,7 @@ async def restarted(*steps: Step) -> AsyncIterator[tuple[Hall, Recoverer]]:
         recoverer = Recoverer(
             unfinished=unfinished_of(house, model),
             seen=house.seen,
+            turnstile=house.turnstile,
             late=house.late,
             suspensions=house.suspensions,
             ledger=house.ledger,

@@ -1,0 +1,11 @@
+from __future__ import annotations
+
+from bot.domain.drafts import draft_id, published_id
+from bot.domain.sends import about, about_person, about_turn
+
+
+def test_an_id_tells_whom_or_which_turn_it_is_about_and_any_other_nothing() -> None:
+    for beginning in (about_person(345), about_turn("7d9khy2u"), about_turn("t-own")):
+        assert about(f"{beginning}8f2kd9ac-17") == beginning
+    for other in ("8f2kd9ac-17", f"{draft_id(7)}8f2kd9ac-17", f"{published_id(7)}8f2kd9ac-17", "user-17", ""):
+        assert about(other) == ""
