@@ -238,7 +238,7 @@ def main() -> None:
             ends[end] += 1
             print(f"{end:12} {len(fast):5} {len(slow):4}  {mutant}", flush=True)  # noqa: T201  # a command
     killed = ends["fast"] + ends["second tier"]
-    print(f"killed {killed} of {sum(ends.values())}, {ends['fast']} by the fast tier alone")  # noqa: T201
+    print(f"killed {killed} of {sum(ends.values())}, {ends['fast']} by the fast tier alone")  # noqa: T201  # a command
 
 
 if __name__ == "__main__":

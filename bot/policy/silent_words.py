@@ -68,7 +68,8 @@ CHOSEN = (
 )
 MOOD = (
     r"沉默(?:着|中|了|地.{0,6})?|静默|无言|不语|默不作声",
-    r"silence|silent|(?:falls|goes|is|was) (?:silent|quiet)",
+    r"silence|silent",
+    r"(?:falls|goes|is|was) (?:silent|quiet)",
 )
 CONTROL = (
     r"finish(?:ed)?|end|pass|skip|wait|stop|exit|quit|idle|no ?op|none|null|nil|empty|ignore",

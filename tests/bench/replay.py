@@ -31,6 +31,8 @@ from adapters.simulator.world import World
 from bot.app import Service, open_service
 from bot.domain.chat import AssistantMessage, Message, ModelRequest, SystemMessage, ToolCall, ToolSpec, UserMessage
 from bot.policy.tokens import DIGIT, estimate, estimate_messages
+from bot.prompt.wording_en import EN
+from bot.prompt.wording_zh import ZH
 from config.settings import Settings
 from tests.bench.talk import ANSWERS, Line, Talk, make_talk
 from tests.bench.weight import Weight, weigh
@@ -256,8 +258,8 @@ def not_shown(question: str, said: Sequence[str]) -> list[str]:
 
 
 def words_of(line: str) -> str:
-    """What was said in a line, without who, whom it mentions, and the picture."""
-    words = PICTURE.sub("", line.partition(": ")[2])
+    """What was said in a line, without who, whom it mentions, the picture, and a mark of a quote."""
+    words = PICTURE.sub("", line.partition(": ")[2]).removeprefix(ZH.unreadable).removeprefix(EN.unreadable)
     return MENTION.sub("", words).strip()
 
 
