@@ -23,7 +23,7 @@ test: $(VENV)/.dev ## install what the tests need, and run those that need nothi
 	@$(PY) -m pytest $(ARGS)
 
 test-all: $(VENV)/.dev ## these and those that need processes, a browser, PostgreSQL or RabbitMQ; what is missing is skipped
-	@$(PY) -m pytest --system $(ARGS)
+	@$(PY) -m pytest --system --dist loadgroup $(ARGS)
 
 torture: $(VENV)/.dev ## kill the service at 400 moments, its journal in every state, and judge both ends' records (ARGS="--seed 2", ARGS=--cluster)
 	@$(PY) -m tests.torture $(ARGS)

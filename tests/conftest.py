@@ -19,7 +19,8 @@ from tests import tiers
 from tests.compiling import share_compiled
 
 # Property tests have no deadline of their own (machines are busy), only pytest's.
-settings.register_profile("default", deadline=None)
+settings.register_profile("default", deadline=None, max_examples=40)
+settings.register_profile("thorough", deadline=None, max_examples=100)
 settings.load_profile("default")
 
 share_compiled()
@@ -36,6 +37,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.option.system:
+        settings.load_profile("thorough")
     config.add_cleanup(tiers.start_postgres(config).close)
 
 

@@ -13,6 +13,7 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable
+from functools import cache
 from typing import TypeAlias
 from urllib.request import getproxies, proxy_bypass
 
@@ -105,6 +106,12 @@ class _DirectTransport(httpx.AsyncHTTPTransport):
         )
 
 
+@cache
+def _trusted_authorities() -> ssl.SSLContext:
+    """Those of the system: reading them takes 20 ms, so a process does it once."""
+    return httpx.create_ssl_context()
+
+
 class CheckedTransport(httpx.AsyncBaseTransport):
     """Checks each request's url and sends it the right way; redirects come through here again.
 
@@ -123,7 +130,7 @@ class CheckedTransport(httpx.AsyncBaseTransport):
         self._trusted = trusted
         self._resolve = resolve
         self._foreign = foreign
-        self._context = httpx.create_ssl_context()
+        self._context = _trusted_authorities()
         network = CheckedNetwork(trusted=trusted, resolve=resolve, network=network)
         self._direct = _DirectTransport(network, self._context)
         self._proxied: dict[str, httpx.AsyncHTTPTransport] = {}

@@ -12,10 +12,21 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, select, text
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    create_engine,
+    create_mock_engine,
+    event,
+    inspect,
+    select,
+    text,
+)
 from sqlalchemy.exc import SQLAlchemyError
 
 from adapters.storage import claim, private
@@ -251,13 +262,27 @@ class Database:
                 _write_ahead(connection.connection.driver_connection)
 
 
+@cache
+def _schema(dialect: str) -> tuple[str, ...]:
+    """The statements that make all tables and indexes, compiled once a process."""
+    made: list[str] = []
+
+    def note(statement: Any, *_: object, **__: object) -> None:
+        made.append(str(statement.compile(dialect=engine.dialect)))
+
+    engine = create_mock_engine(f"{dialect}://", note)
+    metadata.create_all(engine, checkfirst=False)
+    versions.create(engine, checkfirst=False)
+    return tuple(made)
+
+
 def _bring_up_to_date(connection: Connection, file: Path | None, migrate: Migrate) -> None:
     # Once more: the other process may have done it while we waited.
     match _revision(connection):
         case None:
             _refuse_a_stranger(connection)
-            metadata.create_all(connection)
-            versions.create(connection)
+            for statement in _schema(connection.dialect.name):
+                connection.exec_driver_sql(statement)
             connection.execute(versions.insert(), {"version_num": REVISIONS[-1]})
         case revision if revision == REVISIONS[-1]:
             pass

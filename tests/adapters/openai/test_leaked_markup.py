@@ -232,7 +232,7 @@ PIECES = [
 @pytest.mark.parametrize("end", ["", "</get_weather></time></tool_call></invoke>\n```]\ue201"])
 def test_very_many_marks_hold_nobody_up(end: str) -> None:
     for piece in PIECES:
-        text = piece * (40_000 // len(piece)) + end
+        text = piece * (20_000 // len(piece)) + end
         for said, thought in ((text, ""), (f"<tool_call>{text}</tool_call>", "")):
             with contextlib.suppress(ToolUseFailed, ModelTransport):
                 read(said, thought)
