@@ -72,7 +72,7 @@ def is_system(item: pytest.Item) -> bool:
 
 
 def deselect(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Take the second tier out, unless it is wanted; and keep the tests of one broker together."""
+    """Take the second tier out, unless it is wanted; and keep the tests of each broker together."""
     if not config.option.system:
         places = named(config)
         left = {
@@ -81,8 +81,8 @@ def deselect(config: pytest.Config, items: list[pytest.Item]) -> None:
         config.hook.pytest_deselected(items=list(left))
         items[:] = [item for item in items if item not in left]
     for item in items:
-        if {"node", "rabbit"} & {*engines_of(item)}:
-            item.add_marker(pytest.mark.xdist_group("rabbit"))
+        for broker in {"node", "rabbit"} & {*engines_of(item)}:
+            item.add_marker(pytest.mark.xdist_group(broker))
 
 
 def skip_without_engine(item: pytest.Item) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.metadata
+from functools import cache
 
 
+@cache
 def version() -> str:
     """The installed version, or "dev" where the project runs from a bare checkout."""
     try:

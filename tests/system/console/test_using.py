@@ -83,7 +83,8 @@ async def test_a_cut_is_said_and_what_came_meanwhile_is_there_when_it_is_over(
         )
         runner: Any = place.console._runner
         for one in runner.server.connections:
-            one.transport.abort()
+            if one.transport is not None:  # else it has ended already
+                one.transport.abort()
         place.newest.see(kept_silent("cut"))
         await page.get_by_role("button", name="1 new").wait_for()
         first, last = await page.evaluate("said")
