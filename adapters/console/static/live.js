@@ -107,8 +107,7 @@ function replace(part, ones) {
   while (part.children.length > ones.length) part.lastElementChild.remove();
 }
 
-// A row may be announced before the journal has it: if one is missing, the rows are asked for once more.
-async function show(event, again = true) {
+async function show() {
   if (!list) return location.reload();
   const asked = take();
   const answer = await fetch(list.dataset.rows, { redirect: "manual" }).catch(() => null);
@@ -124,11 +123,6 @@ async function show(event, again = true) {
     older.hidden = !following;
   }
   list.querySelector("a")?.focus();
-  const missing = asked.filter((name) => !rows.some((one) => one.link.includes(name)));
-  if (again && missing.length) setTimeout(() => {
-    missing.forEach((name) => names.add(name));
-    show(event, false);
-  }, 700);
 }
 
 parts.forEach((part) => part.addEventListener("load", stay, true));
