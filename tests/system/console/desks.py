@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any, TypeAlias
 
 from pydantic import SecretStr
 
+from bot.domain.shown import TurnQuery, TurnRows
 from tests.adapters.console.visiting import SAME, TOKEN
 from tests.e2e.town import Stage, open_town
 from tests.fakes import Step
@@ -29,6 +31,17 @@ class Desk:
         page = await self.context.new_page()
         await page.goto(self.root + path)
         return page
+
+    async def written(self, words: str) -> None:
+        """Until the console can read this question: it is announced before it is, and no person is that quick."""
+        async with asyncio.timeout(30):
+            while not any(words in row.text for row in (await self._rows()).rows):
+                pass
+
+    async def _rows(self) -> TurnRows:
+        found = await self.stage.service.journal.shown.rows(TurnQuery())
+        assert found is not None
+        return found
 
     async def done(self) -> list[tuple[str, str, str]]:
         """What was done on pages after the login, as it is written down: action, object, outcome."""

@@ -197,7 +197,7 @@ async def test_a_chat_is_paused_where_it_is_chosen_and_goes_on_when_somebody_say
     await page.get_by_text(f"10001:group:{GROUP} is paused").wait_for()
     assert await page.get_by_label("Pause a chat").count() == 0  # there is no other one
     await at.stage.say("@bot are you there", user=MEMBER)
-    await at.stage.service.journal.commit()  # a row is announced before it is written, and no person is as quick
+    await at.written("are you there")
     await page.get_by_role("button", name="1 new").click()
     await page.locator(".turns .fresh", has_text="are you there").wait_for()
     assert await page.locator(".turns li").first.locator(".ended").text_content() == "not answered"
