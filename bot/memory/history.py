@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from bot.domain.chat import Counted, Message, ToolMessage, UserMessage, as_kept
 from bot.domain.events import NO_IDS, Conversation, MessageReceived
+from bot.domain.journal import MessageErased
 from bot.domain.ports import Store
 from bot.domain.redaction import OwnWords, lines_of, redacted, sources_of, unsaid
 from bot.memory.latest import Kept, Latest, Weighed
@@ -175,9 +176,20 @@ class History:
             self._known.keep((message.conversation, message.message_id), message)
 
     def said(self, conversation: Conversation, message_id: str, own: OwnWords) -> None:
-        """Keep what the bot said as this message, in case it is recalled."""
-        if message_id and own.turn_id:
-            self._own.keep((conversation, message_id), own)
+        """Keep what the bot said as this message, in case it is recalled.
+
+        QQ may recall it at once: then the notice came before the answer to the send was read.
+        """
+        if not (message_id and own.turn_id):
+            return
+        self._own.keep((conversation, message_id), own)
+        if (conversation, message_id) in self._recalled:
+            self._store.put(MessageErased(conversation, message_id))
+            self._unsay(conversation, own)
+
+    def _unsay(self, conversation: Conversation, own: OwnWords) -> None:
+        self._unsaid.keep(own.turn_id, (*self._unsaid.get(own.turn_id, ()), own))
+        self._doubted.add(conversation)
 
     def own(self, conversation: Conversation, message_id: str) -> OwnWords | None:
         """What the bot said as this message, if it is remembered here."""
@@ -216,8 +228,7 @@ class History:
         """
         self._known.drop((conversation, message_id))
         if own := self.own(conversation, message_id):
-            self._unsaid.keep(own.turn_id, (*self._unsaid.get(own.turn_id, ()), own))
-            self._doubted.add(conversation)
+            self._unsay(conversation, own)
         self.things.forget_message(conversation, message_id)
         memory = self._memories[conversation]
         if memory.overheard.forget(message_id):

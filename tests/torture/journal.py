@@ -86,7 +86,9 @@ class Journal:
                 stored = [without(row["user"], taken_back) for row in self.opened.get(turn_id, [])]
                 return stored == [without(codec.write(user), taken_back)]
             case StepFinished(run_id=turn_id, step=step, completion=completion):
-                return self.steps.get((turn_id, step)) == codec.write(completion.message)
+                kept = self.steps.get((turn_id, step))
+                said = codec.write(completion.message)  # of the bot's own words, too, some may be recalled
+                return kept is not None and without(kept, taken_back) == without(said, taken_back)
             case ToolStarted(run_id=turn_id, step=step, call=call):
                 return (turn_id, step, call.id) in self.calls
             case ToolFinished(run_id=turn_id, step=step, result=result):

@@ -17,7 +17,7 @@ from bot.domain.journal import MessageErased, SendState
 from tests.torture.evidence import Evidence, Verdict
 from tests.torture.model import Asked
 from tests.torture.moments import Kind
-from tests.torture.oracle import judge
+from tests.torture.oracle import POLITE, judge
 from tests.torture.stage import ONE, PATIENCE, TWO, Question, Stage
 
 OWNER = 30009
@@ -140,10 +140,20 @@ def judge_server(evidence: Evidence, own_recalls: list[OwnRecall]) -> Verdict:
     """Everything that can be said about such a moment. What owners are told is no answer to anybody."""
     pairs = list(zip(evidence.delivered, evidence.delivered_in, strict=True))
     told = [message for message, _ in pairs if message.user_id == OWNER]
-    people = [(message, life) for message, life in pairs if message.user_id != OWNER]
+    # Of a send whose answer never came the bot does not know the id that such a notice names: that it was said, and
+    # what, nobody can tell it any more.
+    known = {str(row.get("message_id")) for row in evidence.journal.sends}
+    unknown = {one.words for one in own_recalls if str(one.message_id) not in known}
+    own_recalls = [one for one in own_recalls if one.words not in unknown]
+    lost = {one for question in evidence.questions if f"A:{question.token}" in unknown for one in question.ids}
+
+    def is_told_people(message: SentMessage) -> bool:
+        return message.user_id != OWNER and not (message.text.startswith(POLITE) and _quoted(message) in lost)
+
+    people = [(message, life) for message, life in pairs if is_told_people(message)]
     evidence = replace(
         evidence,
-        sent=[message for message in evidence.sent if message.user_id != OWNER],
+        sent=[message for message in evidence.sent if is_told_people(message)],
         delivered=[message for message, _ in people],
         delivered_in=[life for _, life in people],
         told=bool(told),
@@ -153,6 +163,10 @@ def judge_server(evidence: Evidence, own_recalls: list[OwnRecall]) -> Verdict:
     verdict.complaints += _confirmed_wrongly(evidence)
     verdict.complaints += _told_after_recall(evidence, own_recalls)
     return verdict
+
+
+def _quoted(message: SentMessage) -> str:
+    return next((str(one["data"].get("id")) for one in message.segments if one["type"] == "reply"), "")
 
 
 def _said_more_than_once(evidence: Evidence) -> Iterator[str]:

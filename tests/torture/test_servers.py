@@ -33,6 +33,7 @@ def complaints(*delivered: SentMessage, kind: str = "refused", state: str = "con
     own_recalls = more.pop("own_recalls", [])
     journal = Journal(integrity="ok")
     journal.sends = [{"send_id": "s", "turn_id": "t", "conversation": WHERE, "state": state, "segments": '["A:q1"]'}]
+    journal.sends[0]["message_id"] = "9"
     journal.turns = [Turn("t", WHERE, "7", user="", round=None, stop="answered", closed=True, retry_of="")]
     recorded: dict[str, Any] = {
         "kind": Kind.REFUSED,
@@ -100,6 +101,8 @@ def test_own_words_that_were_recalled_are_told_to_no_model_any_more() -> None:
     assert told("A:q1", life=1, promised=erased)
     assert not told("A:q1", life=1, promised=[[], []])  # the recall may never have been heard
     assert not told("A:q10", life=0, promised=erased)
+    unknown = OwnRecall("A:q1", WHERE, 77, life=0, asked=1)  # of a send whose answer never came
+    assert not told("A:q1", life=0, promised=erased, of=unknown)
 
 
 def test_servers_have_their_turn_but_for_those_that_are_wrong_without_a_death() -> None:

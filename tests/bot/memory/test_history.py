@@ -5,7 +5,8 @@ from msgspec.structs import replace
 
 from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from bot.domain.events import Conversation
-from bot.domain.journal import ConversationReset, MemberNumbered, Remembered, Round
+from bot.domain.journal import ConversationReset, MemberNumbered, MessageErased, Remembered, Round
+from bot.domain.redaction import OwnWords
 from bot.memory.history import MAX_CONVERSATIONS, MAX_KNOWN, MAX_OVERHEARD, History
 from bot.memory.speakers import Speakers
 from tests.cases import each_case
@@ -167,6 +168,17 @@ def test_what_is_recalled_while_a_run_goes_on_is_not_in_its_round() -> None:
     history.forget_message(GROUP, "9")
     kept = history.add_round(GROUP, "t1", HEARD, [AssistantMessage("行"), later])
     assert kept == (GONE, AssistantMessage("行"), replace(later, text="小明#2: [已撤回]")) == history.messages(GROUP)
+
+
+def test_the_bots_words_that_were_recalled_before_their_id_was_known_are_in_no_round() -> None:
+    store = RecordingStore()
+    history = History(store=store)
+    history.forget_message(GROUP, "9001")  # QQ recalls it at once: the send has no answer yet
+    history.said(GROUP, "9001", OwnWords("t1", "行", final=True))
+    assert store.entries == [MessageErased(GROUP, "9001")]  # once more, behind the row that has the id
+    assert history.add_round(GROUP, "t1", HEARD, [AssistantMessage("行")])[-1] == AssistantMessage("[已撤回]")
+    history.said(GROUP, "9002", OwnWords("t2", "好", final=True))
+    assert history.add_round(GROUP, "t2", HEARD, [AssistantMessage("好")])[-1] == AssistantMessage("好")
 
 
 async def test_a_recall_of_what_may_be_in_a_summary_has_the_store_asked_again() -> None:
