@@ -18,7 +18,9 @@ FAILURES = (Exception, pytest.fail.Exception)  # a skip or a stop ends the test
 
 
 def each_case(names: str | Sequence[str], values: Iterable[Any]) -> Callable[[Test], Test]:
-    """Like `pytest.mark.parametrize`, in one test, which raises an ExceptionGroup with every case's failure."""
+    """Like `pytest.mark.parametrize`, in one test, which raises an ExceptionGroup with every case's failure. Not for
+    tests with fixtures: all cases would share them.
+    """
     columns = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     rows = [dict(zip(columns, _values(value, len(columns)), strict=True)) for value in values]
     if not rows:
@@ -47,8 +49,8 @@ def each_case(names: str | Sequence[str], values: Iterable[Any]) -> Callable[[Te
 
         made: Any = run_async if inspect.iscoroutinefunction(test) else run
         signature = inspect.signature(test)
-        fixtures = [each for name, each in signature.parameters.items() if name not in columns]
-        made.__signature__ = signature.replace(parameters=fixtures)
+        left = [each for name, each in signature.parameters.items() if name not in columns]
+        made.__signature__ = signature.replace(parameters=left)  # for a table around this one; no fixtures
         return made  # type: ignore[no-any-return]  # a function with another signature
 
     return decorate

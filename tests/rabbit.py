@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.ports import free_ports
+from tests.postgres import NO_ENGINES
 
 PROGRAM = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 CONTROL = "/usr/lib/rabbitmq/bin/rabbitmqctl"
@@ -26,6 +27,8 @@ GREETING = b"AMQP\x00\x00\x09\x01"
 
 def why_not() -> str:
     """Why there is none; empty where there can be one."""
+    if os.environ.get(NO_ENGINES):
+        return f"{NO_ENGINES} is set"
     if os.environ.get("FROST_TEST_BROKER") or Path(PROGRAM).exists():
         return ""
     return "RabbitMQ is not installed (Debian: rabbitmq-server)"
@@ -51,7 +54,9 @@ class Rabbit:
         return self._process.pid
 
     def start(self) -> None:
-        """Begin, and return once it can be talked with."""
+        """Begin, and return once it can be talked with. Raises RuntimeError if it may not, or does not."""
+        if os.environ.get(NO_ENGINES):
+            raise RuntimeError(why_not())
         port, apart, mapper = self.ports
         self.folder.mkdir(exist_ok=True)
         (self.folder / "plugins").write_text("[].")

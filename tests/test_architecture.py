@@ -7,6 +7,7 @@ Sizes, mirrored tests and docstrings are for reviewers. Imports at the top, the 
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -61,9 +62,11 @@ def sources() -> dict[str, str]:
 
 def text_files() -> Iterator[tuple[str, str]]:
     """What is, or is about to be, in a commit; all of our Python if this is no checkout."""
-    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    done = subprocess.run(listing, cwd=ROOT, capture_output=True, check=False, timeout=30)
-    for path in filter(None, done.stdout.decode().split("\0")) if done.returncode == 0 else sources():
+    listed = b""
+    if git := shutil.which("git"):
+        words = [git, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        listed = subprocess.run(words, cwd=ROOT, capture_output=True, check=False, timeout=30).stdout
+    for path in filter(None, listed.decode().split("\0")) if listed else sources():
         file = ROOT / path
         content = file.read_bytes() if file.is_file() and not file.is_symlink() else b""
         if b"\0" not in content:

@@ -21,6 +21,9 @@ from typing import Any
 
 import pytest
 
+from adapters.onebot.connection import CLOSE_WITHIN
+from bot.app import LAST_ANSWERS
+from bot.cli.process import GRACE
 from tests.cases import each_case
 from tests.dockerfile import Instruction, ignored, read_ignore, read_stages
 
@@ -391,3 +394,9 @@ def test_the_last_pattern_that_fits_decides_what_is_ignored() -> None:
         if not ignored(path, patterns)
     ]
     assert kept == [".env.example", "bot", "bot/a.py"]
+
+
+@each_case("name", ["docker-compose.yml", "docker-compose.llbot.yml"])
+def test_docker_waits_longer_than_a_stop_takes(name: str) -> None:
+    (seconds,) = re.findall(r"stop_grace_period: (\d+)s", (ROOT / name).read_text("utf-8"))
+    assert int(seconds) > GRACE + LAST_ANSWERS + CLOSE_WITHIN + 2

@@ -262,8 +262,6 @@ def test_a_folder_of_tools_that_others_can_write_is_refused(tmp_path: Path, plac
     assert f"TOOLS_DIR: {folder / place} can be written by {who}, and whoever can write there is the bot" in said
 
 
-@pytest.mark.system
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 def test_a_folder_of_tools_that_is_mounted_read_only_may_be_anybodys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -278,6 +276,8 @@ def test_a_folder_of_tools_that_is_mounted_read_only_may_be_anybodys(
     assert load(GOOD | {"TOOLS_DIR": str(folder)})[0].tools_dir == folder
 
 
+@pytest.mark.system
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 def test_a_tool_of_another_account_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "tools"
     folder.mkdir()

@@ -18,7 +18,14 @@ if {hides}:
 if {forgets}:
     forget_secrets(os.environ, ["LLM_API_KEY", "NOT_THERE"])
 print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0), os.environ.get("LLM_API_KEY"), os.environ["OTHER"], flush=True)
-look = "import os; print(os.environ.get('LLM_API_KEY'), 'sk-secret' in open(f'/proc/{{os.getppid()}}/environ').read())"
+look = '''
+import os
+try:
+    seen = 'sk-secret' in open(f'/proc/{{os.getppid()}}/environ').read()
+except PermissionError:  # as it is for any account but root
+    seen = False
+print(os.environ.get('LLM_API_KEY'), seen)
+'''
 subprocess.run([sys.executable, "-c", look])
 """
 

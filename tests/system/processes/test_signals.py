@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
@@ -16,14 +15,10 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from adapters.onebot.connection import CLOSE_WITHIN
 from adapters.simulator.call import SentMessage
 from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
-from bot.app import LAST_ANSWERS
-from bot.cli.process import GRACE
-from tests.cases import each_case
 from tests.fakes import until
 from tests.ports import free_port
 from tests.torture.model import Asked, ScriptedModel
@@ -358,9 +353,3 @@ async def test_after_forget_a_running_bot_knows_no_more_of_a_person_and_answers_
     last = str(model.asked[-1].messages)
     assert "Momo" not in last
     assert "20002" not in last
-
-
-@each_case("name", ["docker-compose.yml", "docker-compose.llbot.yml"])
-def test_docker_waits_longer_than_a_stop_takes(name: str) -> None:
-    (seconds,) = re.findall(r"stop_grace_period: (\d+)s", (ROOT / name).read_text("utf-8"))
-    assert int(seconds) > GRACE + LAST_ANSWERS + CLOSE_WITHIN + 2

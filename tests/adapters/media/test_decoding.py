@@ -247,6 +247,7 @@ async def test_it_is_closed_with_the_bot_and_opens_again_when_needed(make: Make)
         assert is_gone(pid)
 
 
+@pytest.mark.system
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 async def test_it_inherits_no_secret_and_no_open_file(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -268,7 +269,7 @@ BOT = """
 import asyncio, sys
 import {loop}
 from adapters.media.decoding import DecoderProcess
-from tests.system.processes.test_decoding import standing_in, HANG
+from tests.adapters.media.test_decoding import standing_in, HANG
 HONEST, LARGE = {honest!r}, {large!r}
 async def main():
     decoder = DecoderProcess(command=standing_in(HANG) if {hangs} else None, seconds=60, patience=60)
@@ -280,6 +281,7 @@ async def main():
 """
 
 
+@pytest.mark.system
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it ends with its input only")
 @pytest.mark.parametrize("hangs", [False, True])
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
@@ -309,6 +311,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.system
 async def test_the_bot_itself_imports_no_decoder_at_all() -> None:
     script = IMPORTS.format(honest=HONEST)
     bot = await asyncio.create_subprocess_exec(
