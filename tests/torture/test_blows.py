@@ -55,6 +55,7 @@ async def test_without_broker_or_database_one_line_says_why_and_it_fails(
 ) -> None:
     there = tmp_path / "rabbitmq-server"
     there.touch()
+    monkeypatch.delenv("FROST_TEST_NO_ENGINES", raising=False)
     monkeypatch.setattr(cluster, "PROGRAM", str(tmp_path / "none" if missing == "RabbitMQ" else there))
     monkeypatch.setattr(postgres, "programs", lambda: None if missing == "PostgreSQL" else tmp_path)
     monkeypatch.setattr(cluster, "running", lambda _: pytest.fail("a broker was started"))
