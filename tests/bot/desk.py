@@ -104,7 +104,7 @@ async def desk(
     owners: frozenset[int] = frozenset({999}), *, terminal: Say | None = None, tongue: Tongue = Tongue.CHINESE
 ) -> AsyncIterator[Desk]:
     made = Desk(owners, terminal=terminal, tongue=tongue)
-    async with asyncio.timeout(5), made.outbox.open():
+    async with asyncio.timeout(30), made.outbox.open():
         yield made
         await made.outbox.wait_idle()
 

@@ -94,7 +94,7 @@ async def hall(*steps: Step, rules: Rules | None = None, steers: bool = False) -
     with ScriptedModel(*steps) as model:
         house = Hall(model, rules, steers=steers)
         house.model = model
-        async with asyncio.timeout(5), house.outbox.open(), house.lanes.open(house.lane.do):
+        async with asyncio.timeout(30), house.outbox.open(), house.lanes.open(house.lane.do):
             yield house
 
 

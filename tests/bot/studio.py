@@ -110,7 +110,7 @@ class Studio:
 @asynccontextmanager
 async def studio(store: RecordingStore | None = None) -> AsyncIterator[Studio]:
     made = Studio(store)
-    async with asyncio.timeout(5), made.outbox.open():
+    async with asyncio.timeout(30), made.outbox.open():
         await made.shadow.drafts.start()
         yield made
         await made.outbox.wait_idle()

@@ -246,7 +246,7 @@ async def test_a_run_cancelled_while_calls_wait_and_others_run_answers_them_all(
     segment = running.run(run(), state)
     if resumed:
         segment = running.resume(run(), await suspend(segment), {"c1": Allow()}, state)
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
         task = group.create_task(segment)
         await started.wait()
         task.cancel()

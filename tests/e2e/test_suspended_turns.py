@@ -142,7 +142,7 @@ async def test_a_suspended_run_recalled_while_it_begins_to_go_on_leaves_no_turn_
         house = House(model, store=Slow())
         house.toolset.register(ask_first)
         question = said("please")
-        async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(30), asyncio.TaskGroup() as group:
             await house.turns.take(question)
             task = group.create_task(house.turns.resume("t1", {"c0": Allow()}))
             await until(lambda: house.store.of("run_resumed"))

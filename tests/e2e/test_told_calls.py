@@ -85,7 +85,7 @@ async def test_a_body_that_fails_or_is_cut_off_took_its_time_too() -> None:
 
     batch = calls_of("fail", "hang", "hang")
     batches = Batches(Toolset([fail, hang], clock=clock).calls, execution=Execution.SEQUENTIAL)
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
         task = group.create_task(batches.run(batch, [tool_context()] * 3))
         await started.wait()
         task.cancel()
@@ -183,7 +183,7 @@ async def test_results_are_told_as_they_come_and_each_once() -> None:
 
     batch = calls_of("slow", "fast", "add", "ask_always")
     tools = Toolset([slow, fast, add, ask_always], clock=ManualClock())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await Batches(tools.calls, on_result=tell).run(batch, [tool_context()] * 4)
     assert told == [("c2", "error: a: required [TOOL_INVALID_ARGUMENTS]"), ("c1", "fast"), ("c0", "slow")]
     assert [executed.message.content for _, executed in batch.finished()] == ["slow", "fast", told[0][1]]
@@ -212,7 +212,7 @@ async def test_a_cancelled_calls_result_is_told_too() -> None:
         return "never"
 
     batches = Batches(toolset(hang).calls, on_result=lambda call, output: told.append(output))
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
         task = group.create_task(batches.run(calls_of("hang"), [tool_context()]))
         await started.wait()
         task.cancel()

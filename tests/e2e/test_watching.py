@@ -106,13 +106,13 @@ class Watcher:
         raise AssertionError(f"there is no {sample}")
 
     async def until(self, sample: str, value: float) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while await self.figure(sample) != value:
                 pass
 
     async def until_known(self) -> list[dict[str, Any]]:
         """The accounts, once every server has said what it is."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while True:
                 rows: list[dict[str, Any]] = (await self.ready())[1]["accounts"]
                 if rows and all(row["server"] for row in rows):

@@ -152,7 +152,7 @@ class Stage:
     async def settle(self, message_id: int, *, user: int = 0) -> None:
         kind, place = ("private", user) if user else ("group", GROUP)
         identity = self.simulator.world.self_id, kind, place, str(message_id)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await self.service.wait_settled(identity)
             await self.service.wait_idle()
 

@@ -49,7 +49,7 @@ class Names:
 
 
 async def get(transport: CheckedTransport, url: str) -> httpx.Response:
-    async with asyncio.timeout(5), httpx.AsyncClient(transport=transport) as client:
+    async with asyncio.timeout(30), httpx.AsyncClient(transport=transport) as client:
         return await client.get(url)
 
 

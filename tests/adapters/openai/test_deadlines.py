@@ -26,7 +26,7 @@ NEVER = 1000.0  # seconds: not in this test
 
 async def ask(vendor: Vendor, session: aiohttp.ClientSession, timeouts: Timeouts) -> Completion:
     model = OpenAIModel(session=session, base_url=vendor.url, api_key="", model="m", timeouts=timeouts)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         return await model.complete(ModelRequest((UserMessage("hi"),)))
 
 
@@ -117,7 +117,7 @@ async def test_who_is_not_waited_for_any_more_is_hung_up_on(
         over.release()
         writer.close()
 
-    async with asyncio.timeout(10), await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+    async with asyncio.timeout(30), await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
         request = ModelRequest((UserMessage("hi"),))
         hasty = OpenAIModel(
@@ -145,7 +145,7 @@ async def test_a_cancelled_request_ends_at_once(vendor: Vendor, session: aiohttp
         return web.Response()
 
     vendor.plays.append(play)
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
         task = group.create_task(ask(vendor, session, Timeouts()))
         await arrived.wait()
         task.cancel()

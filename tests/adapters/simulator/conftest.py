@@ -49,7 +49,7 @@ def recorded() -> Callable[[str], Frame]:
 
 
 async def receive(bot: Connection) -> Frame:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         frame: Frame = json.loads(await bot.recv())
         return frame
 
@@ -103,7 +103,7 @@ class PlainBot:
 
     async def until(self, condition: Callable[[], object]) -> None:
         """Wait until the condition, asked again whenever something is heard, holds."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while not condition():
                 await self._news.wait()
 

@@ -18,7 +18,7 @@ from adapters.simulator.world import World
 
 
 async def receive(bot: ClientConnection) -> dict[str, Any]:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         frame: dict[str, Any] = json.loads(await bot.recv())
         return frame
 
@@ -94,7 +94,7 @@ async def test_a_frame_for_a_bot_that_is_gone_is_lost(world: World) -> None:
 
     async with bot_of(world, play) as bot:
         await bot.close()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await lost.wait()
 
 
@@ -114,7 +114,7 @@ async def test_a_peer_goes_with_or_without_a_goodbye(
         with pytest.raises(ConnectionClosed):
             await receive(bot)
         assert bot.close_code == code
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await gone.wait()
 
 

@@ -124,7 +124,7 @@ async def test_events_without_a_listener_are_lost() -> None:
 
 @both_directions
 async def test_what_hangs_in_the_air_does_not_hold_up_the_end(direction: str) -> None:
-    async with asyncio.timeout(2), playing(direction) as (simulator, bot):
+    async with asyncio.timeout(30), playing(direction) as (simulator, bot):
         simulator.faults.arm(Fault.SLOW, value=3600)
         simulator.faults.arm(Fault.RECALL, value=3600)
         await bot.ask("send_msg", group_id=4242, message="slow")

@@ -31,7 +31,7 @@ async def test_the_simulator_dials_the_bot_and_dials_again() -> None:
         port = next(iter(server.sockets)).getsockname()[1]
         simulator.dial(f"ws://127.0.0.1:{port}/onebot/v11/ws", token="secret")
         for _ in range(2):
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(30):
                 request, (hello, answer) = await seen.get()
             assert request is not None
             assert request.path == "/onebot/v11/ws"
@@ -74,7 +74,7 @@ async def test_a_bot_that_is_not_there_yet_is_dialled_again(unused_tcp_port: int
     async with Simulator(demo_world(), reconnect=0.01) as simulator:
         simulator.dial(f"ws://127.0.0.1:{unused_tcp_port}/")
         await simulator.wait_until(lambda: bool(simulator.sockets.refused))
-        async with serve(bot, "127.0.0.1", unused_tcp_port), asyncio.timeout(5):
+        async with serve(bot, "127.0.0.1", unused_tcp_port), asyncio.timeout(30):
             await arrived.wait()
 
 

@@ -129,7 +129,7 @@ async def test_after_a_large_batch_the_next_gathers_while_more_comes() -> None:
 async def test_it_gathers_no_longer_than_a_moment_however_much_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LONGEST", 0.001)
     monkeypatch.setattr(module, "BUSY", 60.0)
-    async with asyncio.timeout(5), desk() as at:
+    async with asyncio.timeout(30), desk() as at:
         assert await at.writer.commit(*entries(MANY))
         while len(at.batches.sizes) < 3:
             at.writer.put(*entries(MANY))

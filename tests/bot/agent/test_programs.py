@@ -268,7 +268,7 @@ def read_pids(file: Path) -> list[int]:
 
 async def family(file: Path) -> list[int]:
     """The process and its child, once they are there."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not (pids := read_pids(file)):  # noqa: ASYNC110  # another process writes it
             await asyncio.sleep(0.01)
     return pids
@@ -283,7 +283,7 @@ def is_alive(pid: int) -> bool:
 
 
 async def all_end(pids: list[int]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while any(map(is_alive, pids)):  # noqa: ASYNC110  # processes of others tell nobody
             await asyncio.sleep(0.01)
 
@@ -309,7 +309,7 @@ async def test_a_cancellation_ends_the_program_and_its_children(tmp_path: Path) 
 
 async def test_what_a_program_leaves_behind_ends_with_it(tmp_path: Path) -> None:
     file = tmp_path / "pids"
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         result = await call(python(FAMILY + "print('done')", "{file}", parameters={"file": TEXT}), file=str(file))
     assert result.content == "done\n"
     await all_end(await family(file))
@@ -319,7 +319,7 @@ async def test_who_left_the_group_holds_nobody_up(tmp_path: Path) -> None:
     file = tmp_path / "pids"
     code = FAMILY.replace('"600"]', '"600"], start_new_session=True') + "print('done')"
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             result = await call(python(code, "{file}", parameters={"file": TEXT}), file=str(file))
         assert result.content == "done\n"
     finally:

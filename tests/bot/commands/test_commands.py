@@ -63,7 +63,7 @@ class Desk:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        async with asyncio.timeout(5), self.outbox.open():
+        async with asyncio.timeout(30), self.outbox.open():
             async with self.commands.open():
                 yield
             await self.outbox.wait_idle()

@@ -61,7 +61,7 @@ async def morning(
         owner=life.owner,
         clock=life.clock,
     )
-    async with asyncio.timeout(5), life.outbox.open(), background(daily.run()):
+    async with asyncio.timeout(30), life.outbox.open(), background(daily.run()):
         yield life
 
 

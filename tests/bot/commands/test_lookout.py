@@ -43,7 +43,7 @@ class Tower:
         return Standing(free=self.frees.pop(0) if self.frees else None)
 
     async def look(self, times: int) -> list[str]:
-        async with asyncio.timeout(5), background(self.lookout.run()):
+        async with asyncio.timeout(30), background(self.lookout.run()):
             for _ in range(times):
                 await self.clock.advance(LOOK)
         return self.told

@@ -133,7 +133,7 @@ def test_of_a_failure_whose_kind_nobody_knows_or_may_hear_nothing_is_said_to_dec
 async def reasons_of(events: tuple[MessageReceived, ...], **given: object) -> set[str]:
     """Why these woke the bot or did not, with these settings."""
     house = Hall(ScriptedModel(*[words("ok")] * 9), build_rules(Settings.model_validate(given)))
-    async with asyncio.timeout(5), house.outbox.open(), house.lanes.open(house.lane.do):
+    async with asyncio.timeout(30), house.outbox.open(), house.lanes.open(house.lane.do):
         house.late.preload([], [])
         for event in events:
             await house.take(event)

@@ -40,7 +40,7 @@ async def test_results_come_in_call_order_whatever_finishes_first() -> None:
 
     tools = toolset(first, second)
     batch = Batch([ToolCall("x", "first", ""), ToolCall("y", "second", "")])
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await Batches(tools.calls).run(batch, [tool_context(), tool_context()])
     assert [result.content for result in results_of(batch)] == ["one", "two"]
 
@@ -62,7 +62,7 @@ async def test_a_cancelled_batch_still_has_one_result_for_each_call() -> None:
 
     tools = toolset(quick, slow, ask_always)
     batch = Batch([ToolCall("x", "quick", ""), ToolCall("y", "ask_always", ""), ToolCall("z", "slow", "")])
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
         task = group.create_task(Batches(tools.calls).run(batch, [tool_context()] * 3))
         await started.wait()
         task.cancel()
@@ -115,7 +115,7 @@ async def test_a_call_that_is_cancelled_while_it_is_written_down_was_not_begun()
         pytest.fail("it was begun")
 
     batch = Batch([ToolCall("x", "act", "")])
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
         task = group.create_task(Batches(toolset(act).calls, recorded=recorded).run(batch, [tool_context()]))
         await waiting.wait()
         task.cancel()
@@ -226,7 +226,7 @@ async def run(
     batch: Batch, tools: Toolset, tally: Tally | None = None, *, approver: Approver | None = None, **settings: Any
 ) -> tuple[ToolMessage, ...]:
     context = tool_context({Approver: approver} if approver else {})
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await Batches(tools.calls, **settings).run(batch, [context] * len(batch.calls), tally)
     return results_of(batch)
 

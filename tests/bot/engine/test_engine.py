@@ -282,7 +282,7 @@ async def test_a_cancelled_run_leaves_a_valid_transcript_and_says_that_it_was_st
 
     state, observer = RunState(), RecordingObserver()
     with ScriptedModel(calls(("echo", '{"text": "a"}'), ("wait", ""))) as model:
-        async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(30), asyncio.TaskGroup() as group:
             task = group.create_task(engine(model, echo, wait, observer=observer).run(run(), state))
             await started.wait()
             task.cancel()

@@ -35,7 +35,7 @@ async def test_what_a_function_raises_is_raised_where_it_is_waited_for() -> None
 
 
 async def test_an_iterator_at_its_end_is_an_error_like_any_other() -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         with pytest.raises(RuntimeError, match="StopIteration"):
             await Threads().run(lambda: next(iter([])))
 
@@ -54,7 +54,7 @@ async def test_calls_that_hang_use_up_their_own_places_and_not_those_of_the_loop
         await threads.run(int)
     assert await asyncio.to_thread(begun.is_set)
     gate.set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while True:
             try:
                 assert await threads.run(int) == 0

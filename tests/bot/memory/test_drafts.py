@@ -96,7 +96,7 @@ async def test_large_media_outlive_the_process_and_leave_with_their_drafts() -> 
     first = Drafts(store=store, choices=store, clock=clock, shelf=shelf)
     await first.start()
     large = picture(MAX_SOURCE + 1)
-    async with asyncio.timeout(5), background(first.run()):
+    async with asyncio.timeout(30), background(first.run()):
         for number in (1, 2, 3, 4):
             one, entry = first.add(GROUP, f"t{number}")
             store.put(entry)
@@ -108,7 +108,7 @@ async def test_large_media_outlive_the_process_and_leave_with_their_drafts() -> 
     clock.time += LASTS - 1
     second = Drafts(store=store, choices=store, clock=clock, shelf=shelf)
     unread = Drafts(store=store, choices=store, clock=clock, shelf=shelf)
-    async with asyncio.timeout(5), background(second.run(), unread.run()):
+    async with asyncio.timeout(30), background(second.run(), unread.run()):
         unread.forget()  # it knows of nothing, so it puts nothing away
         await second.start()
         await until(lambda: set(shelf.kept) == {"2-t2", "4-t4"})
@@ -153,7 +153,7 @@ async def test_of_those_on_the_shelf_only_those_whose_words_are_forgotten_leave_
     store, shelf, large = Forgetful(), PaperShelf(), picture(MAX_SOURCE + 1)
     made = Drafts(store=store, choices=store, clock=ManualClock(), shelf=shelf)
     await made.start()
-    async with asyncio.timeout(5), background(made.run()):
+    async with asyncio.timeout(30), background(made.run()):
         for turn in ("t1", "t2"):
             one, entry = made.add(GROUP, turn)
             store.put(entry)
@@ -174,7 +174,7 @@ async def test_one_that_was_forgotten_while_no_bot_ran_leaves_at_the_next_start(
     shelf.kept = {"1-t1": b"one", "2-t2": b"two"}
     store.turns = frozenset({"t2"})
     second = Drafts(store=store, choices=store, clock=ManualClock(), shelf=shelf)
-    async with asyncio.timeout(5), background(second.run()):
+    async with asyncio.timeout(30), background(second.run()):
         assert await second.start()
         await until(lambda: set(shelf.kept) == {"2-t2"})
     assert set(second.open) == {2}

@@ -53,7 +53,7 @@ class Talk:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         with self.model:
-            async with asyncio.timeout(5), self.summaries.open():
+            async with asyncio.timeout(30), self.summaries.open():
                 yield
 
     async def turns(self, number: int, where: Conversation = GROUP) -> None:

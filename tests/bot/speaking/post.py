@@ -107,7 +107,7 @@ async def office(
     transport: RecordingTransport | None = None, rate: float = 0.0, clock: ManualClock | None = None
 ) -> AsyncIterator[Post]:
     post = Post(transport, rate, clock)
-    async with asyncio.timeout(5), post.outbox.open():
+    async with asyncio.timeout(30), post.outbox.open():
         yield post
 
 

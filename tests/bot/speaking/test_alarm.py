@@ -39,7 +39,7 @@ class Desk:
 @asynccontextmanager
 async def desk(*, tongue: Tongue = Tongue.CHINESE) -> AsyncIterator[Desk]:
     there = Desk(tongue=tongue)
-    async with asyncio.timeout(5), there.outbox.open():
+    async with asyncio.timeout(30), there.outbox.open():
         there.owner.connected(BOT)
         yield there
 

@@ -42,7 +42,7 @@ class Mouth:
 @asynccontextmanager
 async def speaking(manner: Manner = PLAIN) -> AsyncIterator[Mouth]:
     mouth = Mouth(manner)
-    async with asyncio.timeout(5), mouth.outbox.open():
+    async with asyncio.timeout(30), mouth.outbox.open():
         yield mouth
 
 

@@ -39,7 +39,7 @@ async def at(
 ) -> AsyncIterator[tuple[Gestures, SteppedClock]]:
     clock = SteppedClock()
     gestures = Gestures(transport=server, clock=clock, unseen=unseen)
-    async with asyncio.timeout(5), gestures.open():
+    async with asyncio.timeout(30), gestures.open():
         yield gestures, clock
 
 
@@ -121,7 +121,7 @@ async def test_no_sign_is_made_before_all_is_open_and_none_is_waited_for_at_the_
     gestures.react(QUESTION)
     with gestures.while_working(QUESTION):
         pass
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         async with gestures.open():
             working = gestures.while_working(QUESTION)
             working.__enter__()

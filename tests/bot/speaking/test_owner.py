@@ -48,7 +48,7 @@ class Desk:
 @asynccontextmanager
 async def desk(*owners: int, mask: Mask | None = None, quiet: tuple[int, ...] = ()) -> AsyncIterator[Desk]:
     there = Desk(*owners, mask=mask, quiet=quiet)
-    async with asyncio.timeout(5), there.outbox.open():
+    async with asyncio.timeout(30), there.outbox.open():
         yield there
 
 

@@ -37,7 +37,7 @@ class Post:
 @asynccontextmanager
 async def office() -> AsyncIterator[Post]:
     made = Post()
-    async with asyncio.timeout(5), made.outbox.open():
+    async with asyncio.timeout(30), made.outbox.open():
         yield made
         await made.outbox.wait_idle()
 

@@ -37,7 +37,7 @@ async def test_whatever_is_said_is_looked_at_but_for_what_owners_read_and_they_h
     owner = Owner(owners=frozenset({OWNER}), queues=queues, clock=clock, tongue=tongue)
     owner.connected(BOT)
     outbox.screened = screen = Screen(words=List(), owner=owner, owners={OWNER})
-    async with asyncio.timeout(5), outbox.open():
+    async with asyncio.timeout(30), outbox.open():
         await outbox.send(says(GROUP, "坏的。好的"))
         outbox.post(says(GROUP, "坏"))
         outbox.post_with(action=says(GROUP, "很坏"))
@@ -58,7 +58,7 @@ async def test_what_goes_on_from_what_was_said_is_looked_at_with_it_and_the_owne
     owner = Owner(owners=frozenset({OWNER}), queues=queues, clock=clock)
     owner.connected(BOT)
     screen = Screen(words=List(), owner=owner, owners={OWNER})
-    async with asyncio.timeout(5), outbox.open():
+    async with asyncio.timeout(30), outbox.open():
         assert screen([says(GROUP, "d。好")], "好 b\u200ba") == (says(GROUP, f"{POLITE[0]}好"),)
         assert screen([says(GROUP, "好")], "好 ba") == (says(GROUP, "好"),)
         assert screen([says(MINE, "d。好")], "好 ba") == (says(MINE, "d。好"),)
@@ -72,7 +72,7 @@ async def test_the_polite_line_is_in_the_language_of_the_message_and_the_owners_
     outbox, queues = build_outbox(transport, RecordingStore(), clock)
     owner = Owner(owners=frozenset(), queues=queues, clock=clock)
     outbox.screened = Screen(words=List(), owner=owner, owners=())
-    async with asyncio.timeout(5), outbox.open():
+    async with asyncio.timeout(30), outbox.open():
         for tongue in Tongue:
             owner.tongue = tongue
             for text in ("bad words of 小明 and nothing else", "坏话都在这里", "bad!"):

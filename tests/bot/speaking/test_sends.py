@@ -97,7 +97,7 @@ async def test_an_impatient_caller_hears_the_end_of_a_send_that_is_on_the_wire()
 
 async def test_a_caller_hears_that_it_waits_where_it_came_back_from_the_wire_after_its_patience() -> None:
     send = Send("s1", "t1", ACTION, True, NOW, SendState.SENDING)
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
         hearing = group.create_task(send.hear(0))
         await passing(0)
         assert not hearing.done()
@@ -107,7 +107,7 @@ async def test_a_caller_hears_that_it_waits_where_it_came_back_from_the_wire_aft
 
 async def test_a_caller_hears_the_end_also_where_its_patience_had_ended_on_the_wire() -> None:
     send = Send("s1", "t1", ACTION, True, NOW, SendState.SENDING)
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
         hearing = group.create_task(send.hear(0))
         await passing(0)
         send.settle(Confirmed("7"))
@@ -172,7 +172,7 @@ async def passing(seconds: float) -> None:
 
 async def test_a_piece_waits_for_those_before_it_without_losing_patience() -> None:
     transport = Gated()
-    async with asyncio.timeout(5), office(transport) as post, asyncio.TaskGroup() as group:
+    async with asyncio.timeout(30), office(transport) as post, asyncio.TaskGroup() as group:
         sending = group.create_task(post.outbox.send_all([hello("film"), hello("words")], patience=0.001))
         await until(lambda: transport.on_wire == ["film"])
         await passing(0.02)
@@ -186,7 +186,7 @@ async def test_who_waits_for_the_pace_hears_that_it_waits() -> None:
         async def sleep(self, seconds: float) -> None:
             await asyncio.Event().wait()
 
-    async with asyncio.timeout(5), office(rate=0.001, clock=Frozen()) as post:
+    async with asyncio.timeout(30), office(rate=0.001, clock=Frozen()) as post:
         for number in range(BURST):
             assert isinstance(await post.outbox.send(hello(str(number))), Confirmed)
         assert isinstance(await post.outbox.send(hello("too fast"), patience=0), Queued)
@@ -194,7 +194,7 @@ async def test_who_waits_for_the_pace_hears_that_it_waits() -> None:
 
 @each_case("ends", ["finish", "close"])
 async def test_nobody_waits_for_an_outbox_that_ends_before_it_has_begun(ends: str) -> None:
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
         async with office() as post:
             sending = group.create_task(post.outbox.send(hello(), patience=0))
             await asyncio.sleep(0)
@@ -206,7 +206,7 @@ async def test_nobody_waits_for_an_outbox_that_ends_before_it_has_begun(ends: st
 
 async def test_a_send_whose_caller_is_gone_ends_without_a_failure(caplog: pytest.LogCaptureFixture) -> None:
     transport = Gated()
-    async with asyncio.timeout(5), office(transport) as post:
+    async with asyncio.timeout(30), office(transport) as post:
         async with asyncio.TaskGroup() as group:
             sending = group.create_task(post.outbox.send(hello()))
             await until(lambda: transport.on_wire)

@@ -147,7 +147,7 @@ async def test_a_life_later_drafts_of_a_former_shadow_are_given_up_once_its_mode
     second = Studio(first.store)
     first.store.put(PlaceSet(GROUP, "mode", "live"))  # and the process ended before the rest
     second.shadow._modes = Modes(store=first.store, choices=first.store, clock=second.clock)
-    async with asyncio.timeout(5), second.outbox.open():
+    async with asyncio.timeout(30), second.outbox.open():
         await second.shadow.drafts.start()
         second.shadow.lift()
         assert set(second.shadow.drafts.open) == {1}
@@ -183,7 +183,7 @@ async def test_a_life_later_a_recall_still_ends_the_draft_of_its_question() -> N
     async with studio() as first:
         await first.would_say(Text("周六"))
     second = Studio(first.store)
-    async with asyncio.timeout(5), second.outbox.open():
+    async with asyncio.timeout(30), second.outbox.open():
         await second.shadow.drafts.start()
         second.shadow.recall(GROUP, "q1")
         await second.outbox.wait_idle()
@@ -217,7 +217,7 @@ async def test_before_what_waits_is_read_nothing_becomes_a_draft_and_what_was_to
     async with studio() as first:
         await first.would_say(Text("周六"))
     second, entry = Studio(first.store), PlaceSet(GROUP, "x", "y")
-    async with asyncio.timeout(5), second.outbox.open():
+    async with asyncio.timeout(30), second.outbox.open():
         assert await second.would_say(Text("周日")) == Refused(UNREAD)
         second.outbox.post_with(entry, action=SendMessage(GROUP, (Text("抱歉"),)), turn_id="t1")
         second.outbox.post_with(entry, action=SendMessage(GROUP, (Text("抱歉"),)))

@@ -47,7 +47,7 @@ async def speaking(
     outbox, _ = build_outbox(transport, store, clock)
     delivery = Delivery(outbox=outbox, history=History(store=store), clock=clock, limit=20)
     asker = Asker(999, is_owner=True)
-    async with asyncio.timeout(5), outbox.open():
+    async with asyncio.timeout(30), outbox.open():
         yield TurnSpeaker(delivery, "t1", asker, GROUP, frames or Frames(), Budget(limits)), transport
 
 

@@ -41,7 +41,7 @@ async def test_what_is_in_doubt_is_known_by_its_place_and_by_its_account() -> No
 
 
 async def test_each_doubt_is_news_at_once_and_each_place_again_after_a_connection() -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         desk = Desk()
         desk.add("1")
         desk.add("2", "bye")

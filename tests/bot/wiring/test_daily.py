@@ -51,7 +51,7 @@ async def test_owners_hear_of_people_near_their_limits_of_new_groups_and_of_a_tu
     async with telling_daily(
         Settings.model_validate({"bot_digest": "0"}), at, at, at, RecordingStore(), NO_OTHERS, clock
     ):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while f"stuck in {GROUP}" not in told:
                 await clock.advance(lookout.LOOK)  # more often than twice: a look waits for a thread, and the disk
     assert told[:2] == ["nearly all", "new groups"]
@@ -79,7 +79,7 @@ async def test_what_is_told_of_all_accounts_is_looked_for_by_the_first_share_alo
     async with telling_daily(
         Settings.model_validate({"bot_digest": "0"}), at, at, at, RecordingStore(), NO_OTHERS, clock
     ):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while len(at.looks) < 3:
                 await clock.advance(lookout.LOOK)
     assert bool(asked) == asks

@@ -46,5 +46,5 @@ async def test_a_connection_that_the_first_fetch_made_is_closed(monkeypatch: pyt
         await web.aclose()
         assert (await web.get("https://public.example/")).body == b"x"
         await web.aclose()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             await ended.wait()

@@ -129,7 +129,7 @@ class House:
     async def ask(self, request: ModelRequest = REQUEST, *, model: ChatModel | None = None) -> str:
         """The words of the answer, or the kind of error."""
         try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 return (await (model or self.models.main).complete(request)).message.text
         except ModelError as error:
             return error.kind

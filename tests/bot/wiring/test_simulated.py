@@ -253,7 +253,7 @@ async def test_the_end_of_what_comes_of_a_line_is_news_also_where_nobody_waits_f
 
     slow: Any = running
     slow.wait_idle = wait
-    async with asyncio.timeout(5), background(trial.seen_out.run()):
+    async with asyncio.timeout(30), background(trial.seen_out.run()):
         if elsewhere:
             trial.note_said(await simulator.say([text("a story")], user_id=20001))
         else:

@@ -20,7 +20,7 @@ async def test_the_owner_is_told_once_in_his_language_of_troubles_that_differ_in
 ) -> None:
     clock, troubles, transport = ManualClock(), Troubles(), RecordingTransport()
     outbox, queues = build_outbox(transport, RecordingStore(), clock)
-    async with asyncio.timeout(5), outbox.open(), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(30), outbox.open(), asyncio.TaskGroup() as group:
         owner = Owner(owners=frozenset({999}), queues=queues, clock=clock, tongue=tongue)
         owner.connected(BOT)
         with troubles.logged_at_the_end():

@@ -54,7 +54,7 @@ async def test_an_account_offline_is_one_problem() -> None:
 
 
 async def test_a_wrong_token_is_one_problem_that_does_not_repeat_it() -> None:
-    async with asyncio.timeout(2), simulator() as (_, url):
+    async with asyncio.timeout(30), simulator() as (_, url):
         line = told(await look(url, "another-token-42"))
     assert "does not take our token" in line
     assert "ONEBOT_ACCESS_TOKEN" in line

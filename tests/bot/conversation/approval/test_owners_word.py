@@ -64,7 +64,7 @@ async def test_a_quote_of_what_only_the_store_knows_is_found_later() -> None:
         await at.outbox.wait_idle()
         asked = said(at.transport.texts[0], user=BOT, where=OWNER, message_id="9001")
     later = Desk(store=RecordingStore(known=[asked]))
-    async with asyncio.timeout(5), later.outbox.open():
+    async with asyncio.timeout(30), later.outbox.open():
         assert later.approvals.restore(run, QUESTION) == run
         answer = said((Quote("9001"), Text("同意")), user=999, where=OWNER)
         assert await later.desks.take_later(answer)

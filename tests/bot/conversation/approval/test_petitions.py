@@ -79,7 +79,7 @@ async def porch(
     store: RecordingStore, *, owners: frozenset[int] = frozenset({999}), accept: Accept = "ask"
 ) -> AsyncIterator[Porch]:
     at = Porch(store, owners=owners, accept=accept)
-    async with asyncio.timeout(5), at.outbox.open(), background(at.petitions.run()):
+    async with asyncio.timeout(30), at.outbox.open(), background(at.petitions.run()):
         yield at
 
 

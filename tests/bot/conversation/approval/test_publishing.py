@@ -85,7 +85,7 @@ async def test_what_was_asked_for_by_somebody_who_left_is_followed_to_its_end() 
     server = SlowServer()
     made = Studio(transport=server)
     await made.shadow.drafts.start()
-    async with asyncio.timeout(5), made.outbox.open(), background(made.publishing.run()):
+    async with asyncio.timeout(30), made.outbox.open(), background(made.publishing.run()):
         await made.would_say(Text("周六"))
         await made.outbox.wait_idle()
         async with asyncio.TaskGroup() as group:
@@ -122,7 +122,7 @@ class PickyServer(RecordingTransport):
 async def test_a_draft_of_which_qq_refuses_a_later_message_is_told_as_published_in_part() -> None:
     made = Studio(transport=PickyServer())
     await made.shadow.drafts.start()
-    async with asyncio.timeout(5), made.outbox.open(), background(made.publishing.run()):
+    async with asyncio.timeout(30), made.outbox.open(), background(made.publishing.run()):
         both = [SendMessage(GROUP, (Text(words),)) for words in ("周六", "周日")]
         await made.outbox.send_all(both, turn_id="t1", final=True)
         await made.outbox.wait_idle()
@@ -205,7 +205,7 @@ async def test_a_life_later_what_never_left_waits_and_what_may_have_left_does_no
         row = SendQueued(send_id="published-1-x", turn_id="t1", action=action, final=True, at=0.0)
         store.put(first.shadow.drafts.publish(1, by="主人(999)", changes=True), row)
     second = Studio(store)
-    async with asyncio.timeout(5), second.outbox.open():
+    async with asyncio.timeout(30), second.outbox.open():
         await second.shadow.drafts.start()
         async with background(second.publishing.run()):
             assert (await second.says("发 D1")).kind == "over"  # on its way

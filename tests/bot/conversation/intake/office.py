@@ -100,5 +100,5 @@ class Office:
 @asynccontextmanager
 async def office() -> AsyncIterator[Office]:
     made = Office()
-    async with asyncio.timeout(5), background(made.inquiries.run()):
+    async with asyncio.timeout(30), background(made.inquiries.run()):
         yield made

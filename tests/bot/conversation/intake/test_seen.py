@@ -92,7 +92,7 @@ def test_what_is_newer_than_the_end_of_a_history_was_said_since_whatever_the_ser
 
 async def test_who_waits_for_a_message_is_told_when_it_is_taken() -> None:
     seen, message = SeenMessages(clock=ManualClock()), said("hi")
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
         waiting = group.create_task(seen.wait(message.identity))
         await asyncio.sleep(0)
         seen.claim(said("something else"))

@@ -101,7 +101,7 @@ class Porch:
 @asynccontextmanager
 async def porch(debounce: float = 1.2) -> AsyncIterator[Porch]:
     made = Porch(debounce)
-    async with asyncio.timeout(5), made.lanes.open(made.work):
+    async with asyncio.timeout(30), made.lanes.open(made.work):
         yield made
 
 

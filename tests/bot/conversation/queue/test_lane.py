@@ -45,7 +45,7 @@ class Bench:
 @asynccontextmanager
 async def bench(*, abreast: int = 1) -> AsyncIterator[Bench]:
     made = Bench(abreast=abreast)
-    async with asyncio.timeout(5), made.lanes.open(made.work):
+    async with asyncio.timeout(30), made.lanes.open(made.work):
         yield made
 
 

@@ -15,7 +15,7 @@ B = Conversation(1, "group", 2)
 @asynccontextmanager
 async def running(work: Callable[[str], Awaitable[None]], max_waiting: int = 50) -> AsyncIterator[Lanes[str]]:
     lanes: Lanes[str] = Lanes(clock=ManualClock(), max_waiting=max_waiting)
-    async with asyncio.timeout(5), lanes.open(work):
+    async with asyncio.timeout(30), lanes.open(work):
         yield lanes
 
 

@@ -49,7 +49,7 @@ async def back(*steps: Step, heard: float = 300, read: bool = True, whole: bool 
         else:
             house.places.learn(in_use)
         async with (
-            asyncio.timeout(5),
+            asyncio.timeout(30),
             house.outbox.open(),
             house.lanes.open(house.lane.do),
             asyncio.TaskGroup() as group,

@@ -69,7 +69,7 @@ async def lookout(where: Conversation = GROUP, *, ended: bool = True) -> AsyncIt
     )
     if ended:
         post.store.put(CLOSED)
-    async with asyncio.timeout(5), post.outbox.open(), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(30), post.outbox.open(), asyncio.TaskGroup() as group:
         task = group.create_task(doubts.run())
         yield post
         task.cancel()

@@ -73,7 +73,7 @@ async def restarted(*steps: Step) -> AsyncIterator[tuple[Hall, Recoverer]]:
             toolset=house.toolset,
             clock=house.clock,
         )
-        async with asyncio.timeout(5), house.outbox.open(), house.lanes.open(house.lane.do):
+        async with asyncio.timeout(30), house.outbox.open(), house.lanes.open(house.lane.do):
             yield house, recoverer
 
 

@@ -46,7 +46,7 @@ async def restarted(*steps: Step) -> AsyncIterator[tuple[Hall, Unfinished]]:
         house = Hall(model)
         house.model = model
         house.store.remembered[GROUP] = Remembered((ROUND,))
-        async with asyncio.timeout(5), house.outbox.open():
+        async with asyncio.timeout(30), house.outbox.open():
             yield house, unfinished_of(house, model)
 
 

@@ -151,7 +151,7 @@ async def living(*steps: Step, sight: Sight | None = None, limits: Limits = NO_L
     with ScriptedModel(*steps) as model:
         house = House(model, sight=sight, limits=limits)
         house.model = model
-        async with asyncio.timeout(5), house.outbox.open():
+        async with asyncio.timeout(30), house.outbox.open():
             yield house
 
 
@@ -330,7 +330,7 @@ async def test_a_question_recalled_while_its_turn_is_written_down_leaves_no_turn
     with ScriptedModel() as model:
         house = House(model, store=Slow())
         question = said("hi")
-        async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(30), asyncio.TaskGroup() as group:
             task = group.create_task(house.turns.take(question))
             await until(lambda: house.store.of("turn_opened"))
             house.turns.disown(question)
