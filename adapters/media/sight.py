@@ -10,7 +10,7 @@ again and again.
 from __future__ import annotations
 
 import base64
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from typing import Final, TypeAlias
@@ -64,7 +64,8 @@ class PictureSight:
         self._decode = decode
         self._ask = ask
         self._tell = tell
-        self._failed = Counter[int]()  # pictures since the last that came, by account
+        # pictures since the last that came, by account; as many as it takes to tell of them
+        self._failed = defaultdict[int, set[str]](set)
         self._shown: LRUCache[bytes, str] = LRUCache(KEPT, getsizeof=len)
 
     async def see(self, account: int, image: Picture) -> Seen:
@@ -92,14 +93,17 @@ class PictureSight:
                 lack = why.lack if image.url else error.lack
                 raise MediaError(f"{why}; and at the OneBot server: {error}", lack) from error
         finally:  # also if it is waited for no longer
-            self._count(account, came=came or why.lack is Lack.TOO_LARGE)
+            self._count(account, image, came=came or why.lack is Lack.TOO_LARGE)
 
-    def _count(self, account: int, *, came: bool) -> None:
+    def _count(self, account: int, image: Picture, *, came: bool) -> None:
         if came:
-            del self._failed[account]
+            self._failed.pop(account, None)
             return
-        self._failed[account] += 1
-        if self._failed[account] == MOST_FAILING:
+        failed, picture = self._failed[account], image.file or image.url
+        if picture in failed or len(failed) == MOST_FAILING:
+            return
+        failed.add(picture)
+        if len(failed) == MOST_FAILING:
             self._tell(filled(UNFETCHED, account=account, count=MOST_FAILING))
 
     async def _kept(self, account: int, image: Picture) -> bytes:

@@ -90,13 +90,15 @@ def failure_in(data: object) -> tuple[int, str] | None:
 
 ECHOES: Final = re.compile(r"invoke timeout", re.IGNORECASE)
 """Older LLBots quote the message itself behind that (LuckyLilliaBot src/ntqqapi/api/msg.ts)."""
+_KERNEL: Final = r"(?:EventRet:\s*|^\s*(?=\{[^{}]*\}\s*$))\{[^{}]*?"
+"""The beginning of QQ's own object, as NapCat quotes it, or where it is all there is."""
 RESULT: Final = re.compile(
-    r'"result"\s*:\s*(-?\d+)'  # NapCat's EventRet
+    _KERNEL + r'"result"\s*:\s*(-?\d+)'
     r"|^(?:Error: |Internal error: )*发送消息失败 \(code=(-?\d+)\)"  # LLBot
     r"|\brejected: result=(-?\d+)\b"  # SnowLuma
 )
 ERR_MSG: Final = re.compile(
-    r'"errMsg"\s*:\s*"([^"]+)"'
+    _KERNEL + r'"errMsg"\s*:\s*"([^"]+)"'
     r"|^(?:Error: |Internal error: )*发送消息失败 \(code=-?\d+\): *(\S.*)"
     r"|\brejected: result=-?\d+ err=(\S.*)",
     re.DOTALL,
@@ -238,7 +240,8 @@ KINDS: Final = (
             r"(发送失败，?)?(你|您)已被移出(该|此|本)群[^：:]{0,12}"
             r"|(发送失败，?)?(你|您|机器人|bot ?)(已经?)?不在(该|此|本)群[^：:]{0,4}"
             r"|(the )?bot is not (a member of|in) (the|this) group\.?"
-            r"|群聊不存在|GROUP_NOT_FOUND"
+            r"|(该|此|本)?群[聊组]?( ?\d+ ?)?不存在"
+            r"|(the )?group( \d+)? (was )?not found\.?|(ERR_)?GROUP_NOT_FOUND"
         ),
         rests=True,
     ),
@@ -248,10 +251,11 @@ KINDS: Final = (
         results=(16,),
         sentence=_words(
             r"(发送失败，?)?请?先?添加对方为好友[^：:]{0,8}"
-            r"|(发送失败，?)?(对方|TA)(已经?)?不是(你|您|机器人)?的?好友[^：:]{0,16}"
+            r"|(发送失败，?)?(对方|TA)(还|已经?)?不是(你|您|机器人)?的?好友[^：:]{0,16}"
+            r"|(发送失败，?)?(你|您|机器人)(还|已经?)?不是对方的?好友[^：:]{0,16}"
             r"|(发送失败，?)?(你|您)与对方不在共同的群[^：:]{0,20}"
             r"|不能发送临时(消息|会话)"
-            r"|FRIEND_NOT_FOUND|好友不存在"
+            r"|(ERR_)?FRIEND_NOT_FOUND|好友不存在"
             r"|(cannot send to user \d+ in group \d+: )?no such temp session"
         ),
         rests=True,

@@ -85,8 +85,8 @@ class Errand(Struct):
     `began` is when, by the monotonic clock; `stalls` counts those that were waited for in vain.
     `too_long` are those who said that the request is: it is made shorter for them alone. `forms`
     are those in which a model that rejected the request is asked now, `rejected` what it was sent
-    before: the next model gets the request as it was. `reported` are words of errors that stand in
-    the log.
+    before: the next model gets the request as it was. `doubted` are forms that are tried for no
+    better reason than that a server broke. `reported` are words of errors that stand in the log.
     """
 
     request: ModelRequest
@@ -103,6 +103,7 @@ class Errand(Struct):
     changes: defaultdict[Change, int] = field(default_factory=lambda: defaultdict(int))
     spoilt: tuple[Message, ...] = ()
     forms: dict[Upstream, RequestForm] = {}
+    doubted: dict[Upstream, RequestForm] = {}
     rejected: defaultdict[Upstream, list[ModelRequest]] = field(
         default_factory=lambda: defaultdict(list)
     )
@@ -153,14 +154,28 @@ class Errand(Struct):
             upstream.in_vain += 1
         return False
 
+    def doubt(
+        self, upstream: Upstream, sent: ModelRequest, now: float, *forms: RequestForm
+    ) -> None:
+        """Have the upstream, which broke over what it was `sent`, asked in the next of these forms:
+        it may have broken for another reason, so an answer is no proof that the form helped.
+        """
+        if self.try_next_form(upstream, sent, now, *forms):
+            self.doubted[upstream] = self.forms[upstream]
+
     def remember(self, upstream: Upstream, now: float) -> RequestForm | None:
         """That upstream answered: what helped is done at once from now on. The form it was asked
         in, if there was one.
         """
         form, upstream.in_vain = self.forms.get(upstream), 0
+        if form is None:
+            self._clear_suspicions(upstream, now)
+            return None
+        if self.doubted.get(upstream) is form and not upstream.suspect(
+            form.name, began=self.began, now=now
+        ):
+            return form
         match form:
-            case None:
-                pass
             case RequestForm.WITHOUT_THESE_PICTURES:
                 pictures = tuple(pictures_in(self.rejected[upstream][-1]))
                 until = math.inf if len(pictures) == 1 else now + BLIND  # of several one is broken
@@ -176,6 +191,14 @@ class Errand(Struct):
             case _:
                 assert_never(form)
         return form
+
+    def _clear_suspicions(self, upstream: Upstream, now: float) -> None:
+        """It took the request as it is, so no form that would have changed it is needed."""
+        if upstream.suspected:
+            taken = self.request_for(upstream, now)
+            for form in RequestForm:
+                if form.name in upstream.suspected and form.change(taken) is not None:
+                    del upstream.suspected[form.name]
 
     def _remember_question(self, upstream: Upstream, now: float) -> None:
         """What was left out may go wrong in other conversations, too, unless it is this one's."""

@@ -166,7 +166,7 @@ class Reactions:
         if error.status in {None, UNEXPLAINED} and OF_PICTURES.search(str(error)):
             errand.try_next_form(upstream, request, now, RequestForm.WITHOUT_PICTURES)
         elif error.status == UNEXPLAINED and errand.failures[upstream] >= TRIED_AS_IT_IS:
-            errand.try_next_form(upstream, request, now, *ANY_CAUSE[:2])
+            errand.doubt(upstream, request, now, *ANY_CAUSE[:2])
 
     def _postpone(
         self, errand: Errand, upstream: Upstream, busy: Upstream | ModelLine, after: float | None

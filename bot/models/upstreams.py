@@ -30,6 +30,7 @@ REFUSED_PICTURES = 128  # pictures that are known to be refused, until a restart
 KINDS_OF_PICTURES = 16
 # Gateways pass requests on to others: a window that a refusal named counts for so many seconds.
 NARROW = 3600.0
+SUSPICION = 3600.0  # seconds in which a server that broke has to break again over the same
 
 # Answers of which one corrects our estimate: it costs more than most of what a message costs, and
 # all tell much the same.
@@ -152,6 +153,7 @@ class Upstream(_Busy):
         self._vendorless_until = 0.0
         self._plain_until = 0.0
         self.in_vain = 0  # requests in a row that it rejected in every form
+        self.suspected: dict[str, float] = {}  # forms that may have helped a broken server; when
         self.refused_pictures = RefusedPictures()
         self.refused_beginnings = RefusedBeginnings()
 
@@ -218,6 +220,17 @@ class Upstream(_Busy):
     def refuse_calls(self, now: float) -> None:
         """It takes no history with calls, for all we know: they are told as text."""
         self._plain_until = now + PLAIN_SPOKEN
+
+    def suspect(self, form: str, *, began: float, now: float) -> bool:
+        """It broke over a request that began then, and answered it in this form. Whether that form
+        helped: it did so before, and since then it broke again over a request as it was. Once may
+        have been a server that came back.
+        """
+        before = self.suspected.get(form, -math.inf)
+        if before > began:  # a request beside this one, in the same trouble
+            return False
+        self.suspected[form] = now
+        return now - before <= SUSPICION
 
     def counted(
         self, request: ModelRequest, completion: Completion, *, reserved: int = 0

@@ -191,9 +191,9 @@ async def test_the_owners_hear_once_of_pictures_that_cannot_be_fetched_again_and
     expired, cat = house.tell("expired", EXPIRED, 400), house.tell("cat", png())
 
     async def fail(account: int, times: int) -> None:
-        for _ in range(times):
+        for number in range(times):
             with pytest.raises(MediaError):
-                await house.sight.see(account, Picture(file="A.png", url=expired))
+                await house.sight.see(account, Picture(file=f"{number}.png", url=expired))
 
     await fail(ACCOUNT, MOST_FAILING - 1)
     await fail(OTHER, MOST_FAILING - 1)
@@ -217,8 +217,19 @@ async def test_a_picture_that_came_and_is_none_was_fetched_and_one_that_is_waite
             await house.why(Picture(file="A.png", url=url))
     assert house.told == []
     slow = house.tell("slow", png(), gate=asyncio.Event())
-    for _ in range(MOST_FAILING):
+    for number in range(MOST_FAILING):
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.01):
-                await house.sight.see(ACCOUNT, Picture(url=slow))
+                await house.sight.see(ACCOUNT, Picture(url=f"{slow}?fileid={number}"))
+    assert len(house.told) == 1
+
+
+async def test_one_broken_picture_counts_once_however_often_it_is_seen(house: House) -> None:
+    expired = house.tell("expired", EXPIRED, 400)
+    for rkey in range(MOST_FAILING):
+        await house.why(Picture(file="A.png", url=f"{expired}?rkey={rkey}"))
+        await house.why(Picture(url=expired))
+    assert house.told == []
+    for number in range(MOST_FAILING - 2):
+        await house.why(Picture(file=f"{number}.png", url=expired))
     assert len(house.told) == 1

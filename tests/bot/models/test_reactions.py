@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from msgspec.structs import replace
 
@@ -29,7 +31,7 @@ from bot.domain.errors import (
 )
 from bot.models.attempts import MOST_IN_VAIN
 from bot.models.reactions import CALLED_AGAIN, EMPTY
-from bot.models.upstreams import BLIND, KEY_REST, PLAIN_SPOKEN
+from bot.models.upstreams import BLIND, KEY_REST, PLAIN_SPOKEN, SUSPICION
 from bot.policy.budget import Budget, Limits
 from bot.policy.repairs import CALL_AGAIN, PICTURE_LEFT_OUT
 from tests.bot.several_models import EARLIER, PICTURE, QUESTION, REQUEST, SYSTEM, TOOLS, Bench, one
@@ -278,11 +280,63 @@ async def test_a_broken_server_is_asked_twice_as_it_is_then_otherwise() -> None:
     request = ModelRequest((UserMessage("look", images=(PICTURE,)),))
     bench = one(*[ModelOverloaded("oops", status=500)] * 2, words("hello"), words("again"))
     assert [await bench.ask(request), await bench.ask(request)] == ["hello", "again"]
-    assert [asked == request for asked in bench.requests()] == [True, True, False, False]
+    assert [asked == request for asked in bench.requests()] == [True, True, False, True]
     assert bench.clock.slept == [1.0, 2.0]
     bench = one(*[ModelOverloaded("busy", status=503)] * 2, words("hello"))
     assert await bench.ask(request) == "hello"
     assert bench.requests() == [request] * 3
+
+
+BROKEN = ModelOverloaded("oops", status=500)
+LOOKING = ModelRequest((UserMessage("look", images=(PICTURE,)), *CALLED), TOOLS)
+TOLD_CALLS = ModelRequest((QUESTION, *CALLED), TOOLS)
+
+
+@each_case(
+    ("request_", "steps"),
+    [
+        (LOOKING, [BROKEN, BROKEN, words("hello")]),
+        (LOOKING, [BROKEN, BROKEN, BROKEN, words("hello")]),
+        (TOLD_CALLS, [BROKEN, BROKEN, words("hello")]),
+        (TOLD_CALLS, [BROKEN, BROKEN, BROKEN, words("hello")]),
+    ],
+)
+async def test_a_server_that_came_back_is_no_proof_that_a_form_helped(
+    request_: ModelRequest, steps: list[Step]
+) -> None:
+    bench = one(*steps, words("again"), *steps, words("again"))
+    for _ in range(2):  # what was taken as it is clears the suspicion
+        assert [await bench.ask(request_), await bench.ask(request_)] == ["hello", "again"]
+        assert bench.requests()[-2] != request_
+        assert bench.requests()[-1] == request_
+
+
+async def test_requests_side_by_side_in_the_same_trouble_prove_nothing() -> None:
+    bench = one(*[BROKEN] * 4, *[words("hello")] * 3)
+    async with asyncio.TaskGroup() as group:
+        for _ in range(2):
+            group.create_task(bench.ask(LOOKING))
+    assert await bench.ask(LOOKING) == "hello"
+    assert [asked == LOOKING for asked in bench.requests()] == [True] * 4 + [False] * 2 + [True]
+
+
+@each_case("request_", [LOOKING, TOLD_CALLS])
+async def test_a_server_that_breaks_again_over_the_same_is_asked_otherwise_from_then_on(request_: ModelRequest) -> None:
+    steps = (BROKEN, BROKEN, words("hello"))
+    bench = one(*steps, *steps, words("again"))
+    assert [await bench.ask(request_) for _ in range(3)] == ["hello", "hello", "again"]
+    assert [asked == request_ for asked in bench.requests()] == [True, True, False, True, True, False, False]
+    bench = one(*steps, *steps, words("again"))
+    assert await bench.ask(request_) == "hello"
+    bench.clock.time += SUSPICION
+    assert [await bench.ask(request_), await bench.ask(request_)] == ["hello", "again"]
+    assert bench.requests()[-1] == request_
+
+
+async def test_a_rejection_after_a_doubt_is_remembered() -> None:
+    bench = one(BROKEN, BROKEN, *rejected(), words("hello"), words("again"))
+    assert [await bench.ask(LOOKING), await bench.ask(TOLD_CALLS)] == ["hello", "again"]
+    assert bench.requests()[-1] == ModelRequest((UserMessage(f"three\n\n{TOLD}"),), TOOLS)
 
 
 async def test_what_is_too_large_is_asked_without_its_pictures_before_it_is_shortened() -> None:

@@ -33,7 +33,7 @@ async def test_the_row_says_sending_durably_before_the_frame_leaves() -> None:
 @each_case(
     ("failure", "receipt", "last"),
     [
-        (ActionRefused("send", retcode=1200, wording='"result":120'), "muted: ", "refused"),
+        (ActionRefused("send", retcode=1200, wording='EventRet:{"result":120}'), "muted: ", "refused"),
         (ActionRefused("send", retcode=1200, wording="不是好友"), "not a friend: ", "refused"),
         (ActionRefused("send", retcode=1200, wording="发送频繁"), "risk control: ", "refused"),
         (ActionRefused("send", retcode=1200, wording="消息过长"), "too long: ", "refused"),
@@ -60,7 +60,7 @@ async def test_only_a_refusal_for_a_mute_is_told_as_one_and_where() -> None:
             ActionRefused("send", retcode=1200, wording="消息过长"),
             ActionRefused("send", retcode=1200, wording="消息包含敏感词：禁言"),
             ActionUnanswered("?"),
-            ActionRefused("send", retcode=1200, wording='"result":120'),
+            ActionRefused("send", retcode=1200, wording='EventRet:{"result":120}'),
         ]
         for text in ("a", "b", "c", "d", "e"):
             await post.outbox.send(hello(text))
@@ -75,7 +75,7 @@ async def test_a_refusal_that_crosses_the_end_of_the_mute_tells_of_none(lifted: 
         for where in {GROUP, lifted}:
             post.mutes.take(mute_in(where, 60))
         post.clock.time += 60
-        slow.failures = [ActionRefused("send", retcode=1200, wording='"result":120')]
+        slow.failures = [ActionRefused("send", retcode=1200, wording='EventRet:{"result":120}')]
         async with asyncio.TaskGroup() as group:
             sent = group.create_task(post.outbox.send(hello()))
             await slow.entered.wait()
@@ -132,7 +132,7 @@ NO_MENTION, NO_QUOTE, EITHER = ((1200, "Get Uid Error"), (1200, "消息不存在
         ([NO_QUOTE, NO_QUOTE], None),
         ([EITHER, EITHER, EITHER], None),
         ([(1200, "消息过长")], None),
-        ([(1200, '"result":120')], None),
+        ([(1200, 'EventRet:{"result":120}')], None),
     ],
 )
 async def test_what_was_refused_for_a_part_of_it_is_sent_once_more_without_that(
@@ -146,7 +146,12 @@ async def test_what_was_refused_for_a_part_of_it_is_sent_once_more_without_that(
         if sent is None:
             assert isinstance(receipt, Refused)
             assert post.transport.sent == []
-            assert receipt.words in (refusals[-1][1], "refused with code 200", "refused with code 1200", '"result":120')
+            assert receipt.words in (
+                refusals[-1][1],
+                "refused with code 200",
+                "refused with code 1200",
+                'EventRet:{"result":120}',
+            )
         else:
             assert receipt == Confirmed("9001")
             assert post.transport.sent == [SendMessage(GROUP, tuple(sent))]
@@ -170,7 +175,7 @@ async def test_a_message_that_is_nothing_but_a_mention_without_a_name_is_not_sen
 
 
 async def test_a_place_rests_where_nothing_can_be_said_until_something_arrives_or_a_day_has_passed() -> None:
-    removed = ActionRefused("send", retcode=1200, wording='"result":110,"errMsg":"你已被移出该群"')
+    removed = ActionRefused("send", retcode=1200, wording='EventRet:{"result":110,"errMsg":"你已被移出该群"}')
     rests = []
     async with office() as post:
 
