@@ -27,6 +27,8 @@ QUOTED = re.compile(r"「[^」\n]*」")
 SPEAKING = "send_message"
 COMPARABLE = 8
 """Letters and digits from which on a part of a text is told from the same words by chance."""
+COMPARABLE_IN_ITS_TURN = 4
+"""The same in what the turn itself said: less is a part of other words, as 好 of 你好."""
 INNER_QUOTES = str.maketrans("「」", "『』")
 
 
@@ -40,12 +42,18 @@ class OwnWords(Struct, frozen=True):
 
 def unsaid(messages: tuple[Message, ...], own: OwnWords) -> tuple[Message, ...]:
     """The messages of the turn that said this without it; the very same object if it is not in
-    them. A layout that keeps none of the words is no way out: then all of its kind are taken out.
+    them. A layout that keeps none of the words is no way out: then all of its kind are taken out,
+    unless some were already. It may be taken out once more, with nothing else lost.
     """
-    after = tuple(_unsaid(message, own.words, least=1) for message in messages)
+    after = tuple(
+        _unsaid(message, own.words, least=COMPARABLE_IN_ITS_TURN, by_line=True)
+        for message in messages
+    )
     if after != messages:
         return after
     if not own.final:
+        if any(call.arguments == "{}" for call in _speeches(messages)):
+            return messages
         return tuple(_without_speech(message) for message in messages)
     last = next(
         (
@@ -55,7 +63,7 @@ def unsaid(messages: tuple[Message, ...], own: OwnWords) -> tuple[Message, ...]:
         ),
         None,
     )
-    if last is None:
+    if last is None or RECALLED in messages[last].text:
         return messages
     return (*messages[:last], AssistantMessage(RECALLED), *messages[last + 1 :])
 
@@ -66,35 +74,71 @@ def unsaid_anywhere(messages: tuple[Message, ...], own: OwnWords) -> tuple[Messa
     return messages if after == messages else after
 
 
-def _unsaid(message: Message, words: str, *, least: int) -> Message:
+def _unsaid(message: Message, words: str, *, least: int, by_line: bool = False) -> Message:
     letters = _letters(words)
     if not isinstance(message, AssistantMessage) or not letters:
         return message
 
-    def has(text: str) -> bool:
-        whole = _letters(text)
-        return whole == letters or (len(letters) >= least and letters in whole)
+    def left(text: str) -> str:
+        return _text_without(text, words, least=least, by_line=by_line)
 
     calls = tuple(
-        replace(call, arguments="{}") if call.name == SPEAKING and has(_told_by(call)) else call
+        replace(call, arguments="{}")
+        if call.name == SPEAKING and left(told := _told_by(call)) != told
+        else call
         for call in message.tool_calls
     )
-    text, thoughts = message.text, message.reasoning
-    if has(text):
-        short = words.strip()
-        text = text.replace(short, RECALLED) if short in text else RECALLED
+    text, thoughts = left(message.text), message.reasoning
+    if text != message.text:
         thoughts = thoughts if message.tool_calls else None  # they may hold the same words
     if calls == message.tool_calls and text == message.text:
         return message
     return replace(message, text=text, tool_calls=calls, reasoning=thoughts)
 
 
+def _text_without(text: str, words: str, *, least: int, by_line: bool) -> str:
+    """The text without these words, all of it where they are in another layout. Short ones are all
+    of it or, `by_line`, a line of their own: as a part of others they say something else.
+    """
+    letters, whole, short = _letters(words), _letters(text), words.strip()
+    if whole == letters or (len(letters) >= least and letters in whole):
+        return text.replace(short, RECALLED) if short in text else RECALLED
+    if not by_line:
+        return text
+    return "\n".join(RECALLED if _letters(line) == letters else line for line in text.split("\n"))
+
+
 def _told_by(call: ToolCall) -> str:
-    """All words of a call, whatever escapes its JSON has."""
+    """All words of a call, whatever escapes its JSON has, each on lines of their own."""
     try:
-        return str(msgspec.json.decode(call.arguments))
+        return "\n".join(_strings(msgspec.json.decode(call.arguments)))
     except msgspec.DecodeError:
         return call.arguments
+
+
+def _strings(value: object) -> Iterable[str]:
+    match value:
+        case str():
+            yield value
+        case list():
+            for each in value:
+                yield from _strings(each)
+        case dict():
+            for name, each in value.items():
+                if name != "type":  # of a segment: no words
+                    yield from _strings(each)
+        case _:
+            return
+
+
+def _speeches(messages: Iterable[Message]) -> Iterable[ToolCall]:
+    return (
+        call
+        for message in messages
+        if isinstance(message, AssistantMessage)
+        for call in message.tool_calls
+        if call.name == SPEAKING
+    )
 
 
 def _without_speech(message: Message) -> Message:

@@ -43,7 +43,10 @@ def aliases(history: Sequence[MessageReceived], known: Iterable[KnownLine]) -> d
     free = [one for one in lines.values() if one.message_id not in shown]
     rows = [row for row in history if row.has_identity and row.message_id not in lines]
     found: dict[str, str] = {}
+    agrees = any(row.has_identity and row.message_id in lines for row in history)
     for line_key, row_key in (BY_CONTENT, BY_SENDER, BY_TIME):
+        if line_key is not BY_CONTENT[0] and agrees and not found:
+            break  # nothing shows that it has other ids
         waiting: defaultdict[Hashable, list[KnownLine]] = defaultdict(list)
         for line in sorted(free, key=lambda one: one.time):
             if (key := line_key(line)) is not None:
@@ -122,7 +125,9 @@ BY_CONTENT: tuple[LineKey, RowKey] = (
     lambda line: None if line.segments is None else (line.sender, essence(line.segments)),
     lambda row: (row.sender.user_id, essence(row.segments)),
 )
-# What was recalled has no content any more, what was forgotten no sender either.
+# What was recalled has no content any more, what was forgotten no sender either. A row beside it
+# is one that was missed, unless the history has other ids: it tells some line under another one, or
+# none under its own. (What was taken from such a history before is known by its id there.)
 BY_SENDER: tuple[LineKey, RowKey] = (
     lambda line: (line.sender or None) if line.segments is None else None,
     lambda row: row.sender.user_id,

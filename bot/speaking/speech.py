@@ -7,7 +7,7 @@ it; and the frame of the prompt is cut out of it, as out of the final words.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
@@ -156,14 +156,13 @@ class TurnSpeaker(msgspec.Struct):
         """
         here = self.heard.get(self.conversation)
         said = (*self.said, *(here.texts if here else ()))
-        return already_said(text, said) or only_omits(text, said)
+        return _adds_nothing(text, said)
 
     def is_sure_of(self, text: str) -> bool:
         """Whether the asker has heard it in this run in messages that QQ has confirmed."""
         here = self.heard.get(self.conversation, Heard())
-        return already_said(
-            text, [one for one in (*self.said, *here.texts) if one not in here.unsure]
-        )
+        sure = [one for one in (*self.said, *here.texts) if one not in here.unsure]
+        return _adds_nothing(text, sure)
 
     @property
     def refused(self) -> SaidMessage | None:
@@ -211,6 +210,11 @@ class TurnSpeaker(msgspec.Struct):
             ) from error
         # Equal ones differ in the group a temporary session came through.
         return self.conversation if target == self.conversation else target
+
+
+def _adds_nothing(text: str, said: Sequence[str]) -> bool:
+    """Whether final words tell nothing that was not said."""
+    return already_said(text, said) or only_omits(text, said)
 
 
 def heard_before(text: str, media: set[str], said: list[str]) -> bool:

@@ -24,7 +24,7 @@ from bot.domain.suspension import Settled
 from bot.domain.tongue import Tongue
 from bot.policy import petition as words
 from bot.policy.apologies import is_quoted
-from bot.policy.approval import ALLOWED, DENIED, WORD_OF, Answer, in_one_line, words_of
+from bot.policy.approval import ALLOWED, DENIED, WORD_OF, Answer, in_one_line, quote_in, words_of
 from bot.speaking.postbox import Postbox
 
 logger = logging.getLogger(__name__)
@@ -112,10 +112,12 @@ class Petitions:
         return number is not None and self._is_settled(message, answer, number)
 
     def meant_by(self, message: MessageReceived) -> list[Meant]:
-        """Fits `Desk`: in private all that the owners were asked by this account."""
+        """Fits `Desk`: in private all that the owners were asked by this account, for a word that
+        quotes something; alone it may answer the model, and would let a stranger in.
+        """
         here = message.conversation
         answer = None if here.is_group else words.answer_in(message)
-        if answer is None or answer.number is not None:
+        if answer is None or answer.number is not None or not quote_in(message):
             return []
         word = WORD_OF[answer.allows][self._tongue]
         return [

@@ -119,10 +119,16 @@ def test_the_bots_own_words_are_taken_out_of_the_turn_that_said_them() -> None:
         ("by the tool", [speaking("去香山"), good], "去香山", False, [quiet, good]),
         ("by the tool, a picture", [speaking("x"), good], "", False, [quiet, good]),
         ("the answer only", [speaking("去香山"), good], "好", True, [speaking("去香山"), GONE]),
+        ("a short line of it", [AssistantMessage("你好\n\n好！")], "好", True, [AssistantMessage("你好\n\n[已撤回]")]),
+        ("short words inside others", [AssistantMessage("你好")], "好", True, [GONE]),
+        ("one of two", [speaking("去香山"), speaking("八点")], "八点", False, [speaking("去香山"), quiet]),
         ("people's words", [UserMessage("小明#1: 去香山")], "去香山", True, [UserMessage("小明#1: 去香山")]),
     ]
     left = {name: list(unsaid(tuple(said), OwnWords("t1", words, final))) for name, said, words, final, _ in rows}
     assert left == {name: after for name, _, _, _, after in rows}
+    # It is told twice, by the run and by its round: the second time takes nothing more.
+    again = {name: list(unsaid(tuple(left[name]), OwnWords("t1", words, final))) for name, _, words, final, _ in rows}
+    assert again == left
 
 
 def test_among_other_turns_only_words_that_are_surely_the_same_are_taken_out() -> None:

@@ -93,6 +93,14 @@ def test_what_was_recalled_is_known_by_its_time_and_what_was_forgotten_by_that_a
     assert aliases(rows, lines) == {"1": "a", "2": "b", "3": "c"}
 
 
+def test_where_ids_agree_a_new_line_beside_a_recalled_or_forgotten_one_is_new() -> None:
+    rows = [line("a", 90), line("1", 100, "几点？"), line("2", 200, "在哪？")]
+    lines = [known(rows[0]), known(line("b", 100), gone=True), known(line("c", 200), sender=0, gone=True)]
+    assert aliases(rows, lines) == {}
+    # A line under another id shows that ids do not agree; "a" was taken from such a history before.
+    assert aliases([*rows, line("3", 300)], [*lines, known(line("d", 300))]) == {"1": "b", "2": "c", "3": "d"}
+
+
 def test_quotes_in_a_history_are_of_the_lines_as_they_are_known() -> None:
     rows = [line("1", 100), replace(line("2", 150), segments=(Quote("1"), Text("谁？")))]
     names = aliases(rows, [known(line("a", 100))])

@@ -37,6 +37,8 @@ from tests.fakes import (
 
 CAT, DOG = Attachment("image", "base64://cat"), Attachment("image", "base64://dog")
 FIVE = Limits(sends=5)
+LONGER = "北京明天多云转晴，最高 25 度，出门不用带伞。"
+SHORTER = "北京明天多云转晴，最高 25 度，不用带伞。"
 
 
 @asynccontextmanager
@@ -133,6 +135,15 @@ async def test_final_words_that_call_the_same_people_were_said_and_others_were_n
         assert speaker.has_said("@小明#1 **你好**")
         assert not speaker.has_said("@小红#2 **你好**")
         assert not speaker.has_said("只对别处说")
+
+
+async def test_final_words_that_leave_a_few_out_were_said_and_are_as_sure_as_those() -> None:
+    for failures, is_sure in (([], True), ([ActionUnanswered("?")], False)):
+        async with speaking() as (speaker, transport):
+            transport.failures = [*failures]
+            await speaker.say((Text(LONGER),))
+            assert speaker.has_said(SHORTER)
+            assert speaker.is_sure_of(SHORTER) is is_sure
 
 
 async def test_a_quote_of_nothing_in_particular_is_of_the_question_and_of_nothing_elsewhere() -> None:

@@ -14,6 +14,7 @@ from bot.domain.errors import ActionUnanswered, BotError, NotConnected
 from bot.domain.events import Requested
 from bot.domain.journal import PlaceSet
 from bot.domain.petitions import Accept
+from bot.domain.segments import Quote, Text
 from bot.memory.history import History
 from bot.policy.approval import Answer
 from bot.speaking.postbox import Postbox
@@ -106,6 +107,14 @@ async def test_where_the_server_cannot_say_no_an_owner_reads_that_it_was_submitt
         assert at.owner_says("同意 R1")
         await at.heard("#R1 5 ", "R1 已提交（同意）：这个 OneBot 端")
         assert len(at.server.admitted) == 1
+
+
+async def test_a_word_alone_lets_nobody_in_and_beside_a_quote_that_nobody_can_read_it_means_a_request() -> None:
+    async with porch(RecordingStore()) as at:
+        at.ask(5, "f")
+        await at.heard("#R1 5 ")
+        alone, quoting = (said(parts, user=999, where=OWNER) for parts in ("同意", (Quote("gone"), Text("同意"))))
+        assert [len(at.petitions.meant_by(one)) for one in (alone, quoting)] == [0, 1]
 
 
 @each_case(
