@@ -219,6 +219,7 @@ JSON = JSONDecoder()
 MAX_BLOCK = 2**16  # characters; what is longer is not read, which might take quadratic time
 MAX_NOTE = 2000
 SURE_NOTE = re.compile(r"调用|call", re.IGNORECASE)
+NOTE_ARGUMENTS = re.compile(r"[{(=]")
 END_OF_NOTE = re.compile(r"[\]】)）]")
 INFO = re.compile(r"[ \t]*([\w.:-]+)[^\n]*\n")
 
@@ -399,8 +400,9 @@ class _Finder:
         return MarkupBlock(start, end, calls) if is_sure or calls is not None else None
 
     def _note(self, found: re.Match[str]) -> MarkupBlock | None:
-        """`[calling tool: f {...}]`; of a tool nobody knows only where nothing else is in its
-        line.
+        """`[calling tool: f {...}]`; of a tool nobody knows only with arguments, and where nothing
+        else is in its line. Without arguments it is pseudocode or a name for such a note, unless it
+        is all that was said.
         """
         text, start, at = self._text, found.start(), found.end()
         if not self._may_look():
@@ -420,10 +422,15 @@ class _Finder:
         if name not in self._known:
             if not SURE_NOTE.search(found[0]):
                 return None
+            if not NOTE_ARGUMENTS.search(arguments):
+                return None
             line = text[text.rfind("\n", 0, start) + 1 : start].strip()
             if close is None or line or text[end:].split("\n", 1)[0].strip():
                 return None
-        calls = self._read(arguments.strip().strip(",，"), name) if close else None
+        arguments = arguments.strip().strip(",，")
+        if close and not arguments and (text[:start].strip() or text[end:].strip()):
+            return None
+        calls = self._read(arguments, name) if close else None
         return MarkupBlock(start, end, calls, close is not None and not text[end:].strip())
 
     def _harmony(self, found: re.Match[str]) -> MarkupBlock | None:
@@ -439,6 +446,9 @@ class _Finder:
         begin = at.end() if at else found.end()
         if text[begin:] and not text.startswith("{", begin):
             return None  # an address, or prose
+        line = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
+        if found[0].startswith("to=") and line.strip() and not text[begin:]:
+            return None  # the end of a sentence
         end = _end_of_json(text, begin)
         calls = self._read(text[begin:end], name) if begin < end else None
         after = AFTER_HARMONY.match(text, end)

@@ -1,7 +1,8 @@
 """CQ codes that a model writes into its words, `[CQ:at,qq=123]`: what they mean where that may be
 said, and nothing elsewhere. Pure.
 
-Models know them from other bots. What stands in code is spoken of, and stays.
+Models know them from other bots. What stands in code is spoken of, and stays; so do all of them
+where somebody speaks of such codes.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ Means: TypeAlias = Callable[[Code], Text | Code | None]
 
 CODE: Final = re.compile(r"\[CQ:([\w.-]+)((?:,[^\[\]]*)?)\]", re.IGNORECASE)
 IN_CODE: Final = re.compile(r"(?P<fence>`{3,}|~{3,}).*?(?:(?P=fence)|\Z)|`[^`\n]+`", re.DOTALL)
+TOPIC: Final = re.compile(r"\[CQ:|(?<![a-z])CQ ?(?:码|codes?\b)", re.IGNORECASE)
 NUMBER: Final = re.compile(r"[0-9]{1,19}")
 MESSAGE: Final = re.compile(r"-?[0-9]{1,19}")
 
@@ -25,6 +27,11 @@ MESSAGE: Final = re.compile(r"-?[0-9]{1,19}")
 def may_hold(text: str) -> bool:
     """Whether a code could be in it: in nearly all texts none is."""
     return "[CQ:" in text or "[cq:" in text
+
+
+def are_spoken_of(text: str) -> bool:
+    """Whether somebody who says this writes codes, or speaks of them."""
+    return TOPIC.search(text) is not None
 
 
 def without_meaningless(text: str) -> str:

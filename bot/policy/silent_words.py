@@ -20,8 +20,8 @@ class Silent(Enum):
     """How sure it is that words are silence, where an answer is waited for."""
 
     CHOSEN = "says that nothing is said, in a dress that no answer has"
-    CONTROL = "a command to a program, or that nothing is said in plain words: may be asked for"
-    MOOD = "a word for silence: may be an answer to anything"
+    CONTROL = "a command to a program: may be asked for"
+    MOOD = "a word for silence, or plain words that nothing is said: may answer anything"
 
 
 LONGEST = 240  # characters
@@ -87,16 +87,16 @@ KEYED = re.compile(
     r"(?:final )?(?:action|decision|answer|reply|response|动作|行动|决定|回复|回答) ?[:=] ?(.+)"
 )
 FENCED = re.compile(r"```\w*\s(.*)```", re.DOTALL)
-KEYS = frozenset(
-    {"action", "decision", "response", "reply", "content", "text", "message", "answer"}
-    | {"should_reply", "should_respond", "need_reply"}
-)
+DECISIONS = frozenset({"action", "decision", "should_reply", "should_respond", "need_reply"})
+REPLIES = frozenset({"response", "reply"})
+TEXTS = frozenset({"content", "text", "message", "answer"})
+KEYS = DECISIONS | REPLIES | TEXTS
 CLAUSE = re.compile(r"[,，;；:：。.!！—\n]+| - ")
 ENDS = " \n。.!！~…、,，"
 
 ASKS_FOR_WORDS = re.compile(
     r"[字词话叫称谜猜念读写讲演扮翻译]|英[文语]|中文|日[文语]|意思|成语|角色|函数|方法|命令|代码|语句|关键|参数|接口|回[复答应]"
-    r"|word|term|letter|spell|anagram|translat|synonym|mean|method|function|command|code|keyword|call"
+    r"|如何|怎么|怎样|返回|json|how\b|word|term|letter|spell|anagram|translat|synonym|mean|method|function|command|code|keyword|call"
     r"|pretend|say|write|type|print|output|repl|respon|answer",
     re.IGNORECASE,
 )
@@ -137,9 +137,11 @@ def keeps_silent(text: str, before: str = "", *, asked: str, weak: bool) -> bool
 def _kind_of(text: str) -> Silent | None:
     if text[:1] == "{" and (inner := _of_json(text)):
         return inner
+    if text == "[null]":
+        return None  # JSON
     words, dress = _undressed(text)
     if _CHOSEN.fullmatch(words):
-        return Silent.CHOSEN if dress else Silent.CONTROL
+        return Silent.CHOSEN if dress else Silent.MOOD
     if _MOOD.fullmatch(words):
         return Silent.CHOSEN if dress == "code" and words.isascii() else Silent.MOOD
     if dress == "code" and _CONTROL.fullmatch(words):
@@ -183,17 +185,34 @@ def _without_marks(words: str) -> tuple[str, str]:
 
 
 def _of_json(text: str) -> Silent | None:
-    """Silence as the one thing that an object says: `{"action": "no_reply"}`."""
+    """Silence as the one thing that an object says: `{"action": "no_reply"}`. Of a text that is no
+    word for silence nobody knows: `{"answer": 0}` is what somebody asked for.
+    """
     try:
         given = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    said = [value for key, value in given.items() if key in KEYS]
-    return Silent.CHOSEN if said and all(map(_says_nothing, said)) else None
+    said = [(key, value) for key, value in given.items() if key in KEYS]
+    if any(value and not _is_silence(value) for _, value in said):
+        return None
+    if any(_decides(key, value) for key, value in said):
+        return Silent.CHOSEN
+    return Silent.MOOD if any(value for _, value in said) else None
 
 
-def _says_nothing(value: object) -> bool:
-    if not value:
-        return True  # an empty text, null, false
+def _decides(key: str, value: object) -> bool:
+    if key in REPLIES and not value:
+        return value is None or value == ""
+    if key in TEXTS:
+        return isinstance(value, str) and _says_for_certain(value.casefold())
+    return True
+
+
+def _says_for_certain(text: str) -> bool:
+    words, _ = _undressed(text)
+    return _CHOSEN.fullmatch(words) is not None or _kind_of(text) is Silent.CHOSEN
+
+
+def _is_silence(value: object) -> bool:
     words, _ = _undressed(value.casefold()) if isinstance(value, str) else ("", "")
     return any(form.fullmatch(words) for form in (_CHOSEN, _MOOD, _CONTROL))

@@ -95,13 +95,13 @@ class Frames(Struct, frozen=True):
         )
 
     def _may_be_anothers(self, line: str) -> bool:
-        found = heading_of(line)
+        found = self._heading_of(line)
         if found is None or self._names_us(found):
             return False
         match found.sure:
             case Sure.CERTAIN:
                 return False  # it was cut
-            case Sure.DOUBTFUL:
+            case Sure.DOUBTFUL | Sure.KNOWN:
                 return not self._is_anybodys(found)
             case Sure.NAMED:
                 return self._is_anybodys(found)  # `[Tom]: 3 votes` alone was not cut
@@ -159,7 +159,9 @@ class Frames(Struct, frozen=True):
             return begin[match.end() :].lstrip()
         if (match := marks.LINE.match(begin)) and self._is_own(match):
             return begin[match.end() :].lstrip()
-        if (found := heading_of(begin.partition("\n")[0])) and self._is_ours_in_front(found, begin):
+        if (found := self._heading_of(begin.partition("\n")[0])) and self._is_ours_in_front(
+            found, begin
+        ):
             return found.words_of(begin).lstrip()
         return self._without_label(begin) or text
 
@@ -250,7 +252,7 @@ class Frames(Struct, frozen=True):
         """A line without a heading of another bot's: of ours all of it goes, of what others are
         quoted with the name stays.
         """
-        found = heading_of(line)
+        found = self._heading_of(line)
         if found is None or not (found.sure is Sure.CERTAIN or self._names_us(found)):
             return line
         words = found.words_of(line)
@@ -260,13 +262,13 @@ class Frames(Struct, frozen=True):
         """Whether it is a line in another's name, in a form of another bot's. The `first` line of
         an answer may be all that it says of somebody.
         """
-        found = heading_of(line)
+        found = self._heading_of(line)
         if found is None or self._names_us(found) or (first and found.sure is Sure.NAMED):
             return False
         return found.sure is Sure.CERTAIN or self._is_anybodys(found)
 
     def _is_certainly_others(self, line: str) -> bool:
-        found = heading_of(line)
+        found = self._heading_of(line)
         is_certain = found is not None and found.sure is Sure.CERTAIN and self._is_foreign(line)
         return self._is_others(line) or is_certain
 
@@ -278,13 +280,20 @@ class Frames(Struct, frozen=True):
         for line in lines:
             if not line.strip() or marks.STAGE.match(line):
                 continue
-            found = heading_of(line)
+            found = self._heading_of(line)
             if found is None or found.sure is Sure.CERTAIN:
                 return False
             if self.people.has_said(found.name, line[found.end :]):
                 return False
             speakers.add(found.name)
         return len(speakers) > 1
+
+    def _heading_of(self, line: str) -> SpeakerHeading | None:
+        """The heading with which the line begins, as sure as it is here."""
+        found = heading_of(line)
+        if found is None or found.sure is not Sure.KNOWN:
+            return found
+        return found._replace(sure=Sure.CERTAIN if self._is_anybodys(found) else Sure.DOUBTFUL)
 
     def _names_us(self, found: SpeakerHeading) -> bool:
         return self._is_us(found.name, found.number)
@@ -407,7 +416,7 @@ def _without_number(line: str) -> str:
     if match := marks.LINE.match(line):
         return f"{match['name']}: {line[match.end() :]}"
     found = heading_of(line)
-    if found is None or found.sure is not Sure.CERTAIN:
+    if found is None or found.sure not in {Sure.CERTAIN, Sure.KNOWN}:
         return line
     return f"{found.name}: {found.words_of(line)}"
 

@@ -2,8 +2,8 @@
 
 Models have read the logs of many bots and write such headings themselves: `[UserID:1,Nickname:
 Tom]:`, `<sender>Tom</sender>`, `[Tom/10:00:00]:`, `[2026-11-28 10:00] Tom:`, JSON of a speaker and
-a text. A form may be certain, whoever is named in it, or count only with the name of the bot or of
-a person in the prompt (`Sure`).
+a text. A form may be certain, whoever is named in it, or only with the name of the bot or of a
+person in the prompt (`Sure`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CLOCK = r"\d{1,2}:\d\d(?::\d\d)?"
 DAY = r"(?:\d{4}[-/.年]\d{1,2}[-/.月]|\d{1,2}[-/月])\d{1,2}日?"
 MOMENT = rf"(?:(?:{DAY}|周.|星期.|今天|昨天)[ T]?\s?(?:{CLOCK})?|{CLOCK})"
 TIMED = rf"(?:{DAY}[ T])?{CLOCK}"
-QQ, ID = r"(?:qq号?|user ?_?id|用户id)", r"(?:id|uid|账号)"
+USER_ID, QQ, ID = r"(?:user ?_?id|用户id)", r"qq号?", r"(?:id|uid|账号)"
 
 # Keys of `[key:value,key:value]`, of attributes and of JSON.
 _SPEAKER = """\
@@ -59,6 +59,7 @@ class Sure(Enum):
     """How much a form says by itself."""
 
     CERTAIN = "is never anything but a heading"
+    KNOWN = "is certain with a name that is known, and doubtful without"
     DOUBTFUL = "is hardly ever anything else: asked for again"
     NAMED = "is a heading only with a name that is known"
 
@@ -70,12 +71,17 @@ _TAG = (
     rf"{NAME}</(?P=tag)>"
 )
 _ATTRIBUTE = r"(?:sender|speaker|nickname|user_?name|name|from|author)\s?=\s?[\"']"
-_ELEMENT = rf"<(?P<element>message|msg|user|sender|speaker|chat)\s[^<>\n]{{0,80}}?{_ATTRIBUTE}"
+_ELEMENT = (
+    rf"<(?P<element>message|msg|user|sender|speaker|chat)\s[^<>\n]{{0,80}}?{_ATTRIBUTE}"
+    rf"{NAME}[\"'][^<>\n]{{0,80}}(?<!/)>"
+)
+_WORDS = r"(?=\s*(?:<(?:content|text|message|msg)>|[^\s<]))"
 _FORMS: tuple[tuple[Sure, str], ...] = (
-    (Sure.CERTAIN, rf"{OPEN}{NAME}[/|]\s?{TIMED}{CLOSE}{MARK}{COLON}"),
-    (Sure.CERTAIN, rf"{NAME}\s?[(（]{QQ}\s?[:：=]?\s?{NUMBER}[)）]{MARK}{COLON}"),
+    (Sure.KNOWN, rf"{OPEN}{NAME}[/|]\s?{TIMED}{CLOSE}{MARK}{COLON}"),
+    (Sure.KNOWN, rf"{NAME}\s?[(（]{QQ}\s?[:：=]?\s?{NUMBER}[)）]{MARK}{COLON}"),
+    (Sure.CERTAIN, rf"{NAME}\s?[(（]{USER_ID}\s?[:：=]?\s?{NUMBER}[)）]{MARK}{COLON}"),
     (Sure.CERTAIN, rf"{_TAG}(?:{COLON}|(?=\s*\S))"),
-    (Sure.CERTAIN, rf"{_ELEMENT}{NAME}[\"'][^<>\n]{{0,80}}>"),
+    (Sure.CERTAIN, rf"{_ELEMENT}{_WORDS}"),
     (Sure.DOUBTFUL, rf"{_AT}\s?{OPEN}?{NAME}{CLOSE}?(?:\s?[(（]{NUMBER}[)）])?{MARK}{COLON}"),
     (
         Sure.DOUBTFUL,
@@ -83,6 +89,7 @@ _FORMS: tuple[tuple[Sure, str], ...] = (
     ),
     (Sure.DOUBTFUL, rf"{NAME}\s?[(（](?P<number>\d{{7,11}})[)）]{MARK}{COLON}"),
     (Sure.DOUBTFUL, rf"{_TAG}\s*$"),
+    (Sure.DOUBTFUL, rf"{_ELEMENT}\s*$"),
     (Sure.NAMED, rf"{OPEN}{NAME}[/|]\s?{MOMENT}{CLOSE}"),
     (Sure.NAMED, rf"{OPEN}{_WHO}{CLOSE}{MARK}{COLON}"),
     (Sure.NAMED, rf"{OPEN}{NAME}\s?[(（]{NUMBER}[)）]{CLOSE}"),

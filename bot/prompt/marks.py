@@ -32,7 +32,7 @@ LINE = re.compile(rf"\s{{0,2}}{MARK}(?P<at>@?){WHO}{REPLY}{MARK}\s?{COLON}{MARK}
 LABELLED = re.compile(rf"\s*{MARK}(?P<name>[^\s:：]{{1,{render.MAX_NAME}}}){MARK}{COLON}")
 FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
 ANNOUNCED = re.compile(
-    r"[:：][*_]*\s*$|(?:[如以]下|下面)[。！!～~]?\s*$|^\s*(?:#{1,6}\s|\*\*[^*]+\*\*\s*$)"
+    r"[:：][*_]*\s*$|(?:[如以]下|下面|(?:结果|情况|名单|票数)是?)[。！!～~]?\s*$|^\s*(?:#{1,6}\s|\*\*[^*]+\*\*\s*$)"
 )
 """A line that announces what stands below it: with a colon, in so many words, or as its heading."""
 STAGE = re.compile(r"\s*(?:[(（].*[)）]|\*[^*]+\*)\s*$")  # what happens while nobody speaks

@@ -9,6 +9,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from bot.domain.chat import Message, UserMessage
+from bot.policy.cq_codes import are_spoken_of
 from bot.prompt import marks
 
 NUMBER = re.compile(rf"{marks.HASH}(\d+)")
@@ -36,6 +37,14 @@ class People(Struct, frozen=True, dict=True):
     def numbers(self) -> frozenset[str]:
         """Their accounts, as rounds of older versions name them."""
         return frozenset(account for _, _, account in self._found if account)
+
+    @cached_property
+    def speak_of_codes(self) -> bool:
+        """Whether one of them speaks of CQ codes in what is answered now, rather than in an earlier
+        round: the answer may explain them.
+        """
+        said = [one.text for one in self.messages if isinstance(one, UserMessage)]
+        return bool(said) and are_spoken_of(said[-1])
 
     def called(self, number: str) -> Collection[str]:
         """The names that somebody of this number has."""

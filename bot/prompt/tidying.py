@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from bot.domain.chat import AssistantMessage, ToolCall
 from bot.domain.visible import visible, without_controls
-from bot.policy.cq_codes import without_meaningless
+from bot.policy.cq_codes import may_hold, without_meaningless
 from bot.policy.echo import is_all_of, is_echo
 from bot.prompt.frames import Frames
 
@@ -35,7 +35,9 @@ def tidy(
     or what was told of the moment (`now`); the very same message where there is nothing to cut.
     What is sent with `send_message` loses words that are silence however often they are said.
     """
-    text = without_meaningless(frames.cut(without_controls(_said(message.text))))
+    text = frames.cut(without_controls(_said(message.text)))
+    if may_hold(text) and not frames.people.speak_of_codes:
+        text = without_meaningless(text)
     said_back = not message.tool_calls and (is_echo(text, question) or is_all_of(text, now))
     if said_back or not visible(text).strip():
         text = ""

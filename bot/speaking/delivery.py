@@ -120,15 +120,24 @@ class Delivery:
         turn_id: str = "",
         final: bool = False,
         trail: list[str] | None = None,
+        keeps_codes: bool = False,
     ) -> tuple[SaidMessage, ...]:
         """Send the segments now, in as few QQ messages as they need, with nothing in between; what
         is long as a merged forward, or in pieces where QQ refuses that. They go on from the words
-        of a `trail`, and lengthen it by what may be read.
+        of a `trail`, and lengthen it by what may be read. CQ codes in them are what they mean,
+        unless it `keeps_codes`, as where they are spoken of.
 
         After a message that was refused, or whose fate is unknown, the rest is not sent.
         """
         trail = [] if trail is None else trail
-        say = partial(self._send, where, turn_id=turn_id, final=final, trail=trail)
+        say = partial(
+            self._send,
+            where,
+            turn_id=turn_id,
+            final=final,
+            trail=trail,
+            keeps_codes=keeps_codes,
+        )
         messages, words = messages_of(segments, limit=self._limit), _words_of(segments)
         # A temporary session takes no forward (onebot.md 5 names no parameter for its group).
         if not where.via_group and (merged := self._merged(where, segments, messages)):
@@ -152,10 +161,11 @@ class Delivery:
         turn_id: str,
         final: bool,
         trail: list[str],
+        keeps_codes: bool,
         pauses: Sequence[float] = (),
     ) -> tuple[SaidMessage, ...]:
         kept = untouched(words)
-        if may_hold(words):
+        if may_hold(words) and not keeps_codes:
             messages = list(self._reading(where, messages, kept))
         if may_call(words):
             messages = list(self._calling(where, messages, kept))
@@ -184,17 +194,19 @@ class Delivery:
         *,
         turn_id: str = "",
         trail: list[str] | None = None,
+        keeps_codes: bool = False,
     ) -> tuple[SaidMessage, ...]:
         """Say the text where the message came from, a short one at the pace of a person; in a group
-        its first piece quotes the message. It goes on from the words of a `trail`, as in `say`.
+        its first piece quotes the message. `trail` and `keeps_codes` are as in `say`.
         """
         trail = [] if trail is None else trail
         first: Parts = (Quote(message.message_id),) if is_quoted(message) else ()
         segments, where = (*first, Text(text)), message.conversation
         if self._manner.paced and (turns := in_turns(segments)):
-            at, say = pauses(turns), partial(self._send, where, turns, text, trail=trail)
-            return await say(turn_id=turn_id, final=True, pauses=at)
-        return await self.say(where, segments, turn_id=turn_id, final=True, trail=trail)
+            say = partial(self._send, where, turns, text, pauses=pauses(turns))
+        else:
+            say = partial(self.say, where, segments)
+        return await say(turn_id=turn_id, final=True, trail=trail, keeps_codes=keeps_codes)
 
     def report(self, refused: SaidMessage) -> None:
         """Tell the owners that QQ did not take it, in the server's words."""

@@ -29,7 +29,7 @@ from bot.domain.run import Asker
 from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
 from bot.policy.already_said import already_said, only_omits
 from bot.policy.budget import Budget
-from bot.policy.cq_codes import without_meaningless
+from bot.policy.cq_codes import may_hold, without_meaningless
 from bot.policy.reach import permit
 from bot.prompt.frames import Frames
 from bot.speaking.delivery import Delivery, SaidMessage
@@ -119,7 +119,9 @@ class TurnSpeaker(msgspec.Struct):
         heard.texts.append(text)
         heard.media |= new
         trail = self.trail(target)
-        said = await self.delivery.say(target, segments, turn_id=self.turn_id, trail=trail)
+        said = await self.delivery.say(
+            target, segments, turn_id=self.turn_id, trail=trail, keeps_codes=self.keeps_codes
+        )
         if target == self.conversation:
             self.note(message.receipt for message in said)
         if not any(message.may_be_read for message in said):
@@ -149,6 +151,11 @@ class TurnSpeaker(msgspec.Struct):
         of = Quote(self.question if target == self.conversation else "")
         named = (of if segment == Quote("") else segment for segment in segments)
         return tuple(segment for segment in named if segment != Quote(""))
+
+    @property
+    def keeps_codes(self) -> bool:
+        """Whether CQ codes in its words are spoken of."""
+        return self.frames.people.speak_of_codes
 
     def has_said(self, text: str) -> bool:
         """Whether the asker has heard it in this run, in these words or nearly so, or in a few
@@ -181,7 +188,7 @@ class TurnSpeaker(msgspec.Struct):
         left.
         """
         own = tuple(
-            replace(segment, text=without_meaningless(self.frames.cut(segment.text)))
+            replace(segment, text=self._own_text(segment.text))
             if isinstance(segment, Text)
             else segment
             for segment in segments
@@ -189,6 +196,12 @@ class TurnSpeaker(msgspec.Struct):
         if own != segments and not self.delivery.count(self.conversation, own):
             raise InvalidArguments(ONLY_FRAME, fields=(ONLY_FRAME,))
         return own
+
+    def _own_text(self, text: str) -> str:
+        own = self.frames.cut(text)
+        if not may_hold(own) or self.keeps_codes:
+            return own
+        return without_meaningless(own)
 
     def _count(self, number: int) -> None:
         left = self.budget.sends_left

@@ -122,7 +122,9 @@ class Closing:
 
     async def _say(self, turn: Turn, words: str) -> tuple[SaidMessage, ...]:
         trail, turn_id = turn.speaker.trail(turn.run.conversation), turn.run.id
-        said = await self._delivery.answer(turn.message, words, turn_id=turn_id, trail=trail)
+        said = await self._delivery.answer(
+            turn.message, words, turn_id=turn_id, trail=trail, keeps_codes=turn.speaker.keeps_codes
+        )
         turn.speaker.note(one.receipt for one in said)
         return said
 

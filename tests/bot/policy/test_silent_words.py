@@ -44,7 +44,16 @@ def test_to_who_called_none_of_it_is_said_at_once() -> None:
         ("NO_RESPONSE", "明天几点开会？", False),
         ("[SILENT]", "明天几点开会？", False),
         ("finish()", "明天几点开会？", False),
-        ("无需回复", "明天几点开会？", False),
+        ("exit()", "明天几点开会？", False),
+        ("（不回复）", "要理他吗", False),
+        ("[SILENT]", "如何退出 Python", False),
+        ("无需回复", "明天几点开会？", True),
+        ("无需理会", "要理他吗", True),
+        ("不需要回复。", "邮件要处理吗", True),
+        ("Stay silent.", "What should I do in court?", True),
+        ("exit()", "如何退出 Python", True),
+        ('{"answer": "none"}', "有几个？用 JSON 回答", True),
+        ('{"message": "[SILENT]"}', "有几个？用 JSON 回答", False),
         ("*No response*", "when do we meet?", False),
         ("finish()", "Android 里关掉一个 Activity 用哪个方法？", True),
         ("无需回复", "这封邮件要回复吗？", True),
@@ -62,7 +71,7 @@ def test_what_may_be_an_answer_is_one_if_it_is_said_again(text: str, asked: str,
 
 
 def test_how_sure_it_is() -> None:
-    told = {"（不回复）": Silent.CHOSEN, "[silent]": Silent.CHOSEN, "不回复": Silent.CONTROL, "*沉默*": Silent.MOOD}
+    told = {"（不回复）": Silent.CHOSEN, "[silent]": Silent.CHOSEN, "不回复": Silent.MOOD, "*沉默*": Silent.MOOD}
     assert {text: silence_in(text) for text in told} == told
 
 

@@ -260,6 +260,9 @@ def test_what_may_be_such_a_heading_of_somebody_else_is_doubted_and_stays() -> N
     for answer in (
         "小雪(345678901): 你好",
         "Snow (id 345678901): hello",
+        "小王（QQ：10086001）：白天在线，有事找他",
+        "[Server/10:00:00]: Done",
+        "好的。\n[路人/10:00:00]: 谢谢",
         "[2026-11-28 10:00] 小雪: 你好",
         "[10:00:00] Snow: hello",
         "好的。\n小雪(345678901): 谢谢",

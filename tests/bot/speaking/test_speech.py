@@ -298,6 +298,25 @@ async def test_nothing_but_a_leak_is_asked_again_once_behind_examples(leak: str)
     assert [type(one) for one in second[len(first) - 1 : -1]] == [UserMessage, AssistantMessage] * 3  # examples
 
 
+CODES = "at 的写法是 [CQ:at,qq=QQ号]，图片是 [CQ:image,file=xx]。"
+
+
+@each_case("asked", ["CQ码里 at 和图片怎么写", "which CQ codes are there?", "[CQ:at,qq=1] 是什么"])
+async def test_cq_codes_that_are_explained_to_who_asks_stay(asked: str) -> None:
+    async with living(calls(speak(f"等等，{CODES}")), words(f"全员是 [CQ:at,qq=all]，{CODES}")) as house:
+        await house.turns.take(said(asked))
+    assert house.transport.texts == [f"等等，{CODES}", f"全员是 [CQ:at,qq=all]，{CODES}"]
+    last = house.history.messages(GROUP)[-1]
+    assert isinstance(last, AssistantMessage)
+    assert last.text.endswith(CODES)
+
+
+async def test_they_are_cut_where_nobody_speaks_of_them() -> None:
+    async with living(calls(speak(f"等等，{CODES}")), words(f"全员是 {CODES}")) as house:
+        await house.turns.take(said("怎么写 at？"))
+    assert house.transport.texts == ["等等，at 的写法是 ，图片是 。", "全员是 at 的写法是 ，图片是 。"]
+
+
 async def test_nothing_but_leaks_twice_is_one_polite_line() -> None:
     async with living(words("小明(777): hi"), words("小明(777): hi")) as house:
         await house.turns.take(said("hi"))
