@@ -18,12 +18,14 @@ from bot.domain.notes import ALONE, Alarmed, Forgotten, Neighbours
 from bot.domain.ports import Clock
 from bot.domain.segments import Text
 from bot.domain.tongue import Tongue
+from bot.memory.latest import Lately
 from bot.speaking.carrier import TOO_LATE
 from bot.speaking.queues import Queues
 
 logger = logging.getLogger(__name__)
 
 QUIET = 600.0  # seconds between two lines of one kind
+MAX_KINDS = 5000  # that were told lately; some are of one place
 UNKNOWN = (
     "发到 {where} 的一条消息没有得到 QQ 的确认，可能已送达，不会重发。",
     "QQ did not confirm a message to {where}: it may have arrived, and is not sent again.",
@@ -60,10 +62,9 @@ class Owner:
         self.owners = sorted(owners)
         self._alarmed = [owner for owner in self.owners if owner not in quiet]
         self._queues = queues
-        self._clock = clock
         self._mask = mask
         self._neighbours = neighbours
-        self._told: dict[str, float] = {}
+        self._told = Lately[str](MAX_KINDS, QUIET, clock.monotonic)
         self._untold: dict[_Line, str] = {}
         self._on_its_way: set[_Line] = set()
         self._account = 0
@@ -122,10 +123,9 @@ class Owner:
 
     def _is_new(self, kind: str) -> bool:
         """Whether nothing of the kind was said lately; it is, now."""
-        now = self._clock.monotonic()
-        if now - self._told.get(kind, -QUIET) < QUIET:
+        if self._told.knows(kind):
             return False
-        self._told[kind] = now
+        self._told.note(kind)
         return True
 
     def _keep(self, kind: str, text: str) -> None:
@@ -156,11 +156,12 @@ class Owner:
 
     def tell_of_send(self, action: SendMessage, state: SendState, reason: str) -> None:
         """Say that a message may be lost (UNKNOWN), or is."""
+        where = action.conversation
         if state is SendState.UNKNOWN:
-            self.tell("unknown send", UNKNOWN[self.tongue].format(where=action.conversation))
+            self.tell("unknown send", UNKNOWN[self.tongue].format(where=where))
         else:
-            line = LOST[self.tongue].format(where=action.conversation, reason=reason)
-            self.tell("lost send", line)
+            line = LOST[self.tongue].format(where=where, reason=reason)
+            self.tell(f"lost send in {where}", line)
 
     def _say_untold(self) -> None:
         if not self._account:
