@@ -34,6 +34,17 @@ LOST = (
     "发到 {where} 的一条消息没有送出：{reason}",
     "A message to {where} was not sent: {reason}",
 )
+RESTS = (
+    (
+        "{where} 发不出机器人的消息（{reason}）：那里的提问先不回答，也不花钱，"
+        "直到又有消息发得出去、机器人重新进群或被加为好友，或者主人在那里叫它。"
+    ),
+    (
+        "QQ takes no message of the bot in {where} ({reason}): questions there are not answered, "
+        "at no cost, until a message gets through, the bot joins again or becomes a friend, or an "
+        "owner calls it there."
+    ),
+)
 
 _Line: TypeAlias = tuple[int, str]  # owner and kind
 
@@ -162,6 +173,10 @@ class Owner:
         else:
             line = LOST[self.tongue].format(where=where, reason=reason)
             self.tell(f"lost send in {where}", line)
+
+    def tell_of_rest(self, where: Conversation, reason: str) -> None:
+        """Say that QQ takes nothing there, and what follows."""
+        self.tell(f"rest in {where}", RESTS[self.tongue].format(where=where, reason=reason))
 
     def _say_untold(self) -> None:
         if not self._account:
