@@ -5,6 +5,7 @@ sign of life.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Final
 
@@ -52,6 +53,14 @@ class Rests:
     def end(self, where: Conversation) -> None:
         """A sign of life: something arrived there, the bot joined, or an owner speaks there."""
         self._rests.pop(where, None)
+
+    def forget(self, account: int) -> None:
+        """The account has connected: a sign of life may have been missed, and any question may find
+        out. What was told stays so.
+        """
+        for where, rest in self._rests.items():
+            if where.platform_id == account:
+                rest.until = -math.inf
 
     def holds_in(self, where: Conversation) -> bool:
         """Whether nothing is to be asked of a model there."""
