@@ -78,6 +78,7 @@ class Dispatcher:
                 self._deafness.hear(message)
                 self._way.take_waited(event)
             case MessageLost(message=message):
+                self._deafness.hear(message)
                 self._way.take_lost(message)
             case MessageSent():
                 self._own.take(event)

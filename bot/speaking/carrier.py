@@ -187,12 +187,15 @@ class Carrier:
             logger.info("once more to %s, without what was refused: %s", where, refusal.kind)
             send.action = plain
             return await self._put_on_wire(send)
-        if refusal.rests and refusal.kind == MUTED:
-            self._mutes.suspect(where, since=since)
-        elif refusal.rests:
+        rests = refusal.rests and refusal.kind != MUTED
+        if rests:
             self.rests.begin(where, f"{refusal.kind}: {refusal.words}")
-        receipt = Refused(refusal.reason, by_qq=True, words=refusal.words)
+        elif refusal.rests:
+            self._mutes.suspect(where, since=since)
+        receipt = Refused(refusal.reason, by_qq=True, words=refusal.words, rests=rests)
         self._settle(send, SendState.REFUSED, receipt, reason=refusal.full_reason)
+        if rests and not send.awaited:  # else its caller may have another form of it
+            self.rests.tell(where)
         return True
 
     async def _wait_for(self, connected: asyncio.Event) -> None:

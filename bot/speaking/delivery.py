@@ -80,6 +80,11 @@ class SaidMessage(Struct, frozen=True):
         return self.receipt.reason if isinstance(self.receipt, Refused) else ""
 
     @property
+    def rests(self) -> bool:
+        """Whether QQ takes nothing else there, either."""
+        return isinstance(self.receipt, Refused) and self.receipt.rests
+
+    @property
     def words(self) -> str:
         return self.action.words
 
@@ -209,8 +214,12 @@ class Delivery:
         return await say(turn_id=turn_id, final=True, trail=trail, keeps_codes=keeps_codes)
 
     def report(self, refused: SaidMessage) -> None:
-        """Tell the owners that QQ did not take it, in the server's words."""
-        if isinstance(receipt := refused.receipt, Refused):
+        """Tell the owners that QQ did not take it, in the server's words; where the place rests,
+        that it does.
+        """
+        if refused.rests:
+            self._outbox.rests.tell(refused.action.conversation)
+        elif isinstance(receipt := refused.receipt, Refused):
             self._outbox.report(refused.action, receipt.words or receipt.reason)
 
     def _reading(

@@ -18,12 +18,14 @@ from bot.domain.notes import ALONE, Alarmed, Forgotten, Neighbours
 from bot.domain.ports import Clock
 from bot.domain.segments import Text
 from bot.domain.tongue import Tongue
+from bot.memory.latest import Lately
 from bot.speaking.carrier import TOO_LATE
 from bot.speaking.queues import Queues
 
 logger = logging.getLogger(__name__)
 
 QUIET = 600.0  # seconds between two lines of one kind
+MAX_KINDS = 5000  # that were told lately; some are of one place
 UNKNOWN = (
     "发到 {where} 的一条消息没有得到 QQ 的确认，可能已送达，不会重发。",
     "QQ did not confirm a message to {where}: it may have arrived, and is not sent again.",
@@ -31,6 +33,17 @@ UNKNOWN = (
 LOST = (
     "发到 {where} 的一条消息没有送出：{reason}",
     "A message to {where} was not sent: {reason}",
+)
+RESTS = (
+    (
+        "{where} 发不出机器人的消息（{reason}）：那里的提问先不回答，也不花钱，"
+        "直到又有消息发得出去、机器人重新进群或被加为好友，或者主人在那里叫它。"
+    ),
+    (
+        "QQ takes no message of the bot in {where} ({reason}): questions there are not answered, "
+        "at no cost, until a message gets through, the bot joins again or becomes a friend, or an "
+        "owner calls it there."
+    ),
 )
 
 _Line: TypeAlias = tuple[int, str]  # owner and kind
@@ -60,10 +73,9 @@ class Owner:
         self.owners = sorted(owners)
         self._alarmed = [owner for owner in self.owners if owner not in quiet]
         self._queues = queues
-        self._clock = clock
         self._mask = mask
         self._neighbours = neighbours
-        self._told: dict[str, float] = {}
+        self._told = Lately[str](MAX_KINDS, QUIET, clock.monotonic)
         self._untold: dict[_Line, str] = {}
         self._on_its_way: set[_Line] = set()
         self._account = 0
@@ -122,10 +134,9 @@ class Owner:
 
     def _is_new(self, kind: str) -> bool:
         """Whether nothing of the kind was said lately; it is, now."""
-        now = self._clock.monotonic()
-        if now - self._told.get(kind, -QUIET) < QUIET:
+        if self._told.knows(kind):
             return False
-        self._told[kind] = now
+        self._told.note(kind)
         return True
 
     def _keep(self, kind: str, text: str) -> None:
@@ -156,11 +167,18 @@ class Owner:
 
     def tell_of_send(self, action: SendMessage, state: SendState, reason: str) -> None:
         """Say that a message may be lost (UNKNOWN), or is."""
+        where = action.conversation
         if state is SendState.UNKNOWN:
-            self.tell("unknown send", UNKNOWN[self.tongue].format(where=action.conversation))
+            self.tell("unknown send", UNKNOWN[self.tongue].format(where=where))
         else:
-            line = LOST[self.tongue].format(where=action.conversation, reason=reason)
-            self.tell("lost send", line)
+            line = LOST[self.tongue].format(where=where, reason=reason)
+            # What an outage lost is lost in many places at once: one line tells of that.
+            is_refused = state is SendState.REFUSED
+            self.tell(f"lost send in {where}" if is_refused else "lost send", line)
+
+    def tell_of_rest(self, where: Conversation, reason: str) -> None:
+        """Say that QQ takes nothing there, and what follows."""
+        self.tell(f"rest in {where}", RESTS[self.tongue].format(where=where, reason=reason))
 
     def _say_untold(self) -> None:
         if not self._account:

@@ -5,6 +5,8 @@ sign of life.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Final
 
 from msgspec import Struct
@@ -29,6 +31,11 @@ class Rests:
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
         self._rests = Kept[Conversation, _Rest](MAX_PLACES)
+        self._tell: Callable[[Conversation, str], None] = _nobody
+
+    def follow(self, tell: Callable[[Conversation, str], None]) -> None:
+        """Have `tell` hear what is to be told of a place, and why; it neither waits nor raises."""
+        self._tell = tell
 
     def begin(self, where: Conversation, reason: str) -> None:
         """QQ refused what was said there, and would refuse whatever comes next."""
@@ -36,19 +43,30 @@ class Rests:
         is_told = rest is not None and rest.is_told
         self._rests.keep(where, _Rest(reason, self._clock.monotonic() + LONGEST, is_told))
 
+    def tell(self, where: Conversation) -> None:
+        """Something was lost there, or a question held back: tell why it rests, the first time."""
+        rest = self._rests.get(where)
+        if rest is not None and not rest.is_told:
+            rest.is_told = True
+            self._tell(where, rest.reason)
+
     def end(self, where: Conversation) -> None:
         """A sign of life: something arrived there, the bot joined, or an owner speaks there."""
         self._rests.pop(where, None)
+
+    def forget(self, account: int) -> None:
+        """The account has connected: a sign of life may have been missed, and any question may find
+        out. What was told stays so.
+        """
+        for where, rest in self._rests.items():
+            if where.platform_id == account:
+                rest.until = -math.inf
 
     def holds_in(self, where: Conversation) -> bool:
         """Whether nothing is to be asked of a model there."""
         rest = self._rests.get(where) if self._rests else None
         return rest is not None and rest.until > self._clock.monotonic()
 
-    def untold(self, where: Conversation) -> str:
-        """Why it rests, the first time it is asked for; empty after that."""
-        rest = self._rests.get(where)
-        if rest is None or rest.is_told:
-            return ""
-        rest.is_told = True
-        return rest.reason
+
+def _nobody(_where: Conversation, _reason: str) -> None:
+    """Hears of no place that rests."""

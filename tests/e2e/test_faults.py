@@ -28,7 +28,7 @@ from bot.domain.ports import ChatModel
 from bot.policy.apologies import ENGLISH, LOST, TOO_LONG
 from bot.speaking import carrier, outbox
 from bot.speaking.owner import LOST as NOT_SENT
-from bot.speaking.owner import UNKNOWN
+from bot.speaking.owner import RESTS, UNKNOWN
 from tests.e2e.scenarios.doings import DOINGS
 from tests.e2e.scenarios.script import files, read_scenario
 from tests.e2e.small_world import ASKER, GROUP, SmallWorld
@@ -278,7 +278,8 @@ async def test_an_answer_that_qq_refuses_is_noted_for_the_model_without_the_word
         assert noted(shown, f"没有送达: {reason}", answer=ANSWER)
         assert it.times_asked("hello") == 1
         place = IN_PRIVATE if private else HERE
-        told = [] if fault is Fault.MUTED else [NOT_SENT[0].format(where=place, reason="")]
+        report = RESTS if fault in (Fault.REFUSE, Fault.NOT_FRIEND) else NOT_SENT
+        told = [] if fault is Fault.MUTED else [report[0].partition("{reason}")[0].format(where=place)]
         assert [line.startswith(begins) for line, begins in zip(it.owner_heard, told, strict=True)] == [True] * len(
             told
         )

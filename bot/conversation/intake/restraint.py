@@ -37,17 +37,6 @@ TOLD = (
         "ten minutes. If it is one, its number belongs into BOT_ROBOTS."
     ),
 )
-RESTS = (
-    (
-        "{where} 发不出机器人的消息（{reason}）：那里的提问先不回答，也不花钱，"
-        "直到又有消息发得出去、机器人重新进群或被加为好友，或者主人在那里叫它。"
-    ),
-    (
-        "QQ takes no message of the bot in {where} ({reason}): questions there are not answered, "
-        "at no cost, until a message gets through, the bot joins again or becomes a friend, or an "
-        "owner calls it there."
-    ),
-)
 
 
 class Restraint:
@@ -158,9 +147,7 @@ class Restraint:
         if message.sender.user_id in self._rules.owners:
             rests.end(where)
             return False
-        if reason := rests.untold(where):
-            line = RESTS[self._owner.tongue].format(where=where, reason=reason)
-            self._owner.tell(f"rest in {where}", line)
+        rests.tell(where)
         return True
 
     def _is_stale(self, waited: float) -> bool:

@@ -107,8 +107,9 @@ class DeafnessWatch:
         self._next_look: dict[int, float] = {}  # by account; infinite: it has no histories
 
     def hear(self, message: MessageReceived) -> None:
-        """A message came as an event, and is not taken yet. After a deaf server's silence it is the
-        first: whatever came between the history and it is caught up with.
+        """A message came as an event, and is not taken yet, or was lost behind the gateway. After a
+        deaf server's silence it is the first: what came between the history and it is caught up
+        with.
         """
         if message.self_id in self._deaf:
             self._deaf.discard(message.self_id)
@@ -182,4 +183,4 @@ class DeafnessWatch:
         line = DEAF[self._owner.tongue].format(
             account=where.platform_id, group=where.session_id, count=len(missed)
         )
-        self._owner.tell("deaf server", line)
+        self._owner.tell(f"deaf server of {where.platform_id}", line)

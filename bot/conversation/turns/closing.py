@@ -37,14 +37,7 @@ from bot.speaking.shadow import Shadow
 
 logger = logging.getLogger(__name__)
 
-MUTED: Final = "muted: "
-HOPELESS: Final = (
-    MUTED,
-    "not a friend: ",
-    "not in the group: ",
-    "not allowed by this person: ",
-)
-"""How reasons begin (`bot/domain/refusals.py`) after which nothing else can be said there."""
+MUTED: Final = "muted: "  # so the reasons of one kind begin (`bot/domain/refusals.py`)
 
 
 class Said(Struct, frozen=True):
@@ -141,12 +134,13 @@ class Closing:
 
     async def _apologise(self, turn: Turn, refused: SaidMessage, *, is_part: bool = False) -> None:
         """Tell the asker that QQ did not take the answer, or not all of it, if QQ may take that."""
-        reason = refused.reason
-        if not is_refused_by_qq(refused.receipt) or reason.startswith(HOPELESS):
+        if not is_refused_by_qq(refused.receipt):
+            return
+        if refused.rests or refused.reason.startswith(MUTED):  # nothing else can be said there
             return
         if turn.wake.is_uncalled:  # nobody waits for it
             return
-        line = TOO_LONG if is_too_long(reason) else REST if is_part else LOST
+        line = TOO_LONG if is_too_long(refused.reason) else REST if is_part else LOST
         words = in_language(line, turn.message)
         await self._delivery.answer(turn.message, words, turn_id=turn.run.id)
 

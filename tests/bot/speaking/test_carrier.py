@@ -7,6 +7,7 @@ import pytest
 from bot.domain.actions import Attachment, Confirmed, Queued, Refused, SendMessage, SentSegment, Unknown
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, NotConnected
 from bot.domain.events import Conversation, Muted
+from bot.domain.journal import SendState
 from bot.domain.segments import Mention, Picture, Quote, Text
 from bot.speaking.carrier import MAX_AGE
 from tests.bot.speaking.post import Slow, build_outbox, hello, office, own
@@ -174,26 +175,40 @@ async def test_a_message_that_is_nothing_but_a_mention_without_a_name_is_not_sen
         assert post.transport.sent == []
 
 
+REMOVED = ActionRefused("send", retcode=1200, wording='EventRet:{"result":110,"errMsg":"你已被移出该群"}')
+
+
 async def test_a_place_rests_where_nothing_can_be_said_until_something_arrives_or_a_day_has_passed() -> None:
-    removed = ActionRefused("send", retcode=1200, wording='EventRet:{"result":110,"errMsg":"你已被移出该群"}')
-    rests = []
+    rests, told = [], list[tuple[Conversation, str]]()
     async with office() as post:
+        post.outbox.rests.follow(lambda where, reason: told.append((where, reason)))
 
         def note() -> None:
             rests.append((post.outbox.rests.holds_in(GROUP), post.outbox.rests.holds_in(PRIVATE)))
 
-        for refused in (True, False, True):
-            post.transport.failures = [removed] if refused else []
+        for refused in (True, False, True, True):
+            post.transport.failures = [REMOVED] if refused else []
             receipt = await post.outbox.send(hello())
             assert isinstance(receipt, Refused) is refused
             assert not isinstance(receipt, Refused) or receipt.words == "你已被移出该群"
             note()
+            post.outbox.rests.tell(GROUP)
         post.clock.time += 24 * 3600
         note()
-        assert post.outbox.rests.untold(GROUP) == "not in the group: 你已被移出该群"
-        assert post.outbox.rests.untold(GROUP) == ""
         assert not post.mutes.holds_in(GROUP)
-    assert rests == [(True, False), (False, False), (True, False), (False, False)]
+    assert rests == [(True, False), (False, False), (True, False), (True, False), (False, False)]
+    assert told == [(GROUP, "not in the group: 你已被移出该群")] * 2
+
+
+async def test_what_nobody_waits_for_is_not_told_as_lost_as_well_where_the_place_rests() -> None:
+    async with office() as post:
+        places = list[Conversation]()
+        post.outbox.rests.follow(lambda where, _reason: places.append(where))
+        post.transport.failures = [REMOVED, ActionRefused("send", retcode=1200, wording="no")]
+        post.outbox.post(hello("first"), turn_id="t1")
+        post.outbox.post(hello("second"), turn_id="t1")
+        await post.outbox.wait_idle()
+        assert (places, post.told) == ([GROUP], [("second", SendState.REFUSED)])
 
 
 async def test_media_are_compared_by_their_number() -> None:

@@ -15,10 +15,10 @@ from bot.domain.masking import Mask, Quoting
 from bot.domain.notes import Alarmed, Forgotten, Note
 from bot.domain.segments import Text
 from bot.speaking.carrier import MAX_AGE
-from bot.speaking.owner import QUIET, Owner
+from bot.speaking.owner import LOST, QUIET, Owner
 from tests.bot.speaking.post import build_outbox
 from tests.cases import each_case
-from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, RecordingTransport, until
+from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore, RecordingTransport, until
 
 
 class Desk:
@@ -185,6 +185,19 @@ async def test_what_may_be_lost_and_what_is_are_two_kinds_of_lines() -> None:
             f"发到 {GROUP} 的一条消息没有得到 QQ 的确认，可能已送达，不会重发。",
             f"发到 {GROUP} 的一条消息没有送出：QQ was not connected in time",
         ]
+
+
+async def test_what_is_lost_is_told_of_each_place_and_of_places_long_ago_nothing_is_kept() -> None:
+    async with desk(8) as there:
+        there.owner.connected(BOT)
+        for where in (GROUP, PRIVATE, GROUP):
+            there.owner.tell_of_send(SendMessage(where, (Text("hello"),)), SendState.REFUSED, "no")
+        assert [text for _, text in await there.received(2)] == [
+            LOST[0].format(where=where, reason="no") for where in (GROUP, PRIVATE)
+        ]
+        there.clock.time += QUIET
+        there.owner.tell("store", "the disk is full")
+        assert list(there.owner._told) == ["store"]
 
 
 async def test_of_a_message_that_was_lost_after_its_caller_left_the_owner_hears() -> None:

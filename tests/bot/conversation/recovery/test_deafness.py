@@ -98,6 +98,19 @@ async def test_messages_that_never_came_are_caught_up_with_and_the_owner_hears_o
         assert (len(there.asked), len(there.arrived)) == (1, 1)
 
 
+async def test_the_owner_hears_of_each_account() -> None:
+    others = Conversation(20002, "group", 5)
+    async with watching() as there:
+        await there.chat(GROUP, others)
+        for where in (GROUP, others):
+            there.miss(there.message(where), where=where)
+        await there.pass_time(SHORTEST + APART + LAG)
+        await until(lambda: len(there.server.texts) == 2)
+        assert sorted(there.server.texts) == sorted(
+            DEAF[0].format(account=where.platform_id, group=where.session_id, count=1) for where in (GROUP, others)
+        )
+
+
 async def test_what_was_missed_until_events_come_again_is_caught_up_with_then() -> None:
     async with watching() as there:
         await there.chat()

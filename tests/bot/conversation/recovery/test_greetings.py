@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 from bot.domain.actions import React
-from bot.domain.errors import NotConnected
-from bot.domain.events import Connected
+from bot.domain.errors import ActionRefused, NotConnected
+from bot.domain.events import Connected, Conversation
 from bot.speaking.gestures import WORKING
 from bot.wiring.background import background
 from tests.bot.hall import hall, muted
 from tests.fakes import BOT, GROUP, said, until, words
+
+REMOVED = ActionRefused("send_group_msg", retcode=1200, wording='EventRet:{"result":110}')
 
 
 async def test_who_waited_for_a_connection_hears_of_it_and_what_was_believed_of_its_server_is_not_any_more() -> None:
@@ -19,6 +21,22 @@ async def test_who_waited_for_a_connection_hears_of_it_and_what_was_believed_of_
         await house.take(Connected(self_id=BOT, time=0.0), said("hi again"))
         await house.outbox.wait_idle()
         assert sorted(house.transport.texts) == ["a", "b", "the disk is full"]
+
+
+async def test_where_the_bot_was_removed_it_may_be_again_on_a_connection_of_that_account() -> None:
+    told = list[Conversation]()
+    others = Conversation(20002, "group", 4242)
+    async with hall(words("a"), words("b"), words("c")) as house:
+        rests = house.outbox.rests
+        rests.follow(lambda where, _reason: told.append(where))
+        rests.begin(others, "not in the group")
+        house.transport.failures = [REMOVED]
+        await house.take(said("hi"), said("hi?"))
+        house.transport.failures = [REMOVED]  # and it still is
+        await house.take(Connected(self_id=BOT, time=0.0), said("back?"))
+        await house.take(Connected(self_id=BOT, time=0.0), said("now?"))
+        await house.outbox.wait_idle()
+        assert (house.transport.texts, told, rests.holds_in(others)) == (["c"], [GROUP], True)
 
 
 async def test_the_time_without_a_connection_was_no_pause_of_a_group() -> None:

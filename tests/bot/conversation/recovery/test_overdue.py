@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+
+from msgspec import structs
+
 from bot.conversation.recovery.overdue import TOLD
 from bot.conversation.tasks import YOUNG
 from bot.domain.actions import React
@@ -9,6 +13,7 @@ from bot.domain.events import Conversation, MessageLost, MessageWaited
 from bot.domain.journal import MessageObserved
 from bot.policy.wake import Silence
 from bot.speaking.gestures import NOT_NOW
+from bot.wiring.background import background
 from tests.bot.hall import hall
 from tests.fakes import BOT, GROUP, said, until, words
 
@@ -64,6 +69,23 @@ async def test_of_what_was_lost_people_see_that_it_was_and_nothing_else_comes_of
         ]
         assert house.turnstile.overflow == 4
         assert (house.store.entries, house.transport.texts) == ([], [])
+
+
+async def test_a_server_whose_messages_are_lost_is_not_deaf() -> None:
+    async with hall() as house:
+        house.owner.connected(BOT)
+        for _ in range(13):
+            await house.take(structs.replace(said("hot", at=False), time=house.clock.now()))
+            house.clock.time += 5
+        message = structs.replace(said("hot", at=False), time=house.clock.now())
+        await house.take(MessageLost(self_id=BOT, time=message.time, message=message))
+        house.transport.histories[GROUP] = (message,)
+        async with background(house.deafness.run()):
+            await until(lambda: house.transport.histories_asked)
+            for _ in range(20):
+                await asyncio.sleep(0)
+        await house.outbox.wait_idle()
+        assert (house.arrived, house.transport.texts) == ([], [])
 
 
 async def test_a_message_that_came_and_whose_second_copy_was_lost_is_answered_and_has_no_sign() -> None:

@@ -106,6 +106,7 @@ async def test_a_failure_of_the_transport_never_gets_out_of_a_turn() -> None:
 
 SOMEBODY_LEFT = ActionRefused("send_group_msg", retcode=200, wording="Get Uid Error")
 MUTED = ActionRefused("send_group_msg", retcode=200, wording='EventRet: {"result":120}')
+LEFT = ActionRefused("send_group_msg", retcode=200, wording='EventRet: {"result":110}')
 LATE = ActionUnanswered("no answer came")
 LOST_LINE = "刚才的回答没能发出来，请再问一次。"
 ENDS: dict[str, tuple[list[Any], list[BotError], Wake, str, list[str]]] = {
@@ -113,6 +114,7 @@ ENDS: dict[str, tuple[list[Any], list[BotError], Wake, str, list[str]]] = {
     "refused": ([words("晴")], [SOMEBODY_LEFT], CALLED, "not_delivered", [LOST_LINE]),
     "refused, and the line too": ([words("晴")], [SOMEBODY_LEFT] * 2, CALLED, "not_delivered", []),
     "muted: nothing else can be said": ([words("晴")], [MUTED], CALLED, "not_delivered", []),
+    "it left the group: nothing else either": ([words("晴")], [LEFT], CALLED, "not_delivered", []),
     "no one waits for it": ([words("晴")], [SOMEBODY_LEFT], Wake("chance"), "not_delivered", []),
     "never confirmed": ([words("晴")], [LATE], CALLED, "unconfirmed", []),
     "said by the tool": ([calls(speak("北京晴")), words("北京晴")], [], CALLED, "answered", ["北京晴"]),
@@ -163,6 +165,16 @@ async def test_owners_hear_the_servers_words_and_the_model_that_nobody_read_its_
         told = [message.text for message in house.model.requests[1].messages if "没有送达" in message.text]
     assert house.lost == ["Get Uid Error"]
     assert len(told) == 1
+
+
+async def test_of_a_place_that_rests_owners_hear_nothing_else_however_its_answer_was_refused() -> None:
+    lost = []
+    for *steps, wake in ((words("晴"), CALLED), (calls(speak("晴")), words(""), Wake("name", weak=True))):
+        async with living(*steps) as house:
+            house.transport.failures = [LEFT]
+            await house.turns.take(said("天气怎么样"), wake=wake)
+            lost.append((house.lost, house.outbox.rests.holds_in(GROUP)))
+    assert lost == [([], True)] * 2
 
 
 async def test_a_turn_that_ends_takes_its_requests_with_it() -> None:
