@@ -164,7 +164,7 @@ def _instead(path: str, lines: list[str], node: ast.expr, new: str) -> Iterator[
 def draw(number: int, seed: int, covered: dict[str, dict[str, list[str]]]) -> list[Mutant]:
     """That many, each in another module, on lines that a test runs; none in what is said to a log."""
     chance = random.Random(seed)  # a draw that can be repeated
-    files = sorted({place.rpartition(":")[0] for place in covered})
+    files = sorted({place.rpartition(":")[0] for place in covered if ".py:" in place})
     chance.shuffle(files)
     drawn: list[Mutant] = []
     for path in files:

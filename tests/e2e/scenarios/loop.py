@@ -17,6 +17,8 @@ from concurrent.futures import Executor
 from datetime import date
 from typing import Any, TypeVar, TypeVarTuple
 
+from adapters.storage import disk
+
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
@@ -79,11 +81,16 @@ class ScriptedLoop(asyncio.SelectorEventLoop):
         What is sent on loopback is there for the other end when `send` returns: 0 where no thread
         works.
         """
-        return THREADS if self._in_flight or (timeout is None and self._until == math.inf) else 0.0
+        return THREADS if self._is_busy or (timeout is None and self._until == math.inf) else 0.0
+
+    @property
+    def _is_busy(self) -> bool:
+        """Whether a thread works: one of an executor, or one that looks at the disk, which is no loop's own."""
+        return self._in_flight > 0 or bool(disk._looks)
 
     def _idle(self, timeout: float | None) -> None:
         """Nothing is left to be done now: go to what is due next, or tell the script."""
-        if self._in_flight:
+        if self._is_busy:
             return
         due = math.inf if timeout is None else self._passed + timeout
         if due <= self._until and due < math.inf:
