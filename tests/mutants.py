@@ -192,7 +192,7 @@ class Tree:
     folder: Path
 
     def kills(self, mutant: Mutant, tests: list[str]) -> bool:
-        """Whether one of these tests fails with it."""
+        """Whether one of these tests fails with it, and passes without."""
         if not tests:
             return False
         file = self.folder / mutant.path
@@ -201,16 +201,28 @@ class Tree:
         raw = lines[mutant.line - 1].encode()
         lines[mutant.line - 1] = (raw[: mutant.begin] + mutant.new.encode() + raw[mutant.end :]).decode()
         file.write_text("".join(lines), "utf-8")
-        (self.folder / "chosen").write_text("\n".join(sorted({*tests})), "utf-8")
-        words = (sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "@chosen")
-        alone = ("-n", "0") if len(tests) < 200 else ()
         try:
-            done = subprocess.run((*words, *alone), cwd=self.folder, capture_output=True, timeout=LONGEST, check=False)
+            code, failed = self._run(tests)
         except subprocess.TimeoutExpired:
             return True
         finally:
             file.write_text(whole, "utf-8")
-        return done.returncode in (1, 2)  # a test failed, or what is broken cannot be imported
+        if code == 1 and failed and self._run(failed)[0] == 1:
+            print(f"not counted, these fail without it, too: {failed}", flush=True)  # noqa: T201  # a command
+            return False
+        return code in (1, 2)  # a test failed, or the broken module cannot be imported
+
+    def _run(self, tests: list[str]) -> tuple[int, list[str]]:
+        """pytest's exit code, and the tests that failed."""
+        (self.folder / "chosen").write_text("\n".join(sorted({*tests})), "utf-8")
+        words = (sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "-p", "no:cacheprovider", "@chosen")
+        alone = ("-n", "0") if len(tests) < 200 else ()
+        done = subprocess.run(
+            (*words, *alone), cwd=self.folder, capture_output=True, text=True, timeout=LONGEST, check=False
+        )
+        known = {*tests}
+        told = (line.split(" ", 1)[1] for line in done.stdout.splitlines() if line.startswith(("FAILED ", "ERROR ")))
+        return done.returncode, [test for test in (line.split(" - ", 1)[0] for line in told) if test in known]
 
 
 def main() -> None:
