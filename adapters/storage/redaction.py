@@ -24,6 +24,8 @@ from bot.domain.redaction import (
     lines_of,
     redacted,
     unsaid,
+    unsaid_inside,
+    unsaid_result,
     without_arguments,
 )
 from bot.domain.segments import Text
@@ -33,6 +35,7 @@ TurnRow: TypeAlias = Sequence[Any]
 """A turn's id, question, question as it was rendered, and round."""
 
 NOWHERE = Conversation(0, "private", 0)
+BLANK = codec.write((Text(RECALLED),))
 TOLD_AGAIN = 200  # rounds at most, where a summary is given up, or one quotes what nobody heard
 
 
@@ -80,25 +83,33 @@ class _Own(Struct, frozen=True):
 def _own(
     cursor: Any, execute: Callable[[Statement, Parameters], None], recalled: Parameters
 ) -> _Own | None:
-    """The words of the bot that were recalled, if it is one of its messages; its send and its steps
-    are rewritten.
+    """The words of the bot that were recalled, if it is one of its messages; its send, its steps,
+    the results of its tools and what its subagents said are rewritten.
     """
-    execute(Statement.FIND_OWN, recalled)
+    execute(Statement.FIND_OWN, {**recalled, "blank": BLANK})
     found = cursor.fetchone()
-    if found is None:
+    if found is None or found[1] == BLANK:  # it was recalled already
         return None
-    send_id, segments, final, *row = found
+    send_id, segments, final, earlier, *row = found
     turn_id = row.pop(1)
-    words = _words_of(segments)
-    own = OwnWords(turn_id, words, bool(final))
-    blank = codec.write((Text(RECALLED),))
-    execute(Statement.BLANK_SEND, {"id": send_id, "segments": blank})
+    own = OwnWords(turn_id, _words_of(segments), bool(final), earlier)
+    execute(Statement.BLANK_SEND, {"id": send_id, "segments": BLANK})
     execute(Statement.FIND_OWN_STEPS, {"turn_id": turn_id})
     steps = cursor.fetchall()
     said = tuple(_as(AssistantMessage, text) or AssistantMessage() for _, text in steps)
     for (step_id, _), before, after in zip(steps, said, unsaid(said, own), strict=True):
         if after != before:
             execute(Statement.REWRITE_STEP, {"id": step_id, "message": codec.write(after)})
+    execute(Statement.FIND_OWN_REQUESTS, {"turn_id": turn_id})
+    for request_id, text in cursor.fetchall():
+        asked = _as(AssistantMessage, text)
+        if asked is not None and (left := unsaid_inside(asked, own)) != asked:
+            execute(Statement.REWRITE_REQUEST, {"id": request_id, "message": codec.write(left)})
+    execute(Statement.FIND_RESULTS, {"id": row[0]})
+    for result_id, *_, text in cursor.fetchall():
+        result = _as(ToolMessage, text)
+        if result is not None and (rest := unsaid_result(result, own)) != result:
+            execute(Statement.REWRITE_RESULT, {"id": result_id, "result": codec.write(rest)})
     return _Own(own, row)
 
 
