@@ -94,6 +94,11 @@ def unsaid_result(result: ToolMessage, own: OwnWords) -> ToolMessage:
     return _result_without(result, own.words, in_its_turn=True)
 
 
+def tells(text: str, own: OwnWords) -> bool:
+    """Whether the text has these words, by their letters."""
+    return _letters(own.words) in _letters(text)
+
+
 def _own(messages: Iterable[Message]) -> list[Message]:
     return [message for message in messages if isinstance(message, AssistantMessage)]
 
