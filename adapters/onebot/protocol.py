@@ -145,32 +145,59 @@ def read_forward(data: object, *, account: int) -> tuple[MessageReceived, ...]:
     return tuple(_read_answered(_node(node), account) for node in nodes if isinstance(node, dict))
 
 
-def read_history(data: object, conversation: Conversation) -> tuple[MessageReceived, ...]:
-    """The messages in an answer to get_group_msg_history or get_friend_msg_history, oldest first.
+def read_history(
+    data: object, conversation: Conversation, *, server: str = ""
+) -> tuple[MessageReceived, ...]:
+    """The messages in an answer to get_group_msg_history or get_friend_msg_history of the server of
+    that name, oldest first.
 
     All are of the conversation that was asked for, whatever a server says of the bot's own;
-    messages without an author, or with nothing in them, are left out. The bot's own that may have
-    failed have no id: they tell nothing of what was delivered.
+    messages without an author, or with nothing in them, are left out. The bot's own that QQ did not
+    take have no id: they tell nothing of what was delivered.
     """
     account = conversation.platform_id
-    read = (
-        _read_answered({**node, "message_id": ""} if _is_unsent(node) else node, account)
-        for node in sequence(mapping(data).get("messages"))
-        if isinstance(node, dict)
-    )
+    rows = sequence(mapping(data).get("messages"))
+    read = (_read_row(row, account, server) for row in rows if isinstance(row, dict))
     heard = (message for message in read if message.sender.user_id and message.segments)
     found = [replace(message, conversation=conversation) for message in heard]
     return tuple(sorted(found, key=lambda message: message.time))
 
 
-def _is_unsent(node: Fields) -> bool:
-    """Whether NapCat shows words of the bot that QQ has not taken: its history has failed ones, too
-    (NapCatQQ#182). They have no sequence; with `debug` their state stands beside them.
-    """
-    if node.get("post_type") != "message_sent":
-        return False
-    state = mapping(node.get("raw")).get("sendStatus")
-    return text(node.get("real_seq")) == "0" or (state is not None and number(state) != SENT)
+REAL_SEQUENCE: Final = "real_seq"
+SEQUENCES: Final = (
+    ("NapCat", REAL_SEQUENCE),  # a history of QQ's client, which holds failed words (NapCatQQ#182)
+    ("LLOneBot", "message_seq"),  # the same before version 8, since then a history of QQ's server
+    ("Lagrange", None),  # of QQ's server, which never saw what failed; so are the next two
+    ("go-cqhttp", None),
+    ("SnowLuma", None),  # or what it remembers of sends that QQ confirmed
+)
+"""Servers, and the field of a row that has QQ's number of a message. QQ numbers what it takes and
+nothing else: words of the bot with 0 failed, and those without a number may have. None if the
+history has only what QQ took. A server that is not listed is believed if it writes NapCat's field.
+"""
+
+
+def _read_row(row: Fields, account: int, server: str) -> MessageReceived:
+    read = _read_answered(row, account)
+    if not read.is_own or (taken := _was_taken(row, server)):
+        return read
+    if taken is None or row.get("post_type") != "message_sent":
+        return replace(read, unproven=True)
+    return replace(read, message_id="")
+
+
+def _was_taken(row: Fields, server: str) -> bool | None:
+    """Whether QQ took the bot's own words in this row of a history; None if it does not say so."""
+    state = mapping(row.get("raw")).get("sendStatus")  # with `debug` of NapCat and LLBot
+    if state is not None:
+        return number(state) == SENT
+    field = next((field for name, field in SEQUENCES if server.startswith(name)), REAL_SEQUENCE)
+    if field is None:
+        return True
+    value = text(row.get(field))
+    if value == text(row.get("message_id")):  # as in old versions of LLBot
+        return None
+    return value != "0" if value else None
 
 
 def read_kept_file(data: object) -> KeptFile:

@@ -178,8 +178,7 @@ class OneBotTransport(Generic[Callee]):
     ) -> tuple[MessageReceived, ...]:
         """The latest messages there, oldest first, the bot's own included.
 
-        NapCat and LLBot can, others refuse (onebot.md 5). Raises NotConnected, ActionRefused,
-        ActionUnanswered.
+        Some servers refuse (onebot.md 5). Raises NotConnected, ActionRefused, ActionUnanswered.
         """
         kind, place = ("group", "group_id") if conversation.is_group else ("friend", "user_id")
         params = {
@@ -188,8 +187,9 @@ class OneBotTransport(Generic[Callee]):
             "message_seq": 0,
             "reverse_order": False,
         }
-        data = await self.call(conversation.platform_id, f"get_{kind}_msg_history", params)
-        return read_history(data, conversation)
+        account = conversation.platform_id
+        data = await self.call(account, f"get_{kind}_msg_history", params)
+        return read_history(data, conversation, server=self._peers.server(account))
 
     async def get_groups(self, account: int) -> tuple[JoinedGroup, ...]:
         """The groups the account is in. Raises NotConnected, ActionRefused, ActionUnanswered."""

@@ -25,13 +25,12 @@ from adapters.openai.history import Origin
 from adapters.openai.stream import AnswerReader
 from adapters.openai.wire import read_answer, read_usage, write_request
 from bot.domain.chat import Completion, ModelRequest, Usage
-from bot.domain.errors import ModelError, ModelStalled, ModelTransport
+from bot.domain.errors import EMPTY_ANSWER, ModelError, ModelStalled, ModelTransport
 from bot.domain.masking import Mask
 
 MAX_ANSWER = 20 * 2**20  # bytes; more than any model writes
 MAX_REFUSAL = 64 * 2**10  # bytes of an error page that are read
 LARGE_REQUEST = 2**20  # bytes; aiohttp wants larger bodies as a file, to send them in pieces
-EMPTY = "empty"  # the code of an answer that came whole, with nothing in it
 SECRET = 8  # characters; shorter keys are words such as EMPTY that local servers are given
 ACCEPTED = "text/event-stream, application/json"
 REASONS: tuple[tuple[type[BaseException], str], ...] = (
@@ -158,7 +157,7 @@ class OpenAIModel:
             )
         except ModelError as error:
             if isinstance(error, ModelTransport) and reader.is_done and not reader.pieces:
-                error.code = error.code or EMPTY
+                error.code = error.code or EMPTY_ANSWER
             if reader is not first:
                 error.took = error.took or _taken(reader)
             error.asked_twice = again and error.took is not None

@@ -209,7 +209,7 @@ def _history(world: World, stored: list[Stored], params: Params) -> Done:
 
 def _renumbered(event: Json) -> Json:
     other = other_id(event["message_id"])
-    return {**event, **dict.fromkeys(("message_id", "message_seq", "real_id"), other)}
+    return {name: other if value == event["message_id"] else value for name, value in event.items()}
 
 
 # --- who and where --------------------------------------------------------------------------------

@@ -21,9 +21,7 @@ def event_of(world: World, stored: Stored) -> Json:
         "user_id": stored.author,
         "time": int(stored.time),
         "message_id": stored.message_id,
-        "message_seq": stored.message_id,
-        "real_id": stored.message_id,
-        "real_seq": str(stored.sequence),
+        **_numbers(world, stored),
         "message_type": "private" if stored.group_id is None else "group",
         "sender": _sender(world, stored),
         "raw_message": cq.write(segments),
@@ -35,6 +33,14 @@ def event_of(world: World, stored: Stored) -> Json:
         **_place(world, stored),
         **({"message_sent_type": "self"} if own else {}),
     }
+
+
+def _numbers(world: World, stored: Stored) -> Json:
+    """What the server tells of QQ's number of the message, besides the id."""
+    if not world.app_name.startswith("NapCat"):
+        return {"message_seq": stored.sequence}
+    repeated = dict.fromkeys(("message_seq", "real_id"), stored.message_id)
+    return {**repeated, "real_seq": str(stored.sequence)}
 
 
 def _sub_type(stored: Stored) -> str:

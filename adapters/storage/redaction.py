@@ -12,18 +12,22 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from adapters.storage.columns import plain
-from adapters.storage.rows import ROUND, SEND_SEGMENTS
+from adapters.storage.rows import ROUND, SEGMENTS, SEND_SEGMENTS
 from adapters.storage.statements import Parameters, Prepared, Statement
 from bot.domain import codec
 from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, Message, ToolMessage, UserMessage
+from bot.domain.drafts import draft_id, published_of
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.redaction import (
     RECALLED,
     OwnWords,
     lines_of,
     redacted,
+    tells,
     unsaid,
+    unsaid_inside,
+    unsaid_result,
     without_arguments,
 )
 from bot.domain.segments import Text
@@ -33,6 +37,7 @@ TurnRow: TypeAlias = Sequence[Any]
 """A turn's id, question, question as it was rendered, and round."""
 
 NOWHERE = Conversation(0, "private", 0)
+BLANK = codec.write((Text(RECALLED),))
 TOLD_AGAIN = 200  # rounds at most, where a summary is given up, or one quotes what nobody heard
 
 
@@ -68,38 +73,76 @@ def redact_turns(
     if changed:
         where = {"conversation": recalled["conversation"], "rounds": TOLD_AGAIN}
         execute(Statement.TELL_AGAIN, {**where, "id": changed[0]})
+    if own is not None and (number := published_of(own.send_id)):
+        for line in _published(cursor, execute, recalled, own.words, number):
+            execute(Statement.ERASE_MESSAGE, line)
+            redact_turns(cursor, statements, line)
 
 
 class _Own(Struct, frozen=True):
-    """Words of the bot's own, and the row of the turn that said them."""
+    """Words of the bot's own, the send by which they were said, and the row of the turn that said
+    them.
+    """
 
     words: OwnWords
+    send_id: str
     row: TurnRow
 
 
 def _own(
     cursor: Any, execute: Callable[[Statement, Parameters], None], recalled: Parameters
 ) -> _Own | None:
-    """The words of the bot that were recalled, if it is one of its messages; its send and its steps
-    are rewritten.
+    """The words of the bot that were recalled, if it is one of its messages; its send, its steps,
+    the results of its tools and what its subagents said are rewritten.
     """
-    execute(Statement.FIND_OWN, recalled)
+    execute(Statement.FIND_OWN, {**recalled, "blank": BLANK})
     found = cursor.fetchone()
-    if found is None:
+    if found is None or found[2] == BLANK:  # it was recalled already
         return None
-    send_id, segments, final, *row = found
+    row_id, send_id, segments, final, earlier, *row = found
     turn_id = row.pop(1)
-    words = _words_of(segments)
-    own = OwnWords(turn_id, words, bool(final))
-    blank = codec.write((Text(RECALLED),))
-    execute(Statement.BLANK_SEND, {"id": send_id, "segments": blank})
+    own = OwnWords(turn_id, _words_of(segments), bool(final), earlier)
+    execute(Statement.BLANK_SEND, {"id": row_id, "segments": BLANK})
     execute(Statement.FIND_OWN_STEPS, {"turn_id": turn_id})
     steps = cursor.fetchall()
     said = tuple(_as(AssistantMessage, text) or AssistantMessage() for _, text in steps)
     for (step_id, _), before, after in zip(steps, said, unsaid(said, own), strict=True):
         if after != before:
             execute(Statement.REWRITE_STEP, {"id": step_id, "message": codec.write(after)})
-    return _Own(own, row)
+    execute(Statement.FIND_OWN_REQUESTS, {"turn_id": turn_id})
+    for request_id, text in cursor.fetchall():
+        asked = _as(AssistantMessage, text)
+        if asked is not None and (left := unsaid_inside(asked, own)) != asked:
+            execute(Statement.REWRITE_REQUEST, {"id": request_id, "message": codec.write(left)})
+    execute(Statement.FIND_RESULTS, {"id": row[0]})
+    for result_id, *_, text in cursor.fetchall():
+        result = _as(ToolMessage, text)
+        if result is not None and (rest := unsaid_result(result, own)) != result:
+            execute(Statement.REWRITE_RESULT, {"id": result_id, "result": codec.write(rest)})
+    return _Own(own, send_id, row)
+
+
+def _published(
+    cursor: Any,
+    execute: Callable[[Statement, Parameters], None],
+    recalled: Parameters,
+    own: OwnWords,
+    number: int,
+) -> list[Parameters]:
+    """The lines by which turns are told what was published of this draft, as messages that were
+    recalled; the draft that has the same words is rewritten.
+    """
+    draft = f"{draft_id(number)}%"
+    execute(Statement.FIND_DRAFTS, {"turn_id": own.turn_id, "draft": draft})
+    for row_id, segments in cursor.fetchall():
+        if tells(_words_of(segments), own):
+            execute(Statement.BLANK_SEND, {"id": row_id, "segments": BLANK})
+    execute(Statement.FIND_PUBLISHED, {**recalled, "line": draft})
+    return [
+        {**recalled, "message_id": message_id}
+        for message_id, segments in cursor.fetchall()
+        if tells(_line_of(segments), own)
+    ]
 
 
 def _words_of(segments: str) -> str:
@@ -108,6 +151,14 @@ def _words_of(segments: str) -> str:
     except codec.Unreadable:
         return ""
     return SendMessage(NOWHERE, said).words
+
+
+def _line_of(segments: str) -> str:
+    try:
+        said = codec.read(SEGMENTS, segments)
+    except codec.Unreadable:
+        return ""
+    return "".join(part.text for part in said if isinstance(part, Text))
 
 
 def told_in(row: TurnRow) -> tuple[Message, ...]:

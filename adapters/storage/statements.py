@@ -95,6 +95,10 @@ class Statement(IntEnum):
     FIND_OWN = 998
     FIND_OWN_STEPS = 999
     BLANK_SEND = 9990
+    FIND_OWN_REQUESTS = 9991
+    REWRITE_REQUEST = 9992
+    FIND_PUBLISHED = 9993
+    FIND_DRAFTS = 9994
 
     @property
     def place(self) -> int:
@@ -290,13 +294,25 @@ SQL = {
                 ORDER BY id DESC LIMIT :rounds) AS latest)) ORDER BY id""",
     # What the bot said as this message, and the turn that said it.
     Statement.FIND_OWN: """
-        SELECT sends.id, sends.segments, sends.final, turns.id, turns.turn_id, turns.question,
-            turns."user", turns.round
+        SELECT sends.id, sends.send_id, sends.segments, sends.final, (
+            SELECT count(*) FROM sends AS others WHERE others.turn_id = sends.turn_id
+                AND others.final = sends.final AND others.segments = :blank
+            ), turns.id, turns.turn_id, turns.question, turns."user", turns.round
         FROM sends JOIN turns ON turns.turn_id = sends.turn_id
         WHERE sends.conversation = :conversation AND sends.message_id = :message_id
             AND sends.message_id NOT IN ('', '0') AND turns.conversation = :conversation
         ORDER BY sends.id DESC LIMIT 1""",
     Statement.FIND_OWN_STEPS: "SELECT id, message FROM steps WHERE turn_id = :turn_id ORDER BY id",
+    Statement.FIND_OWN_REQUESTS: """
+        SELECT id, message FROM requests WHERE turn_id = :turn_id AND message IS NOT NULL""",
+    # The line that tells what was published of a draft, and the draft's own rows.
+    Statement.FIND_PUBLISHED: """
+        SELECT message_id, segments FROM messages
+        WHERE conversation = :conversation AND message_id LIKE :line AND NOT erased""",
+    Statement.FIND_DRAFTS: """
+        SELECT id, segments FROM sends
+        WHERE turn_id = :turn_id AND send_id LIKE :draft AND state = 'published'""",
+    Statement.REWRITE_REQUEST: "UPDATE requests SET message = :message WHERE id = :id",
     Statement.BLANK_SEND: "UPDATE sends SET segments = :segments WHERE id = :id",
     Statement.FIND_RESULTS: """
         SELECT id, turn_id, step, call_id, result FROM tool_calls

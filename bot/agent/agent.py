@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, overload
 from bot.agent.memory import Memory
 from bot.agent.reply import MustWait, Reply, Structured, Waiting
 from bot.agent.runs import CHAT, SessionRuns
-from bot.agent.structured import fill_in, form_of
+from bot.agent.structured import fill_in, fill_in_at_once, form_of
 from bot.domain.chat import UserMessage
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.hooks import Hooks
@@ -195,12 +195,16 @@ class Agent:
         """Find out with tools, then say it as a value: of a type (a pydantic model, say), or of a
         JSON schema.
 
-        A fresh loop, without any history: first a run with tools, then one request without them; an
-        answer that does not fit is sent back once. Raises RunFailed, UnfitAnswer, MustWait (a call
-        needs somebody's word that comes later), UnsuitableType (a schema that is none).
+        A fresh loop, without any history. If tools are offered, a run with them, then one request
+        for the value; else one request in all, and a second if its answer has no JSON. A value that
+        does not fit is sent back once: one more request. Raises RunFailed, UnfitAnswer, MustWait (a
+        call needs somebody's word that comes later), UnsuitableType (a schema that is none).
         """
         form = form_of(schema)
         question = UserMessage(text)
+        write = partial(self._runs.write, asker=asker)
+        if not self._runs.uses_tools(asker):
+            return await fill_in_at_once(form, (*self._runs.system, question), write)
         found = await self._runs.ask(question, asker=asker, heard_in=None)
         if found.waiting is not None:
             raise MustWait(
@@ -208,7 +212,7 @@ class Agent:
             )
 
         transcript = (*self._runs.system, question, *found.messages)
-        return await fill_in(form, found, transcript, partial(self._runs.write, asker=asker))
+        return await fill_in(form, found, transcript, write)
 
     # --- saying something into a run --------------------------------------------------------------
 

@@ -81,6 +81,10 @@ class SessionRuns:
         async with self._going.turn(session):
             return await self._ask(question, session, asker, heard_in=session, going_on=going_on)
 
+    def uses_tools(self, asker: Asker | None = None) -> bool:
+        """Whether a question of theirs would be asked with tools now."""
+        return self._engine.uses_tools(self._run("", (), CHAT, asker))
+
     async def write(self, transcript: tuple[Message, ...], *, asker: Asker | None = None) -> Reply:
         """One answer in words to a whole transcript, without tools or session. Raises RunFailed."""
         run = self._run(self._ids.trace(), transcript, CHAT, asker)

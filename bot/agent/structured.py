@@ -28,6 +28,10 @@ ASK = (
     "Now give what you have found as one JSON value that fits this JSON schema. "
     "Answer with the JSON alone: no other words, no code fence.\n{schema}"
 )
+ASK_AT_ONCE = (
+    "Answer with one JSON value that fits this JSON schema, and with the JSON alone: "
+    "no other words, no code fence.\n{schema}"
+)
 MEND = (
     "Your answer does not fit the schema: {problems}. "
     "Answer once more, with the whole corrected JSON value alone."
@@ -43,6 +47,11 @@ class Form(Generic[T]):
 
     schema: Mapping[str, Any]
     check: Callable[[Any], T]
+
+    @property
+    def text(self) -> str:
+        """The schema as a model reads it."""
+        return json.dumps(self.schema, ensure_ascii=False)
 
     def read(self, text: str) -> T:
         """The value in an answer. Raises UnfitAnswer."""
@@ -73,19 +82,46 @@ def form_of(schema: type[T] | Mapping[str, Any]) -> Form[Any]:
 async def fill_in(
     form: Form[T], found: Reply, transcript: tuple[Message, ...], write: Write
 ) -> Structured[T]:
-    """Ask for the value, once more where it does not fit. Raises UnfitAnswer, and what `write`
-    raises.
+    """Ask for the value that was found, once more if it does not fit. Raises UnfitAnswer, and what
+    `write` raises.
     """
-    asked = with_notice(transcript, ASK.format(schema=json.dumps(form.schema, ensure_ascii=False)))
+    asked = with_notice(transcript, ASK.format(schema=form.text))
     reply = await write(asked)
-    usage, steps = found.usage + reply.usage, found.steps + reply.steps
+    return await _mended(form, _added(found, reply), asked, reply, write)
+
+
+async def fill_in_at_once(
+    form: Form[T], question: tuple[Message, ...], write: Write
+) -> Structured[T]:
+    """Ask the question and for its value in one request, once more if it does not fit. An answer
+    in words is what was found: the value is asked for as after a run with tools. Raises the same
+    as `fill_in`.
+    """
+    asked = with_notice(question, ASK_AT_ONCE.format(schema=form.text))
+    reply = await write(asked)
     try:
-        value = form.read(reply.text)
+        find_json(reply.text)
+    except _Misfit:
+        return await fill_in(form, reply, (*question, *reply.messages), write)
+    return await _mended(form, reply, asked, reply, write)
+
+
+async def _mended(
+    form: Form[T], found: Reply, asked: tuple[Message, ...], reply: Reply, write: Write
+) -> Structured[T]:
+    """The value in the reply to what was `asked`, which is sent back once if it does not fit."""
+    try:
+        return Structured(value=form.read(reply.text), reply=found)
     except UnfitAnswer as misfit:
-        again = await write(with_notice((*asked, *reply.messages), MEND.format(problems=misfit)))
-        usage, steps = usage + again.usage, steps + again.steps
-        value, reply = form.read(again.text), again
-    return Structured(value=value, reply=replace(found, text=reply.text, usage=usage, steps=steps))
+        notice = MEND.format(problems=misfit)
+    again = await write(with_notice((*asked, *reply.messages), notice))
+    return Structured(value=form.read(again.text), reply=_added(found, again))
+
+
+def _added(found: Reply, reply: Reply) -> Reply:
+    """What was found, with the words of a later reply and the cost of both."""
+    usage, steps = found.usage + reply.usage, found.steps + reply.steps
+    return replace(found, text=reply.text, usage=usage, steps=steps)
 
 
 def find_json(text: str) -> Any:

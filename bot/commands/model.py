@@ -24,7 +24,7 @@ def model_command(
         now = monotonic()
         lines = []
         for upstream in dict.fromkeys(upstreams()):
-            seconds = upstream.rests(now)
+            seconds = upstream.cooldown(now)
             rest = asked.either(f"（休息 {seconds:.0f} 秒）", f" (rests for {seconds:.0f} s)")
             lines.append(upstream.name + (rest if seconds else ""))
         return "\n".join(lines)

@@ -34,7 +34,7 @@ from bot.domain.events import (
     Poked,
     Requested,
 )
-from bot.speaking.rests import Rests
+from bot.speaking.unreachable import UnreachablePlaces
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class Dispatcher:
         pokes: Pokes,
         petitions: Petitions,
         own: OwnMessages,
-        rests: Rests,
+        unreachable: UnreachablePlaces,
         deafness: DeafnessWatch,
     ) -> None:
         self._way = way
@@ -64,7 +64,7 @@ class Dispatcher:
         self._pokes = pokes
         self._petitions = petitions
         self._own = own
-        self._rests = rests
+        self._unreachable = unreachable
         self._deafness = deafness
 
     async def handle(self, event: Event) -> None:
@@ -98,9 +98,9 @@ class Dispatcher:
             case Requested():
                 self._petitions.hear(event)
             case MemberChanged(change="joined", user_id=joined) if joined == event.self_id:
-                self._rests.end(event.conversation)
+                self._unreachable.end(event.conversation)
             case Noticed(kind="friend_add", user_id=friend):
-                self._rests.end(Conversation(event.self_id, "private", friend))
+                self._unreachable.end(Conversation(event.self_id, "private", friend))
             case Heartbeat() | MemberChanged() | Noticed():
                 logger.debug("%s of %d", event.type, event.self_id)
             case _:

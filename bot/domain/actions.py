@@ -134,13 +134,14 @@ class Confirmed(Struct, frozen=True, tag="confirmed"):
 
 class Refused(Struct, frozen=True, tag="refused"):
     """QQ did not take it (`by_qq`), or it never reached the wire; `reason` is for the model and the
-    log, `words` are the server's own, for owners. A place that `rests` takes nothing else, either.
+    log, `words` are the server's own, for owners. If it `blocks_place`, QQ takes nothing else
+    there, either.
     """
 
     reason: str
     by_qq: bool = False
     words: str = ""
-    rests: bool = False
+    blocks_place: bool = False
     type: ClassVar[Literal["refused"]] = "refused"
 
 

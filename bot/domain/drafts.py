@@ -52,7 +52,21 @@ def published_id(number: int) -> str:
     return f"{PUBLISHED}{number}-"
 
 
+def published_line(number: int, at: float) -> str:
+    """The id under which what was published then is told; QQ's own is not known before that."""
+    return f"{draft_id(number)}{at:.3f}"
+
+
 def draft_of(send_id: str) -> int:
     """The number of the draft that a send is part of; 0 for any other send."""
-    number = send_id.removeprefix(DRAFT).partition("-")[0] if send_id.startswith(DRAFT) else ""
+    return _number(send_id, DRAFT)
+
+
+def published_of(send_id: str) -> int:
+    """The number of the draft that a send published; 0 for any other send."""
+    return _number(send_id, PUBLISHED)
+
+
+def _number(send_id: str, kind: str) -> int:
+    number = send_id.removeprefix(kind).partition("-")[0] if send_id.startswith(kind) else ""
     return int(number) if number.isdecimal() else 0

@@ -79,6 +79,9 @@ class ConfigError(BotError):
 # --- the model port -------------------------------------------------------------------------------
 
 
+EMPTY_ANSWER: Final = "empty"  # the code of an answer that came whole, with nothing in it
+
+
 class ModelError(BotError):
     """A model request failed; `kind` is a stable word for logs and metrics, `status` the HTTP
     status or None. `took` is what it took all the same, nothing of it known where the vendor did

@@ -152,7 +152,8 @@ class _Event(Struct, frozen=True, kw_only=True):
 class MessageReceived(_Event, frozen=True, kw_only=True, tag="message_received"):
     """Somebody said something where the bot can hear it.
 
-    `message_seq` is the server's real sequence number, empty where unknown.
+    `message_seq` is the server's real sequence number, empty where unknown. `unproven` are words of
+    the bot in a history that would hold them also if QQ had refused them.
     """
 
     conversation: Conversation
@@ -162,6 +163,7 @@ class MessageReceived(_Event, frozen=True, kw_only=True, tag="message_received")
     sub_type: str = ""
     message_seq: str = ""
     group_name: str = ""
+    unproven: bool = False
     type: ClassVar[Literal["message_received"]] = "message_received"
 
     @property

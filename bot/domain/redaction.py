@@ -33,28 +33,30 @@ INNER_QUOTES = str.maketrans("「」", "『』")
 
 
 class OwnWords(Struct, frozen=True):
-    """A message of the bot: its words, the turn that said them, and whether as its answer."""
+    """A message of the bot: its words, the turn that said them, and whether as its answer. If it is
+    recalled, `earlier` is how many such messages of that turn were recalled before it.
+    """
 
     turn_id: str
     words: str
     final: bool
+    earlier: int = 0
 
 
 def unsaid(messages: tuple[Message, ...], own: OwnWords) -> tuple[Message, ...]:
     """The messages of the turn that said this without it; the very same object if it is not in
     them. A layout that keeps none of the words is no way out: then all of its kind are taken out,
-    unless some were already. It may be taken out once more, with nothing else lost.
+    unless one more was already than was recalled `earlier`. It may be taken out once more, with
+    nothing else lost.
     """
-    after = tuple(
-        _unsaid(message, own.words, least=COMPARABLE_IN_ITS_TURN, by_line=True)
-        for message in messages
-    )
-    if after != messages:
+    after = tuple(_unsaid(message, own.words, in_its_turn=True) for message in messages)
+    if _own(after) != _own(messages):
         return after
     if not own.final:
-        if any(call.arguments == "{}" for call in _speeches(messages)):
-            return messages
-        return tuple(_without_speech(message) for message in messages)
+        blank = sum(call.arguments == "{}" for call in _speeches(messages))
+        if blank > own.earlier:
+            return _same(messages, after)
+        return tuple(_without_speech(message) for message in after)
     last = next(
         (
             place
@@ -63,49 +65,123 @@ def unsaid(messages: tuple[Message, ...], own: OwnWords) -> tuple[Message, ...]:
         ),
         None,
     )
-    if last is None or RECALLED in messages[last].text:
-        return messages
-    return (*messages[:last], AssistantMessage(RECALLED), *messages[last + 1 :])
+    if last is None or messages[last].text.count(RECALLED) > own.earlier:
+        return _same(messages, after)
+    return (*after[:last], AssistantMessage(RECALLED), *after[last + 1 :])
 
 
 def unsaid_anywhere(messages: tuple[Message, ...], own: OwnWords) -> tuple[Message, ...]:
     """The messages of several turns without it, wherever its words are surely those."""
-    after = tuple(_unsaid(message, own.words, least=COMPARABLE) for message in messages)
+    after = tuple(_unsaid(message, own.words, in_its_turn=False) for message in messages)
+    return _same(messages, after)
+
+
+def unsaid_inside(message: AssistantMessage, own: OwnWords) -> AssistantMessage:
+    """What a subagent's model said for the turn that said this, without it; the very same object if
+    it is not in it.
+    """
+    text = _brought_without(message.text, own.words, in_its_turn=True)
+    calls = _calls_without(message.tool_calls, own.words, in_its_turn=True)
+    if (text, calls) == (message.text, message.tool_calls):
+        return message
+    return replace(message, text=text, tool_calls=calls, reasoning=None)
+
+
+def unsaid_result(result: ToolMessage, own: OwnWords) -> ToolMessage:
+    """What a tool gave the turn that said this, without it; the very same object if it is not in
+    it.
+    """
+    return _result_without(result, own.words, in_its_turn=True)
+
+
+def tells(text: str, own: OwnWords) -> bool:
+    """Whether the text has these words, by their letters."""
+    return _letters(own.words) in _letters(text)
+
+
+def _own(messages: Iterable[Message]) -> list[Message]:
+    return [message for message in messages if isinstance(message, AssistantMessage)]
+
+
+def _same(messages: tuple[Message, ...], after: tuple[Message, ...]) -> tuple[Message, ...]:
     return messages if after == messages else after
 
 
-def _unsaid(message: Message, words: str, *, least: int, by_line: bool = False) -> Message:
-    letters = _letters(words)
-    if not isinstance(message, AssistantMessage) or not letters:
-        return message
+def _unsaid(message: Message, words: str, *, in_its_turn: bool) -> Message:
+    match message:
+        case ToolMessage():
+            return _result_without(message, words, in_its_turn=in_its_turn)
+        case AssistantMessage():
+            calls = _calls_without(message.tool_calls, words, in_its_turn=in_its_turn)
+            text = _text_without(message.text, words, in_its_turn=in_its_turn)
+            if (text, calls) == (message.text, message.tool_calls):
+                return message
+            keeps_thoughts = text == message.text or bool(calls)  # else they may hold the words
+            thoughts = message.reasoning if keeps_thoughts else None
+            return replace(message, text=text, tool_calls=calls, reasoning=thoughts)
+        case _:
+            return message
 
-    def left(text: str) -> str:
-        return _text_without(text, words, least=least, by_line=by_line)
 
-    calls = tuple(
-        replace(call, arguments="{}")
-        if call.name == SPEAKING and left(told := _told_by(call)) != told
-        else call
-        for call in message.tool_calls
+def _calls_without(
+    calls: tuple[ToolCall, ...], words: str, *, in_its_turn: bool
+) -> tuple[ToolCall, ...]:
+    """The calls; those that were given the words without what they were given."""
+
+    def gave_them(call: ToolCall) -> bool:
+        told = _told_by(call)
+        if call.name == SPEAKING:
+            return _text_without(told, words, in_its_turn=in_its_turn) != told
+        return _is_in(told, words)
+
+    return tuple(replace(call, arguments="{}") if gave_them(call) else call for call in calls)
+
+
+def _result_without(result: ToolMessage, words: str, *, in_its_turn: bool) -> ToolMessage:
+    content, kept = (
+        _brought_without(text, words, in_its_turn=in_its_turn)
+        for text in (result.content, result.kept)
     )
-    text, thoughts = left(message.text), message.reasoning
-    if text != message.text:
-        thoughts = thoughts if message.tool_calls else None  # they may hold the same words
-    if calls == message.tool_calls and text == message.text:
-        return message
-    return replace(message, text=text, tool_calls=calls, reasoning=thoughts)
+    if (content, kept) == (result.content, result.kept):
+        return result
+    return replace(result, content=content, kept=kept)
 
 
-def _text_without(text: str, words: str, *, least: int, by_line: bool) -> str:
-    """The text without these words, all of it where they are in another layout. Short ones are all
-    of it or, `by_line`, a line of their own: as a part of others they say something else.
+def _brought_without(text: str, words: str, *, in_its_turn: bool) -> str:
+    """What the bot may have repeated when it said these words, without them: if it is long enough
+    to be no chance, and in its turn also each line of it that the words have.
     """
-    letters, whole, short = _letters(words), _letters(text), words.strip()
-    if whole == letters or (len(letters) >= least and letters in whole):
-        return text.replace(short, RECALLED) if short in text else RECALLED
-    if not by_line:
+    if _is_in(text, words):
+        return _instead(text, words)
+    if not in_its_turn:
+        return text
+    return "\n".join(RECALLED if _is_in(words, line) else line for line in text.split("\n"))
+
+
+def _text_without(text: str, words: str, *, in_its_turn: bool) -> str:
+    """What the bot said without these words. Short ones are all of it or, in its turn, a line of
+    their own: as a part of others they say something else.
+    """
+    letters = _letters(words)
+    if not letters:
+        return text
+    least = COMPARABLE_IN_ITS_TURN if in_its_turn else COMPARABLE
+    if _letters(text) == letters or _is_in(text, words, least=least):
+        return _instead(text, words)
+    if not in_its_turn:
         return text
     return "\n".join(RECALLED if _letters(line) == letters else line for line in text.split("\n"))
+
+
+def _is_in(text: str, words: str, *, least: int = COMPARABLE) -> bool:
+    letters = _letters(words)
+    return len(letters) >= least and letters in _letters(text)
+
+
+def _instead(text: str, words: str) -> str:
+    """The text without the words it has, all of it if they stand there in another layout."""
+    short = words.strip()
+    return text.replace(short, RECALLED) if short in text else RECALLED
 
 
 def _told_by(call: ToolCall) -> str:

@@ -5,7 +5,7 @@ What QQ may have taken is never sent again (onebot.md 6.1), so a failure is judg
 its fate (`FATES`, the first row counts), and, of what was refused for certain, its kind (`KINDS`).
 
 A number inside the words is QQ's own, and counts; other words may quote what was said in the
-message. So a place rests only for such a number, or where QQ's sentence stands there whole.
+message. So a place is unreachable only for such a number, or if QQ's sentence stands there whole.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-Plainer: TypeAlias = Literal["quote", "mention"]
+Removable: TypeAlias = Literal["quote", "mention"]
 """What a message may be sent without, once it was refused."""
 
 TOO_LONG: Final = "too long"
@@ -28,16 +28,16 @@ FORWARDS: Final = re.compile(r"send_(group_|private_)?forward_msg")
 class Refusal:
     """What a failure means. Where it `may_be_done` nothing else is known of it.
 
-    `advice` is for the model, `words` are QQ's or the server's own. `plainer` is what to leave out
-    in one more try, in this order. A place that `rests` takes nothing of the bot until there is a
-    sign of life.
+    `advice` is for the model, `words` are QQ's or the server's own. `retry_without` is what to
+    leave out in one more try, in this order. If it `blocks_place`, QQ takes nothing there until
+    there is a sign of life.
     """
 
     kind: str = ""
     advice: str = ""
     words: str = ""
-    plainer: tuple[Plainer, ...] = ()
-    rests: bool = False
+    retry_without: tuple[Removable, ...] = ()
+    blocks_place: bool = False
     may_be_done: bool = False
 
     @property
@@ -64,7 +64,7 @@ def judge_refusal(wording: str, retcode: int, action: str = "send_msg") -> Refus
         result = retcode  # a number alone, which is all that Lagrange says, is the kernel's result
     for row in KINDS:
         if row.fits(words, wording, retcode, result):
-            return Refusal(row.kind, row.advice, words, row.plainer, row.rests)
+            return Refusal(row.kind, row.advice, words, row.retry_without, row.blocks_place)
     return Refusal(words=words)
 
 
@@ -197,8 +197,8 @@ class _Kind:
     sentence: re.Pattern[str] | None = None
     words: re.Pattern[str] | None = None
     retcodes: tuple[int, ...] = ()
-    plainer: tuple[Plainer, ...] = ()
-    rests: bool = False
+    retry_without: tuple[Removable, ...] = ()
+    blocks_place: bool = False
 
     def fits(self, own: str, wording: str, retcode: int, result: int | None) -> bool:
         if result is not None and result in self.results:
@@ -229,7 +229,7 @@ KINDS: Final = (
             r"|(发送失败，?)?(你|您)已被禁言[^：:]{0,12}"
             r"|(发送失败，?)?(当前群|本群|该群)(已|开启了?)(全员|全体)?禁言[^：:]{0,12}"
         ),
-        rests=True,
+        blocks_place=True,
     ),
     _Kind(MUTED, _IS_MUTED, words=_words(r"禁言|muted|banned from speaking")),
     _Kind(
@@ -243,7 +243,7 @@ KINDS: Final = (
             r"|(该|此|本)?群[聊组]?( ?\d+ ?)?不存在"
             r"|(the )?group( \d+)? (was )?not found\.?|(ERR_)?GROUP_NOT_FOUND"
         ),
-        rests=True,
+        blocks_place=True,
     ),
     _Kind(
         "not a friend",
@@ -258,7 +258,7 @@ KINDS: Final = (
             r"|(ERR_)?FRIEND_NOT_FOUND|好友不存在"
             r"|(cannot send to user \d+ in group \d+: )?no such temp session"
         ),
-        rests=True,
+        blocks_place=True,
     ),
     _Kind(
         "not allowed by this person",
@@ -267,7 +267,7 @@ KINDS: Final = (
             r"(发送失败，?)?(由于)?对方(的隐私设置|设置了?隐私|拒绝接收|拒收|不接受|已拒绝)[^：:]{0,24}"
             r"|(发送失败，?)?(你|您)已被对方(屏蔽|拉黑|加入黑名单)[^：:]{0,12}"
         ),
-        rests=True,
+        blocks_place=True,
     ),
     _Kind(
         "mention",
@@ -278,7 +278,7 @@ KINDS: Final = (
             r"|(被?[@艾]特?|at ?)的?(人|成员|用户|对象).{0,8}(不在|不存在|不是)"
             r"|(该|此|群)成员.{0,4}(不在|不存在|未找到)|找不到(该|此)?群?成员|MEMBER_NOT_FOUND"
         ),
-        plainer=("mention",),
+        retry_without=("mention",),
     ),
     _Kind(
         "quote",
@@ -293,7 +293,7 @@ KINDS: Final = (
             r"|Sequence contains no (matching )?elements?"  # Lagrange
             r"|Cannot read propert.{0,60}(source|reply|quote|msgSeq|senderUin|user_id)"
         ),
-        plainer=("quote",),
+        retry_without=("quote",),
     ),
     _Kind(
         "not a friend",
@@ -341,9 +341,11 @@ KINDS: Final = (
         _EITHER,
         words=_words(r"^$"),
         retcodes=(200, 1200),
-        plainer=("quote", "mention"),
+        retry_without=("quote", "mention"),
     ),
-    _Kind("not understood", _EITHER, retcodes=(400, 1400, 1500), plainer=("quote", "mention")),
+    _Kind(
+        "not understood", _EITHER, retcodes=(400, 1400, 1500), retry_without=("quote", "mention")
+    ),
 )
 """Why a message was refused, the first row counts. The sentences are QQ's, or a server's of its
 own (`docs/protocol/onebot.md` section 2); 120, 110 and 16 mean the same to all of them.

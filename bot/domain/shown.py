@@ -203,7 +203,7 @@ class ModelState(Struct, frozen=True):
     """A model, and for how many more seconds it is left alone; 0 where it is asked."""
 
     name: str
-    rests: float = 0.0
+    cooldown: float = 0.0
 
 
 class WaitingCall(Struct, frozen=True):

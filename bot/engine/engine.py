@@ -149,6 +149,13 @@ class Engine:
                 self._observer.notice(RunFinished(run_id=run.id, outcome=outcome, seconds=seconds))
         return ended
 
+    def uses_tools(self, run: Run) -> bool:
+        """Whether the run's first request would offer tools, or it fails as one that it cannot do
+        without is away.
+        """
+        tools = self._toolset
+        return bool(tools.definitions(run.ports, run.terms)) or tools.lost(run.ports) is not None
+
     async def _steps(self, run: Run, state: RunState) -> Outcome | SuspendedRun:
         model, empty, notice = run.model or self._model, 0, ""
         passed_over: tuple[str, ...] = ()

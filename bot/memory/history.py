@@ -182,14 +182,18 @@ class History:
         """
         if not (message_id and own.turn_id):
             return
-        self._own.keep((conversation, message_id), own)
-        if (conversation, message_id) in self._recalled:
+        place = (conversation, message_id)
+        self._own.keep(place, own)
+        if place in self._recalled:
             self._store.put(MessageErased(conversation, message_id))
-            self._unsay(conversation, own)
+            self._unsay(place, own)
 
-    def _unsay(self, conversation: Conversation, own: OwnWords) -> None:
-        self._unsaid.keep(own.turn_id, (*self._unsaid.get(own.turn_id, ()), own))
-        self._doubted.add(conversation)
+    def _unsay(self, place: Place, own: OwnWords) -> None:
+        before = self._unsaid.get(own.turn_id, ())
+        own = replace(own, earlier=sum(one.final == own.final for one in before))
+        self._own.keep(place, own)
+        self._unsaid.keep(own.turn_id, (*before, own))
+        self._doubted.add(place[0])
 
     def own(self, conversation: Conversation, message_id: str) -> OwnWords | None:
         """What the bot said as this message, if it is remembered here."""
@@ -226,9 +230,10 @@ class History:
         Where it may be in what a summary was made of, or the bot said it, the store knows: it is
         asked again.
         """
-        self._known.drop((conversation, message_id))
-        if own := self.own(conversation, message_id):
-            self._unsay(conversation, own)
+        place = (conversation, message_id)
+        self._known.drop(place)
+        if place not in self._recalled and (own := self.own(conversation, message_id)):
+            self._unsay(place, own)
         self.things.forget_message(conversation, message_id)
         memory = self._memories[conversation]
         if memory.overheard.forget(message_id):

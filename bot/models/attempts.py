@@ -83,10 +83,11 @@ class Errand(Struct):
     waits, in seconds.
 
     `began` is when, by the monotonic clock; `stalls` counts those that were waited for in vain.
-    `too_long` are those who said that the request is: it is made shorter for them alone. `forms`
-    are those in which a model that rejected the request is asked now, `rejected` what it was sent
-    before: the next model gets the request as it was. `doubted` are forms that are tried for no
-    better reason than that a server broke. `reported` are words of errors that stand in the log.
+    `too_long` are those who said that the request is: it is made shorter for them alone.
+    `current_forms` are those in which models that rejected the request are asked now, `rejected`
+    what they were sent before: the next model gets the request as it was. `doubted` are forms that
+    are tried for no better reason than that a server broke. `reported` are words of errors that
+    stand in the log.
     """
 
     request: ModelRequest
@@ -100,9 +101,9 @@ class Errand(Struct):
     closed: set[Upstream | ModelLine] = set()
     not_before: dict[Upstream | ModelLine, float] = {}
     too_long: set[Upstream] = set()
-    changes: defaultdict[Change, int] = field(default_factory=lambda: defaultdict(int))
+    times_changed: defaultdict[Change, int] = field(default_factory=lambda: defaultdict(int))
     spoilt: tuple[Message, ...] = ()
-    forms: dict[Upstream, RequestForm] = {}
+    current_forms: dict[Upstream, RequestForm] = {}
     doubted: dict[Upstream, RequestForm] = {}
     rejected: defaultdict[Upstream, list[ModelRequest]] = field(
         default_factory=lambda: defaultdict(list)
@@ -113,10 +114,10 @@ class Errand(Struct):
         """Go on with another request; whether there is one, and it was not made so often
         already.
         """
-        changed = change(self.request) if self.changes[change] < times else None
+        changed = change(self.request) if self.times_changed[change] < times else None
         if changed is None or changed == self.request:
             return False
-        self.changes[change] += 1
+        self.times_changed[change] += 1
         self.request = changed
         return True
 
@@ -137,20 +138,20 @@ class Errand(Struct):
         whether there is one that it did not reject yet. A model that rejects everything is not
         asked for each form again and again.
         """
-        rejected, begun = self.rejected[upstream], self.forms.get(upstream)
+        rejected, begun = self.rejected[upstream], self.current_forms.get(upstream)
         if begun is None and upstream.in_vain >= MOST_IN_VAIN:
             return False
         rejected.append(sent)
         for form in forms:
             if begun is not None and form.value <= begun.value:
                 continue
-            self.forms[upstream] = form
+            self.current_forms[upstream] = form
             if self.request_for(upstream, now) not in rejected:
                 return True
         if begun is None:
-            self.forms.pop(upstream, None)
+            self.current_forms.pop(upstream, None)
         else:
-            self.forms[upstream] = begun
+            self.current_forms[upstream] = begun
             upstream.in_vain += 1
         return False
 
@@ -161,13 +162,13 @@ class Errand(Struct):
         it may have broken for another reason, so an answer is no proof that the form helped.
         """
         if self.try_next_form(upstream, sent, now, *forms):
-            self.doubted[upstream] = self.forms[upstream]
+            self.doubted[upstream] = self.current_forms[upstream]
 
     def remember(self, upstream: Upstream, now: float) -> RequestForm | None:
         """That upstream answered: what helped is done at once from now on. The form it was asked
         in, if there was one.
         """
-        form, upstream.in_vain = self.forms.get(upstream), 0
+        form, upstream.in_vain = self.current_forms.get(upstream), 0
         if form is None:
             self._clear_suspicions(upstream, now)
             return None
@@ -223,7 +224,7 @@ class Errand(Struct):
         """The request as that upstream takes it, for all we know."""
         shorter = upstream.shrink(self.request) if upstream in self.too_long else None
         request = upstream.fit(shorter or self.request, now)
-        form = self.forms.get(upstream)
+        form = self.current_forms.get(upstream)
         return (form and form.change(request)) or request
 
     def choose(self, now: float) -> Way | None:

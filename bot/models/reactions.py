@@ -7,6 +7,7 @@ import re
 
 from bot.domain.chat import ModelRequest
 from bot.domain.errors import (
+    EMPTY_ANSWER,
     BadHistory,
     ContentFiltered,
     ContextOverflow,
@@ -42,7 +43,6 @@ SMALLEST_WINDOW = 1024  # tokens; a smaller number in a refusal is the limit of 
 CALLED_AGAIN = 2  # times that a model may repeat a tool call that could not be read
 BAD_PICTURE = "invalid_image"  # codes that begin so mean that picture, not pictures
 KIND_OF_PICTURE = "image_kind"  # and so that picture's format or size
-EMPTY = "empty"  # the code of an answer that came whole, with nothing in it
 UNEXPLAINED = 500  # a status that some servers have for whatever is wrong, also with a request
 TRIED_AS_IT_IS = 2  # times, before a server that says no more than that is asked otherwise
 OF_PICTURES = re.compile(
@@ -118,7 +118,7 @@ class Reactions:
                 upstream.breaker.fail(now, at_once=seconds >= SLOW)
                 after = error.retry_after if isinstance(error, ModelOverloaded) else None
                 going_on = self._postpone(errand, upstream, upstream, after)
-                if error.code == EMPTY:  # the next model is asked first
+                if error.code == EMPTY_ANSWER:  # the next model is asked first
                     errand.not_before[upstream] = max(errand.not_before[upstream], now + 2 * BRIEF)
                 if isinstance(error, ModelOverloaded):
                     self._doubt_request(errand, upstream, request, error)

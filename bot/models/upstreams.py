@@ -157,7 +157,7 @@ class Upstream(_Busy):
         self.refused_pictures = RefusedPictures()
         self.refused_beginnings = RefusedBeginnings()
 
-    def rests(self, now: float) -> float:
+    def cooldown(self, now: float) -> float:
         """For how many more seconds it is left alone: itself, or every key of it; 0 where it is
         asked.
         """

@@ -53,15 +53,15 @@ TIME = re.compile(
     rf"|(?:mon|tues|wednes|thurs|fri|satur|sun)day){END}"
 )
 PARTICLES = "吧呢啊呀哦噢喔啦哈嘛哟呦哇诶欸嘿唉呗喽咯"
-EMPTY = "(?:an|the|is|are|it|also|very|really|please)"  # of meaning, unless in capitals: IT
+FILLERS = "(?:an|the|is|are|it|also|very|really|please)"  # of meaning, unless in capitals: IT
 FUNCTION = re.compile(
     r"总的来说|也就是说|综上所述|具体来说|简单来说|一下|其实|那么|所以|因此|而且|并且|另外|此外|总之"
     r"|(?<=[晴阴])天|气?温(?:度)?(?=是?[零负-]?\d)|(?<![我你他她它们谁])[的是]|[就很]"
     # Elsewhere one is part of a word: 酒吧, 哈尔滨.
     rf"|[{PARTICLES}](?=[的{PARTICLES}]*(?![{CJK}]))"
-    rf"|{WORD}(?:it's|that's|there's|here's|{EMPTY}|(?:so|well|oh)(?=,)){END}"
+    rf"|{WORD}(?:it's|that's|there's|here's|{FILLERS}|(?:so|well|oh)(?=,)){END}"
 )
-CAPITALS = re.compile(f"{WORD}{EMPTY.upper()}{END}")
+CAPITALS = re.compile(f"{WORD}{FILLERS.upper()}{END}")
 NOTHING = frozenset(char for char in f"{FUNCTION.pattern}了" if char.isalnum())
 """The letters of all words without meaning: what has others that were not said says something
 new.

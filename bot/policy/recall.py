@@ -21,7 +21,7 @@ TOKENS = 300.0
 
 CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 RUN = re.compile(rf"[{CJK}]+|(?:(?![{CJK}_])\w)+")
-EMPTY = frozenset(
+STOP_WORDS = frozenset(
     re.findall(
         r"\S+",
         """
@@ -52,7 +52,7 @@ def terms(text: str) -> tuple[str, ...]:
     folded = unicodedata.normalize("NFKC", text[:LONGEST]).casefold()
     found: dict[str, None] = {}
     for run in RUN.findall(folded):
-        found.update(dict.fromkeys(word for word in _words(run) if word not in EMPTY))
+        found.update(dict.fromkeys(word for word in _words(run) if word not in STOP_WORDS))
     return tuple(found)[:MOST]
 
 

@@ -4,7 +4,7 @@ A row is SENDING in the store before its frame leaves, so after a crash a QUEUED
 on the wire. A send without an answer may have been delivered: it is looked for (the account's own
 `message_sent`, then the history), and what cannot be found stays UNKNOWN and is never repeated.
 What was refused for its quote or for somebody it mentions is sent once more without that; where QQ
-takes nothing at all the place rests.
+takes nothing at all the place is unreachable.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected, Tra
 from bot.domain.events import Conversation
 from bot.domain.journal import SendState
 from bot.domain.ports import Clock, Ids, Transport
-from bot.domain.refusals import MUTED, Plainer, judge_refusal
+from bot.domain.refusals import MUTED, Removable, judge_refusal
 from bot.domain.segments import Mention, Quote, Text
 from bot.domain.trace import current_run
 from bot.speaking.pacing import APART, Echoes, Pace
-from bot.speaking.rests import Rests
 from bot.speaking.sends import Rows, Send
 from bot.speaking.unconfirmed import Unconfirmed
+from bot.speaking.unreachable import UnreachablePlaces
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ class Carrier:
         self._echoes = Echoes(apart=APART if rate else 0.0, clock=clock)
         self._connected = asyncio.Event()
         self.unconfirmed = Unconfirmed(rows=rows, clock=clock)
-        self.rests = Rests(clock=clock)
+        self.unreachable = UnreachablePlaces(clock=clock)
         self.is_closed = False
 
     def close(self) -> None:
@@ -183,19 +183,19 @@ class Carrier:
         """Once more in a plainer form, if QQ may take that; else it was not said."""
         where, refusal = send.action.conversation, judge_refusal(error.wording, error.retcode)
         logger.warning("not sent to %s: %s", where, error)
-        if (plain := plainer(send.action, refusal.plainer)) is not None:
+        if (plain := simplified(send.action, refusal.retry_without)) is not None:
             logger.info("once more to %s, without what was refused: %s", where, refusal.kind)
             send.action = plain
             return await self._put_on_wire(send)
-        rests = refusal.rests and refusal.kind != MUTED
-        if rests:
-            self.rests.begin(where, f"{refusal.kind}: {refusal.words}")
-        elif refusal.rests:
+        blocks = refusal.blocks_place and refusal.kind != MUTED
+        if blocks:
+            self.unreachable.begin(where, f"{refusal.kind}: {refusal.words}")
+        elif refusal.blocks_place:
             self._mutes.suspect(where, since=since)
-        receipt = Refused(refusal.reason, by_qq=True, words=refusal.words, rests=rests)
+        receipt = Refused(refusal.reason, by_qq=True, words=refusal.words, blocks_place=blocks)
         self._settle(send, SendState.REFUSED, receipt, reason=refusal.full_reason)
-        if rests and not send.awaited:  # else its caller may have another form of it
-            self.rests.tell(where)
+        if blocks and not send.awaited:  # else its caller may have another form of it
+            self.unreachable.tell(where)
         return True
 
     async def _wait_for(self, connected: asyncio.Event) -> None:
@@ -230,7 +230,7 @@ class Carrier:
 
     def _confirm(self, send: Send, message_id: str) -> None:
         self.unconfirmed.confirm(send, message_id)
-        self.rests.end(send.action.conversation)
+        self.unreachable.end(send.action.conversation)
         self._settle(send, SendState.CONFIRMED, Confirmed(message_id), message_id=message_id)
 
     def _give_up(self, send: Send, reason: str) -> None:
@@ -250,7 +250,7 @@ class Carrier:
         send.settle(receipt, reason)
 
 
-def plainer(action: SendMessage, leave_out: Iterable[Plainer]) -> SendMessage | None:
+def simplified(action: SendMessage, leave_out: Iterable[Removable]) -> SendMessage | None:
     """The message without the first of these that it has; None if it has none of them. Whoever is
     mentioned is called by name instead.
     """

@@ -80,9 +80,9 @@ class SaidMessage(Struct, frozen=True):
         return self.receipt.reason if isinstance(self.receipt, Refused) else ""
 
     @property
-    def rests(self) -> bool:
+    def blocks_place(self) -> bool:
         """Whether QQ takes nothing else there, either."""
-        return isinstance(self.receipt, Refused) and self.receipt.rests
+        return isinstance(self.receipt, Refused) and self.receipt.blocks_place
 
     @property
     def words(self) -> str:
@@ -214,11 +214,11 @@ class Delivery:
         return await say(turn_id=turn_id, final=True, trail=trail, keeps_codes=keeps_codes)
 
     def report(self, refused: SaidMessage) -> None:
-        """Tell the owners that QQ did not take it, in the server's words; where the place rests,
-        that it does.
+        """Tell the owners that QQ did not take it, in the server's words; that the place is
+        unreachable if it blocks that.
         """
-        if refused.rests:
-            self._outbox.rests.tell(refused.action.conversation)
+        if refused.blocks_place:
+            self._outbox.unreachable.tell(refused.action.conversation)
         elif isinstance(receipt := refused.receipt, Refused):
             self._outbox.report(refused.action, receipt.words or receipt.reason)
 

@@ -21,11 +21,11 @@ from bot.domain.journal import Entry, SendState, StoredSend
 from bot.domain.notes import Forgotten
 from bot.speaking.carrier import Carrier
 from bot.speaking.queues import Queues
-from bot.speaking.rests import Rests
 from bot.speaking.screening import Screened, as_they_are
 from bot.speaking.sends import Rows, Send, Tell
 from bot.speaking.shadow import Shadow
 from bot.speaking.unconfirmed import Unconfirmed
+from bot.speaking.unreachable import UnreachablePlaces
 
 PATIENCE = 10.0  # seconds a caller waits for a send that is not on the wire yet
 
@@ -75,9 +75,9 @@ class Outbox:
         return self._carrier.unconfirmed
 
     @property
-    def rests(self) -> Rests:
+    def unreachable(self) -> UnreachablePlaces:
         """The places where QQ takes nothing of the bot."""
-        return self._carrier.rests
+        return self._carrier.unreachable
 
     def spoke(self, where: Conversation) -> float:
         """When something was last said there, see `Rows.spoke`."""

@@ -176,7 +176,7 @@ class Owner:
             is_refused = state is SendState.REFUSED
             self.tell(f"lost send in {where}" if is_refused else "lost send", line)
 
-    def tell_of_rest(self, where: Conversation, reason: str) -> None:
+    def tell_of_unreachable(self, where: Conversation, reason: str) -> None:
         """Say that QQ takes nothing there, and what follows."""
         self.tell(f"rest in {where}", RESTS[self.tongue].format(where=where, reason=reason))
 

@@ -33,8 +33,8 @@ class Send:
 
     `receipt` is what became of it; `heard` what its one caller is told: the same, or before it that
     it waits. `tell` hears of it, with the reason, where it may be lost (UNKNOWN), and where it is
-    (REFUSED, DROPPED) while nobody hears the receipt, unless the place rests; it must neither wait
-    nor raise.
+    (REFUSED, DROPPED) while nobody hears the receipt, unless the place is unreachable; it must
+    neither wait nor raise.
     """
 
     send_id: str
@@ -84,7 +84,7 @@ class Send:
         self.receipt.set_result(receipt)
         if not self.heard.done():  # its caller may have been cancelled
             self.heard.set_result(receipt)
-        is_lost = isinstance(receipt, Refused) and not receipt.rests and not self.awaited
+        is_lost = isinstance(receipt, Refused) and not receipt.blocks_place and not self.awaited
         if is_lost or isinstance(receipt, Unknown):
             self.report(reason)
 

@@ -118,7 +118,9 @@ class Unconfirmed:
         """Find those of the sends in a place that QQ shows as said."""
         for message in history:
             if not message.is_own or not message.has_identity or self.is_known(message):
-                continue  # words of the bot without an id may be those that failed
+                continue  # words of the bot without an id are those that failed
+            if message.unproven:
+                continue
             for send in sends(message.conversation):
                 if (
                     send.found is None

@@ -67,7 +67,7 @@ def build_mouth(
     )
     queues = Queues(rows=rows, carrier=carrier)
     owner = build_owner(settings, queues, mask=mask, clock=clock, neighbours=neighbours)
-    carrier.rests.follow(owner.tell_of_rest)
+    carrier.unreachable.follow(owner.tell_of_unreachable)
     screened: Screened = as_they_are
     if means.words is not None:
         screened = Screen(words=means.words, owner=owner, owners=settings.bot_owners)

@@ -227,7 +227,7 @@ def build_dispatcher(
         pokes=Pokes(asking.verdicts, on.postbox, on.pokes, on.clock, tongue=tongue),
         petitions=petitions,
         own=OwnMessages(on.history, on.outbox),
-        rests=on.outbox.rests,
+        unreachable=on.outbox.unreachable,
         deafness=deafness,
     )
 

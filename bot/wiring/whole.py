@@ -103,7 +103,7 @@ class Whole:
 
 
 def together(glances: Sequence[Glance], *, absent: int = 0) -> Glance:
-    """Several bots, shown as one. A model rests where it rests for anybody."""
+    """Several bots, shown as one. A model that is left alone by one of them is so for all."""
     first, states = glances[0], [one.state for one in glances]
     drafts = sorted(
         chain.from_iterable(one.drafts for one in glances), key=lambda one: -one.expires
@@ -140,10 +140,10 @@ def together(glances: Sequence[Glance], *, absent: int = 0) -> Glance:
 
 
 def _models(states: Sequence[State]) -> tuple[ModelState, ...]:
-    rests = dict[str, float]()
+    cooldowns = dict[str, float]()
     for model in chain.from_iterable(one.models for one in states):
-        rests[model.name] = max(model.rests, rests.get(model.name, 0.0))
-    return tuple(ModelState(name, seconds) for name, seconds in rests.items())
+        cooldowns[model.name] = max(model.cooldown, cooldowns.get(model.name, 0.0))
+    return tuple(ModelState(name, seconds) for name, seconds in cooldowns.items())
 
 
 def _personas(glances: Sequence[Glance]) -> Mapping[str, tuple[str, ...]]:

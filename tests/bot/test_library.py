@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from msgspec.structs import replace
 
 from bot import library
 from bot.library import (
@@ -65,6 +66,50 @@ async def test_a_refused_key_is_told_by_its_kind() -> None:
             await Agent(model=model).chat("hi")
         assert caught.value.kind == "auth"
         assert not isinstance(caught.value, ModelError)
+
+
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+
+
+@tool
+def look_up(word: str) -> str:
+    """Looks it up."""
+    return word
+
+
+look_away = replace(look_up, available=lambda: "is away")
+
+
+@each_case(
+    ("tools", "answers", "offered"),
+    [
+        ([], ['{"city": "Paris"}'], [False]),
+        ([look_away], ['{"city": "Paris"}'], [False]),
+        ([], ['{"town": "Paris"}', '{"city": "Paris"}'], [False, False]),
+        ([], ["It is Paris.", '{"city": "Paris"}'], [False, False]),
+        ([], ["It is Paris.", "{}", '{"city": "Paris"}'], [False, False, False]),
+        ([look_up], ["It is Paris.", '{"city": "Paris"}'], [True, False]),
+        ([look_up], ['{"city": "Paris"}', "{}", '{"city": "Paris"}'], [True, False, False]),
+    ],
+)
+async def test_a_value_costs_one_request_if_no_tool_is_offered(
+    tools: list[Any], answers: list[str], offered: list[bool]
+) -> None:
+    left = list(answers)
+    async with serving(lambda _body: {"content": left.pop(0)}) as vendor, connect(vendor.url, "m") as model:
+        found = await Agent(model=model, tools=tools, system="Be brief.").run_structured("Where is the Louvre?", CITY)
+    assert (found.value, found.reply.text, found.reply.steps) == ({"city": "Paris"}, answers[-1], len(answers))
+    assert ["tools" in body for body in vendor.bodies] == offered
+    first = vendor.bodies[0]["messages"]
+    assert ([each["role"] for each in first], '"city"' in first[-1]["content"]) == (["system", "user"], not offered[0])
+
+
+async def test_no_value_is_asked_for_without_the_tool_that_must_be_there() -> None:
+    needed = replace(look_away, critical=True)
+    async with serving() as vendor, connect(vendor.url, "m") as model:
+        with pytest.raises(RunFailed, match="look_up is critical"):
+            await Agent(model=model, tools=[needed]).run_structured("Where is the Louvre?", CITY)
+    assert vendor.bodies == []
 
 
 @each_case(("url", "dialect"), [("not a url", ""), ("http://127.0.0.1:9", "klingon")])

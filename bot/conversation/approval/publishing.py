@@ -22,7 +22,7 @@ from bot.domain.actions import (
     SendMessage,
     as_received,
 )
-from bot.domain.drafts import draft_id, published_id
+from bot.domain.drafts import draft_id, published_id, published_line
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.journal import MessageErased, MessageObserved, SendChanged, SendState, Spoken
 from bot.domain.ports import Clock, Store
@@ -169,7 +169,7 @@ class Publishing:
         where = actions[0].conversation
         entry = self._drafts.publish(number, by=by, changes=said.changes)
         waiting = self._drafts.open[number][1]
-        line = line_of(waiting)
+        line = published_line(waiting.number, waiting.published)
         own = MessageReceived(
             self_id=where.platform_id,
             time=self._clock.now(),
@@ -225,7 +225,7 @@ class Publishing:
 
     def _take_back(self, number: int) -> None:
         where, waiting = self._drafts.open[number]
-        line = line_of(waiting)
+        line = published_line(waiting.number, waiting.published)
         self._store.put(self._drafts.keep(number), MessageErased(where, line))
         self._history.forget_message(where, line)
 
@@ -270,11 +270,6 @@ class Publishing:
             said = "" if by else SAID[self._tongue]  # an older version did not write down by whom
             self._end(number, spoken, said if is_said else UNSURE[self._tongue])
         return True
-
-
-def line_of(waiting: KeptDraft) -> str:
-    """The id under which what was published then is told; QQ's own is not known before that."""
-    return f"draft-{waiting.number}-{waiting.published:.3f}"
 
 
 def quoting(actions: tuple[SendMessage, ...], message_id: str) -> tuple[SendMessage, ...]:

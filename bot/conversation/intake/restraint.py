@@ -40,7 +40,7 @@ TOLD = (
 
 
 class Restraint:
-    """Holds wakes back, and says why; of a loop, and of a place that rests, it tells the owner,
+    """Holds wakes back, and says why; of a loop, and of an unreachable place, it tells the owner,
     once.
     """
 
@@ -141,13 +141,13 @@ class Restraint:
 
     def _rests(self, message: MessageReceived) -> bool:
         """Whether QQ would take no answer to it; what an owner asks there may find out."""
-        rests, where = self._outbox.rests, message.conversation
-        if not rests.holds_in(where):
+        unreachable, where = self._outbox.unreachable, message.conversation
+        if not unreachable.holds_in(where):
             return False
         if message.sender.user_id in self._rules.owners:
-            rests.end(where)
+            unreachable.end(where)
             return False
-        rests.tell(where)
+        unreachable.tell(where)
         return True
 
     def _is_stale(self, waited: float) -> bool:

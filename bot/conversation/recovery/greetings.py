@@ -38,7 +38,7 @@ class Greetings:
     def take(self, account: int) -> None:
         """The account can be called from now on."""
         self._mutes.forget(account)
-        self._outbox.rests.forget(account)
+        self._outbox.unreachable.forget(account)
         self._owner.connected(account)
         self._gestures.connected(account)
         self._outbox.connected()

@@ -136,8 +136,8 @@ class Closing:
         """Tell the asker that QQ did not take the answer, or not all of it, if QQ may take that."""
         if not is_refused_by_qq(refused.receipt):
             return
-        if refused.rests or refused.reason.startswith(MUTED):  # nothing else can be said there
-            return
+        if refused.blocks_place or refused.reason.startswith(MUTED):
+            return  # nothing else can be said there
         if turn.wake.is_uncalled:  # nobody waits for it
             return
         line = TOO_LONG if is_too_long(refused.reason) else REST if is_part else LOST

@@ -379,8 +379,44 @@ def test_a_refused_token_is_told_by_a_frame_that_answers_nothing() -> None:
 )
 def test_words_of_the_bot_that_qq_has_not_taken_have_no_identity_in_a_history(fields: Frame, known: bool) -> None:
     row = {**message("hi"), "post_type": "message_sent", "message_id": 7, "user_id": ACCOUNT, **fields}
-    (read,) = read_history({"messages": [row]}, Conversation(ACCOUNT, "group", 4242))
+    (read,) = read_history({"messages": [row]}, Conversation(ACCOUNT, "group", 4242), server="NapCat.Onebot 4.18.13")
     assert read.has_identity is known
+
+
+@each_case(
+    ("server", "fields", "proven"),
+    [
+        ("NapCat.Onebot 4.18.13", {"real_seq": "71"}, True),
+        ("NapCat.Onebot 4.6.0", {}, False),  # which has no such field
+        ("LLOneBot 8.1.7", {"message_seq": 71}, True),
+        ("LLOneBot 7.2.0", {"message_seq": 0}, True),  # it failed, and has no identity
+        ("LLOneBot 3.1.0", {"message_seq": 7}, False),  # its id once more
+        ("LLOneBot 7.2.0", {"message_seq": 7, "raw": {"sendStatus": 2}}, True),
+        ("Lagrange.OneBot 0.0.3", {}, True),
+        ("Lagrange.OneBot 0.0.3", {"post_type": "message"}, True),
+        ("go-cqhttp v1.2.0", {}, True),
+        ("SnowLuma 0.9.0-node", {}, True),
+        ("onebots 0.4.96", {"message_seq": 71}, False),
+        ("", {"message_seq": 71}, False),
+        ("", {"real_seq": "71"}, True),
+        ("", {"post_type": "message"}, False),
+        ("", {"user_id": 777, "post_type": "message"}, True),  # somebody else's
+    ],
+)
+def test_words_of_the_bot_in_a_history_that_may_hold_failed_ones_are_not_proven(
+    server: str, fields: Frame, proven: bool
+) -> None:
+    row = {
+        **message("hi"),
+        "post_type": "message_sent",
+        "message_id": 7,
+        "user_id": ACCOUNT,
+        "message_seq": 7,
+        **fields,
+    }
+    (read,) = read_history({"messages": [row]}, Conversation(ACCOUNT, "group", 4242), server=server)
+    assert read.unproven is not proven
+    assert read.has_identity is (fields.get("message_seq") != 0)
 
 
 # --- answers --------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ def judged(row: dict[str, Any]) -> dict[str, Any]:
         return {"ok": reply.ok}
     if refusal.may_be_done:
         return {"may_be_done": True}
-    return {"kind": refusal.kind, "plainer": list(refusal.plainer), "rests": refusal.rests}
+    return {"kind": refusal.kind, "plainer": list(refusal.retry_without), "rests": refusal.blocks_place}
 
 
 def test_each_answer_of_each_server_means_what_it_should() -> None:

@@ -235,8 +235,39 @@ def test_recalled_words_of_the_bot_leave_the_turn_that_said_them_its_steps_and_a
     assert ["香山" in one for one in rows] == [True, False, True]
 
 
-def said_by(turn_id: str, at: float) -> list[Entry]:
+def test_recalled_words_of_the_bot_leave_what_its_tools_and_subagents_said_before_it(
+    batches: EntryBatches, database: Database
+) -> None:
+    words = "周六去香山公园，八点半在北门见"
+    ask = ToolCall("c1", "use_subagent", '{"request": "where"}')
+    results = ToolMessage("c1", "use_subagent", words), ToolMessage("c2", "look_up", "周六晴，适合出门走走")
+    opened = opening("t1", said("去哪", message_id="q"), at=NOW)
+    answer = AssistantMessage(f"**{words}**\n\n| a |\n|-|")
+    made = [
+        RequestMade(
+            turn_id=turn_id, model="m", outcome="ok", seconds=1, at=NOW, run=f"{turn_id}/1/c1", step=1, message=message
+        )
+        for turn_id, message in (("t1", AssistantMessage(words)), ("t1", None), ("t0", AssistantMessage(words)))
+    ]
+    sends = (*said_by("t1", NOW, words), *said_by("t1", NOW + 1, "表格", "own-2"))
+    calling = AssistantMessage("", (ask, ToolCall("c2", "look_up", "{}")))
+    batches.write(put(opening("t0", said("?", message_id="q0"), at=NOW - 1)))
+    batches.write(put(opened, step("t1", 1, calling), step("t1", 2, answer), *made))
+    batches.write(put(*(began("t1", 1, one.call_id, one.name) for one in results)))
+    batches.write(put(*(ended("t1", one, 1) for one in results), *sends, closing(opened, calling, *results, answer)))
+    batches.write(put(MessageErased(GROUP, "own-t1")))
+    kept = rows(database)
+    assert kept.count("香山公园") == 1  # of another turn
+    assert (kept.count("| a |"), kept.count("适合出门走走")) == (2, 2)
+    batches.write(put(MessageErased(GROUP, "own-2"), MessageErased(GROUP, "own-2")))
+    kept = rows(database)
+    assert (kept.count("| a |"), kept.count("表格"), kept.count("适合出门走走")) == (0, 0, 2)
+    assert [round_.messages[-1] for round_ in told(database).rounds] == [AssistantMessage("[已撤回]")]
+
+
+def said_by(turn_id: str, at: float, words: str = "去香山", message_id: str = "") -> list[Entry]:
     """Its answer, as QQ has it."""
-    action, send_id = SendMessage(GROUP, (Text("去香山"),)), f"{turn_id}-1"
+    message_id = message_id or f"own-{turn_id}"
+    action, send_id = SendMessage(GROUP, (Text(words),)), f"{turn_id}-{message_id}"
     sent = SendQueued(send_id=send_id, turn_id=turn_id, action=action, final=True, at=at, state=SendState.SENDING)
-    return [sent, SendChanged(send_id=send_id, state=SendState.CONFIRMED, at=at, message_id=f"own-{turn_id}")]
+    return [sent, SendChanged(send_id=send_id, state=SendState.CONFIRMED, at=at, message_id=message_id)]

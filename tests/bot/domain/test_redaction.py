@@ -5,7 +5,7 @@ import json
 from msgspec.structs import replace
 
 from bot.domain.chat import AssistantMessage, Message, Reasoning, ToolCall, ToolMessage, UserMessage
-from bot.domain.redaction import OwnWords, lines_of, redacted, unsaid, unsaid_anywhere
+from bot.domain.redaction import OwnWords, lines_of, redacted, unsaid, unsaid_anywhere, unsaid_inside
 from tests.cases import each_case
 
 TEXT = (
@@ -138,3 +138,63 @@ def test_among_other_turns_only_words_that_are_surely_the_same_are_taken_out() -
     assert short == (AssistantMessage("[已撤回]"), *messages[1:])
     long = unsaid_anywhere(messages, OwnWords("t1", "周六八点半在北门见", final=True))
     assert long == (messages[0], AssistantMessage("好的，[已撤回]"), messages[2])
+
+
+def test_of_several_recalled_messages_of_one_turn_one_that_is_in_another_layout_is_taken_out_too() -> None:
+    picture = replace(speaking("x"), tool_calls=(ToolCall("c1", "send_message", '{"picture": "香山.png"}'),))
+    silent = replace(picture, tool_calls=(ToolCall("c1", "send_message", "{}"),))
+    # What a turn has, what was recalled of it in turn, whether as its answer, what is left.
+    rows: list[tuple[list[Message], list[str], bool, list[Message]]] = [
+        ([AssistantMessage("去香山\n\n| a |\n|-|")], ["去香山", "表格"], True, [GONE]),
+        ([AssistantMessage("去香山\n\n| a |\n|-|")], ["表格", "去香山"], True, [GONE]),
+        ([AssistantMessage("去香山\n\n八点见\n\n好")], ["去香山", "八点见"], True, [
+            AssistantMessage("[已撤回]\n\n[已撤回]\n\n好")]),
+        ([picture, picture, AssistantMessage("好")], ["", ""], False, [silent, silent, AssistantMessage("好")]),
+        ([speaking("去香山"), picture], ["去香山", ""], False, [
+            replace(silent, tool_calls=(*silent.tool_calls, ToolCall("c2", "look_up", "{}"))), silent]),
+    ]  # fmt: skip
+    for said, recalled, final, left in rows:
+        gone = [OwnWords("t1", words, final, earlier) for earlier, words in enumerate(recalled)]
+        messages = tuple(said)
+        for own in gone:
+            messages = unsaid(messages, own)
+        assert list(messages) == left
+        for own in (*gone, *gone):  # told again, by the run's round
+            messages = unsaid(messages, own)
+        assert list(messages) == left
+
+
+def test_the_bots_own_words_are_taken_out_of_what_it_had_them_from() -> None:
+    own = OwnWords("t1", "我问过了：周六去香山公园，八点半在北门见。记得带水", final=True)
+    answer = AssistantMessage("我问过了：周六去香山公园，八点半在北门见。记得带水")
+    # What a result had, and what is left in the turn that said this; in other turns it stays.
+    rows = [
+        ("周六去香山公园，八点半在北门见", "[已撤回]"),
+        (
+            "第一条：\n- 周六去香山公园，八点半在北门见\n- 周日下雨，哪里也不去",
+            "第一条：\n[已撤回]\n- 周日下雨，哪里也不去",
+        ),
+        ("带水", "带水"),
+        ("周六晴", "周六晴"),
+    ]
+    for content, left in rows:
+        found = ToolMessage("c1", "use_subagent", content, kept=content)
+        assert unsaid((found, answer), own) == (replace(found, content=left, kept=left), GONE)
+        assert unsaid_anywhere((found,), own) == (found,)
+    whole = ToolMessage("c1", "chat_log", f"我: {own.words}。")
+    assert unsaid_anywhere((whole,), own) == (replace(whole, content="我: [已撤回]。"),)
+    writing = AssistantMessage(
+        "", (ToolCall("c1", "write", json.dumps({"text": own.words})), ToolCall("c2", "look", "{}"))
+    )
+    cleared = AssistantMessage("", (ToolCall("c1", "write", "{}"), ToolCall("c2", "look", "{}")))
+    assert unsaid_anywhere((writing,), own) == (cleared,)
+
+
+def test_what_a_subagent_said_is_left_without_the_bots_words() -> None:
+    own = OwnWords("t1", "周六去香山公园，八点半在北门见", final=True)
+    thoughts = Reasoning("say 香山", "https://x.test/v1", "m", "reasoning_content")
+    said = AssistantMessage("周六去香山公园\n带水", (), thoughts)
+    long = AssistantMessage("周六去香山公园，八点半\n带水", (), thoughts)
+    assert unsaid_inside(long, own) == AssistantMessage("[已撤回]\n带水")
+    assert unsaid_inside(said, own) is said  # seven letters
+    assert unsaid_inside(speaking("周六去香山公园，八点半在北门见"), own).tool_calls[0].arguments == "{}"

@@ -11,7 +11,7 @@ def explain_refusal(wording: str, retcode: int) -> str:
 
 def is_muted(wording: str, retcode: int) -> bool:
     refusal = judge_refusal(wording, retcode)
-    return refusal.kind == MUTED and refusal.rests
+    return refusal.kind == MUTED and refusal.blocks_place
 
 
 @each_case(
@@ -113,7 +113,7 @@ def test_words_that_were_said_in_a_message_make_no_place_rest() -> None:
     )
     around = ("消息包含敏感词：{}", "blocked: {}", "invoke timeout, getMsgService().sendMsg, ['{}']")
     told = [line.format(words) for line in around for words in said]
-    assert [line for line in told if judge_refusal(line, 1200).rests] == []
+    assert [line for line in told if judge_refusal(line, 1200).blocks_place] == []
 
 
 def test_a_late_forward_is_unknown_and_the_same_words_about_a_message_are_not() -> None:

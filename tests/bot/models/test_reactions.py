@@ -15,6 +15,7 @@ from bot.domain.chat import (
     UserMessage,
 )
 from bot.domain.errors import (
+    EMPTY_ANSWER,
     BadHistory,
     ContextOverflow,
     ImagesUnsupported,
@@ -30,7 +31,7 @@ from bot.domain.errors import (
     ToolUseFailed,
 )
 from bot.models.attempts import MOST_IN_VAIN
-from bot.models.reactions import CALLED_AGAIN, EMPTY
+from bot.models.reactions import CALLED_AGAIN
 from bot.models.upstreams import BLIND, KEY_REST, PLAIN_SPOKEN, SUSPICION
 from bot.policy.budget import Budget, Limits
 from bot.policy.repairs import CALL_AGAIN, PICTURE_LEFT_OUT
@@ -384,7 +385,7 @@ async def test_who_was_passed_over_is_asked_last() -> None:
 
 
 async def test_after_nothing_came_the_next_model_is_asked_first_and_the_only_one_again() -> None:
-    nothing = ModelTransport("nothing", code=EMPTY)
+    nothing = ModelTransport("nothing", code=EMPTY_ANSWER)
     bench = Bench(([nothing],), ([words("from b")],))
     assert await bench.ask() == "from b"
     assert bench.clock.slept == []

@@ -179,12 +179,12 @@ REMOVED = ActionRefused("send", retcode=1200, wording='EventRet:{"result":110,"e
 
 
 async def test_a_place_rests_where_nothing_can_be_said_until_something_arrives_or_a_day_has_passed() -> None:
-    rests, told = [], list[tuple[Conversation, str]]()
+    held, told = [], list[tuple[Conversation, str]]()
     async with office() as post:
-        post.outbox.rests.follow(lambda where, reason: told.append((where, reason)))
+        post.outbox.unreachable.follow(lambda where, reason: told.append((where, reason)))
 
         def note() -> None:
-            rests.append((post.outbox.rests.holds_in(GROUP), post.outbox.rests.holds_in(PRIVATE)))
+            held.append((post.outbox.unreachable.holds_in(GROUP), post.outbox.unreachable.holds_in(PRIVATE)))
 
         for refused in (True, False, True, True):
             post.transport.failures = [REMOVED] if refused else []
@@ -192,18 +192,18 @@ async def test_a_place_rests_where_nothing_can_be_said_until_something_arrives_o
             assert isinstance(receipt, Refused) is refused
             assert not isinstance(receipt, Refused) or receipt.words == "你已被移出该群"
             note()
-            post.outbox.rests.tell(GROUP)
+            post.outbox.unreachable.tell(GROUP)
         post.clock.time += 24 * 3600
         note()
         assert not post.mutes.holds_in(GROUP)
-    assert rests == [(True, False), (False, False), (True, False), (True, False), (False, False)]
+    assert held == [(True, False), (False, False), (True, False), (True, False), (False, False)]
     assert told == [(GROUP, "not in the group: 你已被移出该群")] * 2
 
 
 async def test_what_nobody_waits_for_is_not_told_as_lost_as_well_where_the_place_rests() -> None:
     async with office() as post:
         places = list[Conversation]()
-        post.outbox.rests.follow(lambda where, _reason: places.append(where))
+        post.outbox.unreachable.follow(lambda where, _reason: places.append(where))
         post.transport.failures = [REMOVED, ActionRefused("send", retcode=1200, wording="no")]
         post.outbox.post(hello("first"), turn_id="t1")
         post.outbox.post(hello("second"), turn_id="t1")

@@ -35,13 +35,13 @@ HERE, THERE = (next(account for account in range(1, 99) if partition_of(account,
 AT_HERE, AT_THERE = Conversation(HERE, "group", 4242), Conversation(THERE, "group", 4242)
 
 
-def state(account: int, at: float, *, rests: float) -> State:
+def state(account: int, at: float, *, cooldown: float) -> State:
     where = Conversation(account, "group", 4242)
     return State(
         accounts=(AccountState(account, online=True),),
         active=1,
         waiting=2,
-        models=(ModelState("m", rests), ModelState(f"of {account}")),
+        models=(ModelState("m", cooldown), ModelState(f"of {account}")),
         place="postgresql",
         in_trouble=account == THERE,
         unwritten=3,
@@ -59,9 +59,9 @@ def drafts(account: int, *expire: float) -> tuple[WaitingDraft, ...]:
     return tuple(WaitingDraft(number, where, "x", "hi", "ho", at) for number, at in enumerate(expire))
 
 
-OWN = Glance(0, state(HERE, 5.0, rests=0.0), 2, drafts(HERE, 1.0, 3.0), 4, {"": (), "cat": ("a", "1")})
+OWN = Glance(0, state(HERE, 5.0, cooldown=0.0), 2, drafts(HERE, 1.0, 3.0), 4, {"": (), "cat": ("a", "1")})
 ELSEWHERE = Glance(
-    1, state(THERE, 4.5, rests=7.0), 5, drafts(THERE, 2.0, *[0.5] * DRAFTS), 1, {"cat": ("b", "1"), "dog": ("c",)}
+    1, state(THERE, 4.5, cooldown=7.0), 5, drafts(THERE, 2.0, *[0.5] * DRAFTS), 1, {"cat": ("b", "1"), "dog": ("c",)}
 )
 
 
@@ -70,7 +70,7 @@ def test_what_several_show_is_one_page() -> None:
     told = found.state
     assert [one.account for one in told.accounts] == [HERE, THERE]
     assert (told.active, told.waiting, told.unwritten, told.in_trouble, told.place) == (2, 4, 6, True, "postgresql")
-    assert [(one.name, one.rests) for one in told.models] == [("m", 7.0), (f"of {HERE}", 0.0), (f"of {THERE}", 0.0)]
+    assert [(one.name, one.cooldown) for one in told.models] == [("m", 7.0), (f"of {HERE}", 0.0), (f"of {THERE}", 0.0)]
     assert [one.where for one in told.calls] == [AT_HERE, AT_THERE]
     assert [one.account for one in told.petitions] == [HERE, THERE]
     assert told.paused == (AT_HERE, AT_THERE)

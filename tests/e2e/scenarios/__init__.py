@@ -46,7 +46,7 @@ What happens: `recall: label` (or `{label: name of the operator}`), `mute: secon
 second, so often), `restart: true` (a proper end and a new start; `restart: seconds` later), `write:
 {fox.md: text}` (a file in $FILES), `reload: [words of the outcome]` (the files are read again), `drop:
 true` and `back: true` (the connection), `fault: "timeout 2 times"` (as `!` lines in the simulator's chat),
-`server: Lagrange`, `other_ids: true` (histories tell messages under other ids than their events),
+`server: Lagrange` (or `unknown`), `other_ids: true` (histories tell messages under other ids than their events),
 `report: true` (own messages are reported), `rename: {小明: 主人}` (the card in the group),
 `promote: {bot: admin}` (a role in the group), `befriend: {老张: words}` (asks to be a friend), `invite: {小明: 6262}`
 (the bot, into that group), `lapse: true` (QQ forgets both),

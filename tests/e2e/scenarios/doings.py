@@ -131,10 +131,9 @@ async def other_ids(stage: Stage, wanted: bool) -> None:
 
 
 async def server(stage: Stage, name: str) -> None:
-    """Another OneBot server: NapCat or Lagrange."""
-    is_lagrange = {"Lagrange": True, "NapCat": False}[name]
-    stage.world.app_name = "Lagrange.OneBot" if is_lagrange else "NapCat.Onebot"
-    stage.world.unsupported = set(LAGRANGE if is_lagrange else {"set_group_reaction"})
+    """Another OneBot server: NapCat, Lagrange, or one that nobody knows."""
+    stage.world.app_name = {"NapCat": "NapCat.Onebot", "Lagrange": "Lagrange.OneBot", "unknown": "Some.Onebot"}[name]
+    stage.world.unsupported = set(LAGRANGE if name == "Lagrange" else {"set_group_reaction"})
 
 
 async def rename(stage: Stage, names: Mapping[str, str]) -> None:

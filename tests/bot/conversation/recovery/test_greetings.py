@@ -27,16 +27,16 @@ async def test_where_the_bot_was_removed_it_may_be_again_on_a_connection_of_that
     told = list[Conversation]()
     others = Conversation(20002, "group", 4242)
     async with hall(words("a"), words("b"), words("c")) as house:
-        rests = house.outbox.rests
-        rests.follow(lambda where, _reason: told.append(where))
-        rests.begin(others, "not in the group")
+        unreachable = house.outbox.unreachable
+        unreachable.follow(lambda where, _reason: told.append(where))
+        unreachable.begin(others, "not in the group")
         house.transport.failures = [REMOVED]
         await house.take(said("hi"), said("hi?"))
         house.transport.failures = [REMOVED]  # and it still is
         await house.take(Connected(self_id=BOT, time=0.0), said("back?"))
         await house.take(Connected(self_id=BOT, time=0.0), said("now?"))
         await house.outbox.wait_idle()
-        assert (house.transport.texts, told, rests.holds_in(others)) == (["c"], [GROUP], True)
+        assert (house.transport.texts, told, unreachable.holds_in(others)) == (["c"], [GROUP], True)
 
 
 async def test_the_time_without_a_connection_was_no_pause_of_a_group() -> None:

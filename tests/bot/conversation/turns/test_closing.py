@@ -173,7 +173,7 @@ async def test_of_a_place_that_rests_owners_hear_nothing_else_however_its_answer
         async with living(*steps) as house:
             house.transport.failures = [LEFT]
             await house.turns.take(said("天气怎么样"), wake=wake)
-            lost.append((house.lost, house.outbox.rests.holds_in(GROUP)))
+            lost.append((house.lost, house.outbox.unreachable.holds_in(GROUP)))
     assert lost == [([], True)] * 2
 
 

@@ -19,18 +19,18 @@ MAX_PLACES: Final = 5000
 LONGEST: Final = 24 * 3600.0  # seconds after which a question may find out whether it is still so
 
 
-class _Rest(Struct):
+class _Unreachable(Struct):
     reason: str
     until: float
     is_told: bool = False
 
 
-class Rests:
-    """The places that rest, and why."""
+class UnreachablePlaces:
+    """The unreachable places, and why."""
 
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
-        self._rests = Kept[Conversation, _Rest](MAX_PLACES)
+        self._places = Kept[Conversation, _Unreachable](MAX_PLACES)
         self._tell: Callable[[Conversation, str], None] = _nobody
 
     def follow(self, tell: Callable[[Conversation, str], None]) -> None:
@@ -39,34 +39,34 @@ class Rests:
 
     def begin(self, where: Conversation, reason: str) -> None:
         """QQ refused what was said there, and would refuse whatever comes next."""
-        rest = self._rests.get(where)
+        rest = self._places.get(where)
         is_told = rest is not None and rest.is_told
-        self._rests.keep(where, _Rest(reason, self._clock.monotonic() + LONGEST, is_told))
+        self._places.keep(where, _Unreachable(reason, self._clock.monotonic() + LONGEST, is_told))
 
     def tell(self, where: Conversation) -> None:
-        """Something was lost there, or a question held back: tell why it rests, the first time."""
-        rest = self._rests.get(where)
+        """Something was lost there, or a question held back: tell why, the first time."""
+        rest = self._places.get(where)
         if rest is not None and not rest.is_told:
             rest.is_told = True
             self._tell(where, rest.reason)
 
     def end(self, where: Conversation) -> None:
         """A sign of life: something arrived there, the bot joined, or an owner speaks there."""
-        self._rests.pop(where, None)
+        self._places.pop(where, None)
 
     def forget(self, account: int) -> None:
         """The account has connected: a sign of life may have been missed, and any question may find
         out. What was told stays so.
         """
-        for where, rest in self._rests.items():
+        for where, rest in self._places.items():
             if where.platform_id == account:
                 rest.until = -math.inf
 
     def holds_in(self, where: Conversation) -> bool:
         """Whether nothing is to be asked of a model there."""
-        rest = self._rests.get(where) if self._rests else None
+        rest = self._places.get(where) if self._places else None
         return rest is not None and rest.until > self._clock.monotonic()
 
 
 def _nobody(_where: Conversation, _reason: str) -> None:
-    """Hears of no place that rests."""
+    """Hears of no place that is unreachable."""
