@@ -413,3 +413,12 @@ class Witness(Protocol):
     """Sees every entry on its way into the journal, in order; must not raise and must not block."""
 
     def see(self, entry: Entry) -> None: ...
+
+
+class Follower(Observer, Witness, Protocol):
+    """Follows turns from their run to what became of its answer. That is in the entry of the turn's
+    end; if QQ had not confirmed it by then, `settled` tells it later, with the outcome that counts
+    from then on. Must not raise and must not block.
+    """
+
+    def settled(self, turn_id: str, outcome: str) -> None: ...

@@ -75,6 +75,11 @@ class Outbox:
         return self._carrier.unconfirmed
 
     @property
+    def settled(self) -> asyncio.Queue[Send]:
+        """The sends of turns whose fate became known late, see `Rows`."""
+        return self._rows.settled
+
+    @property
     def rests(self) -> Rests:
         """The places where QQ takes nothing of the bot."""
         return self._carrier.rests

@@ -41,6 +41,7 @@ from bot.domain.ports import (
     Approver,
     ChatLog,
     Clock,
+    Follower,
     Ids,
     Looking,
     Members,
@@ -120,7 +121,7 @@ def build_rooms(
     transport: Server,
     store: Store,
     deciders: Deciders,
-    observers: Sequence[Observer],
+    followers: Sequence[Follower],
     senses: SensesOf,
     spending: Spending,
     mask: Mask,
@@ -142,7 +143,7 @@ def build_rooms(
     ground = settings, means, keeping, journal, mouth, taken_in, spending, transport, clock
     on = build_ground(*ground)
     failures, alarm = Failures(clock=clock, mask=mask), Alarm(mouth.owner, mask=mask)
-    seen_by: list[Observer] = [LogObserver(), alarm, failures, *observers]
+    seen_by: list[Observer] = [LogObserver(), alarm, failures, *followers]
     engine = build_engine(
         settings, model=model, toolset=toolset, store=store, observers=seen_by, clock=clock
     )
@@ -161,7 +162,7 @@ def build_rooms(
     stands = partial(standing_of, others, data_folder(settings), on, answering, petitions)
     typed = partial(build_commands, settings, keeping, journal, failures, means, spending, stands)
     built = on, mouth.owner, keeping, answering, petitions, settings, failures, journal.erasing
-    return connect(*built, means, commands=typed, transport=transport, ids=ids)
+    return connect(*built, means, commands=typed, followers=followers, transport=transport, ids=ids)
 
 
 def accept_of(settings: Settings, user_id: int) -> Accept:
@@ -236,6 +237,7 @@ def connect(
     means: Means,
     *,
     commands: Callable[[Ground, Asking, Forgetting], Commands],
+    followers: Sequence[Follower],
     transport: Transport,
     ids: Ids,
 ) -> Rooms:
@@ -277,6 +279,7 @@ def connect(
             store=on.store,
             history=on.history,
             clock=on.clock,
+            followers=followers,
         ),
         inquiries=build_inquiries(on, asking, transport),
         commands=typed,

@@ -1,18 +1,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
 from msgspec import structs
 
 from bot.conversation.recovery.doubts import LAG, Doubts
-from bot.domain.actions import Confirmed, SendMessage
+from bot.domain.actions import Confirmed, Refused, SendMessage
 from bot.domain.chat import Usage, UserMessage
-from bot.domain.errors import ActionUnanswered
+from bot.domain.errors import ActionRefused, ActionUnanswered, BotError
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
+    Entry,
     MessageErased,
     SendChanged,
     SendQueued,
@@ -21,11 +22,13 @@ from bot.domain.journal import (
     StoredSend,
     TurnClosed,
     TurnOpened,
+    Undelivered,
 )
-from bot.domain.run import Stop
+from bot.domain.ports import Follower
+from bot.domain.run import RunEvent, Stop
 from bot.domain.segments import Quote, Text
 from bot.memory.history import History
-from bot.policy.apologies import LOST, SORRY, apology
+from bot.policy.apologies import LOST, REST, SORRY, TOO_LONG, apology
 from bot.speaking.carrier import LOOK_AFTER
 from tests.bot.speaking.post import Post, own
 from tests.fakes import GROUP, PRIVATE, SteppedClock, said, until
@@ -62,10 +65,17 @@ class Lookout(Post):
 
 
 @asynccontextmanager
-async def lookout(where: Conversation = GROUP, *, ended: bool = True) -> AsyncIterator[Lookout]:
+async def lookout(
+    where: Conversation = GROUP, *, ended: bool = True, followers: Sequence[Follower] = ()
+) -> AsyncIterator[Lookout]:
     post = Lookout(where)
     doubts = Doubts(
-        transport=post.transport, outbox=post.outbox, store=post.store, history=post.history, clock=post.time
+        transport=post.transport,
+        outbox=post.outbox,
+        store=post.store,
+        history=post.history,
+        clock=post.time,
+        followers=followers,
     )
     if ended:
         post.store.put(CLOSED)
@@ -308,3 +318,138 @@ async def test_words_that_a_history_tells_under_another_id_confirm_no_other_send
         post.transport.histories[GROUP] = (post.question, row)
         await post.time.advance(LAG)
         await until(lambda: bool(post.asked_again))
+
+
+# --- what was refused when nobody waited for it any more ------------------------------------------
+
+
+class Followed:
+    """Follows turns."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, str]] = []
+
+    def notice(self, _event: RunEvent) -> None:
+        """Runs are no matter."""
+
+    def see(self, _entry: Entry) -> None:
+        """Nor are entries."""
+
+    def settled(self, turn_id: str, outcome: str) -> None:
+        self.heard.append((turn_id, outcome))
+        raise ValueError("a bug")
+
+
+REFUSED = ActionRefused("send_group_msg", retcode=200, wording="Get Uid Error")
+LONG = ActionRefused("send_group_msg", retcode=1200, wording="消息内容过长")
+MUTED = ActionRefused("send_group_msg", retcode=200, wording='EventRet: {"result":120}')
+LEFT = ActionRefused("send_group_msg", retcode=200, wording='EventRet: {"result":110}')
+UNCONFIRMED = structs.replace(CLOSED, undelivered=Undelivered.UNCONFIRMED)
+INTERRUPTED = structs.replace(CLOSED, stop=Stop.INTERRUPTED)
+LATE: dict[str, tuple[list[BotError], TurnClosed, str]] = {
+    "refused": ([REFUSED], UNCONFIRMED, LOST),
+    "refused, and the line too": ([REFUSED, REFUSED], UNCONFIRMED, ""),
+    "too long": ([LONG], UNCONFIRMED, TOO_LONG),
+    "muted": ([MUTED], UNCONFIRMED, ""),
+    "not in the group any more": ([LEFT], UNCONFIRMED, ""),
+    "left by an earlier process": ([REFUSED], INTERRUPTED, LOST),
+    "a line in place of an answer": ([REFUSED], structs.replace(CLOSED, stop=Stop.FAILED), ""),
+    "its asker said stop": ([REFUSED], structs.replace(CLOSED, stop=Stop.STOPPED), ""),
+    "arrived": ([], UNCONFIRMED, ""),
+}
+
+
+async def test_who_asked_for_what_is_refused_after_all_hears_so_once_if_anything_can_be_said() -> None:
+    wrong = {}
+    for name, (failures, closed, line) in LATE.items():
+        async with lookout(ended=False) as post:
+            post.store.put(closed)
+            post.transport.failures = list(failures)
+            post.outbox.post(SendMessage(GROUP, (Text("an answer"),)), turn_id="t1", final=True)
+            await post.outbox.wait_idle()
+            for _ in range(3):
+                await post.time.advance(LAG)
+            await post.outbox.wait_idle()
+            said_there = [action.words for action in post.transport.sent if action.words != "an answer"]
+            if said_there != [line] * bool(line):
+                wrong[name] = said_there
+    assert wrong == {}
+
+
+async def test_of_two_messages_that_are_refused_late_the_asker_hears_one_line() -> None:
+    async with lookout(ended=False) as post:
+        post.transport.failures = [REFUSED, REFUSED]
+        for text in ("one", "two"):
+            post.outbox.post(SendMessage(GROUP, (Text(text),)), turn_id="t1", final=True)
+        await post.outbox.wait_idle()
+        await post.time.advance(LAG)
+        assert post.asked_again == []  # the run goes on: it may yet answer
+        post.store.put(UNCONFIRMED)
+        await post.time.advance(LAG)
+        assert [action.segments for action in post.asked_again] == [(Quote("5"), Text(LOST))]
+
+
+async def test_of_an_answer_of_which_the_rest_is_refused_late_the_asker_hears_that() -> None:
+    async with lookout(ended=False) as post:
+        post.store.put(UNCONFIRMED)
+        await post.outbox.send(SendMessage(GROUP, (Text("one"),)), turn_id="t1", final=True)
+        post.transport.failures = [REFUSED]
+        post.outbox.post(SendMessage(GROUP, (Text("two"),)), turn_id="t1", final=True)
+        await post.outbox.wait_idle()
+        await post.time.advance(LAG)
+        assert [action.words for action in post.transport.sent] == ["one", REST]
+
+
+async def test_a_refusal_that_the_run_hears_of_is_its_own_to_tell() -> None:
+    async with lookout(ended=False) as post:
+        post.transport.failures = [REFUSED]
+        receipt = await post.outbox.send(SendMessage(GROUP, (Text("an answer"),)), turn_id="t1", final=True)
+        assert isinstance(receipt, Refused)
+        post.store.put(UNCONFIRMED)
+        await post.time.advance(LAG)
+        assert post.asked_again == []
+
+
+async def test_nobody_hears_of_a_question_that_was_taken_back_or_that_nobody_asked() -> None:
+    for is_recalled in (True, False):
+        async with lookout(ended=False) as post:
+            post.store.entries[0] = structs.replace(post.store.of("turn_opened")[0], uncalled=not is_recalled)
+            post.store.put(UNCONFIRMED)
+            if is_recalled:
+                post.store.put(MessageErased(GROUP, "5"))
+            post.transport.failures = [REFUSED]
+            post.outbox.post(SendMessage(GROUP, (Text("an answer"),)), turn_id="t1", final=True)
+            await post.outbox.wait_idle()
+            await post.time.advance(LAG)
+            assert post.asked_again == []
+
+
+async def test_who_follows_a_turn_hears_once_what_became_of_it_after_its_end() -> None:
+    ends: dict[str, tuple[list[BotError], TurnClosed, list[tuple[str, str]]]] = {
+        "refused": ([REFUSED], UNCONFIRMED, [("t1", "not_delivered")]),
+        "arrived": ([], UNCONFIRMED, [("t1", "answered")]),
+        "answered before": ([], CLOSED, []),
+    }
+    for failures, closed, heard in ends.values():
+        follower = Followed()
+        async with lookout(ended=False, followers=[follower]) as post:
+            post.store.put(closed)
+            post.transport.failures = list(failures)
+            post.outbox.post(SendMessage(GROUP, (Text("an answer"),)), turn_id="t1", final=True)
+            await post.outbox.wait_idle()
+            await post.time.advance(LAG)
+            await post.outbox.wait_idle()
+        assert follower.heard == heard
+
+
+async def test_who_follows_a_turn_hears_what_the_history_shows_of_it() -> None:
+    for arrived, outcome in ((True, "answered"), (False, "not_delivered")):
+        follower = Followed()
+        async with lookout(ended=False, followers=[follower]) as post:
+            post.store.put(UNCONFIRMED)
+            await post.lose()
+            if arrived:
+                post.transport.histories[GROUP] = (post.question, own("an answer", "99"))
+            for _ in range(3):
+                await post.time.advance(LAG)
+        assert follower.heard == [("t1", outcome)]
