@@ -41,11 +41,11 @@ from bot.domain.ports import (
     Approver,
     ChatLog,
     Clock,
-    Follower,
     Ids,
     Looking,
     Members,
     Observer,
+    Settled,
     Store,
     Transport,
 )
@@ -121,7 +121,8 @@ def build_rooms(
     transport: Server,
     store: Store,
     deciders: Deciders,
-    followers: Sequence[Follower],
+    observers: Sequence[Observer],
+    settled: Sequence[Settled],
     senses: SensesOf,
     spending: Spending,
     mask: Mask,
@@ -143,7 +144,7 @@ def build_rooms(
     ground = settings, means, keeping, journal, mouth, taken_in, spending, transport, clock
     on = build_ground(*ground)
     failures, alarm = Failures(clock=clock, mask=mask), Alarm(mouth.owner, mask=mask)
-    seen_by: list[Observer] = [LogObserver(), alarm, failures, *followers]
+    seen_by: list[Observer] = [LogObserver(), alarm, failures, *observers]
     engine = build_engine(
         settings, model=model, toolset=toolset, store=store, observers=seen_by, clock=clock
     )
@@ -162,7 +163,7 @@ def build_rooms(
     stands = partial(standing_of, others, data_folder(settings), on, answering, petitions)
     typed = partial(build_commands, settings, keeping, journal, failures, means, spending, stands)
     built = on, mouth.owner, keeping, answering, petitions, settings, failures, journal.erasing
-    return connect(*built, means, commands=typed, followers=followers, transport=transport, ids=ids)
+    return connect(*built, means, commands=typed, settled=settled, transport=transport, ids=ids)
 
 
 def accept_of(settings: Settings, user_id: int) -> Accept:
@@ -237,7 +238,7 @@ def connect(
     means: Means,
     *,
     commands: Callable[[Ground, Asking, Forgetting], Commands],
-    followers: Sequence[Follower],
+    settled: Sequence[Settled],
     transport: Transport,
     ids: Ids,
 ) -> Rooms:
@@ -279,7 +280,7 @@ def connect(
             store=on.store,
             history=on.history,
             clock=on.clock,
-            followers=followers,
+            settled=settled,
         ),
         inquiries=build_inquiries(on, asking, transport),
         commands=typed,

@@ -5,7 +5,7 @@ A history that reaches back past a send and does not have it says more than a mi
 has read it. So does QQ, if it refuses a send that waited for a connection, also one that an earlier
 process wrote down. If that was the answer to a question, its asker is asked to ask again, once; the
 answer itself is never repeated. That line is overheard, too: the round that is kept says only that
-the answer was not confirmed, and is not to be repeated. Who follows the turn hears its outcome.
+the answer was not confirmed, and is not to be repeated. Who shows turns hears their outcomes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bot.domain.actions import Refused
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.journal import Entry, MessageObserved, Spoken, Undelivered
-from bot.domain.ports import Clock, Follower, Store, Transport
+from bot.domain.ports import Clock, Settled, Store, Transport
 from bot.domain.run import Stop
 from bot.domain.segments import Text
 from bot.memory.history import History
@@ -52,9 +52,9 @@ class Doubts:
         store: Store,
         history: History,
         clock: Clock,
-        followers: Sequence[Follower] = (),
+        settled: Sequence[Settled] = (),
     ) -> None:
-        self._followers = tuple(followers)
+        self._settled = tuple(settled)
         self._history = history
         self._transport = transport
         self._outbox = outbox
@@ -62,7 +62,7 @@ class Doubts:
         self._store = store
         self._clock = clock
         self._looking: set[Conversation] = set()
-        self._outcomes = Kept[str, str](MAX_TURNS)  # that followers heard of, by turn
+        self._outcomes = Kept[str, str](MAX_TURNS)  # that were told, by turn
         self._told = Kept[str, None](MAX_TURNS)  # turns whose askers were asked to ask again
 
     async def run(self) -> None:
@@ -154,7 +154,7 @@ class Doubts:
             spoken = await self._over(send.turn_id)
             if spoken is None:
                 return
-            self._tell_followers(send.turn_id, spoken)
+            self._tell_outcome(send.turn_id, spoken)
             if line := self._line_for(send, spoken):
                 self._ask_to_ask_again(spoken, send.turn_id, line)
         except Exception:
@@ -169,8 +169,8 @@ class Doubts:
             await self._clock.sleep(LAG)
         return spoken
 
-    def _tell_followers(self, turn_id: str, spoken: Spoken) -> None:
-        """Tell them of an outcome that was not known when the turn ended."""
+    def _tell_outcome(self, turn_id: str, spoken: Spoken) -> None:
+        """Tell an outcome that was not known when the turn ended."""
         if spoken.ended != Undelivered.UNCONFIRMED or spoken.outcome in (
             Undelivered.UNCONFIRMED,
             self._outcomes.get(turn_id),
@@ -178,11 +178,11 @@ class Doubts:
             return
         self._outcomes.keep(turn_id, spoken.outcome)
         logger.info("the answer of run %s, unconfirmed at its end: %s", turn_id, spoken.outcome)
-        for follower in self._followers:
+        for settled in self._settled:
             try:
-                follower.settled(turn_id, spoken.outcome)
+                settled(turn_id, spoken.outcome)
             except Exception:
-                logger.exception("follower %s broke on run %s", type(follower).__name__, turn_id)
+                logger.exception("%r broke on the outcome of run %s", settled, turn_id)
 
     def _line_for(self, send: Send, spoken: Spoken) -> str:
         """The line its asker gets as QQ refused this; empty if it is no loss, or can be told to

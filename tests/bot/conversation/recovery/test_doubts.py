@@ -13,7 +13,6 @@ from bot.domain.chat import Usage, UserMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
-    Entry,
     MessageErased,
     SendChanged,
     SendQueued,
@@ -24,8 +23,8 @@ from bot.domain.journal import (
     TurnOpened,
     Undelivered,
 )
-from bot.domain.ports import Follower
-from bot.domain.run import RunEvent, Stop
+from bot.domain.ports import Settled
+from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
 from bot.memory.history import History
 from bot.policy.apologies import LOST, REST, SORRY, TOO_LONG, apology
@@ -66,7 +65,7 @@ class Lookout(Post):
 
 @asynccontextmanager
 async def lookout(
-    where: Conversation = GROUP, *, ended: bool = True, followers: Sequence[Follower] = ()
+    where: Conversation = GROUP, *, ended: bool = True, settled: Sequence[Settled] = ()
 ) -> AsyncIterator[Lookout]:
     post = Lookout(where)
     doubts = Doubts(
@@ -75,7 +74,7 @@ async def lookout(
         store=post.store,
         history=post.history,
         clock=post.time,
-        followers=followers,
+        settled=settled,
     )
     if ended:
         post.store.put(CLOSED)
@@ -323,23 +322,6 @@ async def test_words_that_a_history_tells_under_another_id_confirm_no_other_send
 # --- what was refused when nobody waited for it any more ------------------------------------------
 
 
-class Followed:
-    """Follows turns."""
-
-    def __init__(self) -> None:
-        self.heard: list[tuple[str, str]] = []
-
-    def notice(self, _event: RunEvent) -> None:
-        """Runs are no matter."""
-
-    def see(self, _entry: Entry) -> None:
-        """Nor are entries."""
-
-    def settled(self, turn_id: str, outcome: str) -> None:
-        self.heard.append((turn_id, outcome))
-        raise ValueError("a bug")
-
-
 REFUSED = ActionRefused("send_group_msg", retcode=200, wording="Get Uid Error")
 LONG = ActionRefused("send_group_msg", retcode=1200, wording="消息内容过长")
 MUTED = ActionRefused("send_group_msg", retcode=200, wording='EventRet: {"result":120}')
@@ -424,32 +406,40 @@ async def test_nobody_hears_of_a_question_that_was_taken_back_or_that_nobody_ask
             assert post.asked_again == []
 
 
-async def test_who_follows_a_turn_hears_once_what_became_of_it_after_its_end() -> None:
+def into(heard: list[tuple[str, str]]) -> Settled:
+    return lambda turn_id, outcome: heard.append((turn_id, outcome))
+
+
+def broken(_turn_id: str, _outcome: str) -> None:
+    raise ValueError("a bug")
+
+
+async def test_what_became_of_a_turn_after_its_end_is_told_once() -> None:
     ends: dict[str, tuple[list[BotError], TurnClosed, list[tuple[str, str]]]] = {
         "refused": ([REFUSED], UNCONFIRMED, [("t1", "not_delivered")]),
         "arrived": ([], UNCONFIRMED, [("t1", "answered")]),
         "answered before": ([], CLOSED, []),
     }
     for failures, closed, heard in ends.values():
-        follower = Followed()
-        async with lookout(ended=False, followers=[follower]) as post:
+        heard_of: list[tuple[str, str]] = []
+        async with lookout(ended=False, settled=[broken, into(heard_of)]) as post:
             post.store.put(closed)
             post.transport.failures = list(failures)
             post.outbox.post(SendMessage(GROUP, (Text("an answer"),)), turn_id="t1", final=True)
             await post.outbox.wait_idle()
             await post.time.advance(LAG)
             await post.outbox.wait_idle()
-        assert follower.heard == heard
+        assert heard_of == heard
 
 
-async def test_who_follows_a_turn_hears_what_the_history_shows_of_it() -> None:
+async def test_what_the_history_shows_of_a_turn_is_told_too() -> None:
     for arrived, outcome in ((True, "answered"), (False, "not_delivered")):
-        follower = Followed()
-        async with lookout(ended=False, followers=[follower]) as post:
+        heard_of: list[tuple[str, str]] = []
+        async with lookout(ended=False, settled=[broken, into(heard_of)]) as post:
             post.store.put(UNCONFIRMED)
             await post.lose()
             if arrived:
                 post.transport.histories[GROUP] = (post.question, own("an answer", "99"))
             for _ in range(3):
                 await post.time.advance(LAG)
-        assert follower.heard == [("t1", outcome)]
+        assert heard_of == [("t1", outcome)]
