@@ -204,6 +204,12 @@ class Outbox:
         send = Send.of(stored, SendState.QUEUED, self._teller(stored.turn_id))
         self._queues.append((send,), most=None)  # it was taken already
 
+    def drop(self, stored: StoredSend, reason: str) -> None:
+        """Give up what an earlier process wrote down as queued: nobody expects it any more."""
+        send = Send.of(stored, SendState.QUEUED, self._teller(stored.turn_id))
+        self._rows.changed(send, SendState.DROPPED, reason=reason)
+        send.settle(Refused(reason), reason)
+
     def remember_unknown(self, stored: StoredSend) -> None:
         """Look out for what an earlier process put on the wire without hearing more of it; it is
         never sent again.

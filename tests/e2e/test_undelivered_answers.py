@@ -84,9 +84,9 @@ def test_a_note_says_which_part_of_the_words_did_not_arrive(receipts: tuple[Rece
 
 
 LATE = """
-title: one answer arrives, one is refused at once, one once QQ is back, one after a restart, one arrives late
+title: one answer arrives, one is refused at once, one once QQ is back, one after a restart, one arrives late, one is too old
 settings: {BOT_LOOP: 0, LOG_RUNS: $FILES/runs.jsonl}
-model: [一, 二, 三, 四, 五]
+model: [一, 二, 三, 四, 五, 六]
 script:
   - 小明: "@bot 第一个问题？"
   - after: 10
@@ -107,6 +107,12 @@ script:
   - 小明: "@bot 第五个问题？"
   - after: 60
     requests: 5
+  - fault: drop 30
+  - 小明: "@bot 第六个问题？"
+  - after: 20
+  - restart: 300
+  - after: 60
+    requests: 6
 """
 
 
@@ -118,5 +124,5 @@ def test_the_file_of_runs_and_the_journal_tell_the_same_of_every_answer(tmp_path
     with closing(database):
         in_journal = latest_runs(Settings(), lambda: nullcontext(database), limit=9)
     in_file = latest_runs(Settings(log_runs=played.stage.files / "runs.jsonl"), lambda: nullcontext(database), limit=9)
-    expected = ["answered", "not_delivered", "not_delivered", "not_delivered", "answered"]
+    expected = ["answered", "not_delivered", "not_delivered", "not_delivered", "answered", "not_delivered"]
     assert [[run.outcome for run in reversed(runs)] for runs in (in_journal, in_file)] == [expected] * 2
