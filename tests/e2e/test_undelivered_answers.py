@@ -84,7 +84,7 @@ def test_a_note_says_which_part_of_the_words_did_not_arrive(receipts: tuple[Rece
 
 
 LATE = """
-title: one answer arrives, one is refused at once, one once QQ is back, one after a restart, one arrives late, one is too old
+title: answers that arrive, are refused at once, once QQ is back, after a restart, arrive late, are too old
 settings: {BOT_LOOP: 0, LOG_RUNS: $FILES/runs.jsonl}
 model: [一, 二, 三, 四, 五, 六]
 script:

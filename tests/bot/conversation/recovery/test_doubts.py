@@ -353,8 +353,9 @@ async def test_who_asked_for_what_is_refused_after_all_hears_so_once_if_anything
                 await post.time.advance(LAG)
             await post.outbox.wait_idle()
             said_there = [action.words for action in post.transport.sent if action.words != "an answer"]
-            if said_there != [line] * bool(line):
-                wrong[name] = said_there
+            is_news = failures in ([REFUSED], [REFUSED, REFUSED], [LONG])
+            if said_there != [line] * bool(line) or bool(post.told) != is_news:
+                wrong[name] = said_there, post.told
     assert wrong == {}
 
 
@@ -369,6 +370,25 @@ async def test_of_two_messages_that_are_refused_late_the_asker_hears_one_line() 
         post.store.put(UNCONFIRMED)
         await post.time.advance(LAG)
         assert [action.segments for action in post.asked_again] == [(Quote("5"), Text(LOST))]
+
+
+async def test_of_two_refusals_that_are_looked_into_at_once_one_is_told() -> None:
+    async with lookout(ended=False) as post:
+        read, both = post.store.spoken, asyncio.Barrier(2)
+
+        async def together(turn_id: str) -> Spoken | None:
+            spoken = await read(turn_id)
+            await both.wait()
+            return spoken
+
+        post.store.spoken = together  # type: ignore[method-assign]  # one call of a fake is replaced
+        post.store.put(UNCONFIRMED)
+        post.transport.failures = [REFUSED, REFUSED]
+        for text in ("one", "two"):
+            post.outbox.post(SendMessage(GROUP, (Text(text),)), turn_id="t1", final=True)
+        await until(lambda: bool(post.asked_again))
+        await post.outbox.wait_idle()
+        assert len(post.asked_again) == 1
 
 
 async def test_of_an_answer_of_which_the_rest_is_refused_late_the_asker_hears_that() -> None:
