@@ -218,7 +218,9 @@ async def open_service(
         kind, neighbours = spending_of(seat, journal, clock), neighbours_of(seat)
         spending = build_spending(settings, kept, books, clock, troubles.tell, neighbours, kind)
         news = [newest, spending] if settings.console_port or trying else [spending]
-        store = WitnessedStore(kept, [*witnesses(settings, metrics), *news])
+        followers = stack.enter_context(following(settings, mask, clock, aside))
+        seers = *witnesses(settings, metrics), *followers, *news
+        store = WitnessedStore(kept, seers)
         meter = build_meter(store, spending, clock=clock, ids=ids, count=metrics.asked)
         means = await enter(means_of(settings, found, wrap, meter, clock, ids, troubles))
         line = build_line(settings, seat, offers, clock=clock, ids=ids, troubles=troubles)
@@ -227,7 +229,8 @@ async def open_service(
             transport=wrap(line.transport),
             store=store,
             deciders=Deciders(settings.bot_owners, terminal, owners_tongue(settings)),
-            observers=[metrics, *stack.enter_context(following(settings, mask, clock, aside))],
+            observers=[metrics, *followers],
+            settled=[metrics.settled, newest.settled, *(one.settled for one in followers)],
             senses=partial(build_senses, means, line.transport),
             spending=spending,
             mask=mask,

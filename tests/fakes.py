@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import count
 from typing import TypeAlias
 
+from msgspec.structs import replace
+
 from bot.agent import scripted
 from bot.domain.actions import Gesture, SendMessage, as_received
 from bot.domain.chat import AssistantMessage, Completion, FinishReason, ToolCall, Usage
@@ -26,13 +28,15 @@ from bot.domain.journal import (
     Remembered,
     SendChanged,
     SendQueued,
+    SendState,
     Spoken,
     StoredSend,
     TurnClosed,
     TurnOpened,
+    Undelivered,
 )
 from bot.domain.ports import JoinedGroup, Member
-from bot.domain.run import Asker, RunEvent
+from bot.domain.run import Asker, RunEvent, Stop
 from bot.domain.segments import Forward, Mention, Segment, Text
 from bot.domain.things import PictureDescribed
 from bot.domain.tool import ToolContext
@@ -335,8 +339,18 @@ class RecordingStore:
             for send in self._sends.values()
             if send.turn_id == turn_id
         ]
-        is_over = any(isinstance(entry, TurnClosed) and entry.turn_id == turn_id for entry in self.entries)
-        return Spoken(question, tuple(sends), is_over)
+        spoken = Spoken(question, tuple(sends), is_over=False, uncalled=opened[0].uncalled)
+        closed = [entry for entry in self.entries if isinstance(entry, TurnClosed) and entry.turn_id == turn_id]
+        if not closed:
+            return spoken
+        ended = outcome = closed[0].outcome
+        if ended == Undelivered.UNCONFIRMED:
+            fates = {send.state for send in sends}
+            if fates & {SendState.REFUSED, SendState.DROPPED}:
+                outcome = str(Undelivered.NOT_DELIVERED)
+            elif fates == {SendState.CONFIRMED}:
+                outcome = str(Stop.ANSWERED)
+        return replace(spoken, is_over=True, ended=ended, outcome=outcome)
 
     async def recover(self) -> Recovery | None:
         await asyncio.sleep(0)

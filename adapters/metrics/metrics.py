@@ -53,6 +53,10 @@ COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
         "Turns that ended, by what their askers got: as runs, or whether the answer arrived.",
         "outcome",
     ),
+    "late_deliveries": (
+        "Turns counted as unconfirmed, by what became of their answers since.",
+        "outcome",
+    ),
     "steps": ("Steps: model requests of runs that were answered.",),
     "tool_calls": ("Tool calls that have their result.", "tool", "outcome"),
     "tool_error": ("Tool calls that failed, by their stable code.", "tool", "code"),
@@ -90,7 +94,7 @@ TIMES: Final[Mapping[str, tuple[tuple[float, ...], *tuple[str, ...]]]] = {
 
 
 class Metrics:
-    """All counters and histograms; `notice` fits `Observer`, `see` fits `Witness`.
+    """All counters and histograms. Fits `Follower`.
 
     `tools` are the names of the tools there are; `reasons` name in a word why a message that was
     for the bot is not answered, by what its verdict says.
@@ -137,6 +141,10 @@ class Metrics:
         }
         self._by_token = {kind: self._tokens.labels(kind) for kind in TOKENS}
         self._by_end = {end: counts["turns"].labels(end) for end in (*Stop, *Undelivered)}
+        self._by_late: dict[str, Count] = {
+            end: counts["late_deliveries"].labels(end)
+            for end in (Stop.ANSWERED, Undelivered.NOT_DELIVERED)
+        }
         self._by_outcome = {stop: self._runs.labels(stop) for stop in Stop}
 
     # --- facts ------------------------------------------------------------------------------------
@@ -199,6 +207,11 @@ class Metrics:
                 self._stop(self._taken, question.identity, self._queue)
             case _:
                 pass
+
+    def settled(self, _turn_id: str, outcome: str) -> None:
+        """Count a turn whose answer QQ had not confirmed at its end."""
+        if (late := self._by_late.get(outcome)) is not None:
+            late.inc()
 
     def _judge(self, judged: Judged) -> None:
         if not judged.wakes:

@@ -30,6 +30,8 @@ def outcome_of(run: Any = runs) -> Label[Any]:
         (_has(run, turn, lost), _text(Undelivered.NOT_DELIVERED)),
         (_has(run, turn, _is(*OPEN)), unconfirmed),
         (_has(run, turn, _is(SendState.CONFIRMED)), _text(Stop.ANSWERED)),
+        # It waited too long for its caller, and was refused before the end.
+        (_has(run, turn, _is(*LOST)), _text(Undelivered.NOT_DELIVERED)),
         else_=unconfirmed,  # its sends are gone
     )
     return case((run.c.stop == unconfirmed, since), else_=run.c.stop).label("outcome")

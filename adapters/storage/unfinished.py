@@ -8,9 +8,11 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from msgspec.structs import replace
 from sqlalchemy import Connection, Row, Select, select, text
 
 from adapters.storage.columns import plain
+from adapters.storage.outcomes import outcome_of
 from adapters.storage.reads import conversation_of, message_of, places, readable
 from adapters.storage.rows import SEND_SEGMENTS
 from adapters.storage.tables import (
@@ -234,8 +236,13 @@ def spoken(connection: Connection, turn_id: str) -> Spoken | None:
     turn = connection.execute(newest).one_or_none()
     if turn is None or _is_recalled(connection, turn):
         return None
-    question = codec.read(MessageReceived, turn.question)
-    return Spoken(question, tuple(_sends_of(connection, turn_id)), turn.closed is not None)
+    question, said = codec.read(MessageReceived, turn.question), _sends_of(connection, turn_id)
+    spoken = Spoken(question, tuple(said), is_over=False, uncalled=turn.uncalled)
+    if turn.closed is None:
+        return spoken
+    ended = select(runs.c.stop, outcome_of()).where(runs.c.turn_id == turn_id)
+    run = connection.execute(ended).one()
+    return replace(spoken, is_over=True, ended=run.stop, outcome=run.outcome)
 
 
 def _others(connection: Connection, turn: Row[Any], question: MessageReceived) -> list[Row[Any]]:

@@ -4,7 +4,8 @@ Every line has `timestamp`, `layer` (run, inference, tool), `action` and `run`, 
 another one (a subagent's) also that one as `parent`; the first line of a process has the layer
 `process` and no run. A reader follows the chain by `step` and `response`: an inference line names
 the ids of its calls, each tool line the response that made it, and the inference of the next step
-has read their results. What people and models said is there only where that is asked for.
+has read their results. A `delivery` follows the end of a run whose answer did not arrive, or not
+for certain; the last one counts. What people and models said is there only where that is asked for.
 """
 
 from __future__ import annotations
@@ -37,6 +38,14 @@ def first_line(at: float) -> Line:
     says so or not.
     """
     return {"timestamp": stamp(at), "layer": "process", "action": "start", "run": ""}
+
+
+def delivery_line(run: str, outcome: str, at: float) -> Line:
+    """What became of the answer of a run, from then on the outcome of its turn: it was not
+    delivered, QQ has not confirmed it (yet), or it arrived after all.
+    """
+    about = {"layer": "run", "action": "delivery", "run": run}
+    return {"timestamp": stamp(at), **about, "outcome": outcome}
 
 
 def line_of(event: RunEvent, at: float, *, content: bool) -> Line | None:

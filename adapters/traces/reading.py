@@ -21,9 +21,9 @@ class RunSummary:
     """One run: when and where it began, what became of it, what it took. `cost` is in dollars, None
     if unknown.
 
-    `outcome` is a `Stop`'s word, or `running`, or `waiting` for somebody's word; what a process
-    that has ended left running was interrupted. `tools` are the names it called, in order, one for
-    each call.
+    `outcome` is a `Stop`'s word, or an `Undelivered`'s if its answer is not known to have arrived,
+    or `running`, or `waiting` for somebody's word; what a process that has ended left running was
+    interrupted. `tools` are the names it called, in order, one for each call.
     """
 
     run: str
@@ -107,6 +107,8 @@ def _after(run: RunSummary, line: Line) -> RunSummary:
                 seconds=run.seconds + _seconds(line),
                 error=line.get("error"),
             )
+        case {"layer": "run", "action": "delivery"}:
+            return replace(run, outcome=str(line.get("outcome", "")))
         case {"layer": "inference"}:
             return _with_step(run, line)
         case {"layer": "tool", "action": "execute_start"}:

@@ -18,7 +18,10 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from adapters.traces.lines import first_line, line_of
+from msgspec import Struct
+
+from adapters.traces.lines import Line, delivery_line, first_line, line_of
+from bot.domain.journal import Entry, TurnClosed
 from bot.domain.ports import Clock
 from bot.domain.run import RunEvent
 
@@ -30,8 +33,15 @@ LAST_WRITE = 2.0  # seconds the end waits for the disk
 OWNER_ONLY = 0o600
 
 
+class Delivery(Struct, frozen=True):
+    """What became of the answer of a run."""
+
+    run_id: str
+    outcome: str
+
+
 class RunLog:
-    """Fits `Observer`. `mask` takes the secrets out of a text; `content` lets in what people and
+    """Fits `Follower`. `mask` takes the secrets out of a text; `content` lets in what people and
     models said.
     """
 
@@ -42,13 +52,25 @@ class RunLog:
         self._clock = clock
         self._mask = mask
         self._content = content
-        self._waiting: SimpleQueue[tuple[float, RunEvent] | None] = SimpleQueue()
+        self._waiting: SimpleQueue[tuple[float, RunEvent | Delivery] | None] = SimpleQueue()
         self._lost = 0
         self._in_trouble = False
         self._is_torn = False
 
     def notice(self, event: RunEvent) -> None:
         """Take an event; it is in the file soon. Never waits."""
+        self._take_in(event)
+
+    def see(self, entry: Entry) -> None:
+        """Take the end of a turn whose answer is not known to have arrived."""
+        if isinstance(entry, TurnClosed) and entry.undelivered is not None:
+            self.settled(entry.turn_id, entry.undelivered)
+
+    def settled(self, turn_id: str, outcome: str) -> None:
+        """Take what became of an answer."""
+        self._take_in(Delivery(turn_id, outcome))
+
+    def _take_in(self, event: RunEvent | Delivery) -> None:
         if self._waiting.qsize() >= MAX_WAITING:
             self._lost += 1
         else:
@@ -77,7 +99,7 @@ class RunLog:
             if None in batch:
                 return
 
-    def _take(self) -> list[tuple[float, RunEvent] | None]:
+    def _take(self) -> list[tuple[float, RunEvent | Delivery] | None]:
         """All that waits; returns once there is something."""
         batch = [self._waiting.get()]
         try:
@@ -87,9 +109,13 @@ class RunLog:
             pass
         return batch
 
-    def _line(self, at: float, event: RunEvent) -> bytes:
+    def _line(self, at: float, event: RunEvent | Delivery) -> bytes:
         try:
-            line = line_of(event, at, content=self._content)
+            line: Line | None
+            if isinstance(event, Delivery):
+                line = delivery_line(event.run_id, event.outcome, at)
+            else:
+                line = line_of(event, at, content=self._content)
             if line is None:
                 return b""
             # Masked as values and as a whole: inside JSON inside JSON a secret is spelt in yet

@@ -1,5 +1,6 @@
 """Runs as OpenTelemetry spans: `run`, and in it a `chat` for each answer of a model, a
-`tool.execute` for each call.
+`tool.execute` for each call; a `delivery` if its answer did not arrive, or not for certain, and
+another one once it is known what became of it.
 
 Only the API is used: without an SDK that somebody set up, all of this does nothing. Names and
 attributes are those of the GenAI conventions, and `genai.tool.name` besides (seeds/002). What
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from cachetools import LRUCache
 from opentelemetry.context import Context
 from opentelemetry.trace import (
     ProxyTracerProvider,
@@ -25,6 +27,7 @@ from opentelemetry.trace import (
 )
 
 from bot.domain.chat import ToolCall
+from bot.domain.journal import Entry, TurnClosed, Undelivered
 from bot.domain.ports import Clock
 from bot.domain.run import (
     RunContinued,
@@ -40,6 +43,7 @@ from bot.domain.run import (
 )
 
 MAX_OPEN = 10_000  # runs at a time: far more than there ever are
+MAX_ENDED = 1000  # runs whose answers are on their way
 
 
 @dataclass(slots=True)
@@ -54,7 +58,7 @@ class OpenRun:
 
 
 class SpanObserver:
-    """Fits `Observer`. `provider` is whose spans they are, that of the process where it is left
+    """Fits `Follower`. `provider` is whose spans they are, that of the process where it is left
     out.
     """
 
@@ -63,6 +67,7 @@ class SpanObserver:
         self._provided = provider is not None
         self._tracer: Tracer = get_tracer("frostagent", tracer_provider=provider)
         self._runs: dict[str, OpenRun] = {}
+        self._ended = LRUCache[str, Context](MAX_ENDED)  # inside of whose spans deliveries are told
 
     def notice(self, event: RunEvent) -> None:
         """Take a fact of a run."""
@@ -78,15 +83,33 @@ class SpanObserver:
             case ToolFinished() if run := self._runs.get(event.run_id):
                 self._called(run, event)
             case RunPaused():
-                self._close(event.run_id, "suspended")
+                self._close(event.run_id, "suspended", parent=event.parent)
             case RunFinished(outcome=outcome):
                 self._close(
                     event.run_id,
                     outcome.stop,
+                    parent=event.parent,
                     error=outcome.error if outcome.stop is Stop.FAILED else "",
                 )
             case StepFinished() | ToolStarted() | ToolFinished() | ToolProgressed():
                 pass
+
+    def see(self, entry: Entry) -> None:
+        """Take the end of a turn: whether its answer arrived is known, or else `settled` later."""
+        if not self._ended or not isinstance(entry, TurnClosed):
+            return
+        if entry.undelivered is None:
+            self._ended.pop(entry.turn_id, None)
+        else:
+            self.settled(entry.turn_id, entry.undelivered)
+
+    def settled(self, turn_id: str, outcome: str) -> None:
+        """Take what became of an answer that did not arrive, or not for certain."""
+        if (inside := self._ended.get(turn_id)) is None:
+            return
+        about = {"frostagent.run": turn_id, "frostagent.outcome": outcome}
+        error = outcome if outcome == Undelivered.NOT_DELIVERED else ""
+        self._span("delivery", inside, about, self._clock.now(), 0.0, error=error)
 
     def _open(self, event: RunStarted | RunContinued) -> None:
         if not self._provided and isinstance(get_tracer_provider(), ProxyTracerProvider):
@@ -121,7 +144,7 @@ class SpanObserver:
                 "gen_ai.usage.output_tokens": usage.completion,
             }
         ended = self._clock.now()
-        self._span("chat", run, about, ended - event.seconds, event.seconds)
+        self._span("chat", run.inside, about, ended - event.seconds, event.seconds)
 
     def _called(self, run: OpenRun, event: ToolFinished) -> None:
         began = run.began.pop((event.step, event.call.id), None)
@@ -139,12 +162,12 @@ class SpanObserver:
         # The calls of a step are told finished together: the one or other ended before. What it
         # waited is no part.
         start = self._clock.now() - event.seconds if began is None else began + event.waited
-        self._span("tool.execute", run, about, start, event.seconds, error=error)
+        self._span("tool.execute", run.inside, about, start, event.seconds, error=error)
 
     def _span(
         self,
         name: str,
-        run: OpenRun,
+        inside: Context,
         about: Mapping[str, str | int | float],
         start: float,
         seconds: float,
@@ -152,13 +175,13 @@ class SpanObserver:
         error: str = "",
     ) -> None:
         span = self._tracer.start_span(
-            name, run.inside, attributes=about, start_time=_nanoseconds(start)
+            name, inside, attributes=about, start_time=_nanoseconds(start)
         )
         if error:
             span.set_status(Status(StatusCode.ERROR, error))
         span.end(_nanoseconds(start + seconds))
 
-    def _close(self, run_id: str, outcome: str, *, error: str = "") -> None:
+    def _close(self, run_id: str, outcome: str, *, parent: str = "", error: str = "") -> None:
         run = self._runs.pop(run_id, None)
         if run is None:
             return
@@ -166,6 +189,8 @@ class SpanObserver:
         if error:
             run.span.set_status(Status(StatusCode.ERROR, error.partition(":")[0]))
         run.span.end(_nanoseconds(self._clock.now()))
+        if not parent:
+            self._ended[run_id] = run.inside
 
 
 def _names(call: ToolCall) -> Mapping[str, str | int | float]:

@@ -22,9 +22,17 @@ from adapters.storage.database import Database
 from adapters.storage.run_lines import lines_of_run, run_lines
 from adapters.traces.lines import Line
 from adapters.traces.reading import RunSummary, chain, interrupted, read_lines, summaries
+from bot.domain.journal import Undelivered
+from bot.domain.run import Stop
 from config.settings import Settings
 
 logger = logging.getLogger(__name__)
+
+DELIVERIES = {
+    Stop.ANSWERED: "arrived after all",
+    Undelivered.NOT_DELIVERED: "not delivered",
+    Undelivered.UNCONFIRMED: "not confirmed by QQ",
+}
 
 Journal = Callable[[], AbstractContextManager[Database]]
 
@@ -129,6 +137,10 @@ def _told(line: Line) -> str:
             return (
                 f"run {line['run']} {line['outcome']}{why}, {line['steps']} "
                 f"steps{_took(line)}{_said(line, 'text')}"
+            )
+        case {"layer": "run", "action": "delivery"}:
+            return (
+                f"run {line['run']}, its answer: {DELIVERIES.get(line['outcome'], line['outcome'])}"
             )
         case {"layer": "run", "action": action}:
             where = (

@@ -387,13 +387,17 @@ class OpenTurn(Struct, frozen=True, kw_only=True):
 
 
 class Spoken(Struct, frozen=True):
-    """The words of a turn so far, and for whom: its question, its sends as they stand; whether it
-    has come to its end.
+    """The words of a turn so far, and for whom: its question, its sends as they stand. Once it has
+    come to its end, its outcome for its asker as it was then (`ended`) and as its sends make it by
+    now. Nobody asked for one that is `uncalled`.
     """
 
     question: MessageReceived
     sends: tuple[StoredSend, ...]
     is_over: bool
+    ended: str = ""
+    outcome: str = ""
+    uncalled: bool = False
 
 
 class Suspended(Struct, frozen=True):

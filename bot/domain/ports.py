@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
@@ -413,3 +413,17 @@ class Witness(Protocol):
     """Sees every entry on its way into the journal, in order; must not raise and must not block."""
 
     def see(self, entry: Entry) -> None: ...
+
+
+Settled: TypeAlias = Callable[[str, str], None]
+"""Hears the outcome of a turn (by id) if QQ had not confirmed its answer by its end, once it is
+known what became of that. Must not raise and must not block.
+"""
+
+
+class Follower(Observer, Witness, Protocol):
+    """Follows turns from their run to what became of its answer: that is in the entry of the turn's
+    end, or `settled` hears it later.
+    """
+
+    def settled(self, turn_id: str, outcome: str) -> None: ...

@@ -73,6 +73,11 @@ def is_too_long(reason: str) -> bool:
     return reason.startswith(f"{TOO_LONG}: ")
 
 
+def is_muted(reason: str) -> bool:
+    """Whether this reason is a mute: an admin's word, and no fault."""
+    return reason.startswith(f"{MUTED}: ")
+
+
 def failure_in(data: object) -> tuple[int, str] | None:
     """QQ's own result and words inside the data of an answer that the server calls "ok": NapCat
     passes them on unchecked (set_essence_msg, set_msg_emoji_like, set_input_status). None for none.

@@ -1,4 +1,5 @@
-"""News for whoever looks at the console: turns that began or ended, and what got no answer.
+"""News for whoever looks at the console: turns that began or ended, what became of their answers,
+and what got no answer.
 
 Numbers and names alone: who looks, reads the rest from the journal.
 """
@@ -37,6 +38,10 @@ class Newest:
                 self.add(message_id)
             case _:
                 pass
+
+    def settled(self, turn_id: str, _outcome: str) -> None:
+        """It is known now whether the answer of a turn arrived."""
+        self.add(turn_id)
 
     async def after(self, number: int, *, within: float) -> tuple[News, ...]:
         """All that is newer than that, waited for so many seconds; nothing where nothing came."""

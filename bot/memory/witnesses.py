@@ -121,6 +121,6 @@ class ContentLog:
             case TurnClosed(turn_id=turn_id, stop=stop, error=error) if error:
                 logger.info("run %s %s: %s", turn_id, stop, error)
             case TurnClosed(turn_id=turn_id, round=(*_, AssistantMessage(text=text))):
-                logger.info("run %s answered: %s", turn_id, text)
+                logger.info("run %s %s: %s", turn_id, entry.undelivered or "answered", text)
             case _:
                 pass

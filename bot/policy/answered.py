@@ -11,12 +11,15 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
+from typing import Literal, TypeAlias
 
 from bot.domain.events import MessageReceived
 from bot.domain.journal import SendState, Spoken
 from bot.domain.segments import Quote
 
 SKEW = 30.0  # seconds the server's clock may be behind ours
+Part: TypeAlias = Literal["all", "rest", "nothing"]
+ON_WIRE = (SendState.SENDING, SendState.UNKNOWN, SendState.CONFIRMED)  # may have been read
 UNREAD = (
     SendState.REFUSED,
     SendState.WITHDRAWN,
@@ -101,6 +104,22 @@ def is_unheard(spoken: Spoken, lost: Collection[str]) -> bool:
     gone = [send.send_id in lost for send in answers]
     unread = (is_lost or send.state in UNREAD for send, is_lost in zip(answers, gone, strict=True))
     return spoken.is_over and any(gone) and all(unread)
+
+
+def lost_part(spoken: Spoken, send_id: str) -> Part:
+    """What its asker misses of an answer, as this send of the turn was refused: all of it, or the
+    rest; nothing where another one answers, or may yet. See `is_unheard`.
+    """
+    here = [
+        send for send in spoken.sends if send.action.conversation == spoken.question.conversation
+    ]
+    finals = [send for send in here if send.final]
+    answers = finals or here
+    if all(send.send_id != send_id for send in answers):
+        return "nothing"
+    if not finals:  # words in the middle of a run: each may have been the answer
+        return "all" if all(send.state in UNREAD for send in here) else "nothing"
+    return "rest" if any(send.state in ON_WIRE for send in finals) else "all"
 
 
 def order_of(history: Sequence[MessageReceived]) -> Callable[[MessageReceived | None], float]:

@@ -7,8 +7,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from bot.domain.actions import SendMessage
+from bot.domain.actions import Refused, SendMessage
 from bot.domain.events import MessageReceived
+from bot.domain.refusals import is_muted, is_too_long
 from bot.domain.segments import Quote, Text
 from bot.domain.tongue import Tongue
 from bot.policy import notices
@@ -51,6 +52,15 @@ def apology(question: MessageReceived, words: str) -> SendMessage:
     """The words where the question was asked, in its language; in a group they quote it."""
     quote = (Quote(question.message_id),) if is_quoted(question) else ()
     return SendMessage(question.conversation, (*quote, Text(in_language(words, question))))
+
+
+def line_on(refused: Refused, *, is_part: bool) -> str:
+    """What its asker reads as QQ did not take an answer, or the rest of it; empty if QQ would not
+    take that either.
+    """
+    if not refused.by_qq or refused.blocks_place or is_muted(refused.reason):
+        return ""
+    return TOO_LONG if is_too_long(refused.reason) else REST if is_part else LOST
 
 
 def in_language(words: str, question: MessageReceived) -> str:

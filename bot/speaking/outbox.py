@@ -75,6 +75,11 @@ class Outbox:
         return self._carrier.unconfirmed
 
     @property
+    def settled(self) -> asyncio.Queue[Send]:
+        """The sends of turns whose fate became known late, see `Rows`."""
+        return self._rows.settled
+
+    @property
     def unreachable(self) -> UnreachablePlaces:
         """The places where QQ takes nothing of the bot."""
         return self._carrier.unreachable
@@ -198,6 +203,12 @@ class Outbox:
         """Say what an earlier process wrote down as queued, and never put on the wire."""
         send = Send.of(stored, SendState.QUEUED, self._teller(stored.turn_id))
         self._queues.append((send,), most=None)  # it was taken already
+
+    def drop(self, stored: StoredSend, reason: str) -> None:
+        """Give up what an earlier process wrote down as queued: nobody expects it any more."""
+        send = Send.of(stored, SendState.QUEUED, self._teller(stored.turn_id))
+        self._rows.changed(send, SendState.DROPPED, reason=reason)
+        send.settle(Refused(reason), reason)
 
     def remember_unknown(self, stored: StoredSend) -> None:
         """Look out for what an earlier process put on the wire without hearing more of it; it is

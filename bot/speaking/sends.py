@@ -7,12 +7,13 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from bot.domain.actions import Queued, Receipt, Refused, SendMessage, Unknown
 from bot.domain.events import Conversation
 from bot.domain.journal import Entry, SendChanged, SendQueued, SendState, StoredSend
 from bot.domain.ports import Clock, Ids, Store
+from bot.domain.refusals import is_muted
 from bot.memory.latest import Kept
 
 MAX_REASON = 500  # characters of a reason that are kept
@@ -33,8 +34,8 @@ class Send:
 
     `receipt` is what became of it; `heard` what its one caller is told: the same, or before it that
     it waits. `tell` hears of it, with the reason, where it may be lost (UNKNOWN), and where it is
-    (REFUSED, DROPPED) while nobody hears the receipt, unless the place is unreachable; it must
-    neither wait nor raise.
+    (REFUSED, DROPPED) while nobody hears the receipt, unless the place is unreachable or the bot is
+    muted there; it must neither wait nor raise.
     """
 
     send_id: str
@@ -84,8 +85,12 @@ class Send:
         self.receipt.set_result(receipt)
         if not self.heard.done():  # its caller may have been cancelled
             self.heard.set_result(receipt)
-        is_lost = isinstance(receipt, Refused) and not receipt.blocks_place and not self.awaited
-        if is_lost or isinstance(receipt, Unknown):
+        match receipt:
+            case Refused(reason=why, blocks_place=blocks):
+                is_news = not (self.awaited or blocks or is_muted(why))
+            case _:
+                is_news = isinstance(receipt, Unknown)
+        if is_news:
             self.report(reason)
 
     def report(self, reason: str) -> None:
@@ -94,14 +99,22 @@ class Send:
             self.tell(self.action, self.state, reason)
 
 
+ENDS: Final = frozenset(
+    {SendState.CONFIRMED, SendState.REFUSED, SendState.DROPPED, SendState.WITHDRAWN}
+)
+
+
 class Rows:
-    """The rows of all sends."""
+    """The rows of all sends. Those of turns whose fate became known when nobody waited for it any
+    more are `settled`, in that order.
+    """
 
     def __init__(self, *, store: Store, clock: Clock, ids: Ids) -> None:
         self._store = store
         self._clock = clock
         self._boot = ids.trace()
         self._numbers = itertools.count(1)
+        self.settled: asyncio.Queue[Send] = asyncio.Queue()
         self._spoke = Kept[Conversation, float](MAX_PLACES)
 
     def spoke(self, where: Conversation) -> float:
@@ -159,6 +172,13 @@ class Rows:
                 send_id=send.send_id, state=state, at=now, message_id=message_id, reason=short
             )
         )
+        if state in ENDS:
+            self.settle(send)
+
+    def settle(self, send: Send) -> None:
+        """Its fate is known: say so to who follows its turn."""
+        if send.turn_id and not send.awaited:
+            self.settled.put_nowait(send)
 
     def withdraw(self, send: Send, reason: str) -> None:
         """Withdraw the send, unless it has been on the wire."""

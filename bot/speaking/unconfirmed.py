@@ -144,6 +144,7 @@ class Unconfirmed:
         for send in sends:
             self._sends.remove(send)
             send.state = SendState.DROPPED
+            self._rows.settle(send)
         now = self._clock.now()
         return tuple(
             SendChanged(send_id=send.send_id, state=send.state, at=now, reason=MISSING)

@@ -45,6 +45,7 @@ from bot.domain.ports import (
     Looking,
     Members,
     Observer,
+    Settled,
     Store,
     Transport,
 )
@@ -121,6 +122,7 @@ def build_rooms(
     store: Store,
     deciders: Deciders,
     observers: Sequence[Observer],
+    settled: Sequence[Settled],
     senses: SensesOf,
     spending: Spending,
     mask: Mask,
@@ -161,7 +163,7 @@ def build_rooms(
     stands = partial(standing_of, others, data_folder(settings), on, answering, petitions)
     typed = partial(build_commands, settings, keeping, journal, failures, means, spending, stands)
     built = on, mouth.owner, keeping, answering, petitions, settings, failures, journal.erasing
-    return connect(*built, means, commands=typed, transport=transport, ids=ids)
+    return connect(*built, means, commands=typed, settled=settled, transport=transport, ids=ids)
 
 
 def accept_of(settings: Settings, user_id: int) -> Accept:
@@ -236,6 +238,7 @@ def connect(
     means: Means,
     *,
     commands: Callable[[Ground, Asking, Forgetting], Commands],
+    settled: Sequence[Settled],
     transport: Transport,
     ids: Ids,
 ) -> Rooms:
@@ -277,6 +280,7 @@ def connect(
             store=on.store,
             history=on.history,
             clock=on.clock,
+            settled=settled,
         ),
         inquiries=build_inquiries(on, asking, transport),
         commands=typed,

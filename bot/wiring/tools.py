@@ -14,7 +14,7 @@ from adapters.traces.spans import SpanObserver
 from bot.domain.group_acts import Chair, Topic
 from bot.domain.masking import Mask
 from bot.domain.notebook import Notebook
-from bot.domain.ports import ChatLog, Clock, Looking, Media, Observer, Speaker, Subagents, Web
+from bot.domain.ports import ChatLog, Clock, Follower, Looking, Media, Speaker, Subagents, Web
 from bot.domain.tool import Tool
 from bot.engine.toolset import Toolset
 from bot.wiring.discovery import (
@@ -122,8 +122,8 @@ def build_ports(
 @contextmanager
 def following(
     settings: Settings, mask: Callable[[str], str], clock: Clock, aside: Discovered | None = None
-) -> Iterator[list[Observer]]:
-    """Who follows runs while the block runs: spans always (nothing without an SDK), and
+) -> Iterator[list[Follower]]:
+    """Who follows turns while the block runs: spans always (nothing without an SDK), and
     LOG_RUNS; nobody those of a service that is `aside` of another.
     """
     if aside is not None:

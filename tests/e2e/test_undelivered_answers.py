@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import closing, nullcontext
+from pathlib import Path
+
+from adapters.storage.database import Database
+from adapters.storage.migrate import migrate
+from bot.cli.past_runs import latest_runs
 from bot.domain.actions import Confirmed, Queued, Receipt, Refused, SendMessage, Unknown
 from bot.domain.chat import AssistantMessage, UserMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, ModelBilling
@@ -9,8 +15,10 @@ from bot.domain.journal import TurnClosed
 from bot.domain.segments import Text
 from bot.prompt.wording_zh import ZH
 from bot.speaking.delivery import SaidMessage, note_on
+from config.settings import Settings
 from tests.bot.conversation.turns.test_turn import living
 from tests.cases import each_case
+from tests.e2e.scenarios.play import play
 from tests.fakes import GROUP, said, words
 
 TOO_MUCH = ActionRefused("send_group_msg", retcode=1200, wording="消息内容过长")
@@ -73,3 +81,48 @@ def piece(receipt: Receipt) -> SaidMessage:
 )
 def test_a_note_says_which_part_of_the_words_did_not_arrive(receipts: tuple[Receipt, ...], note: str) -> None:
     assert note_on(tuple(map(piece, receipts)), ZH) == note
+
+
+LATE = """
+title: answers that arrive, are refused at once, once QQ is back, after a restart, arrive late, are too old
+settings: {BOT_LOOP: 0, LOG_RUNS: $FILES/runs.jsonl}
+model: [一, 二, 三, 四, 五, 六]
+script:
+  - 小明: "@bot 第一个问题？"
+  - after: 10
+  - fault: refuse Get Uid Error
+  - 小明: "@bot 第二个问题？"
+  - after: 60
+  - fault: drop 30
+  - fault: refuse Get Uid Error
+  - 小明: "@bot 第三个问题？"
+  - after: 60
+  - fault: drop 30
+  - fault: refuse Get Uid Error
+  - 小明: "@bot 第四个问题？"
+  - after: 20
+  - restart: 20
+  - after: 60
+  - fault: drop 30
+  - 小明: "@bot 第五个问题？"
+  - after: 60
+    requests: 5
+  - fault: drop 30
+  - 小明: "@bot 第六个问题？"
+  - after: 20
+  - restart: 300
+  - after: 60
+    requests: 6
+"""
+
+
+def test_the_file_of_runs_and_the_journal_tell_the_same_of_every_answer(tmp_path: Path) -> None:
+    (script := tmp_path / "late.yaml").write_text(LATE, "utf-8")
+    played = play(script, tmp_path)
+    assert played.wrong == []
+    database = Database(f"sqlite:///{tmp_path}/bot.db", migrate=migrate)
+    with closing(database):
+        in_journal = latest_runs(Settings(), lambda: nullcontext(database), limit=9)
+    in_file = latest_runs(Settings(log_runs=played.stage.files / "runs.jsonl"), lambda: nullcontext(database), limit=9)
+    expected = ["answered", "not_delivered", "not_delivered", "not_delivered", "answered", "not_delivered"]
+    assert [[run.outcome for run in reversed(runs)] for runs in (in_journal, in_file)] == [expected] * 2

@@ -1,10 +1,11 @@
-"""Words that may have been said, and their fate: looked for once more after a while, and told
-where it got lost.
+"""Words of turns whose fate was not known when somebody waited for it: looked for once more after
+a while, and told where they got lost.
 
 A history that reaches back past a send and does not have it says more than a missing answer: nobody
-has read it. Where that was the answer to a question, its asker is asked to ask again, once; the
+has read it. So does QQ, if it refuses a send that waited for a connection, also one that an earlier
+process wrote down. If that was the answer to a question, its asker is asked to ask again, once; the
 answer itself is never repeated. That line is overheard, too: the round that is kept says only that
-the answer was not confirmed, and is not to be repeated.
+the answer was not confirmed, and is not to be repeated. Who shows turns hears their outcomes.
 """
 
 from __future__ import annotations
@@ -15,20 +16,28 @@ from collections.abc import Collection, Sequence
 
 from bot.conversation.recovery.histories import read_history
 from bot.conversation.tasks import YOUNG
+from bot.domain.actions import Refused
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.events import Conversation, MessageReceived, Sender
-from bot.domain.journal import MessageObserved, Spoken
-from bot.domain.ports import Clock, Store, Transport
+from bot.domain.journal import Entry, MessageObserved, Spoken, Undelivered
+from bot.domain.ports import Clock, Settled, Store, Transport
+from bot.domain.run import Stop
 from bot.domain.segments import Text
 from bot.memory.history import History
-from bot.policy.answered import is_unheard, lacks_answer
-from bot.policy.apologies import LOST, apology, is_apology
+from bot.memory.latest import Kept
+from bot.policy.answered import is_unheard, lacks_answer, lost_part
+from bot.policy.apologies import LOST, apology, is_apology, line_on
 from bot.speaking.outbox import Outbox
 from bot.speaking.sends import Send
 
 logger = logging.getLogger(__name__)
 
 MESSAGES = 50
+MAX_TURNS = 1000
+AWAITED = frozenset({Undelivered.UNCONFIRMED, Stop.INTERRUPTED})
+"""How turns ended whose askers have got nothing else. One that a restart cut off may have left its
+answer to be sent.
+"""
 LAG = 5.0  # seconds after which a history has what was delivered
 
 
@@ -43,7 +52,9 @@ class Doubts:
         store: Store,
         history: History,
         clock: Clock,
+        settled: Sequence[Settled] = (),
     ) -> None:
+        self._settled = tuple(settled)
         self._history = history
         self._transport = transport
         self._outbox = outbox
@@ -51,10 +62,13 @@ class Doubts:
         self._store = store
         self._clock = clock
         self._looking: set[Conversation] = set()
+        self._outcomes = Kept[str, str](MAX_TURNS)  # that were told, by turn
+        self._told = Kept[str, None](MAX_TURNS)  # turns whose askers were asked to ask again
 
     async def run(self) -> None:
         """Look wherever there is a doubt, each place beside the others, until cancelled."""
         async with asyncio.TaskGroup() as group:
+            group.create_task(self._follow_settled(group))
             while True:
                 where = await self._unconfirmed.next()
                 if where not in self._looking:
@@ -124,13 +138,74 @@ class Doubts:
         return not spoken.is_over
 
     def _tell(self, spoken: Spoken, lost: Sequence[Send]) -> None:
-        logger.warning(
-            "the answer of run %s was never delivered: its asker is asked to ask again",
-            lost[0].turn_id,
-        )
-        question, turn_id = spoken.question, lost[0].turn_id
-        action = apology(question, LOST)
+        entries = self._unconfirmed.lost(lost)
+        logger.warning("the answer of run %s was never delivered", lost[0].turn_id)
+        self._ask_to_ask_again(spoken, lost[0].turn_id, LOST, *entries)
+
+    # --- what was refused or found late -----------------------------------------------------------
+
+    async def _follow_settled(self, group: asyncio.TaskGroup) -> None:
+        while True:
+            group.create_task(self._follow(await self._outbox.settled.get()))
+
+    async def _follow(self, send: Send) -> None:
+        """Once its turn is over, tell what became of that, and its asker of what QQ refused."""
+        try:
+            spoken = await self._over(send.turn_id)
+            if spoken is None:
+                return
+            self._tell_outcome(send.turn_id, spoken)
+            if line := self._line_for(send, spoken):
+                self._ask_to_ask_again(spoken, send.turn_id, line)
+        except Exception:
+            logger.exception("what became of run %s is not told", send.turn_id)
+
+    async def _over(self, turn_id: str) -> Spoken | None:
+        """The turn once it has ended; None if it is gone, or ends too late to matter."""
+        patience = self._clock.now() + YOUNG
+        while (spoken := await self._store.spoken(turn_id)) is not None and not spoken.is_over:
+            if self._clock.now() >= patience:
+                return None
+            await self._clock.sleep(LAG)
+        return spoken
+
+    def _tell_outcome(self, turn_id: str, spoken: Spoken) -> None:
+        """Tell an outcome that was not known when the turn ended."""
+        if spoken.ended != Undelivered.UNCONFIRMED or spoken.outcome in (
+            Undelivered.UNCONFIRMED,
+            self._outcomes.get(turn_id),
+        ):
+            return
+        self._outcomes.keep(turn_id, spoken.outcome)
+        logger.info("the answer of run %s, unconfirmed at its end: %s", turn_id, spoken.outcome)
+        for settled in self._settled:
+            try:
+                settled(turn_id, spoken.outcome)
+            except Exception:
+                logger.exception("%r broke on the outcome of run %s", settled, turn_id)
+
+    def _line_for(self, send: Send, spoken: Spoken) -> str:
+        """The line its asker gets as QQ refused this; empty if it is no loss, or can be told to
+        nobody.
+        """
+        receipt = send.receipt.result() if send.receipt.done() else None
+        if not isinstance(receipt, Refused) or spoken.ended not in AWAITED:
+            return ""
+        if any(is_apology(one.action) for one in spoken.sends):
+            return ""
+        part = lost_part(spoken, send.send_id)
+        return "" if part == "nothing" else line_on(receipt, is_part=part == "rest")
+
+    def _ask_to_ask_again(self, spoken: Spoken, turn_id: str, line: str, *entries: Entry) -> None:
+        """Say this line to its asker, unless it was said; with the entries that go with it."""
+        question = spoken.question
         where = question.conversation
+        if spoken.uncalled or turn_id in self._told:
+            self._store.put(*entries)
+            return
+        self._told.keep(turn_id, None)
+        logger.info("who asked run %s hears that its answer was not delivered", turn_id)
+        action = apology(question, line)
         told = MessageReceived(
             self_id=where.platform_id,
             time=self._clock.now(),
@@ -142,7 +217,6 @@ class Doubts:
         )
         self._history.overhear(told)
         overheard = MessageObserved(told, overheard=True)
-        entries = self._unconfirmed.lost(lost)
         self._outbox.post_with(
             overheard, *entries, action=action, turn_id=turn_id, question=question
         )

@@ -158,7 +158,7 @@ class Recoverer:
         reason = (
             "too old after a restart" if send.whole else "its media were not kept over a restart"
         )
-        self._unfinished.drop(send, reason)
+        self._outbox.drop(send, reason)
         return False
 
     def _close(self, turn: OpenTurn) -> TurnClosed:

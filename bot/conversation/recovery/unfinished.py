@@ -23,9 +23,6 @@ from bot.domain.chat import AssistantMessage, ModelRequest, Usage
 from bot.domain.journal import (
     OpenTurn,
     Recovery,
-    SendChanged,
-    SendState,
-    StoredSend,
     UsageAdded,
 )
 from bot.domain.ports import Clock, Store
@@ -73,13 +70,6 @@ class Unfinished:
         if recovery is not None:
             self._store.put(*taken)
         return recovery
-
-    def drop(self, send: StoredSend, reason: str) -> None:
-        """Give up a send of it, which is not sent any more."""
-        now = self._clock.now()
-        self._store.put(
-            SendChanged(send_id=send.send_id, state=SendState.DROPPED, at=now, reason=reason)
-        )
 
     async def _taken(self, turn: OpenTurn) -> UsageAdded:
         where = turn.question.conversation

@@ -19,25 +19,24 @@ from bot.conversation.approval.approvals import Approvals
 from bot.conversation.turns.ledger import Ledger
 from bot.conversation.turns.preparation import Turn
 from bot.conversation.turns.suspensions import WaitingTurn
+from bot.domain.actions import Refused
 from bot.domain.chat import AssistantMessage, Message, UserMessage
 from bot.domain.events import Conversation
 from bot.domain.journal import RunResumed, Undelivered
 from bot.domain.ports import Store
-from bot.domain.refusals import is_too_long
+from bot.domain.refusals import is_muted
 from bot.domain.run import Outcome, Stop
 from bot.engine.engine import RunState
 from bot.engine.transcripts import close_suspended
 from bot.memory.history import History
-from bot.policy.apologies import LOST, REST, TOO_LONG, UNANSWERED, in_language
+from bot.policy.apologies import UNANSWERED, in_language, line_on
 from bot.prompt import notes
 from bot.prompt.language import wording_of
 from bot.prompt.summary import Prefix
-from bot.speaking.delivery import Delivery, SaidMessage, is_refused_by_qq, note_on, undelivered
+from bot.speaking.delivery import Delivery, SaidMessage, note_on, undelivered
 from bot.speaking.shadow import Shadow
 
 logger = logging.getLogger(__name__)
-
-MUTED: Final = "muted: "  # so the reasons of one kind begin (`bot/domain/refusals.py`)
 
 
 class Said(Struct, frozen=True):
@@ -97,11 +96,9 @@ class Closing:
         """Say these as the answer, or why they cannot be said."""
         said = await self._say(turn, words)
         note = self._kept_back(turn) or note_on(said, turn.words)
-        if (why := undelivered(said)) is not None:
-            logger.warning("the answer of run %s is %s", turn.run.id, why)
         if refused := self._report(said):
             await self._apologise(turn, refused, is_part=len(said) > 1)
-        return Said(note, why)
+        return Said(note, undelivered(said))
 
     async def _silent(self, turn: Turn) -> Said:
         """The model says no more. If QQ took nothing of what it had said, that is no silence that
@@ -129,18 +126,16 @@ class Closing:
         return refused
 
     def _tell_owners(self, refused: SaidMessage) -> None:
-        if not refused.reason.startswith(MUTED):  # that is an admin's word, and no fault
+        if not is_muted(refused.reason):
             self._delivery.report(refused)
 
     async def _apologise(self, turn: Turn, refused: SaidMessage, *, is_part: bool = False) -> None:
         """Tell the asker that QQ did not take the answer, or not all of it, if QQ may take that."""
-        if not is_refused_by_qq(refused.receipt):
+        if not isinstance(receipt := refused.receipt, Refused):
             return
-        if refused.blocks_place or refused.reason.startswith(MUTED):
-            return  # nothing else can be said there
-        if turn.wake.is_uncalled:  # nobody waits for it
+        line = line_on(receipt, is_part=is_part)
+        if not line or turn.wake.is_uncalled:  # nobody waits for it
             return
-        line = TOO_LONG if is_too_long(refused.reason) else REST if is_part else LOST
         words = in_language(line, turn.message)
         await self._delivery.answer(turn.message, words, turn_id=turn.run.id)
 
@@ -168,7 +163,8 @@ class Closing:
         run = turn.run
         self._shadow.end(run.conversation, run.id)
         prefix = Prefix(run.transcript, turn.before, state.shown, state.model)
-        why = said.undelivered
+        if (why := said.undelivered) is not None:
+            logger.warning("the answer of run %s is %s", run.id, why)
         self._keep(run.conversation, run.id, turn.user, answer, outcome, prefix, why)
 
     def keep_waiting(self, waiting: WaitingTurn, *, muted: bool) -> None:

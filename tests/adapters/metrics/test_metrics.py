@@ -170,6 +170,15 @@ def test_turns_count_by_what_their_askers_got_beside_the_runs_as_they_ended() ->
     assert desk.value("runs_total", outcome="answered") == 1
 
 
+def test_what_became_of_an_unconfirmed_answer_counts_once_it_is_known() -> None:
+    desk = Desk()
+    for outcome in (Undelivered.NOT_DELIVERED, Stop.ANSWERED, Undelivered.NOT_DELIVERED, Stop.FAILED):
+        desk.metrics.settled("t1", outcome)
+    expected = {"answered": 1, "not_delivered": 2}
+    assert {name: desk.value("late_deliveries_total", outcome=name) for name in expected} == expected
+    assert desk.value("turns_total", outcome="not_delivered") == 0
+
+
 def test_other_entries_are_nothing_to_count() -> None:
     desk = Desk()
     before = re.sub(rb"(?m)^(process|python)_.*$", b"", desk.shown())

@@ -8,6 +8,7 @@ from adapters.storage.database import Database
 from adapters.storage.day_sums import day_counts
 from adapters.storage.run_lines import run_lines
 from adapters.storage.turn_rows import rows
+from adapters.storage.unfinished import spoken
 from bot.domain.actions import SendMessage
 from bot.domain.events import Conversation
 from bot.domain.journal import Entry, MessageObserved, SendChanged, SendQueued, SendState, TurnOpened, Undelivered
@@ -75,6 +76,7 @@ def written(name: str) -> list[Entry]:
             *(one, unknown, unconfirmed, late, over := send(turn, "3", final=False, where=ELSEWHERE)),
             change(over, SendState.DROPPED, later=9.0),
         ],
+        "refused while its run went on": [one, change(one, SendState.REFUSED), unconfirmed],
         "its sends are gone": [unconfirmed],
         "failed": [replace(end, stop=Stop.FAILED, error="auth: no")],
         "goes on": [one],
@@ -94,6 +96,7 @@ OUTCOMES = {
     "a forward refused, its pieces confirmed late": "answered",
     "the first confirmed late, the second never sent": "not_delivered",
     "said elsewhere in vain": "answered",
+    "refused while its run went on": "not_delivered",
     "its sends are gone": "unconfirmed",
     "failed": "failed",
     "goes on": "",
@@ -115,6 +118,8 @@ def test_a_turn_is_answered_once_its_answer_has_arrived_wherever_that_is_told(
         kind: {name for name, outcome in OUTCOMES.items() if outcome == kind} for kind in kinds
     }
     assert {name: read(database, story, GROUP, name).stop for name in OUTCOMES} == OUTCOMES
+    told_late = {name: read(database, spoken, name) for name in OUTCOMES}
+    assert {name: one and one.outcome for name, one in told_late.items()} == OUTCOMES
     day = read(database, day_counts, 0.0, 1e12)
     assert (day.answered, day.undelivered, day.unconfirmed) == tuple(
         list(OUTCOMES.values()).count(kind) for kind in ("answered", "not_delivered", "unconfirmed")

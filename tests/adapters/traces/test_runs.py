@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from adapters.traces import runs
 from adapters.traces.reading import read_lines, summaries
 from adapters.traces.runs import RunLog, masked
+from bot.domain.chat import Usage
+from bot.domain.journal import TurnClosed, Undelivered
 from bot.domain.masking import Mask
-from bot.domain.run import Asker, RunStarted
+from bot.domain.run import Asker, RunStarted, Stop
 from tests.adapters.traces.scene import SECRET, run_scene
 from tests.fakes import GROUP, ManualClock
 
@@ -176,3 +179,31 @@ def test_each_process_begins_with_a_line_of_its_own_and_what_ran_before_was_inte
     assert [line["layer"] for line in lines] == ["process", "run"] * 2
     found = {run.run: run.outcome for run in summaries(read_lines(texts))}
     assert found == {"t2": "running", "t1": "interrupted"}
+
+
+async def test_what_became_of_an_answer_stands_behind_the_end_of_its_run_and_is_its_outcome(tmp_path: Path) -> None:
+    file = tmp_path / "runs.jsonl"
+    ended: dict[str, tuple[Undelivered | None, str, str]] = {
+        "t1": (None, "", "answered"),
+        "t2": (Undelivered.NOT_DELIVERED, "", "not_delivered"),
+        "t3": (Undelivered.UNCONFIRMED, "", "unconfirmed"),
+        "t4": (Undelivered.UNCONFIRMED, "not_delivered", "not_delivered"),
+        "t5": (Undelivered.UNCONFIRMED, "answered", "answered"),
+    }
+    before = log(file)
+    with before.writing():
+        for name, (undelivered, _, _) in ended.items():
+            await run_scene(before, name=name)
+            closed = TurnClosed(turn_id=name, stop=Stop.ANSWERED, round=(), usage=Usage(), steps=1, at=0.0)
+            before.see(structs.replace(closed, undelivered=undelivered))
+    after = log(file)  # of the process that takes up what waited to be sent
+    with after.writing():
+        for name, (_, later, _) in ended.items():
+            if later:
+                after.settled(name, later)
+    with file.open("r", encoding="utf-8") as texts:
+        found = {run.run: run.outcome for run in summaries(read_lines(texts))}
+    assert found == {name: outcome for name, (_, _, outcome) in ended.items()}
+    lines = [line for line in read(file) if line["action"] in ("end", "delivery")]
+    assert [line["outcome"] for line in lines if line["run"] == "t4"] == ["answered", "unconfirmed", "not_delivered"]
+    assert [line["action"] for line in lines if line["run"] == "t1"] == ["end"]

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from msgspec import structs
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -12,6 +13,7 @@ from adapters.traces import spans as module
 from adapters.traces.spans import SpanObserver
 from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage
 from bot.domain.errors import ModelAuth
+from bot.domain.journal import TurnClosed, Undelivered
 from bot.domain.run import (
     Asker,
     Outcome,
@@ -208,3 +210,26 @@ def test_a_call_begins_after_what_it_waited(bench: Bench) -> None:
     (call,) = bench.named("tool.execute")
     assert (call.start_time, call.end_time) == (1004 * 10**9, 1004_500_000_000)
     assert dict(call.attributes or {})["frostagent.waited_ms"] == 4000.0
+
+
+def test_an_answer_that_did_not_arrive_is_a_span_of_its_run_and_so_is_what_became_of_it_later(bench: Bench) -> None:
+    closed = TurnClosed(turn_id="t1", stop=Stop.ANSWERED, round=(), usage=Usage(), steps=1, at=0.0)
+    bench.start()
+    bench.finish()
+    bench.observer.see(structs.replace(closed, undelivered=Undelivered.UNCONFIRMED))
+    bench.observer.settled("t1", Undelivered.NOT_DELIVERED)
+    bench.observer.settled("t2", Undelivered.NOT_DELIVERED)  # of an earlier process
+    (run,) = bench.named("run")
+    doubt, loss = bench.named("delivery")
+    told = [(span.attributes or {}).get("frostagent.outcome") for span in (run, doubt, loss)]
+    assert told == ["answered", "unconfirmed", "not_delivered"]
+    assert [span.status.status_code for span in (doubt, loss)] == [StatusCode.UNSET, StatusCode.ERROR]
+    assert {span.parent and span.parent.span_id for span in (doubt, loss)} == {run.context and run.context.span_id}
+
+
+def test_an_answer_that_arrived_has_no_span_of_its_own(bench: Bench) -> None:
+    bench.start()
+    bench.finish()
+    bench.observer.see(TurnClosed(turn_id="t1", stop=Stop.ANSWERED, round=(), usage=Usage(), steps=1, at=0.0))
+    bench.observer.settled("t1", Stop.ANSWERED)
+    assert bench.named("delivery") == []

@@ -132,22 +132,6 @@ async def test_without_a_broker_a_part_tells_of_itself(monkeypatch: pytest.Monke
     assert "hidden" not in told
 
 
-@each_case(
-    ("answers", "told"),
-    [
-        ({"gateway": {"error": "there is no console here"}, "first": {"link": "http://x/#1"}}, {"link": "http://x/#1"}),
-        ({"first": None, "second": {"error": CONSOLE_ELSEWHERE}}, {"error": CONSOLE_ELSEWHERE}),
-        ({"first": {"error": NO_CONSOLE}, "second": {"error": NO_CONSOLE}}, {"error": NO_CONSOLE}),
-        (None, {"error": "the console is asked for over the broker, which is away (refused)"}),
-    ],
-)
-async def test_the_console_is_opened_from_beside_any_part_and_its_lack_is_told(
-    monkeypatch: pytest.MonkeyPatch, answers: Answers | None, told: dict[str, str]
-) -> None:
-    part, _ = everywhere(monkeypatch, answers)
-    assert await part.commands["console"]() == told
-
-
 async def test_a_reload_reaches_all_and_says_who_was_not_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     good = {"ok": True, "told": ["persona: read again"]}
     bad = {"ok": False, "told": ["games: line 3 is no table"]}

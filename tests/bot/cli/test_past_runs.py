@@ -18,7 +18,7 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.claim import FileClaim
 from adapters.storage.database import Database
 from adapters.storage.migrate import migrate
-from adapters.traces.lines import line_of
+from adapters.traces.lines import delivery_line, line_of
 from adapters.traces.reading import RunSummary
 from bot.cli.past_runs import (
     chain_to_text,
@@ -170,3 +170,22 @@ def test_times_are_those_of_the_clock_on_the_wall_with_its_zone(monkeypatch: pyt
     finally:
         monkeypatch.undo()
         time.tzset()
+
+
+async def test_a_run_whose_answer_did_not_arrive_is_not_told_as_answered(tmp_path: Path) -> None:
+    settings = await a_file_of_runs(tmp_path, "t1", "t2", "t3", "t4")
+    lines = [
+        delivery_line(name, outcome, 9.0)
+        for name, outcome in (("t2", "not_delivered"), ("t3", "unconfirmed"), ("t4", "unconfirmed"), ("t4", "answered"))
+    ]
+    with (tmp_path / "runs.jsonl").open("a", encoding="utf-8") as out:
+        out.writelines(f"{json.dumps(line)}\n" for line in lines)
+    told = {run.run: run.outcome for run in latest_runs(settings, no_journal, limit=9)}
+    assert told == {"t1": "answered", "t2": "not_delivered", "t3": "unconfirmed", "t4": "answered"}
+    ends = {name: chain_to_text(lines_of(settings, no_journal, name)).splitlines()[8:] for name in told}
+    assert {name: [line.split("  ", 1)[1] for line in end] for name, end in ends.items()} == {
+        "t1": [],
+        "t2": ["run t2, its answer: not delivered"],
+        "t3": ["run t3, its answer: not confirmed by QQ"],
+        "t4": ["run t4, its answer: not confirmed by QQ", "run t4, its answer: arrived after all"],
+    }

@@ -31,3 +31,9 @@ async def test_who_was_away_for_long_gets_the_last_ones() -> None:
     for number in range(KEPT + 5):
         newest.see(kept_silent(str(number)))
     assert len(await newest.after(0, within=5)) == KEPT
+
+
+async def test_what_became_of_an_answer_after_its_end_is_news_of_its_turn() -> None:
+    newest = Newest()
+    newest.settled("t1", "not_delivered")
+    assert await newest.after(0, within=5) == (News(1, "t1"),)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from bot.domain.chat import AssistantMessage, Message, Usage, UserMessage
 from bot.domain.events import MessageReceived
-from bot.domain.journal import Entry, MessageObserved, RunResumed, Spoken, TurnClosed, TurnOpened
+from bot.domain.journal import Entry, MessageObserved, RunResumed, Spoken, TurnClosed, TurnOpened, Undelivered
 from bot.domain.ports import Store, Witness
 from bot.domain.run import Stop
 from bot.domain.segments import Picture, Text
@@ -139,11 +139,13 @@ def test_the_content_log_has_the_question_and_the_final_answer(caplog: pytest.Lo
         opened(said((Text(" what "), Picture(), Text("is it? ")))),
         closed(AssistantMessage("let me see"), AssistantMessage("a fox")),
         closed(),
+        replace(closed(AssistantMessage("an owl")), undelivered=Undelivered.UNCONFIRMED),
         replace(closed(), stop=Stop.FAILED, error="content_filter: a fox"),
     ):
         log.see(entry)
     assert [record.getMessage() for record in caplog.records] == [
         "run t1 was asked by 777: what is it?",
         "run t1 answered: a fox",
+        "run t1 unconfirmed: an owl",
         "run t1 failed: content_filter: a fox",
     ]

@@ -6,7 +6,7 @@ from bot.domain.actions import SendMessage
 from bot.domain.events import MessageReceived
 from bot.domain.journal import SendState, Spoken, StoredSend
 from bot.domain.segments import Quote, Segment, Text
-from bot.policy.answered import answered, is_unheard, lacks_answer, order_of, quoted
+from bot.policy.answered import answered, is_unheard, lacks_answer, lost_part, order_of, quoted
 from tests.fakes import BOT, GROUP, PRIVATE, said
 
 NOW = 1_700_000_000.0
@@ -149,3 +149,22 @@ def test_what_a_history_shows_stands_in_its_order_and_the_rest_between_by_its_ti
 def test_an_id_that_many_have_has_no_place() -> None:
     place_of = order_of([ask("0", ago=60), ask("1", ago=50)])
     assert place_of(ask("0", ago=40)) > place_of(ask("1"))
+
+
+def test_what_an_asker_misses_of_an_answer_that_was_refused() -> None:
+    lost, middle = send("a", SendState.REFUSED), send("a", SendState.REFUSED, final=False)
+    cut, queued = send("b", SendState.WITHDRAWN), send("b", SendState.QUEUED)
+    parts: dict[str, tuple[StoredSend, ...]] = {
+        "all": (lost,),
+        "all, with what was cut off": (lost, cut),
+        "all, with what is about to be cut off": (lost, queued),
+        "all, whatever was said elsewhere": (lost, send("b", SendState.CONFIRMED, elsewhere=True)),
+        "rest": (send("b", SendState.CONFIRMED), lost, cut),
+        "rest, if the first may have arrived": (send("b", SendState.UNKNOWN), lost),
+        "nothing: another one answers": (middle, send("b", SendState.CONFIRMED)),
+        "nothing: another one may answer": (middle, send("b", SendState.QUEUED, final=False)),
+        "nothing: others answered in the middle": (middle, send("b", SendState.CONFIRMED, final=False)),
+        "all: nothing else was said": (middle,),
+        "nothing: it was said elsewhere": (send("a", SendState.REFUSED, elsewhere=True),),
+    }
+    assert [name for name, sends in parts.items() if not name.startswith(lost_part(spoken(*sends), "a"))] == []

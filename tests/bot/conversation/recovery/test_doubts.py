@@ -1,16 +1,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
 from msgspec import structs
 
 from bot.conversation.recovery.doubts import LAG, Doubts
-from bot.domain.actions import Confirmed, SendMessage
+from bot.domain.actions import Confirmed, Refused, SendMessage
 from bot.domain.chat import Usage, UserMessage
-from bot.domain.errors import ActionUnanswered
+from bot.domain.errors import ActionRefused, ActionUnanswered, BotError
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
     MessageErased,
@@ -21,11 +21,13 @@ from bot.domain.journal import (
     StoredSend,
     TurnClosed,
     TurnOpened,
+    Undelivered,
 )
+from bot.domain.ports import Settled
 from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
 from bot.memory.history import History
-from bot.policy.apologies import LOST, SORRY, apology
+from bot.policy.apologies import LOST, REST, SORRY, TOO_LONG, apology
 from bot.speaking.carrier import LOOK_AFTER
 from tests.bot.speaking.post import Post, own
 from tests.fakes import GROUP, PRIVATE, SteppedClock, said, until
@@ -62,10 +64,17 @@ class Lookout(Post):
 
 
 @asynccontextmanager
-async def lookout(where: Conversation = GROUP, *, ended: bool = True) -> AsyncIterator[Lookout]:
+async def lookout(
+    where: Conversation = GROUP, *, ended: bool = True, settled: Sequence[Settled] = ()
+) -> AsyncIterator[Lookout]:
     post = Lookout(where)
     doubts = Doubts(
-        transport=post.transport, outbox=post.outbox, store=post.store, history=post.history, clock=post.time
+        transport=post.transport,
+        outbox=post.outbox,
+        store=post.store,
+        history=post.history,
+        clock=post.time,
+        settled=settled,
     )
     if ended:
         post.store.put(CLOSED)
@@ -308,3 +317,149 @@ async def test_words_that_a_history_tells_under_another_id_confirm_no_other_send
         post.transport.histories[GROUP] = (post.question, row)
         await post.time.advance(LAG)
         await until(lambda: bool(post.asked_again))
+
+
+# --- what was refused when nobody waited for it any more ------------------------------------------
+
+
+REFUSED = ActionRefused("send_group_msg", retcode=200, wording="Get Uid Error")
+LONG = ActionRefused("send_group_msg", retcode=1200, wording="消息内容过长")
+MUTED = ActionRefused("send_group_msg", retcode=200, wording='EventRet: {"result":120}')
+LEFT = ActionRefused("send_group_msg", retcode=200, wording='EventRet: {"result":110}')
+UNCONFIRMED = structs.replace(CLOSED, undelivered=Undelivered.UNCONFIRMED)
+INTERRUPTED = structs.replace(CLOSED, stop=Stop.INTERRUPTED)
+LATE: dict[str, tuple[list[BotError], TurnClosed, str]] = {
+    "refused": ([REFUSED], UNCONFIRMED, LOST),
+    "refused, and the line too": ([REFUSED, REFUSED], UNCONFIRMED, ""),
+    "too long": ([LONG], UNCONFIRMED, TOO_LONG),
+    "muted": ([MUTED], UNCONFIRMED, ""),
+    "not in the group any more": ([LEFT], UNCONFIRMED, ""),
+    "left by an earlier process": ([REFUSED], INTERRUPTED, LOST),
+    "a line in place of an answer": ([REFUSED], structs.replace(CLOSED, stop=Stop.FAILED), ""),
+    "its asker said stop": ([REFUSED], structs.replace(CLOSED, stop=Stop.STOPPED), ""),
+    "arrived": ([], UNCONFIRMED, ""),
+}
+
+
+async def test_who_asked_for_what_is_refused_after_all_hears_so_once_if_anything_can_be_said() -> None:
+    wrong = {}
+    for name, (failures, closed, line) in LATE.items():
+        async with lookout(ended=False) as post:
+            post.store.put(closed)
+            post.transport.failures = list(failures)
+            post.outbox.post(SendMessage(GROUP, (Text("an answer"),)), turn_id="t1", final=True)
+            await post.outbox.wait_idle()
+            for _ in range(3):
+                await post.time.advance(LAG)
+            await post.outbox.wait_idle()
+            said_there = [action.words for action in post.transport.sent if action.words != "an answer"]
+            is_news = failures in ([REFUSED], [REFUSED, REFUSED], [LONG])
+            if said_there != [line] * bool(line) or bool(post.told) != is_news:
+                wrong[name] = said_there, post.told
+    assert wrong == {}
+
+
+async def test_of_two_messages_that_are_refused_late_the_asker_hears_one_line() -> None:
+    async with lookout(ended=False) as post:
+        post.transport.failures = [REFUSED, REFUSED]
+        for text in ("one", "two"):
+            post.outbox.post(SendMessage(GROUP, (Text(text),)), turn_id="t1", final=True)
+        await post.outbox.wait_idle()
+        await post.time.advance(LAG)
+        assert post.asked_again == []  # the run goes on: it may yet answer
+        post.store.put(UNCONFIRMED)
+        await post.time.advance(LAG)
+        assert [action.segments for action in post.asked_again] == [(Quote("5"), Text(LOST))]
+
+
+async def test_of_two_refusals_that_are_looked_into_at_once_one_is_told() -> None:
+    async with lookout(ended=False) as post:
+        read, both = post.store.spoken, asyncio.Barrier(2)
+
+        async def together(turn_id: str) -> Spoken | None:
+            spoken = await read(turn_id)
+            await both.wait()
+            return spoken
+
+        post.store.spoken = together  # type: ignore[method-assign]  # one call of a fake is replaced
+        post.store.put(UNCONFIRMED)
+        post.transport.failures = [REFUSED, REFUSED]
+        for text in ("one", "two"):
+            post.outbox.post(SendMessage(GROUP, (Text(text),)), turn_id="t1", final=True)
+        await until(lambda: bool(post.asked_again))
+        await post.outbox.wait_idle()
+        assert len(post.asked_again) == 1
+
+
+async def test_of_an_answer_of_which_the_rest_is_refused_late_the_asker_hears_that() -> None:
+    async with lookout(ended=False) as post:
+        post.store.put(UNCONFIRMED)
+        await post.outbox.send(SendMessage(GROUP, (Text("one"),)), turn_id="t1", final=True)
+        post.transport.failures = [REFUSED]
+        post.outbox.post(SendMessage(GROUP, (Text("two"),)), turn_id="t1", final=True)
+        await post.outbox.wait_idle()
+        await post.time.advance(LAG)
+        assert [action.words for action in post.transport.sent] == ["one", REST]
+
+
+async def test_a_refusal_that_the_run_hears_of_is_its_own_to_tell() -> None:
+    async with lookout(ended=False) as post:
+        post.transport.failures = [REFUSED]
+        receipt = await post.outbox.send(SendMessage(GROUP, (Text("an answer"),)), turn_id="t1", final=True)
+        assert isinstance(receipt, Refused)
+        post.store.put(UNCONFIRMED)
+        await post.time.advance(LAG)
+        assert post.asked_again == []
+
+
+async def test_nobody_hears_of_a_question_that_was_taken_back_or_that_nobody_asked() -> None:
+    for is_recalled in (True, False):
+        async with lookout(ended=False) as post:
+            post.store.entries[0] = structs.replace(post.store.of("turn_opened")[0], uncalled=not is_recalled)
+            post.store.put(UNCONFIRMED)
+            if is_recalled:
+                post.store.put(MessageErased(GROUP, "5"))
+            post.transport.failures = [REFUSED]
+            post.outbox.post(SendMessage(GROUP, (Text("an answer"),)), turn_id="t1", final=True)
+            await post.outbox.wait_idle()
+            await post.time.advance(LAG)
+            assert post.asked_again == []
+
+
+def into(heard: list[tuple[str, str]]) -> Settled:
+    return lambda turn_id, outcome: heard.append((turn_id, outcome))
+
+
+def broken(_turn_id: str, _outcome: str) -> None:
+    raise ValueError("a bug")
+
+
+async def test_what_became_of_a_turn_after_its_end_is_told_once() -> None:
+    ends: dict[str, tuple[list[BotError], TurnClosed, list[tuple[str, str]]]] = {
+        "refused": ([REFUSED], UNCONFIRMED, [("t1", "not_delivered")]),
+        "arrived": ([], UNCONFIRMED, [("t1", "answered")]),
+        "answered before": ([], CLOSED, []),
+    }
+    for failures, closed, heard in ends.values():
+        heard_of: list[tuple[str, str]] = []
+        async with lookout(ended=False, settled=[broken, into(heard_of)]) as post:
+            post.store.put(closed)
+            post.transport.failures = list(failures)
+            post.outbox.post(SendMessage(GROUP, (Text("an answer"),)), turn_id="t1", final=True)
+            await post.outbox.wait_idle()
+            await post.time.advance(LAG)
+            await post.outbox.wait_idle()
+        assert heard_of == heard
+
+
+async def test_what_the_history_shows_of_a_turn_is_told_too() -> None:
+    for arrived, outcome in ((True, "answered"), (False, "not_delivered")):
+        heard_of: list[tuple[str, str]] = []
+        async with lookout(ended=False, settled=[broken, into(heard_of)]) as post:
+            post.store.put(UNCONFIRMED)
+            await post.lose()
+            if arrived:
+                post.transport.histories[GROUP] = (post.question, own("an answer", "99"))
+            for _ in range(3):
+                await post.time.advance(LAG)
+        assert heard_of == [("t1", outcome)]

@@ -252,13 +252,14 @@ async def test_what_the_asker_is_told_is_written_down_with_the_end_of_the_turn()
         assert len(house.store.of("send_queued")) == 1
 
 
-async def test_old_and_incomplete_sends_are_dropped_and_written_down() -> None:
+async def test_old_and_incomplete_sends_are_dropped_and_written_down_and_owners_hear_of_them() -> None:
     async with restarted() as (house, recoverer):
         old, torn = send(SendState.QUEUED, final=True, ago=200), send(SendState.QUEUED, final=True, whole=False)
         await recoverer.recover(Recovery(sends=(old, torn)))
         states = [entry.state for entry in house.store.entries if isinstance(entry, SendChanged)]
         assert states == [SendState.DROPPED, SendState.DROPPED]
         assert house.transport.sent == []
+        assert house.lost == ["too old after a restart", "its media were not kept over a restart"]
 
 
 async def test_a_question_whose_turn_had_not_begun_is_answered_if_it_is_young() -> None:
