@@ -25,6 +25,7 @@ from websockets.asyncio.server import ServerConnection, serve
 
 from bot.cli.control import ELSEWHERE
 from bot.cli.setup.servers import BOT_URL
+from tests.cases import each_case
 from tests.compose.stack import OURS
 from tests.fakes import until
 from tests.ports import free_ports
@@ -242,6 +243,43 @@ def test_the_real_engine_gets_every_file_of_ours_that_its_image_and_its_compose_
     assert {source.split("/")[0] for sources in copied for source in sources} <= set(OURS)
     assert {"deploy", "docker-compose.yml"} <= set(OURS)
     assert all((ROOT / name).exists() for name in OURS)
+
+
+DOCKER = """#!/bin/sh
+echo "$@" >>"$LOG"
+case "$*" in
+"compose run --rm init") [ -z "$BAD_ENV" ] ;;
+"compose ps --quiet "*) printf 'old1\\nold2\\n' ;;
+"compose ps --format "*) if [ -n "$SICK" ]; then printf 'healthy\\n\\n'; else printf 'healthy\\nhealthy\\n'; fi ;;
+esac
+"""
+
+
+@each_case(
+    ("trouble", "stopped", "ends"),
+    [("", ["old1", "old2"] * 2, 0), ("BAD_ENV", [], 1), ("SICK", ["old1"], 1)],
+)
+def test_parts_are_replaced_one_after_the_other_and_none_after_trouble(
+    tmp_path: Path, trouble: str, stopped: list[str], ends: int
+) -> None:
+    """What an engine does with these commands is measured by hand (docs/cluster.md)."""
+    place = tmp_path / (trouble or "none")
+    (place / "deploy").mkdir(parents=True)
+    for name, content in (("docker", DOCKER), ("sleep", "#!/bin/sh\n"), ("deploy/roll.sh", text("deploy/roll.sh"))):
+        (place / name).write_text(content, "utf-8")
+        (place / name).chmod(0o755)
+    log = place / "log"
+    environment = {"PATH": f"{place}:{os.environ['PATH']}", "LOG": str(log), "BAD_ENV": "", "SICK": ""}
+    environment |= {trouble: "1"} if trouble else {}
+    words = ["sh", str(place / "deploy/roll.sh"), *reversed(ROLES)]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    said = log.read_text().splitlines()
+    assert done.returncode == ends, done.stderr
+    assert said[:2] == ["compose build init", "compose run --rm init"]
+    assert [line.removeprefix("stop ") for line in said if line.startswith("stop ")] == stopped
+    if not trouble:
+        one = ["stop old1", "rm old1", "compose up -d --no-recreate worker", "compose ps --format {{.Health}} worker"]
+        assert said[3:8] == ["compose ps --quiet worker", *one]
 
 
 def test_no_engine_of_a_cluster_starts_without_a_password() -> None:
