@@ -1,4 +1,4 @@
-"""What an operator deploys: the Dockerfile and the compose files, as far as they can be held without an engine.
+"""What an operator deploys: the Dockerfile and the compose file, as far as they can be held without an engine.
 
 `docker compose config -q` runs where there is a docker compose; PyYAML, where it is installed, reads the rest.
 """
@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -28,8 +28,8 @@ from tests.cases import each_case
 from tests.dockerfile import Instruction, ignored, read_ignore, read_stages
 
 ROOT = Path(__file__).parents[1]
-COMPOSE = ("docker-compose.yml", "docker-compose.llbot.yml")
-WITH = [("docker-compose.yml", "napcat"), ("docker-compose.llbot.yml", "llbot")]
+COMPOSE = "docker-compose.yml"
+SERVERS = ("napcat", "llbot")
 OURS = "${COMPOSE_PROJECT_NAME}:local"
 LIMITS = {"driver": "json-file", "options": {"max-size": "10m", "max-file": "3"}}
 
@@ -44,11 +44,31 @@ def stages() -> list[list[Instruction]]:
     return read_stages(text("Dockerfile"))
 
 
-def services(name: str) -> dict[str, Any]:
-    """The services of a compose file, anchors resolved."""
+def services() -> dict[str, Any]:
+    """The services of the compose file, anchors resolved."""
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
-    found: dict[str, Any] = yaml.safe_load(text(name))["services"]
+    found: dict[str, Any] = yaml.safe_load(text(COMPOSE))["services"]
     return found
+
+
+VARIABLE = re.compile(r"\$\$|\$\{(\w+)(?:(:[-+?])((?:[^{}]|\$\{[^{}]*\})*))?\}")
+
+
+def interpolated(value: Any, settings: Mapping[str, str]) -> Any:
+    """A value of the file with the variables in it, as docker compose puts them in: `:-`, `:+`, and one in another."""
+    if isinstance(value, Mapping):
+        return {key: interpolated(one, settings) for key, one in value.items()}
+    if isinstance(value, list):
+        return [interpolated(one, settings) for one in value]
+
+    def put_in(found: re.Match[str]) -> str:
+        if found[0] == "$$":
+            return "$"
+        given, way, other = settings.get(found[1], ""), found[2], str(interpolated(found[3] or "", settings))
+        assert way != ":?", "a variable that must be set stops those, too, who do not use its profile"
+        return (other if given else "") if way == ":+" else given or other
+
+    return VARIABLE.sub(put_in, value) if isinstance(value, str) else value
 
 
 def of(word: str, stage: int = -1) -> list[str]:
@@ -85,8 +105,7 @@ def test_no_process_that_docker_starts_shows_its_environment_to_a_program_of_the
     assert 'chmod 711 "$(readlink -f /usr/local/bin/python3)"' in run
     for rest in (*of("ENTRYPOINT"), of("HEALTHCHECK")[0].partition("CMD ")[2]):
         assert json.loads(rest)[0] == "python"
-    for name in COMPOSE:
-        assert "init: true" not in text(name)
+    assert "init: true" not in text(COMPOSE)
 
 
 def test_every_package_of_ours_is_in_the_image_and_nothing_private_reaches_the_builder() -> None:
@@ -179,102 +198,144 @@ def test_nothing_private_is_offered_to_git() -> None:
 # --- compose: what can be held by reading -----------------------------------------------------------
 
 
-@each_case("name", COMPOSE)
-def test_every_image_is_pinned(name: str) -> None:
-    images = re.findall(r"^ +image: (\S+)", text(name), re.MULTILINE)
+def test_every_image_is_pinned() -> None:
+    images = re.findall(r"^ +image: (\S+)", text(COMPOSE), re.MULTILINE)
     assert OURS in images
     for image in set(images) - {OURS}:
-        assert re.fullmatch(r"[\w./-]+:v?\d+\.\d+\.\d+", image), image
+        assert re.fullmatch(r"[\w./-]+:v?\d+(\.\d+){1,2}(-alpine)?|postgres:17-alpine", image), image
 
 
-@each_case("name", COMPOSE)
-def test_nothing_is_published_beyond_this_computer_and_of_the_bot_nothing_at_all(name: str) -> None:
-    published = re.findall(r"^ +ports: (.*)$", text(name), re.MULTILINE)
-    assert published
-    assert all(re.fullmatch(r'\["127\.0\.0\.1:\$\{\w+_PORT:-(\d+)\}:\1"\]', ports) for ports in published)
-    bot = text(name).partition("\n  bot:\n")[2].partition("\n\n")[0]
-    assert bot
-    assert "ports" not in bot
+def test_nothing_is_published_beyond_this_computer() -> None:
+    published = re.findall(r"^ +ports: (.*)$", text(COMPOSE), re.MULTILINE)
+    console = (
+        '["127.0.0.1:${CONSOLE_PORT:-}:${CONSOLE_PORT:-8090}"]'  # without the variable a free port, not one of ours
+    )
+    assert published.count(console) == 2  # of the bot, and of nginx in its place
+    others = [ports for ports in published if ports != console]
+    assert all(re.fullmatch(r'\["127\.0\.0\.1:\$\{\w+_PORT:-(\d+)\}:\1"\]', ports) for ports in others)
 
 
-def test_both_files_run_the_bot_the_same_way() -> None:
-    def ours(name: str) -> tuple[str, str]:
-        head = text(name).partition("x-frostagent:")[2].partition("services:")[0]
-        return head, text(name).partition("\n  bot:\n")[2].partition("\n\n")[0]
-
-    assert ours(COMPOSE[0]) == ours(COMPOSE[1])
-
-
-@each_case("name", COMPOSE)
-def test_the_image_is_built_once_and_by_the_service_that_runs_first(name: str) -> None:
-    assert len(re.findall(r"^ +build:", text(name), re.MULTILINE)) == 1
-    init = text(name).partition("\n  init:\n")[2].partition("\n\n")[0]
-    bot = text(name).partition("\n  bot:\n")[2].partition("\n\n")[0]
-    assert "    build:\n      context: .\n" in init
-    assert "    pull_policy: never" in bot
+def test_the_image_is_built_once_and_by_the_service_that_runs_first() -> None:
+    assert [name for name, service in services().items() if "build" in service] == ["init"]
+    ours = {name: service for name, service in services().items() if service["image"] == OURS}
+    assert ours.keys() == {"init", "bot", "gateway", "worker"}
+    assert all(service["pull_policy"] == "never" for name, service in ours.items() if name != "init")
 
 
-@each_case("name", COMPOSE)
-def test_every_variable_a_compose_file_takes_is_explained_in_the_example(name: str) -> None:
-    taken = set(re.findall(r"\$\{(\w+)", text(name)))
+def test_every_variable_the_compose_file_takes_is_explained_in_the_example() -> None:
+    taken = set(re.findall(r"\$\{(\w+)", text(COMPOSE)))
     explained = set(re.findall(r"^#?(\w+)=", text(".env.example"), re.MULTILINE))
     assert taken
     assert taken <= explained
 
 
-@each_case("name", COMPOSE)
-def test_every_file_of_ours_that_is_mounted_exists(name: str) -> None:
-    for mounted in re.findall(r"- \./(deploy/[^:]+):", text(name)):
-        assert (ROOT / mounted).exists(), mounted
+def test_every_file_of_ours_that_is_mounted_exists() -> None:
+    for settings in ({}, {"CLUSTER_PASSWORD": "x"}):
+        mounted = re.findall(r"- \./(deploy/[^:]+):", interpolated(text(COMPOSE), settings))
+        assert mounted
+        assert [name for name in mounted if not (ROOT / name).exists()] == []
 
 
 # --- compose: what takes a reader of YAML -----------------------------------------------------------
 
 
-@each_case(("name", "server"), WITH)
-def test_the_bot_and_the_onebot_server_wait_for_init(name: str, server: str) -> None:
-    found = services(name)
-    for waiting in ("bot", server):
-        assert found[waiting]["depends_on"]["init"] == {"condition": "service_completed_successfully"}
+def test_the_bot_waits_for_init_and_an_onebot_server_only_for_its_settings() -> None:
+    found = services()
+    for name in ("bot", "gateway", "worker"):
+        assert found[name]["depends_on"]["init"] == {"condition": "service_completed_successfully"}
     assert found["init"]["restart"] == "no"
     assert found["init"]["network_mode"] == "none"
-    assert found["bot"]["restart"] == found[server]["restart"] == "unless-stopped"
+    lasting = [service for name, service in found.items() if name != "init"]
+    assert {service["restart"] for service in lasting} == {"unless-stopped"}
 
 
-@each_case("name", COMPOSE)
-def test_every_log_has_its_limit_and_every_container_of_ours_no_rights_it_does_not_need(name: str) -> None:
-    found = services(name)
+@each_case("server", SERVERS)
+def test_no_change_of_env_and_of_nothing_else_throws_an_onebot_server_away(server: str) -> None:
+    """Compose makes a container anew if its resolved service changes, or one that it depends on is made anew.
+
+    What it leaves out of the former (`pkg/compose/hash.go`): build, pull_policy, profiles, replicas, depends_on.
+    """
+    service = services()[server]
+    assert not {"depends_on", "env_file", "links", "volumes_from", "network_mode", "ipc", "pid"} & service.keys()
+    hashed = {key: value for key, value in service.items() if key not in {"profiles", "deploy"}}
+    explained = re.findall(r"^#?(\w+)=", text(".env.example"), re.MULTILINE)
+    before = interpolated(hashed, {})
+    changing = {name for name in explained if interpolated(hashed, {name: "12345"}) != before}
+    own = {"napcat": {"NAPCAT_UID", "NAPCAT_GID", "NAPCAT_WEBUI_PORT"}, "llbot": {"LLBOT_WEBUI_PORT"}}
+    assert changing == own[server]
+    assert "deploy" not in service or service["deploy"].keys() == {"replicas"}
+
+
+@each_case(("server", "folder", "awaited"), [("napcat", "config", "onebot11.json"), ("llbot", "", "config_1.json")])
+def test_an_onebot_server_starts_once_its_settings_are_there_with_the_account_of_the_env_file(
+    tmp_path: Path, server: str, folder: str, awaited: str
+) -> None:
+    """Its entry point, run as a shell runs it, with a stand-in for the server itself."""
+    shell, flag, script = services()[server]["entrypoint"]
+    home = tmp_path / server
+    (home / ("napcat/config" if folder else "llbot/data")).mkdir(parents=True)
+    settings = home / ("napcat/config" if folder else "llbot/data") / awaited
+    (home / "entrypoint.sh").write_text('echo "started for $ACCOUNT$QQ"')
+    script = (
+        script.replace("$$", "$").replace("/app", str(home)).replace("exec /startup.sh", "exec sh ../../entrypoint.sh")
+    )
+    script = script.replace("sleep 1", f'echo 10001 >"{settings.parent}/account"; touch "{settings}"')  # as init does
+    done = subprocess.run([shell, flag, script], capture_output=True, text=True, check=True, timeout=30)
+    waits, started = done.stdout.splitlines()
+    assert waits.endswith("waits until its settings are written: docker compose logs init")
+    assert started == "started for 10001"
+    again = subprocess.run([shell, flag, script], capture_output=True, text=True, check=True, timeout=30)
+    assert again.stdout.splitlines() == ["started for 10001"]
+
+
+def test_every_log_has_its_limit_and_every_container_of_ours_no_rights_it_does_not_need() -> None:
+    found = services()
     assert all(service["logging"] == LIMITS for service in found.values())
-    assert found["bot"]["cap_drop"] == found["init"]["cap_drop"] == ["ALL"]
-    assert "cap_add" not in found["bot"]
-    assert "user" not in found["bot"]
+    assert all(service["cap_drop"] == ["ALL"] for service in found.values() if service["image"] == OURS)
+    assert [name for name, service in found.items() if "cap_add" in service or "user" in service] == ["init"]
 
 
-@each_case(("name", "server"), WITH)
-def test_qq_sees_the_same_computer_after_every_restart(name: str, server: str) -> None:
-    service = services(name)[server]
+@each_case("server", SERVERS)
+def test_qq_sees_the_same_computer_after_every_restart(server: str) -> None:
+    service = services()[server]
     assert service["hostname"] == server
     assert re.fullmatch(r"02(:[0-9a-f]{2}){5}", service["mac_address"])
 
 
-def test_napcat_takes_its_account_and_its_password_from_the_env_file() -> None:
-    environment = services("docker-compose.yml")["napcat"]["environment"]
-    assert environment["ACCOUNT"] == "${NAPCAT_ACCOUNT:-}"
-    assert environment["WEBUI_TOKEN"] == "${NAPCAT_WEBUI_TOKEN:-}"
+def test_napcat_gets_nothing_from_the_environment_that_init_writes_into_its_files() -> None:
+    environment = services()["napcat"]["environment"]
+    assert not {"ACCOUNT", "WEBUI_TOKEN"} & environment.keys()
     assert "MODE" not in environment  # it would overwrite what init wrote, at each start
 
 
-def test_the_monitoring_is_there_only_when_asked_for() -> None:
-    found = services("docker-compose.yml")
-    asked_for = {name for name, service in found.items() if service.get("profiles") == ["monitoring"]}
-    assert asked_for == {"prometheus", "grafana"}
+def test_what_is_not_asked_for_by_its_profile_is_not_there() -> None:
+    profiles = {
+        name: service["profiles"] for name, service in services().items() if name not in {"init", "bot", "napcat"}
+    }
+    belonging = {
+        "llbot": {"llbot"},
+        "cluster": {"nginx", "gateway", "worker", "rabbitmq", "postgres"},
+        "monitoring": {"prometheus", "grafana"},
+    }
+    assert profiles == {name: [profile] for profile, names in belonging.items() for name in names}
+    replicas = {name: services()[name]["deploy"]["replicas"] for name in ("bot", "napcat")}
+    assert replicas == {"bot": "${FROSTAGENT_REPLICAS:-1}", "napcat": "${NAPCAT_REPLICAS:-1}"}
+
+
+def test_one_file_is_read_so_that_an_override_always_is() -> None:
+    assert [path.name for path in ROOT.glob("docker-compose*.yml")] == [COMPOSE]
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    assert [page.name for page in pages if re.search(r"docker compose (-f|--file)", page.read_text("utf-8"))] == []
 
 
 @pytest.mark.system
-@pytest.mark.parametrize(("name", "server"), WITH)
-def test_what_init_writes_is_where_the_others_look_for_it(tmp_path: Path, name: str, server: str) -> None:
-    init = services(name)["init"]
-    environment = {key: str(value) for key, value in init["environment"].items() if "$" not in str(value)}
+@pytest.mark.parametrize("server", SERVERS)
+def test_what_init_writes_is_where_the_others_look_for_it(tmp_path: Path, server: str) -> None:
+    init = services()["init"]
+    profiles = {"llbot": {"COMPOSE_PROFILES": "llbot", "NAPCAT_REPLICAS": "0"}}
+    environment = interpolated(
+        {key: str(value) for key, value in init["environment"].items()}, profiles.get(server, {})
+    )
     environment |= {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "LLBOT_ACCOUNT": "10000"}
     environment |= {"LLM_BASE_URL": "https://llm.invalid/v1", "LLM_API_KEY": "sk-abcdefgh", "LLM_MODEL": "m"}
     words = [word for word in init["command"] if os.geteuid() == 0 or word not in {"--owner", "1000:1000"}]
@@ -288,33 +349,31 @@ def test_what_init_writes_is_where_the_others_look_for_it(tmp_path: Path, name: 
     )
     places = dict(volume.split(":")[:2][::-1] for volume in init["volumes"])  # inside -> outside
     written = [file.relative_to(tmp_path).as_posix() for file in tmp_path.rglob("*") if file.is_file()]
-    assert len(written) >= 3
+    assert len(written) >= 4
     assert not [file for file in written if not any(f"/app/{file}".startswith(f"{inside}/") for inside in places)]
-    theirs = {volume.split(":")[0] for volume in services(name)[server]["volumes"]}
-    assert places["/app/data"] in {volume.split(":")[0] for volume in services(name)["bot"]["volumes"]}
-    assert set(places.values()) - {places["/app/data"], places["/app/my-tools"]} <= theirs
+    assert {file.partition("/")[0] for file in written} == {"data", server}
+    theirs = {volume.split(":")[0] for volume in services()[server]["volumes"]}
+    assert places["/app/data"] in {volume.split(":")[0] for volume in services()["bot"]["volumes"]}
+    assert [place for place in places.values() if place.startswith(f"./{server}")] == [*(theirs & set(places.values()))]
 
 
-@each_case("name", COMPOSE)
-def test_nothing_in_the_containers_of_ours_can_be_written_but_the_volumes_and_both_see_the_tools(name: str) -> None:
-    for service in (services(name)["init"], services(name)["bot"]):
+def test_nothing_in_the_containers_of_ours_can_be_written_but_the_volumes_and_all_see_the_tools() -> None:
+    for service in (service for service in services().values() if service["image"] == OURS):
         assert service["read_only"] is True
-        assert service["tmpfs"] == ["/tmp"]  # the container's own
+        assert service["tmpfs"][0] == "/tmp"  # the container's own
         assert service["pids_limit"] == 256
         assert service["mem_limit"] == "${FROSTAGENT_MEMORY:-1g}"
         assert "./my-tools:/app/my-tools:ro" in service["volumes"]
     assert (ROOT / "my-tools").is_dir()  # docker would make a missing one for root
 
 
-@each_case("name", COMPOSE)
-def test_a_second_folder_is_another_project_with_an_image_of_its_own(name: str) -> None:
-    assert not re.search(r"^name:", text(name), re.MULTILINE)
-    assert {services(name)[ours]["image"] for ours in ("init", "bot")} == {OURS}
+def test_a_second_folder_is_another_project_with_an_image_of_its_own() -> None:
+    assert not re.search(r"^name:", text(COMPOSE), re.MULTILINE)
 
 
 def test_grafana_does_not_start_with_a_password_that_everybody_knows() -> None:
     """Its entry point, run as a shell runs it, with a stand-in for Grafana itself."""
-    grafana = services("docker-compose.yml")["grafana"]
+    grafana = services()["grafana"]
     assert grafana["environment"]["GF_SECURITY_ADMIN_PASSWORD"] == "${GRAFANA_PASSWORD:-}"
     shell, flag, script = grafana["entrypoint"]
     stood_in = script.replace("$$", "$").replace("exec /run.sh", "echo started").replace("sleep 60", "true")
@@ -351,8 +410,7 @@ def compose(folder: Path, *words: str) -> str:
     """What docker compose says in a folder with our files and a fresh .env."""
     if not docker_compose():
         pytest.skip("there is no docker compose here")
-    for name in COMPOSE:
-        shutil.copy(ROOT / name, folder)
+    shutil.copy(ROOT / COMPOSE, folder)
     shutil.copy(ROOT / ".env.example", folder / ".env")
     done = subprocess.run(
         [*docker_compose(), *words], cwd=folder, capture_output=True, text=True, check=False, timeout=60
@@ -362,9 +420,9 @@ def compose(folder: Path, *words: str) -> str:
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("words", [(COMPOSE[0],), (COMPOSE[0], "--profile", "monitoring"), (COMPOSE[1],)])
-def test_docker_compose_understands_the_files(tmp_path: Path, words: tuple[str, ...]) -> None:
-    compose(tmp_path, "-f", *words, "config", "-q")
+@pytest.mark.parametrize("profiles", [(), ("monitoring",), ("llbot",), ("cluster", "monitoring")])
+def test_docker_compose_understands_the_file(tmp_path: Path, profiles: tuple[str, ...]) -> None:
+    compose(tmp_path, *(word for profile in profiles for word in ("--profile", profile)), "config", "-q")
 
 
 @pytest.mark.system
@@ -372,7 +430,8 @@ def test_the_bot_gets_the_env_file_and_its_own_addresses_win(tmp_path: Path) -> 
     bot = json.loads(compose(tmp_path, "config", "--format", "json"))["services"]["bot"]
     assert bot["environment"]["LLM_BASE_URL"] == "https://api.deepseek.com/v1"
     assert (bot["environment"]["ONEBOT_HOST"], bot["environment"]["WEB_HOST"]) == ("0.0.0.0", "0.0.0.0")
-    assert "ports" not in bot
+    assert bot["environment"]["CONSOLE_PORT"] == ""
+    assert [port["host_ip"] for port in bot["ports"]] == ["127.0.0.1"]
 
 
 # --- reading a Dockerfile ---------------------------------------------------------------------------
@@ -396,7 +455,7 @@ def test_the_last_pattern_that_fits_decides_what_is_ignored() -> None:
     assert kept == [".env.example", "bot", "bot/a.py"]
 
 
-@each_case("name", ["docker-compose.yml", "docker-compose.llbot.yml"])
-def test_docker_waits_longer_than_a_stop_takes(name: str) -> None:
-    (seconds,) = re.findall(r"stop_grace_period: (\d+)s", (ROOT / name).read_text("utf-8"))
-    assert int(seconds) > GRACE + LAST_ANSWERS + CLOSE_WITHIN + 2
+def test_docker_waits_longer_than_a_stop_takes() -> None:
+    periods = re.findall(r"stop_grace_period: (\d+)s", text(COMPOSE))
+    assert len(periods) == 1  # of all that are ours
+    assert int(periods[0]) > GRACE + LAST_ANSWERS + CLOSE_WITHIN + 2

@@ -29,8 +29,8 @@ from config.settings import KNOWN
 from config.sources import read_env_file, strange_in_file
 from tests.documents import FENCE, PAGES, ROOT, Block, blocks, every, page
 
-COMPOSE = ("docker-compose.yml", "docker-compose.llbot.yml")
-SUBCOMMANDS = {"up", "down", "stop", "start", "kill", "logs", "ps", "exec", "run", "version"}
+COMPOSE = "docker-compose.yml"
+SUBCOMMANDS = {"restart", "up", "down", "stop", "start", "kill", "logs", "ps", "exec", "run", "version"}
 TAKES_A_VALUE = {"-f", "--file", "-p", "-s", "--profile", "--tail"}
 FOREIGN = {"cp", "git", "ollama", "llama-server", "vllm", "ssh", "systemctl", "openssl", "printf"}
 """Programs that are not ours, named in `sh operator` blocks."""
@@ -57,7 +57,7 @@ def test_every_block_has_a_mark_that_is_understood() -> None:
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
     """A folder of FrostAgent after its first evening."""
-    for name in (*COMPOSE, ".env.example"):
+    for name in (COMPOSE, ".env.example"):
         shutil.copy(ROOT / name, tmp_path)
     shutil.copy(ROOT / ".env.example", tmp_path / ".env")
     environ = {"LLM_BASE_URL": "https://llm.invalid/v1", "LLM_MODEL": "m"}
@@ -144,8 +144,8 @@ def targets() -> set[str]:
 
 
 def services() -> set[str]:
-    """Every service of the compose files, and those the pages add."""
-    texts = [page(name) for name in (*COMPOSE, "docker-compose.cluster.yml")] + [block.text for block in every("yaml")]
+    """Every service of the compose file, and those the pages add."""
+    texts = [page(COMPOSE)] + [block.text for block in every("yaml")]
     return {
         name for text in texts for name in re.findall(r"^  ([a-z-]+):$", text.partition("services:")[2], re.MULTILINE)
     }
@@ -165,6 +165,8 @@ def wrong_with(line: str) -> Iterator[str]:
                 )
         case ["python", "-m", "bot", *rest] | [".venv/bin/frostagent", *rest]:
             yield from wrong_with_ours(rest)
+        case ["sh", script, *names] if (ROOT / script).is_file():
+            yield from (f"no service {name}" for name in names if name not in services())
         case [word, *_] if word not in FOREIGN:
             yield f"what is {word}?"
         case _:
@@ -239,7 +241,7 @@ def test_the_settings_of_a_page_are_settings(tmp_path: Path, block: Block, monke
     file.write_text(block.text, "utf-8")
     lines = read_env_file(file)
     assert not list(strange_in_file(lines, KNOWN))
-    explained = set(re.findall(r"^#?(\w+)=", page(".env.example"), re.MULTILINE)) | {"COMPOSE_FILE", "HTTPS_PROXY"}
+    explained = set(re.findall(r"^#?(\w+)=", page(".env.example"), re.MULTILINE)) | {"HTTPS_PROXY"}
     assert {line.name for line in lines} <= explained
     given = {line.name: line.value for line in lines if line.value and not PLACEHOLDER.fullmatch(line.value)}
     base = {"LLM_BASE_URL": "https://llm.invalid/v1", "LLM_MODEL": "m", "ONEBOT_ACCESS_TOKEN": "correct-horse"}
@@ -249,10 +251,10 @@ def test_the_settings_of_a_page_are_settings(tmp_path: Path, block: Block, monke
 @pytest.mark.parametrize("block", every("yaml"), ids=lambda block: block.place)
 def test_the_compose_files_of_a_page_are_like_ours(tmp_path: Path, block: Block) -> None:
     images = re.findall(r"image: (\S+)", block.text)
-    assert set(images) <= set(re.findall(r"image: (\S+)", page(COMPOSE[0])))
+    assert set(images) <= set(re.findall(r"image: (\S+)", page(COMPOSE)))
     assert all(ports.startswith('["127.0.0.1:') for ports in re.findall(r"ports: (.*)", block.text))
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
-    ours = {key for service in yaml.safe_load(page(COMPOSE[0]))["services"].values() for key in service}
+    ours = {key for service in yaml.safe_load(page(COMPOSE))["services"].values() for key in service}
     assert all(set(service) <= ours for service in yaml.safe_load(block.text)["services"].values())
 
 

@@ -16,8 +16,8 @@ from config.sources import ALIASES
 EXAMPLE = Path(__file__).parents[1] / ".env.example"
 TOKEN = "sesame-open-sesame"
 COMPOSE_ONLY = {
-    *re.findall(r"\$\{(\w+)", "".join(file.read_text("utf-8") for file in EXAMPLE.parent.glob("docker-compose*.yml"))),
-    *("LLBOT_WEBUI_TOKEN", "LLBOT_AUTH_TOKEN"),  # read by `init`
+    *re.findall(r"\$\{(\w+)", (EXAMPLE.parent / "docker-compose.yml").read_text("utf-8")),
+    *("NAPCAT_ACCOUNT", "NAPCAT_WEBUI_TOKEN", "LLBOT_ACCOUNT", "LLBOT_WEBUI_TOKEN", "LLBOT_AUTH_TOKEN"),  # by `init`
     "COMPOSE_PROFILES",  # read by docker compose itself
 }
 

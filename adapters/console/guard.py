@@ -30,8 +30,9 @@ COOKIE: Final = "frost-console"
 NOWHERE: Final[Mapping[str, str]] = {}
 EXPECTS = "nothing but requests is understood here"
 ELSEWHERE = (
-    "this is not the address of the console. Behind a proxy: set CONSOLE_ORIGIN to what the "
-    "browser shows, and let the proxy pass the header Host on"
+    "this is not the address of the console, which is {address} (CONSOLE_PORT). If browsers reach "
+    "it by another port or name, set CONSOLE_ORIGIN to the address they show; a proxy must also "
+    "pass the header Host on"
 )
 NO_HOST = (
     "this came by way of {origin} (CONSOLE_ORIGIN), but the header Host names this machine: let "
@@ -111,7 +112,7 @@ class Guard:
     async def _let_in(self, request: web.BaseRequest) -> web.StreamResponse:
         origin = self._origins.of(request.headers.get("Host", ""))
         if origin is None:
-            raise RequestRefused(421, ELSEWHERE)
+            raise RequestRefused(421, ELSEWHERE.format(address=self._origins.near.text))
         if self._origins.is_lost(origin, request.headers.get("Origin", ""), request.path):
             raise RequestRefused(421, NO_HOST.format(origin=self._origins.first.url("")))
         if "Expect" in request.headers:

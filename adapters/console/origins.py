@@ -54,7 +54,12 @@ class Origins:
     @property
     def first(self) -> PageOrigin:
         """The address to tell people."""
-        return self._configured or PageOrigin("http", f"{LOOPBACK[0]}:{self._port}")
+        return self._configured or self.near
+
+    @property
+    def near(self) -> PageOrigin:
+        """The address on this machine, which tells a stranger nothing."""
+        return PageOrigin("http", f"{LOOPBACK[0]}:{self._port}")
 
     def of(self, host: str) -> PageOrigin | None:
         """The origin of a request with this `Host`; None where that is not ours."""

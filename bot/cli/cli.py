@@ -178,7 +178,7 @@ def doctor(
 
 @app.command(hidden=True)
 def init(
-    server: Annotated[str, Option(help="napcat or llbot.")] = "napcat",
+    server: Annotated[str, Option(help="napcat or llbot; else as COMPOSE_PROFILES says.")] = "",
     owner: Annotated[str, Option(help="Whose the data shall be, as 1000:1000.")] = "",
 ) -> None:
     """Make the tokens and the OneBot server's files that are missing, once, before both start with
@@ -188,10 +188,11 @@ def init(
 
     folder = Path.cwd()
     try:
+        environ = passed_on(folder, os.environ)
         prepare(
             folder=folder,
-            environ=passed_on(folder, os.environ),
-            server=read_server(server),
+            environ=environ,
+            server=read_server(server, environ),
             make_token=lambda: secrets.token_hex(TOKEN_BYTES),
             tell=tell,
             owner=read_owner(owner),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from adapters.broker.roll import ask
 from adapters.broker.survey import Survey, Unreachable, survey
-from bot.cli.control import accounts_of, begun
+from bot.cli.control import CONSOLE_ELSEWHERE, NO_CONSOLE, accounts_of, begun
 from bot.domain.errors import ConfigError
 from bot.domain.ports import Clock
 from config.settings import Settings
@@ -97,8 +97,8 @@ def with_events(status: Command, held: Held) -> Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Everywhere:
-    """The `own` commands of a part; of these, `status` tells of all parts, and `reload` reaches all
-    of them.
+    """The `own` commands of a part; `status` tells of all parts, `reload` reaches all of them, and
+    `console` the one that has it.
     """
 
     own: Mapping[str, Command]
@@ -109,7 +109,8 @@ class Everywhere:
     @property
     def commands(self) -> Mapping[str, Command]:
         """Each by its name."""
-        return {**self.own, "status": self.status, "reload": self.reload}
+        everywhere = {"status": self.status, "reload": self.reload, "console": self.console}
+        return {**self.own, **everywhere}
 
     async def status(self) -> Mapping[str, Any]:
         """How this part is, and the whole `cluster`."""
@@ -132,6 +133,18 @@ class Everywhere:
         told = [f"{name} has not read anything: {why}" for name, why in failed.items()]
         whole = all(one is None or one.get("ok", True) for one in answers.values())
         return {"ok": whole and not failed, "told": [*lines, *told]}
+
+    async def console(self) -> Mapping[str, Any]:
+        """An address that lets into the console, from the worker that has it."""
+        try:
+            answers = await ask(self._url, "console", within=WITHIN)
+        except Unreachable as error:
+            return {"error": f"the console is asked for over the broker, which is away ({error})"}
+        answered = [one for one in answers.values() if one is not None]
+        if link := next((one for one in answered if "link" in one), None):
+            return link
+        is_nowhere = any(one.get("error") == NO_CONSOLE for one in answered)
+        return {"error": NO_CONSOLE if is_nowhere else CONSOLE_ELSEWHERE}
 
     @property
     def _url(self) -> str:

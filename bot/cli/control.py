@@ -27,8 +27,11 @@ if TYPE_CHECKING:
 SUFFIX = "-control"
 ELSEWHERE = Path("data/run/frostagent-control")
 """Where the socket is if the journal is no file: in the folder that the bot runs in. Containers
-that share their data each have this folder to themselves (docker-compose.cluster.yml).
+that share their data each have this folder to themselves (a cluster in docker-compose.yml).
 """
+
+NO_CONSOLE = "there is no console: set CONSOLE_PORT and CONSOLE_TOKEN"
+CONSOLE_ELSEWHERE = "the console is at the worker that has partition 0, which does not answer"
 
 Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 """A QQ number; 0 for none."""
@@ -102,9 +105,10 @@ class ControlDesk:
         link = next(filter(None, (bot.console_link for bot in self.bots())), None)
         if link is not None:
             return {"link": link()}
-        if self.settings.has_broker:
-            return {"error": "the console is at the worker that has partition 0"}
-        return {"error": "there is no console: set CONSOLE_PORT and CONSOLE_TOKEN"}
+        is_wanted = self.settings.console_port and self.settings.console_token.get_secret_value()
+        return {
+            "error": CONSOLE_ELSEWHERE if self.settings.has_broker and is_wanted else NO_CONSOLE
+        }
 
     async def status(self) -> Mapping[str, Any]:
         """How it is, for people and programs."""

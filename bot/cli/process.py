@@ -171,7 +171,7 @@ async def reached_by_all(
 
     clock, name = SystemClock(), name_of_part()
     own = {**own, "status": with_events(own["status"], held)} if held else own
-    asked = {word: own[word] for word in ("status", "reload")}
+    asked = {word: own[word] for word in ("status", "reload", "console") if word in own}
     link = BrokerLink(settings.broker_url.get_secret_value(), clock=clock, trouble=lambda _: None)
     async with background(Roll(name, link=link, commands=asked).run()):
         yield Everywhere(own=own, name=name, settings=settings, clock=clock).commands

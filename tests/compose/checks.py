@@ -22,7 +22,7 @@ LOOK_INTO_ALL = (
     "    try: print(name, 'sk-' in open(f'/proc/{name}/environ').read())\n"
     "    except OSError: print(name, 'refused')"
 )
-POSTGRES = "postgresql://frost@postgres/postgres"
+POSTGRES = "postgresql://frost@database/postgres"
 
 
 def a_bad_env_file_starts_nothing_and_says_what_is_wrong(stack: Stack) -> None:
@@ -71,6 +71,27 @@ def no_key_is_seen_by_a_program_of_the_bots_account(stack: Stack) -> None:
 
 def it_becomes_healthy(stack: Stack) -> None:
     stack.until("the bot is healthy", lambda: stack.state()["State"]["Health"]["Status"] == "healthy")
+
+
+def a_change_of_env_leaves_napcat_alone(stack: Stack) -> None:
+    before, bot = stack.state("napcat"), stack.state()["Id"]
+    stack.write_env(BOT_NAME="Fox", TZ="Europe/Berlin", NAPCAT_ACCOUNT="10000", CONSOLE_PORT=str(stack.console))
+    stack.well("up", "-d", "--build")
+    after = stack.state("napcat")
+    assert stack.state()["Id"] != bot
+    assert (after["Id"], after["State"]["StartedAt"]) == (before["Id"], before["State"]["StartedAt"])
+    assert answer(stack, "changed") == "A:changed"
+    stack.well("restart", "napcat")
+    assert "logs in 10000" in stack.well("logs", "napcat")
+
+
+def the_console_is_there_once_its_port_is_set(stack: Stack) -> None:
+    def shown() -> str:
+        return stack.page(stack.console, "/login")
+
+    stack.until("the console answers", lambda: "CONSOLE_TOKEN" in shown())
+    link = stack.bot("python", "-m", "bot", "console").stdout
+    assert link.startswith(f"http://127.0.0.1:{stack.console}/"), link
 
 
 def reload_reads_the_persona_again_without_a_stop(stack: Stack) -> None:
@@ -125,7 +146,7 @@ def a_second_folder_leaves_the_first_alone(stack: Stack) -> None:
 
 
 def postgres_needs_its_driver_and_then_works(stack: Stack) -> None:
-    stack.well("--profile", "postgres", "up", "-d", "--build", "postgres")
+    stack.well("--profile", "database", "up", "-d", "--build", "database")
     stack.well("stop", "bot")
     stack.write_env(STORE_URL=POSTGRES)
     assert stack.compose("up", "-d").returncode != 0
@@ -145,6 +166,8 @@ CHECKS: tuple[Callable[[Stack], None], ...] = (
     nothing_can_be_written_but_the_data,
     no_key_is_seen_by_a_program_of_the_bots_account,
     it_becomes_healthy,
+    a_change_of_env_leaves_napcat_alone,
+    the_console_is_there_once_its_port_is_set,
     reload_reads_the_persona_again_without_a_stop,
     a_killed_bot_comes_back_also_after_a_reload,
     a_stop_lets_the_answer_end_and_is_no_failure,
@@ -175,5 +198,8 @@ def says(message: dict[str, Any], word: str) -> bool:
 
 
 def take_away(stack: Stack) -> None:
-    """Everything a folder left in the engine: containers, networks, volumes, its image."""
-    stack.compose("--profile", "*", "down", "--volumes", "--remove-orphans", "--rmi", "all")
+    """Everything a folder left in the engine: containers, networks, volumes, and of the images those
+    that were built here. What was pulled may be somebody else's, too.
+    """
+    stack.compose("--profile", "*", "down", "--volumes", "--remove-orphans", "--rmi", "local")
+    stack.docker("image", "rm", stack.image)

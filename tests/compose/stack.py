@@ -8,12 +8,13 @@ import shutil
 import socket
 import subprocess
 import threading
+import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.ports import free_port
+from tests.ports import free_ports
 
 ROOT = Path(__file__).parents[2]
 STANDIN = Path(__file__).parent / "standin"
@@ -21,7 +22,7 @@ OVERRIDE = Path(__file__).parent / "override.yml"
 OURS = (
     "Dockerfile", ".dockerignore", "docker-compose.yml", ".env.example", "LICENSE", "README.md", "pyproject.toml",
     "requirements.txt", "requirements-broker.txt", "requirements-build.txt", "requirements-otel.txt",
-    "requirements-postgres.txt", "docker-compose.cluster.yml", "deploy",
+    "requirements-postgres.txt", "deploy",
     "adapters", "bot", "config", "tools", "my-tools",
 )  # fmt: skip
 LONG = 900  # seconds an image may take to build where every package is fetched first
@@ -35,6 +36,7 @@ GOOD = {
     "ONEBOT_ACCESS_TOKEN": "correct-horse-battery",
     "BOT_PERSONA": "data/persona.md",
     "TOOLS_DIR": "my-tools",
+    "BOT_USER_RATE": "0",  # the checks ask one after the other, as one person
 }
 
 
@@ -43,7 +45,7 @@ class Stack:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.webui = free_port()
+        self.webui, self.console = free_ports(2)
         for name in OURS:
             source = ROOT / name
             if source.is_dir():
@@ -81,6 +83,23 @@ class Stack:
             timeout=within,
         )
 
+    def docker(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """What `docker` with these words did and said."""
+        return subprocess.run(["docker", *words], capture_output=True, text=True, check=False, timeout=PATIENCE)
+
+    @property
+    def image(self) -> str:
+        """The image that is built for this folder."""
+        return f"{self.folder.name}:local"
+
+    def page(self, port: int, path: str) -> str:
+        """What a browser on this computer is shown; empty where nothing answers."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=PATIENCE) as answer:
+                return str(answer.read().decode())
+        except OSError:
+            return ""
+
     def well(self, *words: str) -> str:
         """The standard output of a command that must succeed. Raises AssertionError with what it said."""
         done = self.compose(*words)
@@ -100,17 +119,18 @@ class Stack:
         name = self.compose("ps", "--all", "--quiet", service).stdout.strip()
         if not name:
             return {}
-        done = subprocess.run(["docker", "inspect", name], capture_output=True, text=True, check=True, timeout=PATIENCE)
-        found: dict[str, Any] = json.loads(done.stdout)[0]
+        found: dict[str, Any] = json.loads(self.docker("inspect", name).stdout)[0]
         return found
 
     def until(self, what: str, holds: Callable[[], bool]) -> None:
         """Until it holds. Raises AssertionError with what the containers said."""
-        pause = threading.Event()
-        for _ in range(round(PATIENCE / LOOK)):
-            if holds():
-                return
+        pause, deadline = threading.Event(), time.monotonic() + PATIENCE
+        while not holds():
+            if time.monotonic() > deadline:
+                break
             pause.wait(LOOK)
+        else:
+            return
         raise AssertionError(f"it never came that {what}: {self.compose('logs', '--tail', '40').stdout}")
 
     # --- the group and the model ----------------------------------------------------------------------

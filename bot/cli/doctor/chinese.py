@@ -208,6 +208,9 @@ SENTENCES: Final = {
         "启动一个 gateway（BOT_ROLE=gateway）；它的日志里写着为什么连不上 RabbitMQ"
     ),
     "none is there yet": "还没有",
+    "none is at this gateway, account {} is at another one": (
+        "这个网关上没有账号，账号 {} 在别的网关上"
+    ),
     "{} events were set aside": "有 {} 个事件被放到一边",
     "The log of the workers says why; once that is mended: rabbitmqctl purge_queue frost.dead": (
         "worker 的日志里写着原因；解决以后执行 rabbitmqctl purge_queue frost.dead"

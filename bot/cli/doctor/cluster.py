@@ -61,6 +61,21 @@ async def check_cluster(settings: Settings, *, clock: Clock) -> list[Check]:
     ]
 
 
+async def online_anywhere(settings: Settings, *, clock: Clock) -> frozenset[int]:
+    """The accounts that are connected to any gateway and not said to be offline; none where the
+    broker cannot be asked, of which `check_cluster` tells.
+    """
+    from adapters.broker.survey import Unreachable, survey
+
+    url = settings.broker_url.get_secret_value()
+    try:
+        found = await survey(url, settings.broker_partitions, clock=clock)
+    except (ConfigError, Unreachable):
+        return frozenset()
+    told = (one for gateway in found.gateways for one in gateway.accounts)
+    return frozenset(one.self_id for one in told if one.online is not False)
+
+
 def _leases(settings: Settings) -> Mapping[str, str] | None:
     """Who has which lease, by its name; None where nobody can say: a gateway knows no journal, and
     of one that does not open `check_store` tells. Blocks.

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from yarl import URL
 
 from adapters.control.client import NoAnswer, NotRunning, asked
 from adapters.openai.client import make_session
-from adapters.web.readiness import ServedAccount
+from adapters.web.readiness import NOBODY, ServedAccount
 from bot.cli.control import socket_of
 from bot.cli.doctor.checks import LOG_IN, Check, warn, well, wrong
 from bot.domain.errors import ConfigError
@@ -41,16 +41,26 @@ class RunningBot:
     accounts: tuple[ServedAccount, ...]
 
 
-async def check_ports(settings: Settings) -> list[Check]:
+async def nowhere() -> frozenset[int]:
+    """The accounts of other gateways where this process is the only one: none."""
+    return frozenset()
+
+
+async def check_ports(
+    settings: Settings, *, elsewhere: Callable[[], Awaitable[frozenset[int]]] = nowhere
+) -> list[Check]:
     """The port of the web server, and in reverse mode that of the OneBot servers and who is
-    connected there.
+    connected there. `elsewhere` says which accounts are online at other gateways of a cluster.
     """
     running = await find_running(settings)
     checks = [] if settings.web_port == 0 else [await _check_web(settings, running)]
     if settings.onebot_mode == "forward":  # the OneBot server itself is asked
         return checks
     checks.append(await _check_onebot(settings, running))
-    return [*checks, *_judge(running)] if running is not None else checks
+    if running is None:
+        return checks
+    is_alone = not running.ready and running.reason.startswith(NOBODY)
+    return [*checks, *_judge(running, await elsewhere() if is_alone else frozenset())]
 
 
 async def find_running(settings: Settings) -> RunningBot | None:
@@ -105,9 +115,12 @@ async def _check_onebot(settings: Settings, running: RunningBot | None) -> Check
     return wrong("onebot port", f"{place} cannot be listened on ({trouble})", f"{STOP} ONEBOT_PORT")
 
 
-def _judge(running: RunningBot) -> Iterator[Check]:
-    """Which servers brought which accounts, and whether these are online."""
+def _judge(running: RunningBot, elsewhere: frozenset[int]) -> Iterator[Check]:
+    """Which servers brought which accounts, and whether these are online. A gateway without one is
+    well as long as those that left it, or any at all, are `elsewhere`.
+    """
     there = [seen for seen in running.accounts if seen.state != "missing"]
+    gone = {seen.account for seen in running.accounts} - {seen.account for seen in there}
     if there:
         yield well(
             "onebot",
@@ -115,7 +128,10 @@ def _judge(running: RunningBot) -> Iterator[Check]:
                 f"{seen.server or 'a OneBot server'} has account {seen.account}" for seen in there
             ),
         )
-    if not running.ready:
+    if elsewhere and not there and gone <= elsewhere:
+        named = ", ".join(map(str, sorted(elsewhere)))
+        yield well("account", f"none is at this gateway, account {named} is at another one")
+    elif not running.ready:
         mend = LOG_IN if any(seen.online is False for seen in there) else CONNECT
         yield wrong("account", f"the bot is running, but {running.reason}", mend)
     elif unknown := _numbers(seen for seen in there if seen.online is None):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from adapters.fetching.client import HttpxWeb
 from bot.cli.doctor.checks import Check, wrong
-from bot.cli.doctor.cluster import check_cluster
+from bot.cli.doctor.cluster import check_cluster, online_anywhere
 from bot.cli.doctor.configuration import check_settings
 from bot.cli.doctor.forward import check_forward
 from bot.cli.doctor.limits import check_limits
@@ -147,6 +147,9 @@ def _of_sockets(settings: Settings, clock: Clock, ids: Ids, *, send_image: bool)
                     checks=WITH_IMAGE,
                 )
             )
+        case "reverse" if settings.has_broker:
+            elsewhere = partial(online_anywhere, settings, clock=clock)
+            found.append(Probe("ports", partial(check_ports, settings, elsewhere=elsewhere)))
         case "reverse":
             found.append(Probe("ports", partial(check_ports, settings)))
     return found

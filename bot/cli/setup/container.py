@@ -1,9 +1,10 @@
-"""`init`, which docker compose runs once before NapCat and the bot, in the folder both have parts
-of mounted.
+"""`init`, which docker compose runs once before the bot, in the folder that the OneBot server has a
+part of mounted.
 
 NapCat's settings know no environment, and what compose passes on was read before anything ran; so
 the tokens that `.env` leaves out are made here and kept in `data/tokens.env`, where the bot finds
-them, and the OneBot server's files are written with them, never over old ones.
+them, and the OneBot server's files are written with them, never over old ones. That server waits
+for the last of them instead of depending on `init`, which each change of `.env` makes anew.
 """
 
 from __future__ import annotations
@@ -45,6 +46,16 @@ LLBOT_ACCOUNT = "LLBOT_ACCOUNT"
 LLBOT_WEBUI = "LLBOT_WEBUI_TOKEN"
 LLBOT_AUTH = "LLBOT_AUTH_TOKEN"
 
+NAME = "account"
+"""The file beside a server's settings that says which account it logs in, read at each of its
+starts. In an environment variable a change would throw the server's container away.
+"""
+
+PROFILES = "COMPOSE_PROFILES"
+CLUSTER_PASSWORD = "CLUSTER_PASSWORD"  # noqa: S105  # a name
+REPLICAS = "FROSTAGENT_REPLICAS"
+NAPCAT_REPLICAS = "NAPCAT_REPLICAS"
+
 HEAD = (
     "# Made by `init` because .env leaves them out. What .env says wins; keep this file with your "
     "backups.\n"
@@ -70,9 +81,11 @@ def read_owner(text: str) -> FileOwner | None:
             raise ConfigError(Problem("--owner", "is not two numbers", "Write it as 1000:1000"))
 
 
-def read_server(text: str) -> Server:
-    """The OneBot server of this name. Raises ConfigError."""
+def read_server(text: str, environ: Mapping[str, str]) -> Server:
+    """The OneBot server of this name; for no name, that of the profiles. Raises ConfigError."""
     match text:
+        case "":
+            return "llbot" if "llbot" in _profiles(environ) else "napcat"
         case "napcat" | "llbot":
             return text
         case _:
@@ -105,7 +118,7 @@ def prepare(
     made = _make_tokens(folder, given, server, make_token)
     settings = _check(folder, {**environ, **made}, server, given)
     files = list(_files_of(folder, environ, server, settings, {**made, **given}))
-    new = [file for file in files if read_text(file.path) is None]
+    new = [file for file in files if _is_to_be_written(file)]
     write_files([NewFile(folder / MADE, fill(HEAD, made)), *new])
     _hand_over(folder / MADE.parent, owner)
     for name in made:
@@ -122,6 +135,11 @@ def prepare(
                 "counts"
             )
     return settings
+
+
+def _is_to_be_written(file: NewFile) -> bool:
+    old = read_text(file.path)
+    return old is None or (file.path.name == NAME and old != file.text)
 
 
 # --- tokens ---------------------------------------------------------------------------------------
@@ -161,21 +179,24 @@ def _files_of(
     settings: Settings,
     tokens: Mapping[str, str],
 ) -> Iterator[NewFile]:
-    """The files that the OneBot server reads at its first start."""
+    """The files that the OneBot server reads at its start; it waits for the last of them."""
     match server:
         case "napcat":
+            account = account_in(environ.get(ACCOUNT, ""))
+            yield NewFile(folder / NAPCAT / "webui.json", write_webui(token=tokens[WEBUI]))
+            yield NewFile(folder / NAPCAT / NAME, f"{account or ''}\n")
             yield NewFile(
                 folder / NAPCAT / "onebot11.json",
-                write_onebot(link_of(settings, account=account_in(environ.get(ACCOUNT, "")))),
+                write_onebot(link_of(settings, account=account)),
             )
-            yield NewFile(folder / NAPCAT / "webui.json", write_webui(token=tokens[WEBUI]))
         case "llbot":
             account = _llbot_account(environ)
-            link = link_of(settings, account=account)
-            yield NewFile(folder / LLBOT / f"config_{account}.json", write_llbot(link))
             yield NewFile(folder / LLBOT / "webui_token.txt", tokens[LLBOT_WEBUI] + "\n")
             if auth := environ.get(LLBOT_AUTH, "").strip():
                 yield NewFile(folder / LLBOT / "auth_token.txt", auth + "\n")
+            yield NewFile(folder / LLBOT / NAME, f"{account}\n")
+            link = link_of(settings, account=account)
+            yield NewFile(folder / LLBOT / f"config_{account}.json", write_llbot(link))
         case _:
             assert_never(server)
 
@@ -242,6 +263,7 @@ def _check(
             *(one for one in error.problems if one.name not in told), *problems
         ) from None
     problems += [
+        *_of_profiles(environ),
         *_stale(folder, server, settings),
         *_loopback(server, settings),
         *_driver(settings),
@@ -249,6 +271,27 @@ def _check(
     if problems:
         raise ConfigError(*problems)
     return settings
+
+
+def _profiles(environ: Mapping[str, str]) -> set[str]:
+    return {word.strip() for word in environ.get(PROFILES, "").split(",")}
+
+
+def _of_profiles(environ: Mapping[str, str]) -> Iterator[Problem]:
+    """Profiles of docker-compose.yml without the lines of `.env` that belong to them."""
+    profiles = _profiles(environ)
+    is_alone = environ.get(REPLICAS, "1") != "0"
+    if "cluster" in profiles and is_alone:
+        what = f"is not 0, though {PROFILES} has cluster: a bot of its own would run beside it"
+        yield Problem(REPLICAS, what, f"Write {REPLICAS}=0 into .env")
+    if "cluster" in profiles and not environ.get(CLUSTER_PASSWORD, "").strip():
+        yield Problem(CLUSTER_PASSWORD, "is not set", "Make one with: openssl rand -hex 16")
+    if "cluster" not in profiles and not is_alone:
+        what = f"is 0, though {PROFILES} has no cluster: no bot would run"
+        yield Problem(REPLICAS, what, f"Remove it, or add cluster to {PROFILES} (docs/cluster.md)")
+    if "llbot" in profiles and environ.get(NAPCAT_REPLICAS, "1") != "0":
+        what = f"is not 0, though {PROFILES} has llbot: NapCat would run beside LLBot"
+        yield Problem(NAPCAT_REPLICAS, what, f"Write {NAPCAT_REPLICAS}=0 into .env")
 
 
 def _stale(folder: Path, server: Server, settings: Settings) -> Iterator[Problem]:

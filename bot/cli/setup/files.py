@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterable
@@ -77,6 +78,7 @@ def _write_beside(path: Path, text: str) -> Path:
 
 def _problem(path: Path, verb: str, error: OSError | UnicodeDecodeError) -> Problem:
     reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-    return Problem(
-        str(path), f"cannot be {verb} ({reason})", "Give this account the right to, or move it away"
-    )
+    mend = "Give this account the right to, or move it away"
+    if isinstance(error, OSError) and error.errno == errno.EROFS:  # as the bot's own container
+        mend = "Run setup outside of the container (make run ARGS=setup), or edit .env by hand"
+    return Problem(str(path), f"cannot be {verb} ({reason})", mend)

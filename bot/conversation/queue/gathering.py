@@ -121,12 +121,16 @@ class Gathering:
         due, at_latest = self._prolonged(work, task.message)
         if not self._is_gathering(work):
             due, at_latest = task.due, task.at_latest
+        beside = (*work.beside, *task.beside)
         for line in lines[: 1 - MOST]:
-            self._hearing.overhear(line)
+            if line in beside:
+                self._hearing.overhear(line)
+            else:
+                self.questions.outgrow(line)
         return replace(
             task,
             lines=lines[1 - MOST :],
-            beside=(*work.beside, *task.beside),
+            beside=beside,
             verdict=task.verdict if work.wake.weak else work.verdict,
             due=due,
             at_latest=at_latest,

@@ -103,6 +103,13 @@ class Questions:
         if isinstance(task.verdict, Wake) and not task.wake.is_uncalled:
             self._turnstile.turn_away(task.message)
 
+    def outgrow(self, line: MessageReceived) -> None:
+        """A question of somebody whose later ones fill what is answered in one go: it is heard, and
+        shown to be no more than that.
+        """
+        self._hearing.overhear(line, Silence.FULL)
+        self._turnstile.turn_away(line)
+
     def let_be(self, task: Task, why: Why = "") -> None:
         """Nobody answers it after all, and `why` where it was for the bot: it is heard like any
         other message.

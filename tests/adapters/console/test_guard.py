@@ -143,6 +143,12 @@ async def test_a_browser_is_refused_by_a_page_in_its_language_and_a_program_by_a
         html = {"Accept": "text/html", "Accept-Language": "zh"}
         status, text, _ = await place.ask("GET", "/", headers=html | {"Host": "evil.example"})
         assert (status, "这不是控制台的地址" in text, "/static" in text) == (421, True, False)
+        near = place.console.origins.first.text
+        assert near in text
+        status, text, _ = await place.ask("GET", "/", headers={"Host": "127.0.0.1:1"})
+        assert status == 421
+        assert f"which is {near} (CONSOLE_PORT)" in text
+        assert "CONSOLE_ORIGIN" in text
         status, text, _ = await place.ask("POST", "/access/end", headers=html)
         assert (status, "请重新打开页面" in text, "nav" in text) == (403, True, False)
         await place.log_in()

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from adapters.offline.server import OfflineModel
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
 from adapters.web.readiness import STOPPING
 from bot.app import open_service
-from bot.cli.control import ControlDesk, socket_of, status_to_text
+from bot.cli.control import CONSOLE_ELSEWHERE, NO_CONSOLE, ControlDesk, socket_of, status_to_text
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageObserved
 from bot.runtime.clock import SystemClock
@@ -145,4 +147,6 @@ async def test_a_worker_that_stands_by_says_so(tmp_path: Path, monkeypatch: pyte
     assert status["readiness"]["reason"] == STANDING_BY
     assert await desk.reload() == {"ok": True, "told": []}
     assert "stands by" in (await desk.forget(user=5))["error"]
-    assert await desk.console() == {"error": "the console is at the worker that has partition 0"}
+    assert await desk.console() == {"error": NO_CONSOLE}  # the same without a cluster
+    configured = given.model_copy(update={"console_port": 8090, "console_token": SecretStr("x" * 32)})
+    assert await replace(desk, settings=configured).console() == {"error": CONSOLE_ELSEWHERE}

@@ -1,4 +1,4 @@
-"""In NapCat's place, in its container: the simulator, with the settings that `init` wrote for NapCat.
+"""In NapCat's place, in its container (`napcat.sh`): the simulator, with the settings that `init` wrote for NapCat.
 
 It listens on the port of NapCat's WebUI, which the compose file publishes to this computer:
 

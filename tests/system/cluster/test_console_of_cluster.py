@@ -18,7 +18,7 @@ from adapters.simulator.people import Person
 from adapters.simulator.petitions import befriend
 from adapters.simulator.server import Simulator
 from tests.ports import free_port
-from tests.system.cluster.test_several_workers import ACCOUNTS, Town, has, town
+from tests.system.cluster.test_several_workers import ACCOUNTS, Town, beside_gateway, has, town
 from tests.system.processes.test_signals import ONE, PATIENCE, Bot
 
 SECRET = "0123456789abcdef0123456789abcdef"
@@ -272,3 +272,9 @@ async def test_a_frozen_workers_part_is_missing_and_the_page_says_so(town: Town,
         await finished(town)
         hall.other.process.kill()
     assert struck(tmp_path) == sorted(f"a{account}" for account in ACCOUNTS)
+
+
+async def test_a_link_into_the_console_is_given_beside_a_part_that_has_none(town: Town) -> None:
+    async with hall_of(town) as hall:
+        code, said = await beside_gateway(town, "console")
+        assert (code, said.partition("#")[0]) == (0, f"{hall.page.root}/login"), said

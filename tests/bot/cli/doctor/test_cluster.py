@@ -17,7 +17,7 @@ from adapters.storage import url
 from adapters.storage.lease import Lease, name_of
 from adapters.storage.url import read_url
 from bot.cli.doctor.checks import Check, Verdict
-from bot.cli.doctor.cluster import check_cluster
+from bot.cli.doctor.cluster import check_cluster, online_anywhere
 from bot.cli.doctor.run import probes
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.shares import Share
@@ -48,6 +48,15 @@ async def told(monkeypatch: pytest.MonkeyPatch, found: Survey | Exception) -> li
     checks: list[Check] = await check_cluster(SETTINGS, clock=ManualClock())
     assert "hidden" not in str(checks)
     return [(one.verdict, one.check, one.said) for one in checks]
+
+
+async def test_the_accounts_that_are_online_at_any_gateway_are_known_and_none_without_a_broker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    await told(monkeypatch, Survey("4.1.0", partitions(0), gateways=GATEWAYS))
+    assert await online_anywhere(SETTINGS, clock=ManualClock()) == {10001}
+    await told(monkeypatch, Unreachable("refused"))
+    assert await online_anywhere(SETTINGS, clock=ManualClock()) == set()
 
 
 async def test_a_whole_cluster_is_well(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,6 +63,38 @@ async def test_a_running_bot_is_asked_how_it_is() -> None:
     ]
 
 
+@each_case(
+    ("readiness", "elsewhere", "verdict"),
+    [
+        (ALONE, {10001}, Verdict.OK),
+        (ALONE, set(), Verdict.PROBLEM),
+        (
+            Readiness(False, f"{NOBODY}: account 10001 is missing", (ServedAccount(10001, "missing"),)),
+            {10001},
+            Verdict.OK,
+        ),
+        (
+            Readiness(False, f"{NOBODY}: account 10001 is missing", (ServedAccount(10001, "missing"),)),
+            {10002},
+            Verdict.PROBLEM,
+        ),
+        (OFFLINE, {10001, 10002}, Verdict.PROBLEM),
+        (Readiness(False, "the broker cannot be reached", ()), {10001}, Verdict.PROBLEM),
+    ],
+)
+async def test_an_account_of_another_gateway_is_no_problem_of_this_one(
+    readiness: Readiness, elsewhere: set[int], verdict: Verdict
+) -> None:
+    async def told_of() -> frozenset[int]:
+        return frozenset(elsewhere)
+
+    async with running(readiness) as given:
+        checks = await check_ports(given, elsewhere=told_of)
+    assert (checks[-1].check, checks[-1].verdict) == ("account", verdict)
+    if verdict is Verdict.OK:
+        assert checks[-1].said == "none is at this gateway, account 10001 is at another one"
+
+
 async def test_an_account_of_which_nobody_says_whether_it_is_online_is_a_warning() -> None:
     async with running(UNKNOWN) as given:
         checks = await check_ports(given)

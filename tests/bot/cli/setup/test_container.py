@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.setup.container import FileOwner, prepare, read_owner, read_server
+from bot.cli.setup.container import FileOwner, _files_of, prepare, read_owner, read_server
 from bot.cli.setup.servers import Server
 from bot.domain.errors import ConfigError
 from config.loading import load_settings
 from config.settings import Settings
+from tests.cases import each_case
 
 ENVIRON = {
     "LLM_BASE_URL": "https://api.deepseek.com/v1",
@@ -64,7 +65,9 @@ def machine(tmp_path: Path) -> Machine:
 
 def test_napcats_settings_come_with_the_token_of_the_env_file(machine: Machine) -> None:
     machine.init(NAPCAT_WEBUI_TOKEN="open-sesame")
-    assert machine.files == ["data/tokens.env", "napcat/config/onebot11.json", "napcat/config/webui.json"]
+    assert machine.files == [
+        "data/tokens.env", "napcat/config/account", "napcat/config/onebot11.json", "napcat/config/webui.json",
+    ]  # fmt: skip
     assert '"token": "correct-horse"' in machine.text("napcat/config/onebot11.json")
     assert machine.json("napcat/config/webui.json")["token"] == "open-sesame"
     assert (machine.folder / "data" / "media").is_dir()
@@ -202,7 +205,7 @@ def test_another_password_of_the_webui_is_told_and_changes_nothing(machine: Mach
 def test_llbots_settings_are_named_after_its_account(machine: Machine) -> None:
     machine.init("llbot", LLBOT_ACCOUNT="10000", LLBOT_AUTH_TOKEN="granted")
     assert machine.files == [
-        "data/tokens.env", "llbot/auth_token.txt", "llbot/config_10000.json", "llbot/webui_token.txt",
+        "data/tokens.env", "llbot/account", "llbot/auth_token.txt", "llbot/config_10000.json", "llbot/webui_token.txt",
     ]  # fmt: skip
     assert '"token": "correct-horse"' in machine.text("llbot/config_10000.json")
     assert f"LLBOT_WEBUI_TOKEN={machine.text('llbot/webui_token.txt')}" in machine.text("data/tokens.env")
@@ -250,12 +253,51 @@ def test_a_data_folder_that_cannot_be_made_is_told(machine: Machine) -> None:
 
 def test_owner_and_server_are_read_as_they_are_typed() -> None:
     assert (read_owner(""), read_owner("1000:1001")) == (None, FileOwner(1000, 1001))
-    assert (read_server("napcat"), read_server("llbot")) == ("napcat", "llbot")
+    assert [read_server(name, {}) for name in ("napcat", "llbot", "")] == ["napcat", "llbot", "napcat"]
+    assert read_server("", {"COMPOSE_PROFILES": "monitoring, llbot"}) == "llbot"
     for wrong in ("1000", "a:b", "1:2:3"):
         with pytest.raises(ConfigError):
             read_owner(wrong)
     with pytest.raises(ConfigError):
-        read_server("lagrange")
+        read_server("lagrange", {})
+
+
+@each_case(
+    ("changes", "told"),
+    [
+        ({"COMPOSE_PROFILES": "monitoring"}, set()),
+        ({"COMPOSE_PROFILES": "cluster"}, {"FROSTAGENT_REPLICAS", "CLUSTER_PASSWORD"}),
+        ({"COMPOSE_PROFILES": "cluster", "FROSTAGENT_REPLICAS": "0", "CLUSTER_PASSWORD": "abc"}, set()),
+        ({"FROSTAGENT_REPLICAS": "0"}, {"FROSTAGENT_REPLICAS"}),
+        ({"COMPOSE_PROFILES": "llbot,monitoring", "NAPCAT_REPLICAS": "1"}, {"NAPCAT_REPLICAS"}),
+        ({"COMPOSE_PROFILES": "llbot", "NAPCAT_REPLICAS": "0"}, set()),
+    ],
+)
+def test_a_profile_without_the_lines_that_belong_to_it_starts_nothing(
+    tmp_path: Path, changes: dict[str, str], told: set[str]
+) -> None:
+    machine = Machine(tmp_path / str(len(list(tmp_path.iterdir()))))
+    machine.folder.mkdir()
+    if told:
+        assert machine.problems("llbot", LLBOT_ACCOUNT="10000", **changes).keys() == told
+        assert machine.files == []
+    else:
+        machine.init("llbot", LLBOT_ACCOUNT="10000", **changes)
+
+
+def test_the_account_follows_the_env_file_and_the_file_that_is_waited_for_is_written_last(machine: Machine) -> None:
+    machine.init()
+    before = machine.text("napcat/config/onebot11.json")
+    assert machine.text("napcat/config/account") == "\n"
+    machine.init(NAPCAT_ACCOUNT="10001")
+    assert machine.text("napcat/config/account") == "10001\n"
+    assert machine.text("napcat/config/onebot11.json") == before
+    settings = machine.init()
+    for server, awaited in (("napcat", "onebot11.json"), ("llbot", "config_10000.json")):
+        tokens = {"NAPCAT_WEBUI_TOKEN": "a", "LLBOT_WEBUI_TOKEN": "b"}
+        environ = {"LLBOT_ACCOUNT": "10000", "LLBOT_AUTH_TOKEN": "c"}
+        files = list(_files_of(machine.folder, environ, read_server(server, {}), settings, tokens))
+        assert files[-1].path.name == awaited
 
 
 def test_a_database_whose_driver_is_not_in_the_image_is_told_before_anything_starts(

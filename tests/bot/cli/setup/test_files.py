@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,6 +52,17 @@ def test_a_symbolic_link_stays_one(tmp_path: Path) -> None:
     write_files([NewFile(tmp_path / ".env", "new")])
     assert (tmp_path / ".env").is_symlink()
     assert (tmp_path / "real").read_text() == "new"
+
+
+def test_where_nothing_can_be_written_at_all_the_way_out_of_the_container_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**_: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(tempfile, "mkstemp", refuse)
+    with pytest.raises(ConfigError, match="Run setup outside of the container"):
+        write_files([NewFile(tmp_path / ".env", "A=1")])
 
 
 def test_a_file_in_the_place_of_a_folder_is_told(tmp_path: Path) -> None:

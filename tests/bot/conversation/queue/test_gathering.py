@@ -54,12 +54,13 @@ class Porch:
         gestures = Gestures(transport=RecordingTransport(), clock=clock)
         outbox, _ = build_outbox(RecordingTransport(), self.store, clock)
         post = Postbox(outbox=outbox, history=self.history, clock=clock)
+        self.turnstile = Turnstile(Rules(), seen, NO_LIMIT, post, gestures, clock)
         self.questions = Questions(
             lanes=self.lanes,
             seen=seen,
             ages=Ages(clock),
             places=places,
-            turnstile=Turnstile(Rules(), seen, NO_LIMIT, post, gestures, clock),
+            turnstile=self.turnstile,
             hearing=hearing,
             ledger=Ledger(self.store, self.history, clock),
             clock=clock,
@@ -288,15 +289,17 @@ async def test_a_quote_that_nobody_knows_stands_alone() -> None:
         assert await house.asked() == [["第一个问题？"], [""]]
 
 
-async def test_of_very_many_questions_of_one_person_the_oldest_are_overheard() -> None:
+async def test_of_very_many_questions_of_one_person_the_oldest_are_overheard_and_told_so() -> None:
     async with porch() as house:
         await house.busy()
         first = house.says("问题0？")
+        aside = house.says("顺便", at=False)
         for number in range(1, MOST + 1):
             house.says(f"问题{number}？")
         house.gate.set()
         assert await house.asked() == [[f"问题{number}？" for number in range(1, MOST + 1)]]
-        assert [one.message for one in house.store.entries if isinstance(one, MessageOverheard)] == [first]
+        assert [one.message for one in house.store.entries if isinstance(one, MessageOverheard)] == [first, aside]
+        assert house.turnstile.overflow == 1
 
 
 async def test_without_debounce_nothing_waits() -> None:
