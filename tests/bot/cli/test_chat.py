@@ -16,12 +16,19 @@ from pydantic import SecretStr
 from adapters.offline.server import OfflineModel
 from adapters.simulator.world import demo_world
 from bot.cli.chat import apart, converse, open_chat, read_lines, speaking_as
+from bot.cli.control_commands import answer_to
 from bot.domain.errors import ConfigError
 from bot.domain.trying import Wanted
 from bot.wiring.simulated import SimulatedTrial
 from config.owners import Owners
 from config.settings import Settings
 from tests.fakes import until
+
+
+def link() -> str:
+    """The link that `frostagent console` prints."""
+    with answer_to("console", or_chat=True) as answered:
+        return str(answered.answer["link"])
 
 
 async def chat(text: str) -> list[str]:
@@ -176,7 +183,11 @@ async def test_a_call_that_nobody_answers_about_does_not_hold_up_the_end_of_the_
     assert not any("[image" in line for line in told)
 
 
-async def test_on_a_terminal_the_same_group_can_be_talked_in_by_a_browser() -> None:
+async def test_on_a_terminal_the_same_group_can_be_talked_in_by_browsers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    caplog.set_level("INFO")
     said, told, end = list[str](), list[str](), threading.Event()
 
     class Terminal:
@@ -197,12 +208,16 @@ async def test_on_a_terminal_the_same_group_can_be_talked_in_by_a_browser() -> N
             await until(lambda: any("/login#" in line for line in told))
             page, _, code = told[-1].rpartition(" ")[2].partition("#")
             url, same = page.replace("/login", "/try"), {"Sec-Fetch-Site": "same-origin"}
-            await (await session.post(page, data={"code": code}, headers=same)).text()
+            assert (await session.post(page, data={"code": code}, headers=same)).url.path == "/try"
+            another = await asyncio.to_thread(link)
+            assert another.partition("#")[0] == page
+            assert (await session.get(another)).url.path == "/try"
             (form,) = set(re.findall(r'name="form" value="(\w+)"', await (await session.get(url)).text()))
             fields = {"form": form, "as": "user2", "text": "你好", "call": "1"}
             text = await (await session.post(url, data=fields, headers=same)).text()
         finally:
             end.set()
+    assert "the console is at" not in caplog.text  # the link alone lets in
     assert "演示模型" in text
     assert any("演示模型" in line for line in said)
 
