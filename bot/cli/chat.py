@@ -168,6 +168,7 @@ async def open_chat(
             changes |= {
                 "llm_base_url": model.base_url,
                 "llm_model": model.name,
+                "llm_vision_model": model.name,
                 "media_dir": MEDIA_FOLDER,
             }
             tell(DEMO)

@@ -11,6 +11,7 @@ from typing import TextIO, cast
 
 import aiohttp
 import pytest
+from PIL import Image
 from pydantic import SecretStr
 
 from adapters.offline.server import OfflineModel
@@ -22,6 +23,7 @@ from bot.domain.trying import Wanted
 from bot.wiring.simulated import SimulatedTrial
 from config.owners import Owners
 from config.settings import Settings
+from tests.cases import each_case
 from tests.fakes import until
 
 
@@ -220,6 +222,28 @@ async def test_on_a_terminal_the_same_group_can_be_talked_in_by_browsers(
     assert "the console is at" not in caplog.text  # the link alone lets in
     assert "演示模型" in text
     assert any("演示模型" in line for line in said)
+
+
+@each_case(
+    ("text", "start"),
+    [
+        ("look at this", "I have got your picture (320 × 200 pixels)."),
+        ("看看这个", "看到图片了（320 × 200 像素）。"),
+        ("what is it?", "I have got your picture"),
+        ("thanks", "You are welcome"),
+    ],
+)
+async def test_the_demo_model_looks_at_a_picture_and_answers_in_the_language_of_the_question(
+    text: str, start: str
+) -> None:
+    said, trial = list[str](), SimulatedTrial(world := demo_world(), wanted=Wanted())
+    settings = Settings(bot_debounce=0.0, bot_pace=False)
+    out = io.BytesIO()
+    Image.new("RGB", (320, 200), "#1d6fb8").save(out, "PNG")
+    async with open_chat(settings, world, said.append, said.append, trial) as (service, simulator):
+        trial.connect(service, simulator)
+        await trial.say("user2", f"@bot {text}", out.getvalue())
+        assert trial.lines[-1].text.startswith(start)
 
 
 async def test_what_came_of_a_line_on_the_terminal_is_news_on_the_page() -> None:

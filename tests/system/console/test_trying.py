@@ -157,7 +157,9 @@ async def test_several_members_talk_and_each_line_says_why(bot: Bot, script: boo
 async def test_a_picture_is_sent_and_shown_and_what_is_none_is_said_beside_the_words(bot: Bot, script: bool) -> None:
     async with bot.trying(java_script_enabled=script) as page:
         await say(page, "user2", "look at this", picture=png())
-        assert (await told(page))[0] == "user2@bot look at this"
+        line, answer = (await told(page))[:2]
+        assert line == "user2@bot look at this"
+        assert answer.startswith("botI have got your picture (320 × 200 pixels)")
         picture = page.locator(".bubble img").first
         assert await picture.get_attribute("alt") == "A picture of user2"
         answer = await page.request.get(f"{bot.root}{await picture.get_attribute('src')}")
