@@ -98,11 +98,12 @@ def answer_to(command: str, *, or_chat: bool = False) -> Iterator[Answered]:
     """
     store_url = locate()
     path = _socket_of(store_url)
+    answered: Answered | None = None
     with ExitStack() as stack:
         try:
             answered = stack.enter_context(asked(path, command))
-            trouble = answered.answer.get("error", "")
-            trouble = trouble and f"The bot says: {trouble}"
+            said = answered.answer.get("error", "")
+            trouble = f"The bot says: {said}" if said else ""
         except NotRunning:
             trouble = f"No bot runs here{_holder(store_url)} (nobody listens at {path})."
         except NoAnswer as error:
@@ -111,7 +112,7 @@ def answer_to(command: str, *, or_chat: bool = False) -> Iterator[Answered]:
             with suppress(NotRunning, NoAnswer):
                 answered = stack.enter_context(asked(_chat_socket_of(store_url), command))
                 trouble = answered.answer.get("error", "")
-        if trouble:
+        if trouble or answered is None:
             fail(trouble)
         yield answered
 

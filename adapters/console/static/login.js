@@ -8,6 +8,7 @@ function enter() {
   history.replaceState(null, "", location.pathname);
   form.elements.code.value = code;
   form.hidden = false;
+  document.querySelector(".trouble")?.remove(); // it is about the one before
   document.getElementById("by-token").hidden = true;
   if (form.elements.totp) form.elements.totp.focus();
   else form.requestSubmit();

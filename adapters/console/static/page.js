@@ -46,7 +46,7 @@ function listen(off) {
       if (!filter) return;
       event.preventDefault();
       filter.open = true;
-      filter.querySelector("input").focus();
+      filter.querySelector("select, input").focus();
     }
   });
 }
