@@ -48,12 +48,11 @@ class AccessPages:
         )
 
     async def ask(self, visit: Visit) -> web.Response:
-        """Where one logs in; whoever is, goes on."""
-        return (
-            go(visit, "/")
-            if visit.login
-            else self._pages.show(visit, "login", trouble="", asks=self._logins.totp.is_on)
-        )
+        """Where one logs in; whoever is, goes on, without the code of the link that led here."""
+        if visit.login:
+            first = self._sources.first
+            return go(visit, first if "#" in first else f"{first}#")
+        return self._pages.show(visit, "login", trouble="", asks=self._logins.totp.is_on)
 
     async def enter(self, visit: Visit) -> web.Response:
         """Log in with the token, or with the code of a link."""
@@ -78,7 +77,7 @@ class AccessPages:
         line = TOLD[self._sources.tongue].format(address=visit.address)
         self._sources.tell(f"console {name}", line)
         self.audit(visit, "login", login=name)
-        return logged_in(go(visit, "/"), visit.origin, cookie, LONGEST)
+        return logged_in(go(visit, self._sources.first), visit.origin, cookie, LONGEST)
 
     async def speak(self, visit: Visit) -> web.Response:
         """Another language, from now on in this browser."""

@@ -18,7 +18,7 @@ from adapters.console.speech import speech_for
 from adapters.console.turns import number_in
 from bot.domain.errors import BotError
 from bot.domain.events import Conversation, NotAConversation
-from bot.domain.shown import ChatLine
+from bot.domain.shown import Chat, ChatLine
 
 MOST = 20_000  # messages of a file
 ERASED_WITHIN = 120.0  # seconds: what is broken off leaves in memory what the journal has lost
@@ -46,7 +46,14 @@ class ChatPages:
         """The conversations, the last spoken in first."""
         found = await self._sources.showing.chats(number_in(visit.request.query.get("before", "")))
         told = found and [(one, quote(str(one.where), safe="")) for one in found.rows]
-        return self._pages.show(visit, "chats", rows=told, following=found and found.next)
+        accounts = {one.where.platform_id for one in found.rows} if found else ()
+        return self._pages.show(
+            visit,
+            "chats",
+            rows=told,
+            several=len(accounts) > 1,
+            following=found and found.next,
+        )
 
     async def look(self, visit: Visit) -> web.Response:
         """One conversation."""
@@ -111,6 +118,7 @@ class ChatPages:
             count=rows,
             asks=self._logins.totp.is_on,
             one=found,
+            called=found.group or _person(found),
             lines=[(line, self._why(visit, line)) for line in found.lines],
             link=quote(str(where), safe=""),
             estimate=self._sources.estimate,
@@ -120,6 +128,12 @@ class ChatPages:
     def _why(self, visit: Visit, line: ChatLine) -> str:
         chinese = speech_for(visit.request).is_chinese
         return self._sources.explain.reason(line.reason, chinese=chinese) if line.reason else ""
+
+
+def _person(chat: Chat) -> str:
+    """The name of whoever a private chat is with, if they said anything lately."""
+    names = (line.name for line in reversed(chat.lines) if not line.is_own and line.name)
+    return "" if chat.where.is_group else next(names, "")
 
 
 def _where(visit: Visit) -> Conversation | None:

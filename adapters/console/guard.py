@@ -194,8 +194,10 @@ def logged_in(
 
 
 def to_login(origin: PageOrigin) -> web.Response:
-    """The way to the page where one logs in."""
-    return _to(origin, "/login")
+    """The way to the page where one logs in. Browsers keep what stands behind a `#` over a redirect
+    without one, and there it would be taken for the code of a link.
+    """
+    return _to(origin, "/login#")
 
 
 def _to(origin: PageOrigin, path: str) -> web.Response:

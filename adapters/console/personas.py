@@ -9,11 +9,13 @@ from typing import Final
 from aiohttp import web
 from msgspec.structs import replace
 
+from adapters.console import choices
 from adapters.console.guard import RequestRefused
 from adapters.console.logins import Logins
 from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
+from adapters.console.speech import speech_for
 from bot.domain.events import Conversation, NotAConversation
 from bot.domain.shown import PersonaState
 
@@ -48,8 +50,18 @@ class PersonaPages:
         except NotAConversation:
             is_bad = True
         parts, now = await self._sources.rendered(where), await self._sources.look()
+        speech = speech_for(visit.request)
+        places = await choices.places(self._sources, speech, "" if is_bad else given)
+        called = {one.value: one.words for one in places}
         states = [
-            replace(one, chats=now.personas.get(one.key, ())) for one in self._sources.personas()
+            replace(
+                one,
+                chats=tuple(
+                    called.get(chat) or speech.place_named(chat)
+                    for chat in map(_whole, now.personas.get(one.key, ()))
+                ),
+            )
+            for one in self._sources.personas()
         ]
         return self._pages.show(
             visit,
@@ -58,6 +70,7 @@ class PersonaPages:
             parts=parts,
             tokens_of=sum(map(self._sources.estimate, parts or ())),
             where=given,
+            places=places,
             is_bad=is_bad,
         )
 
@@ -115,6 +128,11 @@ class PersonaPages:
             before=estimate(one.text),
             after=estimate(text),
         )
+
+
+def _whole(chat: str) -> str:
+    """A chat that has a persona; groups are named by their number alone in GROUPS_FILE."""
+    return f"0:group:{chat}" if chat.isdecimal() else chat
 
 
 def _wrong_with(text: str) -> str:

@@ -88,7 +88,6 @@ class Console:
         except OSError as error:
             await runner.cleanup()
             raise ConfigError(self._problem(error)) from error
-        logger.info("the console is at %s", self.origins.first.url("/"))
         return self
 
     async def __aexit__(

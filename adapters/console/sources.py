@@ -56,7 +56,7 @@ class Sources:
     told before; both give False where that cannot be done. `doctor` looks at all that the bot
     needs, where there is one. `call` runs a tool by its name, with arguments as a model writes
     them. `settle` carries out an owner's word, `waiting` is how much waits for one. `base` is what
-    stands before the path of a turn's page.
+    stands before the path of a turn's page, `first` the page that a login leads to.
     """
 
     showing: Showing
@@ -85,6 +85,7 @@ class Sources:
     clock: Clock
     trying: Trying
     base: str = ""
+    first: str = "/"
     doctor: Callable[[], Awaitable[Sequence[Finding]]] | None = None
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from adapters.console.figures import lasting
+from bot.domain.events import Conversation, NotAConversation
 from bot.domain.sentences import Sentences
 
 HERE = Path(__file__).parent / "words"
@@ -52,6 +53,23 @@ class Speech:
         """The words of a time that something takes."""
         number, unit = lasting(seconds)
         return self(f"unit.{unit}", number=number)
+
+    def place(self, where: Conversation, name: str = "", *, account: bool = False) -> str:
+        """A chat as people call it, beside its number; with the bot's account, if there are several
+        of those.
+        """
+        kind = "group" if where.is_group else "private"
+        place = self(f"place.{kind}", number=where.session_id)
+        if account:
+            place = self("place.account", place=place, account=where.platform_id)
+        return self("place.named", name=name, place=place) if name else place
+
+    def place_named(self, name: str) -> str:
+        """A chat by its name in the journal, in words; anything else as it stands there."""
+        try:
+            return self.place(Conversation.parse(name))
+        except NotAConversation:
+            return name
 
     def told(self, sentence: str) -> str:
         """A sentence of another part of the bot; in English where there is no other."""

@@ -13,6 +13,7 @@ import msgspec
 from aiohttp import web
 from msgspec import Struct
 
+from adapters.console import choices
 from adapters.console.figures import clock, minute, money
 from adapters.console.guard import RequestRefused
 from adapters.console.rendering import Pages
@@ -95,12 +96,25 @@ class TurnPages:
     async def rows(self, visit: Visit) -> web.Response:
         """The rows that the filters leave, the latest first."""
         query, newest = query_of(visit), self._sources.feed.number
-        found = await self._sources.showing.rows(query)
+        sources, stranger = self._sources, ""
+        if (typed := visit.request.query.get("asker", "").strip()) and not query.asker:
+            query = msgspec.structs.replace(
+                query, asker=choices.person_in(typed, await choices.people(sources))
+            )
+            stranger = "" if query.asker else typed[:80]
+        found = TurnRows((), None) if stranger else await sources.showing.rows(query)
+        people = await choices.people(sources, found.rows if found else ())
         return self._pages.show(
             visit,
             "turns",
-            rows=None if found is None else told(self._sources, visit, found.rows),
-            filters=_filters(query),
+            rows=None if found is None else told(sources, visit, found.rows),
+            filters=_filters(query)
+            | {"asker": stranger or choices.person_named(query.asker, people)},
+            stranger=stranger,
+            places=await choices.places(sources, speech_for(visit.request), query.where),
+            people=[choices.person_named(number, people) for number in people],
+            tools=choices.tools(sources, query.tool),
+            models=await choices.models(sources, query.model),
             outcomes=[(one, ending(self._sources, visit, one)) for one in OUTCOMES],
             query=urlencode(_kept(query)),
             following=_following(query, found),
@@ -195,7 +209,7 @@ def query_of(visit: Visit) -> TurnQuery:
     outcome = given.get("outcome", "")
     return TurnQuery(
         where=given.get("where", "").strip()[:80],
-        asker=number("asker"),
+        asker=choices.person_in(given.get("asker", ""), {}),
         outcome=outcome if outcome in OUTCOMES else "",
         tool=given.get("tool", "").strip()[:80],
         model=given.get("model", "").strip()[:200],

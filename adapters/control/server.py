@@ -81,11 +81,9 @@ class ControlServer:
                 self._accept, sock=bound, limit=LONGEST_LINE
             )
         except OSError as error:
-            text = (
-                "the commands reload, stop, status and forget do not reach this bot: %s cannot be "
-                "listened at (%s)"
-            )
-            logger.warning(text, self._path, error.strerror or error)
+            text = "commands (%s) do not reach this bot: %s cannot be listened at (%s)"
+            names = ", ".join(commands)
+            logger.warning(text, names, self._path, error.strerror or error)
         else:
             self._inode = _inode(self._path)
 

@@ -118,6 +118,10 @@ class _Mind:
                 return self.send(picture=picture)
             case Recap():
                 return self.pass_on(DemoCall("chat_log", {}), phrases.SAID_BEFORE)
+            case Opening() | Other() if self.question.pictures:
+                return self.see()
+            case Greeting() if self.question.pictures and not self.question.text:
+                return self.see()
             case Opening() if self.question.handle:
                 call = DemoCall("look", {"id": self.question.handle})
                 return self.pass_on(call, phrases.SEEN)
@@ -140,6 +144,14 @@ class _Mind:
 
     def say(self, phrase: Phrase, **fields: str) -> Thought:
         return Thought(phrase.say(self.language, **fields))
+
+    def see(self) -> Thought:
+        """Say how large the pictures are, which is all that a demo sees of them."""
+        pictures = self.question.pictures
+        phrase = phrases.SEES_ONE if len(pictures) == 1 else phrases.SEES_SEVERAL
+        known = [f"{width} × {height}" for width, height in pictures if width]
+        sizes = phrases.SIZES.say(self.language, sizes=", ".join(known)) if known else ""
+        return self.say(phrase, count=str(len(pictures)), sizes=sizes)
 
     def introduce(self, phrase: Phrase) -> Thought:
         return self.say(phrase, skills=phrases.SKILLS.say(self.language))

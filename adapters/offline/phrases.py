@@ -93,6 +93,17 @@ UNKNOWN_TASK = Phrase(
 
 SAID_BEFORE = Phrase("之前的聊天记录：\n{text}", "This was said before:\n{text}")
 SEEN = Phrase("我打开看了：\n{text}", "I have opened it:\n{text}")
+SEES_ONE = Phrase(
+    "看到图片了{sizes}。图里是什么，我这个演示模型认不出来：接上能看图的模型就能回答。",
+    "I have got your picture{sizes}. What it shows is beyond a demo model: connect one that can "
+    "see, and it will tell you.",
+)
+SEES_SEVERAL = Phrase(
+    "看到 {count} 张图片了{sizes}。图里是什么，我这个演示模型认不出来：接上能看图的模型就能回答。",
+    "I have got your {count} pictures{sizes}. What they show is beyond a demo model: connect one "
+    "that can see, and it will tell you.",
+)
+SIZES = Phrase("（{sizes} 像素）", " ({sizes} pixels)")
 NOT_OPENED = Phrase("抱歉，打不开：{why}。", "Sorry, I could not open it: {why}.")
 STORY = Phrase(
     "\n\n".join(

@@ -4,9 +4,10 @@ answered since.
 
 from __future__ import annotations
 
+import base64
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Literal, TypeAlias
@@ -21,20 +22,28 @@ SAID = re.compile(  # name#3: text, name#3 ↩other#1「words」: text
 MENTION = re.compile(r"@(?:[^\s@()#]+#\d+|[A-Za-z0-9_.-]+|\S+)")
 # what the prompt adds to somebody's words: a quotation, or that there are none
 AROUND = re.compile(r"\[(?:引用|quoting) [^\n]*?」\] |\(没有文字\)|\(no text\)")
+NAMED = re.compile(r"\[[^\[\]\n]{1,60}\]")
+"""What is no words, as the prompt names it, in its own language: `[图片 i7]`."""
 HANDLE = re.compile(r"\[[^\[\]\n]{1,20} ([ifav]\d{1,6})\b[^\[\]\n]*\]")
 ERROR = re.compile(r"error\b", re.IGNORECASE)
 CODE = re.compile(r"\[([A-Z][A-Z_]+)\]\s*$")
+OF_RESULTS = "(pictures from the results of: "  # so begins the message with what tools showed
+SIZES = re.compile(rb"\xff[\xc0-\xc3]..\x08(..)(..)", re.DOTALL)
+HEAD = 16_384  # characters of a picture in base64, in which a JPEG has told its size
 
 
 @dataclass(frozen=True, slots=True)
 class DemoQuestion:
-    """The words asked, without mentions; empty for a bare mention. `handle` is the short name of
-    the latest thing around it that can be looked at, as in `[图片 i7]`; empty where there is none.
+    """The words asked, without mentions; empty if there are none. `handle` is the short name of the
+    latest thing around it that can be looked at, as in `[图片 i7]`; empty if there is none.
+    `pictures` are those that were shown with it and by tools since, each by its width and height in
+    pixels; 0 and 0 if the demo cannot tell.
     """
 
     text: str
     language: Language
     handle: str = ""
+    pictures: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +65,53 @@ def read_question(messages: Sequence[Json]) -> DemoQuestion:
     A message holds a line `name#2: text` for each person who spoke, further lines of one indented
     by two spaces: the last of them asks. Plain text is taken whole.
     """
-    whole = next(
-        (read_text(message) for message in reversed(messages) if message.get("role") == "user"), ""
-    )
-    asked = MENTION.sub(" ", AROUND.sub("", _last_said(whole))).strip()
-    around = "".join(
-        map(read_text, messages)
-    )  # a bare mention is answered in the language spoken here
+    at = _asked_at(messages)
+    whole = read_text(messages[at]) if at >= 0 else ""
+    asked = _words(whole)
+    # without words, in the language of the ones before, else in the one spoken here
+    before = (_words(read_text(one)) for one in reversed(messages) if _asks(one))
+    spoken = next(filter(None, before), "") or "".join(map(read_text, messages))
     handles = HANDLE.findall(whole)
-    language: Language = "zh" if CJK.search(asked or around) else "en"
-    return DemoQuestion(asked, language, handles[-1] if handles else "")
+    language: Language = "zh" if CJK.search(NAMED.sub("", asked or spoken)) else "en"
+    pictures = tuple(size for one in messages[max(at, 0) :] for size in _pictures(one))
+    return DemoQuestion(asked, language, handles[-1] if handles else "", pictures)
+
+
+def _asks(message: Json) -> bool:
+    """Whether a person said that, and no tool showed it."""
+    return message.get("role") == "user" and not read_text(message).startswith(OF_RESULTS)
+
+
+def _asked_at(messages: Sequence[Json]) -> int:
+    """The place of the last thing a person said; -1 if there is none."""
+    return max((index for index, message in enumerate(messages) if _asks(message)), default=-1)
+
+
+def _words(whole: str) -> str:
+    """The words of whoever asks; empty if there is nothing but names of things that are none."""
+    said = MENTION.sub(" ", AROUND.sub("", _last_said(whole))).strip()
+    return said if NAMED.sub("", said).strip() else ""
+
+
+def _pictures(message: Json) -> Iterator[tuple[int, int]]:
+    """The sizes of the pictures in a message."""
+    content = message.get("content")
+    for part in content if isinstance(content, list) else ():
+        match part:
+            case {"type": "image_url", "image_url": {"url": str(url)}}:
+                yield _size_of(url)
+            case _:
+                pass
+
+
+def _size_of(url: str) -> tuple[int, int]:
+    """Width and height of a JPEG in a data url; 0 and 0 for anything else."""
+    _, is_data, data = url.partition(";base64,")
+    try:
+        found = SIZES.search(base64.b64decode(data[:HEAD])) if is_data else None
+    except ValueError:
+        found = None
+    return (int.from_bytes(found[2]), int.from_bytes(found[1])) if found else (0, 0)
 
 
 def _last_said(text: str) -> str:
@@ -79,10 +125,7 @@ def _last_said(text: str) -> str:
 
 def read_results(messages: Sequence[Json]) -> list[Result]:
     """The tools' answers since the last thing a person said, in order."""
-    last = max(
-        (index for index, message in enumerate(messages) if message.get("role") == "user"),
-        default=-1,
-    )
+    last = _asked_at(messages)
     asked: dict[str, tuple[str, Json]] = {}
     results: list[Result] = []
     for message in messages[last + 1 :]:

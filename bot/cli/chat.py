@@ -15,14 +15,16 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TextIO
+from typing import Any, TextIO
 
 from pydantic import SecretStr
 
+from adapters.control.server import ControlServer
 from adapters.offline.server import MEDIA_FOLDER, OfflineModel
 from adapters.simulator.call import Gesture, SentMessage
 from adapters.simulator.commands import MARK, obey
@@ -30,9 +32,11 @@ from adapters.simulator.console import render, render_gesture
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World, demo_world
 from bot.app import Service, open_service
+from bot.cli.control import chat_socket_of
 from bot.domain.trying import Wanted
 from bot.wiring.background import background
 from bot.wiring.beside import beside
+from bot.wiring.console import Link
 from bot.wiring.simulated import MISSED, SimulatedTrial, finish, settle
 from config.settings import Settings, read_persona
 
@@ -47,7 +51,10 @@ HELP = (
     "End with Ctrl-D.\n"
     "`!help` lists what can go wrong on purpose, and what else can happen."
 )
-IN_A_BROWSER = "In a browser, once and within five minutes: {link}"
+IN_A_BROWSER = (
+    "In a browser, once and within five minutes (for another browser, `frostagent console` in this "
+    "folder prints another one): {link}"
+)
 LATEST = 20  # lines of a terminal that are waited for at its end
 
 
@@ -60,11 +67,16 @@ async def converse(
     world = demo_world()
     wanted = Wanted(is_real=bool(settings.llm_base_url))
     trial = SimulatedTrial(world, wanted=wanted) if source.isatty() else None
-    async with open_chat(settings, world, say, tell, trial) as (service, simulator):
+    control = ControlServer(chat_socket_of(settings.store_url.get_secret_value()))
+    async with (
+        control.open(),
+        open_chat(settings, world, say, tell, trial) as (service, simulator),
+    ):
         if source.isatty():
             tell(HELP)
         if trial is not None and service.console_link is not None:
             trial.connect(service, simulator)
+            await control.listen({"console": partial(_console, service.console_link)})
             tell(IN_A_BROWSER.format(link=service.console_link()))
         said: list[int] = []
         async for line in read_lines(source):
@@ -84,6 +96,11 @@ async def converse(
         if said:
             await settle(service, simulator, said[-LATEST:])
         await finish(service)
+
+
+async def _console(link: Link) -> Mapping[str, Any]:
+    """An address that lets into this chat in a browser once."""
+    return {"link": link()}
 
 
 def speaking_as(settings: Settings, file: Path) -> Settings:
@@ -151,6 +168,7 @@ async def open_chat(
             changes |= {
                 "llm_base_url": model.base_url,
                 "llm_model": model.name,
+                "llm_vision_model": model.name,
                 "media_dir": MEDIA_FOLDER,
             }
             tell(DEMO)

@@ -33,6 +33,9 @@ that share their data each have this folder to themselves (a cluster in docker-c
 NO_CONSOLE = "there is no console: set CONSOLE_PORT and CONSOLE_TOKEN"
 CONSOLE_ELSEWHERE = "the console is at the worker that has partition 0, which does not answer"
 
+CHAT = "-chat"
+"""Follows the name of a bot's socket in that of a chat, which may go on beside the bot."""
+
 Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 """A QQ number; 0 for none."""
 
@@ -45,6 +48,12 @@ def socket_of(store_url: str) -> Path:
     """
     file = file_of(read_url(store_url))
     return ELSEWHERE.absolute() if file is None else Path(f"{file.resolve()}{SUFFIX}")
+
+
+def chat_socket_of(store_url: str) -> Path:
+    """Where a chat in the folder of that bot listens. Raises ConfigError for a bad url."""
+    beside = socket_of(store_url)
+    return beside.with_name(beside.name + CHAT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

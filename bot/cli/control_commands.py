@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from base64 import b32encode
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from secrets import token_bytes
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -79,30 +79,42 @@ def status(*, as_json: AsJson = False) -> None:
 
 @app.command()
 def console(*, totp: NewTotp = False) -> None:
-    """Print an address that lets a browser into the console, once and within five minutes."""
+    """Print an address that lets a browser into the console, once and within five minutes; if a
+    chat goes on here instead of a bot, into its simulated group.
+    """
     if totp:
         secret = b32encode(token_bytes(TOTP_BYTES)).decode()
         print(f"CONSOLE_TOTP={secret}")
         print(f"otpauth://totp/FrostAgent:console?secret={secret}&issuer=FrostAgent")
         return
-    with answer_to("console") as answered:
+    with answer_to("console", or_chat=True) as answered:
         print(answered.answer["link"])
 
 
 @contextmanager
-def answer_to(command: str) -> Iterator[Answered]:
-    """Ask the bot of this folder; where none answers, say so and end the process."""
+def answer_to(command: str, *, or_chat: bool = False) -> Iterator[Answered]:
+    """Ask the bot of this folder, or the chat if there is one and the bot cannot do it; if neither
+    answers, say so and end the process.
+    """
     store_url = locate()
-    try:
-        with asked(_socket_of(store_url), command) as answered:
-            if "error" in answered.answer:
-                fail(f"The bot says: {answered.answer['error']}")
-            yield answered
-    except NotRunning:
-        path = _socket_of(store_url)
-        fail(f"No bot runs here{_holder(store_url)} (nobody listens at {path}).")
-    except NoAnswer as error:
-        fail(f"The bot does not answer{_holder(store_url)}: {error}.")
+    path = _socket_of(store_url)
+    answered: Answered | None = None
+    with ExitStack() as stack:
+        try:
+            answered = stack.enter_context(asked(path, command))
+            said = answered.answer.get("error", "")
+            trouble = f"The bot says: {said}" if said else ""
+        except NotRunning:
+            trouble = f"No bot runs here{_holder(store_url)} (nobody listens at {path})."
+        except NoAnswer as error:
+            trouble = f"The bot does not answer{_holder(store_url)}: {error}."
+        if trouble and or_chat:
+            with suppress(NotRunning, NoAnswer):
+                answered = stack.enter_context(asked(_chat_socket_of(store_url), command))
+                trouble = answered.answer.get("error", "")
+        if trouble or answered is None:
+            fail(trouble)
+        yield answered
 
 
 def warning_of_docker(mark: Path) -> str:
@@ -148,6 +160,12 @@ def _socket_of(store_url: str) -> Path:
         return socket_of(store_url)
     except ConfigError as error:
         end_with(error)
+
+
+def _chat_socket_of(store_url: str) -> Path:
+    from bot.cli.control import chat_socket_of
+
+    return chat_socket_of(store_url)
 
 
 def _holder(store_url: str) -> str:

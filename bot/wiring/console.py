@@ -104,6 +104,8 @@ async def open_console(
         load=load,
     )
     async with background(trials.run()), console, whole.open():
+        if seen.trying is None:  # else nobody knows the token, and a link is told
+            logger.info("the console is at %s", console.origins.first.url("/"))
         yield console.link
 
 
@@ -194,6 +196,7 @@ def sources_of(
         midnight=midnight,
         clock=clock,
         trying=trials,
+        first="/" if seen.trying is None else "/try#say",
         doctor=None if seen.doctor is None else partial(seen.doctor, partial(charge, rooms)),
     )
 

@@ -92,7 +92,7 @@ def demo_model(url: str) -> dict[str, Any]:
         "llm_model": OfflineModel.name,
         "llm_dialect": "",
         "llm_fallbacks": (),
-        "llm_vision_model": "",
+        "llm_vision_model": OfflineModel.name,
         "llm_cheap_model": "",
         "llm_context": 0,
         "coder_base_url": "",

@@ -11,6 +11,9 @@ const blank = document.getElementById("row");
 const parts = document.querySelectorAll("[data-part]");
 const names = new Set();
 const TEXTS = ["when", "who", "said", "ended", "because", "cost"];
+const end = document.getElementById("say");
+const NEAR = 120; // pixels
+let isAtEnd = location.hash === "#say";
 let source = null;
 let last = sign.dataset.after;
 let renewed = Promise.resolve();
@@ -93,9 +96,13 @@ async function renew() {
   }
 }
 
-// Where somebody types stays in sight, also when a picture above has come.
+// Whoever is at the end of the page stays there, also when a picture above has come.
 function stay() {
-  if (document.activeElement?.matches("main *")) document.activeElement.scrollIntoView({ block: "nearest" });
+  if (isAtEnd) end?.scrollIntoView({ block: "end" });
+}
+
+function look() {
+  isAtEnd = innerHeight + scrollY > document.documentElement.scrollHeight - NEAR;
 }
 
 function replace(part, ones) {
@@ -126,6 +133,7 @@ async function show() {
 }
 
 parts.forEach((part) => part.addEventListener("load", stay, true));
+if (end) addEventListener("scroll", look);
 button?.addEventListener("click", show);
 document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
 addEventListener("pagehide", close);

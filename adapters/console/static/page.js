@@ -19,7 +19,7 @@ function release(form) {
 addEventListener("pageshow", () => [...sent.keys()].forEach(release)); // the Back button leads to it
 // Reload and Back ask for the page anew, and send nothing once more. Where words were typed they are in the answer to a
 // form alone: there the browser asks first.
-if (!document.querySelector("main textarea")) history.replaceState(null, "", location.href);
+if (!document.querySelector("main textarea")) history.replaceState(null, "", location.href.replace(/#$/, ""));
 
 // j and k go through the rows, Enter opens one, / goes to the filter, ? says so. All but ? can be turned off. Who is not
 // logged in has no rows.
@@ -46,7 +46,7 @@ function listen(off) {
       if (!filter) return;
       event.preventDefault();
       filter.open = true;
-      filter.querySelector("input").focus();
+      filter.querySelector("select, input").focus();
     }
   });
 }

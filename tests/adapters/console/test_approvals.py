@@ -25,7 +25,7 @@ async def answer(place: Place, name: str, allows: str, reason: str = "", account
 async def test_what_waits_is_shown_whole_and_what_people_wrote_stays_words() -> None:
     async with visiting() as place:
         await place.log_in()
-        assert "Nothing waits." in (await place.ask("GET", "/approvals", headers=ENGLISH))[1]
+        assert "Nothing is waiting." in (await place.ask("GET", "/approvals", headers=ENGLISH))[1]
         now = place.clock.now()
         place.state = State(
             calls=(
@@ -60,10 +60,10 @@ async def test_a_chat_is_told_by_its_name_beside_its_number_and_by_that_alone_wh
         _, text, _ = await place.ask("GET", "/approvals", headers=ENGLISH)
         named, alone, draft = re.findall(r'<b>[AD]\d</b> <span class="quiet">(.*?) · [^·<]+ left', text, re.DOTALL)
         assert named.startswith("学习群")
-        assert named.endswith(f" · {GROUP}")
+        assert named.endswith(f" (group {GROUP.session_id})")
         assert "<script>" not in named
-        assert alone == str(friend)
-        assert draft == f"游戏群 · {GROUP}"
+        assert alone == "private chat 5"
+        assert draft == f"游戏群 (group {GROUP.session_id})"
 
 
 async def test_a_word_is_passed_on_written_down_and_says_what_came_of_it() -> None:

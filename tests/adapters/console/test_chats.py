@@ -20,10 +20,10 @@ AT = "/chats/10001%3Agroup%3A4242"
 async def test_a_chat_is_read_as_in_qq_and_its_words_stay_words() -> None:
     async with visiting() as place:
         await place.log_in()
-        assert "Nobody has said anything yet" in (await place.ask("GET", "/chats", headers=ENGLISH))[1]
+        assert "No messages yet" in (await place.ask("GET", "/chats", headers=ENGLISH))[1]
         text = (await place.ask("GET", AT, headers=ENGLISH))[1]
-        assert "Nothing of this chat is kept" in text
-        assert "No round is repeated" in text
+        assert "No messages of this chat are kept" in text
+        assert "No earlier round is repeated" in text
         assert "They are about" not in text
         line = ChatLine(
             message_id="5", at=NOW, sender=7, name=HOSTILE, text=HOSTILE, begins=True, reason="mention", wakes=True

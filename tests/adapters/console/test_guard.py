@@ -73,7 +73,7 @@ async def test_every_route_is_closed_without_a_login_to_another_host_and_to_anot
                 status, _, answer = await place.ask(route.method, path, headers=ours | SAME, data={}, cookies=cookies)
                 closed = 401 if route.method == "POST" or route.lasts else 303
                 assert status == closed, route
-                assert answer.headers.get("Location", f"{prefix}/login") == f"{prefix}/login"
+                assert answer.headers.get("Location", f"{prefix}/login#") == f"{prefix}/login#"
 
 
 async def test_a_route_without_a_rule_and_one_that_is_not_there_are_refused() -> None:

@@ -44,12 +44,12 @@ async def test_models_failures_and_what_nobody_heard_are_told() -> None:
         told = "rests for 30.0 s", "data/frostagent.db", "/turns/t9", "&lt;b&gt;no money", "BOT_BLOCK"
         for words in (*told, "6 / 60 s", "no limit", "777 <code>/limit"):
             assert words in text, words
-        assert f'<a href="/chats/{quote(str(GROUP), safe="")}">{GROUP}</a>' in text
+        assert f'<a href="/chats/{quote(str(GROUP), safe="")}">group {GROUP.session_id}</a>' in text
         assert "2 wait · 1 without an answer of QQ" in text
         assert (text.count("1 wait · "), "and 2 more chats" in text) == (SHOWN - 1, True)
         place.state = State()
         _, text, _ = await place.ask("GET", "/health", headers={"Accept-Language": "en"})
-        assert "All that was said is delivered." in text
+        assert "Every message was delivered." in text
 
 
 FOUND = [
@@ -64,7 +64,7 @@ async def test_the_doctor_looks_when_he_is_asked_and_what_he_said_stays_there_wi
         await place.log_in()
         place.found = FOUND
         _, text, _ = await place.ask("GET", "/health", headers=ENGLISH)
-        assert "Nobody has asked the doctor yet." in text
+        assert "No check has been run yet." in text
         assert place.looks == 0
         status, _, answer = await place.ask(
             "POST", "/health/doctor", data={"form": await place.form()}, headers=SAME | ENGLISH

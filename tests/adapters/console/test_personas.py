@@ -19,11 +19,11 @@ async def test_personas_are_read_with_their_chats_and_the_prompt_of_one() -> Non
         place.personas.append(PersonaState(key="cat", name=HOSTILE, text=HOSTILE, chats=(str(GROUP), HOSTILE)))
         _, text, _ = await place.ask("GET", f"/persona?where={GROUP}", headers=ENGLISH)
         assert f"rendered for {GROUP}" in text
-        assert f"Chosen for {GROUP}" in text
+        assert f"Chosen for group {GROUP.session_id}, " in text
         assert text.count("alert(1)") == 4
         assert not re.search(r"<script>|<img|x{9}", text)
         _, text, _ = await place.ask("GET", "/persona?where=%3Cscript%3E", headers=ENGLISH)
-        assert "That is no chat" in text
+        assert "There is no such chat" in text
         assert "<script>" not in text
 
 

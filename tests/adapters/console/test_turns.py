@@ -2,18 +2,50 @@ from __future__ import annotations
 
 import json
 import re
+from urllib.parse import quote
 
 import msgspec
 from msgspec.structs import replace
 
 from adapters.console.turns import CUT, blocks
 from bot.commands.why import Explanations, tell
-from bot.domain.shown import UNANSWERED, TurnQuery
+from bot.domain.books import UsageSum
+from bot.domain.events import Conversation
+from bot.domain.shown import UNANSWERED, Chat, CostSum, TurnQuery
 from tests.adapters.console.samples import HOSTILE, row, silent, trace
 from tests.adapters.console.visiting import SECRET, visiting
 from tests.cases import each_case
+from tests.fakes import GROUP
 
 ENGLISH = {"Accept-Language": "en"}
+
+
+async def test_a_filter_offers_chats_people_tools_and_models_by_their_names() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        friend, hong = Conversation(GROUP.platform_id, "private", 5), UsageSum(1)
+        place.journal.traces.append(trace())
+        place.journal.talks += [Chat(where=GROUP, group="学习群", lines=()), Chat(where=friend, group="", lines=())]
+        place.journal.sums = {"asker": (CostSum("20003", hong, "小红"),), "model": (CostSum("fine", hong),)}
+        _, text, _ = await place.ask("GET", "/turns?asker=20003&model=gone&where=1:private:9", headers=ENGLISH)
+        offered = re.findall(r'<option(?: value="([^"]*)")?( selected)?>([^<]*)</option>', text)
+        for value, chosen, words in (
+            (str(GROUP), "", "学习群 (group 4242)"),
+            (str(friend), "", "x (private chat 5)"),
+            ("1:private:9", " selected", "private chat 9"),
+            ("", "", "fine"),
+            ("", " selected", "gone"),
+        ):
+            assert (value, chosen, words) in offered, words
+        assert '<option value="小红 (20003)">' in text
+        assert 'name="asker" list="people" autocomplete="off" value="小红 (20003)"' in text
+        for typed in ("小红 (20003)", "20003", " 小红 ", "nested (a) (20003)"):
+            await place.ask("GET", f"/turns?asker={quote(typed)}")
+            assert place.journal.queries[-1] == TurnQuery(asker=20003), typed
+        asked = len(place.journal.queries)
+        _, text, _ = await place.ask("GET", "/turns?asker=%3Cscript%3E", headers=ENGLISH)
+        assert "No recent asker is called &lt;script&gt;." in text
+        assert len(place.journal.queries) == asked  # it is none of them, not everybody
 
 
 async def test_rows_say_who_asked_what_how_it_ended_and_lead_to_the_trace() -> None:
@@ -39,7 +71,7 @@ async def test_rows_say_who_asked_what_how_it_ended_and_lead_to_the_trace() -> N
             assert f"cost={cost}&amp;turn=7" in (await place.ask("GET", f"/turns?cost={cost}"))[1]
         await place.ask("GET", "/turns?since=evil&until=99999-01-01&cost=1e400")
         assert place.journal.queries[-1] == TurnQuery()
-        await place.ask("GET", "/turns?outcome=evil&asker=x&turn=-1&verdict=9")
+        await place.ask("GET", "/turns?outcome=evil&turn=-1&verdict=9")
         assert place.journal.queries[-1] == TurnQuery(verdict=9)
         await place.ask("GET", f"/turns?outcome={UNANSWERED}")
         assert place.journal.queries[-1].outcome == UNANSWERED

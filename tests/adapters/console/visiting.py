@@ -147,6 +147,7 @@ class Place:
     forgotten: list[Conversation] = field(default_factory=list)
     paused: list[tuple[Conversation, bool]] = field(default_factory=list)
     trying: ListTrials = field(default_factory=ListTrials)
+    first: str = "/"
     newest: Newest = field(default_factory=Newest)
     state: State = field(default_factory=State)
     limits: tuple[LimitState, ...] = ()
@@ -183,6 +184,7 @@ class Place:
             midnight=midnight,
             clock=self.clock,
             trying=self.trying,
+            first=self.first,
             doctor=None if self.found is None else self.doctor,
         )
 
@@ -273,10 +275,10 @@ class Place:
 
 @asynccontextmanager
 async def visiting(
-    *more: Route, origin: str = "", port: int = 0, totp: str = "", proxy: str = ""
+    *more: Route, origin: str = "", port: int = 0, totp: str = "", proxy: str = "", first: str = "/"
 ) -> AsyncIterator[Place]:
     """A console with these routes beside its own."""
-    place = Place(clock := ManualClock())
+    place = Place(clock := ManualClock(), first=first)
     loads: list[Sequence[Route]] = []
 
     def load(logins: Logins, _: Origins) -> Routes:

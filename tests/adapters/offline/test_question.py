@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from typing import Any
+
+from PIL import Image
 
 from adapters.offline.question import DemoQuestion, Result, read_question, read_results
 from tests.cases import each_case
@@ -61,10 +65,33 @@ def test_nobody_asks_nothing() -> None:
         ("You are a bot", "user1#3: 你好", "zh"),
         ("你是机器人", "user1#3: @bot", "zh"),
         ("You are a bot", "user1#3: @bot", "en"),
+        ("你是机器人", "user1#3: [图片 i1] look at this\n[附图] 提问 i1", "en"),
+        ("You are a bot", "user1#3: [picture i1] 看看这个", "zh"),
+        ("You are a bot", "user1#3: [图片 i1]", "en"),
     ],
 )
 def test_the_answer_follows_the_language_of_the_question(system: str, content: str, language: str) -> None:
     assert read_question([{"role": "system", "content": system}, user(content)]).language == language
+
+
+def test_without_words_the_answer_has_the_language_of_the_ones_before() -> None:
+    asked = user("user1#3: hello"), {"role": "assistant", "content": "你好"}, user("user1#3: [图片 i1]")
+    assert read_question([{"role": "system", "content": "你是机器人"}, *asked]).language == "en"
+
+
+def test_pictures_are_those_of_the_question_and_what_tools_showed_since() -> None:
+    out = io.BytesIO()
+    Image.new("RGB", (320, 200)).save(out, "JPEG")
+    urls = (
+        f"data:image/jpeg;base64,{base64.b64encode(out.getvalue()).decode()}",
+        "https://qq.example/1",
+        "data:x;base64,?",
+    )
+    shown = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    asked = user([{"type": "text", "text": "user1#3: [picture i1] look"}, shown[0]])
+    by_tool = user([{"type": "text", "text": "(pictures from the results of: look)"}, *shown[1:]])
+    question = read_question([user(shown), asked, by_tool])
+    assert (question.text, question.pictures) == ("[picture i1] look", ((320, 200), (0, 0), (0, 0)))
 
 
 def test_only_what_came_after_the_question_counts() -> None:

@@ -11,17 +11,26 @@ from typing import TextIO, cast
 
 import aiohttp
 import pytest
+from PIL import Image
 from pydantic import SecretStr
 
 from adapters.offline.server import OfflineModel
 from adapters.simulator.world import demo_world
 from bot.cli.chat import apart, converse, open_chat, read_lines, speaking_as
+from bot.cli.control_commands import answer_to
 from bot.domain.errors import ConfigError
 from bot.domain.trying import Wanted
 from bot.wiring.simulated import SimulatedTrial
 from config.owners import Owners
 from config.settings import Settings
+from tests.cases import each_case
 from tests.fakes import until
+
+
+def link() -> str:
+    """The link that `frostagent console` prints."""
+    with answer_to("console", or_chat=True) as answered:
+        return str(answered.answer["link"])
 
 
 async def chat(text: str) -> list[str]:
@@ -176,7 +185,11 @@ async def test_a_call_that_nobody_answers_about_does_not_hold_up_the_end_of_the_
     assert not any("[image" in line for line in told)
 
 
-async def test_on_a_terminal_the_same_group_can_be_talked_in_by_a_browser() -> None:
+async def test_on_a_terminal_the_same_group_can_be_talked_in_by_browsers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    caplog.set_level("INFO")
     said, told, end = list[str](), list[str](), threading.Event()
 
     class Terminal:
@@ -197,14 +210,40 @@ async def test_on_a_terminal_the_same_group_can_be_talked_in_by_a_browser() -> N
             await until(lambda: any("/login#" in line for line in told))
             page, _, code = told[-1].rpartition(" ")[2].partition("#")
             url, same = page.replace("/login", "/try"), {"Sec-Fetch-Site": "same-origin"}
-            await (await session.post(page, data={"code": code}, headers=same)).text()
+            assert (await session.post(page, data={"code": code}, headers=same)).url.path == "/try"
+            another = await asyncio.to_thread(link)
+            assert another.partition("#")[0] == page
+            assert (await session.get(another)).url.path == "/try"
             (form,) = set(re.findall(r'name="form" value="(\w+)"', await (await session.get(url)).text()))
             fields = {"form": form, "as": "user2", "text": "你好", "call": "1"}
             text = await (await session.post(url, data=fields, headers=same)).text()
         finally:
             end.set()
+    assert "the console is at" not in caplog.text  # the link alone lets in
     assert "演示模型" in text
     assert any("演示模型" in line for line in said)
+
+
+@each_case(
+    ("text", "start"),
+    [
+        ("look at this", "I have got your picture (320 × 200 pixels)."),
+        ("看看这个", "看到图片了（320 × 200 像素）。"),
+        ("what is it?", "I have got your picture"),
+        ("thanks", "You are welcome"),
+    ],
+)
+async def test_the_demo_model_looks_at_a_picture_and_answers_in_the_language_of_the_question(
+    text: str, start: str
+) -> None:
+    said, trial = list[str](), SimulatedTrial(world := demo_world(), wanted=Wanted())
+    settings = Settings(bot_debounce=0.0, bot_pace=False)
+    out = io.BytesIO()
+    Image.new("RGB", (320, 200), "#1d6fb8").save(out, "PNG")
+    async with open_chat(settings, world, said.append, said.append, trial) as (service, simulator):
+        trial.connect(service, simulator)
+        await trial.say("user2", f"@bot {text}", out.getvalue())
+        assert trial.lines[-1].text.startswith(start)
 
 
 async def test_what_came_of_a_line_on_the_terminal_is_news_on_the_page() -> None:

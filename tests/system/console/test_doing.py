@@ -135,11 +135,10 @@ async def test_a_personas_text_is_changed_tried_used_and_taken_back_and_what_is_
     page: Any, own: Place
 ) -> None:
     own.personas = [*PERSONAS]
-    await page.goto(f"http://{own.host}/persona")
-    await page.get_by_label("Chat (as").press_sequentially("nowhere")
-    await press(page, "Enter")
-    assert "That is no chat" in await page.get_by_role("alert").text_content()
-    await page.get_by_label("Chat (as").fill(str(GROUP))
+    own.journal.talks.append(Chat(where=GROUP, group="Study", lines=()))
+    await page.goto(f"http://{own.host}/persona?where=nowhere")
+    assert "There is no such chat" in await page.get_by_role("alert").text_content()
+    await page.get_by_label("Chat", exact=True).select_option(f"Study (group {GROUP.session_id})")
     await click(page, "Show")
     assert await page.get_by_text(f"rendered for {GROUP}").is_visible()
     await page.locator("summary", has_text="Cat").click()
@@ -184,7 +183,7 @@ async def test_the_language_is_changed_on_the_page_where_somebody_is_also_once_s
     assert await page.get_by_role("status").text_content() == "这不是这个会话的号码，什么都没有删。"
     await click(page, "English")
     assert page.url == f"http://{own.host}/chats/{quote(str(GROUP), safe='')}"
-    assert await page.get_by_text("Nothing of this chat is kept").is_visible()
+    assert await page.get_by_text("No messages of this chat are kept").is_visible()
     other = await page.context.new_page()
     await other.goto(f"http://{own.host}/health")
     assert await other.locator("html").get_attribute("lang") == "en"
@@ -254,7 +253,7 @@ async def test_all_are_logged_out_by_one_and_a_link_lets_in_once(browser: Any, p
 async def test_the_doctor_looks_when_he_is_asked_and_not_again_at_once(page: Any, own: Place) -> None:
     own.found = [Finding("model", "problem", "it does not answer", "Look at LLM_BASE_URL")]
     await page.goto(f"http://{own.host}/health")
-    await page.get_by_text("Nobody has asked the doctor yet.").wait_for()
+    await page.get_by_text("No check has been run yet.").wait_for()
     for seconds, looks in ((0.0, 1), (RESTS - 1, 1), (1.0, 2)):
         own.clock.time += seconds
         await click(page, "Look again")
@@ -279,9 +278,10 @@ async def test_keys_go_through_chats_and_what_is_typed_into_a_field_stays_there(
     await page.keyboard.press("j")
     await page.keyboard.press("Escape")
     assert await page.get_by_role("dialog").count() == 0
-    await page.goto(f"http://{own.host}/persona")
-    await page.locator("#where").press_sequentially("jk/?")
-    assert await page.locator("#where").input_value() == "jk/?"
+    await page.goto(f"http://{own.host}/turns")
+    await page.keyboard.press("/")
+    await page.get_by_label("Asked by").press_sequentially("jk/?")
+    assert await page.get_by_label("Asked by").input_value() == "jk/?"
 
 
 async def test_a_chat_is_read_taken_away_and_forgotten_once_its_number_is_typed(desk: Opening) -> None:
@@ -320,7 +320,7 @@ async def test_a_chat_is_read_taken_away_and_forgotten_once_its_number_is_typed(
     await page.locator("#name").press_sequentially(str(TOWN_GROUP))
     await click(page, "Forget this chat")
     assert (await told(page)).startswith("Erased: ")
-    assert await page.get_by_text("Nothing of this chat is kept").is_visible()
+    assert await page.get_by_text("No messages of this chat are kept").is_visible()
     assert await page.get_by_text("lives in Wuhan").count() == 0
     assert await at.stage.service.journal.shown.chats(0) == ChatRows((), None)
     assert [(action, outcome) for action, _, outcome in await at.done()] == [

@@ -208,6 +208,23 @@ async def test_so_does_the_page_where_one_logs_in_also_after_a_wrong_token_and_t
                     pass  # nobody may try again
 
 
+async def test_the_bars_and_the_page_begin_at_one_line_however_wide_the_window_is(browser: Any, place: Place) -> None:
+    begins = """[...document.querySelectorAll(".brand, nav.pages a, h1, section.card")].map(one => {
+      const box = one.getBoundingClientRect();
+      const inner = one.tagName === "A" ? parseFloat(getComputedStyle(one).paddingLeft) : 0;
+      return [one.tagName, Math.round(box.left + inner)];
+    })"""
+    async with await logged_in(browser, place, locale="en") as context:
+        page = await context.new_page()
+        for width in (720, DESK, 1900):
+            await page.set_viewport_size({"width": width, "height": 800})
+            await page.goto(f"http://{place.host}/approvals")
+            found = await page.evaluate(begins)
+            first = [at for tag, at in found[:2]] + [at for tag, at in found if tag != "A"]
+            assert len(first) > 4
+            assert max(first) - min(first) <= 1, (width, found)
+
+
 async def test_a_page_is_of_less_than_sixty_kilobytes_and_twelve_requests(browser: Any, place: Place) -> None:
     async with await logged_in(browser, place) as context:
         page, taken = await context.new_page(), dict[str, list[int]]()

@@ -102,6 +102,7 @@ async def say(page: Any, who: str, text: str, *, call: bool = True, fault: str =
     await page.locator("#text").fill(text)
     await page.locator("[name=call]").set_checked(call)
     if fault:
+        await page.get_by_text("Picture, faults").click()
         await page.locator("#fault").select_option(fault)
     if picture:
         file = {"name": "sky.png", "mimeType": "image/png", "buffer": picture}
@@ -157,7 +158,9 @@ async def test_several_members_talk_and_each_line_says_why(bot: Bot, script: boo
 async def test_a_picture_is_sent_and_shown_and_what_is_none_is_said_beside_the_words(bot: Bot, script: bool) -> None:
     async with bot.trying(java_script_enabled=script) as page:
         await say(page, "user2", "look at this", picture=png())
-        assert (await told(page))[0] == "user2@bot look at this"
+        line, answer = (await told(page))[:2]
+        assert line == "user2@bot look at this"
+        assert answer.startswith("botI have got your picture (320 × 200 pixels)")
         picture = page.locator(".bubble img").first
         assert await picture.get_attribute("alt") == "A picture of user2"
         answer = await page.request.get(f"{bot.root}{await picture.get_attribute('src')}")
@@ -356,3 +359,26 @@ async def test_hostile_names_and_words_are_words_in_the_group_and_every_state_is
         await page.locator("h1").wait_for()
         await look("the trace")
     assert not wrong, "\n".join(map(str, wrong))
+
+
+@pytest.mark.parametrize(("width", "height", "least"), [(360, 640, 200), (1280, 800, 900)])
+async def test_what_is_typed_stays_at_the_bottom_as_wide_as_the_page(
+    bot: Bot, width: int, height: int, least: int
+) -> None:
+    async with bot.trying(viewport={"width": width, "height": height}) as page:
+        for word in ("one", "two", "three", "four"):
+            await say(page, "user1", word)
+        last = page.locator(".because-of").last
+        await page.wait_for_function("scrollY > 0")  # the newest is in sight, above what is typed
+        composer = await page.locator(".composer").bounding_box()
+        assert (await last.bounding_box())["y"] < composer["y"]
+        await page.evaluate("scrollTo(0, 0)")
+        composer, card = [await page.locator(one).bounding_box() for one in (".composer", "section.talk")]
+        assert composer["y"] + composer["height"] <= height
+        assert composer["width"] >= card["width"] - 4
+        for field in ("#text", "#as", "[name=call]"):
+            assert await page.locator(field).is_visible(), field
+        box = await page.locator("#text").bounding_box()
+        assert box["width"] >= least
+        top = await page.evaluate("document.querySelector('nav.pages').getBoundingClientRect().top")
+        assert top < 200 or box["y"] + box["height"] <= top  # the bar of a phone is below it

@@ -1,0 +1,84 @@
+"""Choices that forms offer, so that nobody types a number: places, people and models by their
+names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from adapters.console.sources import Sources
+from adapters.console.speech import Speech
+from bot.domain.shown import TurnRow
+
+DAYS: Final = 30  # whose people and models are offered
+PERSON = re.compile(r"(?:.*\()?([0-9]{1,18})\)?", re.DOTALL)
+
+
+class Choice(Struct, frozen=True):
+    """An option of a form: its value, and the words that people read."""
+
+    value: str
+    words: str
+
+
+async def places(sources: Sources, speech: Speech, chosen: str = "") -> list[Choice]:
+    """The chats that were spoken in last, and the one that is `chosen`."""
+    found = await sources.showing.chats(0)
+    rows = () if found is None else found.rows
+    has_several = len({row.where.platform_id for row in rows}) > 1
+    offered = [
+        Choice(
+            str(one.where),
+            speech.place(
+                one.where, one.group if one.where.is_group else one.name, account=has_several
+            ),
+        )
+        for one in rows
+    ]
+    if chosen and chosen not in {one.value for one in offered}:
+        offered.append(Choice(chosen, speech.place_named(chosen)))
+    return offered
+
+
+async def people(sources: Sources, rows: Iterable[TurnRow] = ()) -> Mapping[int, str]:
+    """Who asked lately, in these rows or at most cost, by their numbers and names."""
+    known = {row.asker: row.name for row in rows if row.name}
+    since = sources.midnight(sources.clock.now(), later=-DAYS)
+    for one in await sources.showing.costs(since=since, by="asker") or ():
+        if one.called and one.name.isdecimal() and int(one.name):
+            known.setdefault(int(one.name), one.called)
+    return known
+
+
+async def models(sources: Sources, chosen: str = "") -> list[str]:
+    """The models that were asked lately, and the one that is `chosen`."""
+    since = sources.midnight(sources.clock.now(), later=-DAYS)
+    names = {one.name for one in await sources.showing.costs(since=since, by="model") or ()}
+    return sorted(filter(None, names | {chosen}))
+
+
+def tools(sources: Sources, chosen: str = "") -> list[str]:
+    """The tools there are, and the one that is `chosen`."""
+    return sorted(filter(None, {one.name for one in sources.tools()} | {chosen}))
+
+
+def person_in(typed: str, known: Mapping[int, str]) -> int:
+    """The number of the person that was typed or chosen, as `小红 (20003)`, `20003` or the name of
+    one who is known; 0 for anybody else.
+    """
+    typed = typed.strip()
+    if found := PERSON.fullmatch(typed):
+        return int(found[1])
+    named = (number for number, name in known.items() if name.casefold() == typed.casefold())
+    return next(named, 0) if typed else 0
+
+
+def person_named(number: int, known: Mapping[int, str]) -> str:
+    """A person as a form has them; empty for nobody."""
+    if not number:
+        return ""
+    return f"{name} ({number})" if (name := known.get(number)) else str(number)
