@@ -53,7 +53,7 @@ def fallbacks(value: object) -> list[Endpoint]:
         try:
             value = json.loads(value)
         except ValueError:  # its words may quote half a key
-            raise values.Wrong("is not good JSON", mend) from None
+            raise values.Wrong(f"is not good JSON{values.wide_marks(value)}", mend) from None
     if not isinstance(value, list | tuple):
         raise values.Wrong("is not a JSON list", mend)
     return [_fallback(entry, f"entry {number}", mend) for number, entry in enumerate(value, 1)]

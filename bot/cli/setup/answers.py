@@ -51,7 +51,7 @@ def known(
     found = (
         dict.fromkeys(ASKED, "")
         | found
-        | {name: text.strip() for name, text in typed.items() if text.strip()}
+        | {name: text for name, raw in typed.items() if (text := sources.meant(raw))}
     )
     vendor = find_vendor(found.get("LLM_BASE_URL", ""))
     return found | ({"LLM_BASE_URL": vendor.base_url} if vendor else {})

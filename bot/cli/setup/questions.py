@@ -131,10 +131,13 @@ def _ask_key(terminal: Terminal, base_url: str, old: str) -> str:
 def _until_right(
     ask: Callable[[], str], read: Callable[[str], str], terminal: Terminal, mend: str
 ) -> str:
-    """Ask until the answer can be read; `mend` says in Chinese what the error says in English."""
+    """Ask until the answer can be read; `mend` says in Chinese what the error says in English.
+
+    Quotes around an answer are no part of it.
+    """
     while True:
         try:
-            return read(ask())
+            return read(values.check_quotes(values.without_quotes(ask())))
         except values.Wrong as wrong:
             terminal.tell(f"  {mend} {wrong.what}. {wrong.mend}.")
 

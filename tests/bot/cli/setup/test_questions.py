@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import typer
 
-from bot.cli.setup.questions import ask_model, ask_people
+from bot.cli.setup.questions import ask_character, ask_model, ask_people
 from bot.cli.setup.vendors import VENDORS
 from tests.bot.cli.setup.fakes import LEAVE, ScriptedTerminal
 
@@ -58,6 +58,16 @@ def test_people_and_groups_are_numbers() -> None:
     assert answers == {"BOT_OWNERS": "10001,10002", "BOT_GROUPS": "4242", "NAPCAT_ACCOUNT": "", "LLM_MODEL": "m"}
     assert person.said("is not a QQ number")
     assert person.said("QQ 号和群号只有数字")
+
+
+def test_quotes_around_an_answer_are_no_part_of_it() -> None:
+    person = ScriptedTerminal("“deepseek”", '"sk-abc"', "「deepseek-chat」")
+    answers = ask_model(person, {})
+    assert answers == {"LLM_BASE_URL": DEEPSEEK, "LLM_API_KEY": "sk-abc", "LLM_MODEL": "deepseek-chat"}
+    person = ScriptedTerminal("“霜降", "“霜降狐”", "")
+    assert ask_character(person, {})["BOT_NAME"] == "霜降狐"
+    assert person.said("has a “ at one end only")
+    assert ask_people(ScriptedTerminal("“１０００１”，10002", "", ""), {})["BOT_OWNERS"] == "10001,10002"
 
 
 def test_somebody_may_leave_at_any_question() -> None:
