@@ -45,6 +45,7 @@ MADE = Path("data", "tokens.env")
 a `.env`.
 """
 
+EXAMPLE = ".env.example"
 GONE = {"ONEBOT_WS_PATH": "any path is accepted now"}
 ALIKE = 0.86  # of 1: how much a name must look like one of ours to be meant for it
 NEIGHBOURS = ("NAPCAT_", "LLBOT_", "GRAFANA_", "COMPOSE_", "OTEL_")
@@ -102,6 +103,15 @@ def read_legible_lines(path: Path | None) -> tuple[tuple[EnvLine, ...], tuple[Pr
             Problem(path.name, "is not UTF-8 text", "Save it once more as UTF-8")
         ) from None
     return _lines(text, path.name)
+
+
+def read_example() -> str:
+    """The text of `.env.example` as it came with this version: in the package (setup.py puts it
+    there), or in the checkout.
+    """
+    packaged = Path(__file__).with_name(EXAMPLE)
+    file = packaged if packaged.is_file() else packaged.parents[1] / EXAMPLE
+    return file.read_text("utf-8")
 
 
 def read_made_file(env_file: Path | None) -> tuple[tuple[EnvLine, ...], tuple[Problem, ...]]:
