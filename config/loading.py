@@ -100,8 +100,8 @@ def _validate(given: Mapping[str, sources.Typed]) -> tuple[Settings, dict[str, P
     for name in given.keys() - PROSE:
         try:
             values.check_quotes(given[name].text)
-        except values.Wrong as wrong:
-            problems[name] = Problem(name, wrong.what, wrong.mend)
+        except values.Wrong as half:
+            problems[name] = Problem(name, half.what, half.mend)
             del texts[name.lower()]
     try:
         settings = Settings.model_validate(texts)
