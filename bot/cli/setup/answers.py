@@ -23,8 +23,8 @@ WHO = ("BOT_NAME", "BOT_PERSONA", "SYSTEM_PROMPT")
 PORT = "CONSOLE_PORT"
 ASKED = (*MODEL, *WHO, "BOT_OWNERS", "BOT_GROUPS", ACCOUNT, PORT)
 TOKENS = (ONEBOT, WEBUI, CONSOLE)
-WAY = ("ONEBOT_MODE", "ONEBOT_URL", "ONEBOT_HOST", "ONEBOT_PORT")
-"""Who dials whom, and where: never asked, but kept if it is set."""
+WAY = ("ONEBOT_MODE", "ONEBOT_URL", "ONEBOT_HOST", "ONEBOT_PORT", "BOT_NEW_GROUP")
+"""Who dials whom and where, and what a new group is: never asked, but kept if it is set."""
 
 OPTION_OF = {
     "LLM_BASE_URL": "--base-url",

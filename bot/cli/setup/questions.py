@@ -73,10 +73,11 @@ def ask_part(
 def _ask_model_name(terminal: Terminal, old: str, models: Sequence[str]) -> str:
     """One of the models by its number in the list, or any name; a part of names shows those."""
     shown = _show_models(terminal, models)
+    default = old or (models[0] if len(models) == 1 else "")
     refused = ""
     while True:
         answer = _until_right(
-            _asking(terminal, "编号或名称 Number or model" if shown else "模型名称 Model", old),
+            _asking(terminal, "编号或名称 Number or model" if shown else "模型名称 Model", default),
             partial(_model_name, shown=shown),
             terminal,
             MODEL_NAME if shown else NEEDED,

@@ -38,8 +38,9 @@ COMPOSE = Path("docker-compose.yml")
 
 WITH_DOCKER = """\
 下一步（用 Docker） Next, with Docker:
-  docker compose up -d            启动机器人和 NapCat  start the bot and NapCat
-  docker compose logs -f napcat   用机器人账号扫码  scan the QR code with the bot's account
+  1. docker compose up -d            启动机器人和 NapCat  start the bot and NapCat
+  2. docker compose logs -f napcat   用机器人账号扫码  scan the QR code with the bot's account
+{mention}
 """
 
 WITHOUT_DOCKER = """\
@@ -49,10 +50,16 @@ WITHOUT_DOCKER = """\
   2. 在 NapCat 的网页界面：网络配置 → 新建 → {kind_zh}（LLBot 里是 {llbot}），填上并启用
      In NapCat's WebUI: Network → New → {kind_en} ({llbot} in LLBot), and enable it:
 {fields}
-  3. 在群里 @ 机器人 Mention the bot in a group
+{mention}
   没有反应 If nothing happens:
        {doctor}
 """
+
+MENTION = "  3. 在群里 @ 机器人 Mention the bot in a group"
+MENTION_AS_OWNER = """\
+  3. 用主人的账号在群里 @ 机器人。别人先 @ 的话，它会私聊问主人，主人回复“上线”
+     Mention the bot in a group from an owner's account. If somebody else does so first, it asks the
+     owners in private: the answer is “live”"""
 
 ELSEWHERE = """\
      NapCat 在容器里或别的电脑上时，把 127.0.0.1 换成这台电脑的地址
@@ -159,7 +166,7 @@ class Wizard:
         self._report(files, for_container)
         if docker is not False and (near := _near(settings)):
             self._terminal.tell(NEAR.format(base_url=near))
-        ways = [WITH_DOCKER] if docker is not False else []
+        ways = [WITH_DOCKER.format(mention=_mention(settings))] if docker is not False else []
         ways += [self._by_hand(settings, answers, wishes)] if not docker else []
         self._terminal.tell("".join(ways).rstrip())
         return True
@@ -206,6 +213,7 @@ class Wizard:
             kind_en=kinds[1],
             llbot=kinds[2],
             fields="\n".join(fields),
+            mention=_mention(settings),
         )
         console = CONSOLE.format(console=self._command("console"))
         return text + (console if settings.console_port else "")
@@ -317,6 +325,12 @@ def _check_url(url: str) -> None:
 def _is_a_service(trial: ModelTrial) -> bool:
     """Whether the base url is right: nobody else refuses a key."""
     return trial.ok or trial.mend.setting == "LLM_API_KEY"
+
+
+def _mention(settings: Settings) -> str:
+    """The last step: in a new group only an owner's word lets the bot speak."""
+    asks = settings.bot_owners and not settings.bot_groups and settings.bot_new_group == "ask"
+    return MENTION_AS_OWNER if asks else MENTION
 
 
 def _own_url(settings: Settings) -> str:

@@ -102,6 +102,11 @@ def test_a_model_that_is_not_listed_may_be_named_all_the_same() -> None:
     assert person.said("type it again")
 
 
+def test_the_only_model_of_a_service_is_offered() -> None:
+    list_models, _ = listed("qwen3:8b")
+    assert ask_model(ScriptedTerminal("ollama", "", ""), {}, list_models)["LLM_MODEL"] == "qwen3:8b"
+
+
 def test_of_a_long_list_a_part_of_the_name_shows_the_rest() -> None:
     list_models, _ = listed(*(f"model-{number}" for number in range(100)))
     person = ScriptedTerminal("1", "sk-abc", "MODEL-9", "3")

@@ -371,6 +371,19 @@ def test_what_to_paste_is_where_the_bot_listens_or_dials(tmp_path: Path, environ
     assert ("Websocket server" in person.told[-1]) == ("ONEBOT_MODE" in environ)
 
 
+@each_case("docker", [True, False, None])
+def test_with_an_owner_it_says_that_a_new_group_waits_for_them(tmp_path: Path, docker: bool | None) -> None:
+    for name, typed in {
+        "owner": TYPED,
+        "groups": {**TYPED, "BOT_GROUPS": "1"},
+        "nobody": {**TYPED, "BOT_OWNERS": ""},
+    }.items():
+        (folder := tmp_path / f"{docker}-{name}").mkdir()
+        _, person = Evening(folder).setup(typed=typed, docker=docker)
+        assert person.said("3. ")
+        assert person.said("from an owner's account") == (name == "owner")
+
+
 def test_an_address_for_napcat_that_is_given_is_the_one_to_paste(evening: Evening) -> None:
     _, person = evening.setup(typed=TYPED, napcat_url="ws://10.0.0.7:6199/", docker=False)
     assert "ws://10.0.0.7:6199/" in person.told[-1]
