@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -220,9 +221,14 @@ class Wizard:
 
     def _command(self, word: str) -> str:
         """How one of our commands is typed in this folder: with make in a checkout."""
-        if not (self._folder / "Makefile").exists():
+        path = self._environ.get("PATH", "")
+        if (self._folder / "Makefile").exists() and shutil.which("make", path=path):
+            return "make run" if word == "run" else f"make run ARGS={word}"
+        if shutil.which("frostagent", path=path):
             return f"frostagent {word}"
-        return "make run" if word == "run" else f"make run ARGS={word}"
+        # An environment that is not activated.
+        beside = shutil.which("frostagent", path=str(Path(sys.executable).parent))
+        return f"{beside or f'{sys.executable} -m bot'} {word}"
 
     def _of_another_service(
         self, answers: Mapping[str, str], wishes: SetupOptions, lines: Iterable[sources.EnvLine]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
@@ -37,6 +39,13 @@ class Evening:
         self._made = count(1)
         for name in ("docker-compose.yml", "Makefile"):
             (folder / name).touch()
+        self.programs = folder / "bin"
+        self.programs.mkdir()
+        self.install("make")
+
+    def install(self, program: str) -> None:
+        """Put a program into the PATH."""
+        (self.programs / program).touch(mode=0o755)
 
     def setup(
         self,
@@ -60,7 +69,7 @@ class Evening:
 
         wizard = Wizard(
             folder=self.folder,
-            environ=environ or {},
+            environ={"PATH": str(self.programs), **(environ or {})},
             terminal=person,
             try_endpoint=try_endpoint,
             list_models=lambda _: models,
@@ -333,14 +342,22 @@ def test_without_docker_it_says_what_to_paste_into_napcat(evening: Evening) -> N
 def test_outside_of_a_checkout_there_is_no_docker_and_no_make(evening: Evening) -> None:
     for name in ("docker-compose.yml", "Makefile"):
         (evening.folder / name).unlink()
+    evening.install("frostagent")
     written, person = evening.setup("1", "sk-1", "m", *REST[:5], "", interactive=True)
     assert written
     assert not person.left
-    assert "frostagent run\n" in person.told[-1]
-    assert "frostagent doctor" in person.told[-1]
+    assert "  frostagent run\n" in person.told[-1]
+    assert "  frostagent doctor" in person.told[-1]
     assert "frostagent console" not in person.told[-1]
     assert "make run" not in person.told[-1]
     assert set(evening.files) == {".env"}
+
+
+def test_without_make_and_outside_of_the_path_the_program_is_named_whole(evening: Evening) -> None:
+    (evening.programs / "make").unlink()
+    _, person = evening.setup(typed=TYPED, docker=False)
+    folder = re.escape(str(Path(sys.executable).parent))
+    assert re.search(rf"\n +{folder}/(frostagent|python\S* -m bot) run\n", person.told[-1])
 
 
 def test_a_script_is_told_where_the_token_stands(evening: Evening) -> None:
@@ -390,12 +407,9 @@ def test_an_address_for_napcat_that_is_given_is_the_one_to_paste(evening: Evenin
     assert "127.0.0.1" not in person.told[-1]
 
 
-def test_docker_is_what_is_likely_if_it_is_installed(evening: Evening, tmp_path: Path) -> None:
-    (tmp_path / "bin").mkdir()
-    program = tmp_path / "bin" / "docker"
-    program.touch(mode=0o755)
-    environ = {"PATH": str(program.parent)}
-    _, person = evening.setup("1", "sk-1", "m", *REST[:5], "", environ=environ, interactive=True)
+def test_docker_is_what_is_likely_if_it_is_installed(evening: Evening) -> None:
+    evening.install("docker")
+    _, person = evening.setup("1", "sk-1", "m", *REST[:5], "", interactive=True)
     assert person.told[-1].count("docker compose") == 2
     assert "[1]" in person.questions[-1]
 
