@@ -13,7 +13,7 @@ RUN python -m venv --without-pip "$VENV" \
         pip --python "$VENV/bin/python" install --require-hashes -r "requirements${part:+-$part}.txt" || exit 1; \
     done \
     && pip install --require-hashes --target "$BUILD" -r requirements-build.txt
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml setup.py .env.example README.md LICENSE ./
 COPY adapters ./adapters
 COPY bot ./bot
 COPY config ./config

@@ -50,10 +50,11 @@ def fallbacks(value: object) -> list[Endpoint]:
         '"model": "name"}]'
     )
     if isinstance(value, str):
+        marks = values.wide_marks(value)
         try:
             value = json.loads(value)
         except ValueError:  # its words may quote half a key
-            raise values.Wrong("is not good JSON", mend) from None
+            raise values.Wrong(f"is not good JSON{marks}", mend) from None
     if not isinstance(value, list | tuple):
         raise values.Wrong("is not a JSON list", mend)
     return [_fallback(entry, f"entry {number}", mend) for number, entry in enumerate(value, 1)]

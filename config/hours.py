@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from config.values import SEPARATORS, Wrong, shown
+from config.values import SEPARATORS, Wrong, halved, shown
 
 DAY = 24 * 60  # minutes
-SPAN = re.compile(r"([0-9]{1,2})[:：]([0-5][0-9])-([0-9]{1,2})[:：]([0-5][0-9])")
+SPAN = re.compile(r"([0-9]{1,2}):([0-5][0-9])-([0-9]{1,2}):([0-5][0-9])")
 AROUND_DASH = re.compile(r"\s*[-–—~～至到]\s*")  # as people type it
-TIME = re.compile(r"([01]?[0-9]|2[0-3])[:：]([0-5][0-9])", re.ASCII)
+TIME = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])", re.ASCII)
 NEVER = frozenset({"0", "off"})
 MEND = "Write it as 23:30-07:30"
 RULE = re.compile(r"(<[^>]+>|[A-Za-z]{3,})[+-]?[0-9].*")  # CST-8: needs no table of zones
@@ -25,7 +25,9 @@ def hours(value: object) -> tuple[tuple[int, int], ...]:
         return value
     if not isinstance(value, str):
         raise Wrong(f"{shown(value)} is no time of the day", MEND)
-    return tuple(_span(text) for text in SEPARATORS.split(AROUND_DASH.sub("-", value)) if text)
+    return tuple(
+        _span(text) for text in SEPARATORS.split(AROUND_DASH.sub("-", halved(value))) if text
+    )
 
 
 def _span(text: str) -> tuple[int, int]:
@@ -43,7 +45,7 @@ def time_of_day(value: object) -> float | None:
     """A time of day as in 09:00, in seconds after midnight; None for 0, which is never."""
     if value is None or isinstance(value, float):
         return value
-    text = str(value).strip()
+    text = halved(str(value))
     if text.casefold() in NEVER:
         return None
     if not (found := TIME.fullmatch(text)):
@@ -53,7 +55,7 @@ def time_of_day(value: object) -> float | None:
 
 def zone(value: str) -> str:
     """A time zone as TZ names it. The C library would take any other text for UTC, silently."""
-    text = value.strip()
+    text = halved(value)
     name = text.removeprefix(":")
     is_file = name.startswith("/") and Path(name).is_file()
     if not name or name == "UTC" or RULE.fullmatch(name) or is_file:

@@ -16,6 +16,7 @@ from config.checks import cross_check, doubts
 from config.settings import DEFAULT_STORE, KNOWN, Settings
 from config.subagents import key_names
 
+PROSE = {"SYSTEM_PROMPT"}  # may begin or end with any quote
 SERVICE_FAMILIES = ("LLM_", "ONEBOT_", "UPSTREAM_", "BROKER_", "BOT_ROLE")
 
 
@@ -96,6 +97,12 @@ def _validate(given: Mapping[str, sources.Typed]) -> tuple[Settings, dict[str, P
     """
     texts = {name.lower(): value.text for name, value in given.items()}
     problems = {}
+    for name in given.keys() - PROSE:
+        try:
+            values.check_quotes(given[name].text)
+        except values.Wrong as half:
+            problems[name] = Problem(name, half.what, half.mend)
+            del texts[name.lower()]
     try:
         settings = Settings.model_validate(texts)
     except ValidationError as error:

@@ -16,7 +16,7 @@ def url(value: str) -> str:
     """The address; `{hostname}` in it is this machine's name, so that the same line is right for
     each of several. Empty where there is none.
     """
-    text = value.replace(HERE, socket.gethostname()).rstrip("/")
+    text = values.halved(value).replace(HERE, socket.gethostname()).rstrip("/")
     try:
         values.origin(text)
     except values.Wrong as wrong:

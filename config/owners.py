@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Self
 
-from config.values import Wrong, names, qq_numbers, shown
+from config.values import Wrong, halved, names, qq_numbers, shown
 
 QUIET = ":quiet"
 
@@ -29,7 +29,7 @@ def owners(value: object) -> Owners:
     """QQ numbers, each with `:quiet` behind it or without."""
     if isinstance(value, Owners):
         return value
-    texts = [text.casefold().replace("：", ":") for text in names(value)]
+    texts = [halved(text).casefold() for text in names(value)]
     quiet = [text.removesuffix(QUIET) for text in texts if text.endswith(QUIET)]
     if odd := next((text for text in texts if ":" in (text.removesuffix(QUIET) or ":")), ""):
         raise Wrong(f"{shown(odd)} is not an owner", "Write the numbers, as 10001,10002:quiet")

@@ -19,6 +19,7 @@ from config import values
 SETTING = "PERSONAS_DIR"
 MEND = "Correct it as docs/personas.md says"
 BUILT_IN = Path(__file__).parent / "personas"
+IN_CHECKOUT = Path("config", "personas")
 FENCE = "+++"
 MAX_PROMPT = 50_000  # characters
 
@@ -61,6 +62,15 @@ class PersonaFile(BaseModel):
     key: str
     head: PersonaHead
     prompt: str
+
+
+def find_persona(file: Path) -> Path:
+    """The file; if it is not there, the built-in persona that a checkout has under that name, as
+    config/personas/default.md.
+    """
+    built_in = BUILT_IN / file.name
+    named = file.parent == IN_CHECKOUT and not file.exists() and built_in.is_file()
+    return built_in if named else file
 
 
 def read_persona_file(file: Path, *, setting: str = SETTING) -> PersonaFile:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Final
 
-from config.values import Wrong, bare, shown
+from config.values import Wrong, bare, halved, shown
 
 MEND: Final = "Write the one that the proxy comes from alone, as 127.0.0.1"
 EVERYBODY: Final = IPv4Address("255.255.255.255")
@@ -15,7 +15,7 @@ def address(value: str) -> str:
     """The address of one machine in its shortest form, IPv4 also where IPv6 carries it; empty where
     there is none.
     """
-    text = bare(value)
+    text = bare(halved(value))
     if not text:
         return text
     try:

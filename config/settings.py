@@ -19,7 +19,7 @@ from config import broker, media, proxy, tokens, values
 from config.endpoints import Endpoint, fallbacks, in_order
 from config.hours import hours, time_of_day, zone
 from config.owners import Owners, owners
-from config.persona_files import PersonaFile, PersonaHead, read_persona_file
+from config.persona_files import PersonaFile, PersonaHead, find_persona, read_persona_file
 
 DEFAULT_PERSONA = Path(__file__).parent / "personas" / "default.md"
 DEFAULT_STORE = "sqlite+aiosqlite:///data/frostagent.db"
@@ -275,7 +275,7 @@ def read_persona(settings: Settings) -> PersonaFile:
     """
     if settings.system_prompt:
         return PersonaFile(key="", head=PersonaHead(), prompt=settings.system_prompt)
-    file = settings.bot_persona or DEFAULT_PERSONA
+    file = find_persona(settings.bot_persona or DEFAULT_PERSONA)
     shown = values.shown_path(file)
     mend = "Name a text file that says who the bot is, as config/personas/default.md does"
     try:

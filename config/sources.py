@@ -13,6 +13,7 @@ from pathlib import Path
 from dotenv.parser import parse_stream
 
 from bot.domain.errors import ConfigError, Problem
+from config.values import QUOTES, WIDE_QUOTES, without_quotes
 
 FAMILIES = (
     "BOT_",
@@ -44,6 +45,7 @@ MADE = Path("data", "tokens.env")
 a `.env`.
 """
 
+EXAMPLE = ".env.example"
 GONE = {"ONEBOT_WS_PATH": "any path is accepted now"}
 ALIKE = 0.86  # of 1: how much a name must look like one of ours to be meant for it
 NEIGHBOURS = ("NAPCAT_", "LLBOT_", "GRAFANA_", "COMPOSE_", "OTEL_")
@@ -103,6 +105,15 @@ def read_legible_lines(path: Path | None) -> tuple[tuple[EnvLine, ...], tuple[Pr
     return _lines(text, path.name)
 
 
+def read_example() -> str:
+    """The text of `.env.example` as it came with this version: in the package (setup.py puts it
+    there), or in the checkout.
+    """
+    packaged = Path(__file__).with_name(EXAMPLE)
+    file = packaged if packaged.is_file() else packaged.parents[1] / EXAMPLE
+    return file.read_text("utf-8")
+
+
 def read_made_file(env_file: Path | None) -> tuple[tuple[EnvLine, ...], tuple[Problem, ...]]:
     """The lines that `init` made because `.env` leaves them out, and what is wrong; no lines where
     this account may not read them.
@@ -139,18 +150,20 @@ def gather(
 
     An empty text is as good as none.
     """
-    texts = {line.name: line.value.strip() for line in lines if line.value.strip()}
-    texts |= {name: text for name, raw in environ.items() if (text := _unquoted(raw.strip()))}
+    texts = {line.name: text for line in lines if (text := meant(line.value, of_file=True))}
+    texts |= {name: text for name, raw in environ.items() if (text := meant(raw))}
     aliases = {alias: ours for alias, ours in ALIASES.items() if alias in texts and ours in known}
     given = {ours: Typed(alias, texts[alias]) for alias, ours in aliases.items()}
     return given | {name: Typed(name, texts[name]) for name in known if name in texts}
 
 
-def _unquoted(text: str) -> str:
-    """`docker run --env-file` keeps the quotes that a shell or a .env reader takes off."""
-    if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'" and text[0] not in text[1:-1]:
-        return text[1:-1].strip()
-    return text
+def meant(text: str, *, of_file: bool = False) -> str:
+    """What somebody means who typed this: full-width quotes around a value are no part of it.
+
+    Nor are plain ones, which `docker run --env-file` keeps; the reader of a `.env` has taken them
+    off already, so that those still there are meant.
+    """
+    return without_quotes(text, quotes=WIDE_QUOTES if of_file else QUOTES)
 
 
 def strange_in_file(lines: Iterable[EnvLine], known: Collection[str]) -> Iterator[Problem]:

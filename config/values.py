@@ -18,6 +18,15 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import SecretStr
 
 SEPARATORS = re.compile(r"[\s,，、;；]+")
+DOUBLE, SINGLE = "“”„‟＂〝〞", "‘’‚‛＇"
+QUOTES = ('"', "'", DOUBLE, SINGLE, "「」", "『』")
+"""Marks that people put around a value, by kind: a Chinese keyboard types either one of a pair."""
+WIDE_QUOTES = QUOTES[2:]
+ITEM = re.compile(
+    rf'"[^"]*"|[{DOUBLE}][^{DOUBLE}]*[{DOUBLE}]|‘[^‘’]*’|「[^「」]*」|『[^『』]*』|[^\s,，、;；]+'
+)
+HALVES = {wide: wide - 0xFEE0 for wide in range(0xFF01, 0xFF5F)} | {0x3000: " ", ord("。"): "."}
+NOT_JSON = frozenset(f"{DOUBLE}：，｛｝［］")
 # A name that can be looked up: labels of 63 characters, 253 in all (RFC 1035); Docker has _.
 HOST = re.compile(r"(?!-|.{254})[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*(?<!-)")
 QQ_NUMBER = re.compile(r"[0-9]{1,18}")  # 64 bits hold any of them
@@ -53,19 +62,51 @@ def shown_path(path: Path) -> str:
     return str(path) if is_file else LIKE_A_KEY.sub("***", str(path))
 
 
+# --- as a Chinese keyboard types it ---------------------------------------------------------------
+
+
+def without_quotes(text: str, *, quotes: Iterable[str] = QUOTES) -> str:
+    """A text without blanks and without one pair of quotes around all of it; quotes inside stay."""
+    text = text.strip()
+    for marks in quotes:
+        is_quoted = len(text) >= 2 and text[0] in marks and text[-1] in marks
+        if is_quoted and not set(marks) & set(text[1:-1]):
+            return text[1:-1].strip()
+    return text
+
+
+def check_quotes(text: str) -> str:
+    """The same text. Raises `Wrong` if it begins or ends with a full-width quote that has no other
+    half: nobody could say where the value ends.
+    """
+    for marks in WIDE_QUOTES:
+        lone = [letter for letter in text if letter in marks]
+        if marks != SINGLE and len(lone) == 1 and lone[0] in {text[0], text[-1]}:
+            what = f"has a {lone[0]} at one end only"
+            raise Wrong(what, "Write it without quotes, or between two plain ones")
+    return text
+
+
+def halved(text: str) -> str:
+    """Full-width digits, letters and marks as their ASCII twins, without blanks around them; for
+    values that are ASCII anyway.
+    """
+    return text.translate(HALVES).strip()
+
+
 # --- lists ----------------------------------------------------------------------------------------
 
 
 def names(value: object) -> tuple[str, ...]:
-    """A comma- or space-separated list (Chinese commas too) or a JSON list -> its items, in order,
-    each once.
+    """A comma- or space-separated list (Chinese commas too, and items in quotes) or a JSON list ->
+    its items, in order, each once.
     """
     return tuple(dict.fromkeys(text for item in _items(value) if (text := str(item).strip())))
 
 
 def qq_numbers(value: object) -> frozenset[int]:
     """A list of QQ or group numbers."""
-    texts = names(value)
+    texts = [halved(text) for text in names(value)]
     for text in texts:
         if not (QQ_NUMBER.fullmatch(text) and int(text) > 0):
             raise Wrong(
@@ -78,7 +119,7 @@ def _items(value: object) -> Iterable[object]:
     if not isinstance(value, str):
         return value if isinstance(value, Iterable) else (value,)
     if not value.lstrip().startswith("["):
-        return SEPARATORS.split(value)
+        return [check_quotes(without_quotes(item)) for item in ITEM.findall(value)]
     items = _json(value, 'Write it as a, b or as ["a", "b"]')
     if not all(isinstance(item, str | int) and not isinstance(item, bool) for item in items):
         raise Wrong(
@@ -91,8 +132,15 @@ def _json(text: str, mend: str) -> list[object] | dict[str, object]:
     try:
         found: list[object] | dict[str, object] = json.loads(text)
     except ValueError as error:
-        raise Wrong(f"is not good JSON ({error})", mend) from None
+        raise Wrong(f"is not good JSON ({error}){wide_marks(text)}", mend) from None
     return found
+
+
+def wide_marks(text: str) -> str:
+    """The most likely reason why JSON cannot be read, to be added to a message; else empty."""
+    if NOT_JSON.isdisjoint(text):
+        return ""
+    return "; it has full-width quotes, commas or colons, which are none to JSON"
 
 
 # --- addresses ------------------------------------------------------------------------------------
@@ -103,7 +151,7 @@ def base_url(value: str) -> str:
     is cut back.
     """
     mend = "Write it as https://api.example.com/v1"
-    text = value.rstrip("/").removesuffix(CHAT_PATH).rstrip("/")
+    text = halved(value).rstrip("/").removesuffix(CHAT_PATH).rstrip("/")
     if text:
         _url(text, schemes=("https", "http"), mend=mend)
         if "?" in text or "#" in text:
@@ -114,20 +162,21 @@ def base_url(value: str) -> str:
 def socket_url(value: str) -> str:
     """The address of a OneBot websocket server."""
     mend = "Write it as ws://127.0.0.1:3001"
-    if value:
-        url = _url(value, schemes=("ws", "wss"), mend=mend)
+    text = halved(value)
+    if text:
+        url = _url(text, schemes=("ws", "wss"), mend=mend)
         if "access_token=" in url.query:
             raise Wrong(
                 "has an access token in it",
                 "Put the token in ONEBOT_ACCESS_TOKEN, where it is kept secret",
             )
-    return value
+    return text
 
 
 def origin(value: str) -> str:
     """The address that browsers find the console at: scheme, host, perhaps a port and a path."""
     mend = "Write it as https://bot.example.com or https://example.com/bot"
-    text = value.rstrip("/")
+    text = halved(value).rstrip("/")
     if text:
         url = _url(text, schemes=("https", "http"), mend=mend)
         if "?" in text or "#" in text or "@" in url.netloc:
@@ -170,7 +219,7 @@ def host(value: str) -> str:
     """A name or an address to listen on, without scheme and port; the brackets of an IPv6 address
     are taken off.
     """
-    text = bare(value)
+    text = bare(halved(value))
     if not (_is_address(text) or HOST.fullmatch(text)):
         mend = "Write an address only, as 0.0.0.0 or 127.0.0.1; the port has a variable of its own"
         raise Wrong(f"{shown(value)} is not an address to listen on", mend)
@@ -200,9 +249,7 @@ def is_loopback(host: str) -> bool:
 
 def _url(text: str, *, schemes: tuple[str, ...], mend: str) -> SplitResult:
     if not text.isascii() or not text.isprintable() or " " in text:
-        raise Wrong(
-            "has a space or a character that no url can have (a Chinese colon or full stop?)", mend
-        )
+        raise Wrong("has a space or a character that no url can have", mend)
     try:
         url = urlsplit(text)
         _ = url.port  # raises for a port that is no number or out of range
@@ -244,7 +291,7 @@ def api_host(value: str) -> str:
     """The host of an API, as it stands in a url: pasted with https:// and a slash it is cut to the
     name.
     """
-    text = value.removeprefix("https://").removesuffix("/").lower()
+    text = halved(value).removeprefix("https://").removesuffix("/").lower()
     if text and not (HOST.fullmatch(text) and "." in text):
         raise Wrong(
             f"{shown(value)} is not the name of a host",
@@ -316,7 +363,7 @@ def whole(low: int, high: int) -> Callable[[object], int]:
     """A whole number in [low, high]."""
 
     def read(value: object) -> int:
-        text = str(value)
+        text = halved(str(value))
         mend = f"Write a number from {low} to {high}"
         if "://" in text:  # Kubernetes sets NAME_PORT=tcp://... for a service called NAME
             raise Wrong(
@@ -336,7 +383,7 @@ def number(low: float, high: float) -> Callable[[object], float]:
     """A number in [low, high], with a point if it is not whole."""
 
     def read(value: object) -> float:
-        text = str(value)
+        text = halved(str(value))
         if not re.fullmatch(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", text):
             raise Wrong(
                 f"{shown(text)} is not a number",
@@ -351,9 +398,12 @@ def number(low: float, high: float) -> Callable[[object], float]:
 
 def rate(value: object) -> tuple[int, float] | None:
     """So many in so many seconds, written as 6/60; None for 0, which is no limit."""
-    if value is None or isinstance(value, tuple) or str(value) == "0":
-        return value if isinstance(value, tuple) else None
-    found = re.fullmatch(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})", str(value).replace(" ", ""))
+    if value is None or isinstance(value, tuple):
+        return value
+    text = halved(str(value)).replace(" ", "")
+    if text == "0":
+        return None
+    found = re.fullmatch(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})", text)
     if found is None:
         mend = "Write how many in how many seconds, as 6/60, or 0 for no limit"
         raise Wrong(f"{shown(value)} is not a rate", mend)
@@ -366,7 +416,7 @@ def one_of(*choices: str, **spellings: str) -> Callable[[object], str]:
     """
 
     def read(value: object) -> str:
-        folded = str(value).casefold()
+        folded = halved(str(value)).casefold()
         for choice in choices:
             if choice.casefold() in {folded, spellings.get(folded, folded).casefold()}:
                 return choice
@@ -380,7 +430,7 @@ def one_of(*choices: str, **spellings: str) -> Callable[[object], str]:
 
 def switch(value: object) -> bool:
     """On or off: 1 or 0, and the words people write for them."""
-    match str(value).casefold():
+    match halved(str(value)).casefold():
         case "1" | "true" | "yes" | "on":
             return True
         case "0" | "false" | "no" | "off":

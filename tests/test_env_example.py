@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from bot.domain.errors import ConfigError
 from config.loading import load_settings
 from config.settings import KNOWN, Settings
-from config.sources import ALIASES
+from config.sources import ALIASES, read_example
 
 EXAMPLE = Path(__file__).parents[1] / ".env.example"
 TOKEN = "sesame-open-sesame"
@@ -45,6 +45,10 @@ def edited(tmp_path: Path, extra: str = "") -> Path:
 def test_the_example_names_every_variable_and_no_other() -> None:
     assert sorted(example()) == sorted({*KNOWN, *COMPOSE_ONLY})
     assert all(name in EXAMPLE.read_text("utf-8") for name in ALIASES)
+
+
+def test_setup_begins_with_the_example_of_the_checkout_it_is_in() -> None:
+    assert read_example() == EXAMPLE.read_text("utf-8")
 
 
 def test_the_example_as_it_is_says_which_three_lines_to_edit() -> None:

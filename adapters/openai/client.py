@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import time
 import uuid
 from collections.abc import Callable
@@ -28,6 +29,9 @@ from bot.domain.chat import Completion, ModelRequest, Usage
 from bot.domain.errors import EMPTY_ANSWER, ModelError, ModelStalled, ModelTransport
 from bot.domain.masking import Mask
 
+MODELS_PATH = "/models"
+MAX_LIST = 8 * 2**20  # bytes of a list of models; the longest known has 0.6 MB
+MAX_NAME = 200  # characters
 MAX_ANSWER = 20 * 2**20  # bytes; more than any model writes
 MAX_REFUSAL = 64 * 2**10  # bytes of an error page that are read
 LARGE_REQUEST = 2**20  # bytes; aiohttp wants larger bodies as a file, to send them in pieces
@@ -74,6 +78,46 @@ def make_session() -> aiohttp.ClientSession:
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"User-Agent": "FrostAgent"},
     )
+
+
+async def list_models(
+    session: aiohttp.ClientSession, *, base_url: str, api_key: str, seconds: float
+) -> tuple[str, ...]:
+    """The names of the models that a service lists, in alphabetical order; none if it lists none
+    within that time.
+
+    Not every service does, so a failure is no error: asking a model tells what is wrong.
+    """
+    try:
+        url = join_url(base_url, path=MODELS_PATH)
+        headers = {"Accept": "application/json"}
+        if api_key:
+            headers["Authorization"] = f"Bearer {api_key}"
+        async with (
+            asyncio.timeout(seconds),
+            session.get(
+                url, headers=headers, proxy=find_proxy(url), allow_redirects=False
+            ) as response,
+        ):
+            if response.status != 200:
+                return ()
+            body = await response.content.read(MAX_LIST)
+            while not response.content.at_eof() and len(body) < MAX_LIST:
+                body += await response.content.read(MAX_LIST - len(body))
+        found = json.loads(body)
+    except (aiohttp.ClientError, OSError, ValueError, RecursionError):
+        return ()
+    rows = found.get("data") if isinstance(found, dict) else found
+    names = (
+        (row.get("id") for row in rows if isinstance(row, dict)) if isinstance(rows, list) else ()
+    )
+    good = {name for name in names if isinstance(name, str) and _is_name(name)}
+    return tuple(sorted(good, key=str.casefold))
+
+
+def _is_name(text: str) -> bool:
+    """Whether a terminal can show it: a service may write anything."""
+    return bool(text.strip()) and text.isprintable() and len(text) <= MAX_NAME
 
 
 class OpenAIModel:

@@ -98,6 +98,10 @@ def setup(
     groups: Annotated[str, Option(help="The groups it listens to; without, all.")] = "",
     account: Annotated[str, Option(help="The bot's own QQ number, for NapCat's quick login.")] = "",
     napcat_url: Annotated[str, Option(help="Where NapCat finds the bot.")] = "ws://bot:6199/",
+    console_port: Annotated[str, Option(help="The port of the web console; without, none.")] = "",
+    docker: Annotated[
+        bool | None, Option(help="Whether it will run in Docker; without, you are asked.")
+    ] = None,
     test: Annotated[bool, Option(help="Try the model before anything is written.")] = True,
     force: Annotated[bool, Option("--force", help="Overwrite files without asking.")] = False,
     non_interactive: Annotated[
@@ -108,15 +112,17 @@ def setup(
     what is there.
     """
     from bot.cli.setup.terminal import TyperTerminal
-    from bot.cli.setup.trial import try_endpoint
+    from bot.cli.setup.trial import models_at, try_endpoint
     from bot.cli.setup.wizard import SetupOptions, Wizard
     from bot.runtime.clock import SystemClock
 
     typed = {"LLM_BASE_URL": base_url, "LLM_API_KEY": api_key, "LLM_MODEL": model}
     typed |= {"BOT_OWNERS": owner, "BOT_GROUPS": groups, "NAPCAT_ACCOUNT": account}
+    typed |= {"CONSOLE_PORT": console_port}
     wishes = SetupOptions(
         typed=typed,
         napcat_url=napcat_url,
+        docker=docker,
         force=force,
         test=test,
         interactive=sys.stdin.isatty() and not non_interactive,
@@ -126,6 +132,7 @@ def setup(
         environ=os.environ,
         terminal=TyperTerminal(),
         try_endpoint=lambda endpoint: asyncio.run(try_endpoint(endpoint, clock=SystemClock())),
+        list_models=lambda endpoint: asyncio.run(models_at(endpoint)),
         make_token=lambda: secrets.token_hex(TOKEN_BYTES),
     )
     try:

@@ -21,7 +21,7 @@ STANDIN = Path(__file__).parent / "standin"
 OVERRIDE = Path(__file__).parent / "override.yml"
 OURS = (
     "Dockerfile", ".dockerignore", "docker-compose.yml", ".env.example", "LICENSE", "README.md", "pyproject.toml",
-    "requirements.txt", "requirements-broker.txt", "requirements-build.txt", "requirements-otel.txt",
+    "setup.py", "requirements.txt", "requirements-broker.txt", "requirements-build.txt", "requirements-otel.txt",
     "requirements-postgres.txt", "deploy",
     "adapters", "bot", "config", "tools", "my-tools",
 )  # fmt: skip

@@ -36,6 +36,8 @@ from tests.config.reading import GOOD, load, problems
         ("BOT_OWNERS", "10001:quite", "“10001:quite” is not an owner. Write the numbers, as 10001,10002:quiet"),
         ("BOT_GROUPS", "-1", "is not a QQ number"),
         ("BOT_USERS", "[1", "is not good JSON"),
+        ("BOT_NAME", "“霜降", "has a “ at one end only"),
+        ("LLM_API_KEY", "sk-sesame”", "has a ” at one end only"),
         ("BOT_BLOCK", "1.5", "is not a QQ number"),
         ("BOT_ALIASES", '["a", null]', "neither a text nor a number"),
         ("BOT_DAY_COST_ALL", "much", "Write a number from 0 to 1000000, as 0.5"),

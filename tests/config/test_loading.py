@@ -142,3 +142,8 @@ def test_a_name_in_the_file_that_looks_like_one_of_ours_is_refused(tmp_path: Pat
     assert problems({}, env_file=file) == [
         f"{typed}: line 1 of .env sets it, but there is no such variable. Did you mean {meant}?"
     ]
+
+
+def test_a_prompt_may_begin_or_end_with_any_quote() -> None:
+    settings, _ = load({**GOOD, "SYSTEM_PROMPT": "“霜降，你好"})
+    assert settings.system_prompt == "“霜降，你好"

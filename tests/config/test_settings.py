@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr, ValidationError
 
+from bot.domain.errors import ConfigError
 from config.settings import DEFAULT_PERSONA, KNOWN, Settings, read_persona
 from tests.config.reading import GOOD, SIGNING_KEY, load, problems
 
@@ -166,3 +167,18 @@ def test_a_persona_file_is_read_checked_and_used(tmp_path: Path) -> None:
 def test_the_default_persona_is_there() -> None:
     assert read_persona(Settings()).prompt == DEFAULT_PERSONA.read_text("utf-8").strip()
     assert 100 < len(read_persona(Settings()).prompt) < 2000
+
+
+def test_a_built_in_persona_has_the_name_it_has_in_a_checkout_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    fox = Settings(bot_persona=Path("config/personas/fox.zh.md"))
+    assert read_persona(fox).key == "fox.zh"
+    for missing in ("config/personas/wolf.md", "personas/fox.zh.md", "fox.zh.md"):
+        with pytest.raises(ConfigError, match=f"{missing} cannot be read"):
+            read_persona(Settings(bot_persona=Path(missing)))
+    own = tmp_path / "config" / "personas" / "fox.zh.md"
+    own.parent.mkdir(parents=True)
+    own.write_text("狐", "utf-8")
+    assert read_persona(fox).prompt == "狐"

@@ -95,6 +95,21 @@ def test_the_last_of_two_lines_counts() -> None:
     assert values_of({}, sources.EnvLine("BOT_NAME", "a", 1), sources.EnvLine("BOT_NAME", "b", 2)) == {"BOT_NAME": "b"}
 
 
+@each_case("line", ["BOT_NAME=“霜降”", "BOT_NAME=「霜降」  # 名字", "BOT_NAME='“霜降”'", "BOT_NAME=＂霜降＂"])
+def test_full_width_quotes_around_a_value_are_no_part_of_it(tmp_path: Path, line: str) -> None:
+    file = tmp_path / ".env"
+    file.write_text(line, "utf-8")
+    assert values_of({}, *sources.read_env_file(file)) == {"BOT_NAME": "霜降"}
+    name, _, value = line.partition("  #")[0].partition("=")
+    assert values_of({name: value.strip("'")}) == {"BOT_NAME": "霜降"}
+
+
+def test_plain_quotes_that_the_reader_of_a_file_left_are_meant(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    file.write_text("BOT_NAME='\"Frost\"'", "utf-8")
+    assert values_of({}, *sources.read_env_file(file)) == {"BOT_NAME": '"Frost"'}
+
+
 def test_quotes_that_docker_kept_are_taken_off_whole_values_only() -> None:
     kept = {"LLM_API_KEY": '"sk-abc"', "LLM_MODEL": "'a'", "BOT_NAME": '"', "BOT_OWNERS": '"a","b"'}
     assert values_of(kept) == {"LLM_API_KEY": "sk-abc", "LLM_MODEL": "a", "BOT_NAME": '"', "BOT_OWNERS": '"a","b"'}

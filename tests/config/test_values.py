@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from config import values
+from config import media, proxy, values
+from config.endpoints import fallbacks
+from config.hours import hours, time_of_day, zone
+from config.owners import owners
 from config.values import Wrong
 from tests.cases import each_case
 
@@ -49,7 +54,7 @@ def test_any_list_of_qq_numbers_comes_back(numbers: list[int], separator: str) -
         ("0", "“0” is not a QQ number"),
         ("-5", "“-5” is not a QQ number"),
         ("1.5", "“1.5” is not a QQ number"),
-        ("１２３", "“１２３” is not a QQ number"),
+        ("١٢٣", "“١٢٣” is not a QQ number"),
         ("9" * 5000, "is not a QQ number"),
         (str(2**63), "is not a QQ number"),
         ("[10001", "is not good JSON"),
@@ -84,7 +89,7 @@ def test_a_base_url_ends_where_the_client_goes_on(text: str, url: str) -> None:
         ("api.example.com/v1", "does not begin with https:// or http://"),
         ("ftp://api.example.com", "does not begin with"),
         ("https:///v1", "has no host"),
-        ("https：//api.example.com", "Chinese colon"),
+        ("https://接口.example.com", "a character that no url can have"),
         ("https://api.example.com /v1", "has a space"),
         ("https://api.example.com:80a", "address or port"),
         ("https://api.example.com:70000", "address or port"),
@@ -202,7 +207,7 @@ def test_a_whole_number_stays_within_its_range() -> None:
     for text in ("0", "65", "-1"):
         with pytest.raises(Wrong, match="out of range"):
             read(text)
-    for text in ("", "12.0", "1e3", "twelve", "9" * 5000, "１２"):
+    for text in ("", "12.0", "1e3", "twelve", "9" * 5000, "١٢"):
         with pytest.raises(Wrong, match="not a whole number"):
             read(text)
 
@@ -247,6 +252,99 @@ def test_what_is_short_or_in_words_is_repeated_so_that_it_can_be_found(text: str
 @each_case("path", ["data/0123456789abcdef", "my-own-long-persona.md", "persona"])
 def test_a_path_is_named_whole(path: str) -> None:
     assert values.shown_path(Path(path)) == path
+
+
+# --- as a Chinese keyboard types it ---------------------------------------------------------------
+
+
+@each_case(
+    ("typed", "meant"),
+    [
+        ("“霜降”", "霜降"),
+        ("”霜降“", "霜降"),
+        ("”霜降”", "霜降"),
+        ("＂霜降＂", "霜降"),
+        ("‘霜降’", "霜降"),
+        ("「霜降」", "霜降"),
+        (" 『 霜降 』 ", "霜降"),
+        ('"霜降"', "霜降"),
+        ("'霜降'", "霜降"),
+        ("“”", ""),
+        ("“甲”和“乙”", "“甲”和“乙”"),
+        ("“甲”说", "“甲”说"),
+        ("O’Brien", "O’Brien"),
+        ("“", "“"),
+    ],
+)
+def test_one_pair_of_quotes_around_a_value_is_no_part_of_it(typed: str, meant: str) -> None:
+    assert values.without_quotes(typed) == meant
+
+
+@each_case(("text", "mark"), [("“霜降", "“"), ("霜降”", "”"), ("「霜降", "「"), ("霜降＂", "＂"), ("“", "“")])
+def test_half_a_pair_of_quotes_is_refused(text: str, mark: str) -> None:
+    with pytest.raises(Wrong, match=f"has a {mark} at one end only. Write it without"):
+        values.check_quotes(text)
+
+
+@each_case("text", ["", "霜降", "O’Brien", "Boys’", "她说“你好”", "“甲”说", "一“半", '12"'])
+def test_quotes_that_may_be_meant_are_left_alone(text: str) -> None:
+    assert values.check_quotes(text) == text
+
+
+@each_case(
+    ("typed", "items"),
+    [
+        ("“霜降”，“Frost Fox”", ("霜降", "Frost Fox")),
+        ("「霜降」、狐狸", ("霜降", "狐狸")),
+        ("“霜降”“狐狸”", ("霜降", "狐狸")),
+        ("‘霜降’,‘狐狸’", ("霜降", "狐狸")),
+        ('霜降,"Frost Fox"', ("霜降", "Frost Fox")),
+        ('["“霜降”"]', ("“霜降”",)),
+    ],
+)
+def test_quotes_around_an_item_of_a_list_are_no_part_of_it(typed: str, items: tuple[str, ...]) -> None:
+    assert values.names(typed) == items
+
+
+def test_half_a_pair_of_quotes_in_a_list_is_refused() -> None:
+    with pytest.raises(Wrong, match="has a “ at one end only"):
+        values.names("“霜降，狐狸")
+
+
+@each_case(
+    ("read", "typed", "plain"),
+    [
+        (values.qq_numbers, "１０００１，“10002”", "10001,10002"),
+        (values.whole(0, 99), "１２", "12"),
+        (values.number(0, 9), "０．５", "0.5"),
+        (values.number(0, 9), "0。5", "0.5"),
+        (values.rate, "６／６０", "6/60"),
+        (values.rate, "０", "0"),
+        (values.switch, "１", "1"),
+        (values.one_of("weak", "all"), "ａｌｌ", "all"),
+        (values.base_url, "https：／／api。example．com／v1／", "https://api.example.com/v1"),
+        (values.socket_url, "ws：//127.0.0.1：3001", "ws://127.0.0.1:3001"),
+        (values.origin, "https：//bot.example.com", "https://bot.example.com"),
+        (values.host, "１２７．０．０．１", "127.0.0.1"),
+        (values.api_host, "ab。qweatherapi。com", "ab.qweatherapi.com"),
+        (hours, "２３：３０－０７：３０，12：00至13：30", "23:30-07:30,12:00-13:30"),
+        (time_of_day, "０９：００", "09:00"),
+        (zone, "Asia／Shanghai", "Asia/Shanghai"),
+        (owners, "１０００１，10002：ｑｕｉｅｔ", "10001,10002:quiet"),
+        (proxy.address, "127。0。0。1", "127.0.0.1"),
+        (media.url, "http：//bot：8080／media", "http://bot:8080/media"),
+    ],
+)
+def test_full_width_digits_and_marks_mean_their_plain_twins(
+    read: Callable[[Any], object], typed: str, plain: str
+) -> None:
+    assert read(typed) == read(plain)
+
+
+@each_case("read", [values.names, values.mirrors, values.audiences, fallbacks])
+def test_json_with_full_width_marks_is_refused_with_the_reason(read: Callable[[str], object]) -> None:
+    with pytest.raises(Wrong, match="full-width quotes, commas or colons"):
+        read("[{“a”：1}]")
 
 
 # --- databases ------------------------------------------------------------------------------------

@@ -20,10 +20,11 @@ ACCOUNT = "NAPCAT_ACCOUNT"
 
 MODEL = ("LLM_BASE_URL", "LLM_API_KEY", "LLM_MODEL")
 WHO = ("BOT_NAME", "BOT_PERSONA", "SYSTEM_PROMPT")
-ASKED = (*MODEL, *WHO, "BOT_OWNERS", "BOT_GROUPS", ACCOUNT)
+PORT = "CONSOLE_PORT"
+ASKED = (*MODEL, *WHO, "BOT_OWNERS", "BOT_GROUPS", ACCOUNT, PORT)
 TOKENS = (ONEBOT, WEBUI, CONSOLE)
-WAY = ("ONEBOT_MODE", "ONEBOT_URL")
-"""Who dials whom: never asked, but kept where somebody set it."""
+WAY = ("ONEBOT_MODE", "ONEBOT_URL", "ONEBOT_HOST", "ONEBOT_PORT", "BOT_NEW_GROUP")
+"""Who dials whom and where, and what a new group is: never asked, but kept if it is set."""
 
 OPTION_OF = {
     "LLM_BASE_URL": "--base-url",
@@ -32,6 +33,7 @@ OPTION_OF = {
     "BOT_OWNERS": "--owner",
     "BOT_GROUPS": "--groups",
     ACCOUNT: "--account",
+    PORT: "--console-port",
 }
 OR_A_NAME = f", or name one of {', '.join(vendor.name for vendor in VENDORS)}"
 
@@ -51,7 +53,7 @@ def known(
     found = (
         dict.fromkeys(ASKED, "")
         | found
-        | {name: text.strip() for name, text in typed.items() if text.strip()}
+        | {name: text for name, raw in typed.items() if (text := sources.meant(raw))}
     )
     vendor = find_vendor(found.get("LLM_BASE_URL", ""))
     return found | ({"LLM_BASE_URL": vendor.base_url} if vendor else {})

@@ -97,8 +97,11 @@ def passed_on(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
 
     The environment wins. Raises ConfigError.
     """
-    lines = {line.name: line.value for line in sources.read_env_file(folder / ".env")}
-    return lines | {name: text for name, text in environ.items() if text.strip()}
+    lines = {
+        line.name: sources.meant(line.value, of_file=True)
+        for line in sources.read_env_file(folder / ".env")
+    }
+    return lines | {name: sources.meant(text) for name, text in environ.items() if text.strip()}
 
 
 def prepare(

@@ -4,16 +4,22 @@ already is offered again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from pydantic import SecretStr
 
-from bot.cli.setup.answers import ACCOUNT
+from bot.cli.setup.answers import ACCOUNT, PORT
 from bot.cli.setup.env_file import holds
 from bot.cli.setup.terminal import Terminal
 from bot.cli.setup.vendors import VENDORS, find_vendor, vendor_of
 from config import values
+from config.endpoints import Endpoint
+from config.persona_files import find_persona
+
+ListModels = Callable[[Endpoint], Sequence[str]]
+"""The names of the models that a service lists; none if it lists none."""
 
 BOT_NAME = "FrostAgent"
 BASE_URL = "请填写以 http:// 或 https:// 开头的地址"
@@ -22,22 +28,30 @@ NUMBERS = "QQ 号和群号只有数字，多个用逗号隔开"
 NEEDED = "这一项不能留空"
 PERSONA = "请输入一句话（不含引号、反斜杠），或一个已有的文件名"
 WRITABLE = "不能含引号、反斜杠或换行"
+MODEL_NAME = "请输入列表里的编号，或按服务的写法输入模型名称"
+PORT_NUMBER = "端口是 1 到 65535 的数字"
+SHOWN = 30  # models of a list; some services have hundreds
 PARTS = {"1": "LLM_BASE_URL", "2": "LLM_API_KEY", "3": "LLM_MODEL", "0": ""}
 
 
-def ask_model(terminal: Terminal, answers: Mapping[str, str]) -> dict[str, str]:
+def ask_model(
+    terminal: Terminal, answers: Mapping[str, str], list_models: ListModels
+) -> dict[str, str]:
     """The answers with a model in them: base url, key, name."""
     terminal.tell("模型服务 Model service:")
     for number, vendor in enumerate(VENDORS, 1):
         terminal.tell(f"  {number:>2}  {vendor.name:<12} {vendor.title}  {vendor.base_url}")
     old = answers.get("LLM_BASE_URL", "")
-    found = ask_part(terminal, answers, "LLM_BASE_URL")
+    found = ask_part(terminal, answers, "LLM_BASE_URL", list_models)
     if found["LLM_BASE_URL"] != old:  # what is known of another service is no answer for this one
         found |= {"LLM_API_KEY": "", "LLM_MODEL": ""}
-    return ask_part(terminal, ask_part(terminal, found, "LLM_API_KEY"), "LLM_MODEL")
+    found = ask_part(terminal, found, "LLM_API_KEY", list_models)
+    return ask_part(terminal, found, "LLM_MODEL", list_models)
 
 
-def ask_part(terminal: Terminal, answers: Mapping[str, str], name: str) -> dict[str, str]:
+def ask_part(
+    terminal: Terminal, answers: Mapping[str, str], name: str, list_models: ListModels
+) -> dict[str, str]:
     """The answers with one of the three of a model asked for again; what it was is offered."""
     old = answers.get(name, "")
     match name:
@@ -50,10 +64,62 @@ def ask_part(terminal: Terminal, answers: Mapping[str, str], name: str) -> dict[
         case "LLM_API_KEY":
             found = _ask_key(terminal, answers["LLM_BASE_URL"], old)
         case _:
-            found = _until_right(
-                lambda: terminal.ask("模型名称 Model", default=old), _something, terminal, NEEDED
-            )
+            key = SecretStr(answers.get("LLM_API_KEY", ""))
+            models = list_models(Endpoint(answers["LLM_BASE_URL"], key, ""))
+            found = _ask_model_name(terminal, old, [one for one in models if holds(one)])
     return {**answers, name: found}
+
+
+def _ask_model_name(terminal: Terminal, old: str, models: Sequence[str]) -> str:
+    """One of the models by its number in the list, or any name; a part of names shows those."""
+    shown = _show_models(terminal, models)
+    default = old or (models[0] if len(models) == 1 else "")
+    refused = ""
+    while True:
+        answer = _until_right(
+            _asking(terminal, "编号或名称 Number or model" if shown else "模型名称 Model", default),
+            partial(_model_name, shown=shown),
+            terminal,
+            MODEL_NAME if shown else NEEDED,
+        )
+        near = [name for name in models if answer.casefold() in name.casefold()]
+        if not near or answer in models or answer in {old, refused}:
+            return answer
+        terminal.tell(
+            f"  列表里没有 {answer}，相近的有下面这些；再输入一次就用它\n"
+            f"  {answer} is not listed, these are like it; type it again to take it all the same"
+        )
+        shown, refused = _show_models(terminal, near), answer
+
+
+def _asking(terminal: Terminal, question: str, default: str) -> Callable[[], str]:
+    return lambda: terminal.ask(question, default=default)
+
+
+def _show_models(terminal: Terminal, models: Sequence[str]) -> Sequence[str]:
+    """Show the first of them, each with its number from 1; those shown."""
+    shown = models[:SHOWN]
+    if shown:
+        terminal.tell("模型 Models:")
+    for number, name in enumerate(shown, 1):
+        terminal.tell(f"  {number:>2}  {name}")
+    if more := len(models) - len(shown):
+        terminal.tell(
+            f"  另有 {more} 个，输入名称的一部分来查找  {more} more, found by a part of the name"
+        )
+    return shown
+
+
+def _model_name(text: str, shown: Sequence[str]) -> str:
+    number = values.halved(text)
+    if not number.isdecimal():
+        return _writable(_something(text))
+    if not shown:
+        raise values.Wrong("is a number, not a name", "Type the name as the service spells it")
+    chosen = {str(place): name for place, name in enumerate(shown, 1)}.get(number)
+    if chosen is None:
+        raise values.Wrong("is not in the list", f"Type a number from 1 to {len(shown)}, or a name")
+    return chosen
 
 
 def ask_which(terminal: Terminal, suggested: str) -> str:
@@ -106,6 +172,29 @@ def ask_people(terminal: Terminal, answers: Mapping[str, str]) -> dict[str, str]
     return {**answers, **found}
 
 
+def ask_docker(terminal: Terminal, *, likely: bool) -> bool:
+    """Whether the bot and NapCat shall run in Docker."""
+    question = "怎么运行 How to run it: 1 用 Docker with Docker, 2 不用 Docker without"
+    chosen = _until_right(
+        lambda: terminal.ask(question, default="1" if likely else "2"),
+        _one_or_two,
+        terminal,
+        "请输入 1 或 2",
+    )
+    return chosen == "1"
+
+
+def ask_console(terminal: Terminal, answers: Mapping[str, str]) -> dict[str, str]:
+    """The answers with the port of the console, empty for none."""
+    question = (
+        "网页控制台的端口，如 8090，留空为不开 Port of the web console, as 8090; empty for none"
+    )
+    port = _until_right(
+        lambda: terminal.ask(question, default=answers.get(PORT, "")), _port, terminal, PORT_NUMBER
+    )
+    return {**answers, PORT: port}
+
+
 def _ask_numbers(terminal: Terminal, question: str, old: str) -> str:
     return _until_right(lambda: terminal.ask(question, default=old), _numbers, terminal, NUMBERS)
 
@@ -131,22 +220,37 @@ def _ask_key(terminal: Terminal, base_url: str, old: str) -> str:
 def _until_right(
     ask: Callable[[], str], read: Callable[[str], str], terminal: Terminal, mend: str
 ) -> str:
-    """Ask until the answer can be read; `mend` says in Chinese what the error says in English."""
+    """Ask until the answer can be read; `mend` says in Chinese what the error says in English.
+
+    Quotes around an answer are no part of it.
+    """
     while True:
         try:
-            return read(ask())
+            return read(values.check_quotes(values.without_quotes(ask())))
         except values.Wrong as wrong:
             terminal.tell(f"  {mend} {wrong.what}. {wrong.mend}.")
 
 
 def _part(text: str) -> str:
-    if text not in PARTS:
+    number = values.halved(text)
+    if number not in PARTS:
         raise values.Wrong("is none of them", "Type a number from 0 to 3")
-    return text
+    return number
+
+
+def _one_or_two(text: str) -> str:
+    number = values.halved(text)
+    if number not in {"1", "2"}:
+        raise values.Wrong("is neither of them", "Type 1 or 2")
+    return number
+
+
+def _port(text: str) -> str:
+    return str(values.whole(1, 65535)(text)) if text else ""
 
 
 def _persona(text: str) -> str:
-    if _names_a_file(text) and not Path(text).is_file():
+    if _names_a_file(text) and not find_persona(Path(text)).is_file():
         raise values.Wrong("is not there", "Name a file that is, or type a sentence")
     return _writable(text)
 

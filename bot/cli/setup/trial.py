@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from adapters.openai.client import OpenAIModel, make_session
+from adapters.openai.client import OpenAIModel, list_models, make_session
 from adapters.openai.deadlines import Timeouts
 from bot.domain.chat import Completion, ModelRequest, UserMessage
 from bot.domain.errors import (
@@ -28,6 +28,8 @@ from config.endpoints import Endpoint
 QUESTION = ModelRequest((UserMessage("Answer with one word: are you there?"),))
 PATIENCE = Timeouts(connect=10.0, first_token=60.0, idle=30.0, total=90.0)
 """Seconds; a local server may load its model first."""
+
+LISTED_WITHIN = 8.0  # seconds; who waits longer can type the name meanwhile
 
 NO_EYES = "Name a model that sees in LLM_VISION_MODEL, one at the same base url"
 VERSIONED = re.compile(r"/v\d+\w*(/|$)|/openai(/|$)")
@@ -56,6 +58,19 @@ class ModelTrial:
     why: str = ""
     mend: Mend = Mend("", "")
     answer: Completion | None = None
+
+
+async def models_at(endpoint: Endpoint) -> tuple[str, ...]:
+    """The names of the models that the service of an endpoint lists, also if /v1 is missing in its
+    base url; none if it lists none.
+    """
+    async with make_session() as session:
+        for url in filter(None, (endpoint.base_url, with_version(endpoint.base_url))):
+            if found := await list_models(
+                session, base_url=url, api_key=endpoint.keys[0], seconds=LISTED_WITHIN
+            ):
+                return found
+    return ()
 
 
 async def try_endpoint(

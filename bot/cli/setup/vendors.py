@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from config.values import halved
+
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
@@ -73,7 +75,7 @@ VENDORS = (
 
 def find_vendor(typed: str) -> Vendor | None:
     """The vendor of this name or of this number in the list (from 1), if there is one."""
-    text = typed.strip().lower()
+    text = halved(typed).lower()
     by_number = {str(number): vendor for number, vendor in enumerate(VENDORS, 1)}
     return by_number.get(text) or next((vendor for vendor in VENDORS if vendor.name == text), None)
 

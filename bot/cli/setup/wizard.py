@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import assert_never
 from urllib.parse import urlsplit
 
 from bot.cli.setup.answers import ACCOUNT, MODEL, ONEBOT, TOKENS, check, known, with_tokens
 from bot.cli.setup.env_file import fill
 from bot.cli.setup.files import NewFile, read_text, write_files
-from bot.cli.setup.questions import ask_character, ask_model, ask_part, ask_people, ask_which
+from bot.cli.setup.questions import (
+    ListModels,
+    ask_character,
+    ask_console,
+    ask_docker,
+    ask_model,
+    ask_part,
+    ask_people,
+    ask_which,
+)
 from bot.cli.setup.servers import BOT_URL, ServerLink, account_in, link_of, tokens_for, write_onebot
 from bot.cli.setup.terminal import Terminal
 from bot.cli.setup.trial import ModelTrial, with_version
@@ -22,16 +34,42 @@ from config.secrets import proxy_secrets
 from config.settings import Settings
 
 ENV = Path(".env")
-EXAMPLE = Path(".env.example")
 NAPCAT = Path("napcat", "config")
+COMPOSE = Path("docker-compose.yml")
 
-NEXT = """\
-下一步 Next:
-  用 Docker  With Docker:
-    docker compose up -d            启动机器人和 NapCat  start the bot and NapCat
-    docker compose logs -f napcat   用机器人账号扫码  scan the QR code with the bot's account
-  不用 Docker  Without:
-    make run"""
+WITH_DOCKER = """\
+下一步（用 Docker） Next, with Docker:
+  1. docker compose up -d            启动机器人和 NapCat  start the bot and NapCat
+  2. docker compose logs -f napcat   用机器人账号扫码  scan the QR code with the bot's account
+{mention}
+"""
+
+WITHOUT_DOCKER = """\
+下一步（不用 Docker） Next, without Docker:
+  1. 在这个目录里启动机器人 Start the bot, in this folder:
+       {run}
+  2. 在 NapCat 的网页界面：网络配置 → 新建 → {kind_zh}（LLBot 里是 {llbot}），填上并启用
+     In NapCat's WebUI: Network → New → {kind_en} ({llbot} in LLBot), and enable it:
+{fields}
+{mention}
+  没有反应 If nothing happens:
+       {doctor}
+"""
+
+MENTION = "  3. 在群里 @ 机器人 Mention the bot in a group"
+MENTION_AS_OWNER = """\
+  3. 用主人的账号在群里 @ 机器人。别人先 @ 的话，它会私聊问主人，主人回复“上线”
+     Mention the bot in a group from an owner's account. If somebody else does so first, it asks the
+     owners in private: the answer is “live”"""
+
+ELSEWHERE = """\
+     NapCat 在容器里或别的电脑上时，把 127.0.0.1 换成这台电脑的地址
+     If NapCat runs in a container or on another computer: this computer's address, not 127.0.0.1"""
+
+CONSOLE = """\
+  控制台 The console, with a link that logs in:
+       {console}
+"""
 
 NEAR = """\
 模型在本机：容器里的 127.0.0.1 是容器自己，用 Docker 时请先在 .env 里改成
@@ -49,6 +87,7 @@ DIFFERS = """\
 Note: {file} has another token than .env, and NapCat reads that file for this account. Set the token
 there (NapCat's WebUI, Network), or remove the file."""
 
+EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104  # ONEBOT_HOST may be one of them
 FROM_A_CONTAINER = "host.docker.internal"
 
 
@@ -58,6 +97,7 @@ class SetupOptions:
 
     typed: Mapping[str, str] = field(default_factory=dict)
     napcat_url: str = BOT_URL
+    docker: bool | None = None  # whether it will run in Docker; None: ask, or tell of both
     force: bool = False
     test: bool = True
     interactive: bool = True
@@ -75,6 +115,7 @@ class Wizard:
         environ: Mapping[str, str],
         terminal: Terminal,
         try_endpoint: Callable[[Endpoint], ModelTrial],
+        list_models: ListModels,
         make_token: Callable[[], str],
     ) -> None:
         """`folder` is where everything is, and where everything is written."""
@@ -82,6 +123,7 @@ class Wizard:
         self._environ = environ
         self._terminal = terminal
         self._try_endpoint = try_endpoint
+        self._list_models = list_models
         self._make_token = make_token
         self._mask = Mask(proxy_secrets(environ))
 
@@ -102,6 +144,9 @@ class Wizard:
             if not trial.ok:
                 self._terminal.tell(UNTRIED)
                 return False
+        docker = self._will_use_docker(wishes)
+        if wishes.interactive and not docker:
+            answers = ask_console(self._terminal, answers)
         complete = with_tokens(answers, self._make_token)
         settings = check(complete)
         # What init made is not for this account to read: a new token would not be the one the
@@ -114,15 +159,76 @@ class Wizard:
             if answers[ONEBOT]
             else None
         )
-        files = [*self._env_file(answers), *self._onebot_file(link)]
+        for_container = link if docker is not False else None
+        files = [*self._env_file(answers), *self._onebot_file(for_container)]
         if not self._may_replace(files, wishes):
             return False
         write_files(files)
-        self._report(files, link)
-        if near := _near(settings):
+        self._report(files, for_container)
+        if docker is not False and (near := _near(settings)):
             self._terminal.tell(NEAR.format(base_url=near))
-        self._terminal.tell(NEXT)
+        ways = [WITH_DOCKER.format(mention=_mention(settings))] if docker is not False else []
+        ways += [self._by_hand(settings, answers, wishes)] if not docker else []
+        self._terminal.tell("".join(ways).rstrip())
         return True
+
+    def _will_use_docker(self, wishes: SetupOptions) -> bool | None:
+        """Whether the bot will run in Docker; None if nobody says so and it could."""
+        if wishes.docker is not None:
+            return wishes.docker
+        if not (self._folder / COMPOSE).exists():
+            return False
+        if not wishes.interactive:
+            return None
+        likely = shutil.which("docker", path=self._environ.get("PATH", "")) is not None
+        return ask_docker(self._terminal, likely=likely)
+
+    def _by_hand(self, settings: Settings, answers: Mapping[str, str], wishes: SetupOptions) -> str:
+        """What to do without Docker. The token is shown to the person who answered here; what a
+        script's log may keep says only where it stands.
+        """
+        url = _own_url(settings) if wishes.napcat_url == BOT_URL else wishes.napcat_url
+        link = link_of(settings, bot_url=url, account=account_in(answers.get(ACCOUNT, "")))
+        stands = f"{ONEBOT} ({ENV if answers[ONEBOT] else sources.MADE})"
+        shown = link.token if wishes.interactive and answers[ONEBOT] else stands
+        match link.mode:
+            case "reverse":
+                kinds = ("Websocket 客户端", "Websocket client", "ws-reverse")
+                place = f"       地址 URL             {link.url}"
+            case "forward":
+                kinds = ("Websocket 服务器", "Websocket server", "ws")
+                place = f"       端口 Port            {link.place[1]}"
+            case _:
+                assert_never(link.mode)
+        fields = [
+            place,
+            f"       令牌 Token           {shown}",
+            "       消息格式 Format      array",
+        ]
+        if link.url == _own_url(settings) and settings.onebot_host in EVERYWHERE:
+            fields.append(ELSEWHERE)
+        text = WITHOUT_DOCKER.format(
+            run=self._command("run"),
+            doctor=self._command("doctor"),
+            kind_zh=kinds[0],
+            kind_en=kinds[1],
+            llbot=kinds[2],
+            fields="\n".join(fields),
+            mention=_mention(settings),
+        )
+        console = CONSOLE.format(console=self._command("console"))
+        return text + (console if settings.console_port else "")
+
+    def _command(self, word: str) -> str:
+        """How one of our commands is typed in this folder: with make in a checkout."""
+        path = self._environ.get("PATH", "")
+        if (self._folder / "Makefile").exists() and shutil.which("make", path=path):
+            return "make run" if word == "run" else f"make run ARGS={word}"
+        if shutil.which("frostagent", path=path):
+            return f"frostagent {word}"
+        # An environment that is not activated.
+        beside = shutil.which("frostagent", path=str(Path(sys.executable).parent))
+        return f"{beside or f'{sys.executable} -m bot'} {word}"
 
     def _of_another_service(
         self, answers: Mapping[str, str], wishes: SetupOptions, lines: Iterable[sources.EnvLine]
@@ -143,12 +249,13 @@ class Wizard:
     # --- asking -----------------------------------------------------------------------------------
 
     def _ask(self, answers: dict[str, str], *, test: bool) -> dict[str, str]:
-        answers = ask_model(self._terminal, answers)
+        list_models: ListModels = self._list_models if test else lambda _: ()
+        answers = ask_model(self._terminal, answers, list_models)
         while test:
             answers, trial = self._try(answers)
             if trial.ok or not (name := ask_which(self._terminal, trial.mend.setting)):
                 break
-            answers = ask_part(self._terminal, answers, name)
+            answers = ask_part(self._terminal, answers, name, list_models)
         return ask_people(self._terminal, ask_character(self._terminal, answers))
 
     def _try(self, answers: dict[str, str]) -> tuple[dict[str, str], ModelTrial]:
@@ -176,12 +283,7 @@ class Wizard:
     def _env_file(self, answers: Mapping[str, str]) -> Iterable[NewFile]:
         path = self._folder / ENV
         old = read_text(path)
-        begin = read_text(self._folder / EXAMPLE) if old is None else old
-        if begin is None:
-            raise ConfigError(
-                Problem(str(EXAMPLE), "is not here", "Run setup in the folder of FrostAgent")
-            )
-        text = fill(begin, answers)
+        text = fill(sources.read_example() if old is None else old, answers)
         if text != old:
             yield NewFile(path, text)
 
@@ -229,6 +331,19 @@ def _check_url(url: str) -> None:
 def _is_a_service(trial: ModelTrial) -> bool:
     """Whether the base url is right: nobody else refuses a key."""
     return trial.ok or trial.mend.setting == "LLM_API_KEY"
+
+
+def _mention(settings: Settings) -> str:
+    """The last step: in a new group only an owner's word lets the bot speak."""
+    asks = settings.bot_owners and not settings.bot_groups and settings.bot_new_group == "ask"
+    return MENTION_AS_OWNER if asks else MENTION
+
+
+def _own_url(settings: Settings) -> str:
+    """Where a server on this computer finds the bot."""
+    host = settings.onebot_host
+    host = "127.0.0.1" if host in EVERYWHERE else host
+    return f"ws://{f'[{host}]' if ':' in host else host}:{settings.onebot_port}/"
 
 
 def _near(settings: Settings) -> str:

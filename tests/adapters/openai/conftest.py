@@ -86,7 +86,9 @@ class Vendor:
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        self.asked.append(Asked(request.path_qs, dict(request.headers), await request.json()))
+        self.asked.append(
+            Asked(request.path_qs, dict(request.headers), await request.json() if request.can_read_body else {})
+        )
         play = self.plays.pop(0) if len(self.plays) > 1 else self.plays[0]
         return await play(request)
 
@@ -154,6 +156,7 @@ async def vendor() -> AsyncIterator[Vendor]:
     vendor = Vendor()
     application = web.Application(client_max_size=2**26)
     application.router.add_post("/{path:.*}", vendor.handle)
+    application.router.add_get("/{path:.*}", vendor.handle)
     runner = web.AppRunner(application, shutdown_timeout=1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)

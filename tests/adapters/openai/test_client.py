@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 from msgspec.structs import replace
 
-from adapters.openai.client import MAX_ANSWER, OpenAIModel
+from adapters.openai.client import MAX_ANSWER, MAX_LIST, OpenAIModel, list_models
 from adapters.openai.deadlines import Timeouts
 from bot.domain.chat import FinishReason, ModelRequest, ToolSpec, Usage, UserMessage
 from bot.domain.errors import (
@@ -27,6 +27,7 @@ from bot.domain.errors import (
 )
 from bot.domain.ports import ChatModel
 from tests.adapters.openai.conftest import Vendor
+from tests.cases import each_case
 
 KEY = "sk-secret-0123456789"
 QUESTION = ModelRequest((UserMessage("hi"),))
@@ -399,3 +400,48 @@ async def test_asking_without_stream_options_is_an_attempt_that_is_counted(vendo
     with pytest.raises(ModelRejected):
         await make().complete(replace(QUESTION, allowance=Never()))
     assert len(vendor.asked) == 1
+
+
+# --- the models of a service ----------------------------------------------------------------------
+
+
+async def listed(vendor: Vendor, session: aiohttp.ClientSession, *, seconds: float = 10) -> tuple[str, ...]:
+    return await list_models(session, base_url=vendor.url, api_key=KEY, seconds=seconds)
+
+
+@each_case(
+    ("body", "names"),
+    [
+        (b'{"data": [{"id": "b"}, {"id": "A"}, {"id": "b"}]}', ("A", "b")),
+        (b'[{"id": "bare-list"}]', ("bare-list",)),
+        (b'{"data": [{"id": "\\u001b[2Jred"}, {"id": ""}, {"id": 5}, {}, "x", {"id": "good"}]}', ("good",)),
+        (b'{"data": [{"id": "%b"}]}' % (b"x" * 201), ()),
+        (b'{"data": null}', ()),
+        (b"5", ()),
+        (b"<html>", ()),
+        (b"[" * 100_000, ()),
+        (b" " * (MAX_LIST + 1) + b'[{"id": "too-long"}]', ()),
+    ],
+)
+async def test_the_models_of_a_service_are_read_with_care(
+    vendor: Vendor, session: aiohttp.ClientSession, body: bytes, names: tuple[str, ...]
+) -> None:
+    vendor.plays.clear()
+    vendor.say(body)
+    assert await listed(vendor, session) == names
+    asked = vendor.asked[-1]
+    assert (asked.path, asked.headers["Authorization"]) == ("/v1/models", f"Bearer {KEY}")
+
+
+async def test_a_service_that_lists_no_models_is_no_error(vendor: Vendor, session: aiohttp.ClientSession) -> None:
+    for status in (302, 401, 404, 500):
+        vendor.plays.clear()
+        vendor.say(b'[{"id": "a"}]', status=status, headers={"Location": "/elsewhere"})
+        assert await listed(vendor, session) == ()
+    vendor.plays.clear()
+    vendor.cut(b'[{"id"')
+    assert await listed(vendor, session) == ()
+    vendor.plays.clear()
+    vendor.stall(b'[{"id"')
+    assert await listed(vendor, session, seconds=0.05) == ()
+    assert await list_models(session, base_url="http://127.0.0.1:9/v1", api_key="", seconds=10) == ()

@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from adapters.simulator.world import demo_world
 from tests.bot.cli.setup.screen import on_a_terminal
 
 ROOT = Path(__file__).parents[3]
+PROGRAM = (sys.executable, "-m", "bot")
 ENVIRONMENT = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
 HERE = {"ONEBOT_HOST": "127.0.0.1", "ONEBOT_PORT": "0", "WEB_PORT": "0"}
 READY = "listening on 127.0.0.1:"
@@ -28,7 +29,7 @@ READY = "listening on 127.0.0.1:"
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The folder of FrostAgent as it is cloned, as far as setup needs it."""
-    shutil.copy(ROOT / ".env.example", tmp_path)
+    shutil.copy(ROOT / "docker-compose.yml", tmp_path)
     return tmp_path
 
 
@@ -36,9 +37,9 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-async def start(folder: Path, *words: str, **environment: str) -> Process:
+async def start(folder: Path, *words: str, program: Sequence[str] = PROGRAM, **environment: str) -> Process:
     return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bot", *words),
+        *(*program, *words),
         cwd=folder,
         env={**ENVIRONMENT, **environment},
         stdin=asyncio.subprocess.DEVNULL,
@@ -47,9 +48,9 @@ async def start(folder: Path, *words: str, **environment: str) -> Process:
     )
 
 
-async def run(folder: Path, *words: str, **environment: str) -> tuple[int, str]:
+async def run(folder: Path, *words: str, program: Sequence[str] = PROGRAM, **environment: str) -> tuple[int, str]:
     """A command to its end: exit code, and what it told."""
-    process = await start(folder, *words, **environment)
+    process = await start(folder, *words, program=program, **environment)
     async with asyncio.timeout(50):
         out, told = await process.communicate()
     assert out == b""
@@ -58,9 +59,9 @@ async def run(folder: Path, *words: str, **environment: str) -> tuple[int, str]:
 
 
 @asynccontextmanager
-async def serving(folder: Path, **environment: str) -> AsyncIterator[str]:
+async def serving(folder: Path, *, program: Sequence[str] = PROGRAM, **environment: str) -> AsyncIterator[str]:
     """The service as a process; where it listens."""
-    process = await start(folder, "run", **HERE, **environment)
+    process = await start(folder, "run", program=program, **HERE, **environment)
     assert process.stderr is not None
     try:
         async with asyncio.timeout(30):
@@ -156,16 +157,22 @@ async def test_a_model_that_cannot_be_reached_leaves_nothing_behind(folder: Path
     code, told = await run(folder, "setup", "--base-url", "http://127.0.0.1:9/v1", "--model", "m")
     assert code == 1
     assert "cannot be reached" in told
-    assert names(folder) == [".env.example"]
+    assert names(folder) == ["docker-compose.yml"]
 
 
 def test_on_a_terminal_everything_is_asked_and_the_key_is_not_shown(folder: Path) -> None:
     words = [sys.executable, "-m", "bot", "setup", "--no-test"]
     with on_a_terminal(words, folder=folder, environment=ENVIRONMENT) as screen:
-        answers = ("deepseek", "sk-very-secret", "deepseek-chat", "", "", "10001", "", "10000")
+        answers = ("deepseek", "sk-very-secret", "deepseek-chat", "", "", "10001", "", "10000", "1")
         questions = (
             *("base url [deepseek]: ", "(不显示 not shown): ", "Model: ", "What it is called [FrostAgent]: "),
-            *("a sentence or a file, may be empty: ", "(owner): ", "for all: ", "QQ number, may be empty: "),
+            *(
+                "a sentence or a file, may be empty: ",
+                "(owner): ",
+                "for all: ",
+                "QQ number, may be empty: ",
+                "Docker without [",
+            ),
         )
         for question, answer in zip(questions, answers, strict=True):
             screen.wait_for(question)
@@ -187,4 +194,4 @@ def test_ctrl_c_in_the_middle_leaves_nothing_behind(folder: Path) -> None:
         screen.type("\x03")
         screen.wait_for("Nothing was written.")
         assert screen.wait() == 130
-    assert names(folder) == [".env.example"]
+    assert names(folder) == ["docker-compose.yml"]

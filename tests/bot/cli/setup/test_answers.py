@@ -37,6 +37,10 @@ def test_options_win_over_the_environment_and_it_over_the_file() -> None:
     }
 
 
+def test_quotes_around_an_option_are_no_part_of_it() -> None:
+    assert known({"LLM_MODEL": " “demo” "}, {}, [])["LLM_MODEL"] == "demo"
+
+
 def test_the_text_of_an_example_is_no_answer() -> None:
     lines = [
         EnvLine("LLM_API_KEY", "sk-xxxx", 1),

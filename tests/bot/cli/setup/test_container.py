@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.setup.container import FileOwner, _files_of, prepare, read_owner, read_server
+from bot.cli.setup.container import FileOwner, _files_of, passed_on, prepare, read_owner, read_server
 from bot.cli.setup.servers import Server
 from bot.domain.errors import ConfigError
 from config.loading import load_settings
@@ -321,3 +321,9 @@ def test_a_misspelt_name_is_told_once(machine: Machine) -> None:
     assert len(told) == 1
     assert "ignored" not in told[0]
     assert "Did you mean LLM_MODEL?" in told[0]
+
+
+def test_quotes_around_what_compose_passes_on_are_no_part_of_it(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("NAPCAT_WEBUI_TOKEN=“of-the-file”\nLLM_MODEL=“file”\n", "utf-8")
+    found = passed_on(tmp_path, {"LLM_MODEL": "'environment'"})
+    assert found == {"NAPCAT_WEBUI_TOKEN": "of-the-file", "LLM_MODEL": "environment"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import SecretStr
 
 from adapters.offline.server import OfflineModel
-from bot.cli.setup.trial import Mend, mend_of, try_endpoint, try_model, with_version
+from bot.cli.setup.trial import Mend, mend_of, models_at, try_endpoint, try_model, with_version
 from bot.domain import errors
 from bot.domain.errors import ModelError
 from bot.runtime.clock import SystemClock
@@ -23,6 +23,13 @@ async def test_a_model_that_answers_is_well() -> None:
         assert trial.answer.message.text
         (request,) = server.requests
         assert "tools" not in request
+
+
+async def test_the_models_of_a_service_are_found_also_without_v1() -> None:
+    async with OfflineModel() as server:
+        for url in (server.base_url, server.base_url.removesuffix("/v1")):
+            assert await models_at(Endpoint(url, SecretStr(""), "")) == ("offline-demo",)
+    assert await models_at(Endpoint(server.base_url, SecretStr("k"), "")) == ()
 
 
 async def test_a_server_that_is_not_there_is_told_with_its_mend() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
+import re
+import sys
 from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
@@ -19,8 +20,10 @@ from config.endpoints import Endpoint
 from config.loading import load_settings
 from config.settings import Settings
 from tests.bot.cli.setup.fakes import LEAVE, ScriptedTerminal
+from tests.cases import each_case
 
-EXAMPLE = Path(__file__).parents[4] / ".env.example"
+ROOT = Path(__file__).parents[4]
+EXAMPLE = ROOT / ".env.example"
 TYPED = {"LLM_BASE_URL": "deepseek", "LLM_API_KEY": "sk-abcdefgh", "LLM_MODEL": "deepseek-chat", "BOT_OWNERS": "10001"}
 GOOD = ModelTrial(True, 0.8)
 BAD = ModelTrial(False, 0.8, "Authentication Fails", Mend("Copy the key once more", "请重新复制密钥", "LLM_API_KEY"))
@@ -34,7 +37,15 @@ class Evening:
         self.folder = folder
         self.tried: list[Endpoint] = []
         self._made = count(1)
-        shutil.copy(EXAMPLE, folder)
+        for name in ("docker-compose.yml", "Makefile"):
+            (folder / name).touch()
+        self.programs = folder / "bin"
+        self.programs.mkdir()
+        self.install("make")
+
+    def install(self, program: str) -> None:
+        """Put a program into the PATH."""
+        (self.programs / program).touch(mode=0o755)
 
     def setup(
         self,
@@ -46,6 +57,8 @@ class Evening:
         test: bool = True,
         interactive: bool = False,
         napcat_url: str = BOT_URL,
+        docker: bool | None = None,
+        models: tuple[str, ...] = (),
     ) -> tuple[bool, ScriptedTerminal]:
         person = ScriptedTerminal(*answers)
         left = list(trials)
@@ -56,12 +69,20 @@ class Evening:
 
         wizard = Wizard(
             folder=self.folder,
-            environ=environ or {},
+            environ={"PATH": str(self.programs), **(environ or {})},
             terminal=person,
             try_endpoint=try_endpoint,
+            list_models=lambda _: models,
             make_token=lambda: f"made-by-setup-token-number-{next(self._made)}",
         )
-        wishes = SetupOptions(typed=typed or {}, napcat_url=napcat_url, force=force, test=test, interactive=interactive)
+        wishes = SetupOptions(
+            typed=typed or {},
+            napcat_url=napcat_url,
+            docker=docker,
+            force=force,
+            test=test,
+            interactive=interactive,
+        )
         return wizard.run(wishes), person
 
     @property
@@ -69,7 +90,7 @@ class Evening:
         return {
             path.relative_to(self.folder).as_posix(): path.read_text("utf-8")
             for path in sorted(self.folder.rglob("*"))
-            if path.is_file() and path.name != EXAMPLE.name
+            if path.is_file() and path.stat().st_size
         }
 
     def settings(self) -> Settings:
@@ -166,7 +187,8 @@ def test_the_key_of_one_service_never_goes_to_another_without_a_terminal_either(
 
 def test_somebody_is_asked_for_everything(evening: Evening) -> None:
     written, person = evening.setup(
-        *("moonshot", "sk-1", "kimi", "霜降狐", "你是一只狐狸。", "10001", "4242", "10000"), interactive=True
+        *("moonshot", "sk-1", "kimi", "霜降狐", "你是一只狐狸。", "10001", "4242", "10000", "2", "8090"),
+        interactive=True,
     )
     assert written
     assert not person.left
@@ -174,12 +196,13 @@ def test_somebody_is_asked_for_everything(evening: Evening) -> None:
     assert (settings.llm_base_url, settings.llm_model) == ("https://api.moonshot.cn/v1", "kimi")
     assert settings.bot_owners == frozenset({10001})
     assert settings.bot_groups == frozenset({4242})
+    assert settings.console_port == 8090
     assert (settings.bot_name, settings.system_prompt) == ("霜降狐", "你是一只狐狸。")
     assert "\nNAPCAT_ACCOUNT=10000\n" in evening.files[".env"]
 
 
-REST = ("", "", "", "", "")
-"""Name, persona, owners, groups, account: as they are."""
+REST = ("", "", "", "", "", "1")
+"""Name, persona, owners, groups, account: as they are; with Docker."""
 
 
 def test_only_the_answer_that_was_wrong_is_asked_for_again(evening: Evening) -> None:
@@ -240,7 +263,7 @@ def test_a_persona_may_be_a_file_that_is_there(evening: Evening) -> None:
     missing = str(evening.folder / "none.md")
     file.write_text("You are a fox.", "utf-8")
     said = ("Frost", missing, "You're a fox", str(file))
-    written, person = evening.setup("1", "sk-1", "m", *said, "", "", "", interactive=True)
+    written, person = evening.setup("1", "sk-1", "m", *said, *REST[2:], interactive=True)
     assert written
     assert not person.left
     assert (evening.settings().bot_persona, evening.settings().system_prompt) == (file, "")
@@ -293,10 +316,102 @@ def test_with_a_token_for_each_account_every_one_of_them_is_right(evening: Eveni
     assert '"token": "correct-horse"' in file.read_text("utf-8")
 
 
-def test_without_the_example_it_says_where_to_go(evening: Evening) -> None:
-    (evening.folder / EXAMPLE.name).unlink()
-    with pytest.raises(ConfigError, match="Run setup in the folder of FrostAgent"):
-        evening.setup(typed=TYPED)
+def test_the_model_is_chosen_from_those_its_service_lists(evening: Evening) -> None:
+    written, person = evening.setup("1", "sk-1", "2", *REST, models=("m-1", "m-2"), interactive=True)
+    assert written
+    assert evening.settings().llm_model == "m-2"
+    assert person.said("2  m-2")
+    evening.setup("", "", "m-1", *REST, "y", models=("m-1", "m-2"), interactive=True, trials=(), test=False)
+    assert evening.settings().llm_model == "m-1"
+
+
+STEPS_BY_HAND = ("ws://127.0.0.1:6199/", "array", "Websocket client", "make run\n")
+
+
+def test_without_docker_it_says_what_to_paste_into_napcat(evening: Evening) -> None:
+    written, person = evening.setup("1", "sk-1", "m", *REST[:5], "2", "8090", interactive=True)
+    assert written
+    assert set(evening.files) == {".env"}  # NapCat reads none of ours
+    token = evening.settings().onebot_access_token.get_secret_value()
+    doctor, console = (f"make run ARGS={word}" for word in ("doctor", "console"))
+    for words in (*STEPS_BY_HAND, token, doctor, console, "this computer's address"):
+        assert words in person.told[-1]
+    assert "docker" not in person.told[-1].replace("Docker", "")
+
+
+def test_outside_of_a_checkout_there_is_no_docker_and_no_make(evening: Evening) -> None:
+    for name in ("docker-compose.yml", "Makefile"):
+        (evening.folder / name).unlink()
+    evening.install("frostagent")
+    written, person = evening.setup("1", "sk-1", "m", *REST[:5], "", interactive=True)
+    assert written
+    assert not person.left
+    assert "  frostagent run\n" in person.told[-1]
+    assert "  frostagent doctor" in person.told[-1]
+    assert "frostagent console" not in person.told[-1]
+    assert "make run" not in person.told[-1]
+    assert set(evening.files) == {".env"}
+
+
+def test_without_make_and_outside_of_the_path_the_program_is_named_whole(evening: Evening) -> None:
+    (evening.programs / "make").unlink()
+    _, person = evening.setup(typed=TYPED, docker=False)
+    folder = re.escape(str(Path(sys.executable).parent))
+    assert re.search(rf"\n +{folder}/(frostagent|python\S* -m bot) run\n", person.told[-1])
+
+
+def test_a_script_is_told_where_the_token_stands(evening: Evening) -> None:
+    _, person = evening.setup(typed=TYPED, docker=False)
+    assert "ws://127.0.0.1:6199/" in person.told[-1]
+    assert "ONEBOT_ACCESS_TOKEN (.env)" in person.told[-1]
+    assert set(evening.files) == {".env"}
+    _, person = evening.setup(typed=TYPED, docker=True)
+    assert "ws://" not in person.told[-1]
+    assert "napcat/config/onebot11.json" in evening.files
+
+
+@each_case(
+    ("environ", "words"),
+    [
+        ({"ONEBOT_PORT": "7000"}, "ws://127.0.0.1:7000/"),
+        ({"ONEBOT_HOST": "192.168.1.5"}, "ws://192.168.1.5:6199/"),
+        ({"ONEBOT_HOST": "::"}, "ws://127.0.0.1:6199/"),
+        ({"ONEBOT_HOST": "fd00::1"}, "ws://[fd00::1]:6199/"),
+        ({"ONEBOT_MODE": "forward", "ONEBOT_URL": "ws://127.0.0.1:3001"}, "Port            3001"),
+    ],
+)
+def test_what_to_paste_is_where_the_bot_listens_or_dials(tmp_path: Path, environ: dict[str, str], words: str) -> None:
+    folder = tmp_path / "-".join(environ.values()).translate({ord(sign): "_" for sign in ":/."})
+    folder.mkdir()
+    _, person = Evening(folder).setup(typed=TYPED, environ=environ, docker=False)
+    assert words in person.told[-1]
+    assert ("Websocket server" in person.told[-1]) == ("ONEBOT_MODE" in environ)
+
+
+@each_case("docker", [True, False, None])
+def test_with_an_owner_it_says_that_a_new_group_waits_for_them(tmp_path: Path, docker: bool | None) -> None:
+    for name, typed in {
+        "owner": TYPED,
+        "groups": {**TYPED, "BOT_GROUPS": "1"},
+        "nobody": {**TYPED, "BOT_OWNERS": ""},
+    }.items():
+        (folder := tmp_path / f"{docker}-{name}").mkdir()
+        _, person = Evening(folder).setup(typed=typed, docker=docker)
+        assert person.said("3. ")
+        assert person.said("from an owner's account") == (name == "owner")
+
+
+def test_an_address_for_napcat_that_is_given_is_the_one_to_paste(evening: Evening) -> None:
+    _, person = evening.setup(typed=TYPED, napcat_url="ws://10.0.0.7:6199/", docker=False)
+    assert "ws://10.0.0.7:6199/" in person.told[-1]
+    assert "127.0.0.1" not in person.told[-1]
+
+
+def test_docker_is_what_is_likely_if_it_is_installed(evening: Evening) -> None:
+    evening.install("docker")
+    _, person = evening.setup("1", "sk-1", "m", *REST[:5], "", interactive=True)
+    assert person.told[-1].count("docker compose") == 2
+    assert "[1]" in person.questions[-1]
 
 
 def test_an_env_file_that_cannot_be_read_is_told(evening: Evening) -> None:

@@ -1,0 +1,106 @@
+"""What `pip install` and `uv tool install` give people: the wheel, in an empty environment and an empty folder."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from adapters.offline.server import OfflineModel
+from tests.system.processes.test_first_evening import first_answer, names, run, serving, start
+
+ROOT = Path(__file__).parents[3]
+PACKAGES = ("adapters", "bot", "config", "tools")
+BESIDE = (".env.example", "LICENSE", "README.md", "pyproject.toml", "setup.py")
+NO_ROOT = {"PYTHONPATH": ""}  # it would be the checkout's modules that run
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built of a copy: a build leaves folders behind."""
+    folder = tmp_path_factory.mktemp("wheel")
+    copy = folder / "source"
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in BESIDE:
+        shutil.copy(ROOT / name, copy)
+    pip("wheel", "--no-build-isolation", "--no-deps", "--no-index", "--wheel-dir", str(folder), str(copy))
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def pip(*words: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", *words, "--quiet", "--no-input", "--disable-pip-version-check"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+    """`frostagent` of a new environment, which has the wheel and borrows the libraries of this one."""
+    folder = tmp_path_factory.mktemp("environment")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True, timeout=120)
+    python = str(folder / "bin" / "python")
+    pip(f"--python={python}", "install", "--no-deps", "--no-index", str(wheel))
+    (packages,) = folder.glob("lib/python*/site-packages")
+    (packages / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n", "utf-8")
+    return (str(folder / "bin" / "frostagent"),)
+
+
+def test_the_wheel_has_every_file_of_the_packages_and_the_example(wheel: Path) -> None:
+    files = (file for package in PACKAGES for file in (ROOT / package).rglob("*") if file.is_file())
+    ours = {file.relative_to(ROOT).as_posix() for file in files if "__pycache__" not in file.parts}
+    with ZipFile(wheel) as archive:
+        inside = {name for name in archive.namelist() if ".dist-info/" not in name}
+        assert archive.read("config/.env.example") == (ROOT / ".env.example").read_bytes()
+    assert inside == ours | {"config/.env.example"}
+
+
+async def test_from_the_wheel_to_the_first_answer(program: tuple[str, ...], tmp_path: Path) -> None:
+    async with OfflineModel() as model:
+        options = ("--base-url", model.base_url, "--model", "offline-demo", "--owner", "20001")
+        code, told = await run(tmp_path, "setup", "--non-interactive", *options, program=program, **NO_ROOT)
+        assert code == 0, told
+        assert "frostagent run\n" in told
+        assert names(tmp_path) == [".env"]
+        lines = (tmp_path / ".env").read_text("utf-8").splitlines()
+        (token,) = (line.partition("=")[2] for line in lines if line.startswith("ONEBOT_ACCESS_TOKEN="))
+        persona = "config/personas/default.md"  # as .env.example shows it
+        async with serving(tmp_path, program=program, BOT_PERSONA=persona, **NO_ROOT) as url:
+            assert await first_answer(url, token)
+
+
+async def test_the_commands_that_read_files_of_ours_work_from_the_wheel(
+    program: tuple[str, ...], tmp_path: Path
+) -> None:
+    for words, file in (("chat", "fox.zh.md"), ("persona try config/personas/tutor.en.md", "fox.en.md")):
+        persona = {"BOT_PERSONA": f"config/personas/{file}"}
+        code, told = await said_by(tmp_path, *words.split(), program=program, **persona)
+        assert code == 0, told
+    model = {"LLM_BASE_URL": "https://llm.invalid/v1", "LLM_MODEL": "m"}
+    code, told = await run(tmp_path, "init", program=program, **model, **NO_ROOT)
+    assert code == 0, told
+    assert (tmp_path / "napcat" / "config" / "onebot11.json").exists()
+    nearby = {**model, "LLM_BASE_URL": "http://127.0.0.1:9/v1"}
+    _, told = await said_by(tmp_path, "doctor", program=program, **nearby)
+    assert "problem  model" in told
+
+
+async def said_by(folder: Path, *words: str, program: tuple[str, ...], **environment: str) -> tuple[int, str]:
+    """A command to its end: exit code, and all it wrote."""
+    process = await start(folder, *words, program=program, **environment, **NO_ROOT)
+    async with asyncio.timeout(50):
+        written, told = await process.communicate()
+    assert b"Traceback" not in told
+    return process.returncode or 0, (written + told).decode()
