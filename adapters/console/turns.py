@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from typing import Any
+from typing import Any, assert_never
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -20,23 +20,18 @@ from adapters.console.routes import Access, Own, Route, Visit
 from adapters.console.sources import Sources
 from adapters.console.speech import Speech, speech_for
 from bot.domain.events import Conversation, NotAConversation
-from bot.domain.journal import Undelivered
+from bot.domain.journal import ENDINGS, Ending, Undelivered, Unfinished
 from bot.domain.run import Stop
 from bot.domain.shown import UNANSWERED, Span, Trace, TurnQuery, TurnRow, TurnRows
 
 CUT = 400  # characters of a body, until somebody wants the whole
-OUTCOMES = (Stop.ANSWERED, *Undelivered, *(one for one in Stop if one != "answered"), UNANSWERED)
+OUTCOMES: tuple[str, ...] = (
+    *sorted(ENDINGS, key=lambda one: (one != Stop.ANSWERED, not isinstance(one, Undelivered))),
+    UNANSWERED,
+)
 NUMBER = re.compile(r"[0-9]{1,18}")
 MONEY = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 HEADING = re.compile(r"^\[[^\]\n]{1,40}\]$", re.MULTILINE)
-TONES: Mapping[str, str] = {
-    Stop.ANSWERED: "good",
-    Undelivered.NOT_DELIVERED: "bad",
-    Undelivered.UNCONFIRMED: "warn",
-    Stop.FAILED: "bad",
-    Stop.INTERRUPTED: "bad",
-    Stop.OUT_OF_BUDGET: "bad",
-}
 
 
 class ToldRow(Struct, frozen=True):
@@ -274,7 +269,22 @@ def _told(sources: Sources, visit: Visit, row: TurnRow) -> ToldRow:
 
 def tone_of(outcome: str) -> str:
     """The colour of an outcome: good, bad, warn or dim."""
-    return TONES.get(outcome, "dim")
+    known = next((one for one in ENDINGS if one == outcome), None)
+    return "dim" if known is None else _tone(known)
+
+
+def _tone(ending: Ending) -> str:
+    match ending:
+        case Stop.ANSWERED:
+            return "good"
+        case Stop.FAILED | Stop.INTERRUPTED | Stop.OUT_OF_BUDGET | Undelivered.NOT_DELIVERED:
+            return "bad"
+        case Undelivered.UNCONFIRMED | Unfinished.WAITING:
+            return "warn"
+        case Stop.SILENT | Stop.STOPPED | Stop.DENIED | Unfinished.RUNNING:
+            return "dim"
+        case _:
+            assert_never(ending)
 
 
 def _failure(speech: Speech, error: str) -> str:

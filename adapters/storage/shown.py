@@ -18,8 +18,8 @@ from adapters.storage.closed_days import midnight
 from adapters.storage.database import Database
 from adapters.storage.day_sums import day_counts
 from adapters.storage.failures import words
-from adapters.storage.moments import id_at
-from adapters.storage.outcomes import outcome_of
+from adapters.storage.moments import id_at, opened_between
+from adapters.storage.outcomes import ending_of
 from adapters.storage.reads import readable
 from adapters.storage.tables import (
     IN_ERROR,
@@ -38,6 +38,7 @@ from adapters.storage.turn_rows import TOKENS, rows, sum_of, sums_of, totals, tu
 from bot.domain.books import DayCounts, UsageSum
 from bot.domain.events import Conversation
 from bot.domain.inspection import ToolUse
+from bot.domain.run import Stop
 from bot.domain.shown import (
     Chat,
     ChatRows,
@@ -146,7 +147,7 @@ def _shrink(connection: Connection) -> None:
 
 
 def _trace(connection: Connection, turn_id: str) -> tuple[Trace, ...]:
-    query = select(turns, outcome_of(), runs.c.error)
+    query = select(turns, ending_of(), runs.c.error)
     query = query.outerjoin(runs, runs.c.turn_id == turns.c.turn_id)
     query = query.where(turns.c.turn_id == turn_id).order_by(turns.c.id.desc()).limit(1)
     row = connection.execute(query).one_or_none()
@@ -161,7 +162,7 @@ def _trace(connection: Connection, turn_id: str) -> tuple[Trace, ...]:
 
 def ends(connection: Connection, since: float) -> tuple[int, int]:
     """How many runs of the turns since then ended, and how many of them failed. Runs have no time;
-    their ids rise with those of their turns, nearly.
+    their ids rise with those of their turns, nearly. Errors are few: their turns are looked at.
     """
     asked = turns.c.id >= id_at(connection, turns.c.opened, since)
     query = select(runs.c.id).join_from(turns, runs, runs.c.turn_id == turns.c.turn_id)
@@ -169,7 +170,9 @@ def ends(connection: Connection, since: float) -> tuple[int, int]:
     if first is None:
         return 0, 0
     ended = select(func.count()).where(runs.c.id >= first, runs.c.stop != "")
-    failed = ended.where(runs.c.stop == "failed", text(IN_ERROR))
+    failed = select(func.count()).join_from(runs, turns, runs.c.turn_id == turns.c.turn_id)
+    failed = failed.where(runs.c.stop == Stop.FAILED, text(f"runs.{IN_ERROR}"))
+    failed = failed.where(*opened_between(connection, since))
     return connection.scalar(ended) or 0, connection.scalar(failed) or 0
 
 

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from bot.domain.errors import ERROR
-from bot.domain.journal import Undelivered
+from bot.domain.journal import Undelivered, Unfinished
 from bot.domain.run import Stop
 from bot.engine.call_rules import DENIED, NOT_ALLOWED, ONLY_FOR
 from bot.engine.step_calls import NOBODY_ANSWERED
@@ -177,6 +177,7 @@ UNDELIVERED: Final[Mapping[str, Either]] = {
 }
 """The ends of turns whose answers did not arrive, or perhaps; no setting decides those."""
 GOES_ON: Final[Either] = ("还在进行", "goes on")
+WAITS: Final[Either] = ("在等主人答复", "waits for an owner's word")
 FAILURES: Final[Mapping[str, str | Either]] = {
     "model": "LLM_MODEL, LLM_FALLBACKS",
     "auth": "LLM_API_KEY",
@@ -229,9 +230,11 @@ def deciding(reason: str) -> Either:
 
 
 def end_of(stop: str) -> Either:
-    """How a run ended."""
+    """What became of a run (an `Ending`)."""
     if stop in UNDELIVERED:
         return UNDELIVERED[stop]
+    if stop in {*Unfinished}:
+        return WAITS if stop == Unfinished.WAITING else GOES_ON
     return STOPS[Stop(stop)].words if stop in STOPS else (stop, stop) if stop else GOES_ON
 
 

@@ -119,10 +119,11 @@ def tell(asked: Asked, story: Story) -> list[str]:
     ended = asked.either(*end_of(story.stop))
     if story.expires:
         ended = asked.either(*ASKS).format(seconds=max(0.0, story.expires - asked.now))
+    steps = "step" if story.steps == 1 else "steps"
     lines.append(
         asked.either(
             f"等了 {waited:.1f} 秒，用了 {took:.1f} 秒，{story.steps} 步，{ended}",
-            f"waited {waited:.1f} s, took {took:.1f} s, {story.steps} steps, {ended}",
+            f"waited {waited:.1f} s, took {took:.1f} s, {story.steps} {steps}, {ended}",
         )
     )
     lines += _of_end(asked, story)

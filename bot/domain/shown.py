@@ -21,7 +21,7 @@ ROWS = 50
 class TurnQuery(Struct, frozen=True, kw_only=True):
     """Asks for the latest turns, and messages nobody answered; empty and 0 are any.
 
-    `outcome` is how a run ended (UNANSWERED for none), times are in seconds since 1970, `cost` is
+    `outcome` is an `Ending` or UNANSWERED, times are in seconds since 1970, `cost` is
     what a turn took at least, in US dollars. Only what came before the turn and the verdict of
     these ids is told.
     """
@@ -40,8 +40,8 @@ class TurnQuery(Struct, frozen=True, kw_only=True):
 
 class TurnRow(Struct, frozen=True, kw_only=True):
     """A question and what became of it. `turn_id` is empty where no model was asked; then `reason`
-    says why. `outcome` is empty while it goes on. Times in seconds (since 1970); `seconds` is None
-    while it goes on.
+    says why. `outcome` is an `Ending`, or UNANSWERED. Times in seconds (since 1970); `seconds` is
+    None while it goes on.
     """
 
     turn_id: str
@@ -209,7 +209,8 @@ class ModelState(Struct, frozen=True):
 class WaitingCall(Struct, frozen=True):
     """A call that waits for an owner's word, until then (seconds since 1970): `text` is all of it,
     `asked` the words of whoever asked, `led` the others whose words led there, `group` the name of
-    the group, where it is one and that is known.
+    the group, where it is one and that is known. `action` is what is to be done, with `arguments`
+    by name; without those only the text says all.
     """
 
     number: int
@@ -220,6 +221,8 @@ class WaitingCall(Struct, frozen=True):
     asked: str = ""
     led: Led | str = Led()
     group: str = ""
+    action: str = ""
+    arguments: tuple[tuple[str, str], ...] = ()
 
 
 class WaitingPetition(Struct, frozen=True):

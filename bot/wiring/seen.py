@@ -118,6 +118,7 @@ def calls_of(rooms: Rooms) -> tuple[WaitingCall, ...]:
             plain_words(one.question.segments, own=one.question.self_id),
             one.led,
             one.question.group_name,
+            *one.parts,
         )
         for one in rooms.answering.requests.open.values()
     )

@@ -154,7 +154,7 @@ async def test_the_day_at_a_glance_has_the_counts_of_its_sums(database: Database
         glance = await SqlShown(database, thread).day(since=NOW - 60, until=NOW + 60)
     sums = read(database, day_sums.day, NOW - 60, NOW + 60, None)
     assert glance == DayCounts(**{name: getattr(sums, name) for name in DayCounts.__struct_fields__})
-    assert (sums.answered, sums.silent) == (1, 1)
+    assert sums.turns == (("answered", 1), ("silent", 1))
     assert sums.models
 
 

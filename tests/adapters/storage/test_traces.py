@@ -49,7 +49,7 @@ def test_a_turn_in_full_is_all_it_did_in_the_order_it_began(batches: EntryBatche
     assert (inner.run, inner.text) == ("t9/1/c1", "hm")
     assert (send.text, send.asked) == ("你好！", "muted")
     assert "no, tomorrow" in trace.prompt
-    assert trace.row.outcome == ""
+    assert trace.row.outcome == "running"
     assert read(database, _trace, "none") == ()
 
 
