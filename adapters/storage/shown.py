@@ -8,8 +8,10 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
+from functools import reduce
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
 from sqlalchemy import Connection, func, select, text
 
 from adapters.storage.books import story
@@ -204,12 +206,19 @@ def costs(connection: Connection, since: float, by: str) -> tuple[CostSum, ...]:
     for one in found:
         whole[one.name] = _plus(whole.get(one.name, UsageSum()), one.usage)
     dearest = _dearest(CostSum(name, used) for name, used in whole.items())
-    called = _called(connection, by, [one.name for one in dearest])
-    return tuple(CostSum(one.name, one.usage, called.get(one.name, "")) for one in dearest)
+    called = _called(connection, by, [one.name for one in dearest if not one.others])
+    return tuple(
+        one if one.others else replace(one, called=called.get(one.name, "")) for one in dearest
+    )
 
 
 def _dearest(sums: Iterable[CostSum]) -> tuple[CostSum, ...]:
-    return (*sorted(sums, key=lambda one: (-one.usage.cost, -one.usage.requests))[:COSTS],)
+    """The dearest, and all the others as one: together they are the whole."""
+    ranked = sorted(sums, key=lambda one: (-one.usage.cost, -one.usage.requests))
+    if not (others := ranked[COSTS:]):
+        return (*ranked,)
+    rest = reduce(_plus, (one.usage for one in others))
+    return (*ranked[:COSTS], CostSum("", rest, others=len(others)))
 
 
 def _called(connection: Connection, by: str, names: Sequence[str]) -> dict[str, str]:

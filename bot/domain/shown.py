@@ -183,12 +183,14 @@ class PersonaState(Struct, frozen=True, kw_only=True):
 
 class CostSum(Struct, frozen=True):
     """The sum that something took: a day (its midnight, in seconds since 1970), a model, a
-    conversation, a person or a tool, by its name, and as people call it.
+    conversation, a person or a tool, by its name, and as people call it. The last may stand for all
+    `others`, of which there are so many, without a name.
     """
 
     name: str
     usage: UsageSum
     called: str = ""
+    others: int = 0
 
 
 class AccountState(Struct, frozen=True):
@@ -200,10 +202,13 @@ class AccountState(Struct, frozen=True):
 
 
 class ModelState(Struct, frozen=True):
-    """A model, and for how many more seconds it is left alone; 0 where it is asked."""
+    """A model, for how many more seconds it is left alone (0 where it is asked), and whether what
+    it costs is known.
+    """
 
     name: str
     rests: float = 0.0
+    is_priced: bool = False
 
 
 class WaitingCall(Struct, frozen=True):

@@ -227,7 +227,7 @@ def state_of(seen: SeenBot) -> State:
         ),
         active=lanes.active,
         waiting=max(0, lanes.waiting - lanes.active),
-        models=tuple(ModelState(one.name, one.rests(now)) for one in upstreams),
+        models=tuple(ModelState(one.name, one.rests(now), one.is_priced) for one in upstreams),
         place=str(state["place"]),
         in_trouble=bool(state["in_trouble"]),
         unwritten=int(state["waiting"]),
