@@ -6,12 +6,14 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
+from functools import partial
 from typing import Any, assert_never
 from urllib.parse import quote, urlencode
 
 import msgspec
 from aiohttp import web
 from msgspec import Struct
+from msgspec.structs import replace
 
 from adapters.console.figures import clock, minute, money
 from adapters.console.guard import RequestRefused
@@ -29,6 +31,7 @@ OUTCOMES: tuple[str, ...] = (
     *sorted(ENDINGS, key=lambda one: (one != Stop.ANSWERED, not isinstance(one, Undelivered))),
     UNANSWERED,
 )
+REQUESTS = {"model", "failed"}  # kinds of spans
 NUMBER = re.compile(r"[0-9]{1,18}")
 MONEY = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 HEADING = re.compile(r"^\[[^\]\n]{1,40}\]$", re.MULTILINE)
@@ -124,6 +127,8 @@ class TurnPages:
         (trace,) = found
         chinese = speech_for(visit.request).is_chinese
         (row,) = told(self._sources, visit, [trace.row])
+        own = replace(trace, spans=tuple(span for span in trace.spans if not span.is_errand))
+        asked = [span for span in own.spans if span.kind in REQUESTS]
         parts = blocks(self._sources.mask(trace.prompt), self._sources.estimate)
         first = next((span.usage for span in trace.spans if span.usage), None)
         return self._pages.show(
@@ -132,12 +137,16 @@ class TurnPages:
             one=row,
             row=trace.row,
             why=self._sources.explain.story(trace.story, chinese=chinese),
-            bars=list(bars(trace, self._sources.mask, whole=whole)),
+            bars=list(bars(own, self._sources.mask, whole=whole)),
+            requests=len(asked),
+            failed=sum(span.kind == "failed" for span in asked),
+            errands=[span for span in trace.spans if span.is_errand],
+            outcome_in=partial(outcome_in, speech_for(visit.request)),
             said=[span for span in trace.spans if span.kind == "send" and span.text],
-            length=_length(trace),
+            length=_length(own),
             blocks=parts,
             first=first,
-            own=min(
+            share_of_own=min(
                 100.0,
                 100 * sum(part.tokens for part in parts) / first.prompt
                 if first and first.prompt
@@ -299,6 +308,15 @@ def ending(sources: Sources, visit: Visit, outcome: str) -> str:
     if outcome == UNANSWERED:
         return speech("turns.unanswered")
     return sources.explain.ending(outcome, chinese=speech.is_chinese)
+
+
+def outcome_in(speech: Speech, outcome: str) -> str:
+    """The words of how a request, call or send ended; of a HTTP error those of its status, too."""
+    kind, _, status = outcome.partition(":")
+    if not status.isdecimal():
+        return speech.of("outcome", outcome)
+    named = f"status.{status}" if speech.has(f"status.{status}") else "status.other"
+    return speech(named, status=status, kind=speech.of("outcome", kind))
 
 
 def _length(trace: Trace) -> float:

@@ -10,6 +10,7 @@ from bot.domain.books import DayCounts, Ignored, Story, UsageSum
 from bot.domain.events import Conversation
 from bot.domain.inspection import ToolUse
 from bot.domain.journal import Round
+from bot.domain.reserved import Errand
 from bot.domain.run import Led
 
 UNANSWERED = "unanswered"
@@ -71,9 +72,9 @@ class TurnRows(Struct, frozen=True):
 class Span(Struct, frozen=True, kw_only=True):
     """Something a turn did, from `begin` (seconds since 1970) for so many seconds.
 
-    `kind` is `wait`, `model`, `failed` (a request), `tool` or `send`; `run` is the subagent's,
-    empty for the turn's own. `outcome` is how it ended, `text` what was said, `asked` a call's
-    arguments.
+    `kind` is `wait`, `model`, `failed` (a request), `tool` or `send`; `run` is the subagent's or
+    the `Errand`, empty for the turn's own. `outcome` is how it ended, `text` what was said, `asked`
+    a call's arguments.
     """
 
     kind: str
@@ -86,6 +87,11 @@ class Span(Struct, frozen=True, kw_only=True):
     thought: str = ""
     usage: UsageSum | None = None
     run: str = ""
+
+    @property
+    def is_errand(self) -> bool:
+        """Whether it was done for the turn, but not to answer it."""
+        return self.run in {*Errand}
 
 
 class Trace(Struct, frozen=True, kw_only=True):

@@ -64,7 +64,7 @@ async def test_a_tool_that_fails_each_time_is_red_and_tells_its_last_error() -> 
             assert f"{used.calls} recent calls: {used.calls - used.failed} ok, {used.failed} failed" in text, case
             assert ("Last error: " + ("took too long" if used.code == "TOOL_TIMEOUT" else "denied")) in text, case
             assert SECRET[:6] not in text
-            assert ("It fails: the last 10 calls all failed." in text) == (tone == "bad"), case
+            assert ("Its last calls all failed: 10 of 10." in text) == (tone == "bad"), case
         assert "denied: denied by 小明" in text
         failing = ToolUse("z", 3, 3, "TOOL_TIMEOUT", 0.5, lately=(3, 3))
         place.tools, place.journal.uses = [state, replace(state, name="z")], [failing]
