@@ -60,7 +60,7 @@ class TodayPages:
         week = await sources.showing.costs(since=sources.midnight(now, later=-7), by="day")
         state, newest_rows = (await sources.look()).state, () if rows is None else rows.rows
         before = [one.usage.cost for one in week or () if float(one.name) < today]
-        asks = [*state.calls, *state.petitions]
+        asks: list[WaitingCall | WaitingPetition] = [*state.calls, *state.petitions]
         waiting = sorted(asks, key=lambda one: one.expires)[:APPROVALS]
         return self._pages.show(
             visit,

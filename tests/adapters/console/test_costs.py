@@ -81,8 +81,8 @@ async def test_a_missing_price_is_told_once_and_no_more_once_there_is_one() -> N
         for by in ("model", "chat"):
             _, text, _ = await place.ask("GET", f"/cost?by={by}", headers=ENGLISH)
             assert text.count("LLM_PRICES") == 1
-            assert "No price is known for a, c: what" in text
-            assert "3 requests of b were made before their price was known" in text
+            assert "No price is known for a, c: the sums" in text
+            assert "3 requests of b were made before the price was known" in text
         place.state = State(models=tuple(ModelState(name, is_priced=True) for name in "abc"))
         _, text, _ = await place.ask("GET", "/cost", headers=ENGLISH)
         assert "LLM_PRICES" not in text

@@ -65,7 +65,7 @@ async def test_a_tool_that_fails_each_time_is_red_and_tells_its_last_error() -> 
             assert ("Last error: " + ("took too long" if used.code == "TOOL_TIMEOUT" else "denied")) in text, case
             assert SECRET[:6] not in text
             assert ("Its last calls all failed: 10 of 10." in text) == (tone == "bad"), case
-        assert "denied: denied by 小明" in text
+            assert ("denied: <code>denied by 小明" in text) == (case == "denied each time")
         failing = ToolUse("z", 3, 3, "TOOL_TIMEOUT", 0.5, lately=(3, 3))
         place.tools, place.journal.uses = [state, replace(state, name="z")], [failing]
         text = (await place.ask("GET", "/tools", headers=ENGLISH))[1]
