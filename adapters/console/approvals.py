@@ -91,13 +91,13 @@ class ApprovalPages:
             of=name,
             key=key,
             settled=settled,
-            led=partial(_led, speech_for(visit.request)),
+            led=partial(led_in, speech_for(visit.request)),
             drafts=found.drafts,
             more=found.more,
         )
 
 
-def _led(speech: Speech, led: Led | str) -> str:
+def led_in(speech: Speech, led: Led | str) -> str:
     """Whose words led to a call; older versions wrote that down in words."""
     if isinstance(led, str):
         return led

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Sequence
 
 from aiohttp import web
 from msgspec import Struct
+from msgspec.structs import replace
 
-from adapters.console.figures import date
+from adapters.console.figures import date, minute
 from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources
@@ -60,18 +62,24 @@ class CostPages:
         sums = days if by == "day" else await self._read(by)
         total = _total(days or ())
         now = self._sources.clock.now()
+        unpriced = [one for one in await self._read("model") or () if one.usage.unpriced]
+        priced = {one.name for one in (await self._sources.look()).state.models if one.is_priced}
+        top = _nice(max((one.usage.cost for one in days or ()), default=0.0))
         return self._pages.show(
             visit,
             "cost",
             by=by,
             kinds=tuple(KINDS),
-            columns=None if days is None else self._columns(days, now),
+            columns=None if days is None else self._columns(days, now, top),
             sums=sums,
             total=total,
             dearest=max((one.usage.cost for one in sums or ()), default=0.0) or 1.0,
             forecast=self._forecast(days or (), now),
-            unpriced=[one.name for one in await self._read("model") or () if one.usage.unpriced],
+            top=top,
+            unpriced=[one.name for one in unpriced if one.name not in priced],
+            before=[one for one in unpriced if one.name in priced],
             days=DAYS,
+            since=minute(self._since()),
             ends=await self._sources.showing.ends(since=self._since()),
         )
 
@@ -85,7 +93,7 @@ class CostPages:
         writer = csv.writer(out)
         writer.writerow((by, *UsageSum.__struct_fields__))
         for one in sums:
-            name = date(float(one.name)) if by == "day" else one.name
+            name = date(float(one.name)) if by == "day" else "…" if one.others else one.name
             name = f"'{name}" if name[:1] and name[0] in FORMULA else name
             writer.writerow(
                 (name, *(getattr(one.usage, field) for field in UsageSum.__struct_fields__))
@@ -104,16 +112,15 @@ class CostPages:
     def _since(self) -> float:
         return self._sources.midnight(self._sources.clock.now(), later=1 - DAYS)
 
-    def _columns(self, days: Sequence[CostSum], now: float) -> list[Column]:
+    def _columns(self, days: Sequence[CostSum], now: float, top: float) -> list[Column]:
         used = {float(one.name): one.usage for one in days}
-        top = max((one.cost for one in used.values()), default=0.0) or 1.0
         width = 100 / DAYS
         return [
             Column(
                 day,
                 round(number * width, 3),
                 round(width * 0.7, 3),
-                round(96 * sum_.cost / top, 2),
+                round(100 * sum_.cost / top, 2),
                 sum_,
             )
             for number in range(DAYS)
@@ -121,11 +128,24 @@ class CostPages:
             for sum_ in [used.get(day, UsageSum())]
         ]
 
-    def _forecast(self, days: Sequence[CostSum], now: float) -> float:
-        """US dollars of thirty days as the last seven that are over were."""
+    def _forecast(self, days: Sequence[CostSum], now: float) -> UsageSum:
+        """Thirty days like the last seven that are over, or those of them since the first use; like
+        today where nothing was used on them. What has no known price there has none here.
+        """
         since, today = self._sources.midnight(now, later=-LATELY), self._sources.midnight(now)
-        costs = [one.usage.cost for one in days if since <= float(one.name) < today]
-        return DAYS * sum(costs) / LATELY
+        begun = min((float(one.name) for one in days), default=today)
+        over = [one for one in days if since <= float(one.name) < today]
+        lately = _total(over or [one for one in days if float(one.name) == today])
+        length = max(1, round((today - max(begun, since)) / 86_400)) if over else 1
+        return replace(lately, cost=DAYS * lately.cost / length)
+
+
+def _nice(most: float) -> float:
+    """The end of a scale that has room for so much: 1, 2 or 5 of a power of ten; 1 for nothing."""
+    if most <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(most))
+    return next(times * power for times in (1, 2, 5, 10) if times * power >= most * (1 - 1e-9))
 
 
 def _total(sums: Sequence[CostSum]) -> UsageSum:

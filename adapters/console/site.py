@@ -29,7 +29,7 @@ def routes_of(logins: Logins, sources: Sources) -> Routes:
         (
             *statics.routes,
             *AccessPages(pages, logins, sources).routes,
-            *TodayPages(pages, sources).routes,
+            *TodayPages(pages, logins, sources).routes,
             *TurnPages(pages, sources).routes,
             *ApprovalPages(pages, logins, sources).routes,
             *ChatPages(pages, logins, sources).routes,

@@ -42,8 +42,11 @@ class Speech:
         return self.language == "zh"
 
     def __call__(self, key: str, **values: object) -> str:
-        """The words of a key, with these values in them. Raises KeyError for one there is not."""
-        return self._words[key].format(**values)
+        """The words of a key, with these values in them; those of `KEY.one`, where there are any
+        and the `count` is one. Raises KeyError for a key there is not.
+        """
+        singular = self._words.get(f"{key}.one") if str(values.get("count")) == "1" else None
+        return (self._words[key] if singular is None else singular).format(**values)
 
     def of(self, kind: str, name: str) -> str:
         """The words of a name; the name itself where there are none."""

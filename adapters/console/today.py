@@ -3,26 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from functools import partial
 
 from aiohttp import web
+from msgspec import Struct
 
+from adapters.console.approvals import led_in
+from adapters.console.figures import minute
 from adapters.console.guard import RequestRefused
+from adapters.console.logins import Logins
 from adapters.console.rendering import Pages, go
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
-from adapters.console.turns import told
+from adapters.console.speech import speech_for
+from adapters.console.turns import OUTCOMES, ending, told, tone_of
 from bot.domain.books import DayCounts, UsageSum
 from bot.domain.events import Conversation, NotAConversation
-from bot.domain.shown import TurnQuery, TurnRow
+from bot.domain.run import Stop
+from bot.domain.shown import UNANSWERED, TurnQuery, TurnRow, WaitingCall, WaitingPetition
 
 NEWEST = 12  # turns
+APPROVALS = 3  # that are decided here, those whose time ends first
+
+
+class Tile(Struct, frozen=True):
+    """How many questions had this outcome; the filter that lists them, if there is one."""
+
+    count: int
+    words: str
+    tone: str
+    outcome: str
 
 
 class TodayPages:
     """The page, and its one switch: the bot says nothing in a chat, until it may again."""
 
-    def __init__(self, pages: Pages, sources: Sources) -> None:
+    def __init__(self, pages: Pages, logins: Logins, sources: Sources) -> None:
         self._pages = pages
+        self._logins = logins
         self._sources = sources
 
     @property
@@ -37,19 +55,26 @@ class TodayPages:
         """The page."""
         sources, now = self._sources, self._sources.clock.now()
         newest, today = sources.feed.number, sources.midnight(now)
-        day = await sources.showing.day(since=today, until=now + 1)
-        ends = await sources.showing.ends(since=today)
+        day = await sources.showing.day(since=today, until=0.0)
         rows = await sources.showing.rows(TurnQuery())
         week = await sources.showing.costs(since=sources.midnight(now, later=-7), by="day")
         state, newest_rows = (await sources.look()).state, () if rows is None else rows.rows
         before = [one.usage.cost for one in week or () if float(one.name) < today]
+        asks: list[WaitingCall | WaitingPetition] = [*state.calls, *state.petitions]
+        waiting = sorted(asks, key=lambda one: one.expires)[:APPROVALS]
         return self._pages.show(
             visit,
             "today",
             state=state,
             chats=_chats(newest_rows, paused=state.paused),
             day=day,
-            ends=ends,
+            tiles=() if day is None else self._tiles(visit, day),
+            since=minute(today),
+            calls=[one for one in waiting if isinstance(one, WaitingCall)],
+            petitions=[one for one in waiting if isinstance(one, WaitingPetition)],
+            more=max(len(asks), sources.waiting()) - len(waiting),
+            asks=self._logins.totp.is_on,
+            led=partial(led_in, speech_for(visit.request)),
             used=_used(day),
             usual=sum(before) / len(before) if before else None,
             rows=None if rows is None else told(sources, visit, rows.rows[:NEWEST]),
@@ -57,6 +82,23 @@ class TodayPages:
             mask=sources.mask,
             newest=newest,
         )
+
+    def _tiles(self, visit: Visit, day: DayCounts) -> list[Tile]:
+        """What became of the questions: the counts add up to all of them, and each tile leads to as
+        many rows. Of what there was none only `answered` is told.
+        """
+        counts = {Stop.ANSWERED: 0, **dict(day.turns), UNANSWERED: day.unanswered}
+        order = (*OUTCOMES, *(one for one in counts if one not in OUTCOMES))
+        return [
+            Tile(
+                count,
+                ending(self._sources, visit, outcome),
+                tone_of(outcome),
+                outcome if outcome in OUTCOMES else "",
+            )
+            for outcome in order
+            if (count := counts.get(outcome, 0)) or outcome == Stop.ANSWERED
+        ]
 
     async def pause(self, visit: Visit) -> web.Response:
         """Keep silent in a chat, or end that."""

@@ -14,6 +14,7 @@ from adapters.console.sources import Sources, note
 from adapters.console.tool_forms import arguments_of, fields_of
 from bot.domain.inspection import ToolAnswer, ToolState
 
+LONGEST = 300  # characters of an error
 NOTHING: Mapping[str, str] = {}
 
 
@@ -35,12 +36,26 @@ class ToolPages:
         )
 
     async def look(self, visit: Visit) -> web.Response:
-        """The page; those that cannot be used first."""
+        """The page; those that cannot be used first, then those that fail."""
         found = await self._sources.showing.tools()
         used = {one.name: one for one in found or ()}
-        tools = sorted(self._sources.tools(), key=lambda one: (not one.reason, one.name))
-        told = [(one, used.get(one.name)) for one in tools]
-        return self._pages.show(visit, "tools", tools=told, is_away=found is None)
+
+        def tone(one: ToolState) -> str:
+            health = used[one.name].health if one.name in used else "good"
+            if one.reason or health == "bad":
+                return "bad"
+            return "warn" if one.permission == "deny" else health
+
+        def place(one: ToolState) -> tuple[bool, int, str]:
+            return not one.reason, ("bad", "warn", "good").index(tone(one)), one.name
+
+        told = [
+            (one, used.get(one.name), tone(one)) for one in sorted(self._sources.tools(), key=place)
+        ]
+        mask = self._sources.mask  # before what is long is cut
+        return self._pages.show(
+            visit, "tools", tools=told, is_away=found is None, mask=mask, most=LONGEST
+        )
 
     async def open(self, visit: Visit) -> web.Response:
         """One tool, with a form for its arguments where it may be called from here."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import Any, assert_never
 from urllib.parse import quote, urlencode
 
 import msgspec
 from aiohttp import web
 from msgspec import Struct
+from msgspec.structs import replace
 
 from adapters.console import choices
 from adapters.console.figures import clock, minute, money
@@ -21,23 +23,19 @@ from adapters.console.routes import Access, Own, Route, Visit
 from adapters.console.sources import Sources
 from adapters.console.speech import Speech, speech_for
 from bot.domain.events import Conversation, NotAConversation
-from bot.domain.journal import Undelivered
+from bot.domain.journal import ENDINGS, Ending, Undelivered, Unfinished
 from bot.domain.run import Stop
 from bot.domain.shown import UNANSWERED, Span, Trace, TurnQuery, TurnRow, TurnRows
 
 CUT = 400  # characters of a body, until somebody wants the whole
-OUTCOMES = (Stop.ANSWERED, *Undelivered, *(one for one in Stop if one != "answered"), UNANSWERED)
+OUTCOMES: tuple[str, ...] = (
+    *sorted(ENDINGS, key=lambda one: (one != Stop.ANSWERED, not isinstance(one, Undelivered))),
+    UNANSWERED,
+)
+REQUESTS = {"model", "failed"}  # kinds of spans
 NUMBER = re.compile(r"[0-9]{1,18}")
 MONEY = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 HEADING = re.compile(r"^\[[^\]\n]{1,40}\]$", re.MULTILINE)
-TONES: Mapping[str, str] = {
-    Stop.ANSWERED: "good",
-    Undelivered.NOT_DELIVERED: "bad",
-    Undelivered.UNCONFIRMED: "warn",
-    Stop.FAILED: "bad",
-    Stop.INTERRUPTED: "bad",
-    Stop.OUT_OF_BUDGET: "bad",
-}
 
 
 class ToldRow(Struct, frozen=True):
@@ -143,6 +141,8 @@ class TurnPages:
         (trace,) = found
         chinese = speech_for(visit.request).is_chinese
         (row,) = told(self._sources, visit, [trace.row])
+        own = replace(trace, spans=tuple(span for span in trace.spans if not span.is_errand))
+        asked = [span for span in own.spans if span.kind in REQUESTS]
         parts = blocks(self._sources.mask(trace.prompt), self._sources.estimate)
         first = next((span.usage for span in trace.spans if span.usage), None)
         return self._pages.show(
@@ -151,12 +151,16 @@ class TurnPages:
             one=row,
             row=trace.row,
             why=self._sources.explain.story(trace.story, chinese=chinese),
-            bars=list(bars(trace, self._sources.mask, whole=whole)),
+            bars=list(bars(own, self._sources.mask, whole=whole)),
+            requests=len(asked),
+            failed=sum(span.kind == "failed" for span in asked),
+            errands=[span for span in trace.spans if span.is_errand],
+            outcome_in=partial(outcome_in, speech_for(visit.request)),
             said=[span for span in trace.spans if span.kind == "send" and span.text],
-            length=_length(trace),
+            length=_length(own),
             blocks=parts,
             first=first,
-            own=min(
+            share_of_own=min(
                 100.0,
                 100 * sum(part.tokens for part in parts) / first.prompt
                 if first and first.prompt
@@ -288,7 +292,22 @@ def _told(sources: Sources, visit: Visit, row: TurnRow) -> ToldRow:
 
 def tone_of(outcome: str) -> str:
     """The colour of an outcome: good, bad, warn or dim."""
-    return TONES.get(outcome, "dim")
+    known = next((one for one in ENDINGS if one == outcome), None)
+    return "dim" if known is None else _tone(known)
+
+
+def _tone(ending: Ending) -> str:
+    match ending:
+        case Stop.ANSWERED:
+            return "good"
+        case Stop.FAILED | Stop.INTERRUPTED | Stop.OUT_OF_BUDGET | Undelivered.NOT_DELIVERED:
+            return "bad"
+        case Undelivered.UNCONFIRMED | Unfinished.WAITING:
+            return "warn"
+        case Stop.SILENT | Stop.STOPPED | Stop.DENIED | Unfinished.RUNNING:
+            return "dim"
+        case _:
+            assert_never(ending)
 
 
 def _failure(speech: Speech, error: str) -> str:
@@ -303,6 +322,15 @@ def ending(sources: Sources, visit: Visit, outcome: str) -> str:
     if outcome == UNANSWERED:
         return speech("turns.unanswered")
     return sources.explain.ending(outcome, chinese=speech.is_chinese)
+
+
+def outcome_in(speech: Speech, outcome: str) -> str:
+    """The words of how a request, call or send ended; of a HTTP error those of its status, too."""
+    kind, _, status = outcome.partition(":")
+    if not status.isdecimal():
+        return speech.of("outcome", outcome)
+    named = f"status.{status}" if speech.has(f"status.{status}") else "status.other"
+    return speech(named, status=status, kind=speech.of("outcome", kind))
 
 
 def _length(trace: Trace) -> float:

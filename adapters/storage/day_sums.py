@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import asdict
 from sqlalchemy import ColumnElement, Connection, Select, func, select, text
 
-from adapters.storage.moments import SLACK, id_at
-from adapters.storage.outcomes import outcome_of
+from adapters.storage.moments import between, opened_between
+from adapters.storage.outcomes import ending_of
 from adapters.storage.tables import (
     IN_ERROR,
     PAYER,
@@ -21,11 +22,10 @@ from adapters.storage.tables import (
     usage,
     verdicts,
 )
+from adapters.storage.turn_rows import unanswered
 from bot.domain.books import DayCounts, DaySum, Taker, UsageSum
 from bot.domain.drafts import draft_of
 from bot.domain.events import Conversation
-from bot.domain.journal import Undelivered
-from bot.domain.run import Stop
 
 FAILURES = 5  # that are told, the last ones
 TOP = 5  # people, and groups
@@ -43,7 +43,7 @@ class _Hours(NamedTuple):
 
 
 def day(connection: Connection, since: float, until: float, where: Conversation | None) -> DaySum:
-    """The sums of the time from then on, before `until`: there, or in all."""
+    """The sums of the time from then on, before `until` (0: to the end): there, or in all."""
     hours = _hours(connection, since, until, where)
     return DaySum(
         **asdict(_counts(connection, hours)),
@@ -62,9 +62,9 @@ def day_counts(connection: Connection, since: float, until: float) -> DayCounts:
 def _hours(
     connection: Connection, since: float, until: float, where: Conversation | None
 ) -> _Hours:
-    heard: Conditions = verdicts.c.at >= since, verdicts.c.at < until
-    used: Conditions = usage.c.at >= since, usage.c.at < until, usage.c.step != PAYER
-    then = _then(connection, since, until, used)
+    heard: Conditions = (*between(connection, verdicts.c.at, since, until), unanswered())
+    used: Conditions = usage.c.at >= since, usage.c.at < (until or math.inf), usage.c.step != PAYER
+    then: Conditions = (*opened_between(connection, since, until),)
     if where is not None:
         heard = *heard, verdicts.c.conversation == str(where)
         used = *used, usage.c.conversation == str(where)
@@ -73,47 +73,18 @@ def _hours(
 
 
 def _counts(connection: Connection, hours: _Hours) -> DayCounts:
-    heard = select(func.max(verdicts.c.id)).where(*hours.heard)
-    last = heard.group_by(verdicts.c.conversation, verdicts.c.message_id)
-    judged = connection.execute(
-        select(verdicts.c.wakes, verdicts.c.reason, func.count())
-        .where(verdicts.c.id.in_(last))
-        .group_by(verdicts.c.wakes, verdicts.c.reason)
-    ).all()
-    ended = runs.c.turn_id.in_(select(turns.c.turn_id).where(*hours.then))
-    stops = {
-        row[0]: row[1]
-        for row in connection.execute(
-            select(outcome_of(), func.count()).where(ended).group_by(text("outcome"))
-        )
-    }
+    kinds = select(verdicts.c.reason, func.count()).where(*hours.heard)
+    of_turns = turns.outerjoin(runs, runs.c.turn_id == turns.c.turn_id)
+    endings = select(ending_of(), func.count()).select_from(of_turns).where(*hours.then)
     return DayCounts(
-        questions=sum(row[2] for row in judged if row[0]),
-        answered=stops.get(Stop.ANSWERED, 0),
-        undelivered=stops.get(Undelivered.NOT_DELIVERED, 0),
-        unconfirmed=stops.get(Undelivered.UNCONFIRMED, 0),
-        silent=stops.get(Stop.SILENT, 0),
-        dropped=tuple((row[1], row[2]) for row in judged if not row[0]),
+        turns=_pairs(connection, endings.group_by(text("ending"))),
+        dropped=_pairs(connection, kinds.group_by(verdicts.c.reason)),
         models=_models(connection, hours.used),
     )
 
 
-def _then(connection: Connection, since: float, until: float, used: Conditions) -> Conditions:
-    """That a turn was opened then. Where the clock jumped, the times of turns do not say between
-    which ids they are, but those of requests have an index: no turn that asked a model is missed.
-    """
-    asked = turns.c.turn_id.in_(select(usage.c.turn_id).where(*used))
-    low, high = connection.execute(
-        select(func.min(turns.c.id), func.max(turns.c.id)).where(asked)
-    ).one()
-    first = id_at(connection, turns.c.opened, since - SLACK)
-    last = id_at(connection, turns.c.opened, until + SLACK)
-    return (
-        turns.c.opened >= since,
-        turns.c.opened < until,
-        turns.c.id >= (first if low is None else min(first, low)),
-        turns.c.id < (last if high is None else max(last, high + 1)),
-    )
+def _pairs(connection: Connection, query: Select[Any]) -> tuple[tuple[str, int], ...]:
+    return tuple((name, count) for name, count in sorted(map(tuple, connection.execute(query))))
 
 
 def _failed(connection: Connection, then: Conditions) -> tuple[tuple[str, str], ...]:

@@ -18,6 +18,8 @@ from sqlalchemy import (
     text,
 )
 
+from adapters.storage.tables import PAYER, turns, usage
+
 PLACES = 16  # of a table that are looked at with one question
 SLACK = 3600.0  # seconds that a row may have been written after others that are later
 
@@ -72,4 +74,33 @@ def between(
     if until:
         last = id_at(connection, column, until + SLACK)
         told += [column < until, column.table.c.id < last]
+    return told
+
+
+def opened_between(
+    connection: Connection, since: float = 0.0, until: float = 0.0
+) -> list[ColumnElement[bool]]:
+    """That a turn was opened in these times; 0 for any. Where the clock jumped, the times of turns
+    do not say between which ids they are, but those of requests have an index: no turn that asked a
+    model is missed.
+    """
+    told, used = [], [usage.c.step != PAYER]
+    if since:
+        told.append(turns.c.opened >= since)
+        used.append(usage.c.at >= since)
+    if until:
+        told.append(turns.c.opened < until)
+        used.append(usage.c.at < until)
+    if not told:
+        return []
+    asked = turns.c.turn_id.in_(select(usage.c.turn_id).where(*used))
+    low, high = connection.execute(
+        select(func.min(turns.c.id), func.max(turns.c.id)).where(asked)
+    ).one()
+    if since:
+        first = id_at(connection, turns.c.opened, since - SLACK)
+        told.append(turns.c.id >= (first if low is None else min(first, low)))
+    if until:
+        last = id_at(connection, turns.c.opened, until + SLACK)
+        told.append(turns.c.id < (last if high is None else max(last, high + 1)))
     return told

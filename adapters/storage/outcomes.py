@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Label, case, exists, literal_column, select
+from sqlalchemy import ColumnElement, Label, case, exists, func, literal_column, select
 
 from adapters.storage.tables import runs, sends, turns
-from bot.domain.journal import SendState, Undelivered
+from bot.domain.journal import SendState, Undelivered, Unfinished
 from bot.domain.run import Stop
 
 OPEN = (SendState.QUEUED, SendState.SENDING, SendState.UNKNOWN)
@@ -35,6 +35,18 @@ def outcome_of(run: Any = runs) -> Label[Any]:
         else_=unconfirmed,  # its sends are gone
     )
     return case((run.c.stop == unconfirmed, since), else_=run.c.stop).label("outcome")
+
+
+def ending_of(run: Any = runs) -> Label[Any]:
+    """What became of the turn of this run, `ending`: an `Ending` in any case, also where the turn
+    has no run yet.
+    """
+    has_ended = func.coalesce(run.c.stop, _text("")) != _text("")
+    return case(
+        (has_ended, outcome_of(run).element),
+        (run.c.state.is_not(None), _text(Unfinished.WAITING)),
+        else_=_text(Unfinished.RUNNING),
+    ).label("ending")
 
 
 def _has(run: Any, turn: Any, which: ColumnElement[bool]) -> ColumnElement[bool]:

@@ -8,8 +8,10 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
+from functools import reduce
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
 from sqlalchemy import Connection, func, select, text
 
 from adapters.storage.books import story
@@ -18,8 +20,8 @@ from adapters.storage.closed_days import midnight
 from adapters.storage.database import Database
 from adapters.storage.day_sums import day_counts
 from adapters.storage.failures import words
-from adapters.storage.moments import id_at
-from adapters.storage.outcomes import outcome_of
+from adapters.storage.moments import id_at, opened_between
+from adapters.storage.outcomes import ending_of
 from adapters.storage.reads import readable
 from adapters.storage.tables import (
     IN_ERROR,
@@ -38,6 +40,7 @@ from adapters.storage.turn_rows import TOKENS, rows, sum_of, sums_of, totals, tu
 from bot.domain.books import DayCounts, UsageSum
 from bot.domain.events import Conversation
 from bot.domain.inspection import ToolUse
+from bot.domain.run import Stop
 from bot.domain.shown import (
     Chat,
     ChatRows,
@@ -146,7 +149,7 @@ def _shrink(connection: Connection) -> None:
 
 
 def _trace(connection: Connection, turn_id: str) -> tuple[Trace, ...]:
-    query = select(turns, outcome_of(), runs.c.error)
+    query = select(turns, ending_of(), runs.c.error)
     query = query.outerjoin(runs, runs.c.turn_id == turns.c.turn_id)
     query = query.where(turns.c.turn_id == turn_id).order_by(turns.c.id.desc()).limit(1)
     row = connection.execute(query).one_or_none()
@@ -161,7 +164,7 @@ def _trace(connection: Connection, turn_id: str) -> tuple[Trace, ...]:
 
 def ends(connection: Connection, since: float) -> tuple[int, int]:
     """How many runs of the turns since then ended, and how many of them failed. Runs have no time;
-    their ids rise with those of their turns, nearly.
+    their ids rise with those of their turns, nearly. Errors are few: their turns are looked at.
     """
     asked = turns.c.id >= id_at(connection, turns.c.opened, since)
     query = select(runs.c.id).join_from(turns, runs, runs.c.turn_id == turns.c.turn_id)
@@ -169,7 +172,9 @@ def ends(connection: Connection, since: float) -> tuple[int, int]:
     if first is None:
         return 0, 0
     ended = select(func.count()).where(runs.c.id >= first, runs.c.stop != "")
-    failed = ended.where(runs.c.stop == "failed", text(IN_ERROR))
+    failed = select(func.count()).join_from(runs, turns, runs.c.turn_id == turns.c.turn_id)
+    failed = failed.where(runs.c.stop == Stop.FAILED, text(f"runs.{IN_ERROR}"))
+    failed = failed.where(*opened_between(connection, since))
     return connection.scalar(ended) or 0, connection.scalar(failed) or 0
 
 
@@ -201,12 +206,19 @@ def costs(connection: Connection, since: float, by: str) -> tuple[CostSum, ...]:
     for one in found:
         whole[one.name] = _plus(whole.get(one.name, UsageSum()), one.usage)
     dearest = _dearest(CostSum(name, used) for name, used in whole.items())
-    called = _called(connection, by, [one.name for one in dearest])
-    return tuple(CostSum(one.name, one.usage, called.get(one.name, "")) for one in dearest)
+    called = _called(connection, by, [one.name for one in dearest if not one.others])
+    return tuple(
+        one if one.others else replace(one, called=called.get(one.name, "")) for one in dearest
+    )
 
 
 def _dearest(sums: Iterable[CostSum]) -> tuple[CostSum, ...]:
-    return (*sorted(sums, key=lambda one: (-one.usage.cost, -one.usage.requests))[:COSTS],)
+    """The dearest, and all the others as one: together they are the whole."""
+    ranked = sorted(sums, key=lambda one: (-one.usage.cost, -one.usage.requests))
+    if not (others := ranked[COSTS:]):
+        return (*ranked,)
+    rest = reduce(_plus, (one.usage for one in others))
+    return (*ranked[:COSTS], CostSum("", rest, others=len(others)))
 
 
 def _called(connection: Connection, by: str, names: Sequence[str]) -> dict[str, str]:

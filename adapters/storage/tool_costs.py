@@ -6,12 +6,13 @@ inside tools among them, count for none. So the parts add up to the whole. Block
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sqlalchemy import Connection, func, select
 
 from adapters.storage.closed_days import midnight, parts
 from adapters.storage.tables import SHARED, day_tools, usage
+from adapters.storage.turn_rows import TOKENS
 from bot.domain.books import UsageSum
 from bot.domain.shown import CostSum
 
@@ -32,10 +33,21 @@ def tool_costs(connection: Connection, since: float) -> list[CostSum]:
 
 
 def _sums(whole: dict[str, list[float]]) -> Iterator[CostSum]:
-    """A part of a request counts as one, a part of a token as none."""
-    for tool, numbers in whole.items():
-        told = dict(zip(SHARED, numbers, strict=True))
-        exact = {name: round(number, 6) for name, number in told.items()}
-        tokens = {name: math.floor(exact[name]) for name in ("prompt", "cached", "completion")}
-        counts = {name: math.ceil(exact[name]) for name in ("requests", "unpriced")}
-        yield CostSum(tool, UsageSum(**tokens, **counts, cost=told["cost"]))
+    """A part of a request counts as one. Tokens are whole, and add up to those of all: the largest
+    parts of one are rounded up.
+    """
+    parts_ = {tool: dict(zip(SHARED, numbers, strict=True)) for tool, numbers in whole.items()}
+    tokens = {name: _rounded({tool: of[name] for tool, of in parts_.items()}) for name in TOKENS}
+    for tool, told in parts_.items():
+        counts = {name: math.ceil(round(told[name], 6)) for name in ("requests", "unpriced")}
+        own = {name: tokens[name][tool] for name in TOKENS}
+        yield CostSum(tool, UsageSum(**own, **counts, cost=told["cost"]))
+
+
+def _rounded(numbers: Mapping[str, float]) -> dict[str, int]:
+    exact = {tool: round(number, 6) for tool, number in numbers.items()}
+    told = {tool: math.floor(number) for tool, number in exact.items()}
+    left = round(sum(exact.values())) - sum(told.values())
+    for tool in sorted(exact, key=lambda one: (told[one] - exact[one], one))[:left]:
+        told[tool] += 1
+    return told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from bot.domain.books import Story, UsageSum
 from bot.domain.chat import AssistantMessage, ToolMessage, UserMessage
 from bot.domain.drafts import draft_of
 from bot.domain.plain import plain_words
+from bot.domain.reserved import Errand
 from bot.domain.shown import Span, Trace, TurnRow
 
 SPANS = 300  # of one turn, the first
@@ -27,7 +29,7 @@ def trace(connection: Connection, row: TurnRow, turn: Row[Any], story: Story) ->
     spans = [
         *_wait(row, story),
         *_steps(connection, row.turn_id),
-        *_requests(connection, row.turn_id),
+        *_requests(connection, row),
         *_sends(connection, row.turn_id),
     ]
     spans.sort(key=lambda span: span.begin)
@@ -97,20 +99,23 @@ def _usage(row: Row[Any]) -> UsageSum:
     return UsageSum(1, row.prompt, row.cached, row.completion, row.cost or 0.0, int(unpriced))
 
 
-def _requests(connection: Connection, turn_id: str) -> Iterator[Span]:
-    """Those that failed, and those of subagents."""
-    for row in _of(connection, requests, turn_id):
+def _requests(connection: Connection, turn: TurnRow) -> Iterator[Span]:
+    """Those that failed, those of subagents, and those on errands."""
+    closed = math.inf if turn.seconds is None else turn.at + turn.seconds
+    for row in _of(connection, requests, turn.turn_id):
         message = _read(AssistantMessage, row.message)
         if message is not None:
             yield _request(row, row.outcome, message, None, row.run)
             continue
+        begin = row.at - row.seconds
         yield Span(
-            kind="failed",
+            kind="model" if row.outcome == "ok" else "failed",
             name=row.model,
-            begin=row.at - row.seconds,
+            begin=begin,
             seconds=row.seconds,
             outcome=row.outcome,
-            run=row.run,
+            # Older versions wrote down no errand.
+            run=row.run or (Errand.LATER if begin >= closed else ""),
         )
 
 

@@ -10,17 +10,19 @@ from itertools import islice, takewhile
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, Row, ScalarSelect, Select, Subquery, func, select
+from sqlalchemy import ColumnElement, Connection, Row, ScalarSelect, Select, Subquery, func, select
 
-from adapters.storage.moments import SLACK, between, id_at, ids
-from adapters.storage.outcomes import outcome_of
+from adapters.storage.moments import SLACK, between, id_at, ids, opened_between
+from adapters.storage.outcomes import ending_of
 from adapters.storage.reads import readable
 from adapters.storage.rows import SEGMENTS
 from adapters.storage.tables import messages, runs, tool_calls, turns, usage, verdicts
 from bot.domain import codec
 from bot.domain.books import UsageSum
 from bot.domain.events import Conversation, MessageReceived
+from bot.domain.journal import Unfinished
 from bot.domain.plain import plain_words
+from bot.domain.run import Stop
 from bot.domain.shown import ROWS, UNANSWERED, TurnQuery, TurnRow, TurnRows
 
 WALK = 5_000  # turns that are looked at for a page: what is rare is further down
@@ -60,7 +62,7 @@ def rows(connection: Connection, query: TurnQuery) -> TurnRows:
 def _low(connection: Connection, query: TurnQuery) -> int:
     """The id where a page ends that looks for what may be rare; 0 where it looks at all."""
     rare = query.asker or query.tool or query.model or query.cost
-    if not rare and query.outcome in {"", "failed", UNANSWERED}:
+    if not rare and query.outcome in {"", Stop.FAILED, UNANSWERED}:
         return 0
     until = id_at(connection, turns.c.opened, query.until + SLACK) if query.until else query.turn
     first, behind = ids(connection, turns)
@@ -76,18 +78,19 @@ def _horizon(connection: Connection, low: int) -> float:
 
 
 def _turns(connection: Connection, query: TurnQuery) -> Select[Any]:
-    found = select(turns, outcome_of(), runs.c.error).outerjoin(
+    found = select(turns, ending_of(), runs.c.error).outerjoin(
         runs, runs.c.turn_id == turns.c.turn_id
     )
-    found = found.where(*between(connection, turns.c.opened, query.since, query.until))
+    found = found.where(*opened_between(connection, query.since, query.until))
     if query.where:
         found = found.where(turns.c.conversation == query.where)
     if query.asker:
         found = found.where(turns.c.asker == query.asker)
     if query.outcome:
-        ended = select(outcome_of()).where(runs.c.turn_id == turns.c.turn_id)
-        found = found.where(_each(ended.order_by(runs.c.id.desc())) == query.outcome)
-    if query.outcome == "failed":
+        ended = select(ending_of()).where(runs.c.turn_id == turns.c.turn_id)
+        ending = func.coalesce(_each(ended.order_by(runs.c.id.desc())), Unfinished.RUNNING)
+        found = found.where(ending == query.outcome)
+    if query.outcome == Stop.FAILED and not query.since:  # it looks at all, by an index of errors
         found = found.where(turns.c.turn_id.in_(select(runs.c.turn_id).where(runs.c.error != "")))
     if query.tool:
         calls = select(tool_calls.c.id).where(
@@ -118,13 +121,7 @@ def _verdicts(connection: Connection, query: TurnQuery, horizon: float) -> Selec
     """Verdicts that nobody was answered by, and the message, where it is kept; not many that are
     older than the horizon.
     """
-    later = verdicts.alias("later")
-    same = (
-        later.c.conversation == verdicts.c.conversation,
-        later.c.message_id == verdicts.c.message_id,
-        later.c.id > verdicts.c.id,
-    )
-    found = select(verdicts).where(~verdicts.c.wakes, ~select(later.c.id).where(*same).exists())
+    found = select(verdicts).where(unanswered())
     found = found.where(*between(connection, verdicts.c.at, query.since, query.until))
     if horizon:
         found = found.where(verdicts.c.id >= id_at(connection, verdicts.c.at, horizon - SLACK))
@@ -135,6 +132,17 @@ def _verdicts(connection: Connection, query: TurnQuery, horizon: float) -> Selec
     if query.verdict:
         found = found.where(verdicts.c.id < query.verdict)
     return _with_words(found.order_by(verdicts.c.id.desc()).limit(ROWS + 1).subquery("few"))
+
+
+def unanswered() -> ColumnElement[bool]:
+    """That a verdict is the last one about its message, and no model was asked about that."""
+    later = verdicts.alias("later")
+    same = (
+        later.c.conversation == verdicts.c.conversation,
+        later.c.message_id == verdicts.c.message_id,
+        later.c.id > verdicts.c.id,
+    )
+    return ~verdicts.c.wakes & ~select(later.c.id).where(*same).exists()
 
 
 def _with_words(found: Subquery) -> Select[Any]:
@@ -191,7 +199,7 @@ def turn_row(row: Row[Any], sums: dict[str, UsageSum]) -> TurnRow:
         name=question.sender.name,
         text=plain_words(question.segments, own=question.self_id),
         at=row.opened,
-        outcome=row.outcome or "",
+        outcome=row.ending,
         seconds=None if row.closed is None else row.closed - row.opened,
         error=row.error or "",
         usage=sums.get(row.turn_id, UsageSum()),

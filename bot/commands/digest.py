@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from msgspec import Struct
 
@@ -13,13 +13,15 @@ from bot.commands.reasons import words_of
 from bot.domain.books import Books, DaySum, Taker, UsageSum
 from bot.domain.command import Asked, Command, command
 from bot.domain.events import Conversation
+from bot.domain.journal import ENDINGS, Ending, Undelivered, Unfinished
+from bot.domain.run import Stop
 from bot.domain.traits import Audience
 from bot.policy.days import midnight
 from bot.prompt.frame import label
 
 NO_NUMBER = ("群号应当是数字：/日报 群号", "A group is told by its number: /digest 123456")
 LONGEST = 900  # characters of a digest
-MODELS = REASONS_TOLD = 5
+MODELS = REASONS = 5
 NAME = 10  # characters of a nickname
 GIB = 2**30
 WAITS = {
@@ -96,20 +98,19 @@ def told_of(
     there is no room for at the end is left out.
     """
     this, that = either(*which.this), either(*which.before)
-    also = either(f"，沉默 {day.silent} 次", f", silent {day.silent}") if day.silent else ""
-    if day.undelivered:
-        lost = day.undelivered
-        also += either(f"，没送到 {lost} 个", f", not delivered {lost}")
-    if day.unconfirmed:
-        unsure = day.unconfirmed
-        also += either(f"，QQ 没确认 {unsure} 个", f", not confirmed by QQ {unsure}")
+    answered, was = day.of(Stop.ANSWERED), before.of(Stop.ANSWERED)
+    plural = "" if day.questions == 1 else "s"
+    others = [_ended(one, count, either) for one in ENDINGS if (count := day.of(one))]
+    if rest := sum(count for of, count in day.turns if of not in {*ENDINGS}):
+        others.append(either(f"其他 {rest} 个", f"others {rest}"))  # of a newer version
+    if day.unanswered:
+        others.append(either(f"没有答 {day.unanswered} 个", f"not answered {day.unanswered}"))
     lines = [
         either(
-            f"{this}：{day.questions} 个问题，答了 {day.answered} 个（{that} {before.answered}）",
-            f"{this}: {day.questions} questions, {day.answered} answered"
-            f" ({that} {before.answered})",
+            f"{this}：{day.questions} 个问题，答了 {answered} 个（{that} {was}）",
+            f"{this}: {day.questions} question{plural}, {answered} answered ({that} {was})",
         )
-        + also
+        + "".join(either("，", ", ") + told for told in others if told)
     ]
     lines += _stands(standing, either)
     lines += _models(day, before, that, either)
@@ -119,8 +120,10 @@ def told_of(
         )
         lines.append(either(f"草稿发了：{told}", f"Drafts published: {told}"))
     if day.dropped:
-        dropped = sorted(day.dropped, key=lambda one: -one[1])[:REASONS_TOLD]
-        told = ", ".join(f"{either(*words_of(reason))} {number}" for reason, number in dropped)
+        dropped = sorted(day.dropped, key=lambda one: -one[1])
+        told = ", ".join(f"{either(*words_of(why))} {count}" for why, count in dropped[:REASONS])
+        if rest := sum(count for _, count in dropped[REASONS:]):
+            told += either(f", 其他 {rest}", f", others {rest}")
         lines.append(either(f"没有答：{told}", f"Not answered: {told}"))
     for kind in dict.fromkeys(kind for kind, _ in day.failed):
         ended = " ".join(run for of, run in day.failed if of == kind)
@@ -131,6 +134,35 @@ def told_of(
             lines.append(either(f"用得最多的{name[0]}：{most}", f"{name[1]}: {most}"))
     text = "\n".join(lines)
     return text if len(text) < LONGEST else text[: LONGEST - 2] + "…"
+
+
+def _ended(ending: Ending, count: int, either: Either) -> str:
+    """How many questions ended like this; empty for those that the line begins with."""
+    match ending:
+        case Stop.ANSWERED:
+            return ""
+        case Stop.SILENT:
+            return either(f"沉默 {count} 次", f"silent {count}")
+        case Undelivered.NOT_DELIVERED:
+            return either(f"没送到 {count} 个", f"not delivered {count}")
+        case Undelivered.UNCONFIRMED:
+            return either(f"QQ 没确认 {count} 个", f"not confirmed by QQ {count}")
+        case Stop.FAILED:
+            return either(f"失败 {count} 个", f"failed {count}")
+        case Stop.STOPPED:
+            return either(f"叫停 {count} 个", f"stopped {count}")
+        case Stop.DENIED:
+            return either(f"没得到允许 {count} 个", f"not allowed {count}")
+        case Stop.OUT_OF_BUDGET:
+            return either(f"预算用完 {count} 个", f"out of budget {count}")
+        case Stop.INTERRUPTED:
+            return either(f"被重启打断 {count} 个", f"interrupted {count}")
+        case Unfinished.RUNNING:
+            return either(f"还在答 {count} 个", f"being answered {count}")
+        case Unfinished.WAITING:
+            return either(f"在等主人 {count} 个", f"waiting for an owner {count}")
+        case _:
+            assert_never(ending)
 
 
 def _models(day: DaySum, before: DaySum, that: str, either: Either) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from bot.domain.errors import ERROR
-from bot.domain.journal import Undelivered
+from bot.domain.journal import Undelivered, Unfinished
 from bot.domain.run import Stop
 from bot.engine.call_rules import DENIED, NOT_ALLOWED, ONLY_FOR
 from bot.engine.step_calls import NOBODY_ANSWERED
@@ -177,6 +177,8 @@ UNDELIVERED: Final[Mapping[str, Either]] = {
 }
 """The ends of turns whose answers did not arrive, or perhaps; no setting decides those."""
 GOES_ON: Final[Either] = ("还在进行", "goes on")
+WAITS: Final[Either] = ("在等主人答复", "waits for an owner's word")
+FALLBACKS: Final = "LLM_FALLBACKS"
 FAILURES: Final[Mapping[str, str | Either]] = {
     "model": "LLM_MODEL, LLM_FALLBACKS",
     "auth": "LLM_API_KEY",
@@ -201,6 +203,11 @@ FAILURES: Final[Mapping[str, str | Either]] = {
     "bug": NOTHING,
 }
 """What decides a failure, by its kind."""
+NO_OTHER: Final[Either] = (
+    "没有设置决定它；设了 LLM_FALLBACKS，就会换一个模型再问",
+    "no setting; with LLM_FALLBACKS another model would be asked",
+)
+"""What decides a failure for which another model would do, where there is none."""
 BREAKS: Final[Mapping[str, str | Either]] = {
     "hook": ("程序自己的钩子，没有设置决定它", "a hook of the program, no setting"),
     "given_up": (
@@ -229,21 +236,29 @@ def deciding(reason: str) -> Either:
 
 
 def end_of(stop: str) -> Either:
-    """How a run ended."""
+    """What became of a run (an `Ending`)."""
     if stop in UNDELIVERED:
         return UNDELIVERED[stop]
+    if stop in {*Unfinished}:
+        return WAITS if stop == Unfinished.WAITING else GOES_ON
     return STOPS[Stop(stop)].words if stop in STOPS else (stop, stop) if stop else GOES_ON
 
 
-def deciding_end(stop: str, error: str = "", *, is_owner: bool = True) -> Either | None:
+def deciding_end(
+    stop: str, error: str = "", *, is_owner: bool = True, has_fallbacks: bool = True
+) -> Either | None:
     """What decides that a run ended like this, with this error; None where it was answered or goes
-    on, and of a failure whose kind nobody knows, or only an owner may.
+    on, and of a failure whose kind nobody knows, or only an owner may. LLM_FALLBACKS decides
+    nothing unless it is set.
     """
     if stop not in STOPS or stop == Stop.ANSWERED:
         return None
     kind = error.partition(":")[0]
     if stop == Stop.FAILED:
         told = FAILURES.get(kind) if is_owner or kind in OPEN else None
+        if isinstance(told, str) and not has_fallbacks:
+            others = [one for one in told.split(", ") if one != FALLBACKS]
+            return both(", ".join(others)) if others else NO_OTHER
         return None if told is None else both(told)
     if stop == Stop.STOPPED and kind in BREAKS:
         return both(BREAKS[kind])

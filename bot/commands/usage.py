@@ -78,9 +78,10 @@ def _heading(asked: Asked, whose: str) -> str:
 
 
 def _line(asked: Asked, name: str, spent: UsageSum) -> str:
-    read = tokens(spent.prompt + spent.completion)
+    read, plural = tokens(spent.prompt + spent.completion), "" if spent.requests == 1 else "s"
     cached = f"{100 * spent.cached // spent.prompt}%" if spent.prompt else "0%"
     return asked.either(
         f"{name}：{spent.requests} 次请求，{read} token（缓存 {cached}），{money(spent)}",
-        f"{name}: {spent.requests} requests, {read} tokens ({cached} cached), {money(spent)}",
+        f"{name}: {spent.requests} request{plural}, {read} tokens ({cached} cached),"
+        f" {money(spent)}",
     )

@@ -63,7 +63,7 @@ UNTIL = ("，到 {}", ", until {}")
 SHOWN = 5  # calls of one answer
 
 
-def why_command(books: Books) -> Command:
+def why_command(books: Books, *, has_fallbacks: bool = True) -> Command:
     """Of what is quoted, an answer or a question; of the last answer here where nothing is."""
 
     @command("why", "为什么", about=("刚才为什么这么答，或没答", "how the last answer came about"))
@@ -73,7 +73,7 @@ def why_command(books: Books) -> Command:
             return asked.either(*AWAY)
         if not story.is_known:
             return asked.either(*(UNKNOWN if asked.quoted else NO_TURN))
-        return "\n".join(tell(asked, story))
+        return "\n".join(tell(asked, story, has_fallbacks=has_fallbacks))
 
     return why
 
@@ -81,12 +81,13 @@ def why_command(books: Books) -> Command:
 class Explanations:
     """Fits `Explaining`: the same words, for whoever looks in another place."""
 
-    def __init__(self, now: Callable[[], float]) -> None:
+    def __init__(self, now: Callable[[], float], *, has_fallbacks: bool = True) -> None:
         self._now = now
+        self._has_fallbacks = has_fallbacks
 
     def story(self, story: Story, *, chinese: bool) -> list[str]:
         """As an owner reads it."""
-        return tell(self._asked(chinese=chinese), story)
+        return tell(self._asked(chinese=chinese), story, has_fallbacks=self._has_fallbacks)
 
     def reason(self, reason: str, *, chinese: bool) -> str:
         """The reason that woke the bot, or kept it silent."""
@@ -107,8 +108,10 @@ class Explanations:
         )
 
 
-def tell(asked: Asked, story: Story) -> list[str]:
-    """The story in a few lines; failures of services only to owners."""
+def tell(asked: Asked, story: Story, *, has_fallbacks: bool = True) -> list[str]:
+    """The story in a few lines; failures of services only to owners. `has_fallbacks` says whether
+    LLM_FALLBACKS is set.
+    """
     lines = _verdict(asked, story)
     if story.waits:
         lines.append(asked.either(*WAITS).format(seconds=max(0.0, asked.now - story.taken)))
@@ -119,13 +122,14 @@ def tell(asked: Asked, story: Story) -> list[str]:
     ended = asked.either(*end_of(story.stop))
     if story.expires:
         ended = asked.either(*ASKS).format(seconds=max(0.0, story.expires - asked.now))
+    steps = "step" if story.steps == 1 else "steps"
     lines.append(
         asked.either(
             f"等了 {waited:.1f} 秒，用了 {took:.1f} 秒，{story.steps} 步，{ended}",
-            f"waited {waited:.1f} s, took {took:.1f} s, {story.steps} steps, {ended}",
+            f"waited {waited:.1f} s, took {took:.1f} s, {story.steps} {steps}, {ended}",
         )
     )
-    lines += _of_end(asked, story)
+    lines += _of_end(asked, story, has_fallbacks=has_fallbacks)
     if story.calls:
         shown = ", ".join(map(_call, story.calls[:SHOWN]))
         more = len(story.calls) - SHOWN
@@ -186,11 +190,16 @@ def _verdict(asked: Asked, story: Story) -> list[str]:
     return [line, _decided(asked, decided)]
 
 
-def _of_end(asked: Asked, story: Story) -> list[str]:
+def _of_end(asked: Asked, story: Story, *, has_fallbacks: bool) -> list[str]:
     """What decides how the run ended, where that is not told already."""
     if story.wakes is False:
         return []
-    decided = deciding_end(story.stop, story.error, is_owner=asked.asker.is_owner)
+    decided = deciding_end(
+        story.stop,
+        story.error,
+        is_owner=asked.asker.is_owner,
+        has_fallbacks=has_fallbacks,
+    )
     return [] if decided is None else [_decided(asked, decided)]
 
 

@@ -121,18 +121,30 @@ class Taker(Struct, frozen=True):
 
 
 class DayCounts(Struct, frozen=True, kw_only=True):
-    """The sums of some hours at a glance: how many questions, and how many answers that arrived,
-    did not (`undelivered`), or are `unconfirmed`; how often the bot chose to be `silent`, how many
-    messages for it were `dropped` by reason, what each model took.
+    """The counts of some hours at a glance: `turns` by their `Ending`, messages for the bot that
+    no model was asked about (`dropped`) by reason, and what each model took.
+
+    Invariant: each turn and each dropped message is counted once, so that what became of the
+    `questions` adds up to them.
     """
 
-    questions: int = 0
-    answered: int = 0
-    undelivered: int = 0
-    unconfirmed: int = 0
-    silent: int = 0
+    turns: tuple[tuple[str, int], ...] = ()
     dropped: tuple[tuple[str, int], ...] = ()
     models: tuple[tuple[str, UsageSum], ...] = ()
+
+    @property
+    def questions(self) -> int:
+        """The number of rows that a list of the same hours has."""
+        return sum(count for _, count in self.turns) + self.unanswered
+
+    @property
+    def unanswered(self) -> int:
+        """The number of messages that no model was asked about."""
+        return sum(count for _, count in self.dropped)
+
+    def of(self, ending: str) -> int:
+        """The number of turns with this ending."""
+        return dict(self.turns).get(ending, 0)
 
 
 class DaySum(DayCounts, frozen=True, kw_only=True):

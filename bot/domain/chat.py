@@ -279,10 +279,11 @@ class Attempt(Struct, frozen=True):
     """One request to the model of that name, and how it ended after so many seconds.
 
     `outcome` is `ok`, the kind of a `ModelError`, `cancelled` or `crashed`; there is a completion
-    only where it is `ok`.
+    only where it is `ok`. `status` is that of a HTTP answer which was an error, else 0.
     """
 
     endpoint: str
     outcome: str
     seconds: float
     completion: Completion | None = None
+    status: int = 0

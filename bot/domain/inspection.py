@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct, field
 
 from bot.domain.chat import Usage
+
+TELLING = 3  # calls that say how a tool is
 
 
 class ToolState(Struct, frozen=True, kw_only=True):
@@ -40,8 +42,11 @@ class ToolAnswer(Struct, frozen=True):
 
 
 class ToolUse(Struct, frozen=True):
-    """The latest calls of a tool: how many, how many failed, and the code of the last failure;
-    `slow` is the time that nearly all of them keep within, in seconds.
+    """The latest calls of a tool: how many, how many failed, and the code of the last failure, with
+    the `error` that the model read; `slow` is the time that nearly all of them keep within, in
+    seconds. `lately` is how many failed of the last few that were made to their end.
+
+    Invariant: `calls` are those that were `fine`, `failed` or are `going_on`.
     """
 
     name: str
@@ -49,6 +54,24 @@ class ToolUse(Struct, frozen=True):
     failed: int
     code: str
     slow: float
+    going_on: int = 0
+    lately: tuple[int, int] = (0, 0)
+    error: str = ""
+
+    @property
+    def fine(self) -> int:
+        """How many gave a result."""
+        return self.calls - self.failed - self.going_on
+
+    @property
+    def health(self) -> Literal["good", "warn", "bad"]:
+        """`bad` where the last few all failed, `warn` where half of them did; two calls say little
+        of a tool.
+        """
+        failed, made = self.lately
+        if made < TELLING or 2 * failed < made:
+            return "good"
+        return "bad" if failed == made else "warn"
 
 
 class Finding(Struct, frozen=True):

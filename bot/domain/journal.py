@@ -117,6 +117,19 @@ class Undelivered(StrEnum):
     UNCONFIRMED = "unconfirmed"
 
 
+class Unfinished(StrEnum):
+    """How a turn stands that has not ended. WAITING: its run waits for an owner's word."""
+
+    RUNNING = "running"
+    WAITING = "waiting"
+
+
+Ending: TypeAlias = Stop | Undelivered | Unfinished
+"""What became of a turn, as lists and counts tell it: each turn has exactly one."""
+
+ENDINGS: tuple[Ending, ...] = (*Stop, *Undelivered, *Unfinished)
+
+
 class TurnClosed(Struct, frozen=True, kw_only=True, tag="turn_closed"):
     """A turn ended: `round` is the user message and all that followed, as later prompts repeat it.
     `stop` is how its run ended, `undelivered` why its answer is not known to have arrived.

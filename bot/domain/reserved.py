@@ -4,6 +4,7 @@ those that failed, and those of subagents.
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import ClassVar, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -36,12 +37,24 @@ class UsageReleased(Struct, frozen=True, kw_only=True, tag="usage_released"):
     type: ClassVar[Literal["usage_released"]] = "usage_released"
 
 
-class RequestMade(Struct, frozen=True, kw_only=True, tag="request_made"):
-    """A request for a turn ended that is no step of it: it failed, or a subagent made it.
+class Errand(StrEnum):
+    """The purpose of a request that is made for a turn, but not to answer it. LATER: it was made
+    after the turn had closed, and nobody wrote down what for.
+    """
 
-    `outcome` is that of its `Attempt`. `run` and `step` are the subagent's, empty and 0 where
-    nobody knows whose it was; `message` is its answer. `seconds` is how long it took, `at` when it
-    ended, in seconds since 1970.
+    FACTS = "facts"
+    SUMMARY = "summary"
+    LATER = "later"
+
+
+class RequestMade(Struct, frozen=True, kw_only=True, tag="request_made"):
+    """A request for a turn ended that is no step of it: it failed, a subagent made it, or it was
+    made on an errand.
+
+    `outcome` is that of its `Attempt`, with the HTTP status where there was one (`overloaded:500`).
+    `run` and `step` are the subagent's, empty and 0 where nobody knows whose it was; `run` is the
+    `Errand` where it was one. `message` is a subagent's answer. `seconds` is how long it took, `at`
+    when it ended, in seconds since 1970.
     """
 
     turn_id: str

@@ -10,6 +10,7 @@ from bot.domain.books import DayCounts, Ignored, Story, UsageSum
 from bot.domain.events import Conversation
 from bot.domain.inspection import ToolUse
 from bot.domain.journal import Round
+from bot.domain.reserved import Errand
 from bot.domain.run import Led
 
 UNANSWERED = "unanswered"
@@ -21,7 +22,7 @@ ROWS = 50
 class TurnQuery(Struct, frozen=True, kw_only=True):
     """Asks for the latest turns, and messages nobody answered; empty and 0 are any.
 
-    `outcome` is how a run ended (UNANSWERED for none), times are in seconds since 1970, `cost` is
+    `outcome` is an `Ending` or UNANSWERED, times are in seconds since 1970, `cost` is
     what a turn took at least, in US dollars. Only what came before the turn and the verdict of
     these ids is told.
     """
@@ -40,8 +41,8 @@ class TurnQuery(Struct, frozen=True, kw_only=True):
 
 class TurnRow(Struct, frozen=True, kw_only=True):
     """A question and what became of it. `turn_id` is empty where no model was asked; then `reason`
-    says why. `outcome` is empty while it goes on. Times in seconds (since 1970); `seconds` is None
-    while it goes on.
+    says why. `outcome` is an `Ending`, or UNANSWERED. Times in seconds (since 1970); `seconds` is
+    None while it goes on.
     """
 
     turn_id: str
@@ -71,9 +72,9 @@ class TurnRows(Struct, frozen=True):
 class Span(Struct, frozen=True, kw_only=True):
     """Something a turn did, from `begin` (seconds since 1970) for so many seconds.
 
-    `kind` is `wait`, `model`, `failed` (a request), `tool` or `send`; `run` is the subagent's,
-    empty for the turn's own. `outcome` is how it ended, `text` what was said, `asked` a call's
-    arguments.
+    `kind` is `wait`, `model`, `failed` (a request), `tool` or `send`; `run` is the subagent's or
+    the `Errand`, empty for the turn's own. `outcome` is how it ended, `text` what was said, `asked`
+    a call's arguments.
     """
 
     kind: str
@@ -86,6 +87,11 @@ class Span(Struct, frozen=True, kw_only=True):
     thought: str = ""
     usage: UsageSum | None = None
     run: str = ""
+
+    @property
+    def is_errand(self) -> bool:
+        """Whether it was done for the turn, but not to answer it."""
+        return self.run in {*Errand}
 
 
 class Trace(Struct, frozen=True, kw_only=True):
@@ -183,12 +189,14 @@ class PersonaState(Struct, frozen=True, kw_only=True):
 
 class CostSum(Struct, frozen=True):
     """The sum that something took: a day (its midnight, in seconds since 1970), a model, a
-    conversation, a person or a tool, by its name, and as people call it.
+    conversation, a person or a tool, by its name, and as people call it. The last may stand for all
+    `others`, of which there are so many, without a name.
     """
 
     name: str
     usage: UsageSum
     called: str = ""
+    others: int = 0
 
 
 class AccountState(Struct, frozen=True):
@@ -200,16 +208,20 @@ class AccountState(Struct, frozen=True):
 
 
 class ModelState(Struct, frozen=True):
-    """A model, and for how many more seconds it is left alone; 0 where it is asked."""
+    """A model, for how many more seconds it is left alone (0 where it is asked), and whether what
+    it costs is known.
+    """
 
     name: str
     cooldown: float = 0.0
+    is_priced: bool = False
 
 
 class WaitingCall(Struct, frozen=True):
     """A call that waits for an owner's word, until then (seconds since 1970): `text` is all of it,
     `asked` the words of whoever asked, `led` the others whose words led there, `group` the name of
-    the group, where it is one and that is known.
+    the group, where it is one and that is known. `action` is what is to be done, with `arguments`
+    by name; without those only the text says all.
     """
 
     number: int
@@ -220,6 +232,8 @@ class WaitingCall(Struct, frozen=True):
     asked: str = ""
     led: Led | str = Led()
     group: str = ""
+    action: str = ""
+    arguments: tuple[tuple[str, str], ...] = ()
 
 
 class WaitingPetition(Struct, frozen=True):

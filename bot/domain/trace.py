@@ -12,6 +12,11 @@ current_run: Final[ContextVar[str]] = ContextVar("current_run", default="")
 of its worker.
 """
 
+current_errand: Final[ContextVar[str]] = ContextVar("current_errand", default="")
+"""The `Errand` of the current task, where it asks a model for the run's turn but not to answer it;
+empty for the answer.
+"""
+
 early_payer: Final[ContextVar[tuple[Conversation, int] | None]] = ContextVar(
     "early_payer", default=None
 )

@@ -30,7 +30,8 @@ from bot.domain.journal import (
 )
 from bot.domain.memories import MemoriesForgotten, StoredFact
 from bot.domain.ports import ChatModel, Clock, Store
-from bot.domain.trace import current_run
+from bot.domain.reserved import Errand
+from bot.domain.trace import current_errand, current_run
 from bot.memory.latest import Kept, Latest
 from bot.memory.open_talks import OpenTalk, OpenTalks
 from bot.memory.remembering import Remembering
@@ -235,6 +236,7 @@ class Extraction:
         if self._is_spent(turn_id):
             return
         current_run.set(turn_id)  # what is reserved is of the turn that it is counted against
+        current_errand.set(Errand.FACTS)
         talk.rounds = 0
         talk.lines.clear()
         self._open.end(where)

@@ -19,7 +19,8 @@ from bot.domain.errors import ModelError, ModelRejected
 from bot.domain.events import Conversation
 from bot.domain.journal import UsageAdded
 from bot.domain.ports import ChatModel, Clock, Store
-from bot.domain.trace import current_run
+from bot.domain.reserved import Errand
+from bot.domain.trace import current_errand, current_run
 from bot.memory.history import History
 from bot.memory.spending import unlimited
 from bot.memory.window import Fold
@@ -112,6 +113,7 @@ class Summaries:
                 fold = history.fold(conversation)
                 if fold is not None and not self._is_spent(fold.turn_id):
                     current_run.set(fold.turn_id)  # in this task: what is reserved is that turn's
+                    current_errand.set(Errand.SUMMARY)
                     completion = await self._asked(fold, prefix if self._continues else None)
                     self._take(conversation, history, fold, completion)
         except ModelError as error:

@@ -181,7 +181,7 @@ class Failover:
         upstream = way.upstream
         estimate = partial(upstream.reading, request, answer=ANSWER)
         reserved = await self._meter.reserve(upstream.name, estimate, request.allowance)
-        started, outcome = self._clock.monotonic(), "crashed"
+        started, outcome, status = self._clock.monotonic(), "crashed", 0
         completion: Completion | None = None
         try:
             with upstream.breaker.asking(), way.line.breaker.asking():
@@ -189,7 +189,7 @@ class Failover:
             upstream.learn(request, said)
             completion = upstream.counted(request, said, reserved=reserved)
         except ModelError as error:
-            outcome = error.kind
+            outcome, status = error.kind, error.status or 0
             if error.took is None:
                 self._meter.release(reserved)
             else:
@@ -210,7 +210,7 @@ class Failover:
             if outcome == "crashed":
                 self._meter.release(reserved)
             seconds = self._clock.monotonic() - started
-            self._meter.count(Attempt(upstream.name, outcome, seconds, completion))
+            self._meter.count(Attempt(upstream.name, outcome, seconds, completion, status))
 
     def _break_off(self, way: Way, request: ModelRequest, reserved: int) -> None:
         """Count an attempt that somebody broke off, who may do that himself."""

@@ -18,7 +18,7 @@ from bot.domain.errors import DaySpent
 from bot.domain.journal import UsageAdded
 from bot.domain.ports import Clock, Ids, Store
 from bot.domain.reserved import RequestMade, UsageReleased, UsageReserved
-from bot.domain.trace import current_run, early_payer
+from bot.domain.trace import current_errand, current_run, early_payer
 
 NUMBERS = 2**30  # of reservations: another process begins elsewhere
 
@@ -62,16 +62,20 @@ class Meter:
         self._numbers = itertools.count(1 + int(ids.jitter() * NUMBERS))
 
     def count(self, attempt: Attempt) -> None:
-        """An attempt ended: one without an answer is written down on behalf of the turn."""
+        """An attempt ended: one without an answer, or on an errand, is written down for the turn;
+        a run writes down its own answers.
+        """
         self._count(attempt)
-        if attempt.outcome == "ok" or self._store is None or not (turn_id := current_run.get()):
+        errand, turn_id = current_errand.get(), current_run.get()
+        if self._store is None or not turn_id or (attempt.outcome == "ok" and not errand):
             return
         made = RequestMade(
             turn_id=turn_id,
             model=attempt.endpoint,
-            outcome=attempt.outcome,
+            outcome=f"{attempt.outcome}:{attempt.status}" if attempt.status else attempt.outcome,
             seconds=attempt.seconds,
             at=self._clock.now(),
+            run=errand,
         )
         self._store.put(made)
 

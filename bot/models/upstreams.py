@@ -157,6 +157,11 @@ class Upstream(_Busy):
         self.refused_pictures = RefusedPictures()
         self.refused_beginnings = RefusedBeginnings()
 
+    @property
+    def is_priced(self) -> bool:
+        """Whether its price is known."""
+        return self._price is not None
+
     def cooldown(self, now: float) -> float:
         """For how many more seconds it is left alone: itself, or every key of it; 0 where it is
         asked.

@@ -204,7 +204,31 @@ def in_full(pending: PendingCall) -> str:
     except (ValueError, RecursionError):
         arguments = in_one_line(pending.call.arguments, len(pending.call.arguments))
     indented = "\n".join(f"  {part}" for part in arguments.split("\n"))
-    return f"#A{pending.number} {line}\n{''.join(map(_spelt, indented))}"
+    return f"#A{pending.number} {line}\n{_seen(indented)}"
+
+
+def in_parts(pending: PendingCall) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """The same for a page: what is to be done, and the arguments by their names. Without arguments
+    where they are no JSON object: then only the text says all. What cannot be seen is spelt out.
+    """
+    told = _told(pending)
+    try:
+        given = json.loads(pending.arguments or pending.call.arguments)
+        told = told.removesuffix(json.dumps(given, ensure_ascii=False))
+    except (ValueError, RecursionError):
+        given = None
+    action = in_one_line(told, MAX_ARGUMENTS)
+    if not isinstance(given, dict):
+        return action, ()
+    values = {
+        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for name, value in given.items()
+    }
+    return action, tuple((_seen(name), _seen(value)) for name, value in values.items())
+
+
+def _seen(text: str) -> str:
+    return "".join(map(_spelt, text))
 
 
 def _told(pending: PendingCall) -> str:

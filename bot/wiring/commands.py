@@ -60,7 +60,7 @@ def build_commands(
         usage_command(books, spending),
         limit_command(spending, history.speakers, owners),
         context_command(partial(measure, keeping)),
-        why_command(books),
+        why_command(books, has_fallbacks=bool(settings.llm_fallbacks)),
         me_command(journal.memories),
         forget_command(forgetting, history.speakers),
         reset_command(on.store, history),

@@ -135,7 +135,8 @@ def trials_of(settings: Settings, seen: SeenBot, mask: Mask, opens: Opens) -> Tr
         return seen.spending.rung(NOWHERE, 0) >= Rung.SPENT
 
     def told(taken: UsageSum) -> None:
-        took = f"{taken.requests} requests, {taken.prompt + taken.completion} tokens"
+        plural = "" if taken.requests == 1 else "s"
+        took = f"{taken.requests} request{plural}, {taken.prompt + taken.completion} tokens"
         cost = f"${taken.cost:.4f}{' + ?' if taken.unpriced else ''}"
         at = seen.clock.now()
         rooms.on.store.put(
@@ -173,7 +174,7 @@ def sources_of(
     return Sources(
         showing=seen.journal.shown,
         audits=seen.journal.books,
-        explain=Explanations(clock.now),
+        explain=Explanations(clock.now, has_fallbacks=bool(settings.llm_fallbacks)),
         feed=whole.feed,
         look=whole.look,
         limits=partial(limits_shown, settings, seen.spending.own),

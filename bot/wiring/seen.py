@@ -118,6 +118,7 @@ def calls_of(rooms: Rooms) -> tuple[WaitingCall, ...]:
             plain_words(one.question.segments, own=one.question.self_id),
             one.led,
             one.question.group_name,
+            *one.parts,
         )
         for one in rooms.answering.requests.open.values()
     )
@@ -226,7 +227,7 @@ def state_of(seen: SeenBot) -> State:
         ),
         active=lanes.active,
         waiting=max(0, lanes.waiting - lanes.active),
-        models=tuple(ModelState(one.name, one.cooldown(now)) for one in upstreams),
+        models=tuple(ModelState(one.name, one.cooldown(now), one.is_priced) for one in upstreams),
         place=str(state["place"]),
         in_trouble=bool(state["in_trouble"]),
         unwritten=int(state["waiting"]),

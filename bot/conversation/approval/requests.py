@@ -30,6 +30,7 @@ from bot.policy.approval import (
     WITHDRAWN,
     behind,
     in_full,
+    in_parts,
     what,
     who,
 )
@@ -67,7 +68,8 @@ class Runs(Protocol):
 class Request:
     """A call that waits. `text` is what people are asked, but for the line that says how to answer.
 
-    `question` is what its run was asked, `led` the others whose words led there. `full` is all of
+    `parts` are what is to be done and the arguments by name (`in_parts`). `question` is what its
+    run was asked, `led` the others whose words led there. `full` is all of
     it where `text` is shortened, `since` when it was first asked. `asked` are the owners who may
     have read it or will.
     """
@@ -82,6 +84,7 @@ class Request:
     asker: int
     since: float
     full: str = ""
+    parts: tuple[str, tuple[tuple[str, str], ...]] = ("", ())
     led: Led | str = NOBODYS
     asked: set[int] = field(default_factory=set)
 
@@ -162,6 +165,7 @@ class Requests:
                 asker=asker.user_id,
                 since=pending.since if pending.number in asked_before else self._clock.now(),
                 full=in_full(pending),
+                parts=in_parts(pending),
                 led=pending.led,
             )
             for pending in run.pending

@@ -46,7 +46,7 @@ async def test_models_failures_and_what_nobody_heard_are_told() -> None:
             assert words in text, words
         assert f'<a href="/chats/{quote(str(GROUP), safe="")}">group {GROUP.session_id}</a>' in text
         assert "2 wait · 1 without an answer of QQ" in text
-        assert (text.count("1 wait · "), "and 2 more chats" in text) == (SHOWN - 1, True)
+        assert (text.count("1 waits · "), "and 2 more chats" in text) == (SHOWN - 1, True)
         place.state = State()
         _, text, _ = await place.ask("GET", "/health", headers={"Accept-Language": "en"})
         assert "Every message was delivered." in text

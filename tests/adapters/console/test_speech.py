@@ -33,6 +33,18 @@ def test_values_are_put_into_words() -> None:
     assert Speech("en", {"a": "{n} of {all}"})("a", n=1, all=2) == "1 of 2"
 
 
+def test_of_one_thing_english_speaks_in_the_singular() -> None:
+    english = speech("en")
+    plural = [key for key, words in english._words.items() if re.search(r"\{count\} (older )?\w+s\b", words)]
+    assert len(plural) > 10
+    for key in plural:
+        if not key.endswith(".one"):
+            assert english.has(f"{key}.one"), key
+    assert (english("turn.requests", count=1), english("turn.requests", count=2)) == ("1 request", "2 requests")
+    assert (english("turn.size", count="1"), english("turn.size", count="1.2k")) == ("1 token", "1.2k tokens")
+    assert speech("zh")("turn.requests", count=1) == "1 次请求"
+
+
 def test_times_have_the_units_of_the_language() -> None:
     assert [speech("zh").lasting(number) for number in (0.05, 0.412, 492, 9_000, 604_800)] == [
         "50 毫秒",

@@ -1,12 +1,24 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import quote
 
 from msgspec.structs import replace
 
+from adapters.console.figures import minute
 from bot.domain.books import DayCounts, UsageSum
 from bot.domain.events import Conversation
-from bot.domain.shown import AccountState, CostSum, ModelState, State, WaitingCall
+from bot.domain.journal import ENDINGS
+from bot.domain.shown import (
+    UNANSWERED,
+    AccountState,
+    CostSum,
+    ModelState,
+    State,
+    WaitingCall,
+    WaitingDraft,
+    WaitingPetition,
+)
 from bot.policy.days import midnight
 from tests.adapters.console.samples import HOSTILE, trace
 from tests.adapters.console.visiting import SAME, visiting
@@ -31,35 +43,96 @@ async def test_it_says_what_is_wrong_what_waits_and_what_it_cost() -> None:
         days = [CostSum(str(midnight(now, later=-n)), UsageSum(1, cost=float(n))) for n in range(3)]
         place.journal.sums["day"] = tuple(days)
         _, text, _ = await place.ask("GET", "/", headers=ENGLISH)
-        for words in ("10001 offline", "12 entries", "model B failed too often", "#A3 waits", "8 min left"):
+        for words in ("10001 offline", "12 entries", "model B failed too often", "<b>A3</b>", "wipe it?", "8 min left"):
             assert words in text, words
         assert "usually $1.50 a day" in text  # of the days that are over
         assert f"{GROUP} is paused" in text
 
 
-async def test_it_counts_what_was_answered_what_was_not_and_what_failed_today() -> None:
-    async with visiting() as place:
-        await place.log_in()
-        for failed in (0, 2):
-            place.journal.ended = (11, failed)
-            _, text, _ = await place.ask("GET", "/", headers=ENGLISH)
-            figures = re.findall(r"<b>(\d+)</b><span class=\"quiet\">([^<]*)", text)
-            assert figures[:4] == [("2", "answered"), ("3", "questions"), ("9", "silent"), ("4", "not answered")]
-            assert ("/turns?outcome=failed" in text) == bool(failed)
-            assert f"<b>{failed}</b>" in text
-        assert set(place.journal.since) == {midnight(place.clock.now())}
+def tiles_in(text: str) -> list[tuple[int, str, str]]:
+    """The numbers of the page of today, each with where it leads and what it says."""
+    found = re.findall(r'<b>(\d+)</b><span class="quiet">(?:<a href="([^"]*)">)?([^<]+)', text)
+    return [(int(number), link.replace("&amp;", "&"), words) for number, link, words in found]
 
 
-async def test_answers_that_did_not_arrive_have_tiles_of_their_own() -> None:
+async def test_every_question_of_today_is_in_exactly_one_tile_whatever_became_of_it() -> None:
+    """A new outcome is among them by itself, and one that a newer version wrote."""
     async with visiting() as place:
         await place.log_in()
-        for count in (0, 2):
-            place.journal.counts = DayCounts(questions=9, answered=4, undelivered=count, unconfirmed=count)
-            _, text, _ = await place.ask("GET", "/", headers=ENGLISH)
-            for outcome, words in (("not_delivered", "not delivered"), ("unconfirmed", "not confirmed by QQ")):
-                tile = f'<b>{count}</b><span class="quiet"><a href="/turns?outcome={outcome}">{words}</a>'
-                assert (tile in text) == bool(count), outcome
-            assert "<b>4</b>" in text
+        since = quote(minute(midnight(place.clock.now())))
+        counts = {str(ending): 3 + number for number, ending in enumerate(ENDINGS)} | {"of_tomorrow": 50}
+        place.journal.counts = DayCounts(turns=(*counts.items(),), dropped=(("rate", 4), ("muted", 100)))
+        _, text, _ = await place.ask("GET", "/", headers=ENGLISH)
+        (whole, link, words), *tiles = tiles_in(text)
+        assert (whole, link, words) == (sum(counts.values()) + 104, f"/turns?since={since}", "questions today")
+        assert sum(number for number, _, _ in tiles) == whole
+        assert {link: number for number, link, _ in tiles} == {
+            **{f"/turns?outcome={ending}&since={since}": counts[ending] for ending in ENDINGS},
+            f"/turns?outcome={UNANSWERED}&since={since}": 104,
+            "": 50,
+        }
+        for _, link, words in tiles:
+            assert words == words.strip()
+            if link:  # and the list is of the same hours
+                await place.ask("GET", link)
+                asked = place.journal.queries[-1]
+                assert asked.since == midnight(place.clock.now())
+                assert f"outcome={asked.outcome}&" in link
+        assert len({words for _, _, words in tiles}) == len(tiles)
+
+
+async def test_of_what_there_was_none_there_is_no_tile_but_of_answers() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        place.journal.counts = DayCounts()
+        assert tiles_in((await place.ask("GET", "/", headers=ENGLISH))[1]) == [
+            (0, f"/turns?since={quote(minute(midnight(place.clock.now())))}", "questions today"),
+            (0, "", "answered"),
+        ]
+        place.journal.counts = DayCounts(turns=(("running", 1),))
+        (_, _, words), *_ = tiles_in((await place.ask("GET", "/", headers=ENGLISH))[1])
+        assert words == "question today"
+
+
+async def test_what_waits_is_allowed_where_it_is_seen_three_at_most_and_more_are_told() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        now = place.clock.now()
+        calls = tuple(
+            WaitingCall(
+                number,
+                GROUP,
+                '#A1 wipe {"disk": "sda"}',
+                now + 500 - number,
+                "小明 (5)",
+                HOSTILE,
+                action=f"wipe {number}",
+                arguments=(("disk", f"sda {HOSTILE}"), ("how", "2")),
+            )
+            for number in range(1, 12)
+        )
+        place.state = State(calls=calls, petitions=(WaitingPetition(2, 5, 77, HOSTILE, now + 1, 1000),))
+        place.drafts = (WaitingDraft(7, GROUP, "x", "y", "z", now + 60),)
+        _, text, _ = await place.ask("GET", "/", headers=ENGLISH)
+        first = re.findall(r"<b>([AR]\d+)</b>", text)
+        assert first == ["A11", "A10", "R2"]  # those whose time ends first
+        for name in first:
+            form = text.partition(f'name="name" value="{name}">')[2].partition("</form>")[0]
+            assert re.findall(r'name="allows" value="(\d)"[^>]*>([^<]*)<', form) == [("1", "Allow"), ("0", "Deny")], (
+                name
+            )
+        assert '<a class="button" href="/approvals">10 more</a>' in text
+        assert "<dt><code>how</code></dt><dd>2</dd>" in text
+        assert "<b>小明 (5):</b> " in text
+        assert '{"disk"' not in text.replace("&#34;", '"')
+        assert not re.search(r"<script>|<img|x{9}", text)
+        _, text, _ = await place.ask("GET", "/approvals", headers=ENGLISH)
+        assert len(re.findall(r'<button class="main" name="allows" value="1">', text)) == 13
+        place.state, place.drafts = State(calls=calls[:3]), ()
+        text = (await place.ask("GET", "/", headers=ENGLISH))[1]
+        assert ("more</a>" in text, "A3" in text) == (False, True)
+        place.state = State()
+        assert "Waiting for your approval" not in (await place.ask("GET", "/", headers=ENGLISH))[1]
 
 
 async def test_a_chat_can_be_paused_and_that_is_written_down() -> None:

@@ -31,7 +31,7 @@ async def test_tools_say_whether_they_can_be_used_for_whom_and_what_failed() -> 
             "asks the owners first",
             "for owners",
             "in group 77: for everybody",
-            "5 of the latest calls, 2 failed",
+            "5 recent calls: 3 ok, 2 failed",
             "at most 5 calls in 60 s",
         )
         for words in said:
@@ -42,6 +42,34 @@ async def test_tools_say_whether_they_can_be_used_for_whom_and_what_failed() -> 
         assert not re.search(r"<script>|<img|x{9}", text)
         place.journal.lines = None
         assert "cannot be read" in (await place.ask("GET", "/tools", headers=ENGLISH))[1]
+
+
+async def test_a_tool_that_fails_each_time_is_red_and_tells_its_last_error() -> None:
+    cases = {
+        "all of twelve": (ToolUse("a", 12, 12, "TOOL_TIMEOUT", 0.5, lately=(10, 10), error="x" * 299 + SECRET), "bad"),
+        "better since": (ToolUse("a", 12, 2, "TOOL_TIMEOUT", 0.5, lately=(0, 10)), "good"),
+        "worse since": (ToolUse("a", 900, 10, "TOOL_TIMEOUT", 0.5, lately=(10, 10)), "bad"),
+        "half of them": (ToolUse("a", 12, 6, "TOOL_TIMEOUT", 0.5, lately=(5, 10)), "warn"),
+        "one in three": (ToolUse("a", 12, 4, "TOOL_TIMEOUT", 0.5, lately=(3, 10)), "good"),
+        "two, which says little": (ToolUse("a", 2, 2, "TOOL_TIMEOUT", 0.5, lately=(2, 2)), "good"),
+        "denied each time": (ToolUse("a", 12, 12, "TOOL_DENIED", 0.5, lately=(0, 0), error="denied by 小明"), "good"),
+    }
+    async with visiting() as place:
+        await place.log_in()
+        state = ToolState(name="a", about="", reason="", permission="allow", audience="everyone")
+        for case, (used, tone) in cases.items():
+            place.tools, place.journal.uses = [state], [used]
+            _, text, _ = await place.ask("GET", "/tools", headers=ENGLISH)
+            assert re.findall(r'class="dot (\w+)"', text) == [tone], case
+            assert f"{used.calls} recent calls: {used.calls - used.failed} ok, {used.failed} failed" in text, case
+            assert ("Last error: " + ("took too long" if used.code == "TOOL_TIMEOUT" else "denied")) in text, case
+            assert SECRET[:6] not in text
+            assert ("Its last calls all failed: 10 of 10." in text) == (tone == "bad"), case
+            assert ("denied: <code>denied by 小明" in text) == (case == "denied each time")
+        failing = ToolUse("z", 3, 3, "TOOL_TIMEOUT", 0.5, lately=(3, 3))
+        place.tools, place.journal.uses = [state, replace(state, name="z")], [failing]
+        text = (await place.ask("GET", "/tools", headers=ENGLISH))[1]
+        assert text.index("<b>z</b>") < text.index("<b>a</b>")
 
 
 TOOL = ToolState(

@@ -7,12 +7,13 @@ from urllib.parse import quote
 import msgspec
 from msgspec.structs import replace
 
-from adapters.console.turns import CUT, blocks
+from adapters.console.speech import speech
+from adapters.console.turns import CUT, blocks, outcome_in
 from bot.commands.why import Explanations, tell
 from bot.domain.books import UsageSum
 from bot.domain.events import Conversation
-from bot.domain.shown import UNANSWERED, Chat, CostSum, TurnQuery
-from tests.adapters.console.samples import HOSTILE, row, silent, trace
+from bot.domain.shown import UNANSWERED, Chat, CostSum, Span, TurnQuery
+from tests.adapters.console.samples import HOSTILE, NOW, row, silent, trace
 from tests.adapters.console.visiting import SECRET, visiting
 from tests.cases import each_case
 from tests.fakes import GROUP
@@ -223,8 +224,56 @@ async def test_what_did_not_arrive_is_red_or_in_doubt_and_can_be_looked_for() ->
                 assert {"en": "(refused by QQ)", "zh": "（QQ 拒绝）"}[language] in text
 
 
+async def test_of_a_turn_its_own_requests_are_counted_and_drawn_and_those_on_errands_are_named_below() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        failed = [Span(kind="failed", name="m", begin=NOW + n, seconds=1.0, outcome="overloaded:500") for n in range(4)]
+        errands = (
+            Span(kind="model", name="m2", begin=NOW + 900, seconds=3.0, outcome="ok", run="facts"),
+            Span(kind="failed", name="m2", begin=NOW + 950, seconds=3.0, outcome="timeout", run="summary"),
+            Span(kind="failed", name="m2", begin=NOW + 990, seconds=3.0, outcome="rate_limit:429", run="later"),
+        )
+        one = trace()
+        row_ = replace(one.row, outcome="failed", usage=UsageSum(), error="overloaded: x")
+        place.journal.traces.append(replace(one, row=row_, spans=(*failed, *errands)))
+        _, text, _ = await place.ask("GET", "/turns/t1", headers=ENGLISH)
+        summary = text[text.index('<p class="summary">') :].partition("</p>")[0]
+        assert "<span>4 requests · 4 failed</span>" in summary
+        assert text.count('class="fill"') == 4
+        assert text.count("HTTP 500: error inside the server") == 4
+        assert "overloaded" not in summary
+        axis = re.search(r'<div class="axis spans quiet"[^>]*>(.*?)</div>', text)
+        assert axis
+        assert re.findall(r"<span>([^<]*)</span>", axis[1]) == ["0 s", "2.0 s", "4.0 s"]
+        below = text[text.index("Beside the answer") :]
+        for words in ("Fact extraction</b> m2", "Summary</b> m2", "took too long", "After the answer</b>", "HTTP 429"):
+            assert words in below, words
+        place.journal.traces[:] = [replace(one, row=row_, spans=(failed[0],))]
+        _, text, _ = await place.ask("GET", "/turns/t1", headers=ENGLISH)
+        assert "<span>1 request · 1 failed</span>" in text
+        assert "Beside the answer" not in text
+
+
+@each_case(
+    ("outcome", "english"),
+    [
+        ("overloaded:500", "HTTP 500: error inside the server"),
+        ("overloaded:502", "HTTP 502: bad gateway"),
+        ("overloaded:503", "HTTP 503: service unavailable"),
+        ("overloaded:529", "HTTP 529: overloaded"),
+        ("overloaded", "server busy or broken"),
+        ("billing:402", "no money left there (HTTP 402)"),
+        ("auth:401", "the key was refused (HTTP 401)"),
+        ("auth:x", "auth:x"),
+        ("ok", "ok"),
+    ],
+)
+def test_a_status_is_told_in_its_own_words(outcome: str, english: str) -> None:
+    assert outcome_in(speech("en"), outcome) == english
+
+
 async def test_a_row_that_goes_on_says_so() -> None:
     async with visiting() as place:
         await place.log_in()
-        place.journal.silent.append(row("t2", outcome=""))
+        place.journal.silent.append(row("t2", outcome="running"))
         assert "goes on" in (await place.ask("GET", "/turns", headers=ENGLISH))[1]

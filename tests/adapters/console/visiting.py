@@ -74,7 +74,7 @@ class Journal:
     following: tuple[int, int] | None = None
     ended: tuple[int, int] = (0, 0)
     counts: DayCounts = field(
-        default_factory=lambda: DayCounts(questions=3, answered=2, silent=9, dropped=(("rate", 4),))
+        default_factory=lambda: DayCounts(turns=(("answered", 2), ("silent", 9)), dropped=(("rate", 4),))
     )
     since: list[float] = field(default_factory=list)
     sums: dict[str, tuple[CostSum, ...]] = field(default_factory=dict)
@@ -174,7 +174,7 @@ class Place:
             pause=self.pause,
             forget=self.forget,
             settle=self.settle,
-            waiting=lambda: len(self.state.calls) + len(self.drafts),
+            waiting=lambda: len(self.state.calls) + len(self.state.petitions) + len(self.drafts),
             note=lines.append,
             tell=lambda _kind, text: self.told.append(text),
             tongue=self.tongue,

@@ -19,7 +19,7 @@ def test_a_day_counts_what_usage_counts_and_nothing_of_elsewhere(batches: EntryB
     for reason in ("rate", "muted"):  # the last one about a message counts
         write(batches, Judged(conversation=GROUP, message_id="8", sender=888, wakes=False, reason=reason))
     told = read(database, day, 0.0, 1e12, GROUP)
-    assert (told.questions, told.answered, told.dropped, told.failed) == (1, 1, (("muted", 1),), ())
+    assert (told.questions, told.turns, told.dropped, told.failed) == (2, (("answered", 1),), (("muted", 1),), ())
     assert told.models == (("demo", read(database, spent, 0.0, None, None)),)
     assert (told.people, told.groups) == ((Taker(777, "小明", 30, 0.5),), (Taker(4242, "", 30, 0.5),))
     assert read(database, day, 0.0, 1e12, None) == told
@@ -44,5 +44,5 @@ def test_a_clock_that_was_days_off_for_a_while_hides_no_turn_of_the_day(
         opened = replace(opening(f"t{number}", said("?", message_id=f"m{number}")), at=at)
         batches.write(put(opened, step(f"t{number}", 1), at=at))
         batches.write(put(replace(closing(opened), at=at), at=at))
-    assert read(database, day, NOW - 60, NOW + 60, None).answered == 7
-    assert read(database, day, NOW + jump - 60, NOW + jump + 60, None).answered == 9
+    assert read(database, day, NOW - 60, NOW + 60, None).of("answered") == 7
+    assert read(database, day, NOW + jump - 60, NOW + jump + 60, None).of("answered") == 9

@@ -1,21 +1,41 @@
 from __future__ import annotations
 
+from collections import Counter
+from typing import NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from adapters.storage import shown, turn_rows
 from adapters.storage.batches import EntryBatches
 from adapters.storage.books import story
 from adapters.storage.database import Database
 from adapters.storage.day_sums import day_counts
 from adapters.storage.run_lines import run_lines
+from adapters.storage.tables import messages, runs, sends, steps, turns, usage, verdicts
 from adapters.storage.turn_rows import rows
 from adapters.storage.unfinished import spoken
 from bot.domain.actions import SendMessage
 from bot.domain.events import Conversation
-from bot.domain.journal import Entry, MessageObserved, SendChanged, SendQueued, SendState, TurnOpened, Undelivered
+from bot.domain.journal import (
+    ENDINGS,
+    Entry,
+    Judged,
+    MessageObserved,
+    RunResumed,
+    RunSuspended,
+    SendChanged,
+    SendQueued,
+    SendState,
+    TurnOpened,
+    Undelivered,
+)
 from bot.domain.run import Stop
 from bot.domain.segments import Text
-from bot.domain.shown import TurnQuery
-from tests.adapters.storage.entries import NOW, closing, opening, read, step
+from bot.domain.shown import ROWS, UNANSWERED, TurnQuery
+from tests.adapters.storage.entries import NOW, closing, opening, put, read, step
 from tests.adapters.storage.test_books import ELSEWHERE, write
 from tests.fakes import GROUP, said
 
@@ -112,7 +132,8 @@ def test_a_turn_is_answered_once_its_answer_has_arrived_wherever_that_is_told(
     def listed(outcome: str) -> set[str]:
         return {row.turn_id for row in read(database, rows, TurnQuery(outcome=outcome)).rows}
 
-    assert {row.turn_id: row.outcome for row in read(database, rows, TurnQuery()).rows} == OUTCOMES
+    told = {row.turn_id: row.outcome for row in read(database, rows, TurnQuery()).rows}
+    assert told == OUTCOMES | {"goes on": "running"}
     kinds = set(OUTCOMES.values()) - {""}
     assert {kind: listed(kind) for kind in kinds} == {
         kind: {name for name, outcome in OUTCOMES.items() if outcome == kind} for kind in kinds
@@ -121,11 +142,9 @@ def test_a_turn_is_answered_once_its_answer_has_arrived_wherever_that_is_told(
     told_late = {name: read(database, spoken, name) for name in OUTCOMES}
     assert {name: one and one.outcome for name, one in told_late.items()} == OUTCOMES
     day = read(database, day_counts, 0.0, 1e12)
-    assert (day.answered, day.undelivered, day.unconfirmed) == tuple(
-        list(OUTCOMES.values()).count(kind) for kind in ("answered", "not_delivered", "unconfirmed")
-    )
-    told = read(database, lambda connection: [*run_lines(connection, limit=50, content=False)])
-    ends = {line["run"]: line["outcome"] for line in told if (line["layer"], line["action"]) == ("run", "end")}
+    assert dict(day.turns) == Counter(told.values())
+    lines = read(database, lambda connection: [*run_lines(connection, limit=50, content=False)])
+    ends = {line["run"]: line["outcome"] for line in lines if (line["layer"], line["action"]) == ("run", "end")}
     assert ends == {name: outcome for name, outcome in OUTCOMES.items() if outcome}
 
 
@@ -133,3 +152,107 @@ def test_owners_read_in_the_story_why_the_words_were_not_sent(batches: EntryBatc
     write(batches, *written("refused"), *written("arrived"))
     assert read(database, story, GROUP, "refused").loss == "why refused"
     assert read(database, story, GROUP, "arrived").loss == ""
+
+
+class Asked(NamedTuple):
+    """A message, and what became of it: a turn that is there or not, that was suspended and perhaps goes on, what its
+    send came to before and after its end, and that. Times may be of the day before, and not in their order.
+    """
+
+    at: float
+    message: int
+    wakes: bool
+    has_turn: bool
+    used: bool
+    waits: bool
+    goes_on: bool
+    sent: SendState | None
+    end: Stop | Undelivered | None
+    later: SendState | None
+
+
+STATES = st.none() | st.sampled_from(SendState)
+ASKED = st.builds(
+    Asked,
+    at=st.sampled_from((-90_000.0, -7_200.0, -1.0, 0.0, 1.0, 50.0, 3_000.0)),
+    message=st.integers(0, 12),
+    wakes=st.booleans(),
+    has_turn=st.booleans(),
+    used=st.booleans(),
+    waits=st.booleans(),
+    goes_on=st.booleans(),
+    sent=STATES,
+    end=st.none() | st.sampled_from((*Stop, *Undelivered)),
+    later=STATES,
+)
+
+
+def happened(number: int, asked: Asked) -> list[Entry]:
+    """The entries of one of them."""
+    question = said("?", message_id=f"m{asked.message}")
+    judged = Judged(conversation=GROUP, message_id=question.message_id, sender=777, wakes=asked.wakes, reason="rate")
+    told: list[Entry] = [MessageObserved(question, overheard=not asked.wakes), judged]
+    if not asked.has_turn:
+        return told
+    turn = replace(opening(f"t{number}", question), at=NOW + asked.at)
+    told.append(turn)
+    if asked.used:
+        told.append(step(turn.turn_id))
+    if asked.waits:
+        told.append(RunSuspended(turn_id=turn.turn_id, state="{}", expires=NOW + 60))
+    if asked.waits and asked.goes_on:
+        told.append(RunResumed(turn_id=turn.turn_id))
+    one = send(turn, "1")
+    if asked.sent is not None:
+        told += [one, change(one, asked.sent)]
+    match asked.end:
+        case None:
+            return told
+        case Undelivered():
+            told.append(replace(closing(turn), undelivered=asked.end))
+        case Stop():
+            told.append(replace(closing(turn), stop=asked.end, error="auth: no" if asked.end is Stop.FAILED else ""))
+    if asked.later is not None:
+        told.append(change(one, asked.later, later=9.0))
+    return told
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    journal=st.lists(ASKED, max_size=18),
+    size=st.sampled_from((2, 5, ROWS)),
+    walk=st.sampled_from((3, 5_000)),
+    since=st.sampled_from((NOW, NOW - 200_000)),
+)
+def test_the_counts_of_a_day_add_up_to_the_rows_that_each_of_them_lists_whatever_the_journal(
+    database: Database, journal: list[Asked], size: int, walk: int, since: float
+) -> None:
+    with database.connect() as connection, connection.begin():
+        for table in (messages, turns, runs, steps, sends, usage, verdicts):
+            connection.execute(table.delete())
+    batches = EntryBatches(database, stamp=lambda: "now")
+    for number, asked in enumerate(journal):
+        batches.write(put(*happened(number, asked), at=NOW + asked.at))
+    batches.close()
+
+    def listed(outcome: str = "") -> list[str]:
+        """The outcomes of the rows on all pages."""
+        told, query = list[str](), TurnQuery(since=since, outcome=outcome)
+        for _ in range(100):
+            found = read(database, turn_rows.rows, query)
+            told += [row.outcome for row in found.rows]
+            if found.next is None:
+                return told
+            query = replace(query, turn=found.next[0], verdict=found.next[1])
+        raise AssertionError("the pages have no end")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(turn_rows, "ROWS", size)
+        patch.setattr(turn_rows, "WALK", walk)
+        day = read(database, day_counts, since, 0.0)
+        counts = Counter(dict(day.turns) | {UNANSWERED: day.unanswered})
+        assert (day.questions, Counter(listed())) == (counts.total(), counts)
+        for outcome in (*ENDINGS, UNANSWERED):
+            assert listed(outcome) == [outcome] * counts[outcome]
+        ended, failed = read(database, shown.ends, since)
+        assert failed == counts[Stop.FAILED] <= ended

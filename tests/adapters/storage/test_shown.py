@@ -14,14 +14,15 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.chats import chat, line
 from adapters.storage.closed_days import LATE, add_up, midnight
 from adapters.storage.database import Database
-from adapters.storage.shown import SqlShown, costs, ends
+from adapters.storage.shown import COSTS, SqlShown, costs, ends
 from adapters.storage.turn_rows import rows
 from bot.domain.books import DayCounts
-from bot.domain.chat import Usage
+from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage
+from bot.domain.events import Conversation
 from bot.domain.journal import MemberNumbered, MessageObserved, RunSuspended, UsageAdded
 from bot.domain.run import Stop
 from bot.domain.shown import CostSum, TurnQuery
-from tests.adapters.storage.entries import NOW, opening, read
+from tests.adapters.storage.entries import NOW, began, ended, opening, read, step
 from tests.adapters.storage.test_books import ELSEWHERE, whole, write
 from tests.adapters.storage.test_turn_rows import asked
 from tests.fakes import GROUP, said
@@ -98,6 +99,42 @@ def test_costs_of_closed_days_and_of_today_are_one_sum(batches: EntryBatches, da
     assert {by: told(by) for by in expected} == expected
 
 
+@pytest.mark.parametrize("is_over", [False, True], ids=["today", "added up"])
+def test_the_costs_by_anything_add_up_to_those_by_day_however_many_there_are(
+    batches: EntryBatches, database: Database, is_over: bool
+) -> None:
+    today, yesterday = midnight(NOW), midnight(NOW, later=-1)
+    for number in range(2 * COSTS + 5):
+        there = Conversation(10001, "private", 5 + number)
+        turn = opening(f"t{number}", said("?", where=there, user=5 + number, message_id=str(number)), at=yesterday)
+        calls = tuple(ToolCall(f"c{call}", f"tool {number} {call}", "{}") for call in range(3))
+        write(batches, turn, step(turn.turn_id, 1, AssistantMessage(tool_calls=calls)))
+        for call in calls:
+            write(batches, began(turn.turn_id, 1, call.id, call.name))
+            write(batches, ended(turn.turn_id, ToolMessage(call.id, call.name, "x")))
+        write(batches, step(turn.turn_id, 2))
+        model, cost = f"m{number}", None if number % 5 == 0 else number / 7
+        for at in (yesterday, today):
+            used = UsageAdded(turn_id=turn.turn_id, model=model, usage=Usage(100 + number, 7, number, 1, cost), at=at)
+            write(batches, used)
+    while is_over and batches.run(lambda connection: add_up(connection, now=today + LATE)):
+        pass
+
+    def whole(by: str) -> tuple[float, ...]:
+        sums: tuple[CostSum, ...] = read(database, costs, yesterday, by)
+        assert len(sums) <= COSTS + 1
+        return tuple(
+            round(sum(getattr(one.usage, name) for one in sums), 6)
+            for name in ("cost", "prompt", "completion", "cached")
+        )
+
+    assert {by: whole(by) for by in ("conversation", "asker", "model", "tool")} == dict.fromkeys(
+        ("conversation", "asker", "model", "tool"), whole("day")
+    )
+    *named, others = read(database, costs, yesterday, "asker")
+    assert (len(named), others.others, others.name) == (COSTS, COSTS + 5, "")
+
+
 def test_runs_that_failed_are_counted_among_those_that_ended_of_the_turns_since_then(
     batches: EntryBatches, database: Database
 ) -> None:
@@ -154,7 +191,7 @@ async def test_the_day_at_a_glance_has_the_counts_of_its_sums(database: Database
         glance = await SqlShown(database, thread).day(since=NOW - 60, until=NOW + 60)
     sums = read(database, day_sums.day, NOW - 60, NOW + 60, None)
     assert glance == DayCounts(**{name: getattr(sums, name) for name in DayCounts.__struct_fields__})
-    assert (sums.answered, sums.silent) == (1, 1)
+    assert sums.turns == (("answered", 1), ("silent", 1))
     assert sums.models
 
 

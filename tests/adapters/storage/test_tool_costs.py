@@ -58,9 +58,9 @@ def an_evening() -> list[Entry]:
 
 EXPECTED = {
     "": UsageSum(4, 404, 204, 28, 4.0, 0),
-    "weather": UsageSum(2, 168, 85, 11, 1.0, 1),
+    "weather": UsageSum(2, 168, 85, 12, 1.0, 1),
     "denied": UsageSum(1, 101, 51, 7, 1.0, 0),
-    "versions": UsageSum(1, 33, 17, 2, 0.0, 1),
+    "versions": UsageSum(1, 34, 17, 2, 0.0, 1),
 }
 
 

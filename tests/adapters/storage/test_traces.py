@@ -12,6 +12,7 @@ from tests.adapters.storage.entries import (
     NOW,
     began,
     beside,
+    closing,
     ended,
     opening,
     put,
@@ -49,8 +50,34 @@ def test_a_turn_in_full_is_all_it_did_in_the_order_it_began(batches: EntryBatche
     assert (inner.run, inner.text) == ("t9/1/c1", "hm")
     assert (send.text, send.asked) == ("你好！", "muted")
     assert "no, tomorrow" in trace.prompt
-    assert trace.row.outcome == ""
+    assert trace.row.outcome == "running"
     assert read(database, _trace, "none") == ()
+
+
+def test_requests_on_errands_are_told_apart_from_those_that_answer_also_of_older_journals(
+    batches: EntryBatches, database: Database
+) -> None:
+    opened = replace(opening("t9", QUESTION), at=NOW)
+    write(batches, opened, step("t9"), closing(opened))  # closed a second later
+    for run, outcome, at in (
+        ("", "overloaded:500", 0.9),
+        ("facts", "ok", 400.0),
+        ("summary", "timeout", 0.8),
+        ("", "timeout", 400.0),
+        ("t9/1/c1", "timeout", 0.9),
+    ):
+        made = replace(beside("t9", outcome=outcome), run=run, at=NOW + at)
+        batches.write(put(made, at=NOW + at))
+    (trace,) = read(database, _trace, "t9")
+    told = {(span.kind, span.run, span.outcome, span.is_errand) for span in trace.spans if span.name == "demo"}
+    assert told == {
+        ("model", "", "stop", False),
+        ("failed", "", "overloaded:500", False),
+        ("model", "facts", "ok", True),
+        ("failed", "summary", "timeout", True),
+        ("failed", "later", "timeout", True),
+        ("failed", "t9/1/c1", "timeout", False),
+    }
 
 
 def test_a_draft_takes_no_time_however_late_it_is_published(batches: EntryBatches, database: Database) -> None:

@@ -19,7 +19,7 @@ from tests.cases import each_case
 from tests.fakes import BOT, ManualClock, RecordingStore, RecordingTransport, SteppedClock
 
 NINE = 9 * 3600.0
-BUSY, CALM = DaySum(questions=3, answered=2), DaySum(questions=1, answered=1)
+BUSY, CALM = DaySum(turns=(("answered", 2), ("running", 1))), DaySum(turns=(("answered", 1),))
 MIDNIGHT = midnight(1_700_000_000.0)
 
 
@@ -67,7 +67,7 @@ async def morning(
 
 async def test_each_owner_hears_at_that_time_how_yesterday_went_once_over_restarts() -> None:
     store = RecordingStore()
-    told = "昨天：3 个问题，答了 2 个（前天 1）"
+    told = "昨天：3 个问题，答了 2 个（前天 1），还在答 1 个"
     async with morning(store, BUSY, CALM, begins=NINE - 90) as life:
         life.owner.connected(BOT)
         assert await life.pass_time(60) == []
@@ -80,14 +80,16 @@ async def test_each_owner_hears_at_that_time_how_yesterday_went_once_over_restar
     async with morning(store, BUSY, CALM, begins=NINE + 600) as later:
         later.owner.connected(BOT)
         assert await later.pass_time(120) == []
-        assert await later.pass_time(86_400 - 120) == ["昨天：3 个问题，答了 2 个（前天 1）"] * 2
+        assert await later.pass_time(86_400 - 120) == ["昨天：3 个问题，答了 2 个（前天 1），还在答 1 个"] * 2
 
 
 async def test_who_was_down_at_that_time_is_late_and_waits_for_a_connection() -> None:
     async with morning(RecordingStore(), BUSY, CALM, begins=NINE + 7200, tongue=Tongue.ENGLISH) as life:
         assert await life.pass_time(60) == []
         life.owner.connected(BOT)
-        assert await life.pass_time(60) == ["Yesterday: 3 questions, 2 answered (the day before 1)"] * 2
+        assert (
+            await life.pass_time(60) == ["Yesterday: 3 questions, 2 answered (the day before 1), being answered 1"] * 2
+        )
 
 
 async def test_what_cannot_be_written_down_is_not_said_yet() -> None:

@@ -1,28 +1,30 @@
 from __future__ import annotations
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.commands.digest import LONGEST, NO_NUMBER, WAITS, YESTERDAY, Standing, digest_command, told_of
 from bot.commands.phrases import AWAY
 from bot.domain.books import DaySum, Taker, UsageSum
+from bot.domain.journal import ENDINGS
 from bot.policy.days import midnight
 from tests.bot.commands.books import PaperBooks
 from tests.bot.commands.typed import NOW, lines
+from tests.cases import each_case
 from tests.fakes import GROUP, PRIVATE
 
 TODAY = DaySum(
-    questions=3,
-    answered=2,
+    turns=(("answered", 2), ("silent", 1)),
     dropped=(("nobody came to it in time", 1), ("rate", 4)),
-    silent=1,
     failed=(("auth", "t7"), ("bug", "t6"), ("auth", "t5")),
     people=(Taker(777, "名字长得一眼看不完的人", 900, 0.25), Taker(888, "", 10, 0.0)),
     groups=(Taker(4242, "", 1100, 0.5),),
     models=(("demo", UsageSum(3, 1000, 500, 200, 0.5)),),
     published=(("主人(999)", 2), ("", 1)),
 )
-BEFORE = DaySum(answered=9, models=(("demo", UsageSum(1, 10, 0, 1, 0.25)),))
+BEFORE = DaySum(turns=(("answered", 9),), models=(("demo", UsageSum(1, 10, 0, 1, 0.25)),))
 
 
 async def stands() -> Standing:
@@ -32,7 +34,7 @@ async def stands() -> Standing:
 async def test_a_day_is_told_beside_the_one_before() -> None:
     books = PaperBooks(days=(TODAY, BEFORE))
     assert await lines(digest_command(books, stands), where=PRIVATE) == [
-        "今天：3 个问题，答了 2 个（昨天 9），沉默 1 次",
+        "今天：8 个问题，答了 2 个（昨天 9），沉默 1 次，没有答 5 个",
         "等主人发话的：好友申请 1, 草稿 2",
         "磁盘还剩 1.5 GB",
         "demo：1.2k token（缓存 50%），$0.5000（昨天 11 token，$0.2500）",
@@ -47,12 +49,26 @@ async def test_a_day_is_told_beside_the_one_before() -> None:
 
 
 def test_answers_that_did_not_arrive_are_no_answers_of_a_day() -> None:
-    day = DaySum(questions=9, answered=4, silent=1, undelivered=3, unconfirmed=1)
+    day = DaySum(turns=(("answered", 4), ("not_delivered", 3), ("silent", 1), ("unconfirmed", 1)))
     told = [told_of(day, BEFORE, YESTERDAY, lambda *words, one=one: words[one]).splitlines()[0] for one in (0, 1)]
     assert told == [
         "昨天：9 个问题，答了 4 个（前天 9），沉默 1 次，没送到 3 个，QQ 没确认 1 个",
         "Yesterday: 9 questions, 4 answered (the day before 9), silent 1, not delivered 3, not confirmed by QQ 1",
     ]
+
+
+@each_case("chinese", [True, False])
+def test_whatever_became_of_the_questions_of_a_day_adds_up_to_them(chinese: bool) -> None:
+    counts = {str(ending): 3 + number for number, ending in enumerate(ENDINGS)} | {"of_tomorrow": 50}
+    turns = (*counts.items(),)
+    dropped = tuple((f"reason {number}", 40 + number) for number in range(7))
+    day = DaySum(turns=turns, dropped=dropped)
+    lines = told_of(day, DaySum(), YESTERDAY, lambda zh, en: zh if chinese else en).splitlines()
+    first = re.sub(r"（.*?）|\(.*?\)", "", lines[0])
+    whole, *parts = map(int, re.findall(r"\d+", first))
+    assert whole == sum(parts) == sum(count for _, count in (*turns, *dropped))
+    reasons = [int(number) for number in re.findall(r" (\d+)(?:,|$)", lines[1])]
+    assert sum(reasons) == parts[-1] == day.unanswered
 
 
 def test_of_each_model_tokens_and_cost_are_told_beside_those_of_before_also_where_nobody_knows_a_price() -> None:
@@ -99,9 +115,7 @@ counted = st.lists(st.tuples(words, numbers), max_size=30).map(tuple)
 sums = st.builds(UsageSum, numbers, numbers, numbers, numbers, st.floats(0, 1e9), numbers)
 days = st.builds(
     DaySum,
-    questions=numbers,
-    answered=numbers,
-    silent=numbers,
+    turns=st.lists(st.tuples(st.sampled_from(ENDINGS).map(str) | words, numbers), max_size=30).map(tuple),
     dropped=counted,
     failed=st.lists(st.tuples(words, words), max_size=5).map(tuple),
     models=st.lists(st.tuples(words, sums), max_size=9).map(tuple),
@@ -116,7 +130,7 @@ def test_a_digest_is_short_whatever_people_and_models_are_called(day: DaySum, be
     def either(chinese: str, english: str) -> str:
         return chinese if is_chinese else english
 
-    told = told_of(day, before, YESTERDAY, either, Standing(dict.fromkeys(WAITS, day.questions), day.answered))
+    told = told_of(day, before, YESTERDAY, either, Standing(dict.fromkeys(WAITS, day.questions), day.unanswered))
     assert len(told) < LONGEST
     assert told.startswith(("昨天：", "Yesterday: "))
 

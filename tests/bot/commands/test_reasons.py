@@ -28,6 +28,7 @@ from bot.commands.reasons import (
 from bot.conversation.approval.owners_word import SAID_NO
 from bot.domain.errors import ModelError, ToolDenied
 from bot.domain.events import MessageReceived
+from bot.domain.journal import ENDINGS
 from bot.domain.run import Stop
 from bot.domain.segments import MentionAll, Text
 from bot.engine.call_rules import DENIED, NOT_ALLOWED, ONLY_FOR
@@ -121,6 +122,24 @@ def test_what_an_older_journal_holds_is_told_as_it_stands() -> None:
 def test_a_failure_is_decided_by_its_kind() -> None:
     assert deciding_end("failed", "model_not_found: no such model") == both("LLM_MODEL")
     assert deciding_end("failed", "bug: KeyError") == NOTHING
+
+
+def test_fallbacks_decide_nothing_unless_there_are_any() -> None:
+    naming = {kind: told for kind, told in FAILURES.items() if isinstance(told, str) and "LLM_FALLBACKS" in told}
+    assert len(naming) > 4
+    for kind, told in naming.items():
+        assert deciding_end("failed", f"{kind}: x") == both(told)
+        alone = deciding_end("failed", f"{kind}: x", has_fallbacks=False)
+        others = told.replace(", LLM_FALLBACKS", "").replace("LLM_FALLBACKS", "")
+        assert alone == (both(others) if others else reasons.NO_OTHER), kind
+    for kind in FAILURES.keys() - naming.keys():
+        assert deciding_end("failed", f"{kind}: x", has_fallbacks=False) == deciding_end("failed", f"{kind}: x")
+
+
+def test_each_ending_has_words() -> None:
+    told = {ending: end_of(ending) for ending in ENDINGS}
+    assert len(set(told.values())) == len(told)
+    assert all(words != (str(ending), str(ending)) for ending, words in told.items())
 
 
 def test_of_a_failure_whose_kind_nobody_knows_or_may_hear_nothing_is_said_to_decide() -> None:

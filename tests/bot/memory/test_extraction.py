@@ -17,7 +17,7 @@ from bot.domain.journal import (
     UsageAdded,
 )
 from bot.domain.memories import MemoriesForgotten, MemoryKept, StoredFact, Visibility
-from bot.domain.trace import current_run
+from bot.domain.trace import current_errand, current_run
 from bot.memory import extraction
 from bot.memory.extraction import LOOK
 from bot.memory.remembering import KEPT
@@ -113,6 +113,7 @@ async def test_a_request_is_of_the_talks_last_turn_and_a_talk_waits_while_its_da
 
     async def asked(_request: ModelRequest) -> Completion:
         ran.append(current_run.get())
+        assert current_errand.get() == "facts"
         return answer()
 
     room = Room(asked)

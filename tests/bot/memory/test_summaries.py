@@ -21,7 +21,7 @@ from bot.domain.chat import (
 from bot.domain.errors import ModelBilling, ModelRejected
 from bot.domain.events import Conversation
 from bot.domain.journal import UsageAdded, WindowMoved
-from bot.domain.trace import current_run
+from bot.domain.trace import current_errand, current_run
 from bot.memory.history import History
 from bot.memory.summaries import AT_ONCE, Summaries
 from bot.prompt.summary import Prefix
@@ -91,6 +91,7 @@ async def test_a_request_is_of_the_latest_turn_and_there_is_none_while_its_day_i
 
     async def asked(_request: ModelRequest) -> Completion:
         ran.append(current_run.get())
+        assert current_errand.get() == "summary"
         return GIVEN
 
     talk = Talk(asked)

@@ -6,10 +6,18 @@ import pytest
 from msgspec.structs import replace
 
 from bot.domain.chat import AssistantMessage, Attempt, Completion, FinishReason, ModelRequest, Usage, UserMessage
-from bot.domain.errors import DaySpent, ModelBilling, ModelError, ModelRejected, ModelStalled, ModelTransport
+from bot.domain.errors import (
+    DaySpent,
+    ModelBilling,
+    ModelError,
+    ModelOverloaded,
+    ModelRejected,
+    ModelStalled,
+    ModelTransport,
+)
 from bot.domain.journal import Entry, UsageAdded
-from bot.domain.reserved import RequestMade, UsageReleased, UsageReserved
-from bot.domain.trace import current_run
+from bot.domain.reserved import Errand, RequestMade, UsageReleased, UsageReserved
+from bot.domain.trace import current_errand, current_run
 from bot.models.failover import ANSWER, Failover
 from bot.models.meter import Meter
 from bot.models.upstreams import Upstream
@@ -101,6 +109,23 @@ async def test_what_no_vendor_charges_for_is_released(step: Step) -> None:
     assert isinstance(made, RequestMade)
     kind = step.kind if isinstance(step, ModelError) else "crashed"
     assert (made.turn_id, made.model, made.outcome, made.message) == ("t1", "scripted", kind, None)
+
+
+async def test_a_request_on_an_errand_is_written_down_as_one_whatever_became_of_it() -> None:
+    """Not one that answers: that is a step of its run."""
+    for errand, step, outcome in (
+        (Errand.FACTS, words("fine"), "ok"),
+        (Errand.SUMMARY, ModelBilling("no money", status=402), "billing:402"),
+        ("", ModelOverloaded("broken", status=500), "overloaded:500"),
+        ("", ModelTransport("nobody there"), "transport"),
+    ):
+        token = current_errand.set(errand)
+        try:
+            entries, _ = await asked(step)
+        finally:
+            current_errand.reset(token)
+        (made,) = [one for one in entries if isinstance(one, RequestMade)]
+        assert (made.run, made.outcome, made.message) == (errand, outcome, None)
 
 
 def having_taken(took: Usage, *, asked_twice: bool = False) -> ModelError:

@@ -13,6 +13,7 @@ from bot.policy.approval import (
     behind,
     how,
     in_one_line,
+    in_parts,
     led_by,
     number_in,
     quote_in,
@@ -105,6 +106,20 @@ def test_what_is_asked_is_one_line_that_names_the_tool() -> None:
     call = ToolCall("c0", "mail", "{}")
     assert what(PendingCall(call, 'mail {"to": "ann"}', 0, "", number=3)) == '#A3 mail {"to": "ann"}'
     assert what(PendingCall(call, "Send\nit to ann?", 0, "", number=4)) == "#A4 mail: Send it to ann?"
+
+
+def test_a_call_is_told_in_parts_for_a_page_and_as_a_text_where_it_has_none() -> None:
+    def told(arguments: str, asks: str, prepared: str = "") -> tuple[str, tuple[tuple[str, str], ...]]:
+        return in_parts(PendingCall(ToolCall("c0", "mail", arguments), asks, 0, "", arguments=prepared))
+
+    given = '{"to": "ann", "copies": 2, "more": {"a": [1]}}'
+    parts = (("to", "ann"), ("copies", "2"), ("more", '{"a": [1]}'))
+    assert told(given, f"mail {given}") == ("mail", parts)
+    assert told("{}", f"写信 {given}", given) == ("mail: 写信", parts)  # as it will be run
+    assert told(given, "Send\nit to ann?") == ("mail: Send it to ann?", parts)
+    assert told('{"to": "a\\u202eb"}', "mail") == ("mail", (("to", "a\\u202eb"),))  # spelt out
+    for odd in ("[1]", "{", "1"):
+        assert told(odd, "mail")[1] == ()
 
 
 def test_nothing_invisible_and_no_line_of_their_own_gets_into_a_request() -> None:

@@ -162,7 +162,7 @@ async def test_something_is_tried_out_beside_the_bot_and_what_a_real_model_took_
         await ask("/try/open", model="real")
         await ask("/try", **{"as": "user2", "text": "hello", "call": "1"})
         assert "told on a page" in str(model.requests[-1]["messages"][0])
-        assert "Its model took 1 requests" in await ask("/try/end", end="1")
+        assert "Its model took 1 request" in await ask("/try/end", end="1")
         # Nothing of it is in the bot's own journal but that it was done, and money that is the bot's.
         assert await running.journal.shown.chats(0) == ChatRows((), None)
         assert running.rooms.keeping.personas.text("") == "told on a page"
@@ -172,7 +172,7 @@ async def test_something_is_tried_out_beside_the_bot_and_what_a_real_model_took_
         lines = await running.journal.books.audit(latest=9)
         tried = [(line.action, line.object.partition(",")[0], line.outcome[:5]) for line in lines or ()]
         assert tried == [
-            ("tried", "1 requests", "$0.00"),
+            ("tried", "1 request", "$0.00"),
             ("try out", "real model", "ok"),
             ("try out", "demo model", "ok"),
             ("login", "", "ok"),
@@ -205,7 +205,7 @@ async def test_a_request_that_is_tried_is_in_the_bots_journal_while_it_is_under_
         await until(lambda: [row[1] for row in rows()] == [False])
         assert rows() == [(TRIED, False, 1)]
         assert running.shown.spending.reserved.tokens == 0
-        assert "So far 1 requests" in await ask("/try")
+        assert "So far 1 request" in await ask("/try")
 
 
 async def test_what_trials_took_today_is_known_after_a_restart_and_no_other_request_is_among_it(

@@ -52,6 +52,7 @@ async def test_a_call_that_waits_is_told_with_the_name_of_its_group(tmp_path: Pa
         (group,) = stage.simulator.world.groups.values()
         assert group.name
         assert (call.group, call.asked) == (group.name, "wipe sda, please")
+        assert (call.action, call.arguments) == ("wipe_disk", (("disk", "sda"),))
         await stage.answer("同意 A1")
         assert calls_of(stage.service.rooms) == ()
 

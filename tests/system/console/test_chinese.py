@@ -41,7 +41,7 @@ DONE = [
     ("allow", "10001:A3", "no code"),
     ("forget", "10001:group:42420", "failed"),
 ]
-OUR_OWN = {"base", "rows"}  # parts of the others
+OUR_OWN = {"base", "rows", "waiting"}  # parts of the others
 NAMES = re.compile(
     r"""\{".*\}|auth:                                    # arguments of a call; a failure, as it was said
     |FrostAgent|English|QQ|OneBot|Onebot|NapCat|Coder|WebP|Lines|Enter|MiB|Frost|Ember|Tutor|user\d|@?bot\b

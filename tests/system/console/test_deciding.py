@@ -64,6 +64,22 @@ async def test_a_call_that_is_allowed_by_two_quick_clicks_is_made_once_and_the_p
     assert (at.stage.done, await at.done()) == (["sda is wiped"], [("allow", "10001:A1", "ok")])
 
 
+async def test_a_call_is_allowed_on_the_page_of_today_where_its_arguments_are_told_in_words(desk: Opening) -> None:
+    at = await desk(WIPE, words("wiped!"))
+    await at.stage.ask()
+    page = await at.open("/")
+    asked = item(page, "A1")
+    assert await asked.locator("dt").all_text_contents() == ["disk"]
+    assert await asked.locator("dd").all_text_contents() == ["sda"]
+    tiles = await page.locator(".figures.many .card").all_text_contents()
+    assert any("1" in tile and "waits for an owner" in tile for tile in tiles)
+    assert await asked.get_by_role("button", name="Deny").is_visible()
+    await asked.get_by_role("button", name="Allow").click()
+    assert await told(page) == "A1: allowed."
+    await at.stage.until(lambda: at.stage.group()[-1] == "wiped!")
+    assert at.stage.done == ["sda is wiped"]
+
+
 async def test_a_form_whose_answer_is_lost_shows_that_it_was_sent_until_it_is_sent_again(desk: Opening) -> None:
     at = await desk(WIPE)
     await at.stage.ask()
@@ -102,9 +118,9 @@ async def test_a_call_is_denied_with_a_typed_reason_that_the_model_reads(desk: O
     at = await desk(WIPE, words("he would not"))
     await at.stage.ask()
     page = await at.open("/")
-    await page.get_by_text("#A1 waits for your word").wait_for()
-    await page.get_by_role("link", name="min left").click()
-    assert '{"disk": "sda"}' in await item(page, "A1").locator("pre").text_content()
+    await page.get_by_role("heading", name="Waiting for your approval").wait_for()
+    await page.get_by_role("link", name="Approvals").click()
+    assert await item(page, "A1").locator("dd").all_text_contents() == ["sda"]
     await item(page, "A1").get_by_label("Reason").press_sequentially("it is mine")
     async with page.expect_navigation():
         await page.keyboard.press("Enter")

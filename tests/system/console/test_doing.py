@@ -202,7 +202,7 @@ async def test_costs_are_looked_at_by_everything_and_taken_away_as_a_table_witho
     ):
         own.journal.sums[by] = tuple(CostSum(name, UsageSum(2, 2400, 1800, 100, 1.5)) for name in names)
     await page.goto(f"http://{own.host}/cost")
-    assert await page.locator(".figures b").all_text_contents() == ["$1.50", "$0.0000", "75%", "2", "0%"]
+    assert await page.locator(".figures b").all_text_contents() == ["$1.50", "$45.00", "75%", "2", "0%"]
     for tab, cell in TABS:
         await click(page, tab, role="link")
         assert await page.locator(".tabs [aria-current]").text_content() == tab

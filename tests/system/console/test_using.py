@@ -218,6 +218,35 @@ async def test_without_script_somebody_logs_in_by_the_token_as_the_page_says(bro
         assert page.url == f"http://{console.host}/"
 
 
+async def test_on_a_phone_no_tab_is_broken_inside_a_word_and_no_label_is_under_a_badge(
+    browser: Any, place: Place
+) -> None:
+    for language in ("en", "zh-CN"):
+        context = await logged_in(browser, place, locale=language, viewport={"width": 360, "height": 740})
+        page = await context.new_page()
+        await page.goto(f"http://{place.host}/cost")
+        lines = await page.locator(".tabs a").evaluate_all(
+            """tabs => tabs.map(tab => {
+                const range = document.createRange();
+                range.selectNodeContents(tab);
+                return new Set([...range.getClientRects()].map(one => Math.round(one.top))).size;
+            })"""
+        )
+        assert lines == [1] * 5, language
+        badge = await page.locator("nav .badge").bounding_box()
+        label = await page.evaluate(
+            """() => {
+                const range = document.createRange();
+                range.selectNode(document.querySelector("nav .badge").previousSibling);
+                const {x, y, width, height} = range.getBoundingClientRect();
+                return {x, y, width, height};
+            }"""
+        )
+        over = label["y"] + label["height"] * 0.2  # letters do not fill their line
+        assert badge["y"] + badge["height"] <= over or badge["x"] >= label["x"] + label["width"], language
+        await context.close()
+
+
 async def test_every_page_is_reached_on_a_phone_without_script(browser: Any, place: Place) -> None:
     async with await logged_in(
         browser, place, locale="en", java_script_enabled=False, viewport={"width": 390, "height": 844}
