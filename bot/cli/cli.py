@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import logging
 import os
 import secrets
@@ -34,6 +35,9 @@ app.add_typer(control_commands.app)
 
 def main() -> None:
     """The entry point of `frostagent`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # Windows' code pages have no letters of others
+            stream.reconfigure(errors="replace")
     app()
 
 

@@ -115,7 +115,7 @@ async def serve(settings: Settings, *, grace: float = GRACE) -> None:
         await serve_gateway(settings)
         return
     reload = asyncio.Event()
-    if hasattr(signal, "SIGHUP"):
+    if sys.platform != "win32":
         on_signal(signal.SIGHUP, reload.set)
     from adapters.control.server import ControlServer
     from bot.cli.control import ControlDesk, socket_of
@@ -284,10 +284,12 @@ def go(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Run to the end, or until SIGINT or SIGTERM, which end it properly: the work is cancelled,
     once.
 
-    While it ends, SIGINT leaves at once, as a kill does, and SIGTERM changes nothing. Where the
-    loop takes no signal handlers, as on Windows, Ctrl-C still ends it properly, by way of the
-    runner.
+    While it ends, SIGINT leaves at once, as a kill does, and SIGTERM changes nothing. On Windows
+    Ctrl-Break and a closed window do as SIGTERM does.
     """
+    ending = [signal.SIGTERM]
+    if sys.platform == "win32":
+        ending.append(signal.SIGBREAK)
 
     async def until_stopped() -> None:
         async with asyncio.TaskGroup() as group:
@@ -298,10 +300,11 @@ def go(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
                 hint = ": Ctrl-C ends it at once" if is_typed else ""
                 logging.getLogger("bot").info("stopping%s", hint)
                 on_signal(signal.SIGINT, lambda: leave(INTERRUPTED))
-                on_signal(signal.SIGTERM, lambda: None)
+                for other in ending:
+                    on_signal(other, lambda: None)
                 task.cancel()
 
-            for name in (signal.SIGINT, signal.SIGTERM):
+            for name in (signal.SIGINT, *ending):
                 on_signal(name, partial(stop, name))
 
     impatience = threading.Timer(LINGER, leave)

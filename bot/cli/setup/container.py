@@ -9,6 +9,7 @@ them, and the OneBot server's files are written with them, never over old ones.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -205,6 +206,8 @@ def _hand_over(folder: Path, owner: FileOwner | None) -> None:
 
 
 def _give(path: Path, owner: FileOwner) -> None:
+    if sys.platform == "win32":  # files have no such owners there
+        return
     # The bot may be running, and removing what it no longer needs.
     with suppress(FileNotFoundError):
         status = path.lstat()
