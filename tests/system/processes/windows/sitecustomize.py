@@ -109,7 +109,7 @@ def refuse(*_: Any, **__: Any) -> None:
     raise NotImplementedError
 
 
-builtins.__import__ = import_as_on_windows
+vars(builtins)["__import__"] = import_as_on_windows
 sys.modules["uvloop"] = None  # type: ignore[assignment]  # so that its import fails
 for _name in ("add_signal_handler", "create_unix_connection", "create_unix_server"):
     setattr(unix_events.SelectorEventLoop, _name, refuse)
