@@ -17,14 +17,30 @@ from typer import Argument, Option
 
 from bot.cli import control_commands, journal_commands
 from bot.cli.journal_commands import AsJson
-from bot.cli.process import ENV_FILE, INTERRUPTED, LINGER, configure, end_with, go, serve, tell
+from bot.cli.process import (
+    ENV_FILE,
+    INTERRUPTED,
+    LINGER,
+    configure,
+    end_with,
+    go,
+    log_aside,
+    serve,
+    tell,
+)
 from bot.domain.errors import ConfigError
 from bot.runtime.loop import leave
 from config.loading import is_configured
 
 TOKEN_BYTES = 16
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=False)
+app = typer.Typer(
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    no_args_is_help=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",  # the others keep the line breaks of docstrings
+)
 tools = typer.Typer()
 app.add_typer(tools, name="tools")
 persona = typer.Typer()
@@ -41,8 +57,23 @@ def main() -> None:
     app()
 
 
+def print_version(wanted: bool) -> None:
+    """Print the version and end, if that is wanted."""
+    if wanted:
+        from bot.runtime.version import version as installed
+
+        print(installed())
+        raise typer.Exit
+
+
 @app.callback(invoke_without_command=True)
-def default(context: typer.Context) -> None:
+def default(
+    context: typer.Context,
+    _version: Annotated[
+        bool,
+        Option("--version", "-V", help="Print the version.", callback=print_version, is_eager=True),
+    ] = False,
+) -> None:
     """FrostAgent: a QQ group bot on OneBot v11 and any OpenAI-compatible model. Without a command:
     run.
     """
@@ -68,7 +99,8 @@ def chat() -> None:
     settings = configure(service=False)
     from bot.cli.chat import converse, print_line
 
-    go(lambda: converse(settings, sys.stdin, print_line, tell))
+    with log_aside(settings):
+        go(lambda: converse(settings, sys.stdin, print_line, tell))
 
 
 @persona.callback()
@@ -86,7 +118,8 @@ def persona_try(file: Annotated[Path, Argument(help="A file as docs/personas.md 
         settings = speaking_as(settings, file)
     except ConfigError as error:
         end_with(error)
-    go(lambda: converse(settings, sys.stdin, print_line, tell))
+    with log_aside(settings):
+        go(lambda: converse(settings, sys.stdin, print_line, tell))
 
 
 @app.command()
@@ -242,6 +275,4 @@ def tools_call(
 @app.command()
 def version() -> None:
     """The version."""
-    from bot.runtime.version import version as installed
-
-    print(installed())
+    print_version(True)

@@ -12,10 +12,19 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeAlias
 
 from bot.domain.errors import ConfigError
 from bot.domain.masking import Mask
@@ -45,6 +54,7 @@ LINGER = 3.0
 """Seconds the end waits for threads; one that hangs, as in a look-up of a name, cannot be
 stopped.
 """
+LOG_ASIDE = "The log, until the chat ends: {path}. Here only warnings are shown."
 LOUD = {
     "websockets": logging.WARNING,
     "httpx": logging.WARNING,
@@ -70,19 +80,44 @@ def configure(*, service: bool) -> Settings:
         time.tzset()
     for library, level in LOUD.items():
         logging.getLogger(library).setLevel(level)
+    log_to(sys.stderr, settings)
+    for warning in warnings:
+        tell(f"warning: {warning}")
+    forget_secrets(os.environ, secret_names(settings))
+    return settings
+
+
+def log_to(stream: TextIO, settings: Settings, *, warnings: TextIO | None = None) -> None:
+    """Log as the settings say; `warnings` gets those, and errors, as well."""
     from adapters.logs.output import set_up_logs
 
     set_up_logs(
         level=settings.log_level,
         style=settings.log_format,
         mask=mask_of(settings),
-        stream=sys.stderr,
-        colors=sys.stderr.isatty() and not os.environ.get("NO_COLOR"),
+        stream=stream,
+        colors=stream.isatty() and not os.environ.get("NO_COLOR"),
+        warnings=warnings,
     )
-    for warning in warnings:
-        tell(f"warning: {warning}")
-    forget_secrets(os.environ, secret_names(settings))
-    return settings
+
+
+@contextlib.contextmanager
+def log_aside(settings: Settings) -> Iterator[None]:
+    """Keep a chat on a terminal free of log lines other than warnings: while the block runs, all of
+    them go to a file.
+    """
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        yield
+        return
+    with TemporaryDirectory(prefix="frostagent-log-", ignore_cleanup_errors=True) as folder:
+        path = Path(folder, "chat.log")
+        tell(LOG_ASIDE.format(path=path))
+        with path.open("w", encoding="utf-8", buffering=1) as file:
+            log_to(file, settings, warnings=sys.stderr)
+            try:
+                yield
+            finally:
+                log_to(sys.stderr, settings)
 
 
 def locate() -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.runtime.version import version
 from tests.bot.cli.commands import PATIENCE, ROOT, command, run, serving
 
 
@@ -146,3 +147,18 @@ def test_setup_makes_the_consoles_token_of_128_bits_another_one_each_time(tmp_pa
         assert token not in done.stdout + done.stderr
         made.add(token)
     assert len(made) == 2
+
+
+@pytest.mark.parametrize("words", [("--version",), ("-V",), ("version",)])
+def test_the_version_is_told(tmp_path: Path, words: tuple[str, ...]) -> None:
+    done = run(tmp_path, *words)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{version()}\n", "")
+
+
+def test_help_is_wrapped_at_the_terminal_and_nowhere_else(tmp_path: Path) -> None:
+    wide = run(tmp_path, "-h", COLUMNS="200").stdout
+    assert "Ask for what the service needs, and write .env and NapCat's settings; a second time, offers" in wide
+    assert "a second time, offers what is there." in wide
+    narrow = run(tmp_path, "tools", "call", "-h", COLUMNS="60").stdout
+    assert "tools call [OPTIONS]" in narrow
+    assert max(map(len, narrow.splitlines())) <= 60
