@@ -24,6 +24,7 @@ from bot.cli.process import (
     configure,
     end_with,
     go,
+    language,
     log_aside,
     serve,
     tell,
@@ -201,7 +202,7 @@ def doctor(
             ids=RandomIds(),
             send_image=send_image,
         )
-        print(to_json(checks) if as_json else to_text(checks), flush=True)
+        print(to_json(checks) if as_json else to_text(checks, spoken), flush=True)
         code = exit_code(checks)
         # A disk or a look-up may hang a thread for ever.
         impatience = threading.Timer(LINGER, leave, [code])
@@ -209,6 +210,7 @@ def doctor(
         impatience.start()
         return code
 
+    spoken = language()
     logging.disable()  # the report says it all
     raise SystemExit(asyncio.run(examine()))
 

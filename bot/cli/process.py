@@ -28,9 +28,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeAlias
 
 from bot.domain.errors import ConfigError
 from bot.domain.masking import Mask
+from bot.domain.tongue import Tongue
 from bot.runtime.loop import BAD_CONFIGURATION, fast_loop, leave, leaves, on_signal
 from bot.runtime.secrecy import forget_secrets, hide_process
-from config.loading import load_settings, read_store_url
+from config.loading import is_chinese, load_settings, read_store_url
 from config.secrets import all_secrets, secret_names
 from config.settings import Settings
 
@@ -129,6 +130,12 @@ def locate() -> str:
         return read_store_url(environ=os.environ, env_file=ENV_FILE)
     except ConfigError as error:
         end_with(error)
+
+
+def language() -> Tongue:
+    """The language of commands for people at this terminal."""
+    chinese = is_chinese(environ=os.environ, env_file=ENV_FILE)
+    return Tongue.CHINESE if chinese else Tongue.ENGLISH
 
 
 def keep_private() -> None:
@@ -360,7 +367,7 @@ def go(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 def end_with(*errors: ConfigError) -> NoReturn:
     """Tell the operator everything that is wrong, and end."""
-    tell("The configuration cannot be used:")
+    tell(language().either("配置不能用：", "The configuration cannot be used:"))
     for error in errors:
         for problem in error.problems:
             tell(f"  - {problem}")

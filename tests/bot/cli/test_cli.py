@@ -13,6 +13,7 @@ import pytest
 
 from bot.runtime.version import version
 from tests.bot.cli.commands import PATIENCE, ROOT, command, run, serving
+from tests.cases import each_case
 
 
 @pytest.mark.system
@@ -162,3 +163,26 @@ def test_help_is_wrapped_at_the_terminal_and_nowhere_else(tmp_path: Path) -> Non
     narrow = run(tmp_path, "tools", "call", "-h", COLUMNS="60").stdout
     assert "tools call [OPTIONS]" in narrow
     assert max(map(len, narrow.splitlines())) <= 60
+
+
+@each_case(
+    ("environment", "file", "is_chinese"),
+    [
+        ({}, "", False),
+        ({"LC_ALL": "zh_CN.UTF-8"}, "", True),
+        ({"LC_ALL": "", "LANG": "zh_CN.UTF-8"}, "", True),
+        ({"BOT_LANGUAGE": "zh"}, "", True),
+        ({}, "BOT_LANGUAGE=zh\n", True),
+        ({"LC_ALL": "zh_CN.UTF-8"}, "BOT_LANGUAGE=en\n", False),
+        ({"BOT_LANGUAGE": "zh"}, "\0", True),
+    ],
+)
+def test_the_doctor_and_errors_speak_the_language_of_the_operator(
+    tmp_path: Path, environment: dict[str, str], file: str, *, is_chinese: bool
+) -> None:
+    (tmp_path / ".env").write_text(file, "utf-8")
+    done = run(tmp_path, "doctor", LLM_MODEL="", **environment)
+    assert done.returncode == 1
+    assert done.stdout.startswith("问题  配置" if is_chinese else "problem  settings")
+    done = run(tmp_path, "run", LLM_BASE_URL="http://127.0.0.1:9/v1", **environment)
+    assert done.stderr.startswith("配置不能用：" if is_chinese else "The configuration cannot be used:")
