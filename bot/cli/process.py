@@ -367,9 +367,16 @@ def go(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 def end_with(*errors: ConfigError) -> NoReturn:
     """Tell the operator everything that is wrong, and end."""
-    tell(language().either("配置不能用：", "The configuration cannot be used:"))
-    for error in errors:
-        for problem in error.problems:
+    problems = [problem for error in errors for problem in error.problems]
+    if language() is Tongue.CHINESE:
+        from bot.cli.doctor.chinese import in_words, sentence
+
+        tell("配置不能用：")
+        for problem in problems:
+            tell(f"  - {in_words(problem).zh}。{sentence(problem.mend).zh}")
+    else:
+        tell("The configuration cannot be used:")
+        for problem in problems:
             tell(f"  - {problem}")
     raise SystemExit(BAD_CONFIGURATION)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bot.cli.doctor.chinese import sentence
+from bot.cli.doctor.chinese import in_words, sentence
 from bot.domain.errors import Problem
 from bot.domain.tongue import Bilingual
 
@@ -57,7 +57,4 @@ def wrong(check: str, said: str, mend: str) -> Check:
 
 def wrong_settings(check: str, problems: Iterable[Problem]) -> list[Check]:
     """The problems of a ConfigError, a line each, under the names that were typed."""
-    return [
-        wrong(check, sentence("{} {}", problem.name, problem.what), problem.mend)
-        for problem in problems
-    ]
+    return [wrong(check, in_words(problem), problem.mend) for problem in problems]

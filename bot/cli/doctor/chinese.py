@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Final
 
 from bot.cli.setup.trial import NO_EYES, Mend
+from bot.domain.errors import Problem
 from bot.domain.sentences import Sentences
 from bot.domain.tongue import Bilingual, in_chinese
 from config.checks import HOW_TO_MAKE_ONE
@@ -52,7 +53,65 @@ CHECKS: Final = {
 """The verdicts, and the names of the checks, by the English ones."""
 
 SENTENCES: Final = {
-    # --- settings, token, privacy
+    # --- settings: what is wrong, as config/ says it
+    "is not set": "没有设置",
+    "is set but not used": "设置了，但没有用到",
+    "still has the text of an example": "还是示例里的文字",
+    "Put your own in its place": "换成你自己的",
+    "still has the host of an example": "还是示例里的域名",
+    "Put the base url of your model service in its place": "换成你的模型服务的接口地址",
+    "Set the base url of an OpenAI-compatible API, as https://api.deepseek.com/v1": (
+        "设成兼容 OpenAI 的接口地址，比如 https://api.deepseek.com/v1"
+    ),
+    "Set the name of the model as its service spells it": "设成模型服务里写的模型名",
+    "has a space, a line break or a character that is not ASCII": (
+        "里面有空格、换行或非 ASCII 字符"
+    ),
+    "Copy it once more, without “Bearer”": "重新复制一次，不要带“Bearer”",
+    "has a space or a character that no url can have (a Chinese colon or full stop?)": (
+        "里面有空格或网址里不能有的字符（中文的冒号或句号？）"
+    ),
+    "has no host": "没有域名",
+    "has an access token in it": "里面有访问令牌",
+    "Put the token in ONEBOT_ACCESS_TOKEN, where it is kept secret": (
+        "把令牌放进 ONEBOT_ACCESS_TOKEN，那里会保密"
+    ),
+    "Set ONEBOT_MODE=forward to connect to it, or remove it": (
+        "要连过去就设 ONEBOT_MODE=forward，否则删掉它"
+    ),
+    "is empty, but with BOT_NEW_GROUP=shadow an owner reads every answer first": (
+        "是空的，但 BOT_NEW_GROUP=shadow 时每条回答都要主人先看"
+    ),
+    "Set your own QQ number, or BOT_NEW_GROUP=live": "设成你自己的 QQ 号，或者 BOT_NEW_GROUP=live",
+    "is a url, not a number": "是网址，不是数字",
+    "is not UTF-8 text": "不是 UTF-8 文本",
+    "Save it once more as UTF-8": "重新存成 UTF-8",
+    "is set, but there is no such variable: ignored": "没有这个配置项，已忽略",
+    "is set, but nothing listens there with WEB_PORT=0": "设置了，但 WEB_PORT=0 时不监听",
+    "Let the account that runs the bot read it, or remove it": (
+        "让运行机器人的用户能读它，或者删掉它"
+    ),
+    "Make it, or leave the setting out": "建一个，或者不要设这一项",
+    "is not the url of an SQLite or PostgreSQL database": "不是 SQLite 或 PostgreSQL 的地址",
+    "is not the url of a RabbitMQ": "不是 RabbitMQ 的地址",
+    "needs a library that is not installed": "需要的库没有安装",
+    "is a file, but with BROKER_URL another worker has to be able to take over": (
+        "是文件，但有 BROKER_URL 时要能由另一个 worker 接手"
+    ),
+    "Name a PostgreSQL database, as postgresql://user:password@host/database": (
+        "写一个 PostgreSQL 的地址，比如 postgresql://user:password@host/database"
+    ),
+    "has one token twice, so that it says nothing about the account": (
+        "里面同一个令牌写了两次，分不清是哪个账号"
+    ),
+    "Set QWEATHER_KEY, or the three of QWEATHER_JWT_": (
+        "设置 QWEATHER_KEY，或 QWEATHER_JWT_ 的三项"
+    ),
+    "does nothing on Windows": "在 Windows 上不起作用",
+    "Set the time zone of Windows instead, and remove this line": (
+        "请改 Windows 的时区，并删掉这一行"
+    ),
+    # --- token, privacy
     "{} is not set: nothing tells the OneBot server from a stranger": (
         "没设 {}：分不清连上来的是 OneBot 服务还是陌生人"
     ),
@@ -352,6 +411,11 @@ def sentence(english: str, *values: object) -> Bilingual:
         return Bilingual(english, zh)
     inner = (in_chinese(one) if isinstance(one, str) else one for one in values)
     return Bilingual(english.format(*values), zh.format(*inner))
+
+
+def in_words(problem: Problem) -> Bilingual:
+    """What is wrong with a setting; in Chinese as far as the catalogue has it."""
+    return sentence("{} {}", problem.name, sentence(problem.what))
 
 
 def heard(text: str) -> Bilingual:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bot.cli.doctor.checks import Check, warn, well, wrong_settings
-from bot.cli.doctor.chinese import sentence
+from bot.cli.doctor.chinese import in_words, sentence
 from bot.domain.errors import ConfigError
 from config.checks import HOW_TO_MAKE_ONE, WEAK_TOKEN
 from config.loading import load_settings
@@ -31,9 +31,7 @@ def check_settings(
     except ConfigError as error:
         return None, wrong_settings("settings", error.problems)
     told = [
-        warn("settings", sentence("{} {}", doubt.name, doubt.what), doubt.mend)
-        for doubt in warnings
-        if doubt.name != TOKEN
+        warn("settings", in_words(doubt), doubt.mend) for doubt in warnings if doubt.name != TOKEN
     ]
     return settings, [*(told or [well("settings", "can be used")]), *check_trust(settings)]
 

@@ -186,3 +186,4 @@ def test_the_doctor_and_errors_speak_the_language_of_the_operator(
     assert done.stdout.startswith("问题  配置" if is_chinese else "problem  settings")
     done = run(tmp_path, "run", LLM_BASE_URL="http://127.0.0.1:9/v1", **environment)
     assert done.stderr.startswith("配置不能用：" if is_chinese else "The configuration cannot be used:")
+    assert ("  - LLM_MODEL 没有设置。设成模型服务里写的模型名\n" in done.stderr) == is_chinese

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
 
+import config
 from adapters.openai.client import REASONS
 from bot.cli import doctor
 from bot.cli.doctor.checks import Verdict
-from bot.cli.doctor.chinese import CHECKS, SENTENCES, advice, heard, sentence
+from bot.cli.doctor.chinese import CHECKS, SENTENCES, advice, heard, in_words, sentence
 from bot.cli.doctor.picture import WORDS
 from bot.cli.setup.trial import NO_EYES, mend_of
-from bot.domain.errors import ModelAuth, ModelStalled
+from bot.domain.errors import ModelAuth, ModelStalled, Problem
 from bot.domain.tongue import Bilingual
 from config.checks import HOW_TO_MAKE_ONE
 from tests.cases import each_case
@@ -57,8 +58,9 @@ def told() -> Iterator[tuple[str, str]]:
 
 
 def written() -> set[str]:
-    """All literals of the doctor, except those of the catalogue."""
-    files = (file for file in Path(doctor.__file__).parent.glob("*.py") if file.name != "chinese.py")
+    """All literals of the doctor and of the settings, except those of the catalogue."""
+    folders = Path(doctor.__file__).parent, Path(config.__file__).parent
+    files = (file for folder in folders for file in folder.glob("*.py") if file.name != "chinese.py")
     nodes = (node for file in files for node in ast.walk(ast.parse(file.read_text("utf-8"))))
     return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
 
@@ -71,6 +73,13 @@ def test_everything_the_doctor_says_is_there_in_chinese() -> None:
     assert sorted(spoken - {*SENTENCES, WORDS}) == []
     assert sorted({*SENTENCES} - written() - {HOW_TO_MAKE_ONE, NO_EYES}) == []  # those are of others
     assert {*CHECKS} >= {*Verdict}
+
+
+def test_what_is_wrong_with_a_setting_is_told_as_far_as_it_is_known() -> None:
+    said = in_words(Problem("LLM_MODEL", "is not set", ""))
+    assert (said, said.zh) == ("LLM_MODEL is not set", "LLM_MODEL 没有设置")
+    other = in_words(Problem("BOT_OWNERS", "'{x}' is no QQ number", ""))
+    assert other == other.zh == "BOT_OWNERS '{x}' is no QQ number"
 
 
 def test_names_and_numbers_stand_where_they_belong() -> None:
