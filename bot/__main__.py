@@ -3,9 +3,11 @@
 import os
 import sys
 
-from bot.runtime import collector, first
+from bot.runtime import collector
 
-if os.getpid() == 1:  # alone in its container
+if sys.platform != "win32" and os.getpid() == 1:  # alone in its container
+    from bot.runtime import first
+
     first.attend()
 
 collector.look_seldom()

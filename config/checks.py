@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import sys
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -238,7 +239,7 @@ def _check_tools(folder: Path | None) -> Iterator[Problem]:
     """
     if (
         folder is None
-        or os.name != "posix"
+        or sys.platform == "win32"
         or not folder.is_dir()
         or os.statvfs(folder).f_flag & os.ST_RDONLY
     ):
@@ -259,8 +260,10 @@ def _check_tools(folder: Path | None) -> Iterator[Problem]:
 
 def writers_of(path: Path) -> str:
     """Who else than we and root can write there, for people; empty where nobody can, and where it
-    is not there.
+    is not there. On Windows nobody looks.
     """
+    if sys.platform == "win32":
+        return ""
     try:
         status = path.stat()
     except OSError:
@@ -375,6 +378,12 @@ def doubts(settings: Settings, *, service: bool) -> Iterator[Problem]:
             "QWEATHER_HOST",
             "is set but not used",
             "Set QWEATHER_KEY, or the three of QWEATHER_JWT_",
+        )
+    if settings.tz and sys.platform == "win32":
+        yield Problem(
+            "TZ",
+            "does nothing on Windows",
+            "Set the time zone of Windows instead, and remove this line",
         )
     if settings.onebot_mode == "reverse" and settings.onebot_url:
         yield Problem(

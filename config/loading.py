@@ -77,6 +77,20 @@ def read_store_url(*, environ: Mapping[str, str], env_file: Path | None) -> str:
     return DEFAULT_STORE if given is None else given.text
 
 
+def is_chinese(*, environ: Mapping[str, str], env_file: Path | None) -> bool:
+    """Whether commands speak Chinese: as BOT_LANGUAGE says, whatever else is wrong, else as the
+    locale does.
+    """
+    try:
+        lines, _ = sources.read_legible_lines(env_file)
+    except ConfigError:
+        lines = ()
+    given = sources.gather(environ, lines, ("BOT_LANGUAGE",)).get("BOT_LANGUAGE")
+    locale = next(filter(None, map(environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
+    language = "" if given is None else given.text.strip()
+    return (language or locale).lower().startswith("zh")
+
+
 def is_configured(environ: Mapping[str, str], env_file: Path | None) -> bool:
     """Whether anything of a model or a OneBot server is set: then `run` is the service, else chat.
 

@@ -1,4 +1,9 @@
-"""Binding and dialling a Unix socket at any path: the system itself takes 107 bytes."""
+"""Where the control socket is: a Unix socket at a path, which may be longer than the 107 bytes that
+the system itself takes.
+
+Windows has none. There it is a port of 127.0.0.1; the file at the path holds which, and a token
+that is new with every start: whoever can read the file may ask.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,54 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
+from msgspec import Struct
+
 LONGEST = 107 if sys.platform == "linux" else 103  # bytes of a socket's path (unix(7))
+LOOPBACK = "127.0.0.1"
+
+
+class LoopbackAddress(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the file holds. The token goes first, as a line."""
+
+    port: int
+    token: str
+
+    def write(self, path: Path) -> None:
+        """Raises OSError, also for a file that holds something else."""
+        if path.exists() and self.read(path) is None:
+            raise FileExistsError(f"{path} is no address of a bot")
+        path.write_bytes(msgspec.json.encode(self))
+
+    @classmethod
+    def read(cls, path: Path) -> LoopbackAddress | None:
+        """None if the file holds something else. Raises OSError."""
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=cls)
+        except msgspec.DecodeError:
+            return None
+
+
+def dial(path: Path, seconds: float) -> socket.socket:
+    """A connection to the bot that listens at the path; it waits `seconds` for each answer. Raises
+    OSError.
+    """
+    if sys.platform == "win32":
+        address = LoopbackAddress.read(path)
+        if address is None:
+            raise FileNotFoundError(f"{path} is no address of a bot")
+        connection = socket.create_connection((LOOPBACK, address.port), seconds)
+        connection.sendall(address.token.encode() + b"\n")
+        return connection
+    connection = new_socket()
+    connection.settimeout(seconds)
+    try:
+        with address_of(path) as name:
+            connection.connect(name)
+    except OSError:
+        connection.close()
+        raise
+    return connection
 
 
 @contextmanager
@@ -27,7 +79,8 @@ def address_of(path: Path) -> Iterator[str]:
 
 
 def new_socket() -> socket.socket:
-    """Raises OSError where there are no such sockets, as on Windows."""
+    """A Unix socket."""
     if sys.platform == "win32":
-        raise OSError("this system has no Unix sockets")
-    return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        raise OSError("Windows has no Unix sockets")
+    else:  # noqa: RET506  # mypy sees a platform by its branch
+        return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

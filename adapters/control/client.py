@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from adapters.control.address import address_of, new_socket
+from adapters.control.address import dial
 
 ANSWERED_WITHIN = 15.0  # seconds; reading the journal anew may wait for a database
 CHUNK = 65_536
@@ -49,18 +49,12 @@ def asked(
     and NoAnswer.
     """
     try:
-        connection = new_socket()
+        connection = dial(path, seconds)
+    except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
+        raise NotRunning from None
     except OSError as error:
-        raise NoAnswer(str(error)) from None
+        raise NoAnswer(f"{path}: {error.strerror or error}") from None
     with connection:
-        connection.settimeout(seconds)
-        try:
-            with address_of(path) as address:
-                connection.connect(address)
-        except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
-            raise NotRunning from None
-        except OSError as error:
-            raise NoAnswer(f"{path}: {error.strerror or error}") from None
         question: dict[str, str | int] = {"command": command, **details}
         yield Answered(_exchange(connection, question, seconds), connection)
 

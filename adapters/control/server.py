@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import secrets
 import socket
 import stat
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from inspect import signature
@@ -17,12 +19,13 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from adapters.control.address import address_of, new_socket
+from adapters.control.address import LOOPBACK, LoopbackAddress, address_of, new_socket
 
 logger = logging.getLogger(__name__)
 
 OWNER_ONLY, OWN_FOLDER = 0o600, 0o700
 LONGEST_LINE = 4096  # bytes of a question
+TOKEN_BYTES = 32
 ASKED_WITHIN = 5.0  # seconds from the connection to the question
 
 Answer: TypeAlias = Mapping[str, Any]
@@ -52,6 +55,7 @@ class ControlServer:
         self._commands: Mapping[str, tuple[Command, msgspec.json.Decoder[Struct]]] = {}
         self._server: asyncio.Server | None = None
         self._inode = 0
+        self._token = ""  # what must be said first: others can reach a port
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -76,16 +80,28 @@ class ControlServer:
         if self._path is None or self._group is None:
             return
         try:
-            bound = _bind(self._path)
-            self._server = await asyncio.start_unix_server(
-                self._accept, sock=bound, limit=LONGEST_LINE
-            )
+            self._server = await self._listen_at(self._path)
         except OSError as error:
             text = "commands (%s) do not reach this bot: %s cannot be listened at (%s)"
             names = ", ".join(commands)
             logger.warning(text, names, self._path, error.strerror or error)
         else:
             self._inode = _inode(self._path)
+
+    async def _listen_at(self, path: Path) -> asyncio.Server:
+        """Raises OSError."""
+        if sys.platform != "win32":
+            bound = _bind(path)
+            return await asyncio.start_unix_server(self._accept, sock=bound, limit=LONGEST_LINE)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        listening = await asyncio.start_server(self._accept, LOOPBACK, 0, limit=LONGEST_LINE)
+        self._token = secrets.token_hex(TOKEN_BYTES)
+        try:
+            LoopbackAddress(listening.sockets[0].getsockname()[1], self._token).write(path)
+        except OSError:
+            listening.close()
+            raise
+        return listening
 
     def _close(self) -> None:
         if self._server is not None and self._path is not None:
@@ -105,6 +121,10 @@ class ControlServer:
         try:
             async with asyncio.timeout(ASKED_WITHIN):
                 line = await reader.readline()
+                if self._token:
+                    if not secrets.compare_digest(line, self._token.encode() + b"\n"):
+                        return
+                    line = await reader.readline()
             writer.write(json.dumps(await self._answer(line), ensure_ascii=False).encode() + b"\n")
             await writer.drain()
             await reader.read()  # who asked to stop waits here for our end

@@ -34,9 +34,16 @@ class LineHandler(logging.StreamHandler[TextIO]):
 
 
 def set_up_logs(
-    *, level: str, style: Style, mask: Mask, stream: TextIO, colors: bool = False
+    *,
+    level: str,
+    style: Style,
+    mask: Mask,
+    stream: TextIO,
+    colors: bool = False,
+    warnings: TextIO | None = None,
 ) -> LineHandler:
-    """Send all that is logged from `level` on to the stream, in place of what was set up before.
+    """Send all that is logged from `level` on to the stream, in place of what was set up before;
+    `warnings` gets those, and errors, as well.
 
     An exception that nobody catches is logged as well, so that it is masked and has the form of
     everything else.
@@ -47,6 +54,11 @@ def set_up_logs(
     for other in root.handlers[:]:
         root.removeHandler(other)
     root.addHandler(handler)
+    if warnings is not None:
+        urgent = LineHandler(warnings)
+        urgent.setFormatter(handler.formatter)
+        urgent.setLevel(logging.WARNING)
+        root.addHandler(urgent)
     root.setLevel(level)
     sys.excepthook = log_uncaught
     return handler

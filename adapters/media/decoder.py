@@ -40,7 +40,8 @@ def main() -> None:
     """
     idle, parent = float(sys.argv[1]), int(sys.argv[2])
     confine()
-    if os.getppid() != parent:  # it was gone before we could ask to go with it
+    # It was gone before we could ask to go with it. On Windows a launcher stands between us.
+    if sys.platform != "win32" and os.getppid() != parent:
         return
     serve(sys.stdin.fileno(), sys.stdout.fileno(), idle=idle)
 
@@ -57,20 +58,19 @@ def serve(source: int, sink: int, *, idle: float) -> None:
 
 
 def confine() -> None:
-    """Give up what a decoder does not need."""
+    """Give up what a decoder does not need. On Windows it keeps all of it."""
     if sys.platform == "linux":
         _confine_linux()
-    if sys.platform == "win32":
-        return
-    for what, most in (
-        (resource.RLIMIT_AS, MEMORY),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_NOFILE, FILES),
-    ):
-        _, hard = resource.getrlimit(what)
-        bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(what, (bound, bound))
+    if sys.platform != "win32":
+        for what, most in (
+            (resource.RLIMIT_AS, MEMORY),
+            (resource.RLIMIT_FSIZE, 0),
+            (resource.RLIMIT_CORE, 0),
+            (resource.RLIMIT_NOFILE, FILES),
+        ):
+            _, hard = resource.getrlimit(what)
+            bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.setrlimit(what, (bound, bound))
 
 
 def _confine_linux() -> None:
@@ -88,16 +88,17 @@ def _allow_time() -> None:
     """So many seconds of the processor from now on; then the kernel ends us, whoever else is
     busy.
     """
-    if sys.platform == "win32":
-        return
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + 1 + CPU, hard))
+    if sys.platform != "win32":
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        seconds = int(used.ru_utime + used.ru_stime) + 1 + CPU
+        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, hard))
 
 
 def _read_one(source: int, idle: float) -> bytes | None:
     """The next picture; None where none came in time, or nobody is there any more."""
-    if not select.select([source], [], [], idle)[0]:
+    # Windows cannot wait for a pipe: there it ends with its input alone.
+    if sys.platform != "win32" and not select.select([source], [], [], idle)[0]:
         return None
     head = _read_exactly(source, HEAD.size)
     return None if head is None else _read_exactly(source, HEAD.unpack(head)[0])

@@ -136,11 +136,14 @@ class DecoderProcess:
 def _environment() -> dict[str, str]:
     """Where our modules are, and nothing else: no key, no token, no proxy."""
     places = (str(Path(place).absolute()) for place in sys.path)
-    return {
+    needed = {
         "PYTHONPATH": os.pathsep.join(places),
         "LANG": "C.UTF-8",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
+    if sys.platform == "win32":  # Python does not start without it
+        needed["SYSTEMROOT"] = os.environ.get("SYSTEMROOT", "")  # noqa: TID251  # the system's
+    return needed
 
 
 class _Running(asyncio.SubprocessProtocol):

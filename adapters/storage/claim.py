@@ -156,7 +156,7 @@ class FileClaim:
 
     def note(self) -> None:
         """Write down how far the log goes; after each batch."""
-        if self._descriptor < 0:
+        if sys.platform == "win32" or self._descriptor < 0:
             return
         changed = changed_at(self._database)
         # A batch that changed the database itself has moved the log into it: just then nothing is
@@ -175,6 +175,8 @@ class FileClaim:
         """How many pages of the log are good, as its index has it
         (https://www.sqlite.org/walformat.html).
         """
+        if sys.platform == "win32":  # nothing is noted there
+            return 0
         if self._index < 0:  # in a new database it is made with the first page
             try:
                 self._index = os.open(self._index_file, os.O_RDONLY)
@@ -203,7 +205,8 @@ class FileClaim:
     def _try(self) -> bool:
         descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT, OWNER_ONLY)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if sys.platform != "win32":
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(descriptor)
             if error.errno not in {*WITHOUT_LOCKS, *HELD}:
@@ -227,17 +230,16 @@ class FileClaim:
 
 def holder_of(database: Path) -> str | None:
     """Who has the journal in this file, for people: empty where that is not known; None where
-    nobody has.
+    nobody has, and always on Windows.
     """
     file = database.with_name(database.name + SUFFIX)
-    if sys.platform == "win32":
-        return None
     try:
         descriptor = os.open(file, os.O_RDONLY)
     except OSError:
         return None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        if sys.platform != "win32":
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError as error:
         return None if error.errno in WITHOUT_LOCKS else _told(_read(file))
     else:

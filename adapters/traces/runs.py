@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import stat
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -155,7 +156,7 @@ class RunLog:
         file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, OWNER_ONLY)
         try:
             mode = os.fstat(file).st_mode
-            if stat.S_ISREG(mode) and stat.S_IMODE(mode) != OWNER_ONLY:
+            if sys.platform != "win32" and stat.S_ISREG(mode) and stat.S_IMODE(mode) != OWNER_ONLY:
                 os.fchmod(file, OWNER_ONLY)
             if self._is_torn:
                 data = b"\n" + data

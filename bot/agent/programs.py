@@ -24,6 +24,7 @@ import os
 import re
 import shutil
 import signal
+import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -240,7 +241,10 @@ class Program:
 
     def _environment(self, home: str) -> dict[str, str]:
         path = os.pathsep.join(os.get_exec_path())
-        return {"PATH": path, "LANG": LANGUAGE, "HOME": home, **self.environment}
+        usual = {"PATH": path, "LANG": LANGUAGE, "HOME": home}
+        if sys.platform == "win32":  # without it programs have no network
+            usual["SYSTEMROOT"] = os.environ.get("SYSTEMROOT", "")  # noqa: TID251  # the system's
+        return {**usual, **self.environment}
 
     def _result(self, running: Running, code: int | None) -> ToolResult:
         if running.is_flood:
@@ -311,10 +315,10 @@ def kill_group(pid: int) -> None:
     on.
     """
     with suppress(ProcessLookupError, PermissionError):
-        if hasattr(os, "killpg"):
-            os.killpg(pid, signal.SIGKILL)
+        if sys.platform == "win32":
+            os.kill(pid, signal.SIGTERM)  # there this is a kill, too
         else:
-            os.kill(pid, signal.SIGTERM)
+            os.killpg(pid, signal.SIGKILL)
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -161,7 +161,9 @@ async def open_chat(
             trial.note_gesture(gesture)
 
     async with AsyncExitStack() as stack:
-        folder = stack.enter_context(TemporaryDirectory(prefix="frostagent-"))
+        folder = stack.enter_context(
+            TemporaryDirectory(prefix="frostagent-", ignore_cleanup_errors=True)
+        )
         changes = apart(settings, folder, frozenset(names()))
         if not settings.llm_base_url:
             model = await stack.enter_async_context(OfflineModel())
@@ -208,13 +210,11 @@ async def read_lines(source: TextIO) -> AsyncIterator[str]:
 
 
 def print_line(text: str) -> None:
-    """To standard output, at once; letters the terminal cannot show become question marks.
-
-    Where nobody reads any more (`| head -1`), the rest goes nowhere, quietly.
+    """To standard output, at once. Where nobody reads any more (`| head -1`), the rest goes
+    nowhere, quietly.
     """
-    encoding = sys.stdout.encoding or "utf-8"
     try:
-        sys.stdout.write(text.encode(encoding, "replace").decode(encoding) + "\n")
+        sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

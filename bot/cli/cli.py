@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import logging
 import os
 import secrets
@@ -16,14 +17,31 @@ from typer import Argument, Option
 
 from bot.cli import control_commands, journal_commands
 from bot.cli.journal_commands import AsJson
-from bot.cli.process import ENV_FILE, INTERRUPTED, LINGER, configure, end_with, go, serve, tell
+from bot.cli.process import (
+    ENV_FILE,
+    INTERRUPTED,
+    LINGER,
+    configure,
+    end_with,
+    go,
+    language,
+    log_aside,
+    serve,
+    tell,
+)
 from bot.domain.errors import ConfigError
 from bot.runtime.loop import leave
 from config.loading import is_configured
 
 TOKEN_BYTES = 16
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=False)
+app = typer.Typer(
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    no_args_is_help=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",  # the others keep the line breaks of docstrings
+)
 tools = typer.Typer()
 app.add_typer(tools, name="tools")
 persona = typer.Typer()
@@ -34,11 +52,29 @@ app.add_typer(control_commands.app)
 
 def main() -> None:
     """The entry point of `frostagent`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # Windows' code pages have no letters of others
+            stream.reconfigure(errors="replace")
     app()
 
 
+def print_version(wanted: bool) -> None:
+    """Print the version and end, if that is wanted."""
+    if wanted:
+        from bot.runtime.version import version as installed
+
+        print(installed())
+        raise typer.Exit
+
+
 @app.callback(invoke_without_command=True)
-def default(context: typer.Context) -> None:
+def default(
+    context: typer.Context,
+    _version: Annotated[
+        bool,
+        Option("--version", "-V", help="Print the version.", callback=print_version, is_eager=True),
+    ] = False,
+) -> None:
     """FrostAgent: a QQ group bot on OneBot v11 and any OpenAI-compatible model. Without a command:
     run.
     """
@@ -64,7 +100,8 @@ def chat() -> None:
     settings = configure(service=False)
     from bot.cli.chat import converse, print_line
 
-    go(lambda: converse(settings, sys.stdin, print_line, tell))
+    with log_aside(settings):
+        go(lambda: converse(settings, sys.stdin, print_line, tell))
 
 
 @persona.callback()
@@ -82,7 +119,8 @@ def persona_try(file: Annotated[Path, Argument(help="A file as docs/personas.md 
         settings = speaking_as(settings, file)
     except ConfigError as error:
         end_with(error)
-    go(lambda: converse(settings, sys.stdin, print_line, tell))
+    with log_aside(settings):
+        go(lambda: converse(settings, sys.stdin, print_line, tell))
 
 
 @app.command()
@@ -171,7 +209,7 @@ def doctor(
             ids=RandomIds(),
             send_image=send_image,
         )
-        print(to_json(checks) if as_json else to_text(checks), flush=True)
+        print(to_json(checks) if as_json else to_text(checks, spoken), flush=True)
         code = exit_code(checks)
         # A disk or a look-up may hang a thread for ever.
         impatience = threading.Timer(LINGER, leave, [code])
@@ -179,6 +217,7 @@ def doctor(
         impatience.start()
         return code
 
+    spoken = language()
     logging.disable()  # the report says it all
     raise SystemExit(asyncio.run(examine()))
 
@@ -246,6 +285,4 @@ def tools_call(
 @app.command()
 def version() -> None:
     """The version."""
-    from bot.runtime.version import version as installed
-
-    print(installed())
+    print_version(True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import signal
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -38,7 +39,7 @@ def export(conversation: Annotated[str, Option(help="Which one, as 10001:group:4
         which = Conversation.parse(conversation)
     except NotAConversation as error:
         raise typer.BadParameter(str(error)) from None
-    if hasattr(signal, "SIGPIPE"):
+    if sys.platform != "win32":
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as `export ... | head` expects
     with journal() as database, database.reading() as connection:
         found = False

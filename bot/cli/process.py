@@ -12,16 +12,26 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeAlias
 
 from bot.domain.errors import ConfigError
 from bot.domain.masking import Mask
+from bot.domain.tongue import Tongue
 from bot.runtime.loop import BAD_CONFIGURATION, fast_loop, leave, leaves, on_signal
 from bot.runtime.secrecy import forget_secrets, hide_process
-from config.loading import load_settings, read_store_url
+from config.loading import is_chinese, load_settings, read_store_url
 from config.secrets import all_secrets, secret_names
 from config.settings import Settings
 
@@ -45,6 +55,7 @@ LINGER = 3.0
 """Seconds the end waits for threads; one that hangs, as in a look-up of a name, cannot be
 stopped.
 """
+LOG_ASIDE = "The log, until the chat ends: {path}. Here only warnings are shown."
 LOUD = {
     "websockets": logging.WARNING,
     "httpx": logging.WARNING,
@@ -70,19 +81,44 @@ def configure(*, service: bool) -> Settings:
         time.tzset()
     for library, level in LOUD.items():
         logging.getLogger(library).setLevel(level)
+    log_to(sys.stderr, settings)
+    for warning in warnings:
+        tell(f"warning: {warning}")
+    forget_secrets(os.environ, secret_names(settings))
+    return settings
+
+
+def log_to(stream: TextIO, settings: Settings, *, warnings: TextIO | None = None) -> None:
+    """Log as the settings say; `warnings` gets those, and errors, as well."""
     from adapters.logs.output import set_up_logs
 
     set_up_logs(
         level=settings.log_level,
         style=settings.log_format,
         mask=mask_of(settings),
-        stream=sys.stderr,
-        colors=sys.stderr.isatty() and not os.environ.get("NO_COLOR"),
+        stream=stream,
+        colors=stream.isatty() and not os.environ.get("NO_COLOR"),
+        warnings=warnings,
     )
-    for warning in warnings:
-        tell(f"warning: {warning}")
-    forget_secrets(os.environ, secret_names(settings))
-    return settings
+
+
+@contextlib.contextmanager
+def log_aside(settings: Settings) -> Iterator[None]:
+    """Keep a chat on a terminal free of log lines other than warnings: while the block runs, all of
+    them go to a file.
+    """
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        yield
+        return
+    with TemporaryDirectory(prefix="frostagent-log-", ignore_cleanup_errors=True) as folder:
+        path = Path(folder, "chat.log")
+        tell(LOG_ASIDE.format(path=path))
+        with path.open("w", encoding="utf-8", buffering=1) as file:
+            log_to(file, settings, warnings=sys.stderr)
+            try:
+                yield
+            finally:
+                log_to(sys.stderr, settings)
 
 
 def locate() -> str:
@@ -94,6 +130,12 @@ def locate() -> str:
         return read_store_url(environ=os.environ, env_file=ENV_FILE)
     except ConfigError as error:
         end_with(error)
+
+
+def language() -> Tongue:
+    """The language of commands for people at this terminal."""
+    chinese = is_chinese(environ=os.environ, env_file=ENV_FILE)
+    return Tongue.CHINESE if chinese else Tongue.ENGLISH
 
 
 def keep_private() -> None:
@@ -115,7 +157,7 @@ async def serve(settings: Settings, *, grace: float = GRACE) -> None:
         await serve_gateway(settings)
         return
     reload = asyncio.Event()
-    if hasattr(signal, "SIGHUP"):
+    if sys.platform != "win32":
         on_signal(signal.SIGHUP, reload.set)
     from adapters.control.server import ControlServer
     from bot.cli.control import ControlDesk, socket_of
@@ -284,10 +326,12 @@ def go(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Run to the end, or until SIGINT or SIGTERM, which end it properly: the work is cancelled,
     once.
 
-    While it ends, SIGINT leaves at once, as a kill does, and SIGTERM changes nothing. Where the
-    loop takes no signal handlers, as on Windows, Ctrl-C still ends it properly, by way of the
-    runner.
+    While it ends, SIGINT leaves at once, as a kill does, and SIGTERM changes nothing. On Windows
+    Ctrl-Break and a closed window do as SIGTERM does.
     """
+    ending = [signal.SIGTERM]
+    if sys.platform == "win32":
+        ending.append(signal.SIGBREAK)
 
     async def until_stopped() -> None:
         async with asyncio.TaskGroup() as group:
@@ -298,10 +342,11 @@ def go(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
                 hint = ": Ctrl-C ends it at once" if is_typed else ""
                 logging.getLogger("bot").info("stopping%s", hint)
                 on_signal(signal.SIGINT, lambda: leave(INTERRUPTED))
-                on_signal(signal.SIGTERM, lambda: None)
+                for other in ending:
+                    on_signal(other, lambda: None)
                 task.cancel()
 
-            for name in (signal.SIGINT, signal.SIGTERM):
+            for name in (signal.SIGINT, *ending):
                 on_signal(name, partial(stop, name))
 
     impatience = threading.Timer(LINGER, leave)
@@ -322,9 +367,16 @@ def go(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 def end_with(*errors: ConfigError) -> NoReturn:
     """Tell the operator everything that is wrong, and end."""
-    tell("The configuration cannot be used:")
-    for error in errors:
-        for problem in error.problems:
+    problems = [problem for error in errors for problem in error.problems]
+    if language() is Tongue.CHINESE:
+        from bot.cli.doctor.chinese import in_words, sentence
+
+        tell("配置不能用：")
+        for problem in problems:
+            tell(f"  - {in_words(problem).zh}。{sentence(problem.mend).zh}")
+    else:
+        tell("The configuration cannot be used:")
+        for problem in problems:
             tell(f"  - {problem}")
     raise SystemExit(BAD_CONFIGURATION)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import Final, TypeAlias
+from typing import Final, Self, TypeAlias
 
 
 class Tongue(IntEnum):
@@ -16,6 +16,34 @@ class Tongue(IntEnum):
     def either(self, zh: str, en: str) -> str:
         """The one of the two that is in it."""
         return (zh, en)[self]
+
+
+class Bilingual(str):
+    """An English text that brings its Chinese. A text that is made of it by `+` or an f-string is
+    English alone.
+    """
+
+    __slots__ = ("zh",)
+    zh: str
+
+    def __new__(cls, en: str, zh: str) -> Self:
+        """Both."""
+        made = super().__new__(cls, en)
+        made.zh = zh
+        return made
+
+    def __reduce__(self) -> tuple[type[Bilingual], tuple[str, str]]:
+        """What a copy is made of."""
+        return Bilingual, (str(self), self.zh)
+
+    def each(self, change: Callable[[str], str]) -> Bilingual:
+        """Both after the same change."""
+        return Bilingual(change(str(self)), change(self.zh))
+
+
+def in_chinese(text: str) -> str:
+    """Its Chinese; the text itself where it has none."""
+    return text.zh if isinstance(text, Bilingual) else text
 
 
 Pair: TypeAlias = tuple[str, str]

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from contextlib import suppress
 
 from bot.runtime.secrecy import hide_process
+
+assert sys.platform != "win32"  # noqa: S101  # there only Docker's own is first
 
 PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 HEARD = {*PASSED_ON, signal.SIGCHLD}

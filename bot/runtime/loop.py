@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import NoReturn
 
 with contextlib.suppress(ImportError):  # as on Windows
@@ -17,11 +18,20 @@ BAD_CONFIGURATION = 2  # exit code of what cannot run as it is configured
 
 
 def on_signal(name: signal.Signals, do: Callable[[], object]) -> None:
-    """Do something whenever this signal comes, where the running loop takes signal handlers at
-    all.
+    """Do something in the running loop whenever this signal comes. Does nothing in a thread that
+    gets no signals.
     """
-    with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-        asyncio.get_running_loop().add_signal_handler(name, do)
+    loop = asyncio.get_running_loop()
+
+    def pass_on(_number: int, _frame: FrameType | None) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(do)
+
+    with contextlib.suppress(RuntimeError, ValueError):
+        try:
+            loop.add_signal_handler(name, do)
+        except NotImplementedError:  # as on Windows
+            signal.signal(name, pass_on)
 
 
 def leave(code: int = 0) -> NoReturn:

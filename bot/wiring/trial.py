@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import sys
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -196,6 +197,8 @@ def _is_alive(pid: int) -> bool:
     """Whether there is such a process, other than this one, which has one trial at a time."""
     if pid == os.getpid():
         return False
+    if sys.platform == "win32":  # there is no harmless signal, 0 is Ctrl-C: it may be alive
+        return True
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):

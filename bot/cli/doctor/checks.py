@@ -6,7 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from bot.cli.doctor.chinese import in_words, sentence
 from bot.domain.errors import Problem
+from bot.domain.tongue import Bilingual
+
+NOTHING = Bilingual("", "")
 
 LOG_IN = "Log the account in again at the OneBot server (scan the QR code in its WebUI)"
 """The mend of an account that is offline."""
@@ -28,25 +32,29 @@ class Check:
 
     check: str
     verdict: Verdict
-    said: str
-    mend: str = ""
+    said: Bilingual
+    mend: Bilingual = NOTHING
+
+
+def _bilingual(text: str) -> Bilingual:
+    return text if isinstance(text, Bilingual) else sentence(text)
 
 
 def well(check: str, said: str) -> Check:
     """All is well."""
-    return Check(check, Verdict.OK, said)
+    return Check(check, Verdict.OK, _bilingual(said))
 
 
 def warn(check: str, said: str, mend: str) -> Check:
     """The bot can do without, but not as well."""
-    return Check(check, Verdict.WARNING, said, mend)
+    return Check(check, Verdict.WARNING, _bilingual(said), _bilingual(mend))
 
 
 def wrong(check: str, said: str, mend: str) -> Check:
     """The bot cannot work like this."""
-    return Check(check, Verdict.PROBLEM, said, mend)
+    return Check(check, Verdict.PROBLEM, _bilingual(said), _bilingual(mend))
 
 
 def wrong_settings(check: str, problems: Iterable[Problem]) -> list[Check]:
     """The problems of a ConfigError, a line each, under the names that were typed."""
-    return [wrong(check, f"{problem.name} {problem.what}", problem.mend) for problem in problems]
+    return [wrong(check, in_words(problem), problem.mend) for problem in problems]

@@ -15,6 +15,7 @@ from adapters.storage.database import Database
 from adapters.storage.lease import name_of
 from adapters.storage.roster import leases_of
 from bot.cli.doctor.checks import Check, warn, well, wrong, wrong_settings
+from bot.cli.doctor.chinese import sentence
 from bot.domain.errors import ConfigError
 from bot.domain.ports import Clock
 from config.settings import Settings
@@ -39,12 +40,14 @@ async def check_cluster(settings: Settings, *, clock: Clock) -> list[Check]:
     except ConfigError as error:
         return wrong_settings("broker", error.problems)
     except Unreachable as error:
-        return [wrong("broker", f"RabbitMQ cannot be reached ({error})", START)]
+        return [wrong("broker", sentence("RabbitMQ cannot be reached ({})", error), START)]
     name = f"RabbitMQ {found.version}".rstrip()
     if _parts(found.version) < OLDEST:
-        return [wrong("broker", f"{name} is too old", "Install RabbitMQ 3.10 or newer")]
+        return [wrong("broker", sentence("{} is too old", name), "Install RabbitMQ 3.10 or newer")]
     if not found.partitions:
-        return [well("broker", f"{name} is empty: gateways and workers make their queues")]
+        return [
+            well("broker", sentence("{} is empty: gateways and workers make their queues", name))
+        ]
     waiting = sum(one.waiting for one in found.partitions)
     is_worked = any(one.is_worked for one in found.partitions)
     leases = await asyncio.to_thread(_leases, settings)
@@ -54,10 +57,14 @@ async def check_cluster(settings: Settings, *, clock: Clock) -> list[Check]:
         for one in told.accounts
     ]
     return [
-        well("broker", f"{name}: {waiting} events wait in {partitions} partitions"),
+        well("broker", sentence("{}: {} events wait in {} partitions", name, waiting, partitions)),
         *_of_workers(found.partitions, leases),
         *_of_gateways(len(found.gateways), accounts, is_worked=is_worked),
-        *([warn("broker", f"{found.dead} events were set aside", LOOK)] if found.dead else []),
+        *(
+            [warn("broker", sentence("{} events were set aside", found.dead), LOOK)]
+            if found.dead
+            else []
+        ),
     ]
 
 
@@ -107,18 +114,22 @@ def _of_workers(
         yield well("workers", "none is at work yet")
     elif nobody := everything - taken - believed:
         mend = "Start a worker (BOT_ROLE=worker); its log says what it waits for"
-        yield wrong("workers", f"nobody takes from partition {_listed(nobody)}", mend)
+        yield wrong("workers", sentence("nobody takes from partition {}", _listed(nobody)), mend)
     if without := taken - believed:
         mend = (
             "If that lasts: see that its worker reaches PostgreSQL and is not frozen, and that "
             "STORE_URL is the same everywhere; restart that worker"
         )
-        said = f"who takes from partition {_listed(without)} holds no lease, and cannot answer"
+        said = sentence(
+            "who takes from partition {} holds no lease, and cannot answer", _listed(without)
+        )
         yield warn("leases", said, mend)
     if leases and (silent := believed - taken):
         mend = "If that lasts: see that this worker reaches RabbitMQ, by its log, and restart it"
         holders = ", ".join(f"{number} ({leases[name_of(number)]})" for number in sorted(silent))
-        yield warn("leases", f"who holds the lease takes nothing from partition {holders}", mend)
+        yield warn(
+            "leases", sentence("who holds the lease takes nothing from partition {}", holders), mend
+        )
 
 
 def _listed(numbers: Iterable[int]) -> str:
@@ -127,8 +138,8 @@ def _listed(numbers: Iterable[int]) -> str:
 
 def _of_gateways(number: int, accounts: list[str], *, is_worked: bool) -> Iterator[Check]:
     if number:
-        there = ", ".join(accounts) or "no account"
-        yield well("gateways", f"{number}, with {there}")
+        there = ", ".join(accounts) or sentence("no account")
+        yield well("gateways", sentence("{}, with {}", number, there))
     elif is_worked:
         mend = "Start a gateway (BOT_ROLE=gateway); its log says why it does not reach the broker"
         yield wrong("gateways", "none is there: nobody is heard", mend)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bot.cli.doctor.checks import Check, warn, well, wrong_settings
+from bot.cli.doctor.chinese import in_words, sentence
 from bot.domain.errors import ConfigError
 from config.checks import HOW_TO_MAKE_ONE, WEAK_TOKEN
 from config.loading import load_settings
@@ -30,9 +31,7 @@ def check_settings(
     except ConfigError as error:
         return None, wrong_settings("settings", error.problems)
     told = [
-        warn("settings", f"{doubt.name} {doubt.what}", doubt.mend)
-        for doubt in warnings
-        if doubt.name != TOKEN
+        warn("settings", in_words(doubt), doubt.mend) for doubt in warnings if doubt.name != TOKEN
     ]
     return settings, [*(told or [well("settings", "can be used")]), *check_trust(settings)]
 
@@ -42,11 +41,11 @@ def check_trust(settings: Settings) -> list[Check]:
     proxy = settings.console_proxy
     if not proxy:
         return [check_token(settings)]
-    said = (
-        f"{proxy} is believed who asks: it must set X-Forwarded-For itself, else anybody forges it"
+    said = sentence(
+        "{} is believed who asks: it must set X-Forwarded-For itself, else anybody forges it", proxy
     )
     if is_loopback(proxy):
-        said = f"{said}, as any process of this machine or tunnel to it can"
+        said = sentence("{}, as any process of this machine or tunnel to it can", said)
     return [check_token(settings), well("console proxy", said)]
 
 
@@ -56,11 +55,14 @@ def check_token(settings: Settings) -> Check:
     if not tokens:
         return warn(
             "token",
-            f"{TOKEN} is not set: nothing tells the OneBot server from a stranger",
+            sentence("{} is not set: nothing tells the OneBot server from a stranger", TOKEN),
             HOW_TO_MAKE_ONE,
         )
     if any(len(token) < WEAK_TOKEN or len(set(token)) < FEW_CHARACTERS for token in tokens):
-        return warn("token", f"{TOKEN} is easy to guess", HOW_TO_MAKE_ONE)
+        return warn("token", sentence("{} is easy to guess", TOKEN), HOW_TO_MAKE_ONE)
     accounts = ", ".join(map(str, settings.access_tokens.accounts))
-    of = f"; tokens of their own have {accounts}" if accounts else ""
-    return well("token", f"has {min(map(len, tokens))} characters{of}")
+    shortest = min(map(len, tokens))
+    if not accounts:
+        return well("token", sentence("has {} characters", shortest))
+    said = sentence("has {} characters; tokens of their own have {}", shortest, accounts)
+    return well("token", said)

@@ -17,6 +17,7 @@ from adapters.onebot.connection import Connection
 from adapters.onebot.forward_ws import dial
 from adapters.onebot.peers import Peers
 from bot.cli.doctor.checks import Check, well, wrong
+from bot.cli.doctor.chinese import sentence
 from bot.cli.doctor.interview import RESTART, SENT_WITHIN, Interview
 from bot.domain.events import Event
 from bot.domain.ports import Clock, Ids
@@ -50,13 +51,20 @@ async def check_forward(
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             return [
                 named,
-                wrong("onebot", f"{place} does not take our token (HTTP {status})", BE_LET_IN),
+                wrong(
+                    "onebot",
+                    sentence("{} does not take our token (HTTP {})", place, status),
+                    BE_LET_IN,
+                ),
             ]
-        return [named, wrong("onebot", f"{place} is no websocket server (HTTP {status})", START)]
+        return [
+            named,
+            wrong("onebot", sentence("{} is no websocket server (HTTP {})", place, status), START),
+        ]
     except (OSError, WebSocketException, ValueError) as error:
         # Only the kind: the text of some holds the url, and with it the token.
         reason = (error.strerror if isinstance(error, OSError) else "") or type(error).__name__
-        return [named, wrong("onebot", f"{place} cannot be reached ({reason})", START)]
+        return [named, wrong("onebot", sentence("{} cannot be reached ({})", place, reason), START)]
     told = await _converse(
         socket, settings, place=place, send_image=send_image, clock=clock, ids=ids
     )
@@ -70,8 +78,8 @@ async def check_name(url: str) -> Check:
         async with asyncio.timeout(RESOLVED_WITHIN):
             found = await asyncio.get_running_loop().getaddrinfo(host, None)
     except OSError:
-        return wrong("onebot host", f"{host} is no name that is known here", NAME)
-    return well("onebot host", f"the address of {host} is {found[0][4][0]}")
+        return wrong("onebot host", sentence("{} is no name that is known here", host), NAME)
+    return well("onebot host", sentence("the address of {} is {}", host, found[0][4][0]))
 
 
 class _Deaf:
@@ -100,9 +108,13 @@ async def _converse(
         asking.cancel()  # where the server hung up, no answer will come
         await connection.close("goodbye")
     if connection.bad_token or socket.close_code == CloseCode.POLICY_VIOLATION:
-        return [wrong("onebot", f"{place} does not take our token", BE_LET_IN)]
+        return [wrong("onebot", sentence("{} does not take our token", place), BE_LET_IN)]
     if socket.close_code == CloseCode.PROTOCOL_ERROR and not connection.is_introduced:
-        return [wrong("onebot", f"{place} hangs up at once: our token may be wrong", BE_LET_IN)]
+        return [
+            wrong(
+                "onebot", sentence("{} hangs up at once: our token may be wrong", place), BE_LET_IN
+            )
+        ]
     return interview.told or [
-        wrong("onebot", f"{place} takes the connection but answers nothing", RESTART)
+        wrong("onebot", sentence("{} takes the connection but answers nothing", place), RESTART)
     ]

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from adapters.fetching.client import HttpxWeb
 from adapters.openai.endpoint import join_url
 from bot.cli.doctor.checks import Check, wrong_settings
-from bot.cli.doctor.chinese import chinese
 from bot.cli.doctor.configuration import check_trust
 from bot.cli.doctor.privacy import check_privacy
 from bot.cli.doctor.run import Probe, examine, probes
@@ -58,10 +57,10 @@ async def look_again(
         Finding(
             one.check,
             str(one.verdict),
-            one.said,
-            one.mend,
-            said_zh=chinese(one.said),
-            mend_zh=chinese(one.mend),
+            str(one.said),
+            str(one.mend),
+            said_zh=one.said.zh,
+            mend_zh=one.mend.zh,
         )
         for one in (*check_trust(settings), *told, *found)
     )

@@ -13,6 +13,7 @@ from adapters.onebot.groups import read_groups
 from adapters.onebot.peers import Peer
 from adapters.onebot.protocol import ActionReply
 from bot.cli.doctor.checks import LOG_IN, Check, warn, well, wrong
+from bot.cli.doctor.chinese import sentence
 from bot.cli.doctor.limits import judge_groups
 from bot.cli.doctor.picture import check_picture
 from bot.domain.errors import ActionUnanswered, TransportError
@@ -21,6 +22,7 @@ from config.settings import Settings
 ANSWERED_WITHIN = 3.0  # seconds
 SENT_WITHIN = 18.0  # seconds; NapCat waits 10 s for QQ before it answers a send (onebot.md 6.15)
 QUESTIONS = ("get_version_info", "get_status", "get_login_info")
+A_SERVER = sentence("a OneBot server")
 RESTART = "Restart the OneBot server"
 
 
@@ -48,7 +50,11 @@ class Interview:
         version, status, login = (task.result() for task in asked)
         if version is status is login is None:
             self.told.append(
-                wrong("onebot", f"{self._place} takes the connection but answers nothing", RESTART)
+                wrong(
+                    "onebot",
+                    sentence("{} takes the connection but answers nothing", self._place),
+                    RESTART,
+                )
             )
             return
         self._judge(version or {}, status or {}, login or {})
@@ -62,17 +68,22 @@ class Interview:
         self, version: dict[str, Any], status: dict[str, Any], login: dict[str, Any]
     ) -> None:
         app, number = version.get("app_name"), version.get("app_version")
-        name = f"{app or 'a OneBot server'} {number or ''}".strip()
-        self.told.append(well("onebot", f"{name} at {self._place} takes our token"))
+        name = f"{app} {number or ''}".strip() if app else A_SERVER
+        self.told.append(well("onebot", sentence("{} at {} takes our token", name, self._place)))
         account = login.get("user_id")
-        who = f"account {account}" if account else "the account"
         match status.get("online"):
             case True if account:
-                self.told.append(well("account", f"{who} is online"))
+                said = sentence("account {} is online", account)
+                self.told.append(well("account", said))
+            case False if account:
+                said = sentence("account {} is offline", account)
+                self.told.append(wrong("account", said, LOG_IN))
             case False:
-                self.told.append(wrong("account", f"{who} is offline", LOG_IN))
+                self.told.append(wrong("account", "the account is offline", LOG_IN))
             case _:
-                said = f"{self._place} does not say who is logged in, and whether it is online"
+                said = sentence(
+                    "{} does not say who is logged in, and whether it is online", self._place
+                )
                 self.told.append(warn("account", said, LOG_IN))
 
     async def _send_image(self, online: object, account: object, owners: Collection[int]) -> None:

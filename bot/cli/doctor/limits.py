@@ -13,6 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from adapters.storage.database import Database
 from adapters.storage.tables import speakers
 from bot.cli.doctor.checks import Check, warn
+from bot.cli.doctor.chinese import sentence
 from bot.domain.errors import ConfigError
 from bot.policy.prices import Price
 from bot.wiring.models import prices_asked
@@ -44,8 +45,10 @@ def judge_groups(settings: Settings, groups: Iterable[tuple[int, int]]) -> list[
     group, people = max(groups, key=lambda one: one[1], default=(0, 0))
     if people <= MANY or not (lacking := list(_lacking(settings))):
         return []
-    said = f"group {group} has {people} people, and not all that they may cost is limited"
-    return [warn("limits", said, f"Set {', '.join(lacking)} (docs/limits.md)")]
+    said = sentence(
+        "group {} has {} people, and not all that they may cost is limited", group, people
+    )
+    return [warn("limits", said, sentence("Set {} (docs/limits.md)", ", ".join(lacking)))]
 
 
 def _lacking(settings: Settings) -> Iterator[str]:
@@ -89,9 +92,12 @@ def _uncounted(settings: Settings) -> Iterator[Check]:
         for who in limits
         if not getattr(settings, f"bot_day_tokens_{who}")
     ]
-    mend = "Give its price in a file that LLM_PRICES names (docs/models.md)"
-    mend += f", or set {', '.join(beside)} beside it" if beside else ""
-    said = f"nobody knows the price of {', '.join(unknown)}: {names} counts nothing of it"
+    mend = sentence("Give its price in a file that LLM_PRICES names (docs/models.md)")
+    if beside:
+        mend = sentence("{}, or set {} beside it", mend, ", ".join(beside))
+    said = sentence(
+        "nobody knows the price of {}: {} counts nothing of it", ", ".join(unknown), names
+    )
     yield warn("limits", said, mend)
 
 

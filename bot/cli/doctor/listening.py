@@ -10,6 +10,7 @@ from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.peers import Peers
 from adapters.onebot.reverse_ws import ReverseServer
 from bot.cli.doctor.checks import Check, warn, wrong, wrong_settings
+from bot.cli.doctor.chinese import sentence
 from bot.cli.doctor.interview import SENT_WITHIN, Interview
 from bot.cli.doctor.reverse import CONNECT, check_ports, why_taken
 from bot.domain.errors import ConfigError, NotConnected
@@ -58,9 +59,14 @@ async def listen(
                 async with asyncio.timeout(within):
                     peer = peers.caller(await door.account)
             except (TimeoutError, NotConnected):
-                said = f"none came to {settings.onebot_host}:{server.port} within {within:g} s"
+                said = sentence(
+                    "none came to {}:{} within {} s",
+                    settings.onebot_host,
+                    server.port,
+                    f"{within:g}",
+                )
                 return [wrong("onebot", said, CONNECT)]
-            interview = Interview(peer, calls, place=f"account {peer.account}")
+            interview = Interview(peer, calls, place=sentence("account {}", peer.account))
             await interview.hold(settings, send_image=True)
             return interview.told
     except ConfigError as error:  # taken since we looked

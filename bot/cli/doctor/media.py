@@ -9,6 +9,7 @@ import aiohttp
 from adapters.openai.client import make_session
 from adapters.web.giving import NOTHING
 from bot.cli.doctor.checks import Check, warn, well
+from bot.cli.doctor.chinese import sentence
 from bot.cli.doctor.reverse import ASKED_WITHIN, find_running
 from config.settings import Settings
 
@@ -33,7 +34,15 @@ async def check_media_url(settings: Settings) -> list[Check]:
         ):
             said = await response.content.read(len(NOTHING) + 1)
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        return [warn("media url", f"{url} cannot be reached ({type(error).__name__})", MEND)]
+        return [
+            warn(
+                "media url", sentence("{} cannot be reached ({})", url, type(error).__name__), MEND
+            )
+        ]
     if (response.status, said) == (404, NOTHING.encode()):
-        return [well("media url", f"{url} leads to the bot")]
-    return [warn("media url", f"{url} leads elsewhere: it answered {response.status}", MEND)]
+        return [well("media url", sentence("{} leads to the bot", url))]
+    return [
+        warn(
+            "media url", sentence("{} leads elsewhere: it answered {}", url, response.status), MEND
+        )
+    ]

@@ -15,6 +15,7 @@ from adapters.openai.client import make_session
 from adapters.openai.deadlines import Timeouts
 from adapters.openai.endpoint import find_proxy, join_url
 from bot.cli.doctor.checks import Check, warn, well, wrong
+from bot.cli.doctor.chinese import advice, heard, sentence
 from bot.cli.setup.trial import NO_EYES, QUESTION, ModelTrial, try_endpoint
 from bot.domain.chat import ModelRequest, ToolSpec, Usage, UserMessage
 from bot.domain.ports import Clock
@@ -132,7 +133,10 @@ async def check_clock(settings: Settings, *, clock: Clock) -> list[Check]:
     skew = clock.now() - theirs
     if abs(skew) <= SKEW:
         return [well("clock", "agrees with the model's server")]
-    said = f"is {abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} the model's server"
+    said = sentence(
+        "is {} s ahead of the model's server" if skew > 0 else "is {} s behind the model's server",
+        f"{abs(skew):.0f}",
+    )
     return [
         warn(
             "clock",
@@ -154,23 +158,35 @@ def _asking(endpoint: Endpoint, clock: Clock, charge: Charge) -> Try:
 
 def _judge_answer(check: str, endpoint: Endpoint, trial: ModelTrial) -> Check:
     if trial.answer is None:
-        return wrong(check, f"{endpoint.model} does not answer: {trial.why}", trial.mend.en)
-    first = trial.answer.first_token
-    streamed = (
-        "in one piece, not streamed"
+        return wrong(
+            check,
+            sentence("{} does not answer: {}", endpoint.model, heard(trial.why)),
+            advice(trial.mend),
+        )
+    first, taken = trial.answer.first_token, f"{trial.seconds:.1f}"
+    said = (
+        sentence("{} answers in {} s, in one piece, not streamed", endpoint.model, taken)
         if first is None
-        else f"streamed, first token after {first:.1f} s"
+        else sentence(
+            "{} answers in {} s, streamed, first token after {} s",
+            endpoint.model,
+            taken,
+            f"{first:.1f}",
+        )
     )
-    return well(
-        check,
-        f"{endpoint.model} answers in {trial.seconds:.1f} s, {streamed}{_by_way_of(endpoint)}",
-    )
+    if proxy := find_proxy(join_url(endpoint.base_url)):
+        said = sentence("{}, through the proxy {}", said, URL(proxy).with_user(None).origin())
+    return well(check, said)
 
 
 def _judge_fallback(endpoint: Endpoint, trial: ModelTrial) -> Check:
     """The bot can do without it, so it is no more than a warning."""
     if trial.answer is None:
-        return warn("fallback", f"{endpoint.model} does not answer: {trial.why}", trial.mend.en)
+        return warn(
+            "fallback",
+            sentence("{} does not answer: {}", endpoint.model, heard(trial.why)),
+            advice(trial.mend),
+        )
     return _judge_answer("fallback", endpoint, trial)
 
 
@@ -178,28 +194,33 @@ def _judge_sight(endpoint: Endpoint, trial: ModelTrial) -> Check:
     """The bot can do without: it answers as if it had not been shown the picture."""
     if trial.answer is None:
         return warn(
-            "vision", f"{endpoint.model} cannot be shown pictures: {trial.why}", trial.mend.en
+            "vision",
+            sentence("{} cannot be shown pictures: {}", endpoint.model, heard(trial.why)),
+            advice(trial.mend),
         )
     said = trial.answer.message.text.strip()
     if not any(word in said.lower() for word in RED):
         return warn(
-            "vision", f"{endpoint.model} was shown a red picture and says: {said[:60]!r}", NO_EYES
+            "vision",
+            sentence("{} was shown a red picture and says: {}", endpoint.model, f"{said[:60]!r}"),
+            NO_EYES,
         )
-    return well("vision", f"{endpoint.model} sees pictures, in {trial.seconds:.1f} s")
-
-
-def _by_way_of(endpoint: Endpoint) -> str:
-    proxy = find_proxy(join_url(endpoint.base_url))
-    return f", through the proxy {URL(proxy).with_user(None).origin()}" if proxy else ""
+    return well(
+        "vision", sentence("{} sees pictures, in {} s", endpoint.model, f"{trial.seconds:.1f}")
+    )
 
 
 def _judge_call(trial: ModelTrial) -> Check:
     if trial.answer is None:
-        return wrong("model tools", f"a request with a tool fails: {trial.why}", trial.mend.en)
+        return wrong(
+            "model tools",
+            sentence("a request with a tool fails: {}", heard(trial.why)),
+            advice(trial.mend),
+        )
     if not trial.answer.message.tool_calls:
         return warn(
             "model tools",
             "the model answered in words instead of calling a tool",
             "Take one that calls tools",
         )
-    return well("model tools", f"calls a tool in {trial.seconds:.1f} s")
+    return well("model tools", sentence("calls a tool in {} s", f"{trial.seconds:.1f}"))

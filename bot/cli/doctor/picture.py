@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from adapters.onebot.protocol import ActionReply, read_message_id
 from bot.cli.doctor.checks import Check, warn, well, wrong
+from bot.cli.doctor.chinese import sentence
 from bot.domain.errors import ActionUnanswered, NotConnected, TransportError
 
 Ask: TypeAlias = Callable[[str, Mapping[str, object]], Awaitable[ActionReply]]
@@ -47,7 +48,7 @@ READ_ITS_LOG = (
 async def check_picture(ask: Ask, *, account: int, owners: Collection[int]) -> Check:
     """Send a picture to an owner, else to the account itself; whether it was taken."""
     to = min(owners, default=account)
-    whom = "the account itself" if to == account else str(to)
+    whom = sentence("the account itself") if to == account else str(to)
     message = [
         {"type": "text", "data": {"text": WORDS}},
         {"type": "image", "data": {"file": f"base64://{PICTURE}"}},
@@ -59,7 +60,7 @@ async def check_picture(ask: Ask, *, account: int, owners: Collection[int]) -> C
     except ActionUnanswered:
         return warn(
             "picture",
-            f"was sent to {whom}, but the OneBot server does not say whether it arrived",
+            sentence("was sent to {}, but the OneBot server does not say whether it arrived", whom),
             LOOK,
         )
     if reply.ok:
@@ -69,7 +70,7 @@ async def check_picture(ask: Ask, *, account: int, owners: Collection[int]) -> C
 
 async def _find(ask: Ask, message_id: str, whom: str) -> Check:
     """Whether the picture is in the message, and whether the server still has it."""
-    sent = well("picture", f"was taken as base64 and sent to {whom}")
+    sent = well("picture", sentence("was taken as base64 and sent to {}", whom))
     message = await _fields(ask, "get_msg", {"message_id": message_id})
     match message.get("message"):
         case list(segments):
@@ -80,18 +81,25 @@ async def _find(ask: Ask, message_id: str, whom: str) -> Check:
             return sent  # the server does not show what it sent
     if not pictures:
         return wrong(
-            "picture", f"was dropped: only the words beside it were sent to {whom}", READ_ITS_LOG
+            "picture",
+            sentence("was dropped: only the words beside it were sent to {}", whom),
+            READ_ITS_LOG,
         )
     found = await _fields(ask, "get_image", {"file": pictures[0].get("file", "")})
-    return well("picture", f"{sent.said}; get_image finds it") if found else sent
+    return well("picture", sentence("{}; get_image finds it", sent.said)) if found else sent
 
 
 def _refused(reply: ActionReply, whom: str) -> Check:
-    said = (
-        f"could not be sent to {whom} ({reply.retcode}: {reply.wording[:160] or 'no reason given'})"
+    said = sentence(
+        "could not be sent to {} ({}: {})",
+        whom,
+        reply.retcode,
+        reply.wording[:160] or sentence("no reason given"),
     )
     if reply.may_be_done("send_msg"):
-        return warn("picture", f"was sent to {whom}, but QQ did not confirm it in time", LOOK)
+        return warn(
+            "picture", sentence("was sent to {}, but QQ did not confirm it in time", whom), LOOK
+        )
     if any(words in reply.wording for words in STRANGER):
         return warn("picture", said, BEFRIEND)
     return wrong(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bot.cli.doctor.checks import Check, warn, well
+from bot.cli.doctor.chinese import sentence
 from bot.cli.doctor.storage import folders_of
 from config.checks import writers_of
 from config.settings import Settings
@@ -29,8 +30,8 @@ def _readable(env_file: Path | None) -> Iterator[Check]:
         if file.exists() and file.stat().st_mode & OTHERS_READ:
             yield warn(
                 "privacy",
-                f"{file} holds secrets, and others on this machine can read it",
-                f"chmod 600 {file}",
+                sentence("{} holds secrets, and others on this machine can read it", file),
+                sentence("chmod 600 {}", file),
             )
 
 
@@ -39,6 +40,6 @@ def _writable(settings: Settings) -> Iterator[Check]:
         if writers := writers_of(folder):
             yield warn(
                 "privacy",
-                f"{folder} can be written by {writers}",
-                f"See whose it is, and chmod go-w {folder}",
+                sentence("{} can be written by {}", folder, writers),
+                sentence("See whose it is, and chmod go-w {}", folder),
             )

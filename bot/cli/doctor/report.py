@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection
 from dataclasses import asdict, replace
+from unicodedata import east_asian_width
 
 from bot.cli.doctor.checks import Check, Verdict
+from bot.cli.doctor.chinese import CHECKS
+from bot.domain.tongue import Tongue
 
 
 def to_json(checks: Collection[Check]) -> str:
@@ -14,10 +17,11 @@ def to_json(checks: Collection[Check]) -> str:
     return json.dumps([asdict(check) for check in checks], ensure_ascii=False, indent=2)
 
 
-def to_text(checks: Collection[Check]) -> str:
+def to_text(checks: Collection[Check], tongue: Tongue = Tongue.ENGLISH) -> str:
     """A line for each check, in columns, the mend behind what is wrong."""
-    width = max((len(check.check) for check in checks), default=0)
-    return "\n".join(_line(check, width) for check in checks)
+    rows = [_row(check, tongue) for check in checks]
+    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)][:-1]
+    return "\n".join("  ".join([*map(_padded, row, widths), row[-1]]) for row in rows)
 
 
 def exit_code(checks: Collection[Check]) -> int:
@@ -27,9 +31,24 @@ def exit_code(checks: Collection[Check]) -> int:
 
 def masked(check: Check, mask: Callable[[str], str]) -> Check:
     """The check without secrets: servers quote what they were sent."""
-    return replace(check, said=mask(check.said), mend=mask(check.mend))
+    return replace(check, said=check.said.each(mask), mend=check.mend.each(mask))
 
 
-def _line(check: Check, width: int) -> str:
-    words = f"{check.said}. {check.mend}" if check.mend else check.said
-    return f"{check.verdict:<8} {check.check:<{width}}  {' '.join(words.split())}"
+def _row(check: Check, tongue: Tongue) -> tuple[str, str, str]:
+    """The verdict, the name of the check, and the words."""
+    if tongue is Tongue.CHINESE:
+        verdict, name = CHECKS[check.verdict], CHECKS.get(check.check, check.check)
+        words = "。".join(filter(None, (check.said.zh, check.mend.zh)))
+    else:
+        verdict, name = str(check.verdict), check.check
+        words = ". ".join(filter(None, (check.said, check.mend)))
+    return verdict, name, " ".join(words.split())
+
+
+def _width(text: str) -> int:
+    """How many columns of a terminal it takes."""
+    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - _width(text))

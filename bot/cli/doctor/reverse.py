@@ -18,14 +18,16 @@ from adapters.openai.client import make_session
 from adapters.web.readiness import NOBODY, ServedAccount
 from bot.cli.control import socket_of
 from bot.cli.doctor.checks import LOG_IN, Check, warn, well, wrong
+from bot.cli.doctor.chinese import sentence
 from bot.domain.errors import ConfigError
+from bot.domain.tongue import Bilingual
 from config.settings import Settings
 
 ASKED_WITHIN = 4.0  # seconds
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # nothing listens there: a key
 """What is listened on -> where it is asked."""
 
-STOP = "Stop what uses it, or choose another"
+A_SERVER = sentence("a OneBot server")
 CONNECT = (
     "See that the OneBot server runs, and that its websocket client has the bot's address and the "
     "token in ONEBOT_ACCESS_TOKEN; its log says why it does not connect"
@@ -86,7 +88,9 @@ async def why_taken(host: str, port: int) -> str:
     try:
         server = await asyncio.get_running_loop().create_server(asyncio.Protocol, host, port)
     except OSError as error:
-        return "in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
+        return (
+            sentence("in use") if error.errno == errno.EADDRINUSE else error.strerror or str(error)
+        )
     server.close()
     await server.wait_closed()
     return ""
@@ -96,23 +100,27 @@ async def _check_web(settings: Settings, running: RunningBot | None) -> Check:
     place = f"{settings.web_host}:{settings.web_port}"
     trouble = await why_taken(settings.web_host, settings.web_port)
     if running is not None:
-        return well("web port", f"{place} is used by the bot that runs")
+        return well("web port", sentence("{} is used by the bot that runs", place))
     if not trouble:
-        return well("web port", f"{place} is free")
-    mend = f"{STOP} WEB_PORT (0: none)"
+        return well("web port", sentence("{} is free", place))
+    mend = sentence("Stop what uses it, or choose another WEB_PORT (0: none)")
     # As at start: a default that is taken costs only /metrics.
     judge = wrong if "web_port" in settings.model_fields_set else warn
-    return judge("web port", f"{place} cannot be listened on ({trouble})", mend)
+    return judge("web port", sentence("{} cannot be listened on ({})", place, trouble), mend)
 
 
 async def _check_onebot(settings: Settings, running: RunningBot | None) -> Check:
     place = f"{settings.onebot_host}:{settings.onebot_port}"
     trouble = await why_taken(settings.onebot_host, settings.onebot_port)
     if not trouble:
-        return well("onebot port", f"{place} is free: no bot is running there")
+        return well("onebot port", sentence("{} is free: no bot is running there", place))
     if running is not None:
-        return well("onebot port", f"{place} is used by the bot that runs")
-    return wrong("onebot port", f"{place} cannot be listened on ({trouble})", f"{STOP} ONEBOT_PORT")
+        return well("onebot port", sentence("{} is used by the bot that runs", place))
+    return wrong(
+        "onebot port",
+        sentence("{} cannot be listened on ({})", place, trouble),
+        sentence("Stop what uses it, or choose another ONEBOT_PORT"),
+    )
 
 
 def _judge(running: RunningBot, elsewhere: frozenset[int]) -> Iterator[Check]:
@@ -122,26 +130,27 @@ def _judge(running: RunningBot, elsewhere: frozenset[int]) -> Iterator[Check]:
     there = [seen for seen in running.accounts if seen.state != "missing"]
     gone = {seen.account for seen in running.accounts} - {seen.account for seen in there}
     if there:
+        brought = [
+            sentence("{} has account {}", seen.server or A_SERVER, seen.account) for seen in there
+        ]
         yield well(
             "onebot",
-            "; ".join(
-                f"{seen.server or 'a OneBot server'} has account {seen.account}" for seen in there
-            ),
+            Bilingual("; ".join(brought), "；".join(one.zh for one in brought)),
         )
     if elsewhere and not there and gone <= elsewhere:
         named = ", ".join(map(str, sorted(elsewhere)))
-        yield well("account", f"none is at this gateway, account {named} is at another one")
+        yield well("account", sentence("none is at this gateway, account {} is at another one", named))
     elif not running.ready:
         mend = LOG_IN if any(seen.online is False for seen in there) else CONNECT
-        yield wrong("account", f"the bot is running, but {running.reason}", mend)
+        yield wrong("account", sentence("the bot is running, but {}", running.reason), mend)
     elif unknown := _numbers(seen for seen in there if seen.online is None):
         yield warn(
             "account",
-            f"the bot is running, but nobody says whether account {unknown} is online",
+            sentence("the bot is running, but nobody says whether account {} is online", unknown),
             LOG_IN,
         )
     else:
-        yield well("account", f"the bot is running, account {_numbers(there)} online")
+        yield well("account", sentence("the bot is running, account {} online", _numbers(there)))
 
 
 def _numbers(accounts: Iterable[ServedAccount]) -> str:

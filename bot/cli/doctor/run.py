@@ -13,6 +13,7 @@ from pathlib import Path
 
 from adapters.fetching.client import HttpxWeb
 from bot.cli.doctor.checks import Check, wrong
+from bot.cli.doctor.chinese import sentence
 from bot.cli.doctor.cluster import check_cluster, online_anywhere
 from bot.cli.doctor.configuration import check_settings
 from bot.cli.doctor.forward import check_forward
@@ -169,14 +170,14 @@ async def _look(probe: Probe, seconds: float) -> list[Check]:
         async with asyncio.timeout(seconds):
             return list(await probe.look())
     except TimeoutError:
-        said = f"was not finished after {seconds:g} s"
+        said = sentence("was not finished after {} s", f"{seconds:g}")
         return [wrong(probe.name, said, "See what it waits for: the disk, a name, or the network")]
     except Exception as error:
         logger.debug("a check broke", exc_info=True)
         return [
             wrong(
                 probe.name,
-                f"the check itself broke ({type(error).__name__}: {error})",
+                sentence("the check itself broke ({}: {})", type(error).__name__, error),
                 "Please report this",
             )
         ]

@@ -8,8 +8,10 @@ import asyncio
 from collections.abc import Iterable
 
 from bot.cli.doctor.checks import Check, warn, well
+from bot.cli.doctor.chinese import heard, sentence
 from bot.domain.errors import ToolFailed
 from bot.domain.ports import Clock, Web
+from bot.domain.tongue import Bilingual
 from config.settings import Settings
 from tools.get_game_version.games import Games
 from tools.get_game_version.rows import known_games
@@ -65,8 +67,8 @@ async def _check_keyed(source: WeatherSource, question: WeatherQuestion) -> Chec
     try:
         await source.fetch(question)
     except SourceFailed as error:
-        return warn("weather", str(error), MEND_KEY)
-    return well("weather", f"{source.name} answers")
+        return warn("weather", heard(str(error)), MEND_KEY)
+    return well("weather", sentence("{} answers", source.name))
 
 
 async def check_versions(web: Web) -> list[Check]:
@@ -80,9 +82,10 @@ def check_games(settings: Settings, *, clock: Clock) -> list[Check]:
     problems = Games(clock=clock, file=settings.games_file).check()
     if settings.games_file is None or problems:
         return [
-            warn("games", f"{problem.name}: {problem.what}", problem.mend) for problem in problems
+            warn("games", sentence("{}: {}", problem.name, problem.what), problem.mend)
+            for problem in problems
         ]
-    return [well("games", f"{settings.games_file.name} can be used")]
+    return [well("games", sentence("{} can be used", settings.games_file.name))]
 
 
 async def check_urls(check: str, urls: Iterable[str], web: Web) -> Check:
@@ -94,11 +97,18 @@ async def check_urls(check: str, urls: Iterable[str], web: Web) -> Check:
     troubles = [trouble for task in asked if (trouble := task.result())]
     if not troubles:
         return well(check, "can be reached")
-    named = "; ".join(troubles[:NAMED])
+    named = Bilingual(
+        "; ".join(troubles[:NAMED]), "；".join(heard(one).zh for one in troubles[:NAMED])
+    )
     if len(troubles) == len(asked) > 1:
-        return warn(check, f"none of its {len(asked)} hosts can be used, as {troubles[0]}", MEND)
-    more = f"; and {len(troubles) - NAMED} more" if len(troubles) > NAMED else ""
-    return warn(check, named + more, MEND)
+        return warn(
+            check,
+            sentence("none of its {} hosts can be used, as {}", len(asked), heard(troubles[0])),
+            MEND,
+        )
+    if len(troubles) > NAMED:
+        return warn(check, sentence("{}; and {} more", named, len(troubles) - NAMED), MEND)
+    return warn(check, named, MEND)
 
 
 async def _ask(url: str, web: Web) -> str:

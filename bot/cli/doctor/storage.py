@@ -19,6 +19,7 @@ from adapters.storage.failures import words
 from adapters.storage.tables import REVISIONS, versions
 from adapters.storage.url import file_of, read_url
 from bot.cli.doctor.checks import Check, warn, well, wrong, wrong_settings
+from bot.cli.doctor.chinese import sentence
 from bot.conversation.approval.register import SETTING as PETITION
 from bot.domain.errors import ConfigError
 from bot.memory.modes import SETTING
@@ -46,14 +47,19 @@ def check_folder(folder: Path, *, little: int = LITTLE, too_little: int = TOO_LI
         with tempfile.TemporaryFile(dir=there):
             free = shutil.disk_usage(there).free
     except OSError as error:
-        mend = (
+        mend = sentence(
             "Let the account that runs the bot write there (chown, chmod, or a volume that is not "
-            f"read-only): {there}"
+            "read-only): {}",
+            there,
         )
-        return wrong("data folder", f"{folder} cannot be written ({error.strerror})", mend)
-    said = (
-        f"{folder} can be {'written' if there == folder.absolute() else 'made'}, {free // MIB} MiB "
-        "free"
+        return wrong(
+            "data folder", sentence("{} cannot be written ({})", folder, error.strerror), mend
+        )
+    is_there = there == folder.absolute()
+    said = sentence(
+        "{} can be written, {} MiB free" if is_there else "{} can be made, {} MiB free",
+        folder,
+        free // MIB,
     )
     if free < too_little:
         return wrong("data folder", said, "Make room on the disk")
@@ -70,7 +76,9 @@ def check_store(settings: Settings) -> list[Check]:
     try:
         database = Database(settings.store_url.get_secret_value(), migrate=_leave)
         if database.file is not None and not database.file.exists():
-            return [well("store", f"no journal yet at {database.place}: the bot makes it")]
+            return [
+                well("store", sentence("no journal yet at {}: the bot makes it", database.place))
+            ]
         with database.reading() as connection:
             revision = _revision(connection)
             told = [_judge(revision, database.place)]
@@ -84,7 +92,7 @@ def check_store(settings: Settings) -> list[Check]:
             "See that the database runs and STORE_URL names it; a damaged file is put aside when "
             "the bot starts"
         )
-        return [wrong("store", f"the journal does not open ({words(error)})", mend)]
+        return [wrong("store", sentence("the journal does not open ({})", words(error)), mend)]
     finally:
         if database is not None:
             database.close()
@@ -111,7 +119,7 @@ def _unheard(connection: Connection) -> list[Check]:
     groups = sorted(where.session_id for where, mode in modes.items() if mode == Mode.ASKING)
     if not groups:
         return []
-    said = f"no line about {len(groups)} new groups reached an owner: {groups[:10]}"
+    said = sentence("no line about {} new groups reached an owner: {}", len(groups), groups[:10])
     mend = "Say /live GROUP or /off GROUP to the bot in private; make its account your friend"
     return [warn("new groups", said, mend)]
 
@@ -128,10 +136,12 @@ def _unread(connection: Connection, settings: Settings) -> list[Check]:
     mend = "Set BOT_OWNERS to your own QQ number"
     told = []
     if groups:
-        said = f"no owner can read the drafts of the groups in a shadow: {groups[:10]}"
+        said = sentence("no owner can read the drafts of the groups in a shadow: {}", groups[:10])
         told.append(warn("drafts", said, mend))
     if waiting:
-        said = f"no owner can answer the friend requests and invites that wait: {waiting}"
+        said = sentence(
+            "no owner can answer the friend requests and invites that wait: {}", waiting
+        )
         told.append(warn("requests", said, mend))
     return told
 
@@ -147,17 +157,19 @@ def _revision(connection: Connection) -> str | None:
 def _judge(revision: str | None, place: str) -> Check:
     match revision:
         case None:
-            return well("store", f"{place} is empty: the bot makes its tables")
+            return well("store", sentence("{} is empty: the bot makes its tables", place))
         case current if current == REVISIONS[-1]:
-            return well("store", f"{place} opens, its schema is current ({current})")
+            return well("store", sentence("{} opens, its schema is current ({})", place, current))
         case older if older in REVISIONS:
             return warn(
                 "store",
-                f"{place} has schema {older}, not yet {REVISIONS[-1]}",
+                sentence("{} has schema {}, not yet {}", place, older, REVISIONS[-1]),
                 "Start the bot: it migrates it",
             )
         case newer:
             mend = "Start that version, or name another database in STORE_URL"
             return wrong(
-                "store", f"{place} is of a newer version of the bot (schema {newer})", mend
+                "store",
+                sentence("{} is of a newer version of the bot (schema {})", place, newer),
+                mend,
             )

@@ -5,6 +5,7 @@ them.
 from __future__ import annotations
 
 from bot.cli.doctor.checks import Check, warn, well
+from bot.cli.doctor.chinese import sentence
 from bot.runtime.clock import SystemClock
 from bot.wiring.tools import PORTS, build_toolset, find_tools, strangers
 from config.settings import Settings
@@ -14,13 +15,14 @@ def check_tools(settings: Settings) -> list[Check]:
     """One line where all is well, else one for each thing to mend. Blocks."""
     found = find_tools(settings)
     checks = [
-        warn("tools", f"{problem.name}: {problem.what}", problem.mend) for problem in found.problems
+        warn("tools", sentence("{}: {}", problem.name, problem.what), problem.mend)
+        for problem in found.problems
     ]
     toolset = build_toolset(settings, found.tools, clock=SystemClock())
     checks += [
         warn(
             "tools",
-            f"{name} is in TOOLS_DENY, _APPROVE or _AUDIENCE, but there is no such tool",
+            sentence("{} is in TOOLS_DENY, _APPROVE or _AUDIENCE, but there is no such tool", name),
             "Correct its name",
         )
         for name in strangers(settings, toolset)
@@ -28,5 +30,9 @@ def check_tools(settings: Settings) -> list[Check]:
     for status in toolset.check_availability(PORTS):
         if not status.available:
             mend = "The model is not told of it meanwhile; see its own documentation"
-            checks.append(warn("tools", f"{status.name} cannot be used: it {status.reason}", mend))
-    return checks or [well("tools", f"all {len(found.tools)} can be used")]
+            checks.append(
+                warn(
+                    "tools", sentence("{} cannot be used: it {}", status.name, status.reason), mend
+                )
+            )
+    return checks or [well("tools", sentence("all {} can be used", len(found.tools)))]

@@ -10,6 +10,7 @@ for the last of them instead of depending on `init`, which each change of `.env`
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -229,6 +230,8 @@ def _hand_over(folder: Path, owner: FileOwner | None) -> None:
 
 
 def _give(path: Path, owner: FileOwner) -> None:
+    if sys.platform == "win32":  # files have no such owners there
+        return
     # The bot may be running, and removing what it no longer needs.
     with suppress(FileNotFoundError):
         status = path.lstat()

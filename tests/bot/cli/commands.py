@@ -48,7 +48,7 @@ def command(folder: Path, *words: str, **environment: str) -> tuple[list[str], d
     """A command for `subprocess`: its words, its environment and its folder."""
     return (
         [sys.executable, "-m", "bot", *words],
-        CLEAN | {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", **WAITLESS} | environment,
+        CLEAN | {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "LC_ALL": "C.UTF-8", **WAITLESS} | environment,
         folder,
     )
 

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from bot.runtime.version import version
 from tests.bot.cli.commands import PATIENCE, ROOT, command, run, serving
+from tests.cases import each_case
 
 
 @pytest.mark.system
@@ -146,3 +148,42 @@ def test_setup_makes_the_consoles_token_of_128_bits_another_one_each_time(tmp_pa
         assert token not in done.stdout + done.stderr
         made.add(token)
     assert len(made) == 2
+
+
+@pytest.mark.parametrize("words", [("--version",), ("-V",), ("version",)])
+def test_the_version_is_told(tmp_path: Path, words: tuple[str, ...]) -> None:
+    done = run(tmp_path, *words)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{version()}\n", "")
+
+
+def test_help_is_wrapped_at_the_terminal_and_nowhere_else(tmp_path: Path) -> None:
+    wide = run(tmp_path, "-h", COLUMNS="200").stdout
+    assert "Ask for what the service needs, and write .env and NapCat's settings; a second time, offers" in wide
+    assert "a second time, offers what is there." in wide
+    narrow = run(tmp_path, "tools", "call", "-h", COLUMNS="60").stdout
+    assert "tools call [OPTIONS]" in narrow
+    assert max(map(len, narrow.splitlines())) <= 60
+
+
+@each_case(
+    ("environment", "file", "is_chinese"),
+    [
+        ({}, "", False),
+        ({"LC_ALL": "zh_CN.UTF-8"}, "", True),
+        ({"LC_ALL": "", "LANG": "zh_CN.UTF-8"}, "", True),
+        ({"BOT_LANGUAGE": "zh"}, "", True),
+        ({}, "BOT_LANGUAGE=zh\n", True),
+        ({"LC_ALL": "zh_CN.UTF-8"}, "BOT_LANGUAGE=en\n", False),
+        ({"BOT_LANGUAGE": "zh"}, "\0", True),
+    ],
+)
+def test_the_doctor_and_errors_speak_the_language_of_the_operator(
+    tmp_path: Path, environment: dict[str, str], file: str, *, is_chinese: bool
+) -> None:
+    (tmp_path / ".env").write_text(file, "utf-8")
+    done = run(tmp_path, "doctor", LLM_MODEL="", **environment)
+    assert done.returncode == 1
+    assert done.stdout.startswith("问题  配置" if is_chinese else "problem  settings")
+    done = run(tmp_path, "run", LLM_BASE_URL="http://127.0.0.1:9/v1", **environment)
+    assert done.stderr.startswith("配置不能用：" if is_chinese else "The configuration cannot be used:")
+    assert ("  - LLM_MODEL 没有设置。设成模型服务里写的模型名\n" in done.stderr) == is_chinese

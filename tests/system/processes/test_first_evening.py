@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shutil
 import sys
 from asyncio.subprocess import PIPE, Process
@@ -195,3 +196,18 @@ def test_ctrl_c_in_the_middle_leaves_nothing_behind(folder: Path) -> None:
         screen.wait_for("Nothing was written.")
         assert screen.wait() == 130
     assert names(folder) == ["docker-compose.yml"]
+
+
+def test_the_log_of_a_chat_on_a_terminal_lies_in_a_file_until_its_end(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "bot", "chat"]
+    with on_a_terminal(words, folder=tmp_path, environment=ENVIRONMENT) as screen:
+        screen.wait_for("Here only warnings are shown.")
+        screen.wait_for("`!help` lists")
+        screen.type("@bot hello\n")
+        screen.wait_for("bot: ")
+        (name,) = re.findall(r"The log, until the chat ends: (\S+chat\.log)\.", screen.shown)
+        assert "[info]" in Path(name).read_text("utf-8")
+        screen.type("\x04")
+        assert screen.wait() == 0
+    assert "[info]" not in screen.shown
+    assert not Path(name).exists()

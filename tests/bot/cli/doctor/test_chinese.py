@@ -3,102 +3,118 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 
+import config
 from adapters.openai.client import REASONS
 from bot.cli import doctor
-from bot.cli.doctor.chinese import SENTENCES, chinese
-from bot.cli.setup.trial import mend_of
-from bot.domain.errors import ModelAuth, ModelStalled
+from bot.cli.doctor.checks import Verdict
+from bot.cli.doctor.chinese import CHECKS, SENTENCES, advice, heard, in_words, sentence
+from bot.cli.doctor.picture import WORDS
+from bot.cli.setup.trial import NO_EYES, mend_of
+from bot.domain.errors import ModelAuth, ModelStalled, Problem
+from bot.domain.tongue import Bilingual
+from config.checks import HOW_TO_MAKE_ONE
 from tests.cases import each_case
 
-NOT_HERE = {"picture.py", "listening.py", "reverse.py", "tools.py", "report.py", "chinese.py"}
-"""Modules whose checks the console does not make."""
-PUT_TOGETHER = {"x7 x7", "x7: x7", "x7, with x7", "x7 answers in x7 s, x7x7", "has x7 charactersx7"} | {
-    f"x7 is {how}" for how in ("online", "offline")
-}
-"""Of parts that are told elsewhere, of names and numbers alone, and of settings, which say it themselves."""
-MADE = {"well": 2, "warn": 3, "wrong": 3}
+MADE = {"well", "warn", "wrong", "judge", "Probe"}
 HAN = re.compile("[\u4e00-\u9fff]")
+LETTERS = re.compile("[A-Za-z]{2}")
 
 
-def filled(node: ast.expr) -> str | None:
-    """A sentence of the source with something in each of its places; None for what is none."""
+def literals(node: ast.expr) -> Iterator[str]:
+    """The texts that an expression may stand for, as they are written."""
     match node:
         case ast.Constant(value=str(text)):
-            return text
-        case ast.JoinedStr(values=parts):
-            texts = [part.value if isinstance(part, ast.FormattedValue) else part for part in parts]
-            return "".join(filled(one) or "x7" for one in texts)
-        case ast.IfExp(body=body):
-            return filled(body)
+            yield text
+        case ast.IfExp(body=body, orelse=other):
+            yield from (*literals(body), *literals(other))
+        case ast.JoinedStr():
+            raise AssertionError(f"an f-string is in one language: {ast.unparse(node)}")
         case _:
-            return None
+            return
 
 
-def sentences(file: Path) -> Iterator[str]:
-    """Those that a module's checks say: in place, or under the name `said`, `mend` or of a constant."""
-    tree = ast.parse(file.read_text("utf-8"))
-    for node in ast.walk(tree):
-        match node:
-            case ast.Call(func=ast.Name(id=name), args=[ast.Constant(value="picture"), *_]) if name in MADE:
-                continue  # sent by the command alone
-            case ast.Call(func=ast.Name(id=name), args=[_, *told]) if name in MADE:
-                found = [filled(one) for one in told]
-            case ast.Assign(targets=[ast.Name(id="said" | "mend")], value=value):
-                found = [filled(value)]
-            case _:
-                continue
-        yield from (one for one in found if one)
+def told() -> Iterator[tuple[str, str]]:
+    """What the doctor says, by its source: the name of a check, or a sentence."""
+    for file in sorted(Path(doctor.__file__).parent.glob("*.py")):
+        tree = ast.parse(file.read_text("utf-8"))
+        for node in ast.walk(tree):
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in {"said", "mend"} or (
+                    name.isupper() and " " in "".join(literals(value))
+                ):
+                    yield from (("sentence", one) for one in literals(value))
+                case ast.Call(func=ast.Name(id="Probe"), args=[name, *_]):
+                    yield from (("check", one) for one in literals(name))
+                case ast.Call(func=ast.Name(id=name), args=[check, *words]) if name in MADE:
+                    yield from (("check", one) for one in literals(check))
+                    yield from (("sentence", one) for word in words for one in literals(word))
+                case ast.Call(func=ast.Name(id="sentence"), args=[english, *_]):
+                    yield from (("sentence", one) for one in literals(english))
+                case _:
+                    pass
 
 
-def test_each_sentence_of_the_doctor_that_a_page_shows_is_there_in_chinese() -> None:
-    folder = Path(doctor.__file__).parent
-    said = {one for file in sorted(folder.glob("*.py")) if file.name not in NOT_HERE for one in sentences(file)}
-    assert len(said) > 50
-    assert [one for one in sorted(said - PUT_TOGETHER) if not HAN.search(chinese(one))] == []
+def written() -> set[str]:
+    """All literals of the doctor and of the settings, except those of the catalogue."""
+    folders = Path(doctor.__file__).parent, Path(config.__file__).parent
+    files = (file for folder in folders for file in folder.glob("*.py") if file.name != "chinese.py")
+    nodes = (node for file in files for node in ast.walk(ast.parse(file.read_text("utf-8"))))
+    return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+def test_everything_the_doctor_says_is_there_in_chinese() -> None:
+    said = set(told())
+    assert len(said) > 150
+    assert sorted(one for kind, one in said if kind == "check" and one not in CHECKS) == []
+    spoken = {one for kind, one in said if kind == "sentence" and LETTERS.search(one)}
+    assert sorted(spoken - {*SENTENCES, WORDS}) == []
+    assert sorted({*SENTENCES} - written() - {HOW_TO_MAKE_ONE, NO_EYES}) == []  # those are of others
+    assert {*CHECKS} >= {*Verdict}
+
+
+def test_what_is_wrong_with_a_setting_is_told_as_far_as_it_is_known() -> None:
+    said = in_words(Problem("LLM_MODEL", "is not set", ""))
+    assert (said, said.zh) == ("LLM_MODEL is not set", "LLM_MODEL 没有设置")
+    other = in_words(Problem("BOT_OWNERS", "'{x}' is no QQ number", ""))
+    assert other == other.zh == "BOT_OWNERS '{x}' is no QQ number"
 
 
 def test_names_and_numbers_stand_where_they_belong() -> None:
     for english, zh in SENTENCES.items():
-        places = english.count("{}")
-        values = [f"v{number}" for number in range(places)]
-        told = chinese(english.format(*values))
-        assert told == zh.format(*values), english
-        assert HAN.search(told), english
+        values = [f"v{number}" for number in range(english.count("{}"))]
+        said = sentence(english, *values)
+        assert (said, said.zh) == (english.format(*values), zh.format(*values))
+        assert HAN.search(said.zh), english
+
+
+def test_a_sentence_within_another_is_in_its_language() -> None:
+    said = sentence("{} has account {}", Bilingual("a OneBot server", "某个 OneBot 服务"), 5)
+    assert (said, said.zh) == ("a OneBot server has account 5", "某个 OneBot 服务 登录的是账号 5")
+    assert deepcopy(said).zh == said.zh
 
 
 @each_case(
     ("english", "said"),
     [
-        ("is 90 s ahead of the model's server", "比模型的服务器快 90 秒"),
-        ("m answers in 1.2 s, streamed, first token after 0.8 s", "m 用 1.2 秒答复，流式，首个 token 等了 0.8 秒"),
-        (
-            "m answers in 1.2 s, in one piece, not streamed, through the proxy http://p:1",
-            "m 用 1.2 秒答复，一次发完，不是流式，经过代理 http://p:1",
-        ),
-        ("m does not answer: HTTP 401\nno {such} key", "m 没有答复：HTTP 401\nno {such} key"),
-        ("account 10001 is offline", "账号 10001 不在线"),
-        ("has 32 characters; tokens of their own have 1, 2", "有 32 位；单独设了令牌的账号：1, 2"),
-        (
-            "none of its 2 hosts can be used, as a.example could not be reached (ConnectError)",
-            "2 个地址都用不了，比如：连不上 a.example（ConnectError）",
-        ),
-        ("WEB_PORT is not a number", "WEB_PORT is not a number"),
+        ("HTTP 401\nno {such} key", "HTTP 401\nno {such} key"),
+        ("a.example could not be reached (ConnectError)", "连不上 a.example（ConnectError）"),
         ("", ""),
     ],
 )
-def test_what_a_service_or_a_setting_says_itself_stays_as_it_was_said(english: str, said: str) -> None:
-    assert chinese(english) == said
+def test_what_a_service_says_itself_stays_as_it_was_said(english: str, said: str) -> None:
+    assert (heard(english), heard(english).zh) == (english, said)
 
 
 def test_what_the_connection_to_a_model_said_is_told_in_chinese_too() -> None:
     for _, reason in REASONS:
-        told = chinese(f"m does not answer: m@a.example: {reason} (the system's words)")
-        assert re.fullmatch("m 没有答复：m@a.example：[^a-z]+（the system's words）", re.sub("https?", "", told)), told
+        said = heard(f"m@a.example: {reason} (the system's words)").zh
+        assert re.fullmatch("m@a.example：[^a-z]+（the system's words）", re.sub("https?", "", said)), said
 
 
 @each_case("kind", [ModelAuth, ModelStalled])
 def test_the_advice_for_a_model_is_that_of_setup(kind: type[ModelAuth]) -> None:
     mend = mend_of(kind(""))
-    assert chinese(mend.en) == mend.zh
+    assert (advice(mend), advice(mend).zh) == (mend.en, mend.zh)

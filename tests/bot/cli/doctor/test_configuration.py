@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from bot.cli.doctor.checks import Verdict
-from bot.cli.doctor.chinese import chinese
 from bot.cli.doctor.configuration import check_settings, check_token
 from tests.bot.cli.doctor.surroundings import TOKEN, problems, settings_of
 from tests.cases import each_case
@@ -69,8 +68,8 @@ def test_the_proxy_that_is_believed_is_told_in_one_line_with_what_it_must_do(pro
     assert (check.check, check.verdict) == ("console proxy", Verdict.OK)
     assert check.said.startswith(f"{proxy} is believed who asks: it must set X-Forwarded-For itself, else anybody")
     assert ("process of this machine or tunnel" in check.said) == is_near
-    assert ("本机" in chinese(check.said)) == is_near
-    assert chinese(check.said).startswith(f"采信 {proxy} 说的来访地址")
+    assert ("本机" in check.said.zh) == is_near
+    assert check.said.zh.startswith(f"采信 {proxy} 说的来访地址")
 
 
 def test_a_proxy_of_this_machine_is_known_as_one_where_ipv6_carries_its_address() -> None:

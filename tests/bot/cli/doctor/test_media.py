@@ -9,7 +9,7 @@ from aiohttp import web
 
 from adapters.web.offers import FileOffers
 from adapters.web.server import WebServer
-from bot.cli.doctor.checks import Check, Verdict
+from bot.cli.doctor.checks import Verdict, warn, well
 from bot.cli.doctor.media import MEND, check_media_url
 from config.settings import Settings
 from tests.adapters.web.test_server import figures
@@ -37,7 +37,7 @@ def settings(web_port: int, url: str) -> Settings:
 async def test_an_address_that_leads_to_the_bot_is_well() -> None:
     async with bot(offers=FileOffers("")) as port:
         url = f"http://127.0.0.1:{port}/media"
-        assert await check_media_url(settings(port, url)) == [Check("media url", Verdict.OK, f"{url} leads to the bot")]
+        assert await check_media_url(settings(port, url)) == [well("media url", f"{url} leads to the bot")]
 
 
 @each_case("offers", [None, FileOffers("")])
@@ -45,7 +45,7 @@ async def test_an_address_that_leads_elsewhere_in_it_is_told(offers: FileOffers 
     async with bot(offers=offers) as port:
         url = f"http://127.0.0.1:{port}/{'x/' if offers else ''}media"
         said = f"{url} leads elsewhere: it answered 404"
-        assert await check_media_url(settings(port, url)) == [Check("media url", Verdict.WARNING, said, MEND)]
+        assert await check_media_url(settings(port, url)) == [warn("media url", said, MEND)]
 
 
 @each_case("status", [200, 302, 502])

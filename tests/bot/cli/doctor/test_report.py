@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 
 from bot.cli.doctor.checks import warn, well, wrong
+from bot.cli.doctor.chinese import sentence
 from bot.cli.doctor.report import exit_code, masked, to_json, to_text
+from bot.domain.tongue import Tongue
 
 CHECKS = [
     well("clock", "agrees"),
@@ -23,6 +25,19 @@ def test_the_text_has_a_line_for_each_with_its_mend() -> None:
     assert to_text([]) == ""
 
 
+def test_the_text_in_chinese_has_the_same_columns() -> None:
+    checks = [
+        well("clock", "agrees with the model's server"),
+        warn("data folder", sentence("{} can be written, {} MiB free", "data", 300), "Make room on the disk soon"),
+        wrong("something new", "says: no", ""),
+    ]
+    assert to_text(checks, Tongue.CHINESE).splitlines() == [
+        "正常  时钟           和模型的服务器一致",
+        "警告  数据目录       data 可以写，还剩 300 MiB。磁盘空间不多了，尽快清理",
+        "问题  something new  says: no",
+    ]
+
+
 def test_the_json_is_a_list_of_objects() -> None:
     first, *_ = found = json.loads(to_json(CHECKS))
     assert len(found) == 3
@@ -35,5 +50,7 @@ def test_only_a_problem_is_an_exit_code() -> None:
 
 
 def test_what_servers_quote_is_masked() -> None:
-    check = masked(wrong("model", "no such key: sk-1", "Not sk-1"), lambda text: text.replace("sk-1", "***"))
-    assert (check.said, check.mend) == ("no such key: ***", "Not ***")
+    said = sentence("{} does not answer: {}", "m", "no such key: sk-1")
+    check = masked(wrong("model", said, "Not sk-1"), lambda text: text.replace("sk-1", "***"))
+    assert (check.said, check.mend) == ("m does not answer: no such key: ***", "Not ***")
+    assert check.said.zh == "m 没有答复：no such key: ***"

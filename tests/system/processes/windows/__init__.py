@@ -1,0 +1,1 @@
+"""A folder for PYTHONPATH, to imitate what Windows lacks."""
