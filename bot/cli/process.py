@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from bot.domain.errors import ConfigError
 from bot.domain.masking import Mask
+from bot.domain.tongue import Tongue
 from bot.runtime.loop import BAD_CONFIGURATION, fast_loop, leave, leaves, on_signal
 from bot.runtime.secrecy import forget_secrets, hide_process
+from config import sources
 from config.loading import load_settings, read_store_url
 from config.secrets import all_secrets, secret_names
 from config.settings import Settings
@@ -94,6 +96,16 @@ def locate() -> str:
         return read_store_url(environ=os.environ, env_file=ENV_FILE)
     except ConfigError as error:
         end_with(error)
+
+
+def tongue_of_operator() -> Tongue:
+    """BOT_LANGUAGE as it would be used, whatever else is wrong with the settings; English where it
+    names none.
+    """
+    lines, _ = sources.read_legible_lines(ENV_FILE)
+    given = sources.gather(os.environ, lines, ("BOT_LANGUAGE",)).get("BOT_LANGUAGE")
+    is_chinese = given is not None and given.text.strip().lower() == "zh"
+    return Tongue.CHINESE if is_chinese else Tongue.ENGLISH
 
 
 def keep_private() -> None:

@@ -8,6 +8,9 @@ once.
   third time: then it is a polite line, too.
 - A send that was never on the wire is sent if it is young, else dropped; one that may have been on
   the wire is only looked out for.
+- Of what is older than a backup that was put back nobody knows what became of it since: no send of
+  that time is sent, nobody is told that they were cut off, and a question is asked again only if a
+  history shows no answer, as ever.
 
 A question may have been taken more than once, where it came again while the journal could not be
 read: all that came of it counts, and it is answered once. A store that cannot be read at the start
@@ -111,7 +114,8 @@ class Recoverer:
         waking = [message for message in recovery.waking if self._seen.claim(message)]
         self._turnstile.preload(recovery.asked)
         self._late.preload(recovery.seen, recovery.active, whole=recovery.whole)
-        coming = {send.send_id for send in recovery.sends if self._settle_send(send)}
+        since = recovery.restored
+        coming = {send.send_id for send in recovery.sends if self._settle_send(send, since)}
         again: list[OpenTurn] = []
         closed: list[TurnClosed] = []
         for same, is_ours in turns:
@@ -120,7 +124,10 @@ class Recoverer:
             elif not is_ours or not self._is_owed_an_answer(same, coming):
                 closed += map(self._close, same)
             elif any(turn.retry_of for turn in same) or self._had_effects(same, coming):
-                self._apologise(same)
+                if same[-1].at < since:
+                    closed += map(self._close, same)
+                else:
+                    self._apologise(same)
             else:
                 self._give_up(same[:-1])
                 again.append(_as_asked_last(same[-1]))
@@ -147,9 +154,9 @@ class Recoverer:
         for turn in turns:
             self._ledger.give_up(turn.question.conversation, turn.turn_id)
 
-    def _settle_send(self, send: StoredSend) -> bool:
-        """Whether it will be sent now."""
-        if send.state is not SendState.QUEUED:
+    def _settle_send(self, send: StoredSend, since: float) -> bool:
+        """Whether it will be sent now; what is older than `since` may have been."""
+        if send.state is not SendState.QUEUED or send.at < since:
             self._outbox.remember_unknown(send)
             return False
         if send.whole and self._is_young(send.at):
