@@ -8,9 +8,8 @@ once.
   third time: then it is a polite line, too.
 - A send that was never on the wire is sent if it is young, else dropped; one that may have been on
   the wire is only looked out for.
-- Of what is older than a backup that was put back nobody knows what became of it since: no send of
-  that time is sent, nobody is told that they were cut off, and a question is asked again only if a
-  history shows no answer, as ever.
+- What is older than a restored backup may have been finished since. Such a send counts as one that
+  may have been on the wire, and no asker is told that they were cut off.
 
 A question may have been taken more than once, where it came again while the journal could not be
 read: all that came of it counts, and it is answered once. A store that cannot be read at the start
@@ -104,6 +103,7 @@ class Recoverer:
 
     async def recover(self, recovery: Recovery) -> None:
         """Settle everything; the lanes and the outbox must be open."""
+        recovery = _as_of_backup(recovery)
         # First, whose questions these are: a live run's, or one of them each.
         waits = {
             one.turn_id for one in reversed(recovery.suspended) if self._seen.claim(one.question)
@@ -114,8 +114,7 @@ class Recoverer:
         waking = [message for message in recovery.waking if self._seen.claim(message)]
         self._turnstile.preload(recovery.asked)
         self._late.preload(recovery.seen, recovery.active, whole=recovery.whole)
-        since = recovery.restored
-        coming = {send.send_id for send in recovery.sends if self._settle_send(send, since)}
+        coming = {send.send_id for send in recovery.sends if self._settle_send(send)}
         again: list[OpenTurn] = []
         closed: list[TurnClosed] = []
         for same, is_ours in turns:
@@ -124,7 +123,7 @@ class Recoverer:
             elif not is_ours or not self._is_owed_an_answer(same, coming):
                 closed += map(self._close, same)
             elif any(turn.retry_of for turn in same) or self._had_effects(same, coming):
-                if same[-1].at < since:
+                if same[-1].at < recovery.restored:
                     closed += map(self._close, same)
                 else:
                     self._apologise(same)
@@ -154,9 +153,9 @@ class Recoverer:
         for turn in turns:
             self._ledger.give_up(turn.question.conversation, turn.turn_id)
 
-    def _settle_send(self, send: StoredSend, since: float) -> bool:
-        """Whether it will be sent now; what is older than `since` may have been."""
-        if send.state is not SendState.QUEUED or send.at < since:
+    def _settle_send(self, send: StoredSend) -> bool:
+        """Whether it will be sent now."""
+        if send.state is not SendState.QUEUED:
             self._outbox.remember_unknown(send)
             return False
         if send.whole and self._is_young(send.at):
@@ -214,6 +213,17 @@ class Recoverer:
 
     def _is_young(self, time: float) -> bool:
         return self._clock.now() - time < YOUNG
+
+
+def _as_of_backup(recovery: Recovery) -> Recovery:
+    """What waited to be sent when the backup was made may have been sent since."""
+
+    def doubted(send: StoredSend) -> StoredSend:
+        is_old = send.state is SendState.QUEUED and send.at < recovery.restored
+        return replace(send, state=SendState.SENDING) if is_old else send
+
+    turns = (replace(turn, sends=tuple(map(doubted, turn.sends))) for turn in recovery.turns)
+    return replace(recovery, sends=tuple(map(doubted, recovery.sends)), turns=tuple(turns))
 
 
 def _by_question(turns: Iterable[OpenTurn]) -> list[list[OpenTurn]]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -15,37 +12,8 @@ from adapters.storage.backup import BackupError, back_up
 from adapters.storage.database import Database
 from adapters.storage.failures import words
 from adapters.storage.migrate import migrate
+from tests.adapters.storage.killed import killed, restore_from
 from tests.adapters.storage.test_backup import ids_in, journal_in, made, needs_posix, put_back
-from tests.bot.cli.commands import PATIENCE, loaded
-
-CHANGING = {"os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.utime"}
-WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
-
-
-def do_and_die(place: int, work: Callable[[], object], folder: str) -> None:
-    """In a process of its own: killed before the change of this number in the folder."""
-    left = place
-
-    def die(event: str, arguments: tuple[object, ...]) -> None:
-        nonlocal left
-        changes = event in CHANGING or (event == "open" and bool(int(str(arguments[2])) & WRITING))
-        if changes and str(arguments[0]).startswith(folder):
-            left -= 1
-            if left < 0:
-                os._exit(9)
-
-    sys.addaudithook(die)
-    work()
-    os._exit(0)
-
-
-def killed(place: int, work: Callable[[], object], folder: Path) -> bool:
-    """Whether the work was cut off there; else it is done."""
-    process = loaded().Process(target=do_and_die, args=(place, work, str(folder)))
-    process.start()
-    process.join(PATIENCE)
-    assert process.exitcode in {0, 9}
-    return process.exitcode == 9
 
 
 @needs_posix
@@ -63,7 +31,7 @@ def test_a_restore_that_is_killed_anywhere_has_done_nothing_or_is_completed(tmp_
     while True:
         here = tmp_path / "here"
         shutil.copytree(now, here)
-        cut_off = killed(place, partial(put_back, here / "frost.db", target), here)
+        cut_off = killed(place, partial(restore_from, here / "frost.db", target), here)
         pending = (here / "frost.db-restore" / "plan.json").exists()
         if pending:  # a command that does not have the journal leaves it alone
             with pytest.raises(BackupError, match="cut off before its end"):
