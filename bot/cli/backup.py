@@ -237,8 +237,8 @@ def _size(size: int) -> str:
 
 def _for_tools(url: URL) -> str:
     """As PostgreSQL's own tools take it, without the password."""
-    bare = url.set(drivername="postgresql", password=None)
-    return bare.render_as_string(hide_password=False)
+    bare = URL.create("postgresql", url.username, None, url.host, url.port, url.database, url.query)
+    return bare.render_as_string()
 
 
 def _end(*_: object) -> NoReturn:
