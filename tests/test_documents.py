@@ -32,7 +32,19 @@ from tests.documents import FENCE, PAGES, ROOT, Block, blocks, every, page
 COMPOSE = ("docker-compose.yml", "docker-compose.llbot.yml")
 SUBCOMMANDS = {"up", "down", "stop", "start", "kill", "logs", "ps", "exec", "run", "version"}
 TAKES_A_VALUE = {"-f", "--file", "-p", "-s", "--profile", "--tail"}
-FOREIGN = {"cp", "git", "ollama", "llama-server", "vllm", "ssh", "systemctl", "openssl", "printf"}
+FOREIGN = {
+    "cp",
+    "git",
+    "pg_dump",
+    "pg_restore",
+    "ollama",
+    "llama-server",
+    "vllm",
+    "ssh",
+    "systemctl",
+    "openssl",
+    "printf",
+}
 """Programs that are not ours, named in `sh operator` blocks."""
 
 
@@ -189,7 +201,8 @@ def wrong_with_compose(words: list[str]) -> Iterator[str]:
     if verb in {"exec", "run"}:
         inside = words[words.index(names[0]) + 1 :]
         names = names[:1]
-        yield from wrong_with(shlex.join(inside if inside[0] == "python" else [".venv/bin/frostagent", *inside]))
+        ours = inside[0] not in {"python", *FOREIGN}
+        yield from wrong_with(shlex.join([".venv/bin/frostagent", *inside] if ours else inside))
     yield from (f"no service {name}" for name in names if name not in services())
     yield from (f"no file {word}" for word in words if word.endswith(".yml") and not (ROOT / word).exists())
 
