@@ -8,8 +8,8 @@ once.
   third time: then it is a polite line, too.
 - A send that was never on the wire is sent if it is young, else dropped; one that may have been on
   the wire is only looked out for.
-- What is older than a restored backup may have been finished since. Such a send counts as one that
-  may have been on the wire, and no asker is told that they were cut off.
+- What is in a restored backup may have been finished since, longer ago than a history reaches. Such
+  a send counts as one that may have been on the wire, and such a question is not asked again.
 
 A question may have been taken more than once, where it came again while the journal could not be
 read: all that came of it counts, and it is answered once. A store that cannot be read at the start
@@ -103,7 +103,7 @@ class Recoverer:
 
     async def recover(self, recovery: Recovery) -> None:
         """Settle everything; the lanes and the outbox must be open."""
-        recovery = _as_of_backup(recovery)
+        recovery, since = _as_of_backup(recovery), recovery.restored
         # First, whose questions these are: a live run's, or one of them each.
         waits = {
             one.turn_id for one in reversed(recovery.suspended) if self._seen.claim(one.question)
@@ -111,7 +111,7 @@ class Recoverer:
         turns = [
             (same, self._seen.claim(same[-1].question)) for same in _by_question(recovery.turns)
         ]
-        waking = [message for message in recovery.waking if self._seen.claim(message)]
+        waking = [one for one in recovery.waking if self._seen.claim(one) and one.time >= since]
         self._turnstile.preload(recovery.asked)
         self._late.preload(recovery.seen, recovery.active, whole=recovery.whole)
         coming = {send.send_id for send in recovery.sends if self._settle_send(send)}
@@ -120,13 +120,10 @@ class Recoverer:
         for same, is_ours in turns:
             if any(turn.recalled for turn in same):
                 self._give_up(same)
-            elif not is_ours or not self._is_owed_an_answer(same, coming):
+            elif not is_ours or same[-1].at < since or not self._is_owed_an_answer(same, coming):
                 closed += map(self._close, same)
             elif any(turn.retry_of for turn in same) or self._had_effects(same, coming):
-                if same[-1].at < recovery.restored:
-                    closed += map(self._close, same)
-                else:
-                    self._apologise(same)
+                self._apologise(same)
             else:
                 self._give_up(same[:-1])
                 again.append(_as_asked_last(same[-1]))
