@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import hashlib
 import io
 import os
 import sqlite3
@@ -262,7 +263,7 @@ def packed(file: Path, members: Mapping[str, bytes | tarfile.TarInfo], *, end: b
                     info = tarfile.TarInfo(name)
                     info.size = len(content)
                     tar.addfile(info, io.BytesIO(content))
-                    sums[name] = backup.hashlib.sha256(content).hexdigest()
+                    sums[name] = hashlib.sha256(content).hexdigest()
         if end:
             lines = "".join(f"{digest}  {name}\n" for name, digest in sums.items()).encode()
             info = tarfile.TarInfo(backup.SUMS)
