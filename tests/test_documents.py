@@ -20,6 +20,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 import typer
+import yaml
 
 from bot.cli.cli import app
 from bot.cli.setup.container import prepare
@@ -27,12 +28,24 @@ from config.checks import PLACEHOLDER
 from config.loading import load_settings
 from config.settings import KNOWN
 from config.sources import read_env_file, strange_in_file
-from tests.documents import FENCE, PAGES, ROOT, Block, blocks, every, page
+from tests.documents import FENCE, PAGES, ROOT, Block, blocks, every, levels, page
 
 COMPOSE = "docker-compose.yml"
 SUBCOMMANDS = {"restart", "up", "down", "stop", "start", "kill", "logs", "ps", "exec", "run", "version"}
 TAKES_A_VALUE = {"-f", "--file", "-p", "-s", "--profile", "--tail"}
-FOREIGN = {"cp", "git", "ollama", "llama-server", "vllm", "ssh", "systemctl", "openssl", "printf"}
+FOREIGN = {
+    "cp",
+    "git",
+    "pg_dump",
+    "pg_restore",
+    "ollama",
+    "llama-server",
+    "vllm",
+    "ssh",
+    "systemctl",
+    "openssl",
+    "printf",
+}
 """Programs that are not ours, named in `sh operator` blocks."""
 
 
@@ -191,7 +204,8 @@ def wrong_with_compose(words: list[str]) -> Iterator[str]:
     if verb in {"exec", "run"}:
         inside = words[words.index(names[0]) + 1 :]
         names = names[:1]
-        yield from wrong_with(shlex.join(inside if inside[0] == "python" else [".venv/bin/frostagent", *inside]))
+        ours = inside[0] not in {"python", *FOREIGN}
+        yield from wrong_with(shlex.join([".venv/bin/frostagent", *inside] if ours else inside))
     yield from (f"no service {name}" for name in names if name not in services())
     yield from (f"no file {word}" for word in words if word.endswith(".yml") and not (ROOT / word).exists())
 
@@ -277,3 +291,46 @@ def test_the_picture_of_a_chat_stands_in_both_readmes_with_words_for_who_cannot_
     for name in ("README.md", "README.zh-CN.md"):
         (words,) = re.findall(r"!\[([^\]]+)\]\(docs/chat\.svg\)", page(name))
         assert len(words) > 20
+
+
+# --- what a report asks for ---------------------------------------------------------------------------
+
+FORMS = ROOT / ".github" / "ISSUE_TEMPLATE"
+ASKED = {"what", "doctor", "trace", "version", "server", "how"}
+
+
+def fields(name: str) -> dict[str, tuple[str, bool]]:
+    """The fields of a form in order: what kind each is, and whether it must be filled in."""
+    form = yaml.safe_load((FORMS / name).read_text("utf-8"))
+    assert form.keys() == {"name", "description", "labels", "body"}
+    asked = [field for field in form["body"] if field["type"] != "markdown"]
+    assert all(field["attributes"]["label"] for field in asked)
+    found = {field["id"]: (field["type"], field.get("validations", {}).get("required", False)) for field in asked}
+    assert len(found) == len(asked)
+    return found
+
+
+def test_the_forms_for_issues_ask_the_same_in_both_languages_and_for_what_is_needed() -> None:
+    assert {file.name for file in FORMS.iterdir()} == {
+        "config.yml",
+        *(f"{name}{language}.yml" for name in ("bug", "feature") for language in ("", ".zh-CN")),
+    }
+    assert yaml.safe_load((FORMS / "config.yml").read_text("utf-8")) == {"blank_issues_enabled": False}
+    for name in ("bug", "feature"):
+        assert list(fields(f"{name}.yml").items()) == list(fields(f"{name}.zh-CN.yml").items())
+    assert {name for name, (_, required) in fields("bug.yml").items() if required} == ASKED
+    for name in ("bug.yml", "bug.zh-CN.yml"):
+        text = (FORMS / name).read_text("utf-8")
+        assert "SECURITY.md" in text
+        for command in re.findall(r"`([^`]+)`", text):
+            if command.startswith(("docker", ".venv")):
+                assert list(wrong_with(command)) == []
+
+
+def test_a_weakness_is_reported_in_private_and_no_address_is_made_up() -> None:
+    text = page("SECURITY.md")
+    english, chinese = text.split("\n# 安全\n")
+    assert levels(english)[1:] == levels(chinese)
+    assert english.count("\n|") == chinese.count("\n|")
+    assert not re.search(r"@|https?:", text)
+    assert all("SECURITY.md" in page(name) for name in ("README.md", "README.zh-CN.md"))

@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import SQLAlchemyError
 
-from adapters.storage import claim, private
+from adapters.storage import backup, claim, private
 from adapters.storage.ahead import SUFFIX
 from adapters.storage.damage import look_at, missing
 from adapters.storage.tables import REVISIONS, metadata, versions
@@ -126,6 +126,8 @@ class Database:
         if self.file is not None:
             private.make_folder(self.file.parent)
         if self._claim is None or self.file is None:
+            if self.file is not None:
+                backup.refuse_unfinished(self.file)
             self._prepare()
         else:
             self._prepare_claimed(self._claim, self.file)
@@ -204,10 +206,13 @@ class Database:
         return aside
 
     def copies(self) -> list[Path]:
-        """Older files beside an SQLite database: backups, and what was put aside."""
+        """Older files beside an SQLite database: backups, and what was put aside; a folder for each
+        restore.
+        """
         if self.file is None:
             return []
-        beginnings = f"{self.file.name}.bak-", f"{self.file.name}{ASIDE}"
+        name = self.file.name
+        beginnings = f"{name}.bak-", f"{name}{ASIDE}", f"{name}{backup.ASIDE}"
         return sorted(
             file for file in self.file.parent.iterdir() if file.name.startswith(beginnings)
         )
@@ -219,6 +224,11 @@ class Database:
         aside = (file for file in self.copies() if ASIDE in file.name)
         return any(file.stat().st_mtime >= since for file in aside)
 
+    def restored_at(self) -> float:
+        """When a backup was put back here last (seconds, 1970); 0 if never."""
+        aside = (file for file in self.copies() if backup.ASIDE in file.name)
+        return max((file.stat().st_mtime for file in aside), default=0.0)
+
     # --- making it ready --------------------------------------------------------------------------
 
     def _prepare_claimed(self, ours: claim.FileClaim, file: Path) -> None:
@@ -226,6 +236,7 @@ class Database:
         did to it.
         """
         left = ours.take()
+        backup.complete(file)
         found = None if left is None else look_at(file)
         if changed := private.make_private(
             [file, *self.copies(), *(Path(f"{file}{suffix}") for suffix in BESIDE)]

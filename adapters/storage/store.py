@@ -199,7 +199,9 @@ class SqlStore:
         def recover(connection: Connection) -> Recovery:
             recovery = unfinished.recover(connection, now, before)
             recovery = unfinished.of_share(self.share, recovery)
-            return replace(recovery, whole=not self._database.was_put_aside(now - unfinished.SEEN))
+            since, restored = now - unfinished.SEEN, self._database.restored_at()
+            whole = not self._database.was_put_aside(since) and restored < since
+            return replace(recovery, whole=whole, restored=restored)
 
         while True:
             # In trouble, what could be read is older than what an earlier process wrote ahead and

@@ -51,3 +51,83 @@ LOG_CUT: Final = (
     "预写日志（-wal）损坏或被截断：{pages} 页里只有 {good} 页能读",
     "its write-ahead log is damaged or was cut off: {good} of {pages} pages can be read",
 )
+
+NO_JOURNAL: Final = ("这里没有数据库：{file}。", "There is no journal at {file}.")
+BACKUP_EXISTS: Final = (
+    "{file} 已经存在：换个名字，或者加 --force 覆盖。",
+    "{file} exists already: choose another name, or overwrite it with --force.",
+)
+BACKUP_OWN: Final = (
+    "{file} 是机器人自己的文件，换个名字。",
+    "{file} is a file of the bot's own: choose another name.",
+)
+BACKUP_FAILED: Final = (
+    "做不到（{file}：{why}）。什么都没有改动。",
+    "It cannot be done ({file}: {why}). Nothing has changed.",
+)
+BACKUP_NEWER: Final = (
+    "{file} 是更新版本的机器人的数据库（结构 {schema}，这个版本到 {ours}）：请用那个版本来备份。",
+    (
+        "{file} is a database of a newer version of the bot (its schema is {schema}, ours {ours}):"
+        " make the backup with that version."
+    ),
+)
+BACKUP_NOT_OURS: Final = (
+    "{file} 不是 FrostAgent 的数据库。",
+    "{file} is not a database of FrostAgent.",
+)
+BACKUP_DAMAGED: Final = (
+    "{file} 里的数据库已经损坏（{what}）：这样的备份恢复不了，所以没有做。",
+    "The journal in {file} is damaged ({what}): it could not be restored, so nothing was done.",
+)
+BACKUP_SPOILT: Final = (
+    "{file} 里的数据库读不出来（{what}）。什么都没有改动。",
+    "The journal in {file} cannot be read ({what}). Nothing has changed.",
+)
+BACKUP_NOT_ONE: Final = (
+    (
+        "{file} 不是完整的备份：不是由 `frostagent backup` 生成的，或者被截断、改动过。"
+        "什么都没有改动。"
+    ),
+    (
+        "{file} is not a whole backup: `frostagent backup` did not make it, or it was cut off or"
+        " changed since. Nothing has changed here."
+    ),
+)
+BACKUP_UNKNOWN_FORMAT: Final = (
+    (
+        "这份备份来自 FrostAgent {theirs}，这个版本（{ours}）读不了它的格式："
+        "请用 {theirs} 或更新的版本恢复。"
+    ),
+    (
+        "The backup was made by FrostAgent {theirs}, in a format that this version ({ours}) cannot"
+        " read: restore it with {theirs} or a later version."
+    ),
+)
+BACKUP_TOO_NEW: Final = (
+    (
+        "这份备份来自 FrostAgent {theirs}（数据库结构 {schema}），这个版本是 {ours}（结构 {own}）："
+        "请用 {theirs} 或更新的版本恢复。"
+    ),
+    (
+        "The backup was made by FrostAgent {theirs} (schema {schema}), and this is {ours} (schema"
+        " {own}): restore it with {theirs} or a later version."
+    ),
+)
+BACKUP_BUSY: Final = (
+    (
+        "机器人正在使用 {file}{who}：先停下它（`docker compose stop bot`，"
+        "或者在它的目录里运行 `.venv/bin/frostagent stop`）。什么都没有改动。"
+    ),
+    (
+        "A bot is using {file}{who}: stop it first (`docker compose stop bot`, or"
+        " `.venv/bin/frostagent stop` in its folder). Nothing has changed."
+    ),
+)
+BACKUP_UNFINISHED: Final = (
+    "{file} 的恢复中断了，还没有完成：启动机器人，或者再运行一次 restore，就会接着完成。",
+    (
+        "A restore of {file} was cut off before its end: start the bot or run restore again, which"
+        " completes it."
+    ),
+)

@@ -1,4 +1,4 @@
-"""The commands on the journal: exporting, forgetting, looking at runs."""
+"""The commands on the journal: exporting, forgetting, backing up, looking at runs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer import Option
+from typer import Argument, Option
 
-from bot.cli.process import configure, end_with, tell
+from bot.cli.process import configure, end_with, locate, tell
 from bot.domain.errors import ConfigError
 from config.settings import Settings
 
@@ -83,6 +83,33 @@ def forget(
         )
     if remains:
         tell(remains)
+
+
+@app.command()
+def backup(
+    file: Annotated[str, Argument(help="The file to write; - is standard output.")],
+    *,
+    force: Annotated[bool, Option("--force", help="Overwrite a file that is there.")] = False,
+) -> None:
+    """Save the journal and the files beside it to one file; the bot may run meanwhile. It lacks
+    .env and the OneBot server's folder.
+    """
+    from bot.cli.backup import make_backup
+
+    make_backup(configure(service=False), file, force=force)
+
+
+@app.command()
+def restore(
+    file: Annotated[str, Argument(help="A file that `backup` made; - is standard input.")],
+) -> None:
+    """Put a backup back; the bot must be stopped. What was there is moved aside, not deleted."""
+    from bot.cli.backup import put_back
+
+    try:
+        put_back(locate(), file)
+    except ConfigError as error:
+        end_with(error)
 
 
 @runs.callback(invoke_without_command=True)

@@ -436,9 +436,10 @@ class Recovery(Struct, frozen=True):
     left open (suspended ones not among them), `sends` the unfinished ones whatever their turn
     (QUEUED, SENDING, and UNKNOWN for a day), `active` the conversations heard in the last day with
     the time of the last message (latest first). `whole` is False where an earlier journal was
-    damaged and set aside within the window: what was taken, and done, is not known then. `asked`
-    are the questions of the last hour (oldest first): where, whose, and when each was taken; 0 if
-    it called nobody.
+    damaged and set aside within the window, or a backup restored: what was taken, and done, is not
+    known then. `asked` are the questions of the last hour (oldest first): where, whose, and when
+    each was taken; 0 if it called nobody. `restored` is when a backup was put back last (seconds,
+    1970; 0 if never): what became of that which is older nobody knows.
     """
 
     seen: tuple[tuple[tuple[int, str, int, str], float], ...] = ()
@@ -449,3 +450,4 @@ class Recovery(Struct, frozen=True):
     active: tuple[tuple[Conversation, float], ...] = ()
     whole: bool = True
     asked: tuple[tuple[Conversation, int, float], ...] = ()
+    restored: float = 0.0

@@ -68,9 +68,7 @@ SENTENCES: Final = {
         "里面有空格、换行或非 ASCII 字符"
     ),
     "Copy it once more, without “Bearer”": "重新复制一次，不要带“Bearer”",
-    "has a space or a character that no url can have (a Chinese colon or full stop?)": (
-        "里面有空格或网址里不能有的字符（中文的冒号或句号？）"
-    ),
+    "has a space or a character that no url can have": "里面有空格或网址里不能有的字符",
     "has no host": "没有域名",
     "has an access token in it": "里面有访问令牌",
     "Put the token in ONEBOT_ACCESS_TOKEN, where it is kept secret": (

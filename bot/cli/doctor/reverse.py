@@ -139,7 +139,8 @@ def _judge(running: RunningBot, elsewhere: frozenset[int]) -> Iterator[Check]:
         )
     if elsewhere and not there and gone <= elsewhere:
         named = ", ".join(map(str, sorted(elsewhere)))
-        yield well("account", sentence("none is at this gateway, account {} is at another one", named))
+        said = sentence("none is at this gateway, account {} is at another one", named)
+        yield well("account", said)
     elif not running.ready:
         mend = LOG_IN if any(seen.online is False for seen in there) else CONNECT
         yield wrong("account", sentence("the bot is running, but {}", running.reason), mend)

@@ -8,6 +8,8 @@ once.
   third time: then it is a polite line, too.
 - A send that was never on the wire is sent if it is young, else dropped; one that may have been on
   the wire is only looked out for.
+- What is in a restored backup may have been finished since, longer ago than a history reaches. Such
+  a send counts as one that may have been on the wire, and such a question is not asked again.
 
 A question may have been taken more than once, where it came again while the journal could not be
 read: all that came of it counts, and it is answered once. A store that cannot be read at the start
@@ -101,6 +103,7 @@ class Recoverer:
 
     async def recover(self, recovery: Recovery) -> None:
         """Settle everything; the lanes and the outbox must be open."""
+        recovery, since = _as_of_backup(recovery), recovery.restored
         # First, whose questions these are: a live run's, or one of them each.
         waits = {
             one.turn_id for one in reversed(recovery.suspended) if self._seen.claim(one.question)
@@ -108,7 +111,7 @@ class Recoverer:
         turns = [
             (same, self._seen.claim(same[-1].question)) for same in _by_question(recovery.turns)
         ]
-        waking = [message for message in recovery.waking if self._seen.claim(message)]
+        waking = [one for one in recovery.waking if self._seen.claim(one) and one.time >= since]
         self._turnstile.preload(recovery.asked)
         self._late.preload(recovery.seen, recovery.active, whole=recovery.whole)
         coming = {send.send_id for send in recovery.sends if self._settle_send(send)}
@@ -117,7 +120,7 @@ class Recoverer:
         for same, is_ours in turns:
             if any(turn.recalled for turn in same):
                 self._give_up(same)
-            elif not is_ours or not self._is_owed_an_answer(same, coming):
+            elif not is_ours or same[-1].at < since or not self._is_owed_an_answer(same, coming):
                 closed += map(self._close, same)
             elif any(turn.retry_of for turn in same) or self._had_effects(same, coming):
                 self._apologise(same)
@@ -207,6 +210,17 @@ class Recoverer:
 
     def _is_young(self, time: float) -> bool:
         return self._clock.now() - time < YOUNG
+
+
+def _as_of_backup(recovery: Recovery) -> Recovery:
+    """What waited to be sent when the backup was made may have been sent since."""
+
+    def doubted(send: StoredSend) -> StoredSend:
+        is_old = send.state is SendState.QUEUED and send.at < recovery.restored
+        return replace(send, state=SendState.SENDING) if is_old else send
+
+    turns = (replace(turn, sends=tuple(map(doubted, turn.sends))) for turn in recovery.turns)
+    return replace(recovery, sends=tuple(map(doubted, recovery.sends)), turns=tuple(turns))
 
 
 def _by_question(turns: Iterable[OpenTurn]) -> list[list[OpenTurn]]:

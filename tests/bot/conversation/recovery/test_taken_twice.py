@@ -163,3 +163,13 @@ async def test_a_run_that_waits_is_closed_where_its_question_came_again_meanwhil
         await until(lambda: house.store.of("run_resumed"))
         assert house.suspensions.waiting() == {}
         assert house.transport.texts == ["one"]
+
+
+async def test_what_was_open_in_a_restored_backup_is_neither_asked_again_nor_sent() -> None:
+    old, waiting, stored = turn(asked()), structs.replace(asked(), message_id="77"), send(SendState.QUEUED, final=True)
+    async with restarted() as (house, recoverer):
+        restored = house.clock.now() + 1
+        await recoverer.recover(Recovery(turns=(old,), waking=(waiting,), sends=(stored,), restored=restored))
+        await house.take(HELLO, old.question, waiting)
+        assert house.transport.sent == []
+        assert ends(house) == [("t0", Stop.INTERRUPTED)]

@@ -1,0 +1,612 @@
+"""A backup of an SQLite journal: one file, made while the bot runs, and how it is put back. Blocks.
+
+The file is a tar.gz: `manifest.json` first (who can read it), the journal as SQLite copies it, the
+lines of `-ahead` that it did not have yet, the files beside it, and `SHA256SUMS` last, so that a
+file that was cut off is seen to be one.
+
+Invariants: a backup is a state that the journal had, whatever is written meanwhile, and it has all
+that was promised to anybody before the command began. Under its name it is whole or not there. A
+journal is put back wholly or not at all: what is to move where stands in a plan, and whoever finds
+an unfinished one (the next start, the next `restore`) completes it.
+"""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import hashlib
+import os
+import shutil
+import sqlite3
+import tarfile
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+from typing import IO, Final
+
+import msgspec
+from msgspec import Struct
+
+from adapters.storage import ahead, private
+from adapters.storage.claim import FileClaim, JournalTaken, holder_of
+from adapters.storage.tables import REVISIONS
+from adapters.storage.told import (
+    BACKUP_BUSY,
+    BACKUP_DAMAGED,
+    BACKUP_EXISTS,
+    BACKUP_FAILED,
+    BACKUP_NEWER,
+    BACKUP_NOT_ONE,
+    BACKUP_NOT_OURS,
+    BACKUP_OWN,
+    BACKUP_SPOILT,
+    BACKUP_TOO_NEW,
+    BACKUP_UNFINISHED,
+    BACKUP_UNKNOWN_FORMAT,
+    NO_JOURNAL,
+)
+from bot.domain.errors import BotError
+from bot.domain.tongue import Pair, filled
+
+FORMAT: Final = 1
+MANIFEST, JOURNAL, FILES, SUMS = "manifest.json", "journal.db", "files/", "SHA256SUMS"
+AHEAD: Final = JOURNAL + ahead.SUFFIX
+LARGEST: Final = 16 * 1024 * 1024  # bytes of the manifest and the sums
+CHUNK: Final = 1024 * 1024
+PAGES: Final = 1024  # of the journal, between two looks at the disk
+RESERVE: Final = 64 * 1024 * 1024  # bytes that are left to the bot on its disk
+TRIES: Final = 50  # at reading `-ahead` while the bot empties it
+LEVEL: Final = 6
+
+ASIDE: Final = ".before-restore-"  # what a restore moved away has the time behind it
+PLACE: Final = "-restore"  # the folder in which a restore is prepared
+NEW, PLAN = "new", "plan.json"
+
+Progress = Callable[[], None]
+
+
+class BackupError(BotError):
+    """A backup cannot be made or put back; `line` says why and what to do, to the operator."""
+
+    def __init__(self, line: Pair) -> None:
+        super().__init__(line[1])
+        self.line = line
+
+
+class Manifest(Struct, frozen=True, kw_only=True):
+    """What a backup says of itself. `made` is ISO 8601, `schema` a revision of the journal."""
+
+    format: int
+    version: str
+    schema: str
+    made: str
+    accounts: tuple[int, ...] = ()
+
+
+class _Step(Struct, frozen=True):
+    """What becomes of a file: `name` is moved aside; `new`, if not empty, takes its place."""
+
+    name: str
+    new: str = ""
+
+
+class _Plan(Struct, frozen=True):
+    aside: str
+    steps: tuple[_Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A backup that was made: how many files it has beside the journal; bytes of all, unpacked."""
+
+    manifest: Manifest
+    files: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A backup that was put back; `aside` has what was there before."""
+
+    manifest: Manifest
+    aside: Path
+
+
+# --- making one -----------------------------------------------------------------------------------
+
+
+def back_up(
+    journal: Path, target: Path, *, files: Iterable[Path], version: str, force: bool
+) -> Made:
+    """Make a backup of this journal, and of the `files` in its folder, under the name `target`.
+    Raises BackupError; then nothing is there under that name that was not before.
+    """
+    journal, target = journal.resolve(), target.absolute()
+    if _belongs_to(journal, target.resolve()):
+        raise BackupError(filled(BACKUP_OWN, file=target))
+    if target.is_dir() or (target.exists() and not force):
+        raise BackupError(filled(BACKUP_EXISTS, file=target))
+    with _told(target), _work_in(target.parent, f".{target.name}.") as work:
+        unfinished = work / "unfinished"
+        private.make_file(unfinished)
+        with unfinished.open("wb") as stream:
+            made = _pack(journal, stream, work, files, version)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if target.exists() and not force:  # made meanwhile
+            raise BackupError(filled(BACKUP_EXISTS, file=target))
+        unfinished.replace(target)
+        _sync(target.parent)
+    return made
+
+
+def back_up_to(journal: Path, stream: IO[bytes], *, files: Iterable[Path], version: str) -> Made:
+    """The same into a stream; who reads it sees by its last file whether it is whole."""
+    journal = journal.resolve()
+    with _told(journal.parent), _work_in(journal.parent, f".{journal.name}.") as work:
+        return _pack(journal, stream, work, files, version)
+
+
+def _pack(
+    journal: Path, stream: IO[bytes], work: Path, files: Iterable[Path], version: str
+) -> Made:
+    refuse_unfinished(journal)
+    if not journal.is_file():
+        raise BackupError(filled(NO_JOURNAL, file=journal))
+    look = _room_on(work, journal)
+    written = _lines_ahead(journal)  # before the journal: a line is in one of them at least
+    copy = work / JOURNAL
+    schema, accounts = _copy(journal, copy, look)
+    made = time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime())
+    manifest = Manifest(format=FORMAT, version=version, schema=schema, made=made, accounts=accounts)
+    with _Archive.into(stream, look) as archive:
+        archive.add_bytes(MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)))
+        archive.add_file(JOURNAL, copy)
+        copy.unlink()
+        if written.strip():
+            archive.add_bytes(AHEAD, written)
+        for file in sorted(set(files)):
+            name = file.relative_to(journal.parent).as_posix()
+            with suppress(FileNotFoundError):  # the bot has deleted it meanwhile
+                archive.add_file(FILES + name, file)
+        count, size = archive.finish()
+    return Made(manifest, count, size)
+
+
+def _copy(journal: Path, copy: Path, look: Progress) -> tuple[str, tuple[int, ...]]:
+    """One state of the journal as a file that is whole; its schema and accounts. Whoever writes
+    into the journal meanwhile does not wait for it. Raises BackupError for what could not be put
+    back.
+    """
+    private.make_file(copy)
+    try:
+        with closing(_read_only(journal)) as source:
+            source.execute("BEGIN").close()
+            schema = _schema_of(source, journal)  # from here on it sees one state
+            with closing(sqlite3.connect(copy)) as target:
+                source.backup(target, pages=PAGES, progress=lambda *_: look())
+                target.execute("PRAGMA journal_mode=DELETE").close()
+        with closing(sqlite3.connect(copy)) as target:
+            _check(target, journal)
+            accounts = _accounts_in(target)
+    except sqlite3.Error as error:
+        raise BackupError(filled(BACKUP_FAILED, file=journal, why=error)) from error
+    return schema, accounts
+
+
+def _read_only(file: Path) -> sqlite3.Connection:
+    uri = f"{file.absolute().as_uri()}?mode=ro"
+    return sqlite3.connect(uri, uri=True, isolation_level=None)
+
+
+def _schema_of(connection: sqlite3.Connection, file: Path) -> str:
+    """The revision of a journal; raises BackupError for one that this program cannot read."""
+    try:
+        row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    except sqlite3.OperationalError as error:
+        if "no such table" not in str(error):
+            raise
+        row = None
+    if row is None:
+        raise BackupError(filled(BACKUP_NOT_OURS, file=file))
+    if row[0] not in REVISIONS:
+        raise BackupError(filled(BACKUP_NEWER, file=file, schema=row[0], ours=REVISIONS[-1]))
+    return str(row[0])
+
+
+def _check(connection: sqlite3.Connection, file: Path) -> None:
+    said = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+    if said != "ok":
+        raise BackupError(filled(BACKUP_DAMAGED, file=file, what=str(said).splitlines()[-1]))
+
+
+def _accounts_in(connection: sqlite3.Connection) -> tuple[int, ...]:
+    found = connection.execute("SELECT DISTINCT self_id FROM messages ORDER BY 1").fetchall()
+    return tuple(int(one) for (one,) in found)
+
+
+def _lines_ahead(journal: Path) -> bytes:
+    """What is written ahead of the journal, as it stood at one moment: lines are only added, until
+    the file is emptied because all of them are applied. Half a line is nobody's.
+    """
+    file = journal.with_name(journal.name + ahead.SUFFIX)
+    for _ in range(TRIES):
+        try:
+            first, second = file.read_bytes(), file.read_bytes()
+        except FileNotFoundError:
+            return b""
+        if second.startswith(first):
+            return first[: first.rfind(b"\n") + 1]
+    return b""  # emptied again and again: what it had is applied, or of this very moment
+
+
+class _Archive:
+    """A tar that is being written; what it has got is known by its checksums."""
+
+    def __init__(self, tar: tarfile.TarFile, look: Progress) -> None:
+        self._tar = tar
+        self._look = look
+        self._sums: dict[str, str] = {}
+        self._size = 0
+
+    @classmethod
+    @contextmanager
+    def into(cls, stream: IO[bytes], look: Progress) -> Iterator[_Archive]:
+        """A tar.gz into this stream, complete after the block."""
+        with (
+            gzip.GzipFile("", "wb", LEVEL, stream) as zipped,
+            tarfile.open(fileobj=zipped, mode="w|", format=tarfile.PAX_FORMAT) as tar,
+        ):
+            yield cls(tar, look)
+
+    def add_bytes(self, name: str, content: bytes) -> None:
+        self._add(name, BytesIO(content), len(content), time.time())
+
+    def add_file(self, name: str, file: Path) -> None:
+        """Raises FileNotFoundError before anything is added."""
+        with file.open("rb") as content:
+            status = os.fstat(content.fileno())
+            self._add(name, content, status.st_size, status.st_mtime)
+
+    def finish(self) -> tuple[int, int]:
+        """Add the sums; how many files beside the journal there are, and bytes in all."""
+        count = sum(name.startswith(FILES) for name in self._sums)
+        lines = "".join(f"{digest}  {name}\n" for name, digest in self._sums.items())
+        self.add_bytes(SUMS, lines.encode())
+        return count, self._size
+
+    def _add(self, name: str, content: IO[bytes], size: int, changed: float) -> None:
+        self._look()
+        info = tarfile.TarInfo(name)
+        info.size, info.mode, info.mtime = size, private.FILE, int(changed)
+        reading = _Hashing(content, self._look)
+        self._tar.addfile(info, reading)
+        self._sums[name] = reading.digest
+        self._size += size
+
+
+class _Hashing:
+    """Reads a stream, and knows the digest of what it read."""
+
+    def __init__(self, stream: IO[bytes], look: Progress) -> None:
+        self._stream, self._look, self._hash = stream, look, hashlib.sha256()
+
+    def read(self, size: int = -1) -> bytes:
+        self._look()
+        data = self._stream.read(size)
+        self._hash.update(data)
+        return data
+
+    @property
+    def digest(self) -> str:
+        return self._hash.hexdigest()
+
+
+def _belongs_to(journal: Path, file: Path) -> bool:
+    """Whether this is the journal, or what SQLite and we keep beside it."""
+    return file.parent == journal.parent and (
+        file.name == journal.name or file.name.startswith(f"{journal.name}-")
+    )
+
+
+# --- putting one back -----------------------------------------------------------------------------
+
+
+def restore(
+    journal: Path, stream: IO[bytes], *, version: str, stamp: str, shown: str = ""
+) -> Restored:
+    """Put a backup back where the journal of this name is, or will be; what is there is moved
+    aside, into a folder with this `stamp` in its name. `shown` is the backup, for people.
+
+    Raises BackupError, and nothing has changed then: for a backup that is damaged or that this
+    version cannot read, and while a bot runs.
+    """
+    journal = journal.absolute() if not journal.exists() else journal.resolve()
+    folder, place = journal.parent, _place_of(journal)
+    with _told(folder):
+        private.make_folder(folder)
+        with _claimed(journal):
+            complete(journal)
+            place.mkdir(mode=private.FOLDER)
+            try:
+                with _unpacking(shown):
+                    manifest, names = _unpack(stream, place / NEW, version)
+                _check_unpacked(place / NEW, manifest, shown)
+                plan = _plan(journal, names, stamp)
+                _hand_over(folder, place)
+                _write_plan(place, plan)
+            except BaseException:
+                shutil.rmtree(place, ignore_errors=True)
+                raise
+            try:
+                complete(journal)
+            except OSError as error:
+                raise BackupError(filled(BACKUP_UNFINISHED, file=journal)) from error
+    return Restored(manifest, folder / plan.aside)
+
+
+def complete(journal: Path) -> None:
+    """Complete a restore that was cut off in the middle, if there is one; for the process that has
+    the journal. Raises OSError.
+    """
+    place, folder = _place_of(journal), journal.parent
+    if not _is_pending(journal):
+        shutil.rmtree(place, ignore_errors=True)  # prepared, and cut off before anything was done
+        return
+    plan = msgspec.json.decode((place / PLAN).read_bytes(), type=_Plan)
+    aside = folder / plan.aside
+    aside.mkdir(mode=private.FOLDER, exist_ok=True)
+    for step in plan.steps:
+        _do(step, folder, place / NEW, aside)
+    os.utime(aside)  # the moment of the restore, also where nothing was there before
+    _hand_over(folder, aside)
+    for changed in (aside, folder):
+        _sync(changed)
+    (place / PLAN).unlink()
+    _sync(place)
+    shutil.rmtree(place, ignore_errors=True)
+
+
+def refuse_unfinished(journal: Path) -> None:
+    """Raise BackupError where a restore was cut off: only the process that has the journal may
+    complete it.
+    """
+    if _is_pending(journal):
+        raise BackupError(filled(BACKUP_UNFINISHED, file=journal))
+
+
+def _place_of(journal: Path) -> Path:
+    return journal.with_name(journal.name + PLACE)
+
+
+def _is_pending(journal: Path) -> bool:
+    return (_place_of(journal) / PLAN).exists()
+
+
+@contextmanager
+def _claimed(journal: Path) -> Iterator[None]:
+    """The journal is ours within the block. Raises BackupError while a bot has it."""
+    claim = FileClaim(journal)
+    try:
+        claim.take()
+    except JournalTaken:
+        who = holder_of(journal) or ""
+        raise BackupError(filled(BACKUP_BUSY, file=journal, who=who)) from None
+    try:
+        yield
+    finally:
+        claim.release(whole=not _is_pending(journal))
+
+
+@contextmanager
+def _unpacking(shown: str) -> Iterator[None]:
+    """What a damaged archive raises, in words."""
+    try:
+        yield
+    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, ValueError) as error:
+        raise BackupError(filled(BACKUP_NOT_ONE, file=shown)) from error
+
+
+def _unpack(stream: IO[bytes], folder: Path, version: str) -> tuple[Manifest, list[str]]:
+    """Everything in the archive, in this folder and nowhere else; the names, checked against their
+    sums. Raises what `_unpacking` expects, BackupError, and OSError.
+    """
+    folder.mkdir(mode=private.FOLDER)
+    with (
+        gzip.GzipFile(fileobj=stream, mode="rb") as unzipped,
+        tarfile.open(fileobj=unzipped, mode="r|") as archive,
+    ):
+        members = iter(archive)
+        manifest = _read_manifest(archive, next(members, None), version)
+        found = {MANIFEST: manifest[1]}
+        for member in members:
+            _check_name(member, found)
+            content = archive.extractfile(member)
+            if content is None:
+                raise ValueError("no file")
+            if member.name == SUMS:
+                _compare(content.read(LARGEST).decode(), found)
+                return manifest[0], [name for name in found if name != MANIFEST]
+            found[member.name] = _write(content, folder / member.name, member.size)
+    raise EOFError("it has no end")
+
+
+def _read_manifest(
+    archive: tarfile.TarFile, member: tarfile.TarInfo | None, version: str
+) -> tuple[Manifest, str]:
+    """The manifest and its sum; raises BackupError if this version cannot read what follows."""
+    if member is None or member.name != MANIFEST or member.size > LARGEST:
+        raise ValueError("it has no manifest")
+    content = archive.extractfile(member)
+    raw = b"" if content is None else content.read()
+    manifest = msgspec.json.decode(raw, type=Manifest)
+    if manifest.format != FORMAT:
+        raise BackupError(filled(BACKUP_UNKNOWN_FORMAT, theirs=manifest.version, ours=version))
+    if manifest.schema not in REVISIONS:
+        raise BackupError(
+            filled(
+                BACKUP_TOO_NEW,
+                theirs=manifest.version,
+                schema=manifest.schema,
+                ours=version,
+                own=REVISIONS[-1],
+            )
+        )
+    return manifest, hashlib.sha256(raw).hexdigest()
+
+
+def _check_name(member: tarfile.TarInfo, found: Mapping[str, str]) -> None:
+    """Raise ValueError for what is no plain file, or would be anywhere but in the folder."""
+    name = member.name
+    parts = PurePosixPath(name).parts
+    is_plain = name == "/".join(parts) and not {"", ".", ".."} & set(parts) and parts[0] != "/"
+    is_plain &= not any(sign in name for sign in "\\:\0")
+    is_known = name in {JOURNAL, AHEAD, SUMS} or (name.startswith(FILES) and len(parts) > 1)
+    if not member.isreg() or not is_plain or not is_known or name in found:
+        raise ValueError(f"{name!r} does not belong into a backup")
+
+
+def _write(content: IO[bytes], file: Path, size: int) -> str:
+    file.parent.mkdir(mode=private.FOLDER, parents=True, exist_ok=True)
+    summed, left = hashlib.sha256(), size
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, private.FILE)
+    with os.fdopen(descriptor, "wb") as target:
+        while left and (data := content.read(min(CHUNK, left))):
+            summed.update(data)
+            target.write(data)
+            left -= len(data)
+        target.flush()
+        os.fsync(target.fileno())
+    if left:
+        raise EOFError(file.name)
+    return summed.hexdigest()
+
+
+def _compare(sums: str, found: Mapping[str, str]) -> None:
+    told = {}
+    for line in sums.splitlines():
+        digest, _, name = line.partition("  ")
+        told[name] = digest
+    if told != dict(found) or JOURNAL not in told:
+        raise ValueError("its sums are not those of its files")
+
+
+def _check_unpacked(folder: Path, manifest: Manifest, shown: str) -> None:
+    try:
+        with closing(sqlite3.connect(folder / JOURNAL)) as connection:
+            _check(connection, Path(shown))
+            schema = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    except sqlite3.Error as error:
+        raise BackupError(filled(BACKUP_SPOILT, file=shown, what=error)) from error
+    if schema != (manifest.schema,):
+        raise BackupError(filled(BACKUP_NOT_ONE, file=shown))
+
+
+def _plan(journal: Path, names: Iterable[str], stamp: str) -> _Plan:
+    # The log first: nothing of it may be taken for the new journal's.
+    steps = [_Step(journal.name + suffix) for suffix in ("-wal", "-shm", "-journal")]
+    ours = {journal.name + suffix for suffix in ("", "-wal", "-shm", "-journal", ahead.SUFFIX)}
+    names = list(names)
+    if AHEAD not in names:
+        steps.append(_Step(journal.name + ahead.SUFFIX))
+    for name in names:
+        if name in {JOURNAL, AHEAD}:
+            steps.append(_Step(journal.name + name.removeprefix(JOURNAL), name))
+        elif (kept := name.removeprefix(FILES)).partition("/")[0] not in ours:
+            steps.append(_Step(kept, name))
+    aside = f"{journal.name}{ASIDE}{stamp}"
+    while (journal.parent / aside).exists():
+        aside += "+"
+    return _Plan(aside, tuple(steps))
+
+
+def _write_plan(place: Path, plan: _Plan) -> None:
+    """From here on the restore is done, however often it is cut off."""
+    for folder, _, _ in os.walk(place):
+        _sync(Path(folder))
+    draft = place / f"{PLAN}.unfinished"
+    with draft.open("wb") as file:
+        file.write(msgspec.json.encode(plan))
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(place / PLAN)
+    _sync(place)
+    _sync(place.parent)
+
+
+def _do(step: _Step, folder: Path, fresh: Path, aside: Path) -> None:
+    """One step, which may have been begun, or done, before a kill."""
+    target, new = folder / step.name, fresh / step.new
+    if step.new and not new.exists():
+        return  # it is done
+    if os.path.lexists(target):
+        old = aside / step.name
+        while os.path.lexists(old):  # another one has come since
+            old = old.with_name(f"{old.name}+")
+        old.parent.mkdir(mode=private.FOLDER, parents=True, exist_ok=True)
+        target.replace(old)
+    if step.new:
+        target.parent.mkdir(mode=private.FOLDER, parents=True, exist_ok=True)
+        _sync(aside)
+        new.replace(target)
+
+
+def _hand_over(folder: Path, made: Path) -> None:
+    """Let what root has made belong to whose the folder is, as the bot's account in a container."""
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
+        return
+    owner = folder.stat()
+    for file in (made, *made.rglob("*")):
+        os.chown(file, owner.st_uid, owner.st_gid, follow_symlinks=False)
+
+
+# --- both -----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _told(place: Path) -> Iterator[None]:
+    """What the system refuses, in words."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise BackupError(filled(BACKUP_FAILED, file=error.filename or place, why=why)) from error
+
+
+@contextmanager
+def _work_in(parent: Path, beginning: str) -> Iterator[Path]:
+    """A folder of its own that is gone after the block."""
+    work = Path(tempfile.mkdtemp(".unfinished", beginning, parent))
+    try:
+        yield work
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _room_on(work: Path, journal: Path) -> Progress:
+    """Raises OSError as a full disk does before the bot's own is full."""
+    if work.stat().st_dev != journal.stat().st_dev:
+        return lambda: None
+
+    def look() -> None:
+        if shutil.disk_usage(work).free < RESERVE:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(work.parent))
+
+    return look
+
+
+def _sync(folder: Path) -> None:
+    """Make what was renamed in a folder outlast a power cut, if the system can."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network disks cannot
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

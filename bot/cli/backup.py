@@ -1,0 +1,250 @@
+"""The commands `backup` and `restore`: what is in a backup, and what they say, in the language of
+BOT_LANGUAGE.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NoReturn
+
+from sqlalchemy import URL
+
+from adapters.control.client import NoAnswer, NotRunning, asked
+from adapters.storage.backup import BackupError, Made, back_up, back_up_to, restore
+from adapters.storage.claim import holder_of
+from adapters.storage.url import file_of, read_url
+from bot.cli.control import socket_of
+from bot.cli.process import language, tell
+from bot.domain.tongue import Pair, Tongue, filled
+from bot.runtime.version import version
+from config import sources
+from config.settings import Settings
+
+STREAM: Final = "-"
+NAMED: Final = (
+    "bot_persona",
+    "personas_dir",
+    "groups_file",
+    "words_file",
+    "tools_dir",
+    "games_file",
+    "subagents_file",
+    "llm_prices",
+    "media_dir",
+)
+"""The settings that name files an operator would miss."""
+PROGRAM: Final = Path(__file__).resolve().parents[2] / "config"
+"""Files that come with the program."""
+MADE_AGAIN: Final = {"__pycache__"}
+TERMINATED: Final = 143  # as a shell says of SIGTERM
+
+DONE: Final = (
+    (
+        "已备份到 {file}：{size}（数据库结构 {schema}，账号 {accounts}，另有 {files} 个文件）。"
+        "里面有聊天记录和密钥，要像密码一样保管。"
+    ),
+    (
+        "Backed up to {file}: {size} (schema {schema}, accounts {accounts}, {files} more files). It"
+        " holds conversations and keys: keep it as you keep a password."
+    ),
+)
+STANDARD_OUTPUT: Final = ("标准输出", "standard output")
+NONE: Final = ("无", "none")
+ALSO: Final = ("不在其中，请另外保存：{them}", "Not in it, keep them beside it: {them}")
+WAITING: Final = (
+    "注意：数据库现在写不进去，还有 {count} 条记录只在机器人的内存里，不在这份备份中。",
+    (
+        "warning: the journal cannot be written, and {count} entries are only in the bot's memory:"
+        " they are not in this backup."
+    ),
+)
+TERMINAL: Final = (
+    "备份不能输出到终端：请重定向，例如 `frostagent backup - > backup.tgz`。",
+    "A terminal cannot take a backup: redirect it, as `frostagent backup - > backup.tgz`.",
+)
+UNREADABLE: Final = ("读不了 {file}：{why}。", "{file} cannot be read: {why}.")
+STOPPED: Final = ("已中止，什么都没有改动。", "Stopped. Nothing has changed.")
+RESTORED: Final = (
+    (
+        "已恢复 {made} 的备份（FrostAgent {version}，账号 {accounts}）。"
+        "原来的数据移到了 {aside}：确认没问题后可以删掉。"
+    ),
+    (
+        "Restored the backup of {made} (FrostAgent {version}, accounts {accounts}). What was here"
+        " before is in {aside}: delete it once all is well."
+    ),
+)
+DUMP: Final = (
+    (
+        "数据库在 PostgreSQL 里，用它自己的工具备份（机器人不必停）：\n"
+        "  pg_dump --format=custom --file={file} --dbname={url}\n"
+        "另外保存：{them}"
+    ),
+    (
+        "The journal is in PostgreSQL, which has a tool for this (the bot may run):\n"
+        "  pg_dump --format=custom --file={file} --dbname={url}\n"
+        "Keep beside it: {them}"
+    ),
+)
+UNDUMP: Final = (
+    (
+        "数据库在 PostgreSQL 里，用它自己的工具恢复。"
+        "先停下所有机器人，并确认备份已经做好两分钟以上：\n"
+        "  pg_restore --clean --if-exists --no-owner --single-transaction --dbname={url} {file}"
+    ),
+    (
+        "The journal is in PostgreSQL, which has a tool for this. Stop every bot first, and restore"
+        " a backup that is at least two minutes old:\n"
+        "  pg_restore --clean --if-exists --no-owner --single-transaction --dbname={url} {file}"
+    ),
+)
+
+
+def make_backup(settings: Settings, name: str, *, force: bool) -> None:
+    """Back the journal up to this file, `-` for standard output. Ends the process where it
+    cannot.
+    """
+    tongue = language()
+    url = read_url(settings.store_url.get_secret_value())
+    journal = file_of(url)
+    if journal is None:
+        beside = [*_beside_folder(settings, None), "data/"]
+        tell(filled(DUMP, file=name, url=_for_tools(url), them=", ".join(beside))[tongue])
+        raise SystemExit(1)
+    journal = journal.absolute()
+    files = list(files_beside(settings, journal))
+    signal.signal(signal.SIGTERM, _end)  # what was begun is removed
+    waiting = _waiting_in_memory(settings.store_url.get_secret_value())
+    try:
+        if name == STREAM:
+            if sys.stdout.isatty():
+                _fail(TERMINAL, tongue)
+            made = back_up_to(journal, sys.stdout.buffer, files=files, version=version())
+            sys.stdout.buffer.flush()
+        else:
+            made = back_up(journal, Path(name), files=files, version=version(), force=force)
+    except BackupError as error:
+        _fail(error.line, tongue)
+    except KeyboardInterrupt:
+        _fail(STOPPED, tongue)
+    tell(_done(made, name, tongue))
+    if beside := _beside_folder(settings, journal.parent):
+        tell(filled(ALSO, them=", ".join(beside))[tongue])
+    if waiting:
+        tell(filled(WAITING, count=waiting)[tongue])
+
+
+def put_back(store_url: str, name: str) -> None:
+    """Restore this file, `-` for standard input. Ends the process where it cannot."""
+    tongue = language()
+    url = read_url(store_url)
+    journal = file_of(url)
+    if journal is None:
+        tell(filled(UNDUMP, file=name, url=_for_tools(url))[tongue])
+        raise SystemExit(1)
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    try:
+        with sys.stdin.buffer if name == STREAM else Path(name).open("rb") as stream:
+            done = restore(journal, stream, version=version(), stamp=stamp, shown=name)
+    except BackupError as error:
+        _fail(error.line, tongue)
+    except OSError as error:
+        _fail(filled(UNREADABLE, file=name, why=error.strerror or error), tongue)
+    except KeyboardInterrupt:
+        _fail(STOPPED, tongue)
+    manifest = done.manifest
+    line = filled(
+        RESTORED,
+        made=manifest.made,
+        version=manifest.version,
+        accounts=_listed(manifest.accounts),
+        aside=done.aside,
+    )
+    tell(line[tongue])
+
+
+def files_beside(settings: Settings, journal: Path) -> Iterator[Path]:
+    """The files in the journal's folder that settings name, or that `init` made. Of a folder that
+    holds the program itself none: they come with it.
+    """
+    folder = journal.resolve().parent
+    if folder == Path.cwd().resolve():
+        return
+    for path in (*_named(settings), sources.MADE.absolute()):
+        if not path.resolve().is_relative_to(folder):
+            continue
+        inside = path.rglob("*") if path.is_dir() else (path,)
+        for file in inside:
+            real = file.parent.resolve() / file.name
+            if file.is_file() and not MADE_AGAIN & set(file.parts):
+                yield real
+
+
+def _named(settings: Settings) -> Iterator[Path]:
+    for name in NAMED:
+        path: Path | None = getattr(settings, name)
+        if path is not None and path.exists():
+            yield path.absolute()
+
+
+def _beside_folder(settings: Settings, folder: Path | None) -> list[str]:
+    """What belongs to a bot, and is not in a backup of this folder."""
+    outside = [
+        str(path)
+        for path in _named(settings)
+        if (folder is None or not path.resolve().is_relative_to(folder.resolve()))
+        and not path.resolve().is_relative_to(PROGRAM)
+    ]
+    return [".env", "napcat/ (llbot/)", *outside]
+
+
+def _waiting_in_memory(store_url: str) -> int:
+    """How many entries the bot that runs here cannot write; 0 where none runs."""
+    file = file_of(read_url(store_url))
+    if file is None or holder_of(file.resolve()) is None:
+        return 0
+    try:
+        with asked(socket_of(store_url), "status") as answered:
+            journal = answered.answer.get("journal", {})
+            return int(journal.get("waiting", 0)) if journal.get("in_trouble") else 0
+    except (NotRunning, NoAnswer):
+        return 0
+
+
+def _done(made: Made, name: str, tongue: Tongue) -> str:
+    line = filled(
+        DONE,
+        file=STANDARD_OUTPUT if name == STREAM else name,
+        size=_size(made.size),
+        schema=made.manifest.schema,
+        accounts=_listed(made.manifest.accounts),
+        files=made.files,
+    )
+    return line[tongue]
+
+
+def _listed(accounts: tuple[int, ...]) -> str | Pair:
+    return ", ".join(map(str, accounts)) or NONE
+
+
+def _size(size: int) -> str:
+    return f"{size / 1024 / 1024:.1f} MB" if size >= 1024 * 1024 else f"{size // 1024 + 1} kB"
+
+
+def _for_tools(url: URL) -> str:
+    """As PostgreSQL's own tools take it, without the password."""
+    bare = URL.create("postgresql", url.username, None, url.host, url.port, url.database, url.query)
+    return bare.render_as_string()
+
+
+def _end(*_: object) -> NoReturn:
+    raise SystemExit(TERMINATED)
+
+
+def _fail(line: Pair, tongue: Tongue) -> NoReturn:
+    tell(line[tongue])
+    raise SystemExit(1)
