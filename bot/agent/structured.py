@@ -64,7 +64,6 @@ class Form(Generic[T]):
 class _Misfit(Exception):
     def __init__(self, *problems: str) -> None:
         self.problems = problems
-        super().__init__(*problems)
 
 
 def form_of(schema: type[T] | Mapping[str, Any]) -> Form[Any]:

@@ -111,6 +111,7 @@ async def test_a_day_without_anything_is_not_told_and_none_where_nobody_wants_it
         life.owner.connected(BOT)
         assert await life.pass_time(300) == []
         assert store.entries == []
+        assert len(life.books.asked) == (0 if at is None else 2)  # once for each day, not at each look
 
 
 async def test_a_clock_put_back_over_midnight_tells_no_day_twice_and_one_that_was_years_ahead_silences_nothing() -> (

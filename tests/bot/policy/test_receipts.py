@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.policy.receipts import is_receipt
+from bot.policy.receipts import LONGEST, is_receipt
 from tests.cases import each_case
 
 
@@ -25,3 +25,10 @@ def test_what_a_model_was_told_of_its_call_is_no_answer(text: str) -> None:
 )
 def test_whatever_says_more_or_something_else_is_one(text: str) -> None:
     assert not is_receipt(text)
+
+
+def test_of_a_long_text_nothing_is_a_receipt() -> None:
+    longest = f"消息已发送 (message_id: {'1' * 40})"
+    assert len(longest) == LONGEST
+    assert is_receipt(longest)
+    assert not is_receipt(longest.replace("1)", "11)"))

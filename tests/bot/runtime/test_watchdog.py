@@ -50,7 +50,7 @@ async def watched(*late: float) -> list[float]:
 async def test_a_stall_of_more_than_a_second_is_told_and_counted_and_no_shorter_one(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    assert await watched(0.0, 0.9, 2.5, 0.0, 1.5) == pytest.approx([2.5, 1.5])
+    assert await watched(0.0, 0.9, 1.0, 2.5, 0.0, 1.5) == pytest.approx([2.5, 1.5])
     told = [record.getMessage() for record in caplog.records]
     assert [line.partition(",")[0] for line in told] == [
         "the event loop stood still for 2.5 s",
