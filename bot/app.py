@@ -23,8 +23,7 @@ from typing import Protocol, TypeVar
 
 from sqlalchemy import Connection
 
-from adapters.metrics.metrics import Metrics
-from adapters.metrics.ports import CountedSink
+from adapters.metrics.metrics import CountedSink, Metrics
 from adapters.onebot.transport import AnyTransport
 from adapters.storage.store import SqlStore, open_store
 from bot.conversation.approval.deciders import Deciders, Say

@@ -20,7 +20,7 @@ from typing import Final, NoReturn, TypeVar
 from adapters.broker.asks import Asks
 from adapters.broker.link import BrokerLink
 from adapters.broker.notices import NoteExchange
-from adapters.metrics.work import Work
+from adapters.metrics.cluster import Work
 from adapters.storage.claim import Away, JournalTaken
 from adapters.storage.lease import SECONDS, Lease, holder_of_process, name_of
 from adapters.storage.roster import Board, Roster

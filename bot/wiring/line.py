@@ -25,7 +25,7 @@ from config.settings import Settings
 if TYPE_CHECKING:  # of clusters alone
     from adapters.broker.asks import Asks
     from adapters.broker.notices import NoteExchange
-    from adapters.metrics.work import Work
+    from adapters.metrics.cluster import Work
     from adapters.storage.lease import Lease
     from bot.wiring.seen import SeenBot
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from adapters.media.shelf import DraftFiles
+from adapters.media.folder import DraftFiles
 from adapters.storage.store import SqlStore
 from bot.conversation.intake.mutes import Mutes
 from bot.conversation.turns.live import LiveTurns

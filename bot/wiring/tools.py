@@ -29,7 +29,7 @@ from config.secrets import secrets_of
 from config.settings import KNOWN, Settings
 from tools import _group
 from tools.get_game_version.games import Games
-from tools.get_weather.keys import WeatherKeys
+from tools.get_weather.asking import WeatherKeys
 from tools.get_weather.sources import WeatherSources
 
 logger = logging.getLogger(__name__)

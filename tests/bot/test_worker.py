@@ -12,7 +12,7 @@ from typing import cast
 
 import pytest
 
-from adapters.metrics.work import Work
+from adapters.metrics.cluster import Work
 from adapters.storage.claim import Away, JournalTaken
 from adapters.storage.lease import SECONDS, name_of
 from adapters.storage.roster import Board, Roster

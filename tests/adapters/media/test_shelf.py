@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.media.folder import MediaFolder
-from adapters.media.shelf import FOLDER, UNDONE, DraftFiles
+from adapters.media.folder import FOLDER, UNDONE, DraftFiles, MediaFolder
 from bot.domain.errors import MediaError
 from bot.domain.shares import Share
 

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from adapters.broker.asks import Asks
 from adapters.broker.notices import NoteExchange
-from adapters.metrics.work import Work
+from adapters.metrics.cluster import Work
 from adapters.storage.day_totals import CountingTransactions
 from adapters.storage.lease import Lease
 from adapters.storage.transactions import Transactions
@@ -145,8 +145,7 @@ async def run():
 asyncio.run(run())
 """
 OF_CLUSTERS = {
-    "adapters.metrics.work",
-    "adapters.metrics.workers",
+    "adapters.metrics.cluster",
     "adapters.storage.day_totals",
     "adapters.storage.lease",
     "adapters.storage.roster",

@@ -1,8 +1,10 @@
-"""The metrics of a gateway: its sockets, and the traffic over the broker."""
+"""The metrics of the parts of a cluster: a worker's share of the accounts, a gateway's sockets and its broker."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from msgspec import Struct
 from prometheus_client import (
@@ -14,6 +16,68 @@ from prometheus_client import (
 )
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+
+
+class Linked(Protocol):
+    """A connection with the broker."""
+
+    @property
+    def is_up(self) -> bool: ...
+
+
+@dataclass(slots=True)
+class Work:
+    """How things stand: there are so many `partitions`; `links` is by those that are here, which
+    are `held` once they are at work, and so many `workers` are there. Since the start so many
+    partitions were `taken`, and so many events `set_aside`.
+    """
+
+    partitions: int
+    links: dict[int, Linked] = field(default_factory=dict)
+    held: set[int] = field(default_factory=set)
+    workers: int = 0
+    taken: int = 0
+    set_aside: int = 0
+
+    def begin(self, partition: int) -> None:
+        """It is at work here."""
+        self.held.add(partition)
+        self.taken += 1
+
+    def end(self, partition: int) -> None:
+        """It is no more."""
+        self.held.discard(partition)
+        self.links.pop(partition, None)
+
+    def lay_aside(self) -> None:
+        """An event is in the queue of what nobody could handle."""
+        self.set_aside += 1
+
+
+class WorkCollector(Collector):
+    """A family of each."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+
+    def collect(self) -> Iterator[Metric]:
+        """Whether the broker is up is not shown where no partition is: nobody needs it there."""
+        work = self._work
+        for name, what, value in (
+            ("partitions", "Into how many parts the accounts are divided.", work.partitions),
+            ("worker_partitions", "Partitions at work here.", len(work.held)),
+            ("workers", "Workers that are there, this one included.", work.workers),
+        ):
+            yield GaugeMetricFamily(f"frostagent_{name}", what, value)
+        if work.links:
+            up = int(all(link.is_up for link in work.links.values()))
+            yield GaugeMetricFamily(
+                "frostagent_broker_up", "Whether the broker can be reached.", up
+            )
+        yield CounterMetricFamily("frostagent_worker_taken", "Partitions taken.", work.taken)
+        yield CounterMetricFamily(
+            "frostagent_set_aside", "Events that nobody could handle.", work.set_aside
+        )
 
 
 class GatewayVitals(Struct, frozen=True, kw_only=True):
