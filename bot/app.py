@@ -34,8 +34,8 @@ from bot.domain.errors import ConfigError
 from bot.domain.events import Identity
 from bot.domain.inspection import Doctor
 from bot.domain.masking import Mask
+from bot.domain.notes import WHOLE
 from bot.domain.ports import Clock, Ids, Witness
-from bot.domain.shares import WHOLE
 from bot.domain.tongue import Tell
 from bot.domain.trying import Trial
 from bot.memory.history import History

@@ -29,8 +29,8 @@ from adapters.broker.topology import Topology, declare
 from adapters.broker.wire import Delivered, consume, headers_of, properties, publish
 from bot.domain import codec
 from bot.domain.events import Connected, Event, Heartbeat
+from bot.domain.notes import partition_of
 from bot.domain.ports import Clock
-from bot.domain.shares import partition_of
 
 # Seconds, also where nothing changed: a worker that takes over can call nobody before it has heard.
 PRESENCE_EVERY: Final = 0.5

@@ -16,9 +16,9 @@ from adapters.broker.payloads import HEADER_GATEWAY, HEADER_TAKEN, HEADER_VERSIO
 from adapters.broker.topology import EVENTS, queue_of
 from adapters.broker.wire import PERSISTENT, properties, publish
 from bot.domain.events import Conversation, Event, MessageReceived
+from bot.domain.notes import partition_of
 from bot.domain.ports import Clock
 from bot.domain.segments import Mention
-from bot.domain.shares import partition_of
 
 BACKLOG: Final = 20_000  # events that wait here for a broker that is away
 BATCH: Final = 100  # events on their way at once, which what is told of accounts has to wait for

@@ -26,8 +26,8 @@ from bot.domain.actions import Attachment, MediaKind
 from bot.domain.addresses import check_foreign, check_host
 from bot.domain.errors import MediaError, ToolFailed
 from bot.domain.filenames import clean_name
+from bot.domain.notes import WHOLE, Share
 from bot.domain.ports import Web
-from bot.domain.shares import WHOLE, Share
 
 MAX_URL = 2048
 ADVICE = "give an http or https url of a public host"

@@ -9,8 +9,7 @@ from typing import Final, assert_never
 
 from adapters.onebot.protocol import write_id
 from bot.domain.events import Conversation
-from bot.domain.group_acts import GroupAct, Mute, Pin, Recall, SetCard
-from bot.domain.petitions import Petition
+from bot.domain.group_admin import GroupAct, Mute, Petition, Pin, Recall, SetCard
 
 
 def write_act(group: Conversation, act: GroupAct) -> tuple[str, dict[str, object]]:

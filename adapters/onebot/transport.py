@@ -27,8 +27,7 @@ from adapters.onebot.segments import holds_url
 from bot.domain.actions import Gesture, SendMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered, ActionUnsupported
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.group_acts import GroupAct
-from bot.domain.petitions import Petition
+from bot.domain.group_admin import GroupAct, Petition
 from bot.domain.ports import JoinedGroup, KeptFile, Member
 from bot.domain.segments import File, Forward
 

@@ -14,9 +14,9 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 
 from bot.commands.rights import may_use
+from bot.domain.cancellation import BROKEN, isolate
 from bot.domain.command import Asked, Command
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.faults import BROKEN, isolate
 from bot.domain.ports import Clock
 from bot.domain.run import Asker
 from bot.domain.segments import Mention, Quote, Text

@@ -21,6 +21,7 @@ from bot.domain.errors import ModelError
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
     Entry,
+    Errand,
     LogQuery,
     MessageErased,
     MessageObserved,
@@ -30,7 +31,6 @@ from bot.domain.journal import (
 )
 from bot.domain.memories import MemoriesForgotten, StoredFact
 from bot.domain.ports import ChatModel, Clock, Store
-from bot.domain.reserved import Errand
 from bot.domain.trace import current_errand, current_run
 from bot.memory.latest import Kept, Latest
 from bot.memory.open_talks import OpenTalk, OpenTalks

@@ -19,13 +19,14 @@ from bot.domain.errors import InvalidArguments, ToolDenied
 from bot.domain.events import Conversation, Sender
 from bot.domain.memories import (
     Kind,
+    Memories,
     MemoriesForgotten,
     MemoriesUsed,
     MemoryKept,
+    Noted,
     StoredFact,
     Visibility,
 )
-from bot.domain.notebook import Memories, Noted
 from bot.domain.persons import find_person
 from bot.domain.ports import Clock, Ids, Store
 from bot.domain.suspension import Suspend

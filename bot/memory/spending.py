@@ -17,10 +17,9 @@ from msgspec.structs import force_setattr, replace
 from bot.domain.books import DayBook, TakenSum
 from bot.domain.chat import Usage
 from bot.domain.events import Conversation
-from bot.domain.journal import Entry, TurnOpened, UsageAdded
+from bot.domain.journal import Entry, TurnOpened, UsageAdded, UsageReleased, UsageReserved
 from bot.domain.notes import ALONE, Neighbours, Taken
 from bot.domain.ports import Clock
-from bot.domain.reserved import UsageReleased, UsageReserved
 from bot.domain.run import StepFinished
 from bot.domain.tongue import Tell
 from bot.memory.day_sums import DaySums

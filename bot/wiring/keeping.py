@@ -12,7 +12,7 @@ from bot.conversation.context.telling import Telling
 from bot.domain.books import Choices
 from bot.domain.chat import Message, ModelRequest
 from bot.domain.events import Conversation
-from bot.domain.notebook import Memories, Notebook
+from bot.domain.memories import Memories, Notebook
 from bot.domain.ports import ChatModel, Clock, Ids, Members, Store
 from bot.engine.toolset import Toolset
 from bot.memory.extraction import PICKED_WITHIN, Extraction

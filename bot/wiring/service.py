@@ -34,9 +34,8 @@ from bot.conversation.tasks import Work, due_of, person_of
 from bot.domain.asks import Others
 from bot.domain.books import Eraser
 from bot.domain.drafts import Shade
-from bot.domain.group_acts import Chair
+from bot.domain.group_admin import Accept, Admitting, Chair
 from bot.domain.masking import Mask
-from bot.domain.petitions import Accept, Admitting
 from bot.domain.ports import (
     Approver,
     ChatLog,

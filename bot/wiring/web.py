@@ -11,8 +11,8 @@ from adapters.metrics.metrics import Metrics, Today, Vitals, together
 from adapters.storage.disk import free_at
 from adapters.web.offers import FileOffers
 from adapters.web.readiness import Attendance
+from bot.domain.notes import WHOLE, Share
 from bot.domain.ports import Clock
-from bot.domain.shares import WHOLE, Share
 from bot.memory.spending import ALL, Spending
 from bot.policy.limits import NO_CAP, rung_of
 from bot.policy.wake import Silence

@@ -19,7 +19,7 @@ from adapters.storage.roster import Board, Roster
 from bot import worker as module
 from bot.app import Service
 from bot.domain.errors import ConfigError, Problem
-from bot.domain.shares import Share
+from bot.domain.notes import Share
 from bot.worker import PATIENCE, PAUSE, STEPS_BACK, UNREACHED, Steward
 from tests.fakes import ManualClock, until
 

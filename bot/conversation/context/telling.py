@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from bot.domain.chat import Counted, Message, UserMessage
 from bot.domain.errors import Lack
 from bot.domain.events import Conversation, MessageReceived
+from bot.domain.journal import ThingNamed
 from bot.domain.segments import Mention, Quote, Segment
-from bot.domain.things import ThingNamed
 from bot.memory.history import History
 from bot.memory.remembering import NOTHING_RECALLED, Recalled, Remembering
 from bot.memory.speakers import Speakers

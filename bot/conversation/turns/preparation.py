@@ -16,7 +16,7 @@ from bot.conversation.turns.suspensions import WaitingTurn
 from bot.conversation.turns.thrift import Thrift, told_on
 from bot.domain.chat import Message, UserMessage
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.group_acts import Chair, Topic
+from bot.domain.group_admin import Chair, Topic
 from bot.domain.journal import OpenTurn
 from bot.domain.ports import Ids, Speaker
 from bot.domain.run import Asker, Spent, Terms

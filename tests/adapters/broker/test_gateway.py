@@ -19,8 +19,8 @@ from adapters.broker.payloads import HEADER_VERSION, VERSION, CallEnd, GatewayCa
 from adapters.broker.topology import Topology, queue_of
 from bot.domain.errors import NotConnected
 from bot.domain.events import AccountChanged, Connected, Heartbeat, MessageLost
+from bot.domain.notes import Share, partition_of
 from bot.domain.segments import Mention, Text
-from bot.domain.shares import Share, partition_of
 from bot.runtime.clock import SystemClock
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.line import line_to

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.domain.events import Conversation
-from bot.domain.shares import WHOLE, Share, partition_of
+from bot.domain.notes import WHOLE, Share, partition_of
 from bot.memory.row import NOWHERE
 
 

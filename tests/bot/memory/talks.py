@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from bot.domain.chat import Completion, Usage, UserMessage
 from bot.domain.events import Conversation
 from bot.domain.journal import Entry, MessageObserved, TurnClosed, TurnOpened
-from bot.domain.notebook import Memories
+from bot.domain.memories import Memories
 from bot.domain.ports import Store
 from bot.domain.run import Stop
 from bot.memory.extraction import LEAST, PICKED_WITHIN, Extraction

@@ -18,8 +18,7 @@ from adapters.storage.lease import Lease
 from adapters.storage.transactions import Transactions
 from bot.domain.asks import Ask, Ears, Told
 from bot.domain.events import Event
-from bot.domain.notes import ALONE, Note
-from bot.domain.shares import Share
+from bot.domain.notes import ALONE, Note, Share
 from bot.memory.own_limits import OwnLimits
 from bot.memory.shared_spending import SharedSpending
 from bot.memory.spending import Spending

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.policy.grounding import is_grounded
+from bot.prompt.extraction import is_grounded
 from tests.cases import each_case
 
 

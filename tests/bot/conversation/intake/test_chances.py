@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.policy.chances import Chances
+from bot.conversation.intake.verdicts import Chances
 
 COOLDOWN, A_DAY, DAY = 120.0, 20, 86_400.0
 

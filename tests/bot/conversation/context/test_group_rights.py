@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from bot.domain.group_acts import GroupAct, Mute, Pin, Recall, SetCard
-from bot.policy.group_rights import (
+from bot.conversation.context.chairing import (
     NOT_ABOVE,
     NOT_ASKER,
     NOT_BOT,
@@ -10,6 +9,7 @@ from bot.policy.group_rights import (
     Roles,
     against,
 )
+from bot.domain.group_admin import GroupAct, Mute, Pin, Recall, SetCard
 from tests.cases import each_case
 
 MUTE, CARD, RECALL, PIN = Mute(5, 60), SetCard(5, "x"), Recall("1"), Pin("1")

@@ -1,15 +1,31 @@
-"""A time limit for what is cleaned up while its task is being cancelled.
-
-Python 3.11.2, Debian 12's own, takes the older cancellation for its time-out's: `asyncio.timeout`
-then raises CancelledError where TimeoutError was meant, and the rest of the cleaning up is left
-undone (mended in 3.11.3).
-"""
+"""Cancelled tasks: time for their cleanup, and the exceptions that end one of our tasks."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+
+BROKEN = BaseException
+
+
+def isolate(error: BaseException) -> None:
+    """Raise it again if it comes from outside: an interrupt, the end of a generator, a cancellation
+    of this task.
+    """
+    if isinstance(error, KeyboardInterrupt | GeneratorExit):
+        raise error
+    if isinstance(error, asyncio.CancelledError) and is_cancelled():
+        raise error
+
+
+def is_cancelled() -> bool:
+    """Whether somebody wants this task to end; False where there is none."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        return False
+    return task is not None and task.cancelling() > 0
 
 
 @asynccontextmanager

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.policy.receipts import is_receipt
+from bot.engine.own_words import is_receipt
 from tests.cases import each_case
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from bot.domain.actions import Attachment, Merged, SendMessage, SentSegment
 from bot.domain.segments import File, Forward, Mention, Picture, Quote, Segment, Text, Video
-from bot.policy.sent_match import as_line, is_same_file, is_same_message
+from bot.speaking.unconfirmed import as_line, is_same_file, is_same_message
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, said
 

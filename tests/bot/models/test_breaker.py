@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.policy.breaker import Breaker
+from bot.models.upstreams import Breaker
 
 
 def broken(breaker: Breaker, now: float) -> Breaker:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from bot.conversation.interruptions.stopping import CHINESE, StopWord, stop_in
 from bot.domain.segments import Mention, Picture, Quote, Text
-from bot.policy.stop_words import CHINESE, StopWord, stop_in
 from tests.cases import each_case
 from tests.fakes import BOT, said
 

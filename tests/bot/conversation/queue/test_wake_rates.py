@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.conversation.queue.turnstile import Courtesy, Notice, Recent
 from bot.domain.traits import Rate
-from bot.policy.wake_rates import Courtesy, Notice, Recent
 
 
 @given(st.lists(st.floats(0, 20), max_size=40), st.integers(1, 4), st.integers(1, 10))
