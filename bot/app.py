@@ -48,8 +48,8 @@ from bot.runtime.clock import RandomIds, SystemClock
 from bot.runtime.loop import BAD_CONFIGURATION, leave
 from bot.runtime.reloading import Reload, Reread, reload_all
 from bot.runtime.watchdog import Watchdog
-from bot.speaking.alarm import of_stalls
 from bot.speaking.outbox import Outbox
+from bot.speaking.owner_alerts import of_stalls
 from bot.wiring.background import background
 from bot.wiring.console import Link
 from bot.wiring.discovery import Discovered

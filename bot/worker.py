@@ -33,7 +33,7 @@ from bot.domain.notes import Share
 from bot.domain.ports import Clock
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.runtime.watchdog import Watchdog
-from bot.speaking.alarm import of_stalls
+from bot.speaking.owner_alerts import of_stalls
 from bot.wiring.background import background
 from bot.wiring.line import Seat, offers_of
 from bot.wiring.tools import find_tools

@@ -23,8 +23,7 @@ from bot.domain.segments import Mention, Quote, Text
 from bot.domain.sends import about_person
 from bot.domain.traits import Audience
 from bot.memory.history import History
-from bot.prompt.frame import label
-from bot.prompt.render import MAX_NAME
+from bot.prompt.render import MAX_NAME, label
 from bot.speaking.postbox import Postbox
 
 LONGEST = 1000  # characters of a message that may be a command

@@ -45,8 +45,7 @@ from bot.policy.remembering import (
     surfaces,
     wrong_with,
 )
-from bot.prompt.render import speaker
-from bot.prompt.view import View
+from bot.prompt.render import View, speaker
 
 EVERYWHERE = ("到处都记住：{line}", "Remember everywhere: {line}")
 MAX_FORGOTTEN = 10_000

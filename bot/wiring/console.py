@@ -16,7 +16,7 @@ from bot.domain.events import Conversation
 from bot.domain.journal import Audited, PlaceSet, UsageAdded
 from bot.domain.masking import Mask
 from bot.domain.trying import TRIED, Ceiling, Trial, Wanted
-from bot.memory.row import NOWHERE
+from bot.memory.kept_settings import NOWHERE
 from bot.memory.window import weigh
 from bot.memory.wishes import Wish
 from bot.policy.days import midnight

@@ -18,7 +18,7 @@ from bot.memory.modes import Modes
 from bot.policy.drafts import FORGOTTEN
 from bot.speaking.carrier import Carrier
 from bot.speaking.outbox import Outbox
-from bot.speaking.owner import Owner
+from bot.speaking.owner_alerts import Owner
 from bot.speaking.queues import Queues
 from bot.speaking.screening import Screen, Screened, as_they_are
 from bot.speaking.sends import Rows

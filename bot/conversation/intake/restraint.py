@@ -22,10 +22,9 @@ from bot.domain.segments import Text
 from bot.memory.latest import Latest
 from bot.policy.likeness import is_like
 from bot.policy.wake import Observe, Rules, Silence, Wake, Why
-from bot.prompt.frame import label
-from bot.prompt.render import MAX_NAME
+from bot.prompt.render import MAX_NAME, label
 from bot.speaking.outbox import Outbox
-from bot.speaking.owner import Owner
+from bot.speaking.owner_alerts import Owner
 
 WITHIN = 180.0  # seconds for all that are too many
 FAST = 4.0  # seconds after a message of ours: people read it first

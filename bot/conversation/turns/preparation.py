@@ -46,10 +46,9 @@ from bot.prompt.compose import (
 from bot.prompt.doubts import EchoDoubts, example_rounds, said_twice
 from bot.prompt.frames import Frames
 from bot.prompt.people import People
-from bot.prompt.render import plain
+from bot.prompt.render import View, plain
 from bot.prompt.summary import brought_in
 from bot.prompt.tidying import tidy
-from bot.prompt.view import View
 from bot.prompt.wording import Wording
 from bot.speaking.delivery import Delivery
 from bot.speaking.speech import TurnSpeaker

@@ -15,8 +15,7 @@ from bot.domain.journal import Entry, MessageObserved, TurnClosed, TurnOpened
 from bot.domain.memories import Memories
 from bot.domain.ports import Store
 from bot.domain.run import Stop
-from bot.memory.extraction import LEAST, PICKED_WITHIN, Extraction
-from bot.memory.open_talks import OpenTalks
+from bot.memory.extraction import LEAST, PICKED_WITHIN, Extraction, OpenTalks
 from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
 from tests.bot.memory.facts import KeptFacts

@@ -15,7 +15,7 @@ from bot.domain.masking import Mask, Quoting
 from bot.domain.notes import Alarmed, Forgotten, Note
 from bot.domain.segments import Text
 from bot.speaking.carrier import MAX_AGE
-from bot.speaking.owner import LOST, QUIET, Owner
+from bot.speaking.owner_alerts import LOST, QUIET, Owner
 from tests.bot.speaking.post import build_outbox
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore, RecordingTransport, until
@@ -217,7 +217,9 @@ async def test_what_a_vendor_said_is_for_the_owner_and_not_for_the_log(caplog: p
         there.owner.tell("run failed: auth", Quoting("run t1 failed (zebra)"))
         assert [text for _, text in await there.received(1)] == ["run t1 failed (zebra)"]
         there.owner.tell("store", "the disk is full")
-    told = [(record.levelno, record.getMessage()) for record in caplog.records if record.name == "bot.speaking.owner"]
+    told = [
+        (record.levelno, record.getMessage()) for record in caplog.records if record.name == "bot.speaking.owner_alerts"
+    ]
     assert [line for line in told if line[0] > logging.DEBUG] == [
         (logging.WARNING, "for the owner: run failed: auth"),
         (logging.WARNING, "for the owner: the disk is full"),
