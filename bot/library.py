@@ -15,7 +15,7 @@ from functools import partial
 
 from adapters.openai.client import OpenAIModel, make_session
 from adapters.openai.deadlines import Timeouts
-from adapters.openai.versions import EitherUrl
+from adapters.openai.endpoint import EitherUrl
 from bot.agent.agent import Agent, Builder, ToolLike
 from bot.agent.programs import command_tool
 from bot.agent.reply import (

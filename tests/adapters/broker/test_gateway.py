@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from pamqp.commands import Basic
 
 from adapters.broker import gateway as module
-from adapters.broker import link, outflow, topology, wire
+from adapters.broker import gateway as outflow
+from adapters.broker import link, topology, wire
 from adapters.broker.payloads import HEADER_VERSION, VERSION, CallEnd, GatewayCall, Presence, There, pack
 from adapters.broker.topology import Topology, queue_of
 from bot.domain.errors import NotConnected

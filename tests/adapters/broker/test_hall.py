@@ -10,9 +10,9 @@ from aiormq.abc import AbstractChannel, DeliveredMessage
 from pamqp.commands import Basic
 from pamqp.header import ContentHeader
 
-from adapters.broker.hall import INTRODUCED_WITHIN, Hall
 from adapters.broker.payloads import HEADER_GATEWAY, Presence
 from adapters.broker.whereabouts import Whereabouts
+from adapters.broker.worker import INTRODUCED_WITHIN, Hall
 from bot.domain.events import Connected
 from bot.domain.notes import Alarmed, RowSet, Share
 from tests.fakes import ManualClock

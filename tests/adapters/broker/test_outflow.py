@@ -17,7 +17,8 @@ from msgspec.structs import replace
 from pamqp.commands import Basic
 from pamqp.common import FieldValue
 
-from adapters.broker import link, outflow
+from adapters.broker import gateway as outflow
+from adapters.broker import link
 from adapters.broker.link import BrokerLink
 from adapters.broker.payloads import VERSION, pack, unpack
 from adapters.broker.topology import EVENTS, queue_of

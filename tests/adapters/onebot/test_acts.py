@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from adapters.onebot.acts import tells_of_failure, write_act, write_admission
+from adapters.onebot.protocol import tells_of_failure, write_act, write_admission
 from bot.domain.group_admin import Mute, Petition, Pin, Recall, SetCard
 from tests.fakes import GROUP
 
