@@ -7,8 +7,7 @@ from typing import TypeAlias, assert_never
 
 from msgspec import Struct
 
-from bot.commands.money import money, tokens
-from bot.commands.phrases import AWAY, IN_PRIVATE
+from bot.commands.phrases import AWAY, IN_PRIVATE, money, tokens
 from bot.commands.reasons import words_of
 from bot.domain.books import Books, DaySum, Taker, UsageSum
 from bot.domain.command import Asked, Command, command
