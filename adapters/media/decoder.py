@@ -1,8 +1,8 @@
 """The program that pictures of strangers are unpacked by: `python -m adapters.media.decoder`.
 
 A decoder is C that reads whatever anybody sends, so it runs where little can be lost: a process
-with no secrets, no files to write, bounded memory and time, killed by `adapters/media/decoder_process.py`
-where it takes too long, dead with the bot however that ends.
+with no secrets, no files to write, bounded memory and time. The bot's side of it,
+`adapters/media/decoder_process.py`, kills it when it takes too long; it dies with the bot.
 
 On its input come pictures, each behind its length (four bytes, big-endian); on its output goes for
 each one an answer: a byte (0 a JPEG, 1 why not), the length, and that. It ends with its input, and

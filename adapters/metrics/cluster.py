@@ -1,4 +1,4 @@
-"""The metrics of the parts of a cluster: a worker's share of the accounts, a gateway's sockets and its broker."""
+"""Metrics of a cluster: a worker's share of the accounts, a gateway's sockets and its broker."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ async def test_a_file_that_is_over_in_the_middle_does_not_look_whole(caplog: pyt
 async def test_who_reads_nothing_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(web_offers, "STALLED", 0.05)
+    monkeypatch.setattr(giving, "STALLED", 0.05)
     async with page() as at:
         with at.offers.offer(LARGE) as offered:
             reader, writer = await asyncio.open_connection("127.0.0.1", at.web.port, limit=1024)
