@@ -15,6 +15,7 @@ import aiohttp
 import pytest
 from yarl import URL
 
+from adapters.web import offers as giving
 from adapters.web.offers import NOTHING, FileOffers
 from adapters.web.server import WebServer
 from tests.adapters.web.test_server import client, server
