@@ -23,8 +23,7 @@ from typing import Protocol, TypeVar
 
 from sqlalchemy import Connection
 
-from adapters.metrics.metrics import Metrics
-from adapters.metrics.ports import CountedSink
+from adapters.metrics.metrics import CountedSink, Metrics
 from adapters.onebot.transport import AnyTransport
 from adapters.storage.store import SqlStore, open_store
 from bot.conversation.approval.deciders import Deciders, Say
@@ -35,8 +34,8 @@ from bot.domain.errors import ConfigError
 from bot.domain.events import Identity
 from bot.domain.inspection import Doctor
 from bot.domain.masking import Mask
+from bot.domain.notes import WHOLE
 from bot.domain.ports import Clock, Ids, Witness
-from bot.domain.shares import WHOLE
 from bot.domain.tongue import Tell
 from bot.domain.trying import Trial
 from bot.memory.history import History
@@ -49,8 +48,8 @@ from bot.runtime.clock import RandomIds, SystemClock
 from bot.runtime.loop import BAD_CONFIGURATION, leave
 from bot.runtime.reloading import Reload, Reread, reload_all
 from bot.runtime.watchdog import Watchdog
-from bot.speaking.alarm import of_stalls
 from bot.speaking.outbox import Outbox
+from bot.speaking.owner_alerts import of_stalls
 from bot.wiring.background import background
 from bot.wiring.console import Link
 from bot.wiring.discovery import Discovered

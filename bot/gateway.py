@@ -92,7 +92,7 @@ async def _open_web(settings: Settings, held: Held) -> AsyncIterator[None]:
         return
 
     async def show() -> bytes:
-        from adapters.metrics.gateways import GatewayVitals, render_gateway
+        from adapters.metrics.cluster import GatewayVitals, render_gateway
 
         peers, gateway = held.peers, held.gateway
         accounts = peers.accounts()

@@ -15,9 +15,8 @@ from functools import partial
 
 from adapters.openai.client import OpenAIModel, make_session
 from adapters.openai.deadlines import Timeouts
-from adapters.openai.versions import EitherUrl
+from adapters.openai.endpoint import EitherUrl
 from bot.agent.agent import Agent, Builder, ToolLike
-from bot.agent.memory import InMemory, Memory
 from bot.agent.programs import command_tool
 from bot.agent.reply import (
     MustWait,
@@ -29,6 +28,7 @@ from bot.agent.reply import (
     Waiting,
 )
 from bot.agent.scripted import ScriptedModel, call
+from bot.agent.sessions import InMemory, Memory
 from bot.domain.chat import (
     AssistantMessage,
     Completion,

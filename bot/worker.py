@@ -11,33 +11,62 @@ import logging
 import math
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Final, NoReturn, TypeVar
 
+from msgspec import Struct
+
 from adapters.broker.asks import Asks
 from adapters.broker.link import BrokerLink
 from adapters.broker.notices import NoteExchange
-from adapters.metrics.work import Work
+from adapters.metrics.cluster import Work
 from adapters.storage.claim import Away, JournalTaken
 from adapters.storage.lease import SECONDS, Lease, holder_of_process, name_of
 from adapters.storage.roster import Board, Roster
 from bot.app import Service, open_service
 from bot.domain.inspection import Doctor
 from bot.domain.masking import Mask
+from bot.domain.notes import Share
 from bot.domain.ports import Clock
-from bot.domain.shares import Share
-from bot.policy.fair_shares import moves
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.runtime.watchdog import Watchdog
-from bot.speaking.alarm import of_stalls
+from bot.speaking.owner_alerts import of_stalls
 from bot.wiring.background import background
 from bot.wiring.line import Seat, offers_of
 from bot.wiring.tools import find_tools
 from bot.wiring.web import STANDING_BY, metrics_of, open_web
 from config.settings import Settings
+
+
+class Moves(Struct, frozen=True):
+    """The partitions to `take` now, and how many to give away."""
+
+    take: tuple[int, ...] = ()
+    give: int = 0
+
+
+def moves(
+    *,
+    partitions: int,
+    workers: int,
+    me: tuple[int, str],
+    others: Mapping[str, int],
+    free: Sequence[int],
+) -> Moves:
+    """The moves of one of so many workers where these partitions have nobody.
+
+    `me` is how many it has, and its name; `others` how many those have of whom that is known. Where
+    not all can have as many, those keep one more who have the most, by name where that is equal: so
+    nothing moves twice, and nothing in vain.
+    """
+    ahead = sum((count, name) > me for name, count in others.items())
+    fewer, more = divmod(partitions, max(1, workers))
+    part, here = fewer + (ahead < more), me[0]
+    return Moves(give=here - part) if here > part else Moves(tuple(free[: part - here]))
+
 
 PAUSE: Final = 0.25  # seconds between two looks at the roster
 PATIENCE: Final = 60.0  # seconds in which only partitions with nothing to do are given away

@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from bot.domain.errors import Problem
-from config.hours import hours
 from config.tables import complaints, read_rows
+from config.values import hours
 
 SETTING = "GROUPS_FILE"
 MEND = "Correct it as docs/personas.md says"

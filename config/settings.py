@@ -15,11 +15,11 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, Sec
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from bot.domain.errors import ConfigError, Problem
-from config import broker, media, proxy, tokens, values
+from config import tokens, values
 from config.endpoints import Endpoint, fallbacks, in_order
-from config.hours import hours, time_of_day, zone
 from config.owners import Owners, owners
 from config.persona_files import PersonaFile, PersonaHead, find_persona, read_persona_file
+from config.values import hours, time_of_day, zone
 
 DEFAULT_PERSONA = Path(__file__).parent / "personas" / "default.md"
 DEFAULT_STORE = "sqlite+aiosqlite:///data/frostagent.db"
@@ -142,7 +142,7 @@ class Settings(BaseSettings):
     store_keep_messages: Annotated[int, BeforeValidator(values.whole(0, 10**12))] = 1_000_000
 
     bot_role: Annotated[BotRole, BeforeValidator(values.one_of(*get_args(BotRole)))] = "all"
-    broker_url: Annotated[SecretStr, AfterValidator(broker.url)] = SecretStr("")
+    broker_url: Annotated[SecretStr, AfterValidator(values.broker_url)] = SecretStr("")
     broker_partitions: Annotated[int, BeforeValidator(values.whole(1, 64))] = 1
 
     web_host: Host = "127.0.0.1"
@@ -153,7 +153,7 @@ class Settings(BaseSettings):
     console_token: Annotated[SecretStr, AfterValidator(tokens.console_token)] = SecretStr("")
     console_totp: Annotated[SecretStr, AfterValidator(tokens.console_totp)] = SecretStr("")
     console_origin: Annotated[str, AfterValidator(values.origin)] = ""
-    console_proxy: Annotated[str, AfterValidator(proxy.address)] = ""
+    console_proxy: Annotated[str, AfterValidator(values.proxy_address)] = ""
 
     tools_deny: Names = ()
     tools_approve: Names = ()
@@ -178,7 +178,7 @@ class Settings(BaseSettings):
     media_dir: FilePath = Path("data/media")
     media_send: Annotated[MediaSend, BeforeValidator(values.one_of("base64", "file"))] = "base64"
     media_urls: Annotated[MediaUrls, BeforeValidator(values.one_of("fetch", "pass"))] = "fetch"
-    media_url: Annotated[str, AfterValidator(media.url)] = ""
+    media_url: Annotated[str, AfterValidator(values.media_url)] = ""
 
     log_level: Level = "INFO"
     log_format: Annotated[LogFormat, BeforeValidator(values.one_of("console", "json"))] = "console"

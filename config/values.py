@@ -11,9 +11,13 @@ import binascii
 import ipaddress
 import json
 import re
+import socket
 from collections.abc import Callable, Iterable, Mapping
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
+from typing import Final
 from urllib.parse import SplitResult, urlsplit
+from zoneinfo import ZoneInfo
 
 from pydantic import SecretStr
 
@@ -445,3 +449,121 @@ def path(value: object) -> Path:
         return Path(str(value)).expanduser()
     except RuntimeError:
         raise Wrong("begins with ~, but there is no home folder", "Write the whole path") from None
+
+
+def broker_url(value: SecretStr) -> SecretStr:
+    """The url of a RabbitMQ: it may hold a password, so it is never shown. Empty where there is
+    none.
+    """
+    text = value.get_secret_value()
+    try:
+        parts = urlsplit(text)
+        is_one = parts.scheme in {"amqp", "amqps"} and bool(parts.hostname)
+    except ValueError:
+        is_one = False
+    if text and not is_one:
+        raise Wrong("is not the url of a RabbitMQ", "Write it as amqp://user:password@host/")
+    return value
+
+
+HERE: Final = "{hostname}"
+PAGE: Final = "/media"  # of WEB_PORT, see `adapters/web/giving`
+MEDIA_REMEDY: Final = (
+    "Write it as http://bot:8080/media: how OneBot servers reach /media of WEB_PORT"
+)
+
+
+def media_url(value: str) -> str:
+    """The address; `{hostname}` in it is this machine's name, so that the same line is right for
+    each of several. Empty where there is none.
+    """
+    text = halved(value).replace(HERE, socket.gethostname()).rstrip("/")
+    try:
+        origin(text)
+    except Wrong as wrong:
+        raise Wrong(wrong.what, MEDIA_REMEDY) from None
+    if text and not text.endswith(PAGE):
+        raise Wrong(f"does not end in {PAGE}", MEDIA_REMEDY)
+    return text
+
+
+PROXY_REMEDY: Final = "Write the one that the proxy comes from alone, as 127.0.0.1"
+EVERYBODY: Final = IPv4Address("255.255.255.255")
+
+
+def proxy_address(value: str) -> str:
+    """The address of one machine in its shortest form, IPv4 also where IPv6 carries it; empty where
+    there is none.
+    """
+    text = bare(halved(value))
+    if not text:
+        return text
+    try:
+        found = ip_address(text)
+    except ValueError:
+        raise Wrong(f"{shown(value)} is not an address", PROXY_REMEDY) from None
+    if "%" in text:  # a socket does not tell it of who connects
+        raise Wrong(f"{shown(value)} names a network interface", "Leave out the % and what follows")
+    named = found.ipv4_mapped or found if isinstance(found, IPv6Address) else found
+    if named.is_unspecified or named.is_multicast or named == EVERYBODY:
+        raise Wrong(f"{shown(value)} is the address of no one machine", PROXY_REMEDY)
+    return str(named)
+
+
+DAY = 24 * 60  # minutes
+SPAN = re.compile(r"([0-9]{1,2}):([0-5][0-9])-([0-9]{1,2}):([0-5][0-9])")
+AROUND_DASH = re.compile(r"\s*[-–—~～至到]\s*")  # as people type it
+TIME = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])", re.ASCII)
+NEVER = frozenset({"0", "off"})
+HOURS_REMEDY = "Write it as 23:30-07:30"
+RULE = re.compile(r"(<[^>]+>|[A-Za-z]{3,})[+-]?[0-9].*")  # CST-8: needs no table of zones
+
+
+def hours(value: object) -> tuple[tuple[int, int], ...]:
+    """Spans of the day, as in `23:30-07:30, 12:00-13:30` -> where each begins and ends, in minutes
+    since midnight.
+    """
+    if isinstance(value, tuple):
+        return value
+    if not isinstance(value, str):
+        raise Wrong(f"{shown(value)} is no time of the day", HOURS_REMEDY)
+    return tuple(
+        _span(text) for text in SEPARATORS.split(AROUND_DASH.sub("-", halved(value))) if text
+    )
+
+
+def _span(text: str) -> tuple[int, int]:
+    found = SPAN.fullmatch(text)
+    if found is None:
+        raise Wrong(f"{shown(text)} is no time of the day", HOURS_REMEDY)
+    first, second, third, fourth = map(int, found.groups())
+    begins, ends = first * 60 + second, third * 60 + fourth
+    if max(begins, ends) > DAY or begins % DAY == ends % DAY:
+        raise Wrong(f"{shown(text)} is no part of a day", HOURS_REMEDY)
+    return begins % DAY, ends % DAY
+
+
+def time_of_day(value: object) -> float | None:
+    """A time of day as in 09:00, in seconds after midnight; None for 0, which is never."""
+    if value is None or isinstance(value, float):
+        return value
+    text = halved(str(value))
+    if text.casefold() in NEVER:
+        return None
+    if not (found := TIME.fullmatch(text)):
+        raise Wrong(f"{shown(text)} is no time of day", "Write it as 09:00, or 0 for never")
+    return 3600.0 * int(found[1]) + 60.0 * int(found[2])
+
+
+def zone(value: str) -> str:
+    """A time zone as TZ names it. The C library would take any other text for UTC, silently."""
+    text = halved(value)
+    name = text.removeprefix(":")
+    is_file = name.startswith("/") and Path(name).is_file()
+    if not name or name == "UTC" or RULE.fullmatch(name) or is_file:
+        return text
+    try:
+        ZoneInfo(name)
+    except (LookupError, ValueError, OSError):
+        raise Wrong(f"{shown(text)} is no time zone", "Write it as Asia/Shanghai") from None
+    return text

@@ -15,7 +15,7 @@ from bot.domain.actions import Gesture, SendMessage, as_received
 from bot.domain.chat import AssistantMessage, Completion, FinishReason, ToolCall, Usage
 from bot.domain.errors import ActionRefused, ActionUnsupported, BotError
 from bot.domain.events import Conversation, Event, MessageReceived, Role, Sender
-from bot.domain.group_acts import GroupAct
+from bot.domain.group_admin import GroupAct
 from bot.domain.journal import (
     Entry,
     KnownLine,
@@ -23,6 +23,7 @@ from bot.domain.journal import (
     MessageErased,
     MessageObserved,
     PersonaChosen,
+    PictureDescribed,
     PlaceSet,
     Recovery,
     Remembered,
@@ -38,7 +39,6 @@ from bot.domain.journal import (
 from bot.domain.ports import JoinedGroup, Member
 from bot.domain.run import Asker, RunEvent, Stop
 from bot.domain.segments import Forward, Mention, Segment, Text
-from bot.domain.things import PictureDescribed
 from bot.domain.tool import ToolContext
 from bot.prompt.compose import Forwarded, Passed
 

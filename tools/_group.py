@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from bot.domain.errors import InvalidArguments
-from bot.domain.group_acts import Chair, GroupAct, Mute, Pin, Recall, SetCard, Topic
+from bot.domain.group_admin import Chair, GroupAct, Mute, Pin, Recall, SetCard, Topic
 from bot.domain.persons import find_person
 from bot.domain.ports import Members
 from bot.domain.tool import ToolContext, tool

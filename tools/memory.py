@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from bot.domain.errors import InvalidArguments
-from bot.domain.memories import Kind, Visibility
-from bot.domain.notebook import Notebook
+from bot.domain.memories import Kind, Notebook, Visibility
 from bot.domain.result import ToolResult
 from bot.domain.tool import ToolContext, tool
 

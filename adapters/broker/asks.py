@@ -22,7 +22,7 @@ from adapters.broker.topology import QUESTIONS
 from bot.domain import codec
 from bot.domain.asks import Answering, Ask, Told
 from bot.domain.errors import ActionUnanswered, NotConnected
-from bot.domain.shares import Share, partition_of
+from bot.domain.notes import Share, partition_of
 
 ALL: Final = "all"
 HEADER_ORIGIN: Final = "origin"

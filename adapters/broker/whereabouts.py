@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from adapters.broker.payloads import Presence, There
 from bot.domain.errors import NotConnected
+from bot.domain.notes import Share, partition_of
 from bot.domain.ports import Clock
-from bot.domain.shares import Share, partition_of
 
 GONE_AFTER: Final = 3.5  # seconds without a word: three were missed
 HELD_UP: Final = 1.0  # seconds on its way, after which a word is not one of now

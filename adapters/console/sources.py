@@ -8,12 +8,11 @@ from typing import Protocol
 
 from adapters.console.routes import Visit
 from bot.domain.asks import Glance, Word
-from bot.domain.audit import Audited
 from bot.domain.books import AuditBook
 from bot.domain.events import Conversation
 from bot.domain.feed import Feed
 from bot.domain.inspection import Finding, ToolAnswer, ToolState
-from bot.domain.journal import Round
+from bot.domain.journal import Audited, Round
 from bot.domain.ports import Clock
 from bot.domain.shown import (
     Explaining,

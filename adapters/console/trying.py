@@ -19,8 +19,8 @@ from adapters.console.routes import Access, Own, Route, Visit
 from adapters.console.sources import Sources
 from adapters.console.speech import speech_for
 from adapters.console.turns import TurnPages, ending, number_in, tone_of
+from bot.domain.cancellation import BROKEN, isolate
 from bot.domain.errors import MediaError
-from bot.domain.faults import BROKEN, isolate
 from bot.domain.shown import ChatLine, TurnQuery, TurnRow
 from bot.domain.trying import Trial, TriedLine, Wanted
 

@@ -8,18 +8,145 @@ Each hop of a redirect is re-based and checked like the first. Whatever goes wro
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping
+from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpx
+from cachetools import TTLCache
 
-from adapters.fetching.answers import Answers
 from adapters.fetching.limits import FetchLimits
 from adapters.fetching.transport import CheckedTransport, Resolve, endpoint_of, resolve_name
-from adapters.fetching.unpacking import ENCODINGS, read_body
 from bot.domain.addresses import check_foreign
 from bot.domain.errors import ToolFailed
 from bot.domain.ports import Clock, WebResponse
+
+MAX_BYTES = 32 * 2**20
+MAX_SECONDS = 24 * 3600.0
+ENTRY_BYTES = 1024  # what an entry costs beside its body: url, headers, key
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptAnswer:
+    response: WebResponse
+    at: float
+
+
+class Answers:
+    """Keeps answers, bounded by bytes and by a day; nothing here survives the process."""
+
+    def __init__(self, *, clock: Clock, max_bytes: int = MAX_BYTES) -> None:
+        self._clock = clock
+        self._kept: TTLCache[Hashable, _KeptAnswer] = TTLCache(
+            max_bytes,
+            MAX_SECONDS,
+            timer=clock.monotonic,
+            getsizeof=lambda kept: ENTRY_BYTES + len(kept.response.body),
+        )
+        self._flights: dict[Hashable, asyncio.Future[WebResponse | ToolFailed]] = {}
+
+    async def get(
+        self,
+        key: Hashable,
+        fetch: Callable[[], Awaitable[WebResponse]],
+        *,
+        fresh: float,
+        keep: Callable[[WebResponse], bool] | None,
+    ) -> WebResponse:
+        """The kept answer if it is younger than `fresh` seconds, else what `fetch` brings. Raises
+        what it raises.
+        """
+        while True:
+            kept = self._kept.get(key)
+            if kept is not None and self._clock.monotonic() - kept.at < fresh:
+                return kept.response
+            flight = self._flights.get(key)
+            if flight is None:
+                return await self._fly(key, fetch, keep)
+            await asyncio.wait(
+                {flight}
+            )  # unlike `await flight`, being cancelled here leaves the flight alone
+            if not flight.cancelled():
+                return _landed(flight.result())
+
+    async def _fly(
+        self,
+        key: Hashable,
+        fetch: Callable[[], Awaitable[WebResponse]],
+        keep: Callable[[WebResponse], bool] | None,
+    ) -> WebResponse:
+        flight = asyncio.get_running_loop().create_future()
+        self._flights[key] = flight
+        try:
+            response = await fetch()
+            if response.status == 200 and response.body and (keep is None or keep(response)):
+                self._keep(key, response)
+            flight.set_result(response)
+        except ToolFailed as error:
+            flight.set_result(
+                error
+            )  # a result, not an exception: nobody may be there to collect it
+            raise
+        finally:
+            del self._flights[key]
+            flight.cancel()  # does nothing to a flight that landed
+        return response
+
+    def _keep(self, key: Hashable, response: WebResponse) -> None:
+        kept = _KeptAnswer(response, self._clock.monotonic())
+        if self._kept.getsizeof(kept) <= self._kept.maxsize:
+            self._kept[key] = kept
+
+
+def _landed(outcome: WebResponse | ToolFailed) -> WebResponse:
+    if isinstance(outcome, ToolFailed):
+        raise ToolFailed(str(outcome)) from outcome
+    return outcome
+
+
+ENCODINGS = "gzip"
+"""What we ask for; a server that packs otherwise was not asked to."""
+
+PLAIN = frozenset({"", "identity"})
+GZIP = frozenset({"gzip", "x-gzip"})
+
+
+async def read_body(response: httpx.Response, *, host: str, limit: int) -> bytes:
+    """The body, at most `limit` bytes of it, unpacked. Raises ToolFailed, httpx.HTTPError.
+
+    `host` is what its server is called in an error. Too large is told by what the server says of
+    the size, else as soon as the limit is passed.
+    """
+    too_large = ToolFailed(f"{host} sent more than {limit:,} bytes")
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    told = response.headers.get("content-length", "")
+    if encoding in PLAIN and told.isdecimal() and len(told) < 19 and int(told) > limit:
+        raise too_large
+    if encoding not in PLAIN | GZIP:
+        raise ToolFailed(f"{host} sent it packed as {encoding[:20]!r}, which is not read")
+    body = bytearray()
+    chunks = response.aiter_raw() if encoding in PLAIN else _unpack(response.aiter_raw(), limit + 1)
+    async for chunk in chunks:
+        body += chunk
+        if len(body) > limit:
+            raise too_large
+    return bytes(body)
+
+
+async def _unpack(chunks: AsyncIterator[bytes], most: int) -> AsyncIterator[bytes]:
+    """The content of the gzip, up to `most` bytes at once. Raises httpx.DecodingError."""
+    gzip = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    begun = False
+    try:
+        async for chunk in chunks:
+            begun = True
+            yield gzip.decompress(chunk, most)
+    except zlib.error as error:
+        raise httpx.DecodingError(str(error)) from error
+    if begun and not gzip.eof:
+        raise httpx.DecodingError("the gzip ends in the middle")
+
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 

@@ -1,8 +1,8 @@
 """The program that pictures of strangers are unpacked by: `python -m adapters.media.decoder`.
 
 A decoder is C that reads whatever anybody sends, so it runs where little can be lost: a process
-with no secrets, no files to write, bounded memory and time, killed by `adapters/media/decoding.py`
-where it takes too long, dead with the bot however that ends.
+with no secrets, no files to write, bounded memory and time. The bot's side of it,
+`adapters/media/decoder_process.py`, kills it when it takes too long; it dies with the bot.
 
 On its input come pictures, each behind its length (four bytes, big-endian); on its output goes for
 each one an answer: a byte (0 a JPEG, 1 why not), the length, and that. It ends with its input, and
@@ -12,15 +12,130 @@ when nothing came for a while.
 from __future__ import annotations
 
 import ctypes
+import io
 import os
+import re
 import select
+import struct
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from PIL import ExifTags, Image
+from PIL.Image import Transpose
+
+from adapters.media.formats import picture_kind
 from adapters.media.frames import ANSWER, HEAD, REFUSED, SHOWN
-from adapters.media.pictures import write_jpeg
 from bot.domain.errors import MediaError
+
+MAX_PIXELS = 32_000_000  # unpacked, four bytes each; more than most phones' pictures have
+LONGEST = 1568  # dots of a side,
+AREA = 1_150_000  # and in all: what vendors make of larger ones anyway, and about a thousand tokens
+SMALLEST = 11  # dots of a side; narrower ones are refused by some vendors
+QUALITY = 85
+
+
+# Passes over the whole picture. Cameras and editors write about ten; each costs as much as a
+# picture of its own.
+MAX_SCANS = 64
+MARKER = re.compile(
+    rb"\xff[\x01-\xcf\xd8-\xfe]"
+)  # neither a stuffed byte, nor filling, nor where to start again
+
+UPRIGHT: Mapping[object, Transpose] = {
+    2: Transpose.FLIP_LEFT_RIGHT,
+    3: Transpose.ROTATE_180,
+    4: Transpose.FLIP_TOP_BOTTOM,
+    5: Transpose.TRANSPOSE,
+    6: Transpose.ROTATE_270,
+    7: Transpose.TRANSVERSE,
+    8: Transpose.ROTATE_90,
+}
+"""What undoes each orientation that EXIF knows."""
+
+
+def write_jpeg(data: bytes) -> bytes:
+    """The picture (of several: the first) as a JPEG, upright. Raises MediaError.
+
+    It has at most 1568 dots a side and 1.15 million in all; what was transparent is white.
+    """
+    kind = picture_kind(data)
+    if not kind:
+        raise MediaError("it is no picture")
+    if kind == "JPEG" and count_scans(data) > MAX_SCANS:
+        raise MediaError(f"it has more than {MAX_SCANS} scans, which no camera writes")
+    try:
+        return _shrink(data, kind)
+    except MediaError:
+        raise
+    except Image.DecompressionBombError as error:
+        raise MediaError("it has far too many dots to unpack") from error
+    # Decoders raise whatever they stumble over: SyntaxError, struct.error, EOFError ...
+    except Exception as error:
+        raise MediaError(f"it cannot be read ({type(error).__name__})") from error
+
+
+def count_scans(jpeg: bytes) -> int:
+    """How often a JPEG goes over its picture; counted no further than one more than may be.
+
+    Segments are stepped over by their length, so pictures within it (thumbnails) do not count, nor
+    what is behind it.
+    """
+    at, scans = 2, 0
+    while scans <= MAX_SCANS and (marker := MARKER.search(jpeg, at)):
+        at = marker.end()
+        code = jpeg[at - 1]
+        if code == 0xD9:  # the end
+            break
+        if code == 0xDA:
+            scans += 1
+        if code not in {0x01, 0xD8}:
+            at += int.from_bytes(jpeg[at : at + 2], "big")
+    return scans
+
+
+def _shrink(data: bytes, kind: str) -> bytes:
+    with Image.open(io.BytesIO(data), formats=(kind,)) as opened:
+        if opened.width * opened.height > MAX_PIXELS:
+            raise MediaError(f"it is {opened.width} x {opened.height} dots, too many to unpack")
+        size = _fit(opened.width, opened.height)
+        if min(size) < SMALLEST:
+            raise MediaError(f"it is too narrow to be seen, {opened.width} x {opened.height} dots")
+        opened.draft(
+            "RGB", size
+        )  # a JPEG is unpacked at a fraction of its size, which is much faster
+        mode = "RGBA" if opened.has_transparency_data else "RGB"
+        unpacked = opened if opened.mode == mode else opened.convert(mode)
+        small = unpacked.resize(size, reducing_gap=2.0)
+        turn = UPRIGHT.get(_orientation(opened))
+    return _as_jpeg(small if turn is None else small.transpose(turn))
+
+
+def _fit(width: int, height: int) -> tuple[int, int]:
+    """Its own size, or what both bounds leave of it."""
+    scale = min(1.0, LONGEST / max(width, height), (AREA / (width * height)) ** 0.5)
+    return max(1, int(width * scale)), max(1, int(height * scale))
+
+
+def _orientation(opened: Image.Image) -> object:
+    """How the camera was held; None where that cannot be read, which is no reason not to look."""
+    try:
+        return opened.getexif().get(ExifTags.Base.Orientation)
+    except (EOFError, LookupError, OSError, SyntaxError, TypeError, ValueError, struct.error):
+        return None
+
+
+def _as_jpeg(picture: Image.Image) -> bytes:
+    if picture.mode == "RGBA":
+        white = Image.new("RGB", picture.size, "white")
+        white.paste(picture, mask=picture.getchannel("A"))
+        picture = white
+    written = io.BytesIO()
+    picture.info.clear()  # comments, profiles, EXIF
+    picture.save(written, "JPEG", quality=QUALITY)
+    return written.getvalue()
+
 
 if sys.platform != "win32":
     import resource

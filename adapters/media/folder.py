@@ -11,19 +11,147 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import logging
 import os
+import re
+from collections.abc import Callable, Collection
 from contextlib import suppress
+from email.message import Message
 from pathlib import Path
 from typing import Literal
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
-from adapters.media.links import check_url, name_in_header, name_in_url
-from adapters.media.shelf import FOLDER
-from adapters.media.sniffing import describe, fits, name_for
+from adapters.media.formats import describe, fits, name_for
 from bot.domain.actions import Attachment, MediaKind
+from bot.domain.addresses import check_foreign, check_host
 from bot.domain.errors import MediaError, ToolFailed
 from bot.domain.filenames import clean_name
+from bot.domain.notes import WHOLE, Share
 from bot.domain.ports import Web
+
+MAX_URL = 2048
+ADVICE = "give an http or https url of a public host"
+
+HOST = re.compile(r"[a-z0-9._:-]*")  # letters beyond ASCII are read by their IDNA form
+
+
+def check_url(url: str) -> str:
+    """The url, if it may be fetched as far as can be seen. Raises MediaError."""
+    if not url:
+        raise MediaError("neither path nor url is given")
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").encode("idna").decode("ascii").lower()
+        if not HOST.fullmatch(host):
+            raise ValueError("its host can be read in more than one way")
+        check_host(parts.scheme, host)
+        check_foreign(host, port=parts.port, userinfo=parts.netloc.rpartition("@")[1])
+    except (ToolFailed, ValueError) as error:
+        raise MediaError(f"{url[:100]!r} cannot be sent ({error}); {ADVICE}") from error
+    if len(url) > MAX_URL:
+        raise MediaError(f"the url is longer than {MAX_URL} characters; give a shorter one")
+    return url
+
+
+def name_in_url(url: str) -> str:
+    """The file's name in the url, as it stands there; often empty."""
+    return unquote(urlsplit(url).path).rpartition("/")[2]
+
+
+def name_in_header(disposition: str) -> str:
+    """The file's name in a Content-Disposition, as it stands there; empty where there is none."""
+    header = Message()
+    try:
+        header["Content-Disposition"] = disposition
+        return header.get_filename() or ""
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+    ):  # an unknown charset; a line break; parts that do not fit
+        return ""
+
+
+FOLDER = ".drafts"
+MOST = 256 * 1024 * 1024  # bytes of all of them
+OWN_FOLDER, OWN_FILE = 0o700, 0o600
+UNDONE = ".part"
+
+logger = logging.getLogger(__name__)
+
+
+class DraftFiles:
+    """Fits `Shelf`: files below `root`, no more than `most` bytes of a `share`'s; what cannot be
+    written is not kept, and the log says so.
+    """
+
+    def __init__(self, root: Path, share: Share = WHOLE, *, most: int = MOST) -> None:
+        # Each share deletes what it does not know.
+        self._folder = root / (FOLDER if share == WHOLE else f"{FOLDER}-{share.partition}")
+        self._most = most
+
+    async def keep(self, name: str, content: bytes) -> None:
+        """Write it."""
+        await asyncio.to_thread(self._keep, name, content)
+
+    async def find(self, name: str) -> bytes:
+        """It; empty where it is not there, or cannot be read."""
+        return await asyncio.to_thread(self._find, name)
+
+    async def keep_only(self, names: Collection[str]) -> None:
+        """Delete all others."""
+        await asyncio.to_thread(self._keep_only, names)
+
+    def _keep(self, name: str, content: bytes) -> None:
+        file, part = self._folder / name, self._folder / f"{name}{UNDONE}"
+        try:
+            if not self._folder.is_dir():
+                self._folder.mkdir(mode=OWN_FOLDER, parents=True)
+            there = sum(one.stat().st_size for one in self._folder.iterdir())
+            if there + len(content) > self._most:
+                logger.warning("the media of draft %s are not kept: there are too many", name)
+                return
+            part.touch(OWN_FILE)
+            part.write_bytes(content)
+            part.replace(file)
+        except OSError as error:
+            logger.warning("the media of draft %s are not kept (%s)", name, error.strerror)
+
+    def _find(self, name: str) -> bytes:
+        try:
+            return (self._folder / name).read_bytes()
+        except FileNotFoundError:
+            return b""
+        except OSError as error:
+            logger.warning("the media of draft %s cannot be read (%s)", name, error.strerror)
+            return b""
+
+    def _keep_only(self, names: Collection[str]) -> None:
+        try:
+            files = list(self._folder.iterdir())
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            logger.warning("media of drafts cannot be deleted (%s)", error.strerror)
+            return
+        for file in files:
+            if file.name not in names:
+                _delete(file)
+
+
+def delete_lost(root: Path, is_known: Callable[[str], bool]) -> None:
+    """Delete the media of drafts whose turns the journal does not know, of every share. Blocks."""
+    for file in root.glob(f"{FOLDER}*/*"):
+        if not is_known(file.name.removesuffix(UNDONE).partition("-")[2]):
+            _delete(file)
+
+
+def _delete(file: Path) -> None:
+    try:
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        logger.warning("%s cannot be deleted (%s)", file, error.strerror)
+
 
 # NapCat takes websocket frames of 50 MiB; base64 makes four bytes of three (onebot.md 4.4).
 MAX_BASE64 = 37 * 1024 * 1024

@@ -22,9 +22,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
-from adapters.metrics.instruments import Count, Family, Times
-from adapters.metrics.metrics import Metrics
-from adapters.metrics.vitals import Today, Vitals
+from adapters.metrics.metrics import Count, Family, Metrics, Times, Today, Vitals
 
 
 def render(metrics: Metrics, vitals: Vitals, *more: Collector) -> bytes:

@@ -6,10 +6,13 @@ a model made up counts as `unknown`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Final, TypeVar, assert_never, get_args
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, Final, Generic, TypeVar, assert_never, get_args
 
-from adapters.metrics.instruments import Count, Family, Times
 from bot.domain.chat import Attempt
 from bot.domain.events import Event, Identity
 from bot.domain.journal import (
@@ -24,8 +27,65 @@ from bot.domain.journal import (
     TurnOpened,
     Undelivered,
 )
-from bot.domain.ports import Clock
+from bot.domain.ports import Clock, EventSink
 from bot.domain.run import RunEvent, RunFinished, StepFinished, Stop, ToolFinished
+
+
+class Count:
+    """A number that only rises."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0.0
+
+    def inc(self, amount: float = 1) -> None:
+        """So much more."""
+        self.value += amount
+
+
+class Times:
+    """How long things took, in seconds, counted by upper `bounds`, which rise."""
+
+    __slots__ = ("_bounds", "_counts", "sum")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self._bounds = bounds
+        self._counts = [0] * (len(bounds) + 1)
+        self.sum = 0.0
+
+    def observe(self, seconds: float) -> None:
+        """One more took so long."""
+        self._counts[bisect_left(self._bounds, seconds)] += 1
+        self.sum += seconds
+
+    def buckets(self) -> list[tuple[float, int]]:
+        """How many took at most so long, for each bound; the last one is infinite."""
+        return list(zip((*self._bounds, float("inf")), accumulate(self._counts), strict=True))
+
+
+Instrument = TypeVar("Instrument", Count, Times)
+
+
+class Family(Generic[Instrument]):
+    """Instruments of one `name`, by their labels' values; one there is from the first time it is
+    asked for. `what` says what they count.
+    """
+
+    def __init__(
+        self, name: str, what: str, names: Sequence[str], make: Callable[[], Instrument]
+    ) -> None:
+        self.name, self.what, self.names = name, what, names
+        self._make: Callable[[], Instrument] = make
+        self.members: dict[tuple[str, ...], Instrument] = {}
+
+    def labels(self, *values: str) -> Instrument:
+        """The one with these values, in the order of the labels."""
+        member = self.members.get(values)
+        if member is None:
+            member = self.members[values] = self._make()
+        return member
+
 
 UNKNOWN: Final = "unknown"
 OTHER: Final = "other"
@@ -268,3 +328,80 @@ def times_of(name: str, bounds: tuple[float, ...], what: str, *labels: str) -> F
 def kinds_of(union: object) -> tuple[str, ...]:
     """The `type` of each member of a union of the domain."""
     return tuple(member.type for member in get_args(union))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Today:
+    """The sum that everybody took since midnight, in US dollars and tokens; so much of the tokens
+    is `reserved` for requests under way. `rung` is how much of what people may take is left out, as
+    in docs/limits.md; `used` is the share of the limit of all, None where there is none, as `cost`
+    is where no price is known.
+    """
+
+    cost: float | None
+    tokens: float
+    reserved: float
+    rung: int
+    used: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vitals:
+    """How the bot is now. `duplicates`, `overflow`, `reconnects` and `withheld` are since the
+    start; `waiting` is how much of each kind waits for an owner's word. Since the start, `ended`
+    counts calls that did by outcome, `commands` those that were taken by name. `today` is None
+    until what an earlier process took is known.
+    """
+
+    lanes: int
+    queued: int
+    online: int
+    offline: int
+    duplicates: int
+    overflow: int
+    reconnects: int
+    withheld: int
+    waiting: Mapping[str, int]
+    ended: Mapping[str, int]
+    commands: Mapping[str, int]
+    today: Today | None
+
+
+def together(bots: Sequence[Vitals]) -> Vitals:
+    """Of all bots of a process, each of which has its own accounts. What is counted where the
+    accounts are, or for everybody, each of them tells whole.
+    """
+    return Vitals(
+        lanes=sum(one.lanes for one in bots),
+        queued=sum(one.queued for one in bots),
+        online=sum(one.online for one in bots),
+        offline=sum(one.offline for one in bots),
+        duplicates=sum(one.duplicates for one in bots),
+        overflow=sum(one.overflow for one in bots),
+        reconnects=max((one.reconnects for one in bots), default=0),
+        withheld=sum(one.withheld for one in bots),
+        waiting=_summed(one.waiting for one in bots),
+        ended=_summed(one.ended for one in bots),
+        commands=_summed(one.commands for one in bots),
+        today=next((one.today for one in bots if one.today is not None), None),
+    )
+
+
+def _summed(counts: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
+    total: Counter[str] = Counter()
+    for each in counts:
+        total.update(each)
+    return total
+
+
+class CountedSink:
+    """An `EventSink` whose events are counted by kind."""
+
+    def __init__(self, sink: EventSink, *, metrics: Metrics) -> None:
+        self._sink = sink
+        self._metrics = metrics
+
+    def handle(self, event: Event) -> Coroutine[Any, Any, None]:
+        """Count it and hand it on."""
+        self._metrics.event(event.type)
+        return self._sink.handle(event)

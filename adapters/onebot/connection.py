@@ -18,9 +18,8 @@ from websockets.frames import CloseCode
 from websockets.protocol import State
 
 from adapters.onebot.calls import OneBotCalls
-from adapters.onebot.claims import Claims
+from adapters.onebot.claims import AccountSource, Claims, Handshake
 from adapters.onebot.health import Health
-from adapters.onebot.identity import AccountSource, Handshake
 from adapters.onebot.peers import Peers, Role
 from adapters.onebot.protocol import ActionReply, read_frame
 from bot.domain.errors import NotConnected

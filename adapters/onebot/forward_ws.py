@@ -14,6 +14,7 @@ from websockets.frames import CloseCode
 from websockets.uri import parse_uri
 
 from adapters.onebot.calls import OneBotCalls
+from adapters.onebot.claims import Handshake
 from adapters.onebot.connection import (
     CLOSE_WITHIN,
     PING_EVERY,
@@ -21,7 +22,6 @@ from adapters.onebot.connection import (
     Connection,
     socket_logger,
 )
-from adapters.onebot.identity import Handshake
 from adapters.onebot.peers import Peers
 from adapters.onebot.protocol import MAX_FRAME
 from bot.domain.errors import ConfigError, Problem

@@ -14,12 +14,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from adapters.onebot.events import About, read_event, read_said, read_time
-from adapters.onebot.fields import Fields, load, mapping, number, sequence, text
+from adapters.onebot.fields import Fields, decimal, load, mapping, number, sequence, text
 from adapters.onebot.segments import write_nodes, write_segments
 from bot.domain.actions import Gesture, Merged, React, SendMessage, ShowTyping
 from bot.domain.errors import ActionRefused
-from bot.domain.events import Conversation, Event, MessageReceived
-from bot.domain.ports import KeptFile
+from bot.domain.events import Conversation, Event, MessageReceived, Role
+from bot.domain.group_admin import GroupAct, Mute, Petition, Pin, Recall, SetCard
+from bot.domain.ports import JoinedGroup, KeptFile, Member
 from bot.domain.refusals import failure_in, judge_refusal
 
 MAX_FRAME: Final = 50 * 2**20  # bytes; NapCat's maxPayload (onebot.md 1.2)
@@ -300,3 +301,85 @@ def write_id(message_id: str) -> int | str:
     except ValueError:
         return message_id
     return number if abs(number) < 2**53 else message_id
+
+
+def write_act(group: Conversation, act: GroupAct) -> tuple[str, dict[str, object]]:
+    """The action's name on the wire, and its parameters."""
+    place = {"group_id": group.session_id}
+    match act:
+        case Mute(user_id=user_id, seconds=seconds):
+            return "set_group_ban", {**place, "user_id": user_id, "duration": seconds}
+        case SetCard(user_id=user_id, card=card):
+            return "set_group_card", {**place, "user_id": user_id, "card": card}
+        case Recall(message_id=message_id):
+            return "delete_msg", {"message_id": write_id(message_id)}
+        case Pin(message_id=message_id):
+            return "set_essence_msg", {"message_id": write_id(message_id)}
+        case _:
+            assert_never(act)
+
+
+def write_admission(
+    petition: Petition, *, granted: bool, reason: str
+) -> tuple[str, dict[str, object]]:
+    """The same for the answer to a friend request or an invite (onebot.md 3.6)."""
+    answer: dict[str, object] = {"flag": petition.flag, "approve": granted}
+    if petition.kind == "friend":
+        return "set_friend_add_request", answer
+    if reason:  # an empty one would become an empty postscript, of which NapCat warns
+        answer["reason"] = reason
+    return "set_group_add_request", {**answer, "sub_type": "invite"}
+
+
+UNCHECKED: Final = (
+    ("NapCat", ("set_friend_add_request", "set_group_add_request")),
+    ("Lagrange", ("set_group_ban", "set_group_card")),
+)
+"""Servers that answer "ok" to these whatever QQ says (NapCat: but for a flag it does not know)."""
+
+
+def tells_of_failure(server: str, action: str) -> bool:
+    """Whether a server of that name would say that QQ refused what it was asked to do."""
+    return not any(server.startswith(name) and action in actions for name, actions in UNCHECKED)
+
+
+ROLES: dict[str, Role] = {"owner": "owner", "admin": "admin", "member": "member"}
+
+
+def read_groups(data: object, *, account: int) -> tuple[JoinedGroup, ...]:
+    """The groups in an answer to get_group_list; `group_all_shut` is NapCat's, a number or a bool,
+    the two timestamps are LLBot's.
+    """
+    read = [(number(fields.get("group_id")), fields) for fields in map(mapping, sequence(data))]
+    return tuple(
+        JoinedGroup(
+            Conversation(account, "group", group),
+            _flag(fields.get("group_all_shut")),
+            max(0, number(fields.get("member_count"))),
+            _time(fields.get("shut_up_all_timestamp")),
+            _time(fields.get("shut_up_me_timestamp")),
+            name=text(fields.get("group_name")),
+        )
+        for group, fields in read
+        if group > 0
+    )
+
+
+def read_member(data: object) -> Member:
+    """The person in an answer to get_group_member_info."""
+    fields = mapping(data)
+    return Member(
+        ROLES.get(text(fields.get("role")), "unknown"),
+        _time(fields.get("shut_up_timestamp")),
+        _flag(fields.get("is_robot")),
+    )
+
+
+def _time(value: Any) -> float | None:
+    """Seconds since 1970; None where it is not there."""
+    return None if value is None else decimal(value)
+
+
+def _flag(value: Any) -> bool | None:
+    """Whether it is set; None where it is not there. -1 is all members, in QQ's own words."""
+    return None if value is None else value is True or number(value) != 0

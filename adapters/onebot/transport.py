@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-from adapters.onebot.acts import tells_of_failure, write_act, write_admission
 from adapters.onebot.fields import load
-from adapters.onebot.groups import read_groups, read_member
 from adapters.onebot.offering import Offers, lightened
 from adapters.onebot.peers import Account
 from adapters.onebot.protocol import (
@@ -16,10 +14,15 @@ from adapters.onebot.protocol import (
     ActionReply,
     read_answered_message,
     read_forward,
+    read_groups,
     read_history,
     read_kept_file,
+    read_member,
     read_message_id,
+    tells_of_failure,
+    write_act,
     write_action,
+    write_admission,
     write_gesture,
     write_id,
 )
@@ -27,8 +30,7 @@ from adapters.onebot.segments import holds_url
 from bot.domain.actions import Gesture, SendMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered, ActionUnsupported
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.group_acts import GroupAct
-from bot.domain.petitions import Petition
+from bot.domain.group_admin import GroupAct, Petition
 from bot.domain.ports import JoinedGroup, KeptFile, Member
 from bot.domain.segments import File, Forward
 

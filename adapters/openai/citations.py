@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from adapters.openai.code import CODE, end_of_code
+from adapters.openai.texts import CODE, end_of_code
 
 SOURCES = (
     *("search", "news", "view", "fetch", "image", "file", "forecast", "finance", "sports"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import time
 import uuid
 from collections.abc import Callable
@@ -19,7 +20,6 @@ from msgspec.structs import replace
 
 from adapters.openai.deadlines import Deadline, Timeouts
 from adapters.openai.dialects import choose_dialect, named_dialect
-from adapters.openai.endings import Endings
 from adapters.openai.endpoint import find_proxy, join_url
 from adapters.openai.errors import classify, clean
 from adapters.openai.history import Origin
@@ -28,6 +28,49 @@ from adapters.openai.wire import read_answer, read_usage, write_request
 from bot.domain.chat import Completion, ModelRequest, Usage
 from bot.domain.errors import EMPTY_ANSWER, ModelError, ModelStalled, ModelTransport
 from bot.domain.masking import Mask
+
+logger = logging.getLogger(__name__)
+
+UNEXPLAINED = (
+    "it never says why its answers end: they are taken as whole, and one that was cut cannot be "
+    "told"
+)
+
+
+class Endings:
+    """Good for one server and model. It is believed to be one that never says why after two streams
+    in a row.
+
+    From the first on that does, it is one that does as a rule: what comes without was cut, and is
+    not believed again.
+    """
+
+    def __init__(self, name: str) -> None:
+        """`name` is for the log."""
+        self._name = name
+        self._explains: bool | None = None
+
+    @property
+    def go_unexplained(self) -> bool:
+        """Whether a stream that does not say why it ended is taken as whole."""
+        return self._explains is False
+
+    def doubts(self, reader: AnswerReader) -> bool:
+        """Whether this stream should be asked for once more, because nothing is known of others."""
+        return self._explains is None and reader.is_unexplained
+
+    def learn(self, reader: AnswerReader) -> None:
+        """Take note of how a stream ended, one that was asked for once more where it was in
+        doubt.
+        """
+        if self._explains:
+            return
+        if reader.is_explained:
+            self._explains = True
+        elif self.doubts(reader):
+            self._explains = False
+            logger.warning("%s: %s", self._name, UNEXPLAINED)
+
 
 MODELS_PATH = "/models"
 MAX_LIST = 8 * 2**20  # bytes of a list of models; the longest known has 0.6 MB

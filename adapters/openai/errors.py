@@ -18,9 +18,11 @@ from typing import Any
 
 import orjson
 
-from adapters.openai.signs import SIGNS
 from bot.domain.errors import (
+    BadHistory,
+    ContentFiltered,
     ContextOverflow,
+    ImagesUnsupported,
     ModelAuth,
     ModelBilling,
     ModelError,
@@ -28,7 +30,195 @@ from bot.domain.errors import (
     ModelOverloaded,
     ModelRateLimited,
     ModelRejected,
+    ToolsUnsupported,
+    ToolUseFailed,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """One row: text like this means that class, unless it also looks like the other thing.
+
+    The text searched is the codes as `<code>` and then the words. `code` is what the error is told
+    apart by where the vendor's own code is none (llama.cpp repeats the status there).
+    """
+
+    error: type[ModelError]
+    pattern: re.Pattern[str]
+    unless: re.Pattern[str] | None = None
+    code: str = ""
+
+    def fits(self, text: str) -> bool:
+        return bool(self.pattern.search(text)) and not (self.unless and self.unless.search(text))
+
+
+def _sign(error: type[ModelError], *alternatives: str, unless: str = "", code: str = "") -> Sign:
+    pattern = re.compile("|".join(alternatives), re.IGNORECASE | re.DOTALL)
+    return Sign(error, pattern, re.compile(unless, re.IGNORECASE) if unless else None, code)
+
+
+# Four-digit codes are Zhipu's, 20012 is SiliconFlow's; names in capitals are Volcengine's and
+# DashScope's.
+SIGNS = (
+    # Gemini's quota of a minute in billing words.
+    _sign(ModelRateLimited, r"current quota.*retry in [\d.]+ ?s"),
+    _sign(ToolUseFailed, r"<tool_use_failed>", r"tool call validation failed"),
+    _sign(
+        ModelBilling,
+        r"<insufficient_quota>", r"<exceeded_current_quota_error>", r"<Arrearage>",
+        r"<AccountOverdueError>",
+        r"<1113>", r"<1304>", r"<130[89]>", r"<1310>",
+        r"insufficient (account )?(balance|credits?|funds)",
+        r"exceeded (your )?current quota", r"credit balance is too low", r"overdue balance",
+        r"requires more credits",
+        r"out of credits", r"\b[TR]PD\b", r"(tokens|requests) per day",
+        r"balance is (insufficient|not enough|too low)",
+        r"<billing_\w+>", r"<FreeTierOnly>|free tier of the model has been exhausted",
+        r"<SetLimitExceeded>",
+        r"(used all available|monthly included|prepayment) credits", r"key limit exceeded",
+        r"payment required",
+        r"spend(ing)? limits?\b.{0,40}(reached|exceeded)",
+        r"(reached|exceeded).{0,40}\b(spend|spending|usage) limits?",
+        r"余额不足", r"欠费", r"使用上限", r"今日调用次数", r"账户已停用",
+        r"额度(已)?(用尽|不足|耗尽)",
+    ),
+    _sign(
+        ContentFiltered,
+        r"data_?inspection_?failed", r"<1301>", r"<content_filter>",
+        r"<ResponsibleAIPolicyViolation>",
+        r"content[_ ]policy[_ ]violation", r"content management policy",
+        r"Sensitive(Content|Text|Image)Detected",
+        r"inappropriate content", r"content exists risk", r"敏感内容",
+    ),
+    _sign(
+        ToolsUnsupported,
+        r"does not support (tools|function call)", r"requires --enable-auto-tool-choice",
+        r"tools param requires --jinja", r"function calling is not (enabled|supported)",
+        r"endpoints found that support tool use",
+        r"\btool(s|s? calling)`? is not supported (with|by) this model",
+    ),
+    _sign(  # the format or the size of that picture, and so of others like it
+        ImagesUnsupported,
+        r"\b(mime|media)[ _-]?types?\b.{0,60}"
+        r"(not (supported|allowed|accepted)|unsupported|invalid)",
+        r"(unsupported|invalid|disallowed) (mime|media)[ _-]?type",
+        r"(unsupported|invalid|disallowed) (image|picture) (format|type|size|dimension)",
+        r"\b(image|picture) (format|type|size|dimensions?|resolution)\b.{0,60}"
+        r"(not (supported|allowed|accepted|valid)|unsupported|invalid)",
+        r"\b(image|picture)s?\b.{0,60}"
+        r"(exceeds?|too (large|big|small)|(larger|greater|bigger) than)",
+        r"(image|picture)s? must be (in )?(one of|at (most|least)|smaller|less|a |png|jpe?g)",
+        r"(图片|图像|图像文件)的?(文件)?(格式|类型|后缀|编码).{0,20}(不支持|不被支持|不正确|错误|有误|无效|仅)",
+        r"不支持.{0,16}(图片|图像)的?(格式|类型)|不支持的(图片|图像)",
+        r"(图片|图像).{0,20}(过大|太大|过小|太小|超过|超出|超限|尺寸|分辨率|像素|体积)",
+        unless=r"context (length|window)|\btokens?\b|^<(40[1-4]|429|50[2-4]|529)>|rate.?limit|"
+        r"too many requests|throttl|quota|per (minute|hour|day)",
+        code="image_kind",
+    ),
+    _sign(
+        ImagesUnsupported,
+        # llama.cpp names only the place of a part it cannot take; ours are text and pictures
+        r"unknown variant `image_url`", r"unsupported content\[\]\.type", r"not a VLM", r"mmproj",
+        r"image input is not supported", r"(does not|doesn't) support (image|vision)",
+        r"endpoints found that support image",
+        r"image_url is only supported by", r"at most 0 image", r"not a multimodal model",
+        r"(image|vision|multi-?modal)( input| content| data|_url)?s? (is|are) "
+        r"not (supported|enabled|allowed|available)",
+        r"(does not|doesn't|cannot|can't|can not) (accept|take) "
+        r"(image|picture|vision|multi-?modal)\w* ?(input|content)?s?\b(?! [\w./-]*\d)",
+        r"text[- ]only model", r"(only|just) (accepts|supports|takes) text",
+        r"不支持(输入|识别|理解|处理|传入|上传)?(图片|图像|视觉|多模态|识图)",
+        r"(图片|图像|视觉|多模态)(输入|理解|识别|能力)?(不支持|不被支持|未开通|未启用)",
+        unless=r"^<(429|50[2-4]|529)>",
+    ),
+    _sign(  # that picture, not pictures
+        ImagesUnsupported,
+        r"<invalid_image_\w+>", r"unsupported image", r"cannot make GET request", r"invalid image",
+        r"failed to (load|decode|process|read|parse|open|download|fetch) (the )?(input )?image",
+        r"(could not|cannot|can't|can not|unable to|error while) "
+        r"(load|decode|process|read|pars|open|identify|download|fetch)\w* (the |this |your )?"
+        r"(input |provided )?(image|picture)",
+        r"(image|picture)( data| file| content)?\b.{0,40}"
+        r"(corrupt|truncated|malformed|not (a )?valid|"
+        r"(could not|cannot) be (decoded|processed|read|loaded|parsed|opened))",
+        r"(图片|图像)的?(数据|内容|文件)?.{0,10}(解析|解码|下载|读取|加载|处理|识别).{0,6}(失败|错误|异常|出错)",
+        r"(解析|解码|下载|读取|加载|处理)(输入)?(图片|图像).{0,6}(失败|错误|异常|出错)|(无法|不能)(解析|解码|读取|识别|处理)(图片|图像)",
+        r"(图片|图像)(数据|文件)?(已)?(损坏|无效|不完整)",
+        code="invalid_image",
+    ),
+    _sign(
+        BadHistory,
+        r"reasoning_content", r"thought_signature", r"insufficient tool messages", r"<1214>",
+        r"must be followed by tool messages",
+        r"must be a response to a prece+ding message with 'tool_calls'",
+        r"roles must alternate", r"duplicate value for 'tool_call_id'",
+        r"<invalid_request_message_order>",
+        r"unexpected role '?\w+'? after role", r"expected last role",
+        r"same number of function calls and responses",
+        r"tool call id (was|has to be)", r"tool_call_id\b.{0,40}not found",
+        r"ids were found without `tool_result`",
+        r"unexpected `tool_use_id`", r"first message must use the .?user",
+        r"must have non-empty content",
+        r"content blocks must be non-empty", r"with role 'assistant' must not be empty",
+        r"assistant message prefill",
+        r"(text )?content (is|was|must not be|cannot be|can't be|may not be) (empty|blank|null)",
+        r"\bmessages?\b.{0,60}(must not|cannot|can not|may not|should not) be (empty|blank|null)",
+        r"(messages?|content)\b.{0,80}expected (one of )?(a |an )?(string|array|list|object)\b"
+        r".{0,40}\b(null|none|nil)\b",
+        r"expected (one of )?(a |an )?(string|array|list|object)\b.{0,40}\b(null|none|nil)\b.{0,80}"
+        r"(messages?|content)\b",
+        r"^\W*(<\w*>)* ?expected a string,? (but )?(got|found|received) (null|none|nil)",
+        r"(must|should|needs? to) (have|contain|include) (either |one of )?\W?content\W* or "
+        r"\W?tool_calls",
+        r"either \W?content\W* or \W?tool_calls\W* (must|should|is|are)",
+        r"角色.{0,10}交替|交替.{0,10}角色",
+        r"(消息|内容|content|messages?)\W{0,3}不(能|可|允许)(以)?为空",
+        r"tool_calls?.{0,30}(没有|缺少|缺失|未找到)", r"(没有|缺少|缺失|未找到).{0,16}tool_calls?",
+        r"roles? .{0,30}\b(must|should) (be )?alternat", r"alternat\w* .{0,30}\broles?\b",
+        r"function call turn comes immediately after", r"number of function response parts",
+        r"tool call result does not follow", r"system message must be (at the beginning|the first)",
+    ),
+    # More than a minute's allowance: no use waiting.
+    _sign(ContextOverflow, r"request too large.*tokens per min"),
+    _sign(
+        ContextOverflow,
+        r"maximum context length", r"context[_ ]length[_ ]exceeded",
+        r"exceeds the (available )?context (size|window)",
+        r"exceeded (max )?context length", r"<exceed_context_size_error>", r"prompt is too long",
+        r"exceed context limit", r"range of input length should be",
+        r"must be less than max_seq_len",
+        r"exceeded model token limit", r"model max length exceeded", r"<1261>", r"prompt 超长",
+        r"prompt exceeds max length", r"input token count.*exceeds", r"maximum prompt length is \d",
+        r"reduce the length of the messages", r"total length of all messages is too long",
+        r"too_many_prompt_tokens",
+        r"(tokens|characters)_too_long",
+        r"(token|length|context|prompt|input).{0,60}exceeds the limit of \d",
+        r"context window exceeds limit",
+        r"token limit reached", r"token too long", r"<model_context_window_exceeded>",
+        unless=r"rate.?limit|too many requests|throttl",
+    ),
+    _sign(
+        ModelNotFound,
+        r"<model_?not_?found>", r"<ModelNotOpen>", r"<InvalidEndpointOrModel", r"<1211>",
+        r"<20012>", r"模型不存在",
+        r"\bmodel\b.{0,120}(does not exist|not found)", r"model not exist", r"not a valid model",
+        r"supported API model names", r"<invalid_model>", r"<model_decommissioned>",
+        r"\b(invalid|unknown|no such) model( name| id)?\b(?! \w)",
+    ),
+    _sign(ModelOverloaded, r"<1305>", r"<1312>", r"overloaded", r"访问量过大", r"速率限制"),
+    _sign(ModelRateLimited, r"<130[23]>", r"rate.?limit", r"too many requests", r"throttl"),
+    _sign(
+        ModelAuth,
+        r"<100[0-4]>", r"<invalid_api_key>", r"<authentication_?error>",
+        r"(invalid|incorrect) api key",
+        r"api key not valid",
+    ),
+    # after the sign of a key that is no good: some say both
+    _sign(ModelBilling, r"<403>.*(quota|balance|credit|billing|额度)"),
+    # llama.cpp says 500 to the caller's mistake.
+    _sign(ModelRejected, r"cannot use both json_schema and grammar"),
+)  # fmt: skip
+
 
 MAX_MESSAGE = 500  # characters, what ModelError promises
 MAX_CODE = 64  # characters

@@ -9,7 +9,7 @@ is in order stays as it is, so that the beginning of a prompt is the same from r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, assert_never
@@ -17,9 +17,8 @@ from typing import Any, assert_never
 import orjson
 from msgspec.structs import replace
 
-from adapters.openai.call_drafts import CALL_FIELDS
+from adapters.openai.answer import CALL_FIELDS
 from adapters.openai.dialects import Dialect
-from adapters.openai.mere_words import is_mere_words
 from adapters.openai.names import write_id, write_name
 from adapters.openai.schemas import write_schema
 from adapters.openai.texts import mend, to_json
@@ -36,6 +35,47 @@ from bot.domain.chat import (
     UserMessage,
 )
 from bot.domain.errors import InvalidArguments
+
+
+def written(messages: Sequence[Message]) -> list[dict[str, str]] | None:
+    """Each message, as JSON, of a history in which nothing is to be prepared: what a user and the
+    model said in turn, the user first and last. None for any other.
+    """
+    bodies: list[dict[str, str]] = []
+    texts: list[str] = []
+    role = ""
+    for one in messages:  # a plain loop: maps over each field take a third longer
+        if type(one) is UserMessage and role != "user" and not one.images:
+            role = "user"
+        elif type(one) is AssistantMessage and role == "user" and not one.tool_calls:
+            if one.reasoning:
+                return None
+            role = "assistant"
+        elif type(one) is SystemMessage and not role:
+            role = "system"
+        else:
+            return None
+        texts.append(one.text)
+        bodies.append({"role": role, "content": one.text})
+    return bodies if role == "user" and are_words(texts) else None
+
+
+def are_words(texts: Sequence[str]) -> bool:
+    """Whether nothing is to be done about any of them: of most that is true."""
+    return all(texts) and not any(map(str.isspace, texts)) and "\0" not in "".join(texts)
+
+
+def is_mere_words(message: UserMessage | AssistantMessage | ToolMessage) -> bool:
+    """Whether there is nothing to it but words, and nothing is to be done about those."""
+    match message:
+        case UserMessage():
+            return not message.images and are_words((message.text,))
+        case AssistantMessage():
+            is_more = message.tool_calls or message.reasoning
+            return not is_more and are_words((message.text,))
+        case ToolMessage():
+            return False
+
 
 NO_OUTPUT = "(no output)"  # an empty tool message is refused by some (6.9)
 NO_RESULT = "error: the result of this call was lost; it may or may not have been done"

@@ -18,11 +18,9 @@ from typing import Any
 import orjson
 from msgspec.structs import replace
 
-from adapters.openai.answer import Draft, RawAnswer
-from adapters.openai.call_drafts import RawCall
-from adapters.openai.code import without_code
+from adapters.openai.answer import Draft, RawAnswer, RawCall
 from adapters.openai.markup import NOISE, MarkupBlock, find_blocks
-from adapters.openai.texts import to_json
+from adapters.openai.texts import to_json, without_code
 from adapters.openai.thoughts import moved, split_thoughts
 from adapters.openai.written_calls import fits
 from bot.domain.chat import ToolSpec

@@ -16,8 +16,8 @@ from json import JSONDecoder
 import orjson
 
 from adapters.openai import unmarked
-from adapters.openai.code import BEGINNING, end_of_code
 from adapters.openai.names import read_name
+from adapters.openai.texts import BEGINNING, end_of_code
 from adapters.openai.unmarked import ENDING, Unmarked, without_tokens
 from adapters.openai.written_calls import (
     BAR,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from adapters.openai.answer import RawAnswer
-from adapters.openai.code import without_code
+from adapters.openai.texts import without_code
 
 TAG = r"(?:(?:seed:|mm:)?think|thinking|thought|reasoning)"
 WORD_TAG = r"(?:analysis|scratchpad|reflection)"

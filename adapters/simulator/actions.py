@@ -10,15 +10,183 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
-from adapters.simulator import gestures, offices, outgoing, petitions, shares, wire
+from adapters.simulator import outgoing, shares, wire
 from adapters.simulator.call import Action, Call, CallAnswer, Done, Gesture, Params, SentMessage
-from adapters.simulator.messages import Stored
 from adapters.simulator.outgoing import read_segments
-from adapters.simulator.people import Group, Person
-from adapters.simulator.shown import event_of
 from adapters.simulator.wire import BAD_REQUEST, NO_SUCH_ACTION, NOT_DONE, CallRefused, Json
-from adapters.simulator.world import World, other_id
+from adapters.simulator.world import Group, Person, Stored, World, event_of, other_id
+
+RESULT = {"result": 0, "errMsg": ""}
+
+
+def set_msg_emoji_like(world: World, params: Params) -> Done:
+    """A reaction, or with `set` false one taken back."""
+    taken_back = params.get("set") in (False, "false")
+    return _react(world, params, emoji="emoji_id", taken_back=taken_back)
+
+
+def unset_msg_emoji_like(world: World, params: Params) -> Done:
+    """LLBot's name for taking one back."""
+    return _react(world, params, emoji="emoji_id", taken_back=True)
+
+
+def set_group_reaction(world: World, params: Params) -> Done:
+    """A reaction as Lagrange has it."""
+    world.group(params.number("group_id"))
+    taken_back = params.get("is_add") in (False, "false")
+    return _react(world, params, emoji="code", taken_back=taken_back)
+
+
+def _react(world: World, params: Params, *, emoji: str, taken_back: bool) -> Done:
+    stored = world.messages.find(params.number("message_id"))
+    if not params.has(emoji):
+        raise CallRefused(BAD_REQUEST, f"参数 {emoji} 缺失或不正确")
+    gesture = Gesture(
+        "reaction",
+        user_id=stored.author,
+        group_id=stored.group_id,
+        message_id=stored.message_id,
+        emoji_id=str(params.get(emoji)),
+        taken_back=taken_back,
+    )
+    return Done(RESULT, gesture=gesture)
+
+
+def send_poke(world: World, params: Params) -> Done:
+    """The account is told of its own poke like everybody else."""
+    target = params.number("user_id")
+    group_id = world.group(params.number("group_id")).group_id if params.has("group_id") else None
+    event = wire.poke(
+        world.self_id, world.now(), user_id=world.self_id, target_id=target, group_id=group_id
+    )
+    return Done(events=(event,), gesture=Gesture("poke", user_id=target, group_id=group_id))
+
+
+def set_input_status(_world: World, params: Params) -> Done:
+    """The friend sees that the account is typing."""
+    return Done(RESULT, gesture=Gesture("typing", user_id=params.number("user_id")))
+
+
+GESTURES: dict[str, Action] = {
+    "set_msg_emoji_like": set_msg_emoji_like,
+    "unset_msg_emoji_like": unset_msg_emoji_like,
+    "set_group_reaction": set_group_reaction,
+    "send_poke": send_poke,
+    "group_poke": send_poke,
+    "friend_poke": send_poke,
+    "set_input_status": set_input_status,
+}
+
+
+RANKS = {"member": 1, "admin": 2, "owner": 3}
+
+
+def set_group_ban(world: World, params: Params) -> Done:
+    """Nobody is muted by whom he is not below."""
+    group, person = _target(world, params)
+    seconds = params.number("duration", 1800)
+    _above(world, group, person)
+    return Done(gesture=Gesture("mute", user_id=person.user_id, group_id=group, seconds=seconds))
+
+
+def set_group_card(world: World, params: Params) -> Done:
+    group, person = _target(world, params)
+    if person.user_id != world.self_id:
+        _above(world, group, person)
+    card = str(params.get("card") or "")
+    world.group(group).members[person.user_id] = replace(person, card=card)
+    return Done(gesture=Gesture("card", user_id=person.user_id, group_id=group))
+
+
+def set_essence_msg(world: World, params: Params) -> Done:
+    stored = world.messages.find(params.number("message_id"))
+    group = stored.group_id or 0
+    if RANKS[world.member(group, world.self_id).role] < RANKS["admin"]:
+        raise CallRefused(NOT_DONE, "没有权限")
+    return Done(gesture=Gesture("pin", group_id=group, message_id=stored.message_id))
+
+
+def _target(world: World, params: Params) -> tuple[int, Person]:
+    group = world.group(params.number("group_id")).group_id
+    return group, world.member(group, params.number("user_id"))
+
+
+def _above(world: World, group: int, person: Person) -> None:
+    own = RANKS[world.member(group, world.self_id).role]
+    if own < RANKS["admin"] or RANKS.get(person.role, 1) >= own:
+        raise CallRefused(NOT_DONE, "没有权限")
+
+
+ADMIN_ACTIONS: dict[str, Action] = {
+    "set_group_ban": set_group_ban,
+    "set_group_card": set_group_card,
+    "set_essence_msg": set_essence_msg,
+}
+
+
+def befriend(world: World, person: Person, comment: str) -> Json:
+    """Somebody asks to be a friend: the event of it."""
+    return _asked(world, person, request_type="friend", comment=comment)
+
+
+def invite(world: World, person: Person, group_id: int) -> Json:
+    """Somebody invites the account into a group that it is not in: the event of it."""
+    more = {"group_id": group_id, "sub_type": "invite", "comment": ""}
+    return _asked(world, person, request_type="group", **more)
+
+
+def _asked(world: World, person: Person, **fields: Any) -> Json:
+    flag = str(1_776_500_000 + len(world.petitions))
+    world.petitions[flag] = (person, int(fields.get("group_id", 0)))
+    return {
+        "time": int(world.now()),
+        "self_id": world.self_id,
+        "post_type": "request",
+        "user_id": person.user_id,
+        "flag": flag,
+        **fields,
+    }
+
+
+def lapse(world: World) -> None:
+    """QQ forgets all that was asked so far."""
+    world.petitions = dict.fromkeys(world.petitions)
+
+
+def set_friend_add_request(world: World, params: Params) -> Done:
+    person, _ = _answered(world, params)
+    if not params.flag("approve"):
+        return Done(gesture=Gesture("refusal", user_id=person.user_id))
+    world.add_friend(person)
+    return Done(gesture=Gesture("friend", user_id=person.user_id))
+
+
+def set_group_add_request(world: World, params: Params) -> Done:
+    person, group_id = _answered(world, params)
+    if params.get("sub_type") != "invite" or not group_id:
+        raise CallRefused(NOT_DONE, "no such invite")
+    if not params.flag("approve"):
+        return Done(gesture=Gesture("refusal", user_id=person.user_id, group_id=group_id))
+    world.add_group(group_id, members=[person])
+    return Done(gesture=Gesture("joined", user_id=person.user_id, group_id=group_id))
+
+
+def _answered(world: World, params: Params) -> tuple[Person, int]:
+    """Who asked, and for which group; QQ takes one answer."""
+    flag = str(params.get("flag"))
+    if (asked := world.petitions.get(flag)) is None:
+        raise CallRefused(NOT_DONE, "请求不存在或已过期")
+    world.petitions[flag] = None
+    return asked
+
+
+REQUEST_ACTIONS: dict[str, Action] = {
+    "set_friend_add_request": set_friend_add_request,
+    "set_group_add_request": set_group_add_request,
+}
+
 
 VERSION = {"protocol_version": "v11", "app_version": "4.18.13"}
 
@@ -310,8 +478,8 @@ def mark_msg_as_read(_world: World, _: Params) -> Done:
 ACTIONS: dict[str, Action] = {
     "get_msg": get_msg,
     "delete_msg": delete_msg,
-    **offices.ACTIONS,
-    **petitions.ACTIONS,
+    **ADMIN_ACTIONS,
+    **REQUEST_ACTIONS,
     **shares.ACTIONS,
     "get_group_msg_history": get_group_msg_history,
     "get_friend_msg_history": get_friend_msg_history,
@@ -327,5 +495,5 @@ ACTIONS: dict[str, Action] = {
     "can_send_image": can_send,
     "can_send_record": can_send,
     "mark_msg_as_read": mark_msg_as_read,
-    **gestures.ACTIONS,
+    **GESTURES,
 }

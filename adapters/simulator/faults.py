@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from adapters.simulator.messages import UNKNOWN_MESSAGE
 from adapters.simulator.wire import MUTED, NOT_DONE, CallRefused, Json, rejected, unconfirmed
+from adapters.simulator.world import UNKNOWN_MESSAGE
 from bot.domain.errors import BotError
 
 

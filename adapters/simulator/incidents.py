@@ -8,12 +8,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from adapters.simulator import petitions, wire
+from adapters.simulator import actions, wire
 from adapters.simulator.faults import Armed, Fault
-from adapters.simulator.people import Person
 from adapters.simulator.sockets import SimulatedSockets
 from adapters.simulator.wire import NOT_DONE, CallRefused, Json
-from adapters.simulator.world import World
+from adapters.simulator.world import Person, World
 
 MUTED_FOR = 600.0  # seconds
 
@@ -136,11 +135,11 @@ class Incidents:
 
     async def befriend(self, person: Person, comment: str = "") -> None:
         """Somebody asks to be the account's friend."""
-        await self._push(petitions.befriend(self._world, person, comment))
+        await self._push(actions.befriend(self._world, person, comment))
 
     async def invite(self, person: Person, group_id: int) -> None:
         """Somebody invites the account into a group."""
-        await self._push(petitions.invite(self._world, person, group_id))
+        await self._push(actions.invite(self._world, person, group_id))
 
     async def type(self, *, user_id: int) -> None:
         """A friend is typing to the account."""

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from adapters.simulator import cq
+from adapters.simulator import wire
 from adapters.simulator.wire import BAD_REQUEST, NOT_DONE, CallRefused, Json
 
 EMPTY = "消息体无法解析, 请检查是否发送了不支持的消息类型"
@@ -48,7 +48,7 @@ def read_segments(message: Any, *, auto_escape: bool = False) -> list[Json]:
         case str() if auto_escape:
             return [{"type": "text", "data": {"text": message}}] if message else []
         case str():
-            return cq.read(message)
+            return wire.parse_cq(message)
         case dict():
             return read_segments([message])
         case list():

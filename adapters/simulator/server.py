@@ -13,23 +13,63 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
 from typing import Self
 
-from adapters.simulator import console, cq, wire
-from adapters.simulator.answers import CallAnswers
+from adapters.simulator import console, wire
 from adapters.simulator.call import Gesture, SentMessage
 from adapters.simulator.faults import ASKING, Fault, Faults
 from adapters.simulator.incidents import Incidents
-from adapters.simulator.messages import Stored
-from adapters.simulator.peer import ConnectedBot
-from adapters.simulator.replies import CallReply, reply_to
-from adapters.simulator.robots import SimulatedRobots
-from adapters.simulator.shown import event_of
-from adapters.simulator.sockets import SimulatedSockets
-from adapters.simulator.wire import Json
-from adapters.simulator.world import World, other_id
+from adapters.simulator.replies import CallAnswers, CallReply, reply_to
+from adapters.simulator.sockets import ConnectedBot, SimulatedSockets
+from adapters.simulator.wire import Json, mention, text
+from adapters.simulator.world import Person, Stored, World, event_of, other_id
+
+ROBOT_NAME = "robot2"
+ROBOT_PAUSE = 1.0  # seconds until a robot answers
+ROBOT_ANSWERS = 20
+ROBOT_ANSWER = " 你说得对"
+
+
+class SimulatedRobots:
+    """Those that were invited; each answers a message in its group, mentioning the account, so
+    often. `on_said` is told who says what.
+    """
+
+    def __init__(
+        self, world: World, sockets: SimulatedSockets, push: Callable[[Json], Awaitable[bool]]
+    ) -> None:
+        self._world = world
+        self._sockets = sockets
+        self._push = push
+        self.on_said: Callable[[str, str], None] = lambda *_: None
+        self._left: dict[tuple[int, int], int] = {}  # answers, by group and robot
+
+    def invite(
+        self, name: str = ROBOT_NAME, *, times: int = ROBOT_ANSWERS, group_id: int | None = None
+    ) -> Person:
+        """A robot joins, an ordinary account. Raises Refusal for an unknown group."""
+        place = self._world.group(group_id).group_id
+        robot = self._world.join(place, name)
+        self._left[place, robot.user_id] = times
+        return robot
+
+    def hear(self, message: SentMessage) -> None:
+        """The account said something: whoever has answers left gives one, a little later."""
+        for (group_id, user_id), left in self._left.items():
+            if group_id == message.group_id and left:
+                self._left[group_id, user_id] = left - 1
+                self._sockets.start(self._answer(group_id, user_id))
+
+    async def _answer(self, group_id: int, user_id: int) -> None:
+        await asyncio.sleep(ROBOT_PAUSE)
+        world = self._world
+        said = [mention(world.self_id), text(ROBOT_ANSWER)]
+        self.on_said(world.groups[group_id].members[user_id].name, ROBOT_ANSWER.strip())
+        stored = world.post(said, author=user_id, group_id=group_id)
+        await self._push(event_of(world, stored))
+
 
 DEADLINE = 5.0  # seconds a test waits for something by default
 REPEATABLE = 1000  # events remembered for `repeat`
@@ -253,4 +293,4 @@ def _misquoting(event: Json) -> Json:
         else segment
         for segment in event["message"]
     ]
-    return {**event, "message": segments, "raw_message": cq.write(segments)}
+    return {**event, "message": segments, "raw_message": wire.format_cq(segments)}

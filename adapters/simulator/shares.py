@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from adapters.simulator import cq
+from adapters.simulator import wire
 from adapters.simulator.call import Action, Done, Params
 from adapters.simulator.wire import BAD_REQUEST, NOT_DONE, CallRefused, Json
 from adapters.simulator.world import World
@@ -105,7 +105,7 @@ def _shown(world: World, node: Node) -> Json:
         "message_id": 0,
         "message_type": "group",
         "sender": {"user_id": node.user_id, "nickname": node.name, "card": ""},
-        "raw_message": cq.write(segments),
+        "raw_message": wire.format_cq(segments),
         "font": 14,
         "sub_type": "normal",
         "message": segments,

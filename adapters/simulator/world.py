@@ -3,16 +3,230 @@ state, no I/O."""
 
 from __future__ import annotations
 
+import hashlib
+import math
 import time
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from adapters.simulator import wire
-from adapters.simulator.messages import REMEMBERED, Messages, Stored
-from adapters.simulator.mutes import SimulatedMutes
-from adapters.simulator.people import Group, Person
 from adapters.simulator.wire import NOT_DONE, CallRefused, Json
 from bot.domain.events import Role
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody on QQ; in a group with a `card` (their name there, often empty) and a `role`;
+    `is_robot`: one of QQ's official robots.
+    """
+
+    user_id: int
+    nickname: str
+    card: str = ""
+    role: Role = "member"
+    is_robot: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.card or self.nickname or str(self.user_id)
+
+
+@dataclass(slots=True)
+class Group:
+    """A group the account is in; members by their number, the account among them."""
+
+    group_id: int
+    name: str
+    members: dict[int, Person] = field(default_factory=dict)
+
+
+REMEMBERED = 5000
+UNKNOWN_MESSAGE = "消息不存在"
+NO_FILE = "file not found"
+MEDIA = frozenset({"image", "record", "video", "file"})
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A message as the world remembers it, its segments as an event would show them.
+
+    `group_id` is None in private, where `peer_id` is the other person and `via_group` the group a
+    temporary session came through (0: a friend).
+    """
+
+    message_id: int
+    sequence: int
+    time: float
+    author: int
+    segments: tuple[Json, ...]
+    group_id: int | None = None
+    peer_id: int = 0
+    via_group: int = 0
+
+
+class Messages:
+    """The last `remembered` messages, oldest first."""
+
+    def __init__(self, remembered: int) -> None:
+        self._messages: OrderedDict[int, Stored] = OrderedDict()
+        self._remembered = remembered
+        self._sequence = 0
+
+    def keep(
+        self,
+        segments: Sequence[Json],
+        *,
+        time: float,
+        author: int,
+        group_id: int | None,
+        peer_id: int,
+        via_group: int,
+    ) -> Stored:
+        """Remember a message under a new id; `time` in seconds since 1970."""
+        self._sequence += 1
+        kind, peer = (1, peer_id) if group_id is None else (2, group_id)
+        stored = Stored(
+            message_id=self._new_id(f"{time:.6f}.{self._sequence}|{kind}|{peer}"),
+            sequence=self._sequence,
+            time=time,
+            author=author,
+            segments=tuple(segments),
+            group_id=group_id,
+            peer_id=peer_id,
+            via_group=via_group,
+        )
+        self._messages[stored.message_id] = stored
+        while len(self._messages) > self._remembered:
+            self._messages.popitem(last=False)
+        return stored
+
+    def _new_id(self, seed: str) -> int:
+        """The first 4 bytes of a hash without the top bit, 1 to 2**31-1, that no remembered message
+        has.
+        """
+        message_id = 0
+        while not message_id or message_id in self._messages:
+            digest = hashlib.md5(seed.encode(), usedforsecurity=False).digest()
+            message_id = int.from_bytes(digest[:4], "big") & 0x7FFFFFFF
+            seed += "'"
+        return message_id
+
+    def knows(self, message_id: int) -> bool:
+        return message_id in self._messages
+
+    def find(self, message_id: int) -> Stored:
+        """Raises Refusal for an id that never was, was recalled, or was forgotten."""
+        if message_id not in self._messages:
+            raise CallRefused(NOT_DONE, UNKNOWN_MESSAGE)
+        return self._messages[message_id]
+
+    def forget(self, message_id: int) -> Stored:
+        """Remember a message no longer. Raises Refusal for an unknown one."""
+        stored = self.find(message_id)
+        del self._messages[message_id]
+        return stored
+
+    def medium(self, name: str) -> Json:
+        """The newest picture, voice, video or file of that name or `file_id`, as its segment shows
+        it.
+
+        Raises Refusal where no remembered message has one.
+        """
+        for stored in reversed(self._messages.values()):
+            for segment in stored.segments:
+                data = segment["data"]
+                if segment["type"] in MEDIA and name in (data.get("file"), data.get("file_id")):
+                    return dict(data)
+        raise CallRefused(NOT_DONE, NO_FILE)
+
+    def history(self, *, group_id: int | None = None, peer_id: int = 0) -> list[Stored]:
+        """All that was said there, oldest first."""
+        return [
+            stored
+            for stored in self._messages.values()
+            if stored.group_id == group_id and (group_id is not None or stored.peer_id == peer_id)
+        ]
+
+
+FOR_GOOD = -1  # the duration that a notice of a whole group's mute has
+
+
+class SimulatedMutes:
+    """The groups where the account may not speak now. Each change gives the notice the account
+    gets, and raises Refusal for an unknown group.
+    """
+
+    def __init__(
+        self, self_id: int, groups: Mapping[int, Group], *, now: Callable[[], float]
+    ) -> None:
+        self._self_id = self_id
+        self._groups = groups
+        self._now = now
+        self._until: dict[int, float] = {}
+        self._whole: set[int] = set()
+
+    def mute(self, group_id: int, seconds: float) -> Json:
+        """Somebody in charge keeps the account from speaking for so long."""
+        group = self._group(group_id)
+        self._until[group_id] = self._now() + seconds
+        # whole seconds; 0 would lift it
+        return self._ban(group, "ban", self._self_id, math.ceil(seconds))
+
+    def lift(self, group_id: int) -> Json:
+        """The account may speak again."""
+        group = self._group(group_id)
+        self._until.pop(group_id, None)
+        return self._ban(group, "lift_ban", self._self_id, 0)
+
+    def mute_all(self, group_id: int) -> Json:
+        """Nobody but those in charge may speak."""
+        group = self._group(group_id)
+        self._whole.add(group_id)
+        return self._ban(group, "ban", 0, FOR_GOOD)
+
+    def lift_all(self, group_id: int) -> Json:
+        """Everybody may speak again."""
+        group = self._group(group_id)
+        self._whole.discard(group_id)
+        return self._ban(group, "lift_ban", 0, 0)
+
+    def is_muted(self, group_id: int) -> bool:
+        """Whether the account may not speak there now; nothing is said when the time is over."""
+        return self.until(group_id) > 0 or (
+            self.is_whole(group_id)
+            and self._groups[group_id].members[self._self_id].role == "member"
+        )
+
+    def is_whole(self, group_id: int) -> bool:
+        """Whether the whole group is muted."""
+        return group_id in self._whole
+
+    def until(self, group_id: int) -> float:
+        """Until when the account itself is muted there; 0 where it is not."""
+        end = self._until.get(group_id, 0.0)
+        return end if end > self._now() else 0.0
+
+    def _group(self, group_id: int) -> Group:
+        if group_id not in self._groups:
+            raise CallRefused(NOT_DONE, f"群聊 {group_id} 不存在")
+        return self._groups[group_id]
+
+    def _ban(self, group: Group, kind: str, whom: int, seconds: int) -> Json:
+        in_charge = (person.user_id for person in group.members.values() if person.role != "member")
+        return wire.notice(
+            self._self_id,
+            self._now(),
+            "group_ban",
+            group_id=group.group_id,
+            user_id=whom,
+            sub_type=kind,
+            operator_id=next(in_charge, 0),
+            duration=seconds,
+        )
+
 
 LAGRANGE_ONLY = frozenset({"set_group_reaction"})  # what NapCat knows by another name
 
@@ -206,3 +420,70 @@ def demo_world(*, nickname: str = "bot", now: Callable[[], float] = time.time) -
     for person in people:
         world.add_friend(Person(person.user_id, person.nickname))
     return world
+
+
+def event_of(world: World, stored: Stored) -> Json:
+    """The message as an event, `message_sent` if it is the account's own (onebot.md 3.1 and
+    3.3).
+    """
+    own = stored.author == world.self_id
+    segments = list(stored.segments)
+    return {
+        "self_id": world.self_id,
+        "user_id": stored.author,
+        "time": int(stored.time),
+        "message_id": stored.message_id,
+        **_numbers(world, stored),
+        "message_type": "private" if stored.group_id is None else "group",
+        "sender": _sender(world, stored),
+        "raw_message": wire.format_cq(segments),
+        "font": 14,
+        "sub_type": _sub_type(stored),
+        "message": segments,
+        "message_format": "array",
+        "post_type": "message_sent" if own else "message",
+        **_place(world, stored),
+        **({"message_sent_type": "self"} if own else {}),
+    }
+
+
+def _numbers(world: World, stored: Stored) -> Json:
+    """What the server tells of QQ's number of the message, besides the id."""
+    if not world.app_name.startswith("NapCat"):
+        return {"message_seq": stored.sequence}
+    repeated = dict.fromkeys(("message_seq", "real_id"), stored.message_id)
+    return {**repeated, "real_seq": str(stored.sequence)}
+
+
+def _sub_type(stored: Stored) -> str:
+    if stored.group_id is not None:
+        return "normal"
+    return "group" if stored.via_group else "friend"
+
+
+def _sender(world: World, stored: Stored) -> Json:
+    if stored.group_id is not None:
+        person = world.groups[stored.group_id].members[stored.author]
+        return {
+            "user_id": person.user_id,
+            "nickname": person.nickname,
+            "card": person.card,
+            "role": person.role,
+        }
+    known = world.person(stored.author)
+    nickname = "临时会话" if stored.via_group else known.nickname if known else ""
+    return {"user_id": stored.author, "nickname": nickname, "card": ""}
+
+
+def _place(world: World, stored: Stored) -> Json:
+    if stored.group_id is None:
+        temporary: dict[str, Any] = (
+            {"group_id": stored.via_group, "temp_source": 0} if stored.via_group else {}
+        )
+        return {"target_id": stored.peer_id, **temporary}
+    place: dict[str, Any] = {"group_id": stored.group_id}
+    if not world.app_name.startswith("Lagrange"):  # which tells it in its list of groups alone
+        place["group_name"] = world.groups[stored.group_id].name
+    if stored.author == world.self_id:
+        place["target_id"] = stored.group_id
+    return place

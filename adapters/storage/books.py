@@ -30,7 +30,6 @@ from adapters.storage.tables import (
     verdicts,
 )
 from bot.domain import codec
-from bot.domain.audit import Audited
 from bot.domain.books import (
     DaySum,
     PlaceSum,
@@ -44,9 +43,9 @@ from bot.domain.chat import AssistantMessage, ToolMessage
 from bot.domain.drafts import draft_of
 from bot.domain.errors import ToolDenied
 from bot.domain.events import Conversation
-from bot.domain.journal import SendState
+from bot.domain.journal import Audited, SendState
+from bot.domain.notes import WHOLE, Share
 from bot.domain.run import Stop
-from bot.domain.shares import WHOLE, Share
 
 SENT = ("confirmed", "sending", "unknown")
 FAILED = ("refused", "dropped")

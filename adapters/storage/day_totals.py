@@ -23,7 +23,7 @@ from adapters.storage.closed_days import midnight
 from adapters.storage.database import Database
 from adapters.storage.statements import Statement
 from adapters.storage.transactions import Transactions
-from bot.domain.reserved import DayKeeper, Found, Stood
+from bot.domain.journal import DayKeeper, Found, Stood
 
 ALL = 0
 

@@ -8,7 +8,7 @@ import threading
 from concurrent.futures import Future
 from pathlib import Path
 
-from bot.domain.faults import BROKEN
+from bot.domain.cancellation import BROKEN
 
 WITHIN = 5.0  # seconds
 

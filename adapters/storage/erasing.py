@@ -21,7 +21,7 @@ from adapters.storage.erasure import empty_log, erase_group, erase_user
 from adapters.storage.failures import Unusable, words
 from adapters.storage.newer import newer
 from bot.domain.errors import BotError
-from bot.domain.shares import WHOLE, Share
+from bot.domain.notes import WHOLE, Share
 
 T = TypeVar("T")
 

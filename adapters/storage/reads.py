@@ -29,9 +29,8 @@ from adapters.storage.tables import (
 from bot.domain import codec
 from bot.domain.actions import Merged, SentSegment, as_received
 from bot.domain.events import Conversation, MessageReceived, Sender
-from bot.domain.journal import KnownLine, LogQuery, MemberNumbered, Remembered, Round
+from bot.domain.journal import KnownLine, LogQuery, MemberNumbered, Remembered, Round, ThingNamed
 from bot.domain.segments import Forward
-from bot.domain.things import ThingNamed
 
 MAX_CONVERSATIONS = 20_000
 THINGS = 300

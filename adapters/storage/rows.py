@@ -15,10 +15,10 @@ from adapters.storage.memory_rows import memory_rows, unlearned
 from adapters.storage.statements import OVERHEARD, Statement
 from bot.domain import codec
 from bot.domain.actions import MAX_SOURCE, Attachment, SentSegment
-from bot.domain.audit import Audited
 from bot.domain.chat import Message, Usage
 from bot.domain.events import MessageReceived
 from bot.domain.journal import (
+    Audited,
     ConversationReset,
     Entry,
     Judged,
@@ -28,22 +28,25 @@ from bot.domain.journal import (
     MessageOverheard,
     MessageTakenUp,
     PersonaChosen,
+    PictureDescribed,
     PlaceSet,
+    RequestMade,
     RunResumed,
     RunSuspended,
     SendChanged,
     SendQueued,
+    ThingNamed,
     TurnClosed,
     TurnOpened,
     TurnSteered,
     UsageAdded,
+    UsageReleased,
+    UsageReserved,
     WindowMoved,
 )
 from bot.domain.memories import MemoriesForgotten, MemoriesUsed, MemoryKept
-from bot.domain.reserved import RequestMade, UsageReleased, UsageReserved
 from bot.domain.run import StepFinished, ToolFinished, ToolStarted
 from bot.domain.segments import Segment
-from bot.domain.things import PictureDescribed, ThingNamed
 
 NO_TURN = "-"  # of lines that no run is told
 

@@ -45,8 +45,8 @@ from bot.domain.journal import (
     Spoken,
 )
 from bot.domain.memories import MemoryKept
+from bot.domain.notes import WHOLE, Share
 from bot.domain.ports import Clock
-from bot.domain.shares import WHOLE, Share
 from bot.domain.tongue import Pair, Tell, filled
 
 if TYPE_CHECKING:  # of clusters alone

@@ -15,8 +15,8 @@ from bot.domain import codec
 from bot.domain.books import Story, UsageSum
 from bot.domain.chat import AssistantMessage, ToolMessage, UserMessage
 from bot.domain.drafts import draft_of
+from bot.domain.journal import Errand
 from bot.domain.plain import plain_words
-from bot.domain.reserved import Errand
 from bot.domain.shown import Span, Trace, TurnRow
 
 SPANS = 300  # of one turn, the first

@@ -31,7 +31,7 @@ from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, Message, ToolMessage, UserMessage, joined
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import OpenTurn, Recovery, SendState, Spoken, StoredSend, Suspended
-from bot.domain.shares import Share
+from bot.domain.notes import Share
 
 SEEN = 600.0  # seconds an event is remembered for, so that it is not handled twice
 YOUNG = 120.0  # seconds after which a question that was never taken up is too old to answer

@@ -17,8 +17,7 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from adapters.web.giving import PAGE, Giving
-from adapters.web.offers import FileOffers
+from adapters.web.offers import PAGE, FileOffers, Giving
 from adapters.web.readiness import Readiness
 from bot.domain.errors import ConfigError, Problem
 

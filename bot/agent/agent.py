@@ -15,9 +15,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias, TypeVar, overload
 
-from bot.agent.memory import Memory
 from bot.agent.reply import MustWait, Reply, Structured, Waiting
-from bot.agent.runs import CHAT, SessionRuns
+from bot.agent.sessions import CHAT, Memory, SessionRuns
 from bot.agent.structured import fill_in, fill_in_at_once, form_of
 from bot.domain.chat import UserMessage
 from bot.domain.errors import ConfigError, Problem

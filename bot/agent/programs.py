@@ -35,7 +35,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from bot.domain.deadline import last_moments
+from bot.domain.cancellation import last_moments
 from bot.domain.errors import InvalidArguments, ToolFailed, ToolUnavailable
 from bot.domain.result import ToolResult, render_result
 from bot.domain.tool import Tool, ToolContext

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from adapters.broker.roll import ask
-from adapters.broker.survey import Survey, Unreachable, survey
+from adapters.broker.survey import Survey, Unreachable, ask, survey
 from bot.cli.control import CONSOLE_ELSEWHERE, NO_CONSOLE, accounts_of, begun
 from bot.domain.errors import ConfigError
 from bot.domain.ports import Clock

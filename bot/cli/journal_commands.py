@@ -59,7 +59,7 @@ def forget(
     """Erase a person or a group, in every table; the bytes leave the file. The bot that runs here
     does it, as /forget in the chat.
     """
-    from adapters.media.shelf import delete_lost
+    from adapters.media.folder import delete_lost
     from adapters.storage.erasure import forget_group, forget_user, has_turn
     from bot.cli.control_commands import forget_running
 

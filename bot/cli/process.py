@@ -206,7 +206,7 @@ async def reached_by_all(
         yield own
         return
     from adapters.broker.link import BrokerLink
-    from adapters.broker.roll import Roll
+    from adapters.broker.survey import Roll
     from bot.cli.cluster import Everywhere, name_of_part, with_events
     from bot.runtime.clock import SystemClock
     from bot.wiring.background import background

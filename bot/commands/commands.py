@@ -13,19 +13,31 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 
-from bot.commands.rights import may_use
+from bot.domain.cancellation import BROKEN, isolate
 from bot.domain.command import Asked, Command
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.faults import BROKEN, isolate
 from bot.domain.ports import Clock
 from bot.domain.run import Asker
 from bot.domain.segments import Mention, Quote, Text
 from bot.domain.sends import about_person
 from bot.domain.traits import Audience
 from bot.memory.history import History
-from bot.prompt.frame import label
-from bot.prompt.render import MAX_NAME
+from bot.prompt.render import MAX_NAME, label
 from bot.speaking.postbox import Postbox
+
+
+def may_use(asker: Asker, audience: Audience, *, where: Conversation) -> bool:
+    """Whether somebody may use what is for this audience there; in private everybody is his own
+    admin.
+    """
+    match audience:
+        case Audience.EVERYONE:
+            return True
+        case Audience.GROUP_ADMIN:
+            return asker.is_owner or not where.is_group or asker.role in {"owner", "admin"}
+        case Audience.OWNER:
+            return asker.is_owner
+
 
 LONGEST = 1000  # characters of a message that may be a command
 AT_ONCE = 8

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from bot.commands.money import tokens
+from bot.commands.phrases import tokens
 from bot.domain.command import Asked, Command, command
 from bot.domain.events import Conversation
 

@@ -9,9 +9,9 @@ from bot.domain.books import Books, Choices, DaySum
 from bot.domain.journal import PlaceSet
 from bot.domain.ports import Clock, Store
 from bot.domain.tongue import Tongue
-from bot.memory.row import NOWHERE
+from bot.memory.kept_settings import NOWHERE
 from bot.policy.days import at_time, midnight
-from bot.speaking.owner import Owner
+from bot.speaking.owner_alerts import Owner
 
 SETTING = "digest"
 LOOK = 60.0  # seconds between two looks at the clock

@@ -7,8 +7,7 @@ from typing import TypeAlias, assert_never
 
 from msgspec import Struct
 
-from bot.commands.money import money, tokens
-from bot.commands.phrases import AWAY, IN_PRIVATE
+from bot.commands.phrases import AWAY, IN_PRIVATE, money, tokens
 from bot.commands.reasons import words_of
 from bot.domain.books import Books, DaySum, Taker, UsageSum
 from bot.domain.command import Asked, Command, command
@@ -17,7 +16,7 @@ from bot.domain.journal import ENDINGS, Ending, Undelivered, Unfinished
 from bot.domain.run import Stop
 from bot.domain.traits import Audience
 from bot.policy.days import midnight
-from bot.prompt.frame import label
+from bot.prompt.render import label
 
 NO_NUMBER = ("群号应当是数字：/日报 群号", "A group is told by its number: /digest 123456")
 LONGEST = 900  # characters of a digest

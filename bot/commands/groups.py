@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TypeAlias
 
-from bot.commands.phrases import AWAY, IN_PRIVATE
+from bot.commands.phrases import AWAY, IN_PRIVATE, NOT_NOW
 from bot.domain.books import Books
 from bot.domain.command import Asked, Command, command
 from bot.domain.events import Conversation
@@ -44,3 +47,75 @@ def groups_command(books: Books, modes: Modes) -> Command:
         return "\n".join(lines) or asked.either(*NOBODY)
 
     return groups
+
+
+LONGEST = 18  # digits of a group's number: more name none
+WHICH = ("在群里发，或私聊里带上群号：/{name} 4242", "In a group, or with its number: /{name} 4242")
+DONE = {
+    Mode.LIVE: ("好，群 {group} 上线了。", "Fine, I answer in group {group}."),
+    Mode.SHADOW: (
+        "好，群 {group} 里我的回答先作为草稿给主人看，说发才发。",
+        "Fine, in group {group} what I would say goes to my owners as drafts first.",
+    ),
+    Mode.OFF: ("好，群 {group} 里我只看不说。", "Fine, in group {group} I only read."),
+}
+
+Lift: TypeAlias = Callable[[], None]
+"""Gives up the drafts that wait where there is no shadow any more."""
+Change: TypeAlias = Callable[[Asked, Mode], Awaitable[str]]
+"""Sets how the bot is in the group that is meant; the answer."""
+
+
+def mode_commands(modes: Modes, lift: Lift) -> tuple[Command, ...]:
+    """All three."""
+    change = partial(_set, modes, lift)
+    return live_command(change), shadow_command(change), off_command(change)
+
+
+def live_command(change: Change) -> Command:
+    """For owners, in the group or by its number."""
+
+    @command("live", "上线", about=("让我在群里回答", "answer in a group"), audience=Audience.OWNER)
+    async def live(asked: Asked) -> str:
+        return await change(asked, Mode.LIVE)
+
+    return live
+
+
+def shadow_command(change: Change) -> Command:
+    """The same, for drafts: what it would say goes to the owners first."""
+
+    @command(
+        "shadow",
+        "影子",
+        about=("回答先作为草稿给主人看", "show owners drafts first"),
+        audience=Audience.OWNER,
+    )
+    async def shadow(asked: Asked) -> str:
+        return await change(asked, Mode.SHADOW)
+
+    return shadow
+
+
+def off_command(change: Change) -> Command:
+    """The same, for silence: it reads on."""
+
+    @command(
+        "off", "忽略", about=("让我在群里只看不说", "only read in a group"), audience=Audience.OWNER
+    )
+    async def off(asked: Asked) -> str:
+        return await change(asked, Mode.OFF)
+
+    return off
+
+
+async def _set(modes: Modes, lift: Lift, asked: Asked, mode: Mode) -> str:
+    where, words = asked.where, asked.words
+    if len(words) == 1 and words[0].isascii() and words[0].isdecimal() and len(words[0]) <= LONGEST:
+        where = Conversation(where.platform_id, "group", int(words[0]))
+    elif words or not where.is_group:
+        return asked.either(*WHICH).format(name=mode.value)
+    if not await modes.keep(where, mode):
+        return asked.either(*NOT_NOW)
+    lift()
+    return asked.either(*DONE[mode]).format(group=where.session_id)

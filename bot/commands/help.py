@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.commands.rights import may_use
+from bot.commands.commands import may_use
 from bot.domain.command import Answering, Asked, Command, command
 
 
@@ -34,3 +34,16 @@ def _telling(commands: Sequence[Command]) -> Answering:
 def _name(one: Command, asked: Asked) -> str:
     """The name in the asker's language: the first is English, the second Chinese."""
     return one.names[1] if asked.chinese and len(one.names) > 1 else one.names[0]
+
+
+NOTHING = ("我现在没有在忙什么。", "There is nothing to stop.")
+
+
+@command("stop", about=("让我停下正在做的事", "end what I am doing"))
+async def _stop(asked: Asked) -> str:
+    return asked.either(*NOTHING)
+
+
+def stop_command() -> Command:
+    """For everybody: whose question may be ended is decided where it is."""
+    return _stop

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bot.commands.money import cap_words, used_words
-from bot.commands.phrases import NOT_NOW
+from bot.commands.phrases import NOT_NOW, cap_words, used_words
 from bot.domain.command import Asked, Command, command
 from bot.domain.events import Conversation, read_id
 from bot.domain.ports import Members

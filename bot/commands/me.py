@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from bot.commands.phrases import AWAY
 from bot.domain.command import Asked, Command, command
-from bot.domain.memories import Kind, StoredFact
-from bot.domain.notebook import Memories
+from bot.domain.memories import Kind, Memories, StoredFact
 from bot.policy.remembering import surfaces
 
 SHOWN = 15

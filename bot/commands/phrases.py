@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import time
 
+from bot.domain.books import UsageSum
+from bot.domain.command import Asked
+from bot.policy.limits import Amount, Cap, percent_of
+
 AWAY = ("现在读不到记录。", "The journal cannot be read now.")
 NOT_NOW = ("现在做不到，稍后再试。", "Not now, try again later.")
 STILL_QUIET = (
@@ -18,3 +22,37 @@ def at_time(moment: float, now: float) -> str:
     there, here = time.localtime(moment), time.localtime(now)
     same = there[:3] == here[:3]
     return time.strftime("%H:%M" if same else "%m-%d %H:%M", there)
+
+
+def tokens(number: int) -> str:
+    """`980`, `12.3k`, `1.2M`."""
+    if number < 1000:
+        return str(number)
+    scaled, unit = (number / 1000, "k") if number < 1_000_000 else (number / 1_000_000, "M")
+    return f"{scaled:.1f}{unit}"
+
+
+def money(usage: UsageSum) -> str:
+    """`$0.0123`, with a mark where the cost of some requests is not known; `?` where of all."""
+    if usage.requests and usage.unpriced == usage.requests:
+        return "$?"
+    amount = f"${usage.cost:.4f}" if usage.cost < 1 else f"${usage.cost:.2f}"
+    return f"{amount}+?" if usage.unpriced else amount
+
+
+def cap_words(asked: Asked, cap: Cap) -> str:
+    """`$0.5, 200.0k token`, or that there is no limit."""
+    parts = [f"${cap.cost:g}"] if cap.cost else []
+    parts += [f"{tokens(cap.tokens)} token"] if cap.tokens else []
+    return ", ".join(parts) or asked.either("不限", "no limit")
+
+
+def used_words(asked: Asked, whose: str, cap: Cap, taken: Amount) -> str:
+    """Whose limit it is, and how far it is used today."""
+    limit, used = cap_words(asked, cap), f"{percent_of(cap.used(taken))}%"
+    if cap == Cap():
+        return asked.either(f"{whose}每天{limit}", f"{whose}: {limit}")
+    return asked.either(
+        f"{whose}每天最多 {limit}，今天用了 {used}",
+        f"{whose}: at most {limit} a day, {used} used today",
+    )

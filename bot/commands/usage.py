@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.commands.money import money, tokens, used_words
+from bot.commands.phrases import money, tokens, used_words
 from bot.domain.books import Books, UsageSum
 from bot.domain.command import Asked, Command, command
 from bot.memory.marks import Whose

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bot.commands.money import money, tokens
-from bot.commands.phrases import AWAY, at_time
+from bot.commands.phrases import AWAY, at_time, money, tokens
 from bot.commands.reasons import (
     CALLED_BY,
     NOTHING,

@@ -8,8 +8,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from bot.domain.audit import Audited
 from bot.domain.events import Conversation
+from bot.domain.journal import Audited
 
 
 class UsageSum(Struct, frozen=True):

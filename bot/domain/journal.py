@@ -8,19 +8,137 @@ last entry about it. Ids are ours: a turn's is its run's trace id, a send's is m
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
 from bot.domain.actions import SendMessage
-from bot.domain.audit import Audited
-from bot.domain.chat import Message, Usage, UserMessage
-from bot.domain.events import Conversation, MessageReceived
+from bot.domain.chat import AssistantMessage, Message, Usage, UserMessage
+from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.memories import MemoriesForgotten, MemoriesUsed, MemoryKept
-from bot.domain.reserved import RequestMade, UsageReleased, UsageReserved
 from bot.domain.run import StepFinished, Stop, ToolFinished, ToolStarted
-from bot.domain.segments import Segment
-from bot.domain.things import PictureDescribed, ThingNamed
+from bot.domain.segments import File, Forward, Picture, Record, Segment
+
+
+class Audited(Struct, frozen=True, kw_only=True, tag="audited"):
+    """Something was done or tried there: by which `login` (the beginning of its hash, empty where
+    there was none), from which address, to what, and how it ended. `at` is in seconds since 1970.
+    """
+
+    at: float
+    login: str
+    address: str
+    action: str
+    object: str = ""
+    outcome: str = "ok"
+    type: ClassVar[Literal["audited"]] = "audited"
+
+
+class ThingNamed(Struct, frozen=True, kw_only=True, tag="thing_named"):
+    """A prompt showed something that it only names, by this number: `look` may open it.
+
+    `sender` is whose it is; of what is inside a forward nobody knows that, and it is 0. Without a
+    segment it was taken back since.
+    """
+
+    conversation: Conversation
+    number: int
+    message_id: str
+    sender: Sender
+    segment: Picture | Record | File | Forward | None
+    type: ClassVar[Literal["thing_named"]] = "thing_named"
+
+
+class PictureDescribed(Struct, frozen=True, tag="picture_described"):
+    """A model that sees has said what is in the picture of this SHA-256, for those that do not."""
+
+    digest: str
+    words: str
+    type: ClassVar[Literal["picture_described"]] = "picture_described"
+
+
+class UsageReserved(Struct, frozen=True, kw_only=True, tag="usage_reserved"):
+    """A model is about to be asked on behalf of a turn, and will take about so much: a `usage` of
+    that turn that was reserved under this `number` takes its place. `step` and `payer` as in
+    UsageAdded.
+    """
+
+    turn_id: str
+    number: int
+    model: str
+    usage: Usage
+    at: float
+    step: int = 1  # lines that older versions wrote ahead say none
+    payer: tuple[Conversation, int] | None = None
+    type: ClassVar[Literal["usage_reserved"]] = "usage_reserved"
+
+
+class UsageReleased(Struct, frozen=True, kw_only=True, tag="usage_released"):
+    """A request of a turn for which that was reserved took nothing."""
+
+    turn_id: str
+    number: int
+    type: ClassVar[Literal["usage_released"]] = "usage_released"
+
+
+class Errand(StrEnum):
+    """The purpose of a request that is made for a turn, but not to answer it. LATER: it was made
+    after the turn had closed, and nobody wrote down what for.
+    """
+
+    FACTS = "facts"
+    SUMMARY = "summary"
+    LATER = "later"
+
+
+class RequestMade(Struct, frozen=True, kw_only=True, tag="request_made"):
+    """A request for a turn ended that is no step of it: it failed, a subagent made it, or it was
+    made on an errand.
+
+    `outcome` is that of its `Attempt`, with the HTTP status where there was one (`overloaded:500`).
+    `run` and `step` are the subagent's, empty and 0 where nobody knows whose it was; `run` is the
+    `Errand` where it was one. `message` is a subagent's answer. `seconds` is how long it took, `at`
+    when it ended, in seconds since 1970.
+    """
+
+    turn_id: str
+    model: str
+    outcome: str
+    seconds: float
+    at: float
+    run: str = ""
+    step: int = 0
+    message: AssistantMessage | None = None
+    type: ClassVar[Literal["request_made"]] = "request_made"
+
+
+class Stood(Struct, frozen=True):
+    """How a day stood before a reservation `at` that time for `who`: what all bots of a cluster had
+    taken of it, in all and for them, in tokens and US dollars; nothing where nobody adds that up.
+    """
+
+    turn_id: str
+    number: int
+    who: int
+    at: float
+    all: tuple[float, float]
+    theirs: tuple[float, float]
+
+
+Found: TypeAlias = tuple[Stood, ...]
+
+
+class DayKeeper(Protocol):
+    """Keeps the limits of a day that the bots of a cluster share."""
+
+    @property
+    def counts(self) -> tuple[bool, bool]:
+        """Whether all together have a limit, and whether people have any; asked in a thread."""
+        ...
+
+    def find(self, found: Found, /) -> None:
+        """Hear what reservations found that are written down now."""
+        ...
 
 
 class Judged(Struct, frozen=True, kw_only=True, tag="judged"):

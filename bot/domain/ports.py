@@ -21,7 +21,7 @@ from bot.domain.actions import (
 )
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.events import Conversation, Event, MessageReceived, Role
-from bot.domain.group_acts import GroupAct
+from bot.domain.group_admin import GroupAct
 from bot.domain.journal import Entry, KnownLine, LogQuery, Recovery, Remembered, Spoken
 from bot.domain.result import ToolResult
 from bot.domain.run import RunEvent

@@ -9,8 +9,7 @@ from msgspec import Struct
 from bot.domain.books import DayCounts, Ignored, Story, UsageSum
 from bot.domain.events import Conversation
 from bot.domain.inspection import ToolUse
-from bot.domain.journal import Round
-from bot.domain.reserved import Errand
+from bot.domain.journal import Errand, Round
 from bot.domain.run import Led
 
 UNANSWERED = "unanswered"

@@ -11,8 +11,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
+from bot.domain.cancellation import last_moments
 from bot.domain.chat import ToolCall, ToolMessage
-from bot.domain.deadline import last_moments
 from bot.domain.errors import ToolCancelled, ToolDenied, ToolError, ToolFailed
 from bot.domain.run import PendingCall
 from bot.domain.suspension import Suspend

@@ -6,8 +6,8 @@ import inspect
 import logging
 from typing import Any
 
+from bot.domain.cancellation import BROKEN, isolate
 from bot.domain.errors import ToolUnavailable
-from bot.domain.faults import BROKEN, isolate
 from bot.domain.tool import Tool, ToolContext
 from bot.engine.letting_go import settled
 from bot.engine.threads import THREADS

@@ -5,6 +5,7 @@ asks, how often.
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Collection
 from typing import cast
 
@@ -12,22 +13,37 @@ from msgspec.structs import replace
 
 from bot.domain.arguments import parse_arguments
 from bot.domain.drafts import Shade
-from bot.domain.errors import (
-    InvalidArguments,
-    ToolDenied,
-    ToolRateLimited,
-    ToolUnavailable,
-)
+from bot.domain.errors import InvalidArguments, ToolDenied, ToolRateLimited, ToolUnavailable
 from bot.domain.ports import Clock, Speaker, Subagents
 from bot.domain.result import ToolResult
 from bot.domain.run import PendingCall
 from bot.domain.tool import Tool
-from bot.domain.traits import Permission
+from bot.domain.traits import Permission, Rate
 from bot.engine.interception import Interception
 from bot.engine.ongoing import Doing, Flow, Tally
 from bot.policy.permission import Overrides, may_call, must_be_confirmed
-from bot.policy.quota import Quotas
 from bot.policy.repeated_calls import Known, TooOften, key_of
+
+
+class Quotas:
+    """Remembers when each limited tool was called; no more than its rate has calls."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, deque[float]] = {}
+
+    def take(self, name: str, rate: Rate, *, now: float) -> float:
+        """Take one call; 0 where it may be made, else the seconds until one may, and nothing is
+        taken.
+        """
+        calls = self._calls.setdefault(name, deque())
+        begin = now - rate.seconds
+        while calls and calls[0] <= begin:
+            calls.popleft()
+        if len(calls) >= rate.calls:
+            return calls[0] - begin  # compared and taken alike: never rounded to 0
+        calls.append(now)
+        return 0.0
+
 
 KNOWN = (
     "(You had called this before, with the same arguments: this is what it gave. "

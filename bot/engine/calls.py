@@ -19,9 +19,9 @@ import difflib
 import json
 from collections.abc import Mapping
 
+from bot.domain.cancellation import BROKEN
 from bot.domain.chat import ToolCall, ToolMessage
 from bot.domain.errors import InvalidArguments, ToolCancelled, ToolFailed, ToolNotFound
-from bot.domain.faults import BROKEN
 from bot.domain.ports import Clock
 from bot.domain.result import ToolResult
 from bot.domain.run import PendingCall

@@ -6,8 +6,8 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from bot.domain.cancellation import isolate
 from bot.domain.errors import InvalidArguments, ToolDenied, ToolError, ToolFailed, ToolUnavailable
-from bot.domain.faults import isolate
 from bot.domain.masking import one_line
 from bot.engine.bodies import why_not
 from bot.engine.ongoing import Doing, Flow

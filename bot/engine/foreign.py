@@ -18,8 +18,7 @@ from copy import deepcopy
 from types import FunctionType, MethodType
 from typing import Any, get_type_hints
 
-from bot.domain.arguments import INPUT, Shape
-from bot.domain.mending import follow
+from bot.domain.arguments import INPUT, Shape, follow
 from bot.domain.schema import UnsuitableType
 from bot.domain.tool import NAME, Tool, ToolContext, declarations, make_tool
 from bot.domain.traits import ToolType

@@ -8,8 +8,8 @@ from copy import deepcopy
 from msgspec.structs import replace
 
 from bot.domain.arguments import Checked
+from bot.domain.cancellation import BROKEN
 from bot.domain.errors import InvalidArguments, ToolCancelled, ToolDenied
-from bot.domain.faults import BROKEN
 from bot.domain.hooks import AfterCall, BeforeCall, Block, Change, Hooks, Rewrite, StopRun, verified
 from bot.domain.result import ToolResult
 from bot.domain.tool import Tool

@@ -17,8 +17,8 @@ from referencing import Registry, Resource
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import specification_with
 
+from bot.domain.arguments import follow
 from bot.domain.errors import InvalidArguments
-from bot.domain.mending import follow
 from bot.domain.schema import UnsuitableType
 
 LAST = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", re.DOTALL)

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from bot.domain.faults import BROKEN
+from bot.domain.cancellation import BROKEN
 from bot.domain.hooks import MaybeAwaitable
 
 logger = logging.getLogger(__name__)

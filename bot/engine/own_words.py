@@ -6,19 +6,50 @@ said.
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 
 from msgspec.structs import replace
 
+from bot.domain.actions import SENT
 from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage
 from bot.domain.run import Outcome, Stop
 from bot.engine.running import Run, RunState
+from bot.policy.already_said import bare
 from bot.policy.apologies import OURS, without_trace
 from bot.policy.echo import ToldTexts, is_call_error
 from bot.policy.notices import Notices
-from bot.policy.receipts import is_receipt
 from bot.policy.repairs import is_told_call, with_notice
 from bot.prompt.tidying import SEND
+
+WORDS = frozenset(
+    map(
+        bare,
+        (
+            SENT,
+            "已发送",
+            "已发出",
+            "消息已发出",
+            "发送成功",
+            "消息发送成功",
+            "已回复",
+            "已回答",
+            "sent",
+            "message sent",
+            "messages sent",
+            "message delivered",
+            "the message was sent",
+            "the message has been sent",
+        ),
+    )
+)
+ID = re.compile(r"message_id: ?[\w-]+")
+LONGEST = 60  # characters
+
+
+def is_receipt(text: str) -> bool:
+    """Whether it only tells of a message that was sent, maybe with its id, in whatever brackets."""
+    return len(text) <= LONGEST and bare(ID.sub("", text)) in WORDS
 
 
 def told(run: Run, state: RunState, notice: str) -> tuple[Message, ...]:

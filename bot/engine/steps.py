@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from bot.domain.cancellation import BROKEN, isolate
 from bot.domain.chat import Completion, FinishReason, ModelRequest, UserMessage, joined
-from bot.domain.faults import BROKEN, isolate
 from bot.domain.hooks import (
     Hooks,
     MaybeAwaitable,

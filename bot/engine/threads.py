@@ -13,8 +13,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from bot.domain.cancellation import BROKEN
 from bot.domain.errors import ToolUnavailable
-from bot.domain.faults import BROKEN
 from bot.domain.result import ToolResult
 
 MAX_THREADS = 64  # more than that many calls at once are calls that hang

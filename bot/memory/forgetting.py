@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from bot.domain.books import Eraser
 from bot.domain.events import Conversation
+from bot.domain.group_admin import WaitingPetitions
 from bot.domain.notes import ALONE, Forgotten, Neighbours
-from bot.domain.petitions import WaitingPetitions
 from bot.memory.history import History
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from bot.domain.books import Choices
 from bot.domain.events import Conversation
 from bot.domain.ports import Clock, Store
-from bot.memory.kept import KeptSettings
+from bot.memory.kept_settings import KeptSettings
 from bot.policy.new_groups import Mode
 
 SETTING = "mode"

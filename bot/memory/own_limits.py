@@ -14,7 +14,7 @@ from bot.domain.books import Choices
 from bot.domain.events import Conversation
 from bot.domain.notes import ALONE, Neighbours
 from bot.domain.ports import Clock, Store
-from bot.memory.row import Row
+from bot.memory.kept_settings import Row
 from bot.policy.limits import Cap, DayLimits, OwnCap
 
 SETTING: Final = "limits"

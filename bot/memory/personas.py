@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Final
 
 from bot.domain.books import Choices
 from bot.domain.chat import Message
@@ -16,10 +17,45 @@ from bot.domain.journal import PersonaChosen
 from bot.domain.notes import ALONE, Neighbours
 from bot.domain.ports import ChatModel, Clock, Store
 from bot.domain.traits import Audience
-from bot.memory.persona_texts import PersonaTexts
+from bot.memory.kept_settings import Row
 from bot.policy.limits import OwnCap
 from bot.policy.quiet import Hours, Quiet
 from bot.policy.wake import Rules
+
+SETTING: Final = "persona_texts"
+KEPT: Final = 10  # texts of a persona
+
+
+class PersonaTexts(Row[str, tuple[str, ...]]):
+    """Keeps them, by the key of the persona; the usual one has an empty key."""
+
+    def __init__(self, *, store: Store, choices: Choices, neighbours: Neighbours = ALONE) -> None:
+        kind = dict[str, tuple[str, ...]]
+        super().__init__(
+            SETTING,
+            kind,
+            key=str,
+            lasts=bool,
+            store=store,
+            choices=choices,
+            neighbours=neighbours,
+        )
+
+    @property
+    def latest(self) -> Mapping[str, str]:
+        """The text that counts, of each persona that has one."""
+        return {key: texts[-1] for key, texts in self._values.items()}
+
+    async def change(self, key: str, text: str) -> bool:
+        """Say this from now on. False where that cannot be written down now: nothing is changed
+        then.
+        """
+        return await self._renew(key, lambda texts: (*(texts or ()), text)[-KEPT:])
+
+    async def go_back(self, key: str) -> bool:
+        """Say again what was said before; False as for `change`, and where nothing was changed."""
+        return await self._renew(key, lambda texts: texts[:-1] if texts else None)
+
 
 LOOK = 2.0  # seconds between two looks at choices that could not be read
 MAX_PLACES = 2000

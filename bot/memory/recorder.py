@@ -9,9 +9,8 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from bot.domain.chat import ToolCall, as_kept
-from bot.domain.journal import UsageAdded
+from bot.domain.journal import RequestMade, UsageAdded
 from bot.domain.ports import Clock, Store
-from bot.domain.reserved import RequestMade
 from bot.domain.run import (
     RunContinued,
     RunEvent,

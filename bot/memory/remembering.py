@@ -19,13 +19,14 @@ from bot.domain.errors import InvalidArguments, ToolDenied
 from bot.domain.events import Conversation, Sender
 from bot.domain.memories import (
     Kind,
+    Memories,
     MemoriesForgotten,
     MemoriesUsed,
     MemoryKept,
+    Noted,
     StoredFact,
     Visibility,
 )
-from bot.domain.notebook import Memories, Noted
 from bot.domain.persons import find_person
 from bot.domain.ports import Clock, Ids, Store
 from bot.domain.suspension import Suspend
@@ -44,8 +45,7 @@ from bot.policy.remembering import (
     surfaces,
     wrong_with,
 )
-from bot.prompt.render import speaker
-from bot.prompt.view import View
+from bot.prompt.render import View, speaker
 
 EVERYWHERE = ("到处都记住：{line}", "Remember everywhere: {line}")
 MAX_FORGOTTEN = 10_000

@@ -16,8 +16,7 @@ from bot.domain.events import Conversation
 from bot.domain.journal import MemberNumbered
 from bot.domain.ports import Store
 from bot.memory.latest import Latest
-from bot.prompt.frame import person_name
-from bot.prompt.render import MAX_NAME
+from bot.prompt.render import MAX_NAME, person_name
 
 MAX_CONVERSATIONS = 5000
 AROUND = "@*_` "  # what models put around a name

@@ -8,28 +8,109 @@ written, and what is reserved for a request under way with it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Final, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import force_setattr, replace
 
 from bot.domain.books import DayBook, TakenSum
 from bot.domain.chat import Usage
 from bot.domain.events import Conversation
-from bot.domain.journal import Entry, TurnOpened, UsageAdded
+from bot.domain.journal import Entry, TurnOpened, UsageAdded, UsageReleased, UsageReserved
 from bot.domain.notes import ALONE, Neighbours, Taken
 from bot.domain.ports import Clock
-from bot.domain.reserved import UsageReleased, UsageReserved
 from bot.domain.run import StepFinished
 from bot.domain.tongue import Tell
-from bot.memory.day_sums import DaySums
 from bot.memory.latest import Kept
 from bot.memory.marks import Marks, Whose
 from bot.memory.own_limits import OwnLimits
-from bot.memory.rereading import ReadRows, Rereading
 from bot.policy.days import midnight
-from bot.policy.limits import NOTHING, Amount, DayLimits, Rung, rung_of
+from bot.policy.limits import NOTHING, Amount, Cap, DayLimits, Rung, rung_of
+
+LATE: Final = 1.0  # seconds after which what was told is in the journal
+
+
+class ReadRows(Struct, frozen=True):
+    """The journal's rows as they were at some moment from `since` to `by`."""
+
+    since: float
+    by: float = math.inf
+
+    def lacking(self, note: Taken) -> Amount:
+        """The amount of another bot's note that is to be added to what these rows tell: less than
+        nothing only where they cannot tell it yet.
+        """
+        if note.told < self.since - LATE:
+            return NOTHING
+        amount = Amount(note.tokens, note.cost)
+        return amount if note.told >= self.by else amount.or_nothing
+
+
+class Rereading(Struct, frozen=True):
+    """Rows that are being read: what was reserved `before`, and what is taken meanwhile."""
+
+    rows: ReadRows
+    before: frozenset[Hashable]
+    taken: list[tuple[tuple[Whose, ...], Amount]] = field(default_factory=list)
+
+    def take(self, keys: tuple[Whose, ...], amount: Amount, ends: Hashable) -> None:
+        """An amount with which a reservation `ends`, if any does. One of before may have ended in
+        what is read, too: it is not taken off twice, rather not at all.
+        """
+        self.taken.append((keys, amount.or_nothing if ends in self.before else amount))
+
+    def hear(self, keys: tuple[Whose, ...], note: Taken) -> None:
+        """Another bot took something."""
+        self.taken.append((keys, self.rows.lacking(note)))
+
+
+class DaySums:
+    """Adds up; a share is worked out once for each sum, as long as only the usual limits hold."""
+
+    def __init__(self, limits: DayLimits, own: OwnLimits) -> None:
+        self._limits = limits
+        self._own = own
+        self._sums: dict[Whose, Amount] = {}
+        self._shares: dict[Whose, float] = {}  # of the usual limits
+
+    def add(self, keys: Iterable[Whose], amount: Amount) -> None:
+        """So much more was taken, or less, by each of these."""
+        sums = self._sums
+        for key in keys:
+            sums[key] = before.plus(amount) if (before := sums.get(key)) else amount
+            self._shares.pop(key, None)
+
+    def of(self, key: Whose) -> Amount:
+        """The sum of a person, of a group, or of all."""
+        return self._sums.get(key, NOTHING)
+
+    def cap(self, key: Whose) -> Cap:
+        """The limit of the same."""
+        return self._limits.all if isinstance(key, str) else self._own.cap(key, self._limits)
+
+    def shares(self, keys: Iterable[Whose]) -> list[float]:
+        """How much of their limits these took; 1 is all of one."""
+        if self._own.are_some:  # others than the usual, which may end at any moment
+            return list(map(self._share, keys))
+        known = self._shares.get
+        return [self._share(key) if (share := known(key)) is None else share for key in keys]
+
+    def all_shares(self) -> Mapping[Whose, float]:
+        """The same of everybody who took anything."""
+        return dict(zip(self._sums, self.shares(self._sums), strict=True))
+
+    def clear(self) -> None:
+        """Nothing was taken."""
+        self._sums.clear()
+        self._shares.clear()
+
+    def _share(self, key: Whose) -> float:
+        share = self.cap(key).used(self._sums.get(key, NOTHING))
+        if not self._own.are_some:
+            self._shares[key] = share
+        return share
+
 
 ALL: Final = "all"
 LOOK: Final = 2.0  # seconds between two looks at a journal that could not be read

@@ -17,9 +17,8 @@ from contextlib import asynccontextmanager
 from bot.domain.chat import Completion
 from bot.domain.errors import ModelError, ModelRejected
 from bot.domain.events import Conversation
-from bot.domain.journal import UsageAdded
+from bot.domain.journal import Errand, UsageAdded
 from bot.domain.ports import ChatModel, Clock, Store
-from bot.domain.reserved import Errand
 from bot.domain.trace import current_errand, current_run
 from bot.memory.history import History
 from bot.memory.spending import unlimited

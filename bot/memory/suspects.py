@@ -6,7 +6,7 @@ from bot.domain import codec
 from bot.domain.books import Choices
 from bot.domain.journal import PlaceSet
 from bot.domain.ports import Store
-from bot.memory.row import NOWHERE
+from bot.memory.kept_settings import NOWHERE
 
 
 class Suspects:

@@ -15,9 +15,9 @@ from typing import TypeAlias, assert_never
 from msgspec.structs import replace
 
 from bot.domain.events import Conversation, MessageReceived, Sender
+from bot.domain.journal import ThingNamed
 from bot.domain.ports import Store
 from bot.domain.segments import File, Forward, Picture, Record, Segment
-from bot.domain.things import ThingNamed
 from bot.memory.latest import Latest
 
 MAX_CONVERSATIONS = 5000

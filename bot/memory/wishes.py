@@ -12,7 +12,7 @@ from bot.domain.books import Choices
 from bot.domain.events import Conversation
 from bot.domain.notes import ALONE, Neighbours
 from bot.domain.ports import Clock, Store
-from bot.memory.kept import KeptSettings
+from bot.memory.kept_settings import KeptSettings
 
 IsHour: TypeAlias = Callable[[Conversation, float], bool]
 """Whether the settings have it quiet there at that time (seconds since 1970)."""

@@ -15,9 +15,8 @@ from collections.abc import Callable
 
 from bot.domain.chat import Allowance, Attempt, Usage
 from bot.domain.errors import DaySpent
-from bot.domain.journal import UsageAdded
+from bot.domain.journal import RequestMade, UsageAdded, UsageReleased, UsageReserved
 from bot.domain.ports import Clock, Ids, Store
-from bot.domain.reserved import RequestMade, UsageReleased, UsageReserved
 from bot.domain.trace import current_errand, current_run, early_payer
 
 NUMBERS = 2**30  # of reservations: another process begins elsewhere

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from bot.domain.events import MessageReceived
-from bot.domain.petitions import Petition
+from bot.domain.group_admin import Petition
 from bot.domain.tongue import Tongue
 from bot.policy.approval import INNER_QUOTES, Answer, flat, in_one_line, read_answer, words_in
 

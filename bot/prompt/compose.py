@@ -16,11 +16,9 @@ from msgspec.structs import replace
 from bot.domain.chat import Message, SystemMessage, UserMessage
 from bot.domain.errors import Lack
 from bot.domain.events import MessageReceived
-from bot.domain.segments import Quote
+from bot.domain.segments import Forward, Picture, Quote, Record, Segment
 from bot.policy.tokens import estimate_text
-from bot.prompt.frame import label
-from bot.prompt.render import MAX_NAME, MAX_TEXT, indented, line, plain, replying
-from bot.prompt.view import View
+from bot.prompt.render import MAX_NAME, MAX_TEXT, View, indented, label, line, plain, replying
 from bot.prompt.wording import Wording
 
 DATE = re.compile(r"^\[(\d{4}-\d\d-\d\d)(?: [^\]\n]*)?\]$", re.MULTILINE)
@@ -339,3 +337,42 @@ def _facts(question: MessageReceived, view: View) -> tuple[str, ...]:
 def _place(name: str) -> str:
     """A group's name, the same in each of its questions."""
     return label(name, MAX_NAME)
+
+
+def addition(
+    message: MessageReceived, view: View, *, quoted: MessageReceived | None = None
+) -> UserMessage:
+    """The line under its heading, with the time."""
+    words = view.words
+    heading = words.heading(words.added, view.clock(message.time))
+    text = line(message, view, quoted=quoted)
+    quotes = ((message.message_id, quoted.message_id),) if quoted else ()
+    return UserMessage(f"{heading}\n{text}", sources=(message.message_id,), quotes=quotes)
+
+
+MAX_LOOKED = 9000  # characters: more than anybody gives of one thing
+
+
+def looked(message: MessageReceived, forwarded: Forwarded, view: View) -> str:
+    """Something that was opened, as the line of whoever sent it; of what is inside a forward nobody
+    knows who that was.
+    """
+    if message.sender.user_id:
+        return "\n".join((line(message, view, limit=MAX_LOOKED), *passed_on(forwarded, view)))
+    inner = indented(plain(message.segments, view, self_id=message.self_id), MAX_LOOKED)
+    heading = view.words.heading(view.words.forwarded)
+    return "\n".join((heading, "  " + inner.replace("\n", "\n  "), *passed_on(forwarded, view)))
+
+
+def lacking(segment: Segment, lack: Lack, words: Wording) -> str:
+    """The words for something that cannot be had: `[图片 已过期]`."""
+    match segment:
+        case Picture():
+            kind = words.segments.picture
+        case Record():
+            kind = words.segments.voice
+        case Forward():
+            kind = words.segments.forward
+        case _:
+            kind = words.segments.file
+    return words.heading(kind, words.lacks[lack])

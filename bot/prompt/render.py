@@ -2,15 +2,21 @@
 spaces.
 
 Invariant: only we write at the beginning of a line. Names lose everything that could look like the
-frame around them (`bot/prompt/frame.py`), and every line break in a text is followed by two spaces,
-so nobody can write a line in another's name.
+frame around them, and every line break in a text is followed by two spaces, so a text cannot
+contain a line in another person's name.
 """
 
 from __future__ import annotations
 
 import re
+import time as clock
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from typing import assert_never
+from urllib.parse import quote
+
+from msgspec import Struct
 
 from bot.domain.events import MessageReceived, Sender
 from bot.domain.segments import (
@@ -39,8 +45,124 @@ from bot.domain.segments import (
     Video,
 )
 from bot.domain.visible import visible
-from bot.prompt.frame import address, label, person_name
-from bot.prompt.view import View
+from bot.prompt.wording import Wording
+from bot.prompt.wording_zh import ZH
+
+# Unicode's opening and closing punctuation (Ps, Pe) but for braces, angles and low quotes, which
+# the frame does not have and titles often do; then pieces and corners that are drawn as brackets.
+BRACKETS = (
+    "()[]༺༻༼༽᚛᚜⁅⁆⁽⁾₍₎⌈⌉⌊⌋〈〉❨❩❪❫❬❭❮❯❰❱❲❳❴❵⟅⟆⟦⟧⟨⟩⟬⟭⟮⟯⦃⦄⦅⦆⦇⦈⦉⦊⦋⦌⦍⦎⦏⦐"
+    "⦑⦒⦓⦔⦕⦖⦗⦘⧘⧙⧚⧛⧼⧽⸢⸣⸤⸥⸦⸧⸨⸩⹕⹖⹗⹘⹙⹚⹛⹜「」【】〔〕〖〗〘〙〚〛﴾﴿︗︘︵︶︷︸︹︺︻︼﹁﹂﹇﹈﹙﹚"
+    "﹛﹜﹝﹞（）［］｟｠｢｣⎛⎜⎝⎞⎟⎠⎡⎢⎣⎤⎥⎦⎴⎵⎶⏜⏝⏠⏡⌜⌝⌞⌟˹˺˻˼꜀꜁꜂꜃꜄꜅꜆꜇"
+)
+ENCLOSED = (  # letters and numbers in brackets of their own, first and last
+    (0x2474, 0x2487),
+    (0x249C, 0x24B5),
+    (0x3200, 0x321E),
+    (0x3220, 0x3243),
+    (0x1F110, 0x1F129),
+)
+
+# U+003A, what Unicode's confusables.txt takes for it, and all that Unicode calls a colon.
+COLONS = (
+    ":\u02d0\u02d1\u02f8\u0589\u05c3\u0703\u0704\u0705\u0706\u0707\u0708\u0709\u0903\u0a83\u0f14"
+    "\u1361\u1365\u1366\u16ec\u1803\u1804\u1809\u205a\u205d\u205e\u2236\u2237\u2254\u2255\u2982"
+    "\u2a74\u2af6\u2e2c\ua4fd\ua6f4\ua789\ufe13\ufe30\ufe55\uff1a\U00010781\U00010782"
+)
+
+HASHES = "#＃﹟♯⋕⌗⧣⧤⧥⨳⩨⩩ⵌ𝄪"
+"""The number sign, what Unicode's confusables.txt takes for it, and what is drawn like one."""
+SIGNS = f"{HASHES}\u20e3↩⤶⏎↵"  # number signs, the key of one, arrows back
+NUMBER = re.compile(rf"[{HASHES}]\ufe0f?\s*\d+")
+
+BLANKS = "\r\n\t\u3164\u115f\u1160\uffa0\u2800"  # letters among them that are drawn as nothing
+
+FRAME = str.maketrans(
+    dict.fromkeys([*BRACKETS, *COLONS, *SIGNS, *BLANKS], " ")
+    | {chr(code): " " for first, last in ENCLOSED for code in range(first, last + 1)}
+)
+BUT_HASHES = {char: by for char, by in FRAME.items() if chr(char) not in HASHES}
+
+UNSAFE = re.compile(r"[^!#-&*-;=?-Z_a-z~]")
+"""In a url: all but ASCII that is visible and no bracket or quote."""
+URL = re.compile(r"https?://", re.IGNORECASE)
+
+FENCES = ("```", "~~~")
+
+
+def label(text: str, limit: int) -> str:
+    """A name that somebody gave, in one line of at most so many characters, without anything that
+    looks like our frame, or begins code.
+    """
+    seen = "".join(filter(str.isprintable, text[: 16 * limit].translate(FRAME)))
+    name = " ".join(visible(seen).split())[:limit]
+    return name[0] + name.lstrip(name[0]) if name.startswith(FENCES) else name
+
+
+def person_name(text: str, limit: int) -> str:
+    """The label of a person, without a number that could be taken for ours."""
+    seen = visible("".join(filter(str.isprintable, text[: 16 * limit].translate(BUT_HASHES))))
+    return label(NUMBER.sub(" ", seen), limit)
+
+
+def address(url: str, limit: int) -> str:
+    """A url, with what could look like our frame escaped as urls can have it; what is none, as a
+    label.
+    """
+    if not URL.match(url):
+        return label(url, limit)
+    return UNSAFE.sub(lambda found: quote(found[0], safe="", errors="replace"), url[:limit])[:limit]
+
+
+MINUTE = 60.0  # seconds
+LAST = (datetime.max.replace(tzinfo=UTC) - timedelta(days=1)).timestamp()  # in every zone
+
+
+class View(Struct, frozen=True):
+    """`number` gives a person's number from the account; without it people have names alone.
+
+    Times are those of the `zone`, of this machine where there is none.
+    """
+
+    words: Wording = ZH
+    number: Callable[[int], int] | None = None
+    zone: tzinfo | None = None
+
+    def clock(self, time: float) -> str:
+        """The time of day, `14:02`; empty for a moment that cannot be."""
+        return self._written(time)[1]
+
+    def day(self, time: float) -> str:
+        """The date, `2026-11-22`; empty for a moment that cannot be."""
+        return self._written(time)[0]
+
+    def date(self, time: float) -> str:
+        """The date with its weekday; empty for a moment that cannot be."""
+        day, _, weekday = self._written(time)
+        return f"{day} {self.words.weekdays[weekday]}" if day else ""
+
+    def _written(self, time: float) -> tuple[str, str, int]:
+        return _written(_minute(time), self.zone, clock.timezone)
+
+
+def _minute(time: float) -> int:
+    """Its number since 1970; -1 for a moment that cannot be: servers have sent 0 and
+    milliseconds.
+    """
+    return int(time / MINUTE) if 0 < time < LAST else -1
+
+
+@lru_cache(maxsize=256)  # a prompt asks five times for the same one
+def _written(minute: int, zone: tzinfo | None, _west: int) -> tuple[str, str, int]:
+    """The date, the time of day, and the number of the weekday; empty for the minute -1.
+
+    So many seconds west of Greenwich is this machine's zone, while that is not set anew.
+    """
+    if minute < 0:
+        return "", "", 0
+    moment = datetime.fromtimestamp(minute * MINUTE, zone)
+    return str(moment.date()), f"{moment.hour:02}:{moment.minute:02}", moment.weekday()
+
 
 MAX_NAME = 24
 MAX_DETAIL = 100

@@ -5,10 +5,11 @@ Text always leaves as text segments, never as a string a server would search for
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, assert_never
+from typing import Final, TypeAlias, assert_never
 
 from msgspec import Struct
 
@@ -36,11 +37,65 @@ from bot.policy.cq_codes import Code, may_hold, reading
 from bot.policy.word_lists import words_of as read_in
 from bot.prompt import notes
 from bot.prompt.wording import Wording
-from bot.speaking.layout import Parts, in_turns, merged, messages_of, pauses
+from bot.speaking.layout import LIMIT, Parts, in_turns, merged, messages_of, pauses
 from bot.speaking.markdown import untouched
-from bot.speaking.mentions import MOST, may_call, mentioning, naming
 from bot.speaking.outbox import Outbox
-from bot.speaking.splitting import LIMIT
+
+Who: TypeAlias = Callable[[int, str], tuple[int, str] | None]
+"""Of a number its account and the name last seen; None where nobody has it, or the name that
+stands before it, if any, is another's.
+"""
+
+MOST: Final = 3  # people mentioned in one thing said
+NUMBER: Final = re.compile(r"[#＃](\d{1,7})(?!\d)(?:[#＃]\1(?!\d))*")  # models say it twice
+LONGEST: Final = 32  # characters of a name, with what stands before it
+CALLED: Final = re.compile(r"(?<![A-Za-z0-9._-])@([^\s@#＃]+)$")
+JOINED: Final = re.compile(r"[a-z0-9._-]$")  # an address, not a mention
+
+
+def may_call(text: str) -> bool:
+    """Whether anybody could be called in it: in most answers nobody is."""
+    return any(map(text.__contains__, "#＃")) and NUMBER.search(text) is not None
+
+
+def mentioning(
+    text: str, who: Who, *, most: int = MOST, but: Collection[str] = ()
+) -> list[Text | Mention]:
+    """The text with mentions in it, `most` of them; whoever else is meant is called by name.
+
+    Nobody is called by what stands in one of the texts in `but`: code, or an address.
+    """
+    parts: list[Text | Mention] = []
+    words, done, left = "", 0, most
+    for number in NUMBER.finditer(text):
+        words += text[done : number.start()]
+        done = number.end()
+        found = who(int(number[1]), "")
+        name = _name(words, found[1] if found else "")
+        found = who(int(number[1]), name) if name else None
+        if not name or any(f"@{name}{number[0]}" in one for one in but):
+            words += number[0]
+        elif found is not None and left:
+            left -= 1
+            parts += [Text(words[: -len(name) - 1]), Mention(found[0], name)]
+            words = "" if text[done : done + 1].isspace() or done == len(text) else " "
+    parts.append(Text(words + text[done:]))
+    return [part for part in parts if not isinstance(part, Text) or part.text]
+
+
+def naming(text: str, *, but: Collection[str] = ()) -> str:
+    """The text with whoever it calls called by name alone: where nobody can be mentioned."""
+    said = mentioning(text, lambda *_: None, but=but)
+    return "".join(part.text for part in said if isinstance(part, Text))
+
+
+def _name(words: str, known: str) -> str:
+    """The name that is called at the end of these words; empty where none is."""
+    called, known = words[-LONGEST:].casefold(), f"@{known}".casefold()
+    if len(known) > 1 and called.endswith(known) and not JOINED.search(called[: -len(known)]):
+        return words[1 - len(known) :]
+    match = CALLED.search(words[-LONGEST:])
+    return match[1] if match else ""
 
 
 def nameless(_where: Conversation) -> str:

@@ -16,8 +16,8 @@ from bot.domain.ports import Clock
 from bot.domain.segments import Quote, Text
 from bot.domain.tongue import Tongue
 from bot.memory.history import History
+from bot.speaking.layout import LIMIT, split_text
 from bot.speaking.outbox import Outbox
-from bot.speaking.splitting import LIMIT, split_text
 
 MAX_LINES = 5  # of the service that wait in a conversation, beyond which it makes no remark
 MAX_PIECES = 10  # messages that show what a server does not take as a file

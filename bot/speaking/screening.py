@@ -13,7 +13,7 @@ from bot.domain.tongue import Tongue
 from bot.domain.words import Words
 from bot.policy.word_lists import screened, screened_behind
 from bot.prompt.language import tongue_of
-from bot.speaking.owner import Owner
+from bot.speaking.owner_alerts import Owner
 
 logger = logging.getLogger(__name__)
 

@@ -30,12 +30,11 @@ from bot.policy.drafts import (
     shown,
 )
 from bot.policy.new_groups import Mode
-from bot.prompt.render import plain
-from bot.prompt.view import View
-from bot.speaking.owner import Owner
+from bot.prompt.render import View, plain
+from bot.speaking.layout import split_text
+from bot.speaking.owner_alerts import Owner
 from bot.speaking.queues import Queues
 from bot.speaking.sends import Rows, Send
-from bot.speaking.splitting import split_text
 
 logger = logging.getLogger(__name__)
 

@@ -8,15 +8,67 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 
+from msgspec.structs import replace
+
+from bot.domain.actions import Attachment, Merged, SendMessage, SendSegment, as_received
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import KnownLine, SendChanged, SendState
 from bot.domain.ports import Clock
-from bot.domain.segments import File
+from bot.domain.segments import File, Forward, Picture, Record, Segment, Sticker, Text, Video
 from bot.memory.latest import Kept
 from bot.policy.answered import SKEW
 from bot.policy.same_lines import aliases
-from bot.policy.sent_match import as_line, is_same_file, is_same_message
 from bot.speaking.sends import Rows, Send
+
+
+def is_same_message(seen: MessageReceived, sent: SendMessage) -> bool:
+    """Whether the account's own message says what was sent: the same words, blanks aside, and as
+    many media; of a merged forward QQ shows no words.
+    """
+    if seen.conversation != sent.conversation:
+        return False
+    if any(isinstance(segment, Merged) for segment in sent.segments):
+        return any(isinstance(segment, Forward) for segment in seen.segments)
+    words = "".join(segment.text for segment in seen.segments if isinstance(segment, Text))
+    sent_words = "".join(segment.text for segment in sent.segments if isinstance(segment, Text))
+    media = sum(
+        isinstance(segment, Picture | Record | Video | File | Sticker) for segment in seen.segments
+    )
+    sent_media = sum(isinstance(segment, Attachment) for segment in sent.segments)
+    return media == sent_media and "".join(words.split()) == "".join(sent_words.split())
+
+
+BASE64 = "base64://"
+
+
+def as_line(sent: SendMessage, message_id: str, at: float) -> KnownLine:
+    """A message of ours as a history shows it, without what it weighs."""
+    parts = (
+        Forward("") if isinstance(part, Merged) else _with_size(part) for part in sent.segments
+    )
+    return KnownLine(message_id, sent.conversation.platform_id, at, tuple(parts))
+
+
+def is_same_file(seen: MessageReceived, sent: KnownLine) -> bool:
+    """Whether a message is nothing but the file that was sent: by its name, and by its size if both
+    are known. Words prove nothing: people repeat what the bot said.
+    """
+    match seen.segments, sent.segments:
+        case (File(name=name, size=size),), (File(name=sent_name, size=sent_size),):
+            return bool(name) and name == sent_name and (size == sent_size or not size * sent_size)
+        case _:
+            return False
+
+
+def _with_size(part: SendSegment) -> Segment:
+    received = as_received(part)
+    if isinstance(received, File) and isinstance(part, Attachment):
+        source = part.source
+        if source.startswith(BASE64):
+            size = (len(source) - len(BASE64)) * 3 // 4 - source[-2:].count("=")
+            return replace(received, size=size)
+    return received
+
 
 MAX_SENDS = 200
 MAX_CONFIRMED = 5000

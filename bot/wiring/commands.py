@@ -11,9 +11,8 @@ from bot.commands.context import ContextSize, context_command
 from bot.commands.digest import Stands, digest_command
 from bot.commands.errors import Failures, errors_command
 from bot.commands.forget import forget_command
-from bot.commands.group_modes import mode_commands
-from bot.commands.groups import groups_command
-from bot.commands.help import help_command
+from bot.commands.groups import groups_command, mode_commands
+from bot.commands.help import help_command, stop_command
 from bot.commands.limit import limit_command
 from bot.commands.me import me_command
 from bot.commands.model import model_command
@@ -21,7 +20,6 @@ from bot.commands.mute import mute_command, unmute_command
 from bot.commands.persona import persona_command
 from bot.commands.quiet import quiet_command
 from bot.commands.reset import reset_command
-from bot.commands.stop import stop_command
 from bot.commands.usage import usage_command
 from bot.commands.why import why_command
 from bot.conversation.interruptions.forgotten import ForgottenQuestions

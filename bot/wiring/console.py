@@ -10,14 +10,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bot.commands.why import Explanations
-from bot.domain.audit import Audited
 from bot.domain.books import UsageSum
 from bot.domain.chat import Usage
 from bot.domain.events import Conversation
-from bot.domain.journal import PlaceSet, UsageAdded
+from bot.domain.journal import Audited, PlaceSet, UsageAdded
 from bot.domain.masking import Mask
 from bot.domain.trying import TRIED, Ceiling, Trial, Wanted
-from bot.memory.row import NOWHERE
+from bot.memory.kept_settings import NOWHERE
 from bot.memory.window import weigh
 from bot.memory.wishes import Wish
 from bot.policy.days import midnight

@@ -23,6 +23,7 @@ from bot.conversation.intake.hush import Hush
 from bot.conversation.intake.listed import Listed
 from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.places import Arrive, Places
+from bot.conversation.intake.pokes import AnsweredPokes
 from bot.conversation.intake.restraint import Restraint
 from bot.conversation.intake.robots import Robots
 from bot.conversation.intake.seen import SeenMessages
@@ -49,13 +50,12 @@ from bot.engine.engine import Engine
 from bot.memory.history import History
 from bot.memory.modes import Modes
 from bot.memory.personas import Personas
-from bot.memory.poked import AnsweredPokes
 from bot.memory.wishes import Wishes
 from bot.policy.wake import Local, Rules, alike
 from bot.speaking.delivery import Delivery, Manner
 from bot.speaking.gestures import Gestures
 from bot.speaking.outbox import Outbox
-from bot.speaking.owner import Owner
+from bot.speaking.owner_alerts import Owner
 from bot.speaking.postbox import Postbox
 from bot.speaking.shadow import Shadow
 

@@ -23,9 +23,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
+from bot.domain.cancellation import BROKEN, isolate
 from bot.domain.command import Command
 from bot.domain.errors import Problem
-from bot.domain.faults import BROKEN, isolate
 from bot.domain.tool import Tool
 
 logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from bot.domain.asks import Ask, Ears, Said, Told
 from bot.domain.notes import Alarmed, Forgotten, Hear, Note, PlaceTold, RowSet, Taken
 from bot.domain.suspension import Settled
 from bot.memory.own_limits import SETTING as LIMITS
-from bot.memory.persona_texts import SETTING as TEXTS
+from bot.memory.personas import SETTING as TEXTS
 from bot.memory.suspects import Suspects
 from bot.memory.wishes import SETTING as HUSH
 from bot.wiring.seen import SeenBot

@@ -12,12 +12,11 @@ from bot.conversation.context.telling import Telling
 from bot.domain.books import Choices
 from bot.domain.chat import Message, ModelRequest
 from bot.domain.events import Conversation
-from bot.domain.notebook import Memories, Notebook
+from bot.domain.memories import Memories, Notebook
 from bot.domain.ports import ChatModel, Clock, Ids, Members, Store
 from bot.engine.toolset import Toolset
-from bot.memory.extraction import PICKED_WITHIN, Extraction
+from bot.memory.extraction import PICKED_WITHIN, Extraction, OpenTalks
 from bot.memory.history import Folding, History
-from bot.memory.open_talks import OpenTalks
 from bot.memory.personas import Cast, Persona, Personas
 from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bot.commands.money import tokens
+from bot.commands.phrases import tokens
 from bot.domain.shown import LimitState
 from bot.memory.own_limits import OwnLimits
 from bot.policy.limits import OwnCap

@@ -13,9 +13,8 @@ from adapters.onebot.transport import AnyTransport
 from adapters.storage.store import SqlStore
 from adapters.web.offers import FileOffers
 from bot.domain.asks import NO_OTHERS, Ears, Others
-from bot.domain.notes import ALONE, Neighbours
+from bot.domain.notes import ALONE, Neighbours, Share
 from bot.domain.ports import Clock, EventSink, Ids
-from bot.domain.shares import Share
 from bot.memory.spending import Spending
 from bot.policy.limits import DayLimits
 from bot.wiring.onebot import build_sockets
@@ -25,7 +24,7 @@ from config.settings import Settings
 if TYPE_CHECKING:  # of clusters alone
     from adapters.broker.asks import Asks
     from adapters.broker.notices import NoteExchange
-    from adapters.metrics.work import Work
+    from adapters.metrics.cluster import Work
     from adapters.storage.lease import Lease
     from bot.wiring.seen import SeenBot
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from aiohttp import ClientSession
 
-from adapters.media.voices import Transcribe
+from adapters.media.attachments import Transcribe
 from adapters.openai.client import make_session
 from adapters.openai.endpoint import join_url
 from adapters.openai.transcription import Transcription

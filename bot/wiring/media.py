@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from adapters.fetching.limits import FetchLimits
-from adapters.media.decoding import DecoderProcess
+from adapters.media.attachments import Ask, PictureSight
+from adapters.media.decoder_process import DecoderProcess
 from adapters.media.folder import MAX_BASE64, MediaFolder
-from adapters.media.sight import Ask, PictureSight
 from adapters.onebot.offering import MOST
 from bot.domain.ports import Clock, Media, Sight, Web
 from bot.domain.tongue import Tell

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from adapters.media.shelf import DraftFiles
+from adapters.media.folder import DraftFiles
 from adapters.storage.store import SqlStore
 from bot.conversation.intake.mutes import Mutes
 from bot.conversation.turns.live import LiveTurns
@@ -18,7 +18,7 @@ from bot.memory.modes import Modes
 from bot.policy.drafts import FORGOTTEN
 from bot.speaking.carrier import Carrier
 from bot.speaking.outbox import Outbox
-from bot.speaking.owner import Owner
+from bot.speaking.owner_alerts import Owner
 from bot.speaking.queues import Queues
 from bot.speaking.screening import Screen, Screened, as_they_are
 from bot.speaking.sends import Rows

@@ -14,9 +14,8 @@ from adapters.storage.store import SqlStore
 from bot.domain.books import UsageSum
 from bot.domain.chat import Completion, ModelRequest, Usage
 from bot.domain.errors import ModelRejected
-from bot.domain.journal import Entry, UsageAdded
+from bot.domain.journal import Entry, UsageAdded, UsageReleased, UsageReserved
 from bot.domain.ports import ChatModel, Clock, Store
-from bot.domain.reserved import UsageReleased, UsageReserved
 from bot.domain.run import StepFinished
 from bot.domain.trying import TRIED, Ceiling
 from bot.memory.witnesses import WitnessedStore

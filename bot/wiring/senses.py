@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from adapters.media.texts import TextReader
-from adapters.media.voices import VoiceEar
+from adapters.media.attachments import TextReader, VoiceEar
 from adapters.onebot.transport import AnyTransport
 from bot.conversation.context.describing import DescribedSight
 from bot.conversation.context.perception import LOOKING, Senses

@@ -23,6 +23,7 @@ from bot.conversation.context.telling import Telling
 from bot.conversation.intake.ages import Ages
 from bot.conversation.intake.inquiries import Inquiries
 from bot.conversation.intake.mutes import Mutes
+from bot.conversation.intake.pokes import AnsweredPokes
 from bot.conversation.queue.lane import Order
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.recovery.arrivals import Arrivals
@@ -34,9 +35,8 @@ from bot.conversation.tasks import Work, due_of, person_of
 from bot.domain.asks import Others
 from bot.domain.books import Eraser
 from bot.domain.drafts import Shade
-from bot.domain.group_acts import Chair
+from bot.domain.group_admin import Accept, Admitting, Chair
 from bot.domain.masking import Mask
-from bot.domain.petitions import Accept, Admitting
 from bot.domain.ports import (
     Approver,
     ChatLog,
@@ -54,16 +54,14 @@ from bot.engine.engine import Engine
 from bot.engine.toolset import Toolset
 from bot.memory.chat_log import StoredChatLog
 from bot.memory.forgetting import Forgetting
-from bot.memory.poked import AnsweredPokes
 from bot.memory.recorder import Recorder
 from bot.memory.spending import Spending
 from bot.memory.things import Things
 from bot.memory.wishes import Wishes
 from bot.models.failover import Failover
 from bot.runtime.observers import LogObserver, Observers
-from bot.speaking.alarm import Alarm
 from bot.speaking.gestures import Gestures
-from bot.speaking.owner import Owner
+from bot.speaking.owner_alerts import Alarm, Owner
 from bot.wiring.commands import build_commands, forgetting_of
 from bot.wiring.conversation import (
     Answering,

@@ -27,7 +27,7 @@ from bot.conversation.recovery.unfinished import Unfinished
 from bot.conversation.way import CommandSink, LaneWay, MessageWay
 from bot.domain.tongue import Tongue
 from bot.policy.wake import Rules
-from bot.speaking.owner import Owner
+from bot.speaking.owner_alerts import Owner
 from bot.wiring.conversation import Answering, Asking, Ground
 from bot.wiring.means import Means
 

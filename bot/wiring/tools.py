@@ -11,9 +11,9 @@ from contextlib import contextmanager
 import tools
 from adapters.traces.runs import RunLog
 from adapters.traces.spans import SpanObserver
-from bot.domain.group_acts import Chair, Topic
+from bot.domain.group_admin import Chair, Topic
 from bot.domain.masking import Mask
-from bot.domain.notebook import Notebook
+from bot.domain.memories import Notebook
 from bot.domain.ports import ChatLog, Clock, Follower, Looking, Media, Speaker, Subagents, Web
 from bot.domain.tool import Tool
 from bot.engine.toolset import Toolset
@@ -29,7 +29,7 @@ from config.secrets import secrets_of
 from config.settings import KNOWN, Settings
 from tools import _group
 from tools.get_game_version.games import Games
-from tools.get_weather.keys import WeatherKeys
+from tools.get_weather.asking import WeatherKeys
 from tools.get_weather.sources import WeatherSources
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from bot.domain.masking import for_the_log
 from bot.domain.tongue import Pair, Tongue
-from bot.speaking.owner import Owner
+from bot.speaking.owner_alerts import Owner
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from bot.domain.books import UsageSum
-from bot.domain.faults import BROKEN, isolate
+from bot.domain.cancellation import BROKEN, isolate
 from bot.domain.notes import Forgotten
 from bot.domain.ports import Clock
 from bot.domain.trace import is_tried

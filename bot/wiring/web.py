@@ -7,13 +7,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from adapters.metrics.metrics import Metrics
-from adapters.metrics.vitals import Today, Vitals, together
+from adapters.metrics.metrics import Metrics, Today, Vitals, together
 from adapters.storage.disk import free_at
 from adapters.web.offers import FileOffers
 from adapters.web.readiness import Attendance
+from bot.domain.notes import WHOLE, Share
 from bot.domain.ports import Clock
-from bot.domain.shares import WHOLE, Share
 from bot.memory.spending import ALL, Spending
 from bot.policy.limits import NO_CAP, rung_of
 from bot.policy.wake import Silence
@@ -24,7 +23,7 @@ from bot.wiring.standing import data_folder, waiting_of
 from config.settings import Settings
 
 if TYPE_CHECKING:  # of clusters alone
-    from adapters.metrics.work import Work
+    from adapters.metrics.cluster import Work
 
 REASONS: Final[Mapping[str, str]] = {
     Silence.USER: "user_rate",
@@ -85,7 +84,7 @@ async def open_web(
         vitals = together([vitals_of(one) for one in bots()])
         if work is None:
             return render(metrics, vitals, DiskCollector(free))
-        from adapters.metrics.workers import WorkCollector
+        from adapters.metrics.cluster import WorkCollector
 
         return render(metrics, vitals, DiskCollector(free), WorkCollector(work))
 

@@ -9,8 +9,8 @@ from collections import Counter
 from dataclasses import dataclass
 from random import Random
 
-from bot.domain.shares import partition_of
-from bot.policy.fair_shares import moves
+from bot.domain.notes import partition_of
+from bot.worker import moves
 
 ACCOUNTS, GROUPS = 10_000, 100_000
 BUSY_RATE = 50  # messages a second in a busy group

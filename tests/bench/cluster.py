@@ -25,7 +25,7 @@ from sqlalchemy.exc import ProgrammingError
 
 from adapters.broker.survey import survey
 from adapters.storage.url import read_url
-from bot.domain.shares import partition_of
+from bot.domain.notes import partition_of
 from bot.runtime.clock import SystemClock
 from tests import rabbit
 from tests.adapters.broker.conftest import clear

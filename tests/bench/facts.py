@@ -18,10 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
 from adapters.simulator.wire import mention, text
-from adapters.simulator.world import World
+from adapters.simulator.world import Person, World
 from tests.bench.listening import Listener, listening
 from tests.bench.subject import ROOT
 from tests.bench.talks import (

@@ -31,7 +31,7 @@ from tests.adapters.storage.conftest import POSTGRES
 from tests.adapters.storage.schemas import Schemas
 from tests.bench.model import PIECE, stream
 from tests.fakes import said, tool_context
-from tools.get_game_version.lookup import GameTable
+from tools.get_game_version.games import GameTable
 from tools.get_game_version.rows import known_games
 from tools.get_weather.gazetteer import known_places
 from tools.get_weather.places import read_query

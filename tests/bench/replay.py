@@ -24,10 +24,9 @@ from typing import Any, TypeAlias
 from pydantic import SecretStr
 
 from adapters.offline.brain import Thought
-from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
 from adapters.simulator.wire import mention, text
-from adapters.simulator.world import World
+from adapters.simulator.world import Person, World
 from bot.app import Service, open_service
 from bot.domain.chat import AssistantMessage, Message, ModelRequest, SystemMessage, ToolCall, ToolSpec, UserMessage
 from bot.policy.tokens import DIGIT, estimate, estimate_messages

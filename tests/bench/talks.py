@@ -24,10 +24,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from adapters.simulator.call import SentMessage
-from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
 from adapters.simulator.wire import mention, text
-from adapters.simulator.world import World
+from adapters.simulator.world import Person, World
 from bot.policy.apologies import is_ours
 from bot.wiring.tools import find_tools
 from config.settings import Settings

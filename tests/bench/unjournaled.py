@@ -10,8 +10,8 @@ from bot import app
 from bot.cli.cli import main
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Entry, KnownLine, LogQuery, Recovery, Remembered
+from bot.domain.notes import WHOLE
 from bot.domain.ports import Store
-from bot.domain.shares import WHOLE
 
 REPLACED = "open_store"
 

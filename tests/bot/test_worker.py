@@ -12,14 +12,14 @@ from typing import cast
 
 import pytest
 
-from adapters.metrics.work import Work
+from adapters.metrics.cluster import Work
 from adapters.storage.claim import Away, JournalTaken
 from adapters.storage.lease import SECONDS, name_of
 from adapters.storage.roster import Board, Roster
 from bot import worker as module
 from bot.app import Service
 from bot.domain.errors import ConfigError, Problem
-from bot.domain.shares import Share
+from bot.domain.notes import Share
 from bot.worker import PATIENCE, PAUSE, STEPS_BACK, UNREACHED, Steward
 from tests.fakes import ManualClock, until
 

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from config.hours import hours, time_of_day, zone
-from config.values import Wrong
+from config.values import Wrong, hours, time_of_day, zone
 from tests.cases import each_case
 
 

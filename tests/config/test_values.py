@@ -12,11 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from config import media, proxy, values
+from config import values
 from config.endpoints import fallbacks
-from config.hours import hours, time_of_day, zone
 from config.owners import owners
-from config.values import Wrong
+from config.values import Wrong, hours, time_of_day, zone
 from tests.cases import each_case
 
 NO_HOSTS = ("a..b", ".a", "a..", "x" * 64, "x" * 64 + ".example.com", ".".join(["x" * 60] * 5), "-a", "a-", "a%2eb")
@@ -331,8 +330,8 @@ def test_half_a_pair_of_quotes_in_a_list_is_refused() -> None:
         (time_of_day, "０９：００", "09:00"),
         (zone, "Asia／Shanghai", "Asia/Shanghai"),
         (owners, "１０００１，10002：ｑｕｉｅｔ", "10001,10002:quiet"),
-        (proxy.address, "127。0。0。1", "127.0.0.1"),
-        (media.url, "http：//bot：8080／media", "http://bot:8080/media"),
+        (values.proxy_address, "127。0。0。1", "127.0.0.1"),
+        (values.media_url, "http：//bot：8080／media", "http://bot:8080/media"),
     ],
 )
 def test_full_width_digits_and_marks_mean_their_plain_twins(

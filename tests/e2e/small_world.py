@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from adapters.simulator.messages import REMEMBERED, Messages, Stored
-from adapters.simulator.people import Person
-from adapters.simulator.world import World
+from adapters.simulator.world import REMEMBERED, Messages, Person, Stored, World
 from tests.e2e.test_watching import OWNER
 
 GROUP, ASKER = 4242, 20002

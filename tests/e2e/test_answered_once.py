@@ -18,8 +18,7 @@ from adapters.onebot.calls import OneBotCalls
 from adapters.simulator import actions
 from adapters.simulator.call import Action, Done, Params
 from adapters.simulator.faults import Fault
-from adapters.simulator.shown import event_of
-from adapters.simulator.world import World
+from adapters.simulator.world import World, event_of
 from adapters.storage import database, writer
 from bot.app import Service
 from bot.conversation.intake.seen import Past

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from adapters.simulator.people import Person
 from adapters.simulator.wire import text
+from adapters.simulator.world import Person
 from bot.conversation.interruptions import expiry
 from bot.domain.chat import ToolMessage
 from tests.e2e.town import (

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from adapters.simulator.people import Person
-from adapters.simulator.shown import event_of
 from adapters.simulator.wire import Json, text
+from adapters.simulator.world import Person, event_of
 from bot.domain.chat import Completion
 from tests.e2e.town import ADMIN, GROUP, MEMBER, OWNER, RING, SILENCE, WIPE, Stage, Town, at_bot, open_town
 from tests.fakes import calls, words

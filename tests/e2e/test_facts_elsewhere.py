@@ -8,9 +8,8 @@ import pytest
 from sqlalchemy import select
 
 from adapters.offline.brain import DemoCall, Thought
-from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
-from adapters.simulator.world import World
+from adapters.simulator.world import Person, World
 from adapters.storage.database import Database
 from adapters.storage.tables import metadata
 from bot.app import open_service

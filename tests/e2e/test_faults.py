@@ -27,8 +27,8 @@ from bot.domain.chat import Completion, ModelRequest
 from bot.domain.ports import ChatModel
 from bot.policy.apologies import ENGLISH, LOST, TOO_LONG
 from bot.speaking import carrier, outbox
-from bot.speaking.owner import LOST as NOT_SENT
-from bot.speaking.owner import RESTS, UNKNOWN
+from bot.speaking.owner_alerts import LOST as NOT_SENT
+from bot.speaking.owner_alerts import RESTS, UNKNOWN
 from tests.e2e.scenarios.doings import DOINGS
 from tests.e2e.scenarios.script import files, read_scenario
 from tests.e2e.small_world import ASKER, GROUP, SmallWorld

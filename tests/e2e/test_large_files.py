@@ -20,8 +20,8 @@ import pytest
 from adapters.offline.brain import DemoCall, Thought
 from adapters.openai.client import OpenAIModel
 from adapters.simulator.faults import Fault
-from adapters.simulator.peer import ConnectedBot
 from adapters.simulator.server import Simulator
+from adapters.simulator.sockets import ConnectedBot
 from adapters.simulator.world import demo_world
 from bot.app import open_service
 from tests.e2e.test_watching import TOKEN, settings

@@ -16,8 +16,7 @@ import pytest
 from adapters.storage.store import SqlStore, open_store
 from bot.app import migrate
 from bot.domain.chat import Usage
-from bot.domain.journal import Entry, UsageAdded
-from bot.domain.reserved import UsageReserved
+from bot.domain.journal import Entry, UsageAdded, UsageReserved
 from bot.memory.own_limits import OwnLimits
 from bot.memory.spending import ALL, Spending
 from bot.policy.days import midnight

@@ -17,10 +17,8 @@ from pydantic import SecretStr
 from adapters.openai.client import OpenAIModel
 from adapters.simulator import wire
 from adapters.simulator.faults import Fault
-from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
-from adapters.simulator.shown import event_of
-from adapters.simulator.world import World
+from adapters.simulator.world import Person, World, event_of
 from bot.app import Service, open_service
 from bot.conversation.intake.pokes import HERE_IN_PRIVATE
 from config.settings import Settings

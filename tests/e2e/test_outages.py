@@ -26,9 +26,8 @@ import pytest
 from adapters.onebot import forward_ws
 from adapters.simulator import actions
 from adapters.simulator.call import Done, Params
-from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
-from adapters.simulator.world import World
+from adapters.simulator.world import Person, World
 from adapters.storage import database, told, writer
 from bot.app import Service
 from bot.conversation.recovery import recovery

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from PIL import Image
 from pydantic import SecretStr
 
-from adapters.media.sight import MAX_BYTES
+from adapters.media.attachments import MAX_PICTURE_BYTES
 from adapters.offline.server import OfflineModel
 from adapters.simulator.server import Simulator
 from adapters.simulator.wire import Json, mention, text
@@ -174,7 +174,7 @@ async def test_of_what_cannot_be_shown_it_is_told_why_in_a_word(house: House, br
     segments = {
         "expired": house.picture("expired", '{"retcode":-5503007}', 400),
         "a page": house.picture("page", "<html>"),
-        "too large": house.picture("large", png("red") + bytes(MAX_BYTES)),
+        "too large": house.picture("large", png("red") + bytes(MAX_PICTURE_BYTES)),
         "cut off": house.picture("cut", png("red", 400)[:60]),
         "too many dots": house.picture("bomb", png("red")[:16] + b"\xff\xff\0\0\xff\xff\0\0" + png("red")[24:]),
         "scans": house.picture("scans", hostile.scans(3000)),

@@ -16,11 +16,9 @@ from pydantic import SecretStr
 
 import tools
 from adapters.offline.server import MEDIA_FOLDER, OfflineModel
-from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
-from adapters.simulator.shown import event_of
 from adapters.simulator.wire import Json, text
-from adapters.simulator.world import World, demo_world
+from adapters.simulator.world import Person, World, demo_world, event_of
 from adapters.storage.ahead import Ahead
 from bot.app import Service, open_service
 from bot.conversation.tasks import Resume

@@ -14,9 +14,8 @@ import pytest
 from pydantic import SecretStr
 
 from adapters.openai.client import OpenAIModel
-from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
-from adapters.simulator.world import World, demo_world
+from adapters.simulator.world import Person, World, demo_world
 from bot.app import open_service
 from bot.domain.chat import Completion, ModelRequest, SystemMessage
 from bot.engine.subagents import PATIENCE

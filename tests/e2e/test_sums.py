@@ -15,7 +15,7 @@ from yarl import URL
 
 from adapters.offline.server import OfflineModel
 from bot.app import Service
-from bot.commands.money import tokens
+from bot.commands.phrases import tokens
 from bot.memory.spending import ALL
 from tests.e2e.test_watching import OWNER, service, settings, watching
 from tests.ports import free_port

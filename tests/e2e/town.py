@@ -13,10 +13,9 @@ from typing import Any, TypeVar
 from pydantic import SecretStr
 
 from adapters.openai.client import OpenAIModel
-from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
 from adapters.simulator.wire import Json, text
-from adapters.simulator.world import World
+from adapters.simulator.world import Person, World
 from bot.app import Service, open_service
 from bot.domain.chat import ToolMessage
 from config.settings import Settings

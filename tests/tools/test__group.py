@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from bot.domain.errors import InvalidArguments
 from bot.domain.events import Conversation
-from bot.domain.group_acts import Chair, GroupAct, Mute, Pin, Recall, SetCard, Topic
+from bot.domain.group_admin import Chair, GroupAct, Mute, Pin, Recall, SetCard, Topic
 from bot.domain.ports import Members
 from bot.domain.suspension import Suspend
 from bot.domain.tool import Tool, ToolContext

@@ -4,8 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from bot.domain.errors import InvalidArguments
-from bot.domain.memories import Kind, Visibility
-from bot.domain.notebook import Notebook, Noted
+from bot.domain.memories import Kind, Notebook, Noted, Visibility
 from bot.domain.tool import ToolContext
 from tests.cases import each_case
 from tests.fakes import tool_context

@@ -23,9 +23,8 @@ from typing import assert_never
 
 from sqlalchemy import create_engine, make_url, text
 
-from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
-from adapters.simulator.world import World
+from adapters.simulator.world import Person, World
 from adapters.storage.url import read_url
 from tests import postgres
 from tests.adapters.storage.proxy import Proxy

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adapters.simulator.call import SentMessage
-from adapters.simulator.people import Person
+from adapters.simulator.world import Person
 from bot.domain.drafts import published_id
 from bot.domain.journal import SendState
 from tests.torture.evidence import Evidence, Verdict

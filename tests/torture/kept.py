@@ -15,9 +15,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from bot.domain.journal import Entry, UsageAdded, WindowMoved
+from bot.domain.journal import Entry, UsageAdded, UsageReleased, UsageReserved, WindowMoved
 from bot.domain.memories import MemoriesForgotten, MemoryKept, StoredFact
-from bot.domain.reserved import UsageReleased, UsageReserved
 from bot.domain.run import StepFinished
 from bot.memory.wishes import SETTING
 from bot.policy.recall import terms

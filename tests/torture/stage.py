@@ -13,11 +13,9 @@ from itertools import count
 
 from adapters.simulator.call import SentMessage
 from adapters.simulator.faults import Fault
-from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
-from adapters.simulator.shown import event_of
 from adapters.simulator.wire import Json, mention, text
-from adapters.simulator.world import World, other_id
+from adapters.simulator.world import Person, World, event_of, other_id
 from tests.torture.model import EFFECTS, LONG, Asked
 from tests.torture.moments import Kind
 from tests.torture.processes import Life

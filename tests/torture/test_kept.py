@@ -9,9 +9,8 @@ from adapters.simulator.call import SentMessage
 from adapters.simulator.wire import text
 from bot.domain.chat import Usage
 from bot.domain.events import Conversation
-from bot.domain.journal import Entry, UsageAdded, WindowMoved
+from bot.domain.journal import Entry, UsageAdded, UsageReleased, UsageReserved, WindowMoved
 from bot.domain.memories import MemoriesForgotten, MemoryKept, StoredFact
-from bot.domain.reserved import UsageReleased, UsageReserved
 from bot.policy.recall import terms
 from tests.torture.evidence import Evidence
 from tests.torture.journal import Journal

@@ -12,8 +12,7 @@ from bot.domain.errors import ToolFailed
 from bot.domain.ports import Web, WebResponse
 from tools.get_game_version.forms import read_day, read_version
 from tools.get_game_version.names import fold, heads, resembles
-from tools.get_game_version.paths import pick
-from tools.get_game_version.releases import Release, UnreadableAnswer, ask, link, rows, tidy
+from tools.get_game_version.releases import Release, UnreadableAnswer, ask, link, pick, rows, tidy
 from tools.get_game_version.rows import AppStore, channel_of
 
 LOOKUP = "https://itunes.apple.com/lookup?id={app}&country={country}"

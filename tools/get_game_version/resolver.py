@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from bot.domain.errors import ToolFailed
 from bot.domain.ports import Web
 from tools.get_game_version.appstore import search_appstore
-from tools.get_game_version.games import Games, Missed
-from tools.get_game_version.lookup import GameTable, Looked
+from tools.get_game_version.games import Games, GameTable, Looked, Missed
 from tools.get_game_version.names import (
     ALIKE,
     HAN,

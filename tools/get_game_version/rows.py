@@ -17,7 +17,7 @@ from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationE
 from bot.domain.errors import Problem
 from tools.get_game_version.forms import Form
 from tools.get_game_version.names import fold
-from tools.get_game_version.paths import pick
+from tools.get_game_version.releases import pick
 
 SETTING = "GAMES_FILE"
 MEND = "Correct it as docs/games.md says; until then it is left out"

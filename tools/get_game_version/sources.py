@@ -19,8 +19,7 @@ from tools.get_game_version.forms import (
     say_version,
     split_build,
 )
-from tools.get_game_version.paths import pick
-from tools.get_game_version.releases import Release, UnreadableAnswer, ask, link, rows, tidy
+from tools.get_game_version.releases import Release, UnreadableAnswer, ask, link, pick, rows, tidy
 from tools.get_game_version.rows import (
     AppStore,
     Bpsv,

@@ -26,8 +26,7 @@ from tools.get_weather.asking import (
     read,
     tidy,
 )
-from tools.get_weather.conditions import read_chinese, read_wind
-from tools.get_weather.weather import Day, Now, Weather
+from tools.get_weather.weather import Day, Now, Weather, read_chinese, read_wind
 
 NAME = "高德 AMap"
 URL = "https://restapi.amap.com/v3/weather/weatherInfo"

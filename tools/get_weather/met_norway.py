@@ -27,8 +27,7 @@ from tools.get_weather.asking import (
     localise,
     read,
 )
-from tools.get_weather.conditions import read_symbol
-from tools.get_weather.weather import Day, Hour, Now, Weather
+from tools.get_weather.weather import Day, Hour, Now, Weather, read_symbol
 
 NAME = "MET Norway"
 URL = "https://api.met.no/weatherapi/locationforecast/2.0/compact"

@@ -29,8 +29,7 @@ from tools.get_weather.asking import (
     said,
     tidy,
 )
-from tools.get_weather.conditions import read_chinese, read_english
-from tools.get_weather.weather import Alert, Day, Hour, Now, Weather
+from tools.get_weather.weather import Alert, Day, Hour, Now, Weather, read_chinese, read_english
 
 NAME = "和风天气 QWeather"
 CREDIT = "天气数据：和风天气 https://www.qweather.com"

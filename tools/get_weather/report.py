@@ -6,10 +6,9 @@ import datetime as dt
 from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
-from tools.get_weather.conditions import WINDS, say_code
 from tools.get_weather.days import SAID
 from tools.get_weather.places import Ambiguous, Chosen, Language, NotFound, Query, WeatherPlace
-from tools.get_weather.weather import Alert, Day, Hour, Now, Weather
+from tools.get_weather.weather import WINDS, Alert, Day, Hour, Now, Weather, say_code
 
 Units: TypeAlias = Literal["metric", "imperial"]
 

@@ -23,8 +23,7 @@ from cachetools import TTLCache
 from bot.domain.errors import ToolFailed
 from bot.domain.ports import Clock, Web
 from tools.get_weather import amap, met_norway, open_meteo, qweather, wttr
-from tools.get_weather.asking import Fetched, SourceFailed, WeatherQuestion, localise
-from tools.get_weather.keys import WeatherKeys
+from tools.get_weather.asking import Fetched, SourceFailed, WeatherKeys, WeatherQuestion, localise
 from tools.get_weather.places import WeatherPlace
 from tools.get_weather.weather import Weather
 

@@ -22,8 +22,7 @@ from tools.get_weather.asking import (
     read,
     tidy,
 )
-from tools.get_weather.conditions import read_english
-from tools.get_weather.weather import Day, Hour, Now, Weather
+from tools.get_weather.weather import Day, Hour, Now, Weather, read_english
 
 NAME = "wttr.in"
 URL = "https://wttr.in"

@@ -9,9 +9,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from adapters.onebot.calls import OneBotCalls
-from adapters.onebot.groups import read_groups
 from adapters.onebot.peers import Peer
-from adapters.onebot.protocol import ActionReply
+from adapters.onebot.protocol import ActionReply, read_groups
 from bot.cli.doctor.checks import LOG_IN, Check, warn, well, wrong
 from bot.cli.doctor.chinese import sentence
 from bot.cli.doctor.limits import judge_groups

@@ -40,7 +40,7 @@ from bot.domain.ports import Clock, Ids
 from bot.wiring.naming import user_agent
 from config.secrets import all_secrets
 from config.settings import Settings
-from tools.get_weather.keys import WeatherKeys
+from tools.get_weather.asking import WeatherKeys
 
 logger = logging.getLogger(__name__)
 

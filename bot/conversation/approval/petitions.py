@@ -18,7 +18,7 @@ from bot.conversation.approval.register import DAYS, Register
 from bot.conversation.intake.ages import Ages
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.events import Conversation, MessageReceived, Requested
-from bot.domain.petitions import Accept, Admitting, Petition
+from bot.domain.group_admin import Accept, Admitting, Petition
 from bot.domain.ports import Clock
 from bot.domain.suspension import Settled
 from bot.domain.tongue import Tongue

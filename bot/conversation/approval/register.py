@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from bot.domain import codec
 from bot.domain.books import Choices
+from bot.domain.group_admin import Petition
 from bot.domain.journal import PlaceSet
-from bot.domain.petitions import Petition
 from bot.domain.ports import Clock, Store
 
 SETTING = "petition"

@@ -34,9 +34,7 @@ from bot.policy.approval import (
     what,
     who,
 )
-from bot.prompt.frame import label
-from bot.prompt.render import MAX_NAME, excerpt
-from bot.prompt.view import View
+from bot.prompt.render import MAX_NAME, View, excerpt, label
 
 Ending: TypeAlias = Literal["allowed", "denied", "expired", "withdrawn"]
 

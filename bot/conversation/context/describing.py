@@ -12,10 +12,9 @@ from cachetools import LRUCache
 
 from bot.domain.chat import ModelRequest, SystemMessage, UserMessage
 from bot.domain.errors import Lack, MediaError, ModelError
-from bot.domain.journal import UsageAdded
+from bot.domain.journal import PictureDescribed, UsageAdded
 from bot.domain.ports import ChatModel, Clock, Seen, Sight, Store
 from bot.domain.segments import Picture
-from bot.domain.things import PictureDescribed
 from bot.domain.trace import current_run
 
 DESCRIBE = """\

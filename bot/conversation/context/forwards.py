@@ -18,8 +18,7 @@ from bot.domain.segments import Forward
 from bot.policy.lighten import lighten
 from bot.policy.tokens import estimate_text
 from bot.prompt.compose import MAX_ASIDE, Forwarded, Passed
-from bot.prompt.render import plain
-from bot.prompt.view import View
+from bot.prompt.render import View, plain
 
 logger = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ from bot.conversation.context.perception import Senses
 from bot.conversation.context.telling import Telling
 from bot.domain.errors import InvalidArguments, Lack, MediaError, ToolDenied
 from bot.domain.events import Conversation, MessageReceived
+from bot.domain.journal import ThingNamed
 from bot.domain.result import Image, ToolResult
 from bot.domain.segments import File, Forward, Picture, Record, Segment, Text
-from bot.domain.things import ThingNamed
 from bot.domain.traits import Audience
 from bot.memory.things import again
 from bot.policy.authority import authority_of

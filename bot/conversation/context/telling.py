@@ -13,19 +13,25 @@ from msgspec.structs import replace
 from bot.domain.chat import Counted, Message, UserMessage
 from bot.domain.errors import Lack
 from bot.domain.events import Conversation, MessageReceived
+from bot.domain.journal import ThingNamed
 from bot.domain.segments import Mention, Quote, Segment
-from bot.domain.things import ThingNamed
 from bot.memory.history import History
 from bot.memory.remembering import NOTHING_RECALLED, Recalled, Remembering
 from bot.memory.speakers import Speakers
-from bot.prompt.additions import addition
-from bot.prompt.compose import NO_TALK, Forwarded, Question, Talk, user_message
+from bot.prompt.compose import (
+    NO_TALK,
+    Forwarded,
+    Question,
+    Talk,
+    addition,
+    lacking,
+    looked,
+    user_message,
+)
 from bot.prompt.language import wording_of
-from bot.prompt.looked import lacking, looked
 from bot.prompt.older_rounds import by_number
-from bot.prompt.render import MAX_TEXT, line, plain
-from bot.prompt.view import View
-from bot.prompt.voices import voices
+from bot.prompt.people import voices
+from bot.prompt.render import MAX_TEXT, View, line, plain
 
 LOOK_UPS = 8  # messages quoted among others that the store is asked for
 

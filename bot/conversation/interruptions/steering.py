@@ -22,8 +22,7 @@ from bot.policy.approval import quote_in
 from bot.policy.authority import asker_of
 from bot.policy.unfinished import is_for_others
 from bot.policy.wake import Observe, Silence, Verdict, Wake, Why
-from bot.prompt.render import plain
-from bot.prompt.view import View
+from bot.prompt.render import View, plain
 
 logger = logging.getLogger(__name__)
 

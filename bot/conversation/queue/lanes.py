@@ -16,9 +16,8 @@ from functools import partial
 from typing import Generic
 
 from bot.conversation.queue.lane import Item, Lane, Order
-from bot.domain.deadline import last_moments
+from bot.domain.cancellation import BROKEN, isolate, last_moments
 from bot.domain.events import Conversation
-from bot.domain.faults import BROKEN, isolate
 from bot.domain.ports import Clock
 
 logger = logging.getLogger(__name__)

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import logging
 import math
+from collections import deque
 from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Final
 
 from cachetools import LRUCache
@@ -18,12 +21,61 @@ from bot.conversation.tasks import Task
 from bot.conversation.turns.thrift import Rungs
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
+from bot.domain.traits import Rate
 from bot.policy.apologies import CROWDED, NO_MORE, SLOW_DOWN, in_language, is_quoted
 from bot.policy.limits import Rung
 from bot.policy.wake import Rules, Silence, Why
-from bot.policy.wake_rates import Courtesy, Notice, Recent
 from bot.speaking.gestures import NOT_NOW, Gestures
 from bot.speaking.postbox import Postbox
+
+
+@dataclass(slots=True)
+class Recent:
+    """The latest wakes of one person or group."""
+
+    _at: deque[float] = field(default_factory=deque)
+
+    def has_room(self, rate: Rate, now: float) -> bool:
+        """Whether one more is within the rate."""
+        while self._at and self._at[0] <= now - rate.seconds:
+            self._at.popleft()
+        return len(self._at) < rate.calls
+
+    def count(self, now: float) -> None:
+        """There is one more."""
+        self._at.append(now)
+
+    def recall(self, at: float) -> None:
+        """There was one more, which may be older than others."""
+        self._at = deque(sorted((*self._at, at)))
+
+
+class Notice(Enum):
+    """The way somebody hears that he is not answered."""
+
+    LINE = auto()
+    SIGN = auto()
+    NOTHING = auto()
+
+
+@dataclass(slots=True)
+class Courtesy:
+    """Each person hears of a limit: a line, then so many signs at most, until that is long
+    ago.
+    """
+
+    signs: float = math.inf
+    _until: float = -math.inf
+    _heard: int = 0
+
+    def next(self, now: float, *, until: float) -> Notice:
+        """The next notice; where it is a line, all begins anew at `until`."""
+        if now >= self._until:
+            self._until, self._heard = until, 0
+            return Notice.LINE
+        self._heard += 1
+        return Notice.SIGN if self._heard <= self.signs else Notice.NOTHING
+
 
 logger = logging.getLogger(__name__)
 

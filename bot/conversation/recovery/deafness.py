@@ -24,7 +24,7 @@ from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock, Transport
 from bot.memory.latest import Latest
-from bot.speaking.owner import Owner
+from bot.speaking.owner_alerts import Owner
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from bot.conversation.queue.put_off import PutOff
 from bot.conversation.recovery.deafness import DeafnessWatch
 from bot.speaking.gestures import Gestures
 from bot.speaking.outbox import Outbox
-from bot.speaking.owner import Owner
+from bot.speaking.owner_alerts import Owner
 
 
 class Greetings:

@@ -14,7 +14,7 @@ from bot.conversation.recovery.late import Late
 from bot.conversation.tasks import YOUNG
 from bot.conversation.way import MessageWay
 from bot.domain.events import MessageReceived, MessageWaited
-from bot.speaking.owner import Owner
+from bot.speaking.owner_alerts import Owner
 
 TOLD: Final = (
     (

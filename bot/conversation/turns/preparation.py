@@ -16,7 +16,7 @@ from bot.conversation.turns.suspensions import WaitingTurn
 from bot.conversation.turns.thrift import Thrift, told_on
 from bot.domain.chat import Message, UserMessage
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.group_acts import Chair, Topic
+from bot.domain.group_admin import Chair, Topic
 from bot.domain.journal import OpenTurn
 from bot.domain.ports import Ids, Speaker
 from bot.domain.run import Asker, Spent, Terms
@@ -46,10 +46,9 @@ from bot.prompt.compose import (
 from bot.prompt.doubts import EchoDoubts, example_rounds, said_twice
 from bot.prompt.frames import Frames
 from bot.prompt.people import People
-from bot.prompt.render import plain
+from bot.prompt.render import View, plain
 from bot.prompt.summary import brought_in
 from bot.prompt.tidying import tidy
-from bot.prompt.view import View
 from bot.prompt.wording import Wording
 from bot.speaking.delivery import Delivery
 from bot.speaking.speech import TurnSpeaker

@@ -24,10 +24,9 @@ from adapters.broker.whereabouts import Whereabouts
 from adapters.broker.worker import Worker
 from bot.domain.asks import Ask, Ears, Told
 from bot.domain.events import Connected, Conversation, Event, MessageReceived, MessageWaited, Sender
-from bot.domain.notes import Note, RowSet
+from bot.domain.notes import Note, RowSet, Share, partition_of
 from bot.domain.ports import Clock
 from bot.domain.segments import Text
-from bot.domain.shares import Share, partition_of
 from bot.runtime.clock import RandomIds, SystemClock
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.fakes import until

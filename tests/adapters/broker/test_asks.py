@@ -20,7 +20,7 @@ from adapters.broker.gateway import Gateway
 from adapters.broker.topology import QUESTIONS
 from bot.domain.asks import Around, Ask, Glance, Look, Parts, Said, Told, Word
 from bot.domain.errors import ActionUnanswered, NotConnected
-from bot.domain.shares import Share, partition_of
+from bot.domain.notes import Share, partition_of
 from bot.domain.shown import State
 from bot.domain.suspension import Settled
 from tests.adapters.broker.conftest import PARTITIONS

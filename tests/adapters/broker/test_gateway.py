@@ -14,13 +14,14 @@ from msgspec.structs import replace
 from pamqp.commands import Basic
 
 from adapters.broker import gateway as module
-from adapters.broker import link, outflow, topology, wire
+from adapters.broker import gateway as outflow
+from adapters.broker import link, topology, wire
 from adapters.broker.payloads import HEADER_VERSION, VERSION, CallEnd, GatewayCall, Presence, There, pack
 from adapters.broker.topology import Topology, queue_of
 from bot.domain.errors import NotConnected
 from bot.domain.events import AccountChanged, Connected, Heartbeat, MessageLost
+from bot.domain.notes import Share, partition_of
 from bot.domain.segments import Mention, Text
-from bot.domain.shares import Share, partition_of
 from bot.runtime.clock import SystemClock
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.line import line_to

@@ -10,12 +10,11 @@ from aiormq.abc import AbstractChannel, DeliveredMessage
 from pamqp.commands import Basic
 from pamqp.header import ContentHeader
 
-from adapters.broker.hall import INTRODUCED_WITHIN, Hall
 from adapters.broker.payloads import HEADER_GATEWAY, Presence
 from adapters.broker.whereabouts import Whereabouts
+from adapters.broker.worker import INTRODUCED_WITHIN, Hall
 from bot.domain.events import Connected
-from bot.domain.notes import Alarmed, RowSet
-from bot.domain.shares import Share
+from bot.domain.notes import Alarmed, RowSet, Share
 from tests.fakes import ManualClock
 
 CAME = Connected(self_id=10001, time=1.0)

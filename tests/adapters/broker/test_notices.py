@@ -19,10 +19,9 @@ from adapters.broker.link import BrokerLink
 from adapters.broker.notices import ENOUGH, KEPT, NoteExchange
 from adapters.broker.payloads import VERSION, Presence, There, unpack
 from adapters.broker.topology import NOTES
-from bot.domain.notes import Alarmed, Forgotten, Note, RowSet
-from bot.domain.shares import Share, partition_of
+from bot.domain.notes import Alarmed, Forgotten, Note, RowSet, Share, partition_of
 from bot.runtime.clock import SystemClock
-from bot.speaking.owner import QUIET, Owner
+from bot.speaking.owner_alerts import QUIET, Owner
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.street import PATIENCE, Desk, Sockets, gateway_of, worker_of
 from tests.bot.speaking.post import build_outbox

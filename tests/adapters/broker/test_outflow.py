@@ -17,13 +17,14 @@ from msgspec.structs import replace
 from pamqp.commands import Basic
 from pamqp.common import FieldValue
 
-from adapters.broker import link, outflow
+from adapters.broker import gateway as outflow
+from adapters.broker import link
 from adapters.broker.link import BrokerLink
 from adapters.broker.payloads import VERSION, pack, unpack
 from adapters.broker.topology import EVENTS, queue_of
 from bot.domain.events import Conversation, Event, MessageRecalled, MessageReceived
+from bot.domain.notes import partition_of
 from bot.domain.segments import Mention, Text
-from bot.domain.shares import partition_of
 from bot.runtime.clock import SystemClock
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.street import ACCOUNT, OURS, PATIENCE, Desk, Sockets, gateway_of, next_in, said, worker_of

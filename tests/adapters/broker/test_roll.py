@@ -12,10 +12,9 @@ import pytest
 from aio_pika import Message
 from aio_pika.abc import AbstractIncomingMessage
 
-from adapters.broker import roll as module
+from adapters.broker import survey as module
 from adapters.broker.link import BrokerLink
-from adapters.broker.roll import ASKS, Roll, ask
-from adapters.broker.survey import Unreachable
+from adapters.broker.survey import ASKS, Roll, Unreachable, ask
 from bot.runtime.clock import SystemClock
 from tests.adapters.broker.street import PATIENCE
 from tests.fakes import until

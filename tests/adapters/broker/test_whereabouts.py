@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from adapters.broker.payloads import Presence, There
 from adapters.broker.whereabouts import GONE_AFTER, Whereabouts
 from bot.domain.errors import NotConnected
-from bot.domain.shares import WHOLE, Share, partition_of
+from bot.domain.notes import WHOLE, Share, partition_of
 from tests.fakes import ManualClock
 
 ONE, TWO = 10001, 10002

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from bot.domain.events import AccountChanged
-from bot.domain.shares import Share, partition_of
+from bot.domain.notes import Share, partition_of
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.street import ACCOUNT, PATIENCE, Desk, Sockets, gateway_of, said, worker_of
 from tests.fakes import until

@@ -4,7 +4,7 @@ import re
 
 from adapters.console.guard import cookie_name
 from adapters.console.logins import BURST, EVERY, LINK
-from bot.domain.audit import Audited
+from bot.domain.journal import Audited
 from bot.domain.tongue import Tongue
 from tests.adapters.console.visiting import SAME, TOKEN, visiting
 

@@ -22,11 +22,11 @@ from adapters.console.site import routes_of
 from adapters.console.sources import Sources
 from bot.commands.why import Explanations
 from bot.domain.asks import Glance, Word
-from bot.domain.audit import Audited
 from bot.domain.books import DayCounts, Story
 from bot.domain.errors import BotError
 from bot.domain.events import Conversation
 from bot.domain.inspection import Finding, ToolAnswer, ToolState, ToolUse
+from bot.domain.journal import Audited
 from bot.domain.masking import Mask
 from bot.domain.shown import (
     Chat,

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from adapters.fetching.answers import Answers
+from adapters.fetching.client import Answers
 from bot.domain.errors import ToolFailed
 from bot.domain.ports import WebResponse
 from tests.adapters.fetching.replay import StoppedClock

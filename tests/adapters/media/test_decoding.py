@@ -16,7 +16,7 @@ import psutil
 import pytest
 from PIL import Image
 
-from adapters.media.decoding import DecoderProcess
+from adapters.media.decoder_process import DecoderProcess
 from adapters.media.folder import MediaFolder
 from bot.domain.errors import MediaError
 from tests.adapters.media import hostile
@@ -268,7 +268,7 @@ async def test_it_inherits_no_secret_and_no_open_file(
 BOT = """
 import asyncio, sys
 import {loop}
-from adapters.media.decoding import DecoderProcess
+from adapters.media.decoder_process import DecoderProcess
 from tests.adapters.media.test_decoding import standing_in, HANG
 HONEST, LARGE = {honest!r}, {large!r}
 async def main():
@@ -300,8 +300,8 @@ async def test_it_dies_with_a_bot_that_is_killed_also_in_the_middle_of_a_picture
 
 IMPORTS = """
 import asyncio, sys
-from adapters.media.decoding import DecoderProcess
-from adapters.media.sight import PictureSight
+from adapters.media.decoder_process import DecoderProcess
+from adapters.media.attachments import PictureSight
 async def main():
     decoder = DecoderProcess(seconds=60)
     shown = len(await decoder.decode({honest!r}))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import ExifTags, Image
 
-from adapters.media.pictures import AREA, LONGEST, MAX_PIXELS, MAX_SCANS, count_scans, write_jpeg
+from adapters.media.decoder import AREA, LONGEST, MAX_PIXELS, MAX_SCANS, count_scans, write_jpeg
 from bot.domain.errors import MediaError
 from tests.adapters.media import hostile
 from tests.cases import each_case

@@ -9,7 +9,7 @@ import pytest
 
 from adapters.fetching.client import HttpxWeb
 from adapters.fetching.limits import FetchLimits
-from adapters.media.received import Received
+from adapters.media.attachments import Received
 from bot.domain.errors import Lack, MediaError
 from bot.domain.ports import KeptFile
 from tests.adapters.fetching.replay import Replay, StoppedClock

@@ -14,8 +14,8 @@ from PIL import Image as Pillow
 
 from adapters.fetching.client import HttpxWeb
 from adapters.fetching.limits import FetchLimits
-from adapters.media.decoding import DecoderProcess
-from adapters.media.sight import MOST_FAILING, PictureSight
+from adapters.media.attachments import MOST_FAILING, PictureSight
+from adapters.media.decoder_process import DecoderProcess
 from bot.domain.errors import ActionRefused, MediaError, NotConnected, TransportError
 from bot.domain.ports import KeptFile
 from bot.domain.segments import Picture

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from adapters.media.texts import TextReader, as_text
+from adapters.media.attachments import TextReader, as_text
 from bot.domain.errors import ActionRefused, Lack, MediaError, TransportError
 from bot.domain.events import Conversation
 from bot.domain.ports import KeptFile

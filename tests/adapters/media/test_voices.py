@@ -6,7 +6,7 @@ import wave
 
 import pytest
 
-from adapters.media.voices import MAX_TEXT, VoiceEar, length_of
+from adapters.media.attachments import MAX_TRANSCRIPT, VoiceEar, length_of
 from bot.domain.errors import ActionRefused, Lack, MediaError, TransportError
 from bot.domain.ports import KeptFile
 from bot.domain.segments import Record
@@ -46,7 +46,7 @@ async def test_a_voice_is_the_words_in_it_in_one_line() -> None:
     assert await listening.hear(1, Record("a.amr")) == "明天 去吗"
     assert heard == [wav(59)]
     listening, _ = ear(wav(1), "啊" * 9000)
-    assert await listening.hear(1, Record("a.amr")) == "啊" * MAX_TEXT
+    assert await listening.hear(1, Record("a.amr")) == "啊" * MAX_TRANSCRIPT
 
 
 async def test_a_minute_and_five_megabytes_are_listened_to() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry
 
 from adapters.metrics.exposition import CountsCollector, DiskCollector, TimesCollector
-from adapters.metrics.instruments import Count, Family, Times
+from adapters.metrics.metrics import Count, Family, Times
 
 
 def test_times_show_as_a_histogram_with_its_bounds_as_they_are_written() -> None:

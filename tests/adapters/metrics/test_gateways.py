@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from adapters.metrics.gateways import GatewayVitals, render_gateway
+from adapters.metrics.cluster import GatewayVitals, render_gateway
 
 VITALS = GatewayVitals(online=2, offline=1, reconnects=3, published=40, waiting=5, lost=6, refused=7, is_up=True)
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from adapters.metrics.instruments import Count, Family, Times
+from adapters.metrics.metrics import Count, Family, Times
 
 
 def test_times_count_up_to_their_bounds_and_those_with_them() -> None:

@@ -12,12 +12,9 @@ from msgspec.structs import replace
 from prometheus_client import generate_latest
 
 from adapters.metrics import metrics as module
+from adapters.metrics.cluster import GatewayCollector, GatewayVitals, Work, WorkCollector
 from adapters.metrics.exposition import DiskCollector, VitalsCollector, registry_of
-from adapters.metrics.gateways import GatewayCollector, GatewayVitals
-from adapters.metrics.metrics import Metrics, kinds_of
-from adapters.metrics.vitals import Today, Vitals
-from adapters.metrics.work import Work
-from adapters.metrics.workers import WorkCollector
+from adapters.metrics.metrics import Metrics, Today, Vitals, kinds_of
 from bot.domain.actions import SendMessage
 from bot.domain.chat import Attempt, ToolCall, ToolMessage, Usage, UserMessage
 from bot.domain.events import Event, MessageReceived

@@ -3,8 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from adapters.metrics.exposition import render
-from adapters.metrics.metrics import Metrics
-from adapters.metrics.vitals import Today, Vitals, together
+from adapters.metrics.metrics import Metrics, Today, Vitals, together
 from tests.fakes import ManualClock
 
 METRICS = Metrics(tools=(), clock=ManualClock())

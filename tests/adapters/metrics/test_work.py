@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from adapters.metrics.work import Work
+from adapters.metrics.cluster import Work
 
 
 def test_a_partition_that_comes_again_is_taken_again() -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from adapters.metrics.work import Work
-from adapters.metrics.workers import WorkCollector
+from adapters.metrics.cluster import Work, WorkCollector
 
 
 def figures(work: Work) -> dict[str, float]:

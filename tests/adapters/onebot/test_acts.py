@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from adapters.onebot.acts import tells_of_failure, write_act, write_admission
-from bot.domain.group_acts import Mute, Pin, Recall, SetCard
-from bot.domain.petitions import Petition
+from adapters.onebot.protocol import tells_of_failure, write_act, write_admission
+from bot.domain.group_admin import Mute, Petition, Pin, Recall, SetCard
 from tests.fakes import GROUP
 
 

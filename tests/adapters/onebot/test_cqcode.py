@@ -7,8 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.onebot.cqcode import split_cq, unescape
 from adapters.onebot.fields import Fields
+from adapters.onebot.segments import split_cq, unescape
 from tests.cases import each_case
 
 KEYS = st.from_regex(r"[a-z_]{1,8}", fullmatch=True)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.onebot.groups import read_groups, read_member
+from adapters.onebot.protocol import read_groups, read_member
 from bot.domain.events import Conversation
 from bot.domain.ports import JoinedGroup, Member
 from tests.cases import each_case

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adapters.onebot.heartbeats import Patience
+from adapters.onebot.health import Patience
 from tests.cases import each_case
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from adapters.onebot.rivalry import ANSWERS_WITHIN, LATELY, TOLD_AGAIN, Rivalry
+from adapters.onebot.peers import ANSWERS_WITHIN, LATELY, TOLD_AGAIN, Rivalry
 
 
 @dataclass

@@ -14,7 +14,7 @@ from adapters.web.offers import FileOffers
 from bot.domain.actions import Attachment, Gesture, Merged, React, SendMessage, ShowTyping
 from bot.domain.errors import ActionRefused, ActionUnanswered, ActionUnsupported, NotConnected, TransportError
 from bot.domain.events import Conversation, MessageType
-from bot.domain.group_acts import GroupAct, Pin, Recall
+from bot.domain.group_admin import GroupAct, Pin, Recall
 from bot.domain.ports import KeptFile
 from bot.domain.segments import File, Forward, Text
 from tests.adapters.onebot.conftest import ACCOUNT, PATIENCE, Dial, Frame, House, NapCat, message

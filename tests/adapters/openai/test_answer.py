@@ -7,8 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from adapters.openai.answer import MAX_SAID, MAX_THOUGHT, Draft, RawAnswer
-from adapters.openai.call_drafts import RawCall
+from adapters.openai.answer import MAX_SAID, MAX_THOUGHT, Draft, RawAnswer, RawCall
 from adapters.openai.stream import AnswerReader
 from bot.domain.errors import ModelRejected
 from tests.cases import each_case

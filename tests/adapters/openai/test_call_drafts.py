@@ -6,8 +6,7 @@ from typing import Any
 
 import orjson
 
-from adapters.openai.answer import Draft
-from adapters.openai.call_drafts import RawCall
+from adapters.openai.answer import Draft, RawCall
 from tests.adapters.openai.test_answer import call, gather
 from tests.cases import each_case
 

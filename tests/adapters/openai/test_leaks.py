@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.openai.answer import RawAnswer
-from adapters.openai.call_drafts import RawCall
+from adapters.openai.answer import RawAnswer, RawCall
 from adapters.openai.leaks import may_leak, split_leaks
 from adapters.openai.stream import AnswerReader
 from bot.domain.chat import ToolSpec

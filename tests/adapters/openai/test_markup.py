@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from adapters.openai.answer import RawAnswer
-from adapters.openai.call_drafts import RawCall
+from adapters.openai.answer import RawAnswer, RawCall
 from adapters.openai.leaks import MAX_BLOCKS, split_leaks
 from adapters.openai.markup import MAX_BLOCK, MarkupBlock, find_blocks
 from bot.domain.chat import ToolSpec

@@ -3,8 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from adapters.openai.dialects import DIALECTS
-from adapters.openai.history import Origin, prepare_history
-from adapters.openai.mere_words import written
+from adapters.openai.history import Origin, prepare_history, written
 from bot.domain.chat import AssistantMessage, Message, Reasoning, SystemMessage, ToolCall, ToolMessage, UserMessage
 from tests.cases import each_case
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.openai.sse import Event, EventDecoder
+from adapters.openai.stream import Event, EventDecoder
 from tests.cases import each_case
 
 LINE = st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"]), max_size=12)

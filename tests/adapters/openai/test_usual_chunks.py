@@ -9,10 +9,9 @@ import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.openai import chunks
-from adapters.openai.answer import RawAnswer
+from adapters.openai import stream
+from adapters.openai.answer import RawAnswer, read_usual
 from adapters.openai.stream import AnswerReader
-from adapters.openai.usual_chunks import read_usual
 from bot.domain.errors import ModelError
 from tests.adapters.openai.test_stream import chunk, sse
 from tests.cases import each_case
@@ -119,7 +118,7 @@ def test_most_of_these_streams_are_read_so() -> None:
     @settings(derandomize=True, database=None, max_examples=200)
     @given(st.lists(USUAL, max_size=4), st.lists(CHUNK, max_size=3))
     def draw(first: list[dict[str, Any]], then: list[dict[str, Any]]) -> None:
-        with mock.patch.object(chunks, "read_usual", side_effect=read_usual) as asked:
+        with mock.patch.object(stream, "read_usual", side_effect=read_usual) as asked:
             outcome(sse(*first, *then))
         read.append(asked.call_count)
 
@@ -131,7 +130,7 @@ def test_most_of_these_streams_are_read_so() -> None:
 def test_after_three_others_in_a_row_no_chunk_is_tried(told: str, asked: int) -> None:
     call = chunk({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}]})
     chunks_told = [chunk({"content": "a"}) if kind == "w" else call for kind in told]
-    with mock.patch.object(chunks, "read_usual", side_effect=read_usual) as usual:
+    with mock.patch.object(stream, "read_usual", side_effect=read_usual) as usual:
         answer = outcome(sse(*chunks_told, chunk({}, "stop")))
     assert usual.call_count == asked
     assert isinstance(answer, RawAnswer)
@@ -146,7 +145,7 @@ def test_an_event_that_is_named_an_error_is_one_whatever_is_in_it() -> None:
 
 def check(body: bytes) -> None:
     """That reading the chunks into types makes no difference."""
-    with mock.patch.object(chunks, "read_usual", return_value=None):
+    with mock.patch.object(stream, "read_usual", return_value=None):
         one_by_one = outcome(body)
     assert outcome(body) == one_by_one
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from adapters.openai.versions import EitherUrl, other_url
+from adapters.openai.endpoint import EitherUrl, other_url
 from bot.domain.chat import AssistantMessage, Completion, FinishReason, ModelRequest, UserMessage
 from bot.domain.errors import ModelAuth, ModelError, ModelNotFound, ModelTransport
 from tests.cases import each_case

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from adapters.openai.answer import RawAnswer
-from adapters.openai.call_drafts import RawCall
+from adapters.openai.answer import RawAnswer, RawCall
 from adapters.openai.dialects import DIALECTS, PLAIN, Dialect
 from adapters.openai.errors import classify
 from adapters.openai.history import Origin

@@ -15,10 +15,9 @@ from websockets.asyncio.connection import Connection
 from websockets.asyncio.server import serve
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
-from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
 from adapters.simulator.wire import text
-from adapters.simulator.world import World, demo_world
+from adapters.simulator.world import Person, World, demo_world
 from tests.adapters.onebot.corpus import ours
 
 Frame = dict[str, Any]

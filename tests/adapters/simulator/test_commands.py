@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Iterator
 from types import ModuleType
 
-from adapters.simulator import acts, commands
+from adapters.simulator import commands
 from adapters.simulator.commands import EXPLAINED, OTHERS, help_text, obey
 from adapters.simulator.faults import Fault
 from adapters.simulator.server import Simulator
@@ -33,7 +33,7 @@ def understood(module: ModuleType) -> Iterator[str]:
 
 
 def test_all_that_is_understood_is_explained() -> None:
-    words = {*understood(commands), *understood(acts)} - {"help"}
+    words = {*understood(commands), *understood(commands)} - {"help"}
     told = {word.strip(",") for name in OTHERS for word in name.split() if word.islower()} - {"on|off"}
     assert words == told
     assert len(words) >= 20

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.simulator import cq
+from adapters.simulator import wire
 from adapters.simulator.wire import mention, text
 from tests.cases import each_case
 
@@ -28,17 +28,19 @@ from tests.cases import each_case
     ],
 )
 def test_a_string_is_read_as_segments(written: str, segments: list[dict[str, Any]]) -> None:
-    assert cq.read(written) == segments
+    assert wire.parse_cq(written) == segments
 
 
 @given(st.text(alphabet="[]&,=;# aCQ:汉#91", min_size=1))
 def test_no_text_can_smuggle_a_code(words: str) -> None:
-    assert "".join(piece["data"]["text"] for piece in cq.read(cq.write([text(f"|{words}|")]))) == f"|{words}|"
+    assert (
+        "".join(piece["data"]["text"] for piece in wire.parse_cq(wire.format_cq([text(f"|{words}|")]))) == f"|{words}|"
+    )
 
 
 def test_values_are_written_as_javascript_writes_them() -> None:
     segment = {"type": "face", "data": {"id": 1, "raw": {"a": 1}, "big": True, "none": None}}
-    assert cq.write([segment]) == "[CQ:face,id=1,raw=&#91;object Object&#93;,big=true]"
+    assert wire.format_cq([segment]) == "[CQ:face,id=1,raw=&#91;object Object&#93;,big=true]"
 
 
 @pytest.mark.parametrize(
@@ -47,4 +49,4 @@ def test_values_are_written_as_javascript_writes_them() -> None:
 )
 def test_raw_messages_are_the_recorded_ones(name: str, recorded: Callable[[str], dict[str, Any]]) -> None:
     real = recorded(name)
-    assert cq.write(real["message"]) == real["raw_message"]
+    assert wire.format_cq(real["message"]) == real["raw_message"]

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from adapters.simulator.people import Person
 from adapters.simulator.wire import CallRefused
-from adapters.simulator.world import World
+from adapters.simulator.world import Person, World
 
 Recorded = Callable[[str], dict[str, Any]]
 

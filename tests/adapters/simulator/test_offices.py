@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from adapters.simulator.actions import ADMIN_ACTIONS
 from adapters.simulator.call import Gesture, Params
-from adapters.simulator.offices import ACTIONS
-from adapters.simulator.people import Person
 from adapters.simulator.wire import CallRefused
-from adapters.simulator.world import World
+from adapters.simulator.world import Person, World
 from bot.domain.events import Role
 
 GROUP, MING = 4242, 20002
@@ -25,15 +24,15 @@ def world_where(role: Role, other: Role = "member") -> World:
 
 def test_an_admin_mutes_and_names_members_only() -> None:
     world, whom = world_where("admin"), {"group_id": GROUP, "user_id": MING}
-    done = ACTIONS["set_group_ban"](world, Params({**whom, "duration": 60}))
+    done = ADMIN_ACTIONS["set_group_ban"](world, Params({**whom, "duration": 60}))
     assert done.gesture == Gesture("mute", user_id=MING, group_id=GROUP, seconds=60)
-    ACTIONS["set_group_card"](world, Params({**whom, "card": "静"}))
+    ADMIN_ACTIONS["set_group_card"](world, Params({**whom, "card": "静"}))
     assert world.group(GROUP).members[MING].card == "静"
     refused: list[tuple[Role, Role]] = [("member", "member"), ("admin", "admin"), ("admin", "owner")]
     for bot, other in refused:
         for action in ("set_group_ban", "set_group_card"):
             with pytest.raises(CallRefused):
-                ACTIONS[action](world_where(bot, other), Params(whom))
+                ADMIN_ACTIONS[action](world_where(bot, other), Params(whom))
 
 
 def test_only_an_admin_keeps_a_message() -> None:
@@ -44,7 +43,7 @@ def test_only_an_admin_keeps_a_message() -> None:
         params = Params({"message_id": stored.message_id})
         if role == "member":
             with pytest.raises(CallRefused):
-                ACTIONS["set_essence_msg"](world, params)
+                ADMIN_ACTIONS["set_essence_msg"](world, params)
         else:
-            gesture = ACTIONS["set_essence_msg"](world, params).gesture
+            gesture = ADMIN_ACTIONS["set_essence_msg"](world, params).gesture
             assert gesture == Gesture("pin", group_id=GROUP, message_id=stored.message_id)

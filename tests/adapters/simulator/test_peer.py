@@ -13,7 +13,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
-from adapters.simulator.peer import ConnectedBot
+from adapters.simulator.sockets import ConnectedBot
 from adapters.simulator.world import World
 
 

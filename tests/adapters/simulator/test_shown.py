@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from adapters.simulator.shown import event_of
 from adapters.simulator.wire import mention, text
-from adapters.simulator.world import World
+from adapters.simulator.world import World, event_of
 
 
 def test_a_group_message_has_the_recorded_keys(world: World, recorded: Callable[[str], dict[str, Any]]) -> None:

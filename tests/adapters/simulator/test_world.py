@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from adapters.simulator.people import Person
 from adapters.simulator.wire import CallRefused, text
-from adapters.simulator.world import World, demo_world, stable_number
+from adapters.simulator.world import Person, World, demo_world, stable_number
 
 
 def test_a_recalled_message_is_gone_and_noticed(world: World) -> None:

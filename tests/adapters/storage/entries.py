@@ -26,16 +26,16 @@ from bot.domain.journal import (
     Entry,
     Judged,
     MessageObserved,
+    RequestMade,
     SendQueued,
+    ThingNamed,
     TurnClosed,
     TurnOpened,
     TurnSteered,
 )
 from bot.domain.memories import MemoryKept, StoredFact, Visibility
-from bot.domain.reserved import RequestMade
 from bot.domain.run import StepFinished, Stop, ToolFinished, ToolStarted
 from bot.domain.segments import Face, Mention, Picture, Quote, Segment, Text
-from bot.domain.things import ThingNamed
 from bot.policy.recall import terms
 from tests.fakes import BOT, GROUP, said
 

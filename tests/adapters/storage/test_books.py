@@ -7,11 +7,11 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.books import CALLS, audited, choices, groups, places, settings, spent, story
 from adapters.storage.database import Database
 from adapters.storage.tables import tool_calls
-from bot.domain.audit import Audited
 from bot.domain.books import PlaceSum, Publication, StoryCall, UsageSum
 from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage
 from bot.domain.events import Conversation
 from bot.domain.journal import (
+    Audited,
     Entry,
     Judged,
     MemberNumbered,

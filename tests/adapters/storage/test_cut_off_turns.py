@@ -9,8 +9,7 @@ from adapters.storage import unfinished
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from bot.domain.chat import Usage
-from bot.domain.journal import Entry, UsageAdded
-from bot.domain.reserved import UsageReleased, UsageReserved
+from bot.domain.journal import Entry, UsageAdded, UsageReleased, UsageReserved
 from tests.adapters.storage.entries import NOW, asked, opening, put, read, sending, step
 
 

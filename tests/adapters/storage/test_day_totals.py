@@ -27,10 +27,8 @@ from adapters.storage.tables import day_totals, usage
 from adapters.storage.url import read_url
 from bot.domain.chat import Usage
 from bot.domain.errors import DaySpent
-from bot.domain.journal import Entry, UsageAdded
-from bot.domain.notes import Note
-from bot.domain.reserved import Found, Stood, UsageReleased, UsageReserved
-from bot.domain.shares import Share
+from bot.domain.journal import Entry, Found, Stood, UsageAdded, UsageReleased, UsageReserved
+from bot.domain.notes import Note, Share
 from bot.domain.trace import early_payer
 from bot.memory.own_limits import OwnLimits
 from bot.memory.shared_spending import SharedSpending

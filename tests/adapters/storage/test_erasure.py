@@ -18,29 +18,29 @@ from adapters.storage.retention import LONGEST_DAY, Retention
 from adapters.storage.tables import messages, metadata, sends, turns, usage
 from bot.domain import codec
 from bot.domain.actions import Attachment, SendMessage, SentSegment
-from bot.domain.audit import Audited
 from bot.domain.books import TakenSum
 from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
 from bot.domain.events import Conversation
+from bot.domain.group_admin import Petition
 from bot.domain.journal import (
+    Audited,
     Entry,
     MemberNumbered,
     MessageObserved,
     PersonaChosen,
+    PictureDescribed,
     PlaceSet,
     Remembered,
     RunSuspended,
     SendChanged,
     SendState,
     UsageAdded,
+    UsageReserved,
     WindowMoved,
 )
-from bot.domain.petitions import Petition
-from bot.domain.reserved import UsageReserved
 from bot.domain.run import Asker
 from bot.domain.segments import Mention, Text
 from bot.domain.sends import about_person, about_turn
-from bot.domain.things import PictureDescribed
 from bot.policy.approval import who
 from bot.policy.petition import asked as asked_of_owners
 from bot.policy.recall import terms

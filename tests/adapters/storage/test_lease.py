@@ -18,8 +18,8 @@ from adapters.storage.roster import Roster
 from adapters.storage.url import read_url
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageObserved, PersonaChosen, PlaceSet, RunSuspended
-from bot.domain.shares import Share, partition_of
-from bot.memory.row import NOWHERE
+from bot.domain.notes import Share, partition_of
+from bot.memory.kept_settings import NOWHERE
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import NOW, heard, opening, sending
 from tests.fakes import BOT, GROUP, said, until

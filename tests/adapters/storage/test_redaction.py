@@ -20,6 +20,7 @@ from bot.domain.journal import (
     Entry,
     MessageErased,
     Remembered,
+    RequestMade,
     SendChanged,
     SendQueued,
     SendState,
@@ -27,7 +28,6 @@ from bot.domain.journal import (
     WindowMoved,
 )
 from bot.domain.plain import plain_words
-from bot.domain.reserved import RequestMade
 from bot.domain.segments import Text
 from tests.adapters.storage.entries import NOW, asked, began, closing, ended, fact, heard, opening, put, read, step
 from tests.fakes import BOT, GROUP, said

@@ -14,8 +14,7 @@ from adapters.storage.database import Database
 from adapters.storage.retention import DAY, Retention
 from adapters.storage.tables import applied, messages, metadata, turns
 from bot.domain.chat import ToolMessage
-from bot.domain.journal import Entry, WindowMoved
-from bot.domain.things import PictureDescribed
+from bot.domain.journal import Entry, PictureDescribed, WindowMoved
 from tests.adapters.storage.entries import (
     NOW,
     beside,

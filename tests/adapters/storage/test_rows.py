@@ -12,10 +12,10 @@ from adapters.storage.rows import kept, rows
 from adapters.storage.statements import SQL, Statement, compiled
 from bot.domain import codec
 from bot.domain.actions import MAX_SOURCE, Attachment, SendMessage
-from bot.domain.audit import Audited
 from bot.domain.chat import AssistantMessage, ToolMessage, Usage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
+    Audited,
     ConversationReset,
     Entry,
     MemberNumbered,
@@ -23,6 +23,7 @@ from bot.domain.journal import (
     MessageOverheard,
     MessageTakenUp,
     PersonaChosen,
+    PictureDescribed,
     PlaceSet,
     RunResumed,
     RunSuspended,
@@ -30,12 +31,12 @@ from bot.domain.journal import (
     SendQueued,
     SendState,
     UsageAdded,
+    UsageReleased,
+    UsageReserved,
     WindowMoved,
 )
 from bot.domain.memories import MemoriesForgotten, MemoriesUsed, Visibility
-from bot.domain.reserved import UsageReleased, UsageReserved
 from bot.domain.segments import Text
-from bot.domain.things import PictureDescribed
 from tests.adapters.storage.entries import (
     NOW,
     asked,

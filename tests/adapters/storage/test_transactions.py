@@ -13,8 +13,7 @@ from adapters.storage.migrate import migrate
 from adapters.storage.tables import messages, sends, tool_calls, turns, usage
 from adapters.storage.transactions import Doubt
 from bot.domain.chat import ToolMessage, Usage
-from bot.domain.journal import Entry, SendChanged, SendState, UsageAdded
-from bot.domain.reserved import UsageReserved
+from bot.domain.journal import Entry, SendChanged, SendState, UsageAdded, UsageReserved
 from tests.adapters.storage.entries import NOW, asked, began, closing, ended, heard, opening, sending, step
 from tests.adapters.storage.test_batches import column, put
 from tests.fakes import GROUP

@@ -15,9 +15,8 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from adapters.web import giving
-from adapters.web.giving import NOTHING
-from adapters.web.offers import FileOffers
+from adapters.web import offers as giving
+from adapters.web.offers import NOTHING, FileOffers
 from adapters.web.server import WebServer
 from tests.adapters.web.test_server import client, server
 from tests.cases import each_case

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from pydantic import BaseModel
 
 from bot.agent.agent import Agent
-from bot.agent.memory import InMemory
 from bot.agent.reply import MustWait, Reply, RunFailed, StepLimitReached
 from bot.agent.scripted import ScriptedModel, call
+from bot.agent.sessions import InMemory
 from bot.domain.chat import (
     AssistantMessage,
     Completion,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.agent.memory import InMemory
+from bot.agent.sessions import InMemory
 from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from tests.cases import each_case
 

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 import pytest
 
 from bot.agent.agent import Agent
-from bot.agent.memory import InMemory
 from bot.agent.reply import RunFailed
-from bot.agent.runs import conversation_of
 from bot.agent.scripted import ScriptedModel, call
+from bot.agent.sessions import InMemory, conversation_of
 from bot.domain.chat import (
     Message,
     UserMessage,

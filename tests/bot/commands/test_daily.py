@@ -9,9 +9,9 @@ from bot.commands.digest import Standing
 from bot.domain.books import DaySum
 from bot.domain.journal import PlaceSet
 from bot.domain.tongue import Tongue
-from bot.memory.row import NOWHERE
+from bot.memory.kept_settings import NOWHERE
 from bot.policy.days import midnight
-from bot.speaking.owner import Owner
+from bot.speaking.owner_alerts import Owner
 from bot.wiring.background import background
 from tests.bot.commands.books import PaperBooks
 from tests.bot.speaking.post import build_outbox

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.commands.group_modes import DONE, WHICH, mode_commands
+from bot.commands.groups import DONE, WHICH, mode_commands
 from bot.commands.phrases import NOT_NOW
 from bot.domain.traits import Audience
 from bot.memory.modes import Modes

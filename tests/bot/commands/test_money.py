@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.commands.money import money, tokens, used_words
+from bot.commands.phrases import money, tokens, used_words
 from bot.domain.books import UsageSum
 from bot.policy.limits import Amount, Cap
 from tests.bot.commands.typed import asked

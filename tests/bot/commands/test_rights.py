@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.commands.rights import may_use
+from bot.commands.commands import may_use
 from bot.domain.events import Conversation
 from bot.domain.run import Asker
 from bot.domain.traits import Audience

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from bot.commands.help import help_command
-from bot.commands.stop import stop_command
+from bot.commands.help import help_command, stop_command
 from tests.bot.commands.typed import lines
 
 

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from bot.domain.audit import Audited
 from bot.domain.codec import read, write
-from bot.domain.journal import Entry
+from bot.domain.journal import Audited, Entry
 
 
 def test_what_was_done_is_an_entry_of_the_journal() -> None:

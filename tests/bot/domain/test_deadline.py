@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from bot.domain.deadline import last_moments
+from bot.domain.cancellation import last_moments
 
 
 async def in_a_cancelled_task(seconds: float, *, ready: bool = False) -> list[str]:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.domain.faults import is_cancelled, isolate
+from bot.domain.cancellation import is_cancelled, isolate
 from tests.cases import each_case
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from bot.domain import codec
-from bot.domain.group_acts import GroupAct, Mute, Pin, Recall, SetCard
+from bot.domain.group_admin import GroupAct, Mute, Pin, Recall, SetCard
 
 
 def test_what_is_to_be_done_is_data() -> None:

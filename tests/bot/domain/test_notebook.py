@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from adapters.storage.memories import SqlMemories
-from bot.domain.notebook import Memories, Notebook
+from bot.domain.memories import Memories, Notebook
 from bot.memory.remembering import Remembering
 from tests.bot.memory.facts import KeptFacts
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from bot.domain import codec
 from bot.domain.events import Conversation
-from bot.domain.petitions import Petition
+from bot.domain.group_admin import Petition
 
 
 def test_a_petition_is_about_the_place_that_would_come_of_it_and_outlives_the_process() -> None:

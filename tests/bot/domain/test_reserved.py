@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from bot.domain import codec
 from bot.domain.chat import Usage
-from bot.domain.journal import Entry
-from bot.domain.reserved import UsageReleased, UsageReserved
+from bot.domain.journal import Entry, UsageReleased, UsageReserved
 
 
 def test_they_are_entries_of_the_journal() -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bot.domain.events import Conversation
-from bot.domain.shares import WHOLE, Share, partition_of
-from bot.memory.row import NOWHERE
+from bot.domain.notes import WHOLE, Share, partition_of
+from bot.memory.kept_settings import NOWHERE
 
 
 def test_the_partition_of_an_account_is_the_one_that_it_always_was() -> None:

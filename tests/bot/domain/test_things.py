@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from bot.domain import codec
 from bot.domain.events import Sender
+from bot.domain.journal import ThingNamed
 from bot.domain.segments import File, Forward, Picture, Record
-from bot.domain.things import ThingNamed
 from tests.cases import each_case
 from tests.fakes import GROUP
 

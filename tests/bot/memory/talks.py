@@ -12,11 +12,10 @@ from msgspec.structs import replace
 from bot.domain.chat import Completion, Usage, UserMessage
 from bot.domain.events import Conversation
 from bot.domain.journal import Entry, MessageObserved, TurnClosed, TurnOpened
-from bot.domain.notebook import Memories
+from bot.domain.memories import Memories
 from bot.domain.ports import Store
 from bot.domain.run import Stop
-from bot.memory.extraction import LEAST, PICKED_WITHIN, Extraction
-from bot.memory.open_talks import OpenTalks
+from bot.memory.extraction import LEAST, PICKED_WITHIN, Extraction, OpenTalks
 from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
 from tests.bot.memory.facts import KeptFacts

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from bot.memory.day_sums import DaySums
 from bot.memory.own_limits import OwnLimits
+from bot.memory.spending import DaySums
 from bot.policy.limits import NOTHING, Amount, Cap, DayLimits, OwnCap
 from tests.fakes import GROUP, ManualClock, RecordingStore
 

@@ -13,9 +13,8 @@ from bot.domain.events import Conversation
 from bot.domain.journal import Entry, MessageErased, MessageObserved, PlaceSet
 from bot.domain.memories import MemoriesForgotten
 from bot.memory import extraction
-from bot.memory.extraction import LOOK
-from bot.memory.kept import LOOK as READ_AGAIN
-from bot.memory.open_talks import RECENT, SETTING, OpenTalk, OpenTalks
+from bot.memory.extraction import LOOK, RECENT, SETTING, OpenTalk, OpenTalks
+from bot.memory.kept_settings import LOOK as READ_AGAIN
 from tests.bot.memory.talks import HONG, MING, QUIET, ROUNDS, Room, answer
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, said, until

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from bot.domain.events import MessageReceived
 from bot.domain.journal import Remembered
-from bot.memory.overheard import Overheard
+from bot.memory.history import Overheard
 from tests.fakes import said
 
 

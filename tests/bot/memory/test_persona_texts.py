@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.memory.persona_texts import KEPT, PersonaTexts
+from bot.memory.personas import KEPT, PersonaTexts
 from tests.fakes import RecordingStore
 
 

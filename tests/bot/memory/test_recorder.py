@@ -4,8 +4,7 @@ from msgspec.structs import replace
 
 from bot.domain.chat import ToolCall, ToolMessage
 from bot.domain.codec import read, write
-from bot.domain.journal import Entry, UsageAdded
-from bot.domain.reserved import RequestMade
+from bot.domain.journal import Entry, RequestMade, UsageAdded
 from bot.domain.result import ToolResult
 from bot.domain.run import Asker, RunStarted, StepFinished, ToolFinished, ToolProgressed, ToolStarted
 from bot.domain.trace import current_run

@@ -5,8 +5,8 @@ import asyncio
 from bot.domain.books import Choices
 from bot.domain.notes import Note, RowSet
 from bot.domain.ports import Store
+from bot.memory.kept_settings import NOWHERE, Row
 from bot.memory.own_limits import OwnLimits
-from bot.memory.row import NOWHERE, Row
 from bot.policy.limits import LIFTED, OwnCap
 from tests.fakes import GROUP, ManualClock, RecordingStore
 

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 from bot.domain.chat import Usage
-from bot.domain.journal import UsageAdded
+from bot.domain.journal import Stood, UsageAdded, UsageReleased, UsageReserved
 from bot.domain.notes import Taken
-from bot.domain.reserved import Stood, UsageReleased, UsageReserved
 from bot.memory.own_limits import OwnLimits
 from bot.memory.shared_spending import SharedSpending
 from bot.policy.days import midnight

@@ -10,8 +10,7 @@ from bot.domain.events import Sender
 from bot.domain.journal import MemberNumbered
 from bot.domain.persons import find_person
 from bot.memory.speakers import FAR, Speakers
-from bot.prompt.render import speaker
-from bot.prompt.view import View
+from bot.prompt.render import View, speaker
 from tests.fakes import GROUP, PRIVATE, RecordingStore
 
 

@@ -10,9 +10,8 @@ from adapters.storage.store import SqlStore, open_store
 from bot.domain.books import TakenSum
 from bot.domain.chat import Usage
 from bot.domain.events import Conversation
-from bot.domain.journal import UsageAdded
+from bot.domain.journal import UsageAdded, UsageReleased, UsageReserved
 from bot.domain.notes import Taken
-from bot.domain.reserved import UsageReleased, UsageReserved
 from bot.domain.tongue import Tongue
 from bot.memory.own_limits import OwnLimits
 from bot.memory.shared_spending import SharedSpending

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from bot.domain.journal import PlaceSet
-from bot.memory.row import NOWHERE
+from bot.memory.kept_settings import NOWHERE
 from bot.memory.suspects import Suspects
 from tests.fakes import RecordingStore
 

@@ -3,9 +3,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bot.domain.events import Conversation, MessageReceived, Sender
-from bot.domain.journal import Remembered
+from bot.domain.journal import Remembered, ThingNamed
 from bot.domain.segments import File, Forward, Picture, Record, Segment, Text
-from bot.domain.things import ThingNamed
 from bot.memory.history import History
 from bot.memory.things import MAX_CONTENT, MAX_THINGS, Things
 from tests.fakes import BOT, GROUP, PRIVATE, RecordingStore, said

@@ -15,8 +15,7 @@ from bot.domain.errors import (
     ModelStalled,
     ModelTransport,
 )
-from bot.domain.journal import Entry, UsageAdded
-from bot.domain.reserved import Errand, RequestMade, UsageReleased, UsageReserved
+from bot.domain.journal import Entry, Errand, RequestMade, UsageAdded, UsageReleased, UsageReserved
 from bot.domain.trace import current_errand, current_run
 from bot.models.failover import ANSWER, Failover
 from bot.models.meter import Meter

@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from bot.domain.chat import Attempt, Dictation, Usage
 from bot.domain.errors import MediaError
-from bot.domain.journal import Entry, UsageAdded
-from bot.domain.reserved import RequestMade, UsageReleased, UsageReserved
+from bot.domain.journal import Entry, RequestMade, UsageAdded, UsageReleased, UsageReserved
 from bot.domain.trace import current_run, early_payer
 from bot.models.meter import Meter
 from bot.models.speech import A_SECOND, CountedSpeech

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.domain.petitions import Petition
+from bot.domain.group_admin import Petition
 from bot.domain.segments import Quote, Text
 from bot.policy.approval import Answer
 from bot.policy.petition import answer_in, asked, number_of, told

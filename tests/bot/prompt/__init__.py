@@ -6,7 +6,7 @@ from datetime import UTC
 
 from msgspec.structs import replace
 
-from bot.prompt.view import View
+from bot.prompt.render import View
 from bot.prompt.wording_en import EN
 
 VIEW = View(number=lambda user_id: user_id, zone=UTC)

@@ -28,7 +28,7 @@ from bot.prompt.compose import (
     system_prompt,
     without_summary,
 )
-from bot.prompt.view import View
+from bot.prompt.render import View
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
 from tests.bot.prompt import ENGLISH, VIEW

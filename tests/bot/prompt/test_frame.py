@@ -6,7 +6,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.prompt.frame import BLANKS, BRACKETS, COLONS, ENCLOSED, address, label, person_name
+from bot.prompt.render import BLANKS, BRACKETS, COLONS, ENCLOSED, address, label, person_name
 from tests.cases import each_case
 
 ALL = [chr(code) for code in range(sys.maxunicode + 1)]

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 from bot.domain.errors import Lack
 from bot.domain.segments import File, Forward, Picture, Record, Segment, Text
-from bot.prompt.compose import Forwarded
-from bot.prompt.looked import MAX_LOOKED, lacking, looked
-from bot.prompt.view import View
+from bot.prompt.compose import MAX_LOOKED, Forwarded, lacking, looked
+from bot.prompt.render import View
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
 from tests.cases import each_case

@@ -35,8 +35,7 @@ from bot.domain.segments import (
     Video,
 )
 from bot.prompt import render
-from bot.prompt.render import MAX_NAME, MAX_TEXT
-from bot.prompt.view import View
+from bot.prompt.render import MAX_NAME, MAX_TEXT, View
 from tests.bot.prompt import ENGLISH, VIEW
 from tests.cases import each_case
 from tests.fakes import BOT, said

@@ -6,7 +6,7 @@ from datetime import timedelta, timezone
 import pytest
 from msgspec.structs import replace
 
-from bot.prompt.view import View
+from bot.prompt.render import View
 from tests.bot.prompt import ENGLISH, VIEW
 
 MIDNIGHT = 1_795_392_000.0 - 60  # 2026-11-22 23:59 UTC

@@ -9,7 +9,7 @@ from bot.domain.events import MessageReceived
 from bot.domain.segments import Card, File, Link, Location, Mention, Quote, Text
 from bot.domain.traits import Audience
 from bot.prompt.compose import Question, Talk, user_message
-from bot.prompt.voices import NOBODY_KNOWS, voices
+from bot.prompt.people import NOBODY_KNOWS, voices
 from tests.bot.prompt import VIEW
 from tests.cases import each_case
 from tests.fakes import BOT, inside, said

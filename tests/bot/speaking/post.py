@@ -20,7 +20,7 @@ from bot.memory.modes import Modes
 from bot.policy.drafts import FORGOTTEN
 from bot.speaking.carrier import NOBODY, Carrier, Suspicions
 from bot.speaking.outbox import Outbox
-from bot.speaking.owner import Owner
+from bot.speaking.owner_alerts import Owner
 from bot.speaking.queues import Queues
 from bot.speaking.sends import Rows, Tell
 from bot.speaking.shadow import Shadow

@@ -11,8 +11,7 @@ from bot.domain.masking import MASK, Mask
 from bot.domain.run import Asker, Outcome, RunFinished, RunStarted, Stop
 from bot.domain.segments import Text
 from bot.domain.tongue import Tongue
-from bot.speaking.alarm import LONG, MAX_REASON, Alarm, of_stalls
-from bot.speaking.owner import QUIET, Owner
+from bot.speaking.owner_alerts import LONG, MAX_REASON, QUIET, Alarm, Owner, of_stalls
 from tests.bot.speaking.post import build_outbox
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, RecordingTransport, until

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.domain.segments import Mention, Text
-from bot.speaking.mentions import mentioning
+from bot.speaking.delivery import mentioning
 from tests.cases import each_case
 
 PEOPLE = {1: (777, "小明"), 2: (778, "阿 澈"), 3: (779, ""), 4: (780, "Tom"), 5: (781, "小红")}

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.speaking.pacing import MAX_KEYS, Echoes, Pace
+from bot.speaking.carrier import MAX_KEYS, Echoes, Pace
 from tests.fakes import CountingIds, ManualClock
 
 

@@ -10,9 +10,9 @@ from bot.domain.actions import Attachment, Confirmed, Receipt, SendMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered
 from bot.domain.segments import Quote, Text
 from bot.memory.history import History
+from bot.speaking.layout import LIMIT
 from bot.speaking.postbox import MAX_LINES, MAX_PIECES, ROOM, Postbox
 from bot.speaking.queues import MAX_WAITING
-from bot.speaking.splitting import LIMIT
 from tests.bot.speaking.post import build_outbox
 from tests.cases import each_case
 from tests.fakes import PRIVATE, ManualClock, RecordingStore, RecordingTransport, until

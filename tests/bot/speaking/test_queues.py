@@ -6,7 +6,7 @@ from bot.domain.actions import Queued, Refused, SendMessage
 from bot.domain.errors import NotConnected
 from bot.domain.notes import Forgotten
 from bot.domain.sends import about_person
-from bot.speaking.pacing import APART
+from bot.speaking.carrier import APART
 from bot.speaking.queues import MAX_WAITING
 from tests.bot.speaking.post import Slow, hello, office
 from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingTransport, until

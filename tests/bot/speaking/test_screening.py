@@ -8,7 +8,7 @@ from bot.domain.segments import Text
 from bot.domain.tongue import Tongue
 from bot.domain.words import fold
 from bot.policy.word_lists import POLITE
-from bot.speaking.owner import Owner
+from bot.speaking.owner_alerts import Owner
 from bot.speaking.screening import TOLD, Screen, as_they_are
 from tests.bot.speaking.post import build_outbox
 from tests.cases import each_case

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.speaking.splitting import split_text
+from bot.speaking.layout import split_text
 from tests.cases import each_case
 
 LIMIT = 1500

@@ -14,7 +14,7 @@ from adapters.broker.whereabouts import Whereabouts
 from adapters.onebot.peers import Account
 from adapters.onebot.protocol import ActionReply
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
-from bot.domain.shares import WHOLE
+from bot.domain.notes import WHOLE
 from bot.wiring.broker import RemoteCalls, RemotePeers, build_gateway
 from bot.wiring.onebot import build_sockets
 from config.settings import Settings

@@ -9,7 +9,7 @@ from bot.commands.daily import LOOK
 from bot.domain.asks import NO_OTHERS
 from bot.domain.books import DaySum
 from bot.domain.events import Conversation
-from bot.domain.shares import WHOLE, Share
+from bot.domain.notes import WHOLE, Share
 from bot.domain.tongue import Tongue
 from bot.wiring.daily import telling_daily
 from config.settings import Settings

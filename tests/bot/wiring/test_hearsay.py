@@ -10,10 +10,9 @@ import pytest
 
 from bot.domain.asks import Ask, Parts, Said, Told, Word
 from bot.domain.journal import PlaceSet
-from bot.domain.notes import Alarmed, Forgotten, Note, PlaceTold, RowSet, Taken
-from bot.domain.shares import WHOLE, Share
+from bot.domain.notes import WHOLE, Alarmed, Forgotten, Note, PlaceTold, RowSet, Share, Taken
 from bot.domain.suspension import Settled
-from bot.memory.row import NOWHERE
+from bot.memory.kept_settings import NOWHERE
 from bot.wiring import hearsay
 from bot.wiring.hearsay import hearing
 from bot.wiring.seen import SeenBot

@@ -12,14 +12,13 @@ from pydantic import SecretStr
 
 from adapters.broker.asks import Asks
 from adapters.broker.notices import NoteExchange
-from adapters.metrics.work import Work
+from adapters.metrics.cluster import Work
 from adapters.storage.day_totals import CountingTransactions
 from adapters.storage.lease import Lease
 from adapters.storage.transactions import Transactions
 from bot.domain.asks import Ask, Ears, Told
 from bot.domain.events import Event
-from bot.domain.notes import ALONE, Note
-from bot.domain.shares import Share
+from bot.domain.notes import ALONE, Note, Share
 from bot.memory.own_limits import OwnLimits
 from bot.memory.shared_spending import SharedSpending
 from bot.memory.spending import Spending
@@ -145,8 +144,7 @@ async def run():
 asyncio.run(run())
 """
 OF_CLUSTERS = {
-    "adapters.metrics.work",
-    "adapters.metrics.workers",
+    "adapters.metrics.cluster",
     "adapters.storage.day_totals",
     "adapters.storage.lease",
     "adapters.storage.roster",

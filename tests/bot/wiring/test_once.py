@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from bot.app import open_service
 from bot.domain.asks import NO_OTHERS
 from bot.domain.masking import Mask
-from bot.domain.shares import WHOLE, Share
+from bot.domain.notes import WHOLE, Share
 from bot.domain.tongue import Tongue
 from bot.memory.newest import Newest
 from bot.wiring.once import once_for_all

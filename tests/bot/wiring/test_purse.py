@@ -11,9 +11,8 @@ from adapters.storage.store import SqlStore
 from bot.domain.books import UsageSum
 from bot.domain.chat import Completion, ModelRequest, Usage, UserMessage
 from bot.domain.errors import ModelRejected
-from bot.domain.journal import Entry, UsageAdded
+from bot.domain.journal import Entry, UsageAdded, UsageReleased, UsageReserved
 from bot.domain.ports import Store
-from bot.domain.reserved import UsageReleased, UsageReserved
 from bot.domain.run import StepFinished
 from bot.domain.trying import TRIED, Ceiling
 from bot.memory.witnesses import shown_first

@@ -2,9 +2,7 @@ from __future__ import annotations
 
 from pydantic import SecretStr
 
-from adapters.media.sight import PictureSight
-from adapters.media.texts import TextReader
-from adapters.media.voices import VoiceEar
+from adapters.media.attachments import PictureSight, TextReader, VoiceEar
 from bot.app import as_it_is
 from bot.conversation.context.describing import DescribedSight
 from bot.conversation.context.perception import LOOKING

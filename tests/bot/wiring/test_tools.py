@@ -10,8 +10,8 @@ from adapters.fetching.client import HttpxWeb
 from adapters.media.folder import MediaFolder
 from adapters.traces.runs import RunLog
 from adapters.traces.spans import SpanObserver
-from bot.domain.group_acts import Chair, Topic
-from bot.domain.notebook import Notebook
+from bot.domain.group_admin import Chair, Topic
+from bot.domain.memories import Notebook
 from bot.domain.ports import ChatLog, Looking, Speaker, Subagents
 from bot.domain.run import Asker, RunStarted
 from bot.domain.tool import tool

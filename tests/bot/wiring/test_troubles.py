@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from bot.domain.tongue import Tongue
-from bot.speaking.owner import Owner
+from bot.speaking.owner_alerts import Owner
 from bot.wiring.troubles import Troubles
 from tests.bot.speaking.post import build_outbox
 from tests.fakes import BOT, ManualClock, RecordingStore, RecordingTransport, until

@@ -9,7 +9,7 @@ import pytest
 
 from bot.app import open_service
 from bot.domain.errors import ConfigError
-from bot.domain.shares import WHOLE, Share
+from bot.domain.notes import WHOLE, Share
 from bot.wiring.web import attendance_of
 from tests.e2e.test_watching import settings
 

@@ -12,7 +12,7 @@ from bot.domain.asks import Around, Ask, Glance, Look, Parts, Said, Told, Word
 from bot.domain.books import Ignored
 from bot.domain.errors import ActionUnanswered, NotConnected
 from bot.domain.events import Conversation
-from bot.domain.shares import Share, partition_of
+from bot.domain.notes import Share, partition_of
 from bot.domain.shown import (
     AccountState,
     Failure,

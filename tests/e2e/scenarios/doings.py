@@ -6,10 +6,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from adapters.simulator import petitions
+from adapters.simulator import actions
 from adapters.simulator.faults import parse_fault
-from adapters.simulator.people import Person
-from adapters.simulator.shown import event_of
+from adapters.simulator.world import Person, event_of
 from tests.e2e.scenarios.parts import Written, segments_of
 from tests.e2e.scenarios.stage import GROUP, SECOND, Stage
 
@@ -158,7 +157,7 @@ async def stand_still(stage: Stage, seconds: Any) -> None:
 
 
 async def lapse(stage: Stage, _: Any) -> None:
-    petitions.lapse(stage.world)
+    actions.lapse(stage.world)
 
 
 async def late(stage: Stage, told: Mapping[str, Any]) -> None:

@@ -7,10 +7,9 @@ from typing import Any, TypeAlias
 
 from adapters.simulator import console, shares
 from adapters.simulator.call import SentMessage
-from adapters.simulator.people import Group
 from adapters.simulator.shares import Node, Nodes
 from adapters.simulator.wire import Json, mention
-from adapters.simulator.world import World, stable_number
+from adapters.simulator.world import Group, World, stable_number
 from tests.e2e.scenarios.shelf import wav
 
 Written: TypeAlias = "str | list[Any] | Mapping[str, Any]"

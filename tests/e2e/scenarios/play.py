@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from adapters.media.decoding import DecoderProcess
-from adapters.media.sniffing import describe, picture_kind
+from adapters.media.decoder_process import DecoderProcess
+from adapters.media.formats import describe, picture_kind
 from adapters.simulator.call import Gesture, SentMessage
 from bot.domain.errors import MediaError
 from tests.e2e.scenarios.doings import DOINGS, do, say

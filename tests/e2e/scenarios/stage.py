@@ -14,9 +14,8 @@ from unittest.mock import patch
 from adapters.openai.client import OpenAIModel
 from adapters.simulator import shares
 from adapters.simulator.call import Gesture, SentMessage
-from adapters.simulator.people import Group, Person
 from adapters.simulator.server import Simulator
-from adapters.simulator.world import World
+from adapters.simulator.world import Group, Person, World
 from bot.app import Service, open_service
 from bot.domain.events import Conversation
 from bot.domain.ports import ChatModel

@@ -14,9 +14,9 @@ from pathlib import Path
 import aiohttp
 import psycopg
 
-from adapters.simulator.people import Person
-from adapters.simulator.petitions import befriend
+from adapters.simulator.actions import befriend
 from adapters.simulator.server import Simulator
+from adapters.simulator.world import Person
 from tests.ports import free_port
 from tests.system.cluster.test_several_workers import ACCOUNTS, Town, beside_gateway, has, town
 from tests.system.processes.test_signals import ONE, PATIENCE, Bot

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 import pytest
 from sqlalchemy import create_engine, text
 
-from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
-from adapters.simulator.world import World
+from adapters.simulator.world import Person, World
 from adapters.storage.url import read_url
 from tests.fakes import until
 from tests.system.cluster.cluster import Cluster

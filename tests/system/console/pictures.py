@@ -20,9 +20,8 @@ from PIL import Image
 from playwright.async_api import async_playwright
 
 from adapters.openai.client import OpenAIModel
-from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
-from adapters.simulator.world import World
+from adapters.simulator.world import Person, World
 from bot.agent.scripted import call
 from bot.app import Service, open_service
 from bot.domain.chat import AssistantMessage, Completion, FinishReason, ModelRequest, ToolCall, Usage

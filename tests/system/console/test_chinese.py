@@ -15,9 +15,8 @@ from adapters.console import rendering
 from adapters.console.rendering import Pages
 from adapters.simulator.server import Simulator
 from bot.agent.scripted import call
-from bot.domain.audit import Audited
 from bot.domain.errors import ModelAuth
-from bot.domain.reserved import RequestMade
+from bot.domain.journal import Audited, RequestMade
 from bot.runtime.clock import SystemClock
 from tests.system.console.pictures import GAMES, HONG, MING, QIANG, STUDY, Scripted, Turn, play, serving, town
 

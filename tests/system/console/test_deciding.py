@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from adapters.simulator.people import Person
-from adapters.simulator.petitions import befriend
+from adapters.simulator.actions import befriend
+from adapters.simulator.world import Person
 from tests.e2e.town import GROUP, MEMBER, TWO_WIPES, WIPE, MovableClock
 from tests.fakes import until, words
 from tests.system.console.desks import Opening, told

@@ -16,9 +16,8 @@ import aiohttp
 import pytest
 
 from adapters.simulator.call import SentMessage
-from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
-from adapters.simulator.world import World
+from adapters.simulator.world import Person, World
 from tests.fakes import until
 from tests.ports import free_port
 from tests.torture.model import Asked, ScriptedModel

@@ -42,7 +42,7 @@ print(len([name for name in sys.modules if name.partition(".")[0] in {"adapters"
 PICTURE = """
 import asyncio, io
 from PIL import Image
-from adapters.media.decoding import DecoderProcess
+from adapters.media.decoder_process import DecoderProcess
 
 async def unpack():
     drawn = io.BytesIO()

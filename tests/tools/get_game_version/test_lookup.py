@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import each_case
-from tools.get_game_version.lookup import GameTable
+from tools.get_game_version.games import GameTable
 from tools.get_game_version.rows import Game, Steam, known_games
 
 TABLE = GameTable(known_games())

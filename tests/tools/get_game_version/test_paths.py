@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.cases import each_case
-from tools.get_game_version.paths import BadPath, pick
+from tools.get_game_version.releases import BadPath, pick
 
 DATA: dict[str, Any] = {
     "latest": {"release": "26.2"},

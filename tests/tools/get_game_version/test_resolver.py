@@ -11,8 +11,7 @@ from adapters.fetching.client import HttpxWeb
 from tests.adapters.fetching.replay import Replay, StoppedClock
 from tests.cases import each_case
 from tests.tools.get_game_version.bodies import APPLE_SEARCH, STEAM_SEARCH, app, apps, offers
-from tools.get_game_version.games import Games, Missed
-from tools.get_game_version.lookup import GameTable
+from tools.get_game_version.games import Games, GameTable, Missed
 from tools.get_game_version.resolver import FoundGame, choose, look_up, resolve
 from tools.get_game_version.rows import AppStore, Steam, known_games
 from tools.get_game_version.steam import Offer

@@ -13,7 +13,7 @@ import pytest
 
 from bot.domain.errors import Problem
 from tests.cases import each_case
-from tools.get_game_version.paths import pick
+from tools.get_game_version.releases import pick
 from tools.get_game_version.rows import (
     AppStore,
     Bpsv,

@@ -10,8 +10,7 @@ from adapters.fetching.client import HttpxWeb
 from tests.adapters.fetching.replay import Replay
 from tests.tools.get_weather.bodies import AMAP, AMAP_BAD_KEY, amap_casts, amap_live
 from tools.get_weather.amap import fetch_weather
-from tools.get_weather.asking import A_DAY, FOR_GOOD, SourceFailed, WeatherQuestion
-from tools.get_weather.keys import WeatherKeys
+from tools.get_weather.asking import A_DAY, FOR_GOOD, SourceFailed, WeatherKeys, WeatherQuestion
 from tools.get_weather.places import WeatherPlace
 from tools.get_weather.weather import Weather
 

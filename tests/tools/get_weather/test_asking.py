@@ -11,8 +11,7 @@ from adapters.fetching.client import HttpxWeb
 from bot.domain.ports import WebResponse
 from tests.adapters.fetching.replay import Replay
 from tests.cases import each_case
-from tools.get_weather.asking import A_DAY, SourceFailed, WeatherQuestion, Wire, localise, read, tidy
-from tools.get_weather.keys import WeatherKeys
+from tools.get_weather.asking import A_DAY, SourceFailed, WeatherKeys, WeatherQuestion, Wire, localise, read, tidy
 from tools.get_weather.places import WeatherPlace
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import each_case
-from tools.get_weather.conditions import CODES, read_chinese, read_english, read_symbol, read_wind, say_code
+from tools.get_weather.weather import CODES, read_chinese, read_english, read_symbol, read_wind, say_code
 
 
 def test_every_code_has_words_in_both_languages() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from PIL import Image, ImageDraw
 
 from tests.cases import each_case
-from tools.get_weather.conditions import CODES
-from tools.get_weather.icons import ICONS, KINDS, Brush, draw_icon, kind_of
+from tools.get_weather.picture import ICONS, KINDS, Brush, draw_icon, kind_of
+from tools.get_weather.weather import CODES
 
 
 def test_every_code_has_a_drawing() -> None:

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from pydantic import SecretStr
 
 from config.settings import Settings
-from tools.get_weather.keys import WeatherKeys
+from tools.get_weather.asking import WeatherKeys
 
 PRIVATE = Ed25519PrivateKey.generate()
 PEM_BODY = base64.b64encode(PRIVATE.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())).decode()

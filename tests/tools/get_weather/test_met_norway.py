@@ -11,8 +11,7 @@ import pytest
 from adapters.fetching.client import HttpxWeb
 from tests.adapters.fetching.replay import Replay
 from tests.tools.get_weather.bodies import MET, met, met_step
-from tools.get_weather.asking import FRESH, Fetched, SourceFailed, WeatherQuestion
-from tools.get_weather.keys import WeatherKeys
+from tools.get_weather.asking import FRESH, Fetched, SourceFailed, WeatherKeys, WeatherQuestion
 from tools.get_weather.met_norway import LONGEST, fetch_weather
 from tools.get_weather.places import WeatherPlace
 

@@ -18,8 +18,7 @@ from tests.tools.get_weather.bodies import (
     qweather_now,
     qweather_path,
 )
-from tools.get_weather.asking import FOR_GOOD, SourceFailed, WeatherQuestion
-from tools.get_weather.keys import WeatherKeys
+from tools.get_weather.asking import FOR_GOOD, SourceFailed, WeatherKeys, WeatherQuestion
 from tools.get_weather.places import WeatherPlace
 from tools.get_weather.qweather import fetch_weather
 from tools.get_weather.weather import Weather

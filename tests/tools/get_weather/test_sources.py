@@ -30,7 +30,7 @@ from tests.tools.get_weather.bodies import (
     wttr,
     wttr_path,
 )
-from tools.get_weather.keys import WeatherKeys
+from tools.get_weather.asking import WeatherKeys
 from tools.get_weather.places import WeatherPlace
 from tools.get_weather.sources import GEOCODING, SOURCES, STALE, WeatherSources
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from adapters.simulator.faults import Fault
-from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
-from adapters.simulator.world import World
+from adapters.simulator.world import Person, World
 from bot.cli.doctor.checks import Check, Verdict
 from bot.cli.doctor.forward import check_forward
 from bot.runtime.clock import RandomIds, SystemClock

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 from pydantic import SecretStr
 
-from adapters.media.pictures import write_jpeg
+from adapters.media.decoder import write_jpeg
 from adapters.offline.server import OfflineModel
 from bot.cli.doctor.checks import Verdict
 from bot.cli.doctor.models import check_clock, check_coder, check_fallbacks, check_main_model, check_vision

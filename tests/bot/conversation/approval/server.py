@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from bot.domain.errors import BotError
-from bot.domain.petitions import Petition
+from bot.domain.group_admin import Petition
 
 
 class RecordingServer:

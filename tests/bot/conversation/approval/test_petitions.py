@@ -12,8 +12,8 @@ from bot.conversation.approval.register import DAYS, Register
 from bot.conversation.intake.ages import Ages
 from bot.domain.errors import ActionUnanswered, BotError, NotConnected
 from bot.domain.events import Requested
+from bot.domain.group_admin import Accept
 from bot.domain.journal import PlaceSet
-from bot.domain.petitions import Accept
 from bot.domain.segments import Quote, Text
 from bot.memory.history import History
 from bot.policy.approval import Answer

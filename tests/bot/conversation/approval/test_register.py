@@ -3,8 +3,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bot.conversation.approval.register import DAYS, MAX_OPEN, MAX_OPEN_EACH, Register
+from bot.domain.group_admin import Petition
 from bot.domain.journal import PlaceSet
-from bot.domain.petitions import Petition
 from tests.fakes import BOT, GROUP, ManualClock, RecordingStore
 
 FRIEND = Petition(account=BOT, kind="friend", user_id=5, flag="f")

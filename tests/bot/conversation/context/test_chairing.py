@@ -13,7 +13,7 @@ from bot.domain.errors import (
     ToolFailed,
 )
 from bot.domain.events import Conversation
-from bot.domain.group_acts import GroupAct, Mute, Pin, Recall, SetCard
+from bot.domain.group_admin import GroupAct, Mute, Pin, Recall, SetCard
 from bot.domain.ports import Member
 from bot.domain.run import Asker
 from bot.domain.suspension import Suspend

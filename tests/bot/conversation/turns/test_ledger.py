@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from bot.conversation.turns.ledger import Ledger
 from bot.domain.chat import Completion, ModelRequest, Usage, UserMessage
-from bot.domain.journal import TurnClosed, TurnOpened
-from bot.domain.reserved import UsageReserved
+from bot.domain.journal import TurnClosed, TurnOpened, UsageReserved
 from bot.domain.run import Stop
 from bot.memory.history import History
 from bot.models.meter import Meter

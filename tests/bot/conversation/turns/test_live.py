@@ -13,7 +13,7 @@ from bot.domain.journal import TurnSteered
 from bot.domain.segments import Quote, Text
 from bot.domain.tool import Tool, tool
 from bot.policy.wake import Silence
-from bot.prompt.additions import addition
+from bot.prompt.compose import addition
 from tests.bot.conversation.turns.test_turn import speak
 from tests.bot.hall import Hall, hall, recalled
 from tests.bot.prompt import VIEW

@@ -24,7 +24,7 @@ from bot.domain.traits import Audience
 from bot.memory.personas import Cast, Persona
 from bot.policy.tokens import estimate_messages
 from bot.prompt.compose import Question, user_message
-from bot.prompt.view import View
+from bot.prompt.render import View
 from tests.bot.conversation.recovery.test_recovery import turn
 from tests.bot.conversation.turns.test_turn import OWNER, living, speak
 from tests.bot.prompt import VIEW

@@ -13,6 +13,7 @@ from bot.conversation.context.perception import Perception, Senses
 from bot.conversation.context.telling import Telling
 from bot.conversation.intake.ages import Ages
 from bot.conversation.intake.mutes import Mutes
+from bot.conversation.intake.pokes import AnsweredPokes
 from bot.conversation.queue.lane import Order
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.tasks import Work, due_of, person_of
@@ -41,12 +42,11 @@ from bot.engine.toolset import Toolset
 from bot.memory.history import History
 from bot.memory.modes import Modes
 from bot.memory.personas import Cast, Persona, Personas
-from bot.memory.poked import AnsweredPokes
 from bot.memory.recorder import Recorder
 from bot.memory.wishes import Wishes
 from bot.policy.budget import NO_LIMITS, Budget, BudgetShare, Limits
 from bot.speaking.gestures import LONG, WORKING, Gestures
-from bot.speaking.owner import Owner
+from bot.speaking.owner_alerts import Owner
 from bot.wiring.conversation import Ground, build_answering
 from tests.bot.speaking.post import build_outbox, build_shadow
 from tests.cases import each_case

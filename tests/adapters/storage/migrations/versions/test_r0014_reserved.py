@@ -14,8 +14,7 @@ from adapters.storage.migrations.versions import r0013_day_totals, r0014_reserve
 from adapters.storage.tables import usage
 from bot.domain import codec
 from bot.domain.chat import Usage
-from bot.domain.journal import Entry, UsageAdded
-from bot.domain.reserved import UsageReleased, UsageReserved
+from bot.domain.journal import Entry, UsageAdded, UsageReleased, UsageReserved
 from tests.adapters.storage.entries import NOW, opening, put, read
 
 OLDER = "INSERT INTO usage (turn_id, step, model, prompt, at) VALUES ('t1', :step, 'm', 9, :at)"

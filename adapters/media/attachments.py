@@ -1,0 +1,288 @@
+"""The attachments people send, as a model takes them: pictures, text of files, words of voices."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import codecs
+import io
+import re
+import wave
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from cachetools import LRUCache
+
+from bot.domain.errors import Lack, MediaError, ToolFailed, TransportError
+from bot.domain.events import Conversation
+from bot.domain.ports import KeptFile, Seen, Web
+from bot.domain.segments import File, Picture, Record
+from bot.domain.tongue import Pair, Tell, filled
+
+FETCHING = 4.0  # seconds for a url, so that some are left for the OneBot server
+EXPIRED = frozenset({400, 403, 404, 410})  # what is answered once a key in the url is too old
+
+
+class Received:
+    """Gets bytes. `web` must be one for urls that others name; `fetching` is in seconds."""
+
+    def __init__(self, web: Web, *, max_bytes: int, fetching: float = FETCHING) -> None:
+        self._web = web
+        self._max_bytes = max_bytes
+        self._fetching = fetching
+
+    def check(self, size: int) -> None:
+        """Raises MediaError for what is known to be too large."""
+        if size > self._max_bytes:
+            raise MediaError(f"it has {size:,} bytes", Lack.TOO_LARGE)
+
+    async def fetch(self, url: str) -> bytes:
+        """The bytes behind a url. Raises MediaError."""
+        try:
+            async with asyncio.timeout(self._fetching):
+                response = await self._web.get(url)
+        except ToolFailed as error:
+            raise MediaError(str(error), Lack.OUT_OF_REACH) from error
+        except TimeoutError as error:
+            why = f"its server took longer than {self._fetching:g} s"
+            raise MediaError(why, Lack.OUT_OF_REACH) from error
+        self._bound(len(response.body))
+        if response.status != 200:
+            lack = Lack.EXPIRED if response.status in EXPIRED else Lack.OUT_OF_REACH
+            raise MediaError(f"its server answered {response.status}", lack)
+        return response.body
+
+    async def take(self, kept: KeptFile, *, tried: str = "") -> bytes:
+        """The OneBot server's form of it, the cheapest way first; not by the url that was tried
+        already. Raises MediaError.
+        """
+        if kept.base64:
+            return await asyncio.to_thread(self._plain, kept.base64)
+        if kept.path and (data := await asyncio.to_thread(self._read, Path(kept.path))):
+            return data
+        if kept.url and kept.url != tried:
+            return await self.fetch(kept.url)
+        raise MediaError("it gives nothing that can be reached from here", Lack.OUT_OF_REACH)
+
+    def _bound(self, size: int) -> None:
+        if size > self._max_bytes:
+            raise MediaError(f"it has more than {self._max_bytes:,} bytes", Lack.TOO_LARGE)
+
+    def _plain(self, text: str) -> bytes:
+        self._bound(len(text) * 3 // 4 - 3)
+        try:
+            data = base64.b64decode(text)
+        except (binascii.Error, ValueError) as error:
+            raise MediaError("its base64 cannot be read") from error
+        self._bound(len(data))
+        return data
+
+    def _read(self, path: Path) -> bytes:
+        """The bytes there, none where we see no such file: it is a path of another container
+        then.
+        """
+        try:
+            is_there = path.is_absolute() and path.is_file()
+            return path.read_bytes() if is_there and path.stat().st_size <= self._max_bytes else b""
+        except (OSError, ValueError):
+            return b""
+
+
+MAX_PICTURE_BYTES = 8 * 2**20
+KEPT = 16 * 2**20  # characters of pictures that are kept for when they come again
+MOST_FAILING = 6  # pictures in a row
+UNFETCHED: Final[Pair] = (
+    (
+        "账号 {account} 连续 {count} 张图片都取不下来，模型看不到图。多半是 OneBot 服务端拿不到"
+        "图片的密钥（在它的日志里搜 rkey）：请更新并重启它。"
+    ),
+    (
+        "Pictures cannot be fetched (account {account}, {count} in a row): the model does not see"
+        " them. Most likely the OneBot server has no key for them (look for rkey in its log):"
+        " update it and restart it."
+    ),
+)
+
+Ask: TypeAlias = Callable[[int, str], Awaitable[KeptFile]]
+"""Asks the OneBot server of an account for a file by its name. Raises TransportError."""
+
+Decode: TypeAlias = Callable[[bytes], Awaitable[bytes]]
+"""Makes any picture a JPEG of moderate size, without harm to us. Raises MediaError."""
+
+
+class PictureSight:
+    """Fits `bot.domain.ports.Sight`. `web` must be one for urls that others name; `fetching` is in
+    seconds, for one.
+    """
+
+    def __init__(
+        self,
+        *,
+        web: Web,
+        ask: Ask,
+        decode: Decode,
+        max_bytes: int = MAX_PICTURE_BYTES,
+        tell: Tell,
+        fetching: float = FETCHING,
+    ) -> None:
+        self._received = Received(web, max_bytes=max_bytes, fetching=fetching)
+        self._decode = decode
+        self._ask = ask
+        self._tell = tell
+        # pictures since the last that came, by account; as many as it takes to tell of them
+        self._failed = defaultdict[int, set[str]](set)
+        self._shown: LRUCache[bytes, str] = LRUCache(KEPT, getsizeof=len)
+
+    async def see(self, account: int, image: Picture) -> Seen:
+        """The picture as a data url. Raises MediaError: it cannot be had, or is none that can be
+        shown.
+        """
+        self._received.check(image.size)
+        why = MediaError("it has no address", Lack.OUT_OF_REACH)
+        came = False
+        try:
+            if image.url:
+                try:
+                    data = await self._received.fetch(image.url)
+                    came = True
+                    return await self._show(data)
+                except MediaError as error:
+                    why = error
+            if not image.file:
+                raise why
+            try:
+                data = await self._kept(account, image)
+                came = True
+                return await self._show(data)
+            except MediaError as error:
+                lack = why.lack if image.url else error.lack
+                raise MediaError(f"{why}; and at the OneBot server: {error}", lack) from error
+        finally:  # also if it is waited for no longer
+            self._count(account, image, came=came or why.lack is Lack.TOO_LARGE)
+
+    def _count(self, account: int, image: Picture, *, came: bool) -> None:
+        if came:
+            self._failed.pop(account, None)
+            return
+        failed, picture = self._failed[account], image.file or image.url
+        if picture in failed or len(failed) == MOST_FAILING:
+            return
+        failed.add(picture)
+        if len(failed) == MOST_FAILING:
+            self._tell(filled(UNFETCHED, account=account, count=MOST_FAILING))
+
+    async def _kept(self, account: int, image: Picture) -> bytes:
+        try:
+            kept = await self._ask(account, image.file)
+        except TransportError as error:
+            raise MediaError(str(error), Lack.OUT_OF_REACH) from error
+        return await self._received.take(kept, tried=image.url)
+
+    async def _show(self, data: bytes) -> Seen:
+        digest = sha256(data).digest()
+        if (url := self._shown.get(digest)) is None:
+            jpeg = await self._decode(data)
+            url = "data:image/jpeg;base64," + base64.b64encode(jpeg).decode("ascii")
+            if len(url) <= KEPT:
+                self._shown[digest] = url
+        return Seen(url)
+
+
+MAX_FILE_BYTES = 200 * 2**10
+MAX_TEXT = 8000  # characters
+CUT = "…(共 {total} 字)"
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+BINARY = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # no text has these, but for colours (1b)
+
+AskFile: TypeAlias = Callable[[Conversation, File], Awaitable[KeptFile]]
+"""Asks the OneBot server where a file of a conversation is. Raises TransportError."""
+
+
+class TextReader:
+    """Fits `bot.domain.ports.Reader`. `web` must be one for urls that others name."""
+
+    def __init__(self, *, web: Web, ask: AskFile, fetching: float = FETCHING) -> None:
+        self._received = Received(web, max_bytes=MAX_FILE_BYTES, fetching=fetching)
+        self._ask = ask
+
+    async def read(self, conversation: Conversation, file: File) -> str:
+        """Its text, of a long one the beginning. Raises MediaError."""
+        self._received.check(file.size)
+        text = as_text(await self._bytes(conversation, file))
+        return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + CUT.format(total=len(text))
+
+    async def _bytes(self, conversation: Conversation, file: File) -> bytes:
+        if file.url:
+            try:
+                return await self._received.fetch(file.url)
+            except MediaError as error:
+                if error.lack is Lack.TOO_LARGE or not file.id:
+                    raise
+        try:
+            kept = await self._ask(conversation, file)
+        except TransportError as error:
+            raise MediaError(str(error), Lack.EXPIRED) from error
+        return await self._received.take(kept, tried=file.url)
+
+
+def as_text(data: bytes) -> str:
+    """The text in these bytes: as their mark says, else UTF-8, else GB 18030. Raises MediaError."""
+    marked = [encoding for mark, encoding in MARKS if data.startswith(mark)]
+    for encoding in marked or ["utf-8", "gb18030"]:
+        try:
+            text = data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if not BINARY.search(text):
+            return text
+    raise MediaError("it is no text", Lack.NO_TEXT)
+
+
+MAX_VOICE_BYTES = 5 * 2**20
+MAX_SECONDS = 60.0
+MAX_TRANSCRIPT = 2000  # characters; nobody speaks more in a minute
+
+Transcribe: TypeAlias = Callable[[bytes, float], Awaitable[str]]
+"""The words in a wav that lasts so many seconds. Raises MediaError."""
+
+
+class VoiceEar:
+    """Fits `bot.domain.ports.Ear`; `ask` asks for a voice as wav."""
+
+    def __init__(
+        self, *, web: Web, ask: Ask, transcribe: Transcribe, fetching: float = FETCHING
+    ) -> None:
+        self._received = Received(web, max_bytes=MAX_VOICE_BYTES, fetching=fetching)
+        self._ask = ask
+        self._transcribe = transcribe
+
+    async def hear(self, account: int, record: Record) -> str:
+        """The words in it. Raises MediaError."""
+        if record.seconds > MAX_SECONDS:
+            raise MediaError(f"it is {record.seconds} s long", Lack.TOO_LARGE)
+        try:
+            kept = await self._ask(account, record.file)
+        except TransportError as error:
+            raise MediaError(str(error), Lack.EXPIRED) from error
+        data = await self._received.take(kept)
+        if (seconds := length_of(data)) > MAX_SECONDS:
+            raise MediaError(f"it is {seconds:.0f} s long", Lack.TOO_LARGE)
+        return " ".join((await self._transcribe(data, seconds)).split())[:MAX_TRANSCRIPT]
+
+
+def length_of(data: bytes) -> float:
+    """The seconds of a wav. Raises MediaError for what is none."""
+    try:
+        with wave.open(io.BytesIO(data)) as sound:
+            frames, rate = sound.getnframes(), sound.getframerate()
+    except (wave.Error, EOFError) as error:
+        raise MediaError("it is no wav") from error
+    return int(frames) / max(1, int(rate))

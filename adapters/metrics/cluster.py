@@ -1,0 +1,145 @@
+"""Metrics of a cluster: a worker's share of the accounts, a gateway's sockets and its broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from msgspec import Struct
+from prometheus_client import (
+    CollectorRegistry,
+    GCCollector,
+    PlatformCollector,
+    ProcessCollector,
+    generate_latest,
+)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+
+class Linked(Protocol):
+    """A connection with the broker."""
+
+    @property
+    def is_up(self) -> bool: ...
+
+
+@dataclass(slots=True)
+class Work:
+    """How things stand: there are so many `partitions`; `links` is by those that are here, which
+    are `held` once they are at work, and so many `workers` are there. Since the start so many
+    partitions were `taken`, and so many events `set_aside`.
+    """
+
+    partitions: int
+    links: dict[int, Linked] = field(default_factory=dict)
+    held: set[int] = field(default_factory=set)
+    workers: int = 0
+    taken: int = 0
+    set_aside: int = 0
+
+    def begin(self, partition: int) -> None:
+        """It is at work here."""
+        self.held.add(partition)
+        self.taken += 1
+
+    def end(self, partition: int) -> None:
+        """It is no more."""
+        self.held.discard(partition)
+        self.links.pop(partition, None)
+
+    def lay_aside(self) -> None:
+        """An event is in the queue of what nobody could handle."""
+        self.set_aside += 1
+
+
+class WorkCollector(Collector):
+    """A family of each."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+
+    def collect(self) -> Iterator[Metric]:
+        """Whether the broker is up is not shown where no partition is: nobody needs it there."""
+        work = self._work
+        for name, what, value in (
+            ("partitions", "Into how many parts the accounts are divided.", work.partitions),
+            ("worker_partitions", "Partitions at work here.", len(work.held)),
+            ("workers", "Workers that are there, this one included.", work.workers),
+        ):
+            yield GaugeMetricFamily(f"frostagent_{name}", what, value)
+        if work.links:
+            up = int(all(link.is_up for link in work.links.values()))
+            yield GaugeMetricFamily(
+                "frostagent_broker_up", "Whether the broker can be reached.", up
+            )
+        yield CounterMetricFamily("frostagent_worker_taken", "Partitions taken.", work.taken)
+        yield CounterMetricFamily(
+            "frostagent_set_aside", "Events that nobody could handle.", work.set_aside
+        )
+
+
+class GatewayVitals(Struct, frozen=True, kw_only=True):
+    """The figures of now; counts are since the start."""
+
+    online: int
+    offline: int
+    reconnects: int
+    published: int
+    waiting: int
+    lost: int
+    refused: int
+    is_up: bool
+
+
+class GatewayCollector(Collector):
+    """All figures of a gateway."""
+
+    def __init__(self, vitals: GatewayVitals) -> None:
+        self._vitals = vitals
+
+    def collect(self) -> Iterator[Metric]:
+        """A family each."""
+        now = self._vitals
+        accounts = GaugeMetricFamily(
+            "frostagent_accounts",
+            "Connected accounts.",
+            labels=["online"],
+        )
+        accounts.add_metric(["true"], now.online)
+        accounts.add_metric(["false"], now.offline)
+        yield accounts
+        yield CounterMetricFamily(
+            "frostagent_reconnects", "Connections of accounts that had one before.", now.reconnects
+        )
+        yield CounterMetricFamily(
+            "frostagent_gateway_events", "Events that the broker has confirmed.", now.published
+        )
+        yield GaugeMetricFamily(
+            "frostagent_gateway_waiting",
+            "Events not confirmed yet.",
+            now.waiting,
+        )
+        yield CounterMetricFamily(
+            "frostagent_gateway_lost",
+            "Events that found no room.",
+            now.lost,
+        )
+        yield CounterMetricFamily(
+            "frostagent_gateway_refused",
+            "Calls of workers whose part another one had taken over.",
+            now.refused,
+        )
+        yield GaugeMetricFamily(
+            "frostagent_broker_up", "Whether the broker can be reached.", int(now.is_up)
+        )
+
+
+def render_gateway(vitals: GatewayVitals) -> bytes:
+    """Everything, in Prometheus' text format (0.0.4)."""
+    registry = CollectorRegistry()
+    for collector in (ProcessCollector, PlatformCollector, GCCollector):
+        collector(registry=registry)
+    registry.register(GatewayCollector(vitals))
+    return generate_latest(registry)

@@ -1,0 +1,53 @@
+"""Cancelled tasks: time for their cleanup, and the exceptions that end one of our tasks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+BROKEN = BaseException
+
+
+def isolate(error: BaseException) -> None:
+    """Raise it again if it comes from outside: an interrupt, the end of a generator, a cancellation
+    of this task.
+    """
+    if isinstance(error, KeyboardInterrupt | GeneratorExit):
+        raise error
+    if isinstance(error, asyncio.CancelledError) and is_cancelled():
+        raise error
+
+
+def is_cancelled() -> bool:
+    """Whether somebody wants this task to end; False where there is none."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        return False
+    return task is not None and task.cancelling() > 0
+
+
+@asynccontextmanager
+async def last_moments(seconds: float) -> AsyncIterator[None]:
+    """As `asyncio.timeout`, also in a task that is being cancelled. Raises TimeoutError."""
+    task = asyncio.current_task()
+    if task is None:
+        raise RuntimeError("only a task can be given so long")
+    cancelled = task.cancelling()
+    is_over = False
+
+    def end() -> None:
+        nonlocal is_over
+        is_over = True
+        task.cancel()
+
+    alarm = asyncio.get_running_loop().call_later(seconds, end)
+    try:
+        yield
+    except asyncio.CancelledError as error:
+        if is_over and task.uncancel() <= cancelled:
+            raise TimeoutError from error
+        raise
+    finally:
+        alarm.cancel()

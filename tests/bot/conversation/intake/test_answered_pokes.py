@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from bot.conversation.intake.pokes import APART, SETTING, TURNED_BACK, AnsweredPokes
+from bot.domain.events import Poked
+from bot.domain.journal import PlaceSet
+from tests.cases import each_case
+from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore
+
+AT = 1_760_000_000.25
+
+
+def poke(time: float) -> Poked:
+    return Poked(self_id=BOT, time=time, conversation=GROUP, user_id=777, target_id=BOT)
+
+
+def answered(store: RecordingStore) -> AnsweredPokes:
+    return AnsweredPokes(store=store, choices=store, clock=ManualClock(0.0))
+
+
+@each_case(
+    ("time", "known"),
+    [(AT, True), (AT + APART - 1, True), (AT + APART, False), (AT - 1, True), (AT - TURNED_BACK, False)],
+)
+async def test_a_poke_that_was_answered_and_what_is_of_its_time_are_known_to_the_next_process(
+    time: float, *, known: bool
+) -> None:
+    store = RecordingStore()
+    first, second = answered(store), answered(store)
+    assert not first.has(poke(time))
+    first.add(poke(AT))
+    assert await second.start()
+    assert (first.has(poke(time)), second.has(poke(time))) == (known, known)
+
+
+async def test_what_nobody_can_read_is_no_poke() -> None:
+    store = RecordingStore()
+    store.put(PlaceSet(GROUP, SETTING, "soon"), PlaceSet(PRIVATE, SETTING, ""))
+    kept = answered(store)
+    assert await kept.start()
+    assert not kept.has(poke(AT))
