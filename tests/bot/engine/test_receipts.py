@@ -1,10 +1,6 @@
 from __future__ import annotations
 
-<<<<<<< HEAD:tests/bot/policy/test_receipts.py
-from bot.policy.receipts import LONGEST, is_receipt
-=======
-from bot.engine.own_words import is_receipt
->>>>>>> h41:tests/bot/engine/test_receipts.py
+from bot.engine.own_words import LONGEST, is_receipt
 from tests.cases import each_case
 
 
