@@ -32,10 +32,10 @@ from typing import IO, Final
 import msgspec
 from msgspec import Struct
 
-from adapters.storage import ahead, private
+from adapters.storage import ahead
+from adapters.storage import files as private
 from adapters.storage.claim import FileClaim, JournalTaken, holder_of
-from adapters.storage.tables import REVISIONS
-from adapters.storage.told import (
+from adapters.storage.notices import (
     BACKUP_BUSY,
     BACKUP_DAMAGED,
     BACKUP_EXISTS,
@@ -50,6 +50,7 @@ from adapters.storage.told import (
     BACKUP_UNKNOWN_FORMAT,
     NO_JOURNAL,
 )
+from adapters.storage.tables import REVISIONS
 from bot.domain.errors import BotError
 from bot.domain.tongue import Pair, filled
 

@@ -29,17 +29,17 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import SQLAlchemyError
 
-from adapters.storage import backup, claim, private
+from adapters.storage import backup, claim, files
 from adapters.storage.ahead import SUFFIX
-from adapters.storage.damage import look_at, missing
+from adapters.storage.claim import look_at, missing
+from adapters.storage.notices import MEND, NOT_WHOLE
 from adapters.storage.tables import REVISIONS, metadata, versions
-from adapters.storage.told import MEND, NOT_WHOLE
 from adapters.storage.url import SQLITE, VARIABLE, file_of, place_of, read_url
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.tongue import Tell, filled
 
 if TYPE_CHECKING:  # of clusters alone
-    from adapters.storage.lease import Lease
+    from adapters.storage.leases import Lease
 
 logger = logging.getLogger(__name__)
 
@@ -124,7 +124,7 @@ class Database:
         # After a failure: idle connections may be those of a server or a file that is gone.
         self.close()
         if self.file is not None:
-            private.make_folder(self.file.parent)
+            files.make_folder(self.file.parent)
         if self._claim is None or self.file is None:
             if self.file is not None:
                 backup.refuse_unfinished(self.file)
@@ -238,7 +238,7 @@ class Database:
         left = ours.take()
         backup.complete(file)
         found = None if left is None else look_at(file)
-        if changed := private.make_private(
+        if changed := files.make_private(
             [file, *self.copies(), *(Path(f"{file}{suffix}") for suffix in BESIDE)]
         ):
             logger.info(
@@ -254,7 +254,7 @@ class Database:
     def _prepare(self) -> None:
         """Make the schema, or bring it up to date, under a lock that other processes respect."""
         if self.file is not None:
-            private.make_file(self.file)
+            files.make_file(self.file)
         with self.reading() as connection:
             current = _revision(connection) == REVISIONS[-1]
         with self._writing.connect() as connection, _waiting_for_long(connection):
@@ -317,7 +317,7 @@ def _back_up(file: Path, revision: str) -> None:
     """A copy of the file as it was."""
     copy = file.with_name(f"{file.name}.bak-{revision}")
     unfinished = copy.with_name(copy.name + ".unfinished")
-    private.make_file(unfinished)
+    files.make_file(unfinished)
     source, target = sqlite3.connect(file), sqlite3.connect(unfinished)
     try:
         source.backup(target)

@@ -7,7 +7,10 @@ be installed.
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from enum import Enum, auto
+from typing import Final, TypeVar
 
 from bot.domain.errors import ConfigError
 
@@ -63,3 +66,28 @@ def _original(error: Exception) -> BaseException:
 
 def _is_of_a_driver(error: BaseException) -> bool:
     return any(kind.__module__.partition(".")[0] in DRIVERS for kind in type(error).__mro__)
+
+
+CODES: Final = {"40001", "40P01"}  # serialization_failure, deadlock_detected
+TRIES: Final = 5
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+
+def is_crossed(error: Exception) -> bool:
+    """Whether the server gave the transaction up for another one."""
+    return getattr(getattr(error, "orig", None) or error, "sqlstate", None) in CODES
+
+
+def until_done(transaction: Callable[[], T]) -> T:
+    """The result of a transaction that is tried five times at most. Raises what it raises."""
+    for _ in range(TRIES - 1):
+        try:
+            return transaction()
+        except Exception as error:
+            if not is_crossed(error):
+                raise
+            logger.debug("a transaction is done again", exc_info=True)
+    return transaction()

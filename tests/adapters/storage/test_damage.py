@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from adapters.storage import store
-from adapters.storage.claim import Traces
-from adapters.storage.damage import FoundFile, SelfCheck, missing
-from adapters.storage.told import LOG_CUT, LOG_EMPTIED, LOG_GONE
+from adapters.storage.claim import FoundFile, SelfCheck, Traces, missing
+from adapters.storage.notices import LOG_CUT, LOG_EMPTIED, LOG_GONE
 from bot.domain.tongue import filled
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import heard

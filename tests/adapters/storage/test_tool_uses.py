@@ -4,9 +4,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adapters.storage.batches import EntryBatches
+from adapters.storage.console_queries import tools
 from adapters.storage.database import Database
 from adapters.storage.tables import tool_calls
-from adapters.storage.tool_uses import tools
 from bot.domain.chat import ToolMessage
 from bot.domain.inspection import ToolUse
 from tests.adapters.storage.entries import began, ended, opening, read
