@@ -284,7 +284,7 @@ class _Archive:
     def _add(self, name: str, content: IO[bytes], size: int, changed: float) -> None:
         self._look()
         info = tarfile.TarInfo(name)
-        info.size, info.mode, info.mtime = size, private.FILE, int(changed)
+        info.size, info.mode, info.mtime = size, private.FILE_MODE, int(changed)
         reading = _Hashing(content, self._look)
         self._tar.addfile(info, reading)
         self._sums[name] = reading.digest
@@ -333,7 +333,7 @@ def restore(
         private.make_folder(folder)
         with _claimed(journal):
             complete(journal)
-            place.mkdir(mode=private.FOLDER)
+            place.mkdir(mode=private.FOLDER_MODE)
             try:
                 with _unpacking(shown):
                     manifest, names = _unpack(stream, place / NEW, version)
@@ -361,7 +361,7 @@ def complete(journal: Path) -> None:
         return
     plan = msgspec.json.decode((place / PLAN).read_bytes(), type=_Plan)
     aside = folder / plan.aside
-    aside.mkdir(mode=private.FOLDER, exist_ok=True)
+    aside.mkdir(mode=private.FOLDER_MODE, exist_ok=True)
     for step in plan.steps:
         _do(step, folder, place / NEW, aside)
     os.utime(aside)  # the moment of the restore, also where nothing was there before
@@ -417,7 +417,7 @@ def _unpack(stream: IO[bytes], folder: Path, version: str) -> tuple[Manifest, li
     """Everything in the archive, in this folder and nowhere else; the names, checked against their
     sums. Raises what `_unpacking` expects, BackupError, and OSError.
     """
-    folder.mkdir(mode=private.FOLDER)
+    folder.mkdir(mode=private.FOLDER_MODE)
     with (
         gzip.GzipFile(fileobj=stream, mode="rb") as unzipped,
         tarfile.open(fileobj=unzipped, mode="r|") as archive,
@@ -473,9 +473,9 @@ def _check_name(member: tarfile.TarInfo, found: Mapping[str, str]) -> None:
 
 
 def _write(content: IO[bytes], file: Path, size: int) -> str:
-    file.parent.mkdir(mode=private.FOLDER, parents=True, exist_ok=True)
+    file.parent.mkdir(mode=private.FOLDER_MODE, parents=True, exist_ok=True)
     summed, left = hashlib.sha256(), size
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, private.FILE)
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, private.FILE_MODE)
     with os.fdopen(descriptor, "wb") as target:
         while left and (data := content.read(min(CHUNK, left))):
             summed.update(data)
@@ -549,10 +549,10 @@ def _do(step: _Step, folder: Path, fresh: Path, aside: Path) -> None:
         old = aside / step.name
         while os.path.lexists(old):  # another one has come since
             old = old.with_name(f"{old.name}+")
-        old.parent.mkdir(mode=private.FOLDER, parents=True, exist_ok=True)
+        old.parent.mkdir(mode=private.FOLDER_MODE, parents=True, exist_ok=True)
         target.replace(old)
     if step.new:
-        target.parent.mkdir(mode=private.FOLDER, parents=True, exist_ok=True)
+        target.parent.mkdir(mode=private.FOLDER_MODE, parents=True, exist_ok=True)
         _sync(aside)
         new.replace(target)
 

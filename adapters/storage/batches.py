@@ -17,7 +17,7 @@ from sqlalchemy import Connection, text
 from adapters.storage.ahead import Ahead, Put, begin_mark, move_mark, read_mark
 from adapters.storage.claim import JournalTaken
 from adapters.storage.database import Database
-from adapters.storage.failures import Blame, Unusable, fault, is_crossed, until_done, words
+from adapters.storage.failures import Blame, Unusable, fault, is_conflict, retry_conflicts, words
 from adapters.storage.notices import FROM_MEMORY, SILENCE
 from adapters.storage.redaction import redact_turns
 from adapters.storage.rows import rows
@@ -77,7 +77,7 @@ class Transactions:
                 move_mark(cursor, held[-1])
             driver.commit()
         except Exception as error:
-            if fault(error) is Blame.ENTRY or is_crossed(error):
+            if fault(error) is Blame.ENTRY or is_conflict(error):
                 self._doubt = None
                 driver.rollback()
             raise
@@ -218,7 +218,7 @@ class EntryBatches:
             self.close()  # to connect anew, and have its file
         try:
             done = self._transactions.written_after_all(self._connected())
-            until_done(lambda: self._transactions.write(self._connected(), batch[done:]))
+            retry_conflicts(lambda: self._transactions.write(self._connected(), batch[done:]))
             if not batch:
                 self._try_out()
         except JournalTaken:
@@ -247,7 +247,7 @@ class EntryBatches:
     def run(self, job: Callable[[Connection], T]) -> T:
         """Do something else in a transaction. Raises what the job or the database raises."""
         try:
-            done = until_done(lambda: self._run(job))
+            done = retry_conflicts(lambda: self._run(job))
             self._database.note()
         except Exception as error:
             if fault(error) is not Blame.ENTRY:

@@ -32,7 +32,7 @@ if sys.platform != "win32":
     import fcntl
 
 SUFFIX = "-lock"
-LOG, INDEX = "-wal", "-shm"
+WAL_SUFFIX, SHM_SUFFIX = "-wal", "-shm"
 PAGES = (
     16  # where the index says how many pages of the log are good, 4 bytes as this machine has them
 )
@@ -107,7 +107,7 @@ class FileClaim:
     def __init__(self, database: Path) -> None:
         self._database = database
         self._file = database.with_name(database.name + SUFFIX)
-        self._index_file = database.with_name(database.name + INDEX)
+        self._index_file = database.with_name(database.name + SHM_SUFFIX)
         self._descriptor = self._index = -1
         self._changed = -1
         self._noted: Traces | None = None
@@ -331,13 +331,13 @@ class FoundFile:
     log: int
 
 
-def look_at(file: Path) -> FoundFile:
+def inspect_file(file: Path) -> FoundFile:
     """How the journal lies there. Raises OSError."""
-    log = file.with_name(file.name + LOG)
+    log = file.with_name(file.name + WAL_SUFFIX)
     return FoundFile(changed_at(file), log.stat().st_size if log.exists() else -1)
 
 
-def missing(left: Traces, found: FoundFile, *, good: int) -> Pair | None:
+def describe_loss(left: Traces, found: FoundFile, *, good: int) -> Pair | None:
     """The loss, in a few words; None where nothing is. `good` is how many pages SQLite took
     from the log.
     """

@@ -76,7 +76,7 @@ from bot.domain.shown import (
 SPANS = 300  # of one turn, the first
 
 
-def trace(connection: Connection, row: TurnRow, turn: Row[Any], story: Story) -> Trace:
+def turn_trace(connection: Connection, row: TurnRow, turn: Row[Any], story: Story) -> Trace:
     """The turn of this row, and what it did."""
     said = [turn.user, *(line.user for line in _of(connection, steered, row.turn_id))]
     prompt = "\n".join(read.text for text in said if (read := _read(UserMessage, text)))
@@ -199,7 +199,7 @@ UNTELLING = {
 """Codes of calls that were not made, or not to their end: they say nothing of the tool."""
 
 
-def tools(connection: Connection) -> tuple[ToolUse, ...]:
+def tool_uses(connection: Connection) -> tuple[ToolUse, ...]:
     """The tools that were called lately, by name."""
     columns = tool_calls.c.name, tool_calls.c.id, tool_calls.c.code, tool_calls.c.seconds
     latest = select(*columns).order_by(tool_calls.c.id.desc()).limit(LATEST)
@@ -319,7 +319,7 @@ class SqlShown:
 
     async def tools(self) -> tuple[ToolUse, ...] | None:
         """How the latest calls of tools went."""
-        return await self._read(tools)
+        return await self._read(tool_uses)
 
     async def day(self, *, since: float, until: float) -> DayCounts | None:
         """The sums of the time from then on, before `until`."""
@@ -383,7 +383,7 @@ def _trace(connection: Connection, turn_id: str) -> tuple[Trace, ...]:
     told = tuple(readable(lambda row: turn_row(row, sums_of(connection, [turn_id])), [row]))
     where = Conversation.parse(row.conversation)
     return tuple(
-        trace(connection, one, row, story(connection, where, row.message_id)) for one in told
+        turn_trace(connection, one, row, story(connection, where, row.message_id)) for one in told
     )
 
 

@@ -31,7 +31,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from adapters.storage import backup, claim, files
 from adapters.storage.ahead import SUFFIX
-from adapters.storage.claim import look_at, missing
+from adapters.storage.claim import describe_loss, inspect_file
 from adapters.storage.notices import MEND, NOT_WHOLE
 from adapters.storage.tables import REVISIONS, metadata, versions
 from adapters.storage.url import SQLITE, VARIABLE, file_of, place_of, read_url
@@ -237,7 +237,7 @@ class Database:
         """
         left = ours.take()
         backup.complete(file)
-        found = None if left is None else look_at(file)
+        found = None if left is None else inspect_file(file)
         if changed := files.make_private(
             [file, *self.copies(), *(Path(f"{file}{suffix}") for suffix in BESIDE)]
         ):
@@ -248,7 +248,7 @@ class Database:
         good = ours.follow()
         if left is not None and found is not None:
             self.was_killed = True
-            if what := missing(left, found, good=good):
+            if what := describe_loss(left, found, good=good):
                 self._tell(filled(NOT_WHOLE, file=file, what=what, mend=MEND))
 
     def _prepare(self) -> None:

@@ -76,18 +76,18 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 
-def is_crossed(error: Exception) -> bool:
+def is_conflict(error: Exception) -> bool:
     """Whether the server gave the transaction up for another one."""
     return getattr(getattr(error, "orig", None) or error, "sqlstate", None) in CODES
 
 
-def until_done(transaction: Callable[[], T]) -> T:
+def retry_conflicts(transaction: Callable[[], T]) -> T:
     """The result of a transaction that is tried five times at most. Raises what it raises."""
     for _ in range(TRIES - 1):
         try:
             return transaction()
         except Exception as error:
-            if not is_crossed(error):
+            if not is_conflict(error):
                 raise
             logger.debug("a transaction is done again", exc_info=True)
     return transaction()

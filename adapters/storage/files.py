@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bot.domain.cancellation import BROKEN
 
-FILE, FOLDER = 0o600, 0o700
+FILE_MODE, FOLDER_MODE = 0o600, 0o700
 OTHERS = 0o077
 
 logger = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ def make_folder(folder: Path) -> None:
     OSError.
     """
     for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
-        missing.mkdir(mode=FOLDER, exist_ok=True)
+        missing.mkdir(mode=FOLDER_MODE, exist_ok=True)
     if not folder.is_dir():
         folder.mkdir()  # says what is wrong
 
@@ -34,7 +34,7 @@ def make_file(file: Path) -> None:
     """Make it, empty, where it is missing: SQLite takes an empty file for a new one, and what it
     puts beside it gets the same mode. Raises OSError."""
     if not file.exists():
-        os.close(os.open(file, os.O_RDWR | os.O_CREAT, FILE))
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT, FILE_MODE))
 
 
 def make_private(files: Iterable[Path]) -> list[Path]:
@@ -44,7 +44,7 @@ def make_private(files: Iterable[Path]) -> list[Path]:
         try:
             mode = file.lstat().st_mode
             if os.name == "posix" and stat.S_ISREG(mode) and mode & OTHERS:
-                file.chmod(FILE)
+                file.chmod(FILE_MODE)
                 changed.append(file)
         except FileNotFoundError:
             continue

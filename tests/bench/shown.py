@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Table, Text, cast, create_engine, func, inser
 
 from adapters.storage.batches import EntryBatches
 from adapters.storage.chats import chat, chats
-from adapters.storage.console_queries import _trace, costs, ends, tools
+from adapters.storage.console_queries import _trace, costs, ends, tool_uses
 from adapters.storage.database import Database
 from adapters.storage.day_sums import add_up, day_counts, midnight
 from adapters.storage.migrate import migrate
@@ -113,7 +113,7 @@ def readings(middle: int) -> dict[str, Callable[[Connection], object]]:
         "today": partial(day_counts, since=today, until=END + 1),
         **{f"cost by {by}": partial(costs, since=month, by=by) for by in COSTS},
         "runs that failed": partial(ends, since=month),
-        "tools": tools,
+        "tools": tool_uses,
     }
 
 
