@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import SQLAlchemyError
 
-from adapters.storage import backup, claim, files
+from adapters.storage import backup, baseline, claim, files
 from adapters.storage.ahead import SUFFIX
 from adapters.storage.claim import describe_loss, inspect_file
 from adapters.storage.notices import MEND, NOT_WHOLE
@@ -118,12 +118,13 @@ class Database:
     def connect(self) -> Connection:
         """A connection to write with; the schema is as this code needs it.
 
-        Raises ConfigError for a schema that is newer or not ours, Taken for a journal that another
-        process has, and the driver's errors.
+        Raises ConfigError for a schema that is newer, not ours or before the baseline, Taken for a
+        journal that another process has, and the driver's errors.
         """
         # After a failure: idle connections may be those of a server or a file that is gone.
         self.close()
         if self.file is not None:
+            baseline.refuse_older_file(self.file)
             files.make_folder(self.file.parent)
         if self._claim is None or self.file is None:
             if self.file is not None:
@@ -256,7 +257,7 @@ class Database:
         if self.file is not None:
             files.make_file(self.file)
         with self.reading() as connection:
-            current = _revision(connection) == REVISIONS[-1]
+            current = checked_revision(connection, self.file) == REVISIONS[-1]
         with self._writing.connect() as connection, _waiting_for_long(connection):
             if self._lease is not None:
                 self._lease.take(connection, self.place)
@@ -289,7 +290,7 @@ def _schema(dialect: str) -> tuple[str, ...]:
 
 def _bring_up_to_date(connection: Connection, file: Path | None, migrate: Migrate) -> None:
     # Once more: the other process may have done it while we waited.
-    match _revision(connection):
+    match checked_revision(connection, file):
         case None:
             _refuse_a_stranger(connection)
             for statement in _schema(connection.dialect.name):
@@ -407,11 +408,17 @@ def _write_ahead(driver: Any) -> None:
             return
 
 
-def _revision(connection: Connection) -> str | None:
-    """The revision the schema is at, None where there is none of ours."""
+def checked_revision(connection: Connection, file: Path | None) -> str | None:
+    """The revision the schema is at, None where there is none of ours. Raises OlderJournal for what
+    this code does not read.
+    """
     if not inspect(connection).has_table(versions.name):
         return None
-    return connection.scalar(select(versions.c.version_num))
+    revision = connection.scalar(select(versions.c.version_num))
+    baseline.refuse_older(
+        lambda statement: connection.execute(text(statement)).all(), revision, file
+    )
+    return revision
 
 
 def _refuse_a_stranger(connection: Connection) -> None:

@@ -83,9 +83,9 @@ def flag(name: str) -> Column[bool]:
     return Column(name, Boolean, nullable=False, server_default=false())
 
 
-REVISIONS = (*(f"{number:04}" for number in range(1, 16)),)
-"""Every revision of the schema, oldest first; the last is the one this code needs
-(migrations/versions).
+REVISIONS = ("0015", "0016")
+"""The revisions of the schema that this code reads, oldest first; the first is the baseline
+(`baseline.py`), the last the one this code needs (migrations/versions).
 """
 
 versions = Table(
