@@ -55,7 +55,7 @@ LIBRARIES = {
     "adapters/openai": {"aiohttp", "orjson", "yarl"},
     "adapters/simulator": {"websockets"},
     "adapters/storage": {"alembic", "pydantic", "sqlalchemy"},
-    "adapters/traces": {"opentelemetry"},
+    "adapters/traces": {"cachetools", "opentelemetry"},
     "adapters/web": {"aiohttp"},
     "adapters/words": {"re2"},
     "adapters/__init__.py": set(),

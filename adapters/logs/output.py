@@ -1,5 +1,5 @@
-"""Where log lines go: all to one stream, standard error, once the bot has said how they are to
-look.
+"""Log records as lines of text, for people or as JSON, with the run they belong to; all go to
+standard error.
 """
 
 from __future__ import annotations

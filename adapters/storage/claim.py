@@ -1,5 +1,5 @@
 """Whose journal it is: one process at a time, which holds a lock that the system takes back when it
-dies.
+dies; and what is missing from an SQLite file after a process that was killed.
 
 SQLite: a lock on the file `-lock` beside the database. It holds who has it, and while that process
 lives how far it had written; after a proper end it is gone, so whoever has it next knows whether

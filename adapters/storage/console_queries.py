@@ -1,5 +1,5 @@
-"""Reading the journal for the console, in a thread of its own: however long somebody looks, nobody
-else waits. Blocks, but for `SqlShown`.
+"""What the console reads of the journal: turns and their traces, tools, sums. `SqlShown` reads in a
+thread of its own, so that nobody else waits; everything else blocks.
 """
 
 from __future__ import annotations

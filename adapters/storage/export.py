@@ -1,4 +1,6 @@
-"""Everything the journal holds of a conversation, as lines of JSON. Blocks."""
+"""The journal as lines of JSON: everything of a conversation, or its runs as LOG_RUNS writes them
+(`adapters/traces/run_log.py`). Blocks.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The meaning of a database's refusal: the entry is at fault, the file is damaged, or the place
-does not work just now.
+"""What an error of the database means: the entry is at fault, the file is damaged, the place does
+not work just now, or PostgreSQL gave the transaction up for another one, as when two workers lock
+the same rows.
 
 Errors are told apart by their class names, which PEP 249 gives every driver, so that none needs to
 be installed.
@@ -78,7 +79,7 @@ logger = logging.getLogger(__name__)
 
 def is_conflict(error: Exception) -> bool:
     """Whether the server gave the transaction up for another one."""
-    return getattr(getattr(error, "orig", None) or error, "sqlstate", None) in CODES
+    return getattr(_original(error), "sqlstate", None) in CODES
 
 
 def retry_conflicts(transaction: Callable[[], T]) -> T:

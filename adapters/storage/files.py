@@ -1,4 +1,4 @@
-"""Files that only their owner reads: the journal has what people said."""
+"""The journal on disk: files that only their owner can read, and how much room is left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The right to write into a part of a journal that several workers could have: a row that runs out.
+"""Several workers on one journal: the lease, which is the right to write into a part of it, and the
+roster, which says which workers there are and which parts nobody has.
 
 The advisory lock of `claim.py` lasts as long as its connection does, so a process that is frozen
 keeps it for ever. A lease runs out unless it is renewed, and every transaction renews it: its epoch

@@ -1,5 +1,5 @@
-"""The file of runs (LOG_RUNS): one line of JSON for each event, for those who grep, and for `python
--m bot runs`.
+"""The file of runs (LOG_RUNS): one line of JSON for each event, for those who grep, and what
+`python -m bot runs` makes of these lines.
 
 Written in a thread, so that no run waits for a disk. The file is opened anew for what comes at
 once, so it may be moved away at any time; only its owner can read it, and no secret stands in it.
