@@ -24,8 +24,7 @@ from adapters.broker.link import BrokerLink
 from adapters.broker.notices import NoteExchange
 from adapters.metrics.cluster import Work
 from adapters.storage.claim import Away, JournalTaken
-from adapters.storage.lease import SECONDS, Lease, holder_of_process, name_of
-from adapters.storage.roster import Board, Roster
+from adapters.storage.leases import SECONDS, Board, Lease, Roster, holder_of_process, name_of
 from bot.app import Service, open_service
 from bot.domain.inspection import Doctor
 from bot.domain.masking import Mask

@@ -142,7 +142,7 @@ LEAKS = [
     ("bot/library.py", "bot.conversation.queue.lanes"),
     ("bot/wiring/media.py", "bot.cli.process"),
     ("bot/conversation/intake/seen.py", "config.settings"),
-    ("adapters/web/server.py", "adapters.logs.lines"),
+    ("adapters/web/server.py", "adapters.logs.output"),
     ("tools/send_message.py", "adapters.logs.output"),
     ("tools/get_weather/__init__.py", "tools.send_message"),
     ("config/settings.py", "bot.domain.chat"),

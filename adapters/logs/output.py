@@ -1,16 +1,136 @@
-"""Where log lines go: all to one stream, standard error, once the bot has said how they are to
-look.
+"""Log records as lines of text, for people or as JSON, with the run they belong to; all go to
+standard error.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
 from types import TracebackType
-from typing import TextIO
+from typing import Literal, TextIO, TypeAlias
 
-from adapters.logs.lines import Style, make_formatter
 from bot.domain.masking import Mask
+from bot.domain.trace import current_run, is_tried
+
+Style: TypeAlias = Literal["console", "json"]
+
+# What a terminal obeys: control characters, line separators, and what turns the direction of the
+# text around.
+_UNSAFE = (
+    *range(0x20),
+    *range(0x7F, 0xA0),
+    0x2028,
+    0x2029,
+    *range(0x202A, 0x202F),
+    *range(0x2066, 0x206A),
+)
+UNSAFE = {code: repr(chr(code))[1:-1] for code in _UNSAFE}
+UNSAFE_IN_TRACEBACKS = {code: shown for code, shown in UNSAFE.items() if chr(code) not in "\n\t"}
+
+# What every record has, and what other formatters add to one; the rest is what it was logged with.
+USUAL = {*vars(logging.makeLogRecord({})), "message", "asctime"}
+
+DIM, BLUE, MAGENTA, CYAN = "2", "34", "35", "36"  # as a terminal numbers them
+LEVELS = {"debug": "32", "info": "32", "warning": "33", "error": "31", "critical": "31"}
+
+
+def make_formatter(style: Style, *, mask: Mask, colors: bool = False) -> logging.Formatter:
+    """A formatter of records; `colors` are for a terminal, and for the console style
+    only.
+    """
+    match style:
+        case "console":
+            return _Formatter(mask, _local, partial(_for_people, _colored if colors else _plain))
+        case "json":
+            return _Formatter(mask, _utc, _for_machines)
+
+
+class _Formatter(logging.Formatter):
+    """Masks what goes into the line, and the line: a secret inside quoted JSON is spelt in yet
+    another way there.
+    """
+
+    def __init__(
+        self, mask: Mask, moment: Callable[[float], str], write: Callable[[dict[str, object]], str]
+    ) -> None:
+        super().__init__()
+        self._mask = mask
+        self._moment = moment
+        self._write = write
+
+    def format(self, record: logging.LogRecord) -> str:
+        told = {
+            key: self._mask(value) if isinstance(value, str) else value
+            for key, value in self._describe(record).items()
+        }
+        return self._mask(self._write(told))
+
+    def _describe(self, record: logging.LogRecord) -> Mapping[str, object]:
+        """The time, the level, the logger, the message, the run, and whether that is only tried
+        out; then what else it was logged with.
+        """
+        told: dict[str, object] = {
+            "timestamp": self._moment(record.created),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "event": record.getMessage(),
+        }
+        if run := current_run.get():
+            told["run"] = run
+        if is_tried.get():
+            told["tried"] = True
+        if record.stack_info:
+            told["stack_info"] = record.stack_info
+        told |= {key: value for key, value in vars(record).items() if key not in USUAL}
+        if record.exc_info:
+            told["exception"] = self.formatException(record.exc_info)
+        return told
+
+
+# --- how it is written ----------------------------------------------------------------------------
+
+
+def _utc(created: float) -> str:
+    utc = datetime.fromtimestamp(created, UTC).isoformat(timespec="milliseconds")
+    return utc.replace("+00:00", "Z")
+
+
+def _for_machines(told: dict[str, object]) -> str:
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":"), skipkeys=True, default=repr)
+
+
+def _local(created: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(created))
+
+
+def _for_people(paint: Callable[[str, str], str], told: dict[str, object]) -> str:
+    """`2026-01-31 20:15:00 [info] bot.turn: what happened key=value`, without what a terminal
+    obeys; a traceback keeps its lines.
+    """
+    traceback = told.pop("exception", None)
+    shown = {key: str(value).translate(UNSAFE) for key, value in told.items()}
+    moment, level, logger, event = map(shown.pop, ("timestamp", "level", "logger", "event"))
+    level = paint(LEVELS.get(level, DIM), level)
+    line = f"{paint(DIM, moment)} [{level}] {paint(BLUE, logger)}: {event}"
+    for key, value in shown.items():
+        line += f" {paint(CYAN, key)}={paint(MAGENTA, value)}"
+    if traceback is not None:
+        line += "\n" + str(traceback).translate(UNSAFE_IN_TRACEBACKS)
+    return line
+
+
+def _plain(_color: str, text: str) -> str:
+    return text
+
+
+def _colored(color: str, text: str) -> str:
+    return f"\x1b[{color}m{text}\x1b[0m"
+
 
 logger = logging.getLogger("bot")
 

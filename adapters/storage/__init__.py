@@ -2,5 +2,6 @@
 
 tables.py says what is kept, rows.py how an entry becomes rows, batches.py writes them (in a
 thread), writer.py decides when (in the event loop), ahead.py makes a few of them durable before
-that; reads.py brings them back, and unfinished.py what an earlier process left.
+that; reads.py brings them back, and unfinished.py what an earlier process left. baseline.py says
+which older journals are read.
 """

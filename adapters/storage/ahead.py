@@ -26,7 +26,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from adapters.storage.former import Former
 from bot.domain import codec
 from bot.domain.journal import Entry
 
@@ -225,9 +224,7 @@ def _read(line: bytes) -> Put:
     """Raises ValueError."""
     number, taken, text = line.split(b" ", 2)
     try:
-        entry = codec.read(Entry | Former, text.decode())
-        now = entry.fact() if isinstance(entry, Former) else entry
-        return Put(now, float(taken), int(number))
+        return Put(codec.read(Entry, text.decode()), float(taken), int(number))
     except codec.Unreadable as error:
         raise ValueError(str(error)) from error
 

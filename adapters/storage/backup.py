@@ -32,10 +32,17 @@ from typing import IO, Final
 import msgspec
 from msgspec import Struct
 
-from adapters.storage import ahead, private
+from adapters.storage import ahead
+from adapters.storage.baseline import (
+    COMMIT,
+    OlderJournal,
+    file_revision,
+    refuse_older_file,
+    refuse_older_revision,
+)
 from adapters.storage.claim import FileClaim, JournalTaken, holder_of
-from adapters.storage.tables import REVISIONS
-from adapters.storage.told import (
+from adapters.storage.files import FILE_MODE, FOLDER_MODE, make_file, make_folder
+from adapters.storage.notices import (
     BACKUP_BUSY,
     BACKUP_DAMAGED,
     BACKUP_EXISTS,
@@ -43,13 +50,16 @@ from adapters.storage.told import (
     BACKUP_NEWER,
     BACKUP_NOT_ONE,
     BACKUP_NOT_OURS,
+    BACKUP_OLDER,
     BACKUP_OWN,
     BACKUP_SPOILT,
     BACKUP_TOO_NEW,
     BACKUP_UNFINISHED,
     BACKUP_UNKNOWN_FORMAT,
     NO_JOURNAL,
+    RESTORE_FIRST,
 )
+from adapters.storage.tables import REVISIONS
 from bot.domain.errors import BotError
 from bot.domain.tongue import Pair, filled
 
@@ -133,7 +143,7 @@ def back_up(
         raise BackupError(filled(BACKUP_EXISTS, file=target))
     with _told(target), _work_in(target.parent, f".{target.name}.") as work:
         unfinished = work / "unfinished"
-        private.make_file(unfinished)
+        make_file(unfinished)
         with unfinished.open("wb") as stream:
             made = _pack(journal, stream, work, files, version)
             stream.flush()
@@ -183,7 +193,7 @@ def _copy(journal: Path, copy: Path, look: Progress) -> tuple[str, tuple[int, ..
     into the journal meanwhile does not wait for it. Raises BackupError for what could not be put
     back.
     """
-    private.make_file(copy)
+    make_file(copy)
     try:
         with closing(_read_only(journal)) as source:
             source.execute("BEGIN").close()
@@ -206,17 +216,14 @@ def _read_only(file: Path) -> sqlite3.Connection:
 
 def _schema_of(connection: sqlite3.Connection, file: Path) -> str:
     """The revision of a journal; raises BackupError for one that this program cannot read."""
-    try:
-        row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-    except sqlite3.OperationalError as error:
-        if "no such table" not in str(error):
-            raise
-        row = None
-    if row is None:
+    revision = file_revision(connection)
+    if revision is None:
         raise BackupError(filled(BACKUP_NOT_OURS, file=file))
-    if row[0] not in REVISIONS:
-        raise BackupError(filled(BACKUP_NEWER, file=file, schema=row[0], ours=REVISIONS[-1]))
-    return str(row[0])
+    with _no_older(str(file)):
+        refuse_older_revision(revision)
+    if revision not in REVISIONS:
+        raise BackupError(filled(BACKUP_NEWER, file=file, schema=revision, ours=REVISIONS[-1]))
+    return revision
 
 
 def _check(connection: sqlite3.Connection, file: Path) -> None:
@@ -283,7 +290,7 @@ class _Archive:
     def _add(self, name: str, content: IO[bytes], size: int, changed: float) -> None:
         self._look()
         info = tarfile.TarInfo(name)
-        info.size, info.mode, info.mtime = size, private.FILE, int(changed)
+        info.size, info.mode, info.mtime = size, FILE_MODE, int(changed)
         reading = _Hashing(content, self._look)
         self._tar.addfile(info, reading)
         self._sums[name] = reading.digest
@@ -329,13 +336,13 @@ def restore(
     journal = journal.absolute() if not journal.exists() else journal.resolve()
     folder, place = journal.parent, _place_of(journal)
     with _told(folder):
-        private.make_folder(folder)
+        make_folder(folder)
         with _claimed(journal):
             complete(journal)
-            place.mkdir(mode=private.FOLDER)
+            place.mkdir(mode=FOLDER_MODE)
             try:
                 with _unpacking(shown):
-                    manifest, names = _unpack(stream, place / NEW, version)
+                    manifest, names = _unpack(stream, place / NEW, version, shown)
                 _check_unpacked(place / NEW, manifest, shown)
                 plan = _plan(journal, names, stamp)
                 _hand_over(folder, place)
@@ -360,7 +367,7 @@ def complete(journal: Path) -> None:
         return
     plan = msgspec.json.decode((place / PLAN).read_bytes(), type=_Plan)
     aside = folder / plan.aside
-    aside.mkdir(mode=private.FOLDER, exist_ok=True)
+    aside.mkdir(mode=FOLDER_MODE, exist_ok=True)
     for step in plan.steps:
         _do(step, folder, place / NEW, aside)
     os.utime(aside)  # the moment of the restore, also where nothing was there before
@@ -412,17 +419,19 @@ def _unpacking(shown: str) -> Iterator[None]:
         raise BackupError(filled(BACKUP_NOT_ONE, file=shown)) from error
 
 
-def _unpack(stream: IO[bytes], folder: Path, version: str) -> tuple[Manifest, list[str]]:
+def _unpack(
+    stream: IO[bytes], folder: Path, version: str, shown: str
+) -> tuple[Manifest, list[str]]:
     """Everything in the archive, in this folder and nowhere else; the names, checked against their
     sums. Raises what `_unpacking` expects, BackupError, and OSError.
     """
-    folder.mkdir(mode=private.FOLDER)
+    folder.mkdir(mode=FOLDER_MODE)
     with (
         gzip.GzipFile(fileobj=stream, mode="rb") as unzipped,
         tarfile.open(fileobj=unzipped, mode="r|") as archive,
     ):
         members = iter(archive)
-        manifest = _read_manifest(archive, next(members, None), version)
+        manifest = _read_manifest(archive, next(members, None), version, shown)
         found = {MANIFEST: manifest[1]}
         for member in members:
             _check_name(member, found)
@@ -437,7 +446,7 @@ def _unpack(stream: IO[bytes], folder: Path, version: str) -> tuple[Manifest, li
 
 
 def _read_manifest(
-    archive: tarfile.TarFile, member: tarfile.TarInfo | None, version: str
+    archive: tarfile.TarFile, member: tarfile.TarInfo | None, version: str, shown: str
 ) -> tuple[Manifest, str]:
     """The manifest and its sum; raises BackupError if this version cannot read what follows."""
     if member is None or member.name != MANIFEST or member.size > LARGEST:
@@ -447,6 +456,8 @@ def _read_manifest(
     manifest = msgspec.json.decode(raw, type=Manifest)
     if manifest.format != FORMAT:
         raise BackupError(filled(BACKUP_UNKNOWN_FORMAT, theirs=manifest.version, ours=version))
+    with _no_older(shown, filled(RESTORE_FIRST, commit=COMMIT)):
+        refuse_older_revision(manifest.schema)
     if manifest.schema not in REVISIONS:
         raise BackupError(
             filled(
@@ -472,9 +483,9 @@ def _check_name(member: tarfile.TarInfo, found: Mapping[str, str]) -> None:
 
 
 def _write(content: IO[bytes], file: Path, size: int) -> str:
-    file.parent.mkdir(mode=private.FOLDER, parents=True, exist_ok=True)
+    file.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
     summed, left = hashlib.sha256(), size
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, private.FILE)
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
     with os.fdopen(descriptor, "wb") as target:
         while left and (data := content.read(min(CHUNK, left))):
             summed.update(data)
@@ -500,11 +511,13 @@ def _check_unpacked(folder: Path, manifest: Manifest, shown: str) -> None:
     try:
         with closing(sqlite3.connect(folder / JOURNAL)) as connection:
             _check(connection, Path(shown))
-            schema = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+            schema = file_revision(connection)
     except sqlite3.Error as error:
         raise BackupError(filled(BACKUP_SPOILT, file=shown, what=error)) from error
-    if schema != (manifest.schema,):
+    if schema != manifest.schema:
         raise BackupError(filled(BACKUP_NOT_ONE, file=shown))
+    with _no_older(shown, filled(RESTORE_FIRST, commit=COMMIT)):
+        refuse_older_file(folder / JOURNAL)
 
 
 def _plan(journal: Path, names: Iterable[str], stamp: str) -> _Plan:
@@ -548,10 +561,10 @@ def _do(step: _Step, folder: Path, fresh: Path, aside: Path) -> None:
         old = aside / step.name
         while os.path.lexists(old):  # another one has come since
             old = old.with_name(f"{old.name}+")
-        old.parent.mkdir(mode=private.FOLDER, parents=True, exist_ok=True)
+        old.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
         target.replace(old)
     if step.new:
-        target.parent.mkdir(mode=private.FOLDER, parents=True, exist_ok=True)
+        target.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
         _sync(aside)
         new.replace(target)
 
@@ -566,6 +579,16 @@ def _hand_over(folder: Path, made: Path) -> None:
 
 
 # --- both -----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _no_older(shown: str, mend: Pair | None = None) -> Iterator[None]:
+    """A refusal of an older journal, as a BackupError; how to mend it, if not as it says itself."""
+    try:
+        yield
+    except OlderJournal as error:
+        told = filled(BACKUP_OLDER, file=shown, what=error.what, mend=mend or error.mend)
+        raise BackupError(told) from error
 
 
 @contextmanager

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from sqlalchemy import Connection, Row, Table, case, func, select
 
 from adapters.storage.day_sums import day
-from adapters.storage.outcomes import outcome_of
 from adapters.storage.reads import NOWHERE, Reading
 from adapters.storage.reads import places as names_in
 from adapters.storage.tables import (
@@ -29,6 +28,7 @@ from adapters.storage.tables import (
     usage,
     verdicts,
 )
+from adapters.storage.turn_queries import outcome_of
 from bot.domain import codec
 from bot.domain.books import (
     DaySum,

@@ -7,10 +7,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, func, or_, select
 
-from adapters.storage.moments import SLACK, id_at
 from adapters.storage.reads import NOWHERE, readable, rounds_of, told_of
 from adapters.storage.rows import SEGMENTS, SEND_SEGMENTS
 from adapters.storage.tables import memories, messages, sends, turns, verdicts, windows
+from adapters.storage.turn_queries import SLACK, id_at
 from bot.domain import codec
 from bot.domain.events import Conversation
 from bot.domain.plain import plain_words

@@ -1,5 +1,5 @@
 """Whose journal it is: one process at a time, which holds a lock that the system takes back when it
-dies.
+dies; and what is missing from an SQLite file after a process that was killed.
 
 SQLite: a lock on the file `-lock` beside the database. It holds who has it, and while that process
 lives how far it had written; after a proper end it is gone, so whoever has it next knows whether
@@ -13,22 +13,26 @@ import errno
 import logging
 import os
 import socket
+import sqlite3
 import sys
+import threading
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import Connection, text
 
+from adapters.storage.notices import LOG_CUT, LOG_EMPTIED, LOG_GONE
 from adapters.storage.url import VARIABLE
 from bot.domain.errors import ConfigError, Problem
+from bot.domain.tongue import Pair, filled
 
 if sys.platform != "win32":
     import fcntl
 
 SUFFIX = "-lock"
-LOG, INDEX = "-wal", "-shm"
+WAL_SUFFIX, SHM_SUFFIX = "-wal", "-shm"
 PAGES = (
     16  # where the index says how many pages of the log are good, 4 bytes as this machine has them
 )
@@ -103,7 +107,7 @@ class FileClaim:
     def __init__(self, database: Path) -> None:
         self._database = database
         self._file = database.with_name(database.name + SUFFIX)
-        self._index_file = database.with_name(database.name + INDEX)
+        self._index_file = database.with_name(database.name + SHM_SUFFIX)
         self._descriptor = self._index = -1
         self._changed = -1
         self._noted: Traces | None = None
@@ -312,3 +316,79 @@ def changed_at(file: Path) -> int:
         return file.stat().st_mtime_ns
     except OSError:
         return 0
+
+
+LONGEST = 30.0  # seconds a check may read
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A journal before anybody has opened it: when the database was changed (ns), bytes in its log,
+    -1 without one.
+    """
+
+    changed: int
+    log: int
+
+
+def inspect_file(file: Path) -> FoundFile:
+    """How the journal lies there. Raises OSError."""
+    log = file.with_name(file.name + WAL_SUFFIX)
+    return FoundFile(changed_at(file), log.stat().st_size if log.exists() else -1)
+
+
+def describe_loss(left: Traces, found: FoundFile, *, good: int) -> Pair | None:
+    """The loss, in a few words; None where nothing is. `good` is how many pages SQLite took
+    from the log.
+    """
+    if (
+        good >= left.pages or found.changed != left.changed
+    ):  # another process may have moved them into the database
+        return None
+    if found.log <= 0:
+        return LOG_GONE if found.log < 0 else LOG_EMPTIED
+    return filled(LOG_CUT, good=good, pages=left.pages)
+
+
+class SelfCheck:
+    """SQLite's own check of a file, table by table, for as long as it may take."""
+
+    def __init__(self, file: Path, *, longest: float = LONGEST) -> None:
+        self._file = file
+        self._longest = longest
+        self._over = threading.Event()
+        self._connection: sqlite3.Connection | None = None
+
+    def run(self) -> str:
+        """The damage, in SQLite's words; empty where nothing was found in the time there was."""
+        alarm = threading.Timer(self._longest, self.stop)
+        alarm.daemon = True
+        alarm.start()
+        try:
+            uri = f"{self._file.absolute().as_uri()}?mode=ro"
+            with closing(sqlite3.connect(uri, uri=True, check_same_thread=False)) as connection:
+                self._connection = connection
+                return self._first_problem(connection)
+        except sqlite3.Error as error:
+            return "" if self._over.is_set() else str(error)
+        finally:
+            alarm.cancel()
+
+    def stop(self) -> None:
+        """Enough; from any thread."""
+        self._over.set()
+        if (connection := self._connection) is not None:
+            with suppress(sqlite3.ProgrammingError):  # closed already
+                connection.interrupt()
+
+    def _first_problem(self, connection: sqlite3.Connection) -> str:
+        tables = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rootpage"
+        ).fetchall()
+        for (table,) in tables:
+            if self._over.is_set():
+                break
+            ((said,), *_) = connection.execute(f"PRAGMA quick_check('{table}')").fetchall()
+            if said != "ok":
+                return str(said).splitlines()[-1]
+        return ""

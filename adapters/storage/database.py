@@ -29,17 +29,17 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import SQLAlchemyError
 
-from adapters.storage import backup, claim, private
+from adapters.storage import backup, baseline, claim, files
 from adapters.storage.ahead import SUFFIX
-from adapters.storage.damage import look_at, missing
+from adapters.storage.claim import describe_loss, inspect_file
+from adapters.storage.notices import MEND, NOT_WHOLE
 from adapters.storage.tables import REVISIONS, metadata, versions
-from adapters.storage.told import MEND, NOT_WHOLE
 from adapters.storage.url import SQLITE, VARIABLE, file_of, place_of, read_url
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.tongue import Tell, filled
 
 if TYPE_CHECKING:  # of clusters alone
-    from adapters.storage.lease import Lease
+    from adapters.storage.leases import Lease
 
 logger = logging.getLogger(__name__)
 
@@ -118,13 +118,14 @@ class Database:
     def connect(self) -> Connection:
         """A connection to write with; the schema is as this code needs it.
 
-        Raises ConfigError for a schema that is newer or not ours, Taken for a journal that another
-        process has, and the driver's errors.
+        Raises ConfigError for a schema that is newer, not ours or before the baseline, Taken for a
+        journal that another process has, and the driver's errors.
         """
         # After a failure: idle connections may be those of a server or a file that is gone.
         self.close()
         if self.file is not None:
-            private.make_folder(self.file.parent)
+            baseline.refuse_older_file(self.file)
+            files.make_folder(self.file.parent)
         if self._claim is None or self.file is None:
             if self.file is not None:
                 backup.refuse_unfinished(self.file)
@@ -237,8 +238,8 @@ class Database:
         """
         left = ours.take()
         backup.complete(file)
-        found = None if left is None else look_at(file)
-        if changed := private.make_private(
+        found = None if left is None else inspect_file(file)
+        if changed := files.make_private(
             [file, *self.copies(), *(Path(f"{file}{suffix}") for suffix in BESIDE)]
         ):
             logger.info(
@@ -248,15 +249,15 @@ class Database:
         good = ours.follow()
         if left is not None and found is not None:
             self.was_killed = True
-            if what := missing(left, found, good=good):
+            if what := describe_loss(left, found, good=good):
                 self._tell(filled(NOT_WHOLE, file=file, what=what, mend=MEND))
 
     def _prepare(self) -> None:
         """Make the schema, or bring it up to date, under a lock that other processes respect."""
         if self.file is not None:
-            private.make_file(self.file)
+            files.make_file(self.file)
         with self.reading() as connection:
-            current = _revision(connection) == REVISIONS[-1]
+            current = checked_revision(connection, self.file) == REVISIONS[-1]
         with self._writing.connect() as connection, _waiting_for_long(connection):
             if self._lease is not None:
                 self._lease.take(connection, self.place)
@@ -289,7 +290,7 @@ def _schema(dialect: str) -> tuple[str, ...]:
 
 def _bring_up_to_date(connection: Connection, file: Path | None, migrate: Migrate) -> None:
     # Once more: the other process may have done it while we waited.
-    match _revision(connection):
+    match checked_revision(connection, file):
         case None:
             _refuse_a_stranger(connection)
             for statement in _schema(connection.dialect.name):
@@ -317,7 +318,7 @@ def _back_up(file: Path, revision: str) -> None:
     """A copy of the file as it was."""
     copy = file.with_name(f"{file.name}.bak-{revision}")
     unfinished = copy.with_name(copy.name + ".unfinished")
-    private.make_file(unfinished)
+    files.make_file(unfinished)
     source, target = sqlite3.connect(file), sqlite3.connect(unfinished)
     try:
         source.backup(target)
@@ -407,11 +408,17 @@ def _write_ahead(driver: Any) -> None:
             return
 
 
-def _revision(connection: Connection) -> str | None:
-    """The revision the schema is at, None where there is none of ours."""
+def checked_revision(connection: Connection, file: Path | None) -> str | None:
+    """The revision the schema is at, None where there is none of ours. Raises OlderJournal for what
+    this code does not read.
+    """
     if not inspect(connection).has_table(versions.name):
         return None
-    return connection.scalar(select(versions.c.version_num))
+    revision = connection.scalar(select(versions.c.version_num))
+    baseline.refuse_older(
+        lambda statement: connection.execute(text(statement)).all(), revision, file
+    )
+    return revision
 
 
 def _refuse_a_stranger(connection: Connection) -> None:

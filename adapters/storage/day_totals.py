@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from adapters.storage.ahead import Put
-from adapters.storage.closed_days import midnight
+from adapters.storage.batches import Transactions
 from adapters.storage.database import Database
+from adapters.storage.day_sums import midnight
 from adapters.storage.statements import Statement
-from adapters.storage.transactions import Transactions
 from bot.domain.journal import DayKeeper, Found, Stood
 
 ALL = 0

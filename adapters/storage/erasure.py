@@ -10,12 +10,17 @@ ended, without a word of theirs: else whoever is forgotten would begin the day's
 
 from __future__ import annotations
 
+import asyncio
+import math
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
+from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 from sqlalchemy import (
     ColumnElement,
@@ -36,10 +41,10 @@ from sqlalchemy import (
     update,
 )
 
+from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
-from adapters.storage.failures import Unusable
+from adapters.storage.failures import Unusable, words
 from adapters.storage.memories import drop
-from adapters.storage.newer import NOTHING, Newer
 from adapters.storage.reads import NOWHERE
 from adapters.storage.retention import LONGEST_DAY
 from adapters.storage.rows import SEGMENTS
@@ -69,9 +74,76 @@ from adapters.storage.tables import (
 )
 from adapters.storage.unfinished import ACTIVE
 from bot.domain import codec
-from bot.domain.notes import Forgotten
+from bot.domain.errors import BotError
+from bot.domain.events import Conversation
+from bot.domain.notes import WHOLE, Forgotten, Share
 from bot.domain.segments import Mention, Segment
 from bot.domain.sends import KINDS, about, about_person, about_turn
+
+MOST = 1000  # messages, the latest; it is about the moment between two erasures
+
+
+class Newer(Struct, frozen=True):
+    """The ids of the rows that stay, by table, and those turns' own ids."""
+
+    rows: dict[str, tuple[int, ...]] = {}
+    turn_ids: tuple[str, ...] = ()
+
+    def has(self, table: Table) -> ColumnElement[bool]:
+        """Whether a row of this table stays."""
+        ids = self.rows.get(table.name)
+        return table.c.id.in_(ids) if ids else false()
+
+    def has_turn(self, table: Table) -> ColumnElement[bool]:
+        """Whether the turn of a row of this table stays."""
+        return table.c.turn_id.in_(self.turn_ids) if self.turn_ids else false()
+
+
+NOTHING = Newer()
+
+
+def newer(connection: Connection, since: float, has: Callable[[Conversation], bool]) -> Newer:
+    """The rows taken after that, in seconds since 1970, in the conversations that we `has`.
+
+    A turn belongs to it that was opened for one of these messages: it read nothing that was let go
+    of before. What the bot says itself does not: it may be of an older turn.
+    """
+    if math.isinf(since):
+        return NOTHING
+    query = (
+        select(messages.c.id, messages.c.conversation, messages.c.message_id, messages.c.sender)
+        .where(messages.c.taken > since, messages.c.sender != messages.c.self_id)
+        .where(~messages.c.erased)
+        .order_by(messages.c.id.desc())
+        .limit(MOST)
+    )
+    said = [row for row in connection.execute(query) if has(Conversation.parse(row.conversation))]
+    if not said:
+        return NOTHING
+    named = {(row.conversation, row.message_id) for row in said}
+    people = {(row.conversation, row.sender) for row in said}
+
+    def found(table: Table, key: str, known: set[tuple[str, Any]], *where: Any) -> list[Any]:
+        among = table.c[key].in_({value for _, value in known})
+        rows = connection.execute(select(table).where(among, *where))
+        return [row for row in rows if (row.conversation, getattr(row, key)) in known]
+
+    opened = found(turns, "message_id", named, turns.c.opened > since)
+    return Newer(
+        {
+            messages.name: _ids(said),
+            verdicts.name: _ids(found(verdicts, "message_id", named, verdicts.c.at > since)),
+            things.name: _ids(found(things, "message_id", named, things.c.at > since)),
+            speakers.name: _ids(found(speakers, "user_id", people)),
+            turns.name: _ids(opened),
+        },
+        tuple(row.turn_id for row in opened),
+    )
+
+
+def _ids(rows: Iterable[Any]) -> tuple[int, ...]:
+    return tuple(row.id for row in rows)
+
 
 # To empty the write-ahead log while somebody reads; each waits for as long as SQLite waits for a
 # lock.
@@ -413,3 +485,66 @@ def _compact(connection: Connection) -> None:
     alone = connection.execution_options(isolation_level="AUTOCOMMIT")
     for table in metadata.sorted_tables:
         alone.execute(text(f"VACUUM FULL {table.name}"))
+
+
+T = TypeVar("T")
+
+
+class NotErased(BotError):
+    """It could not be forgotten just now, wholly or at all."""
+
+
+class SqlErasing:
+    """Fits `Eraser`. `commit` waits until all that was put is in its tables."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        batches: EntryBatches,
+        writing: Executor,
+        commit: Callable[[], Awaitable[bool]],
+        now: Callable[[], float],
+        share: Share = WHOLE,
+    ) -> None:
+        self._database = database
+        self._batches = batches
+        self._writing = writing
+        self._commit = commit
+        self._now = now
+        self._share = share
+
+    async def forget_user(self, user: int, *, since: float = math.inf) -> int:
+        """Erase a person; how many rows went. Raises NotErased."""
+        return await self._forget(partial(erase_user, user=user, now=self._now()), since)
+
+    async def forget_group(self, group: int, *, since: float = math.inf) -> int:
+        """Erase a group; how many rows went. Raises NotErased."""
+        return await self._forget(partial(erase_group, group=group, now=self._now()), since)
+
+    async def _forget(self, erase: Callable[..., dict[str, int]], since: float) -> int:
+        if not await self._commit():
+            raise NotErased("the journal cannot be written now")
+
+        def work(connection: Connection) -> dict[str, int]:
+            return erase(connection, newer=newer(connection, since, self._share.has_place))
+
+        return await self._do(lambda: sum(self._batches.run(work).values()))
+
+    async def sweep(self) -> None:
+        """Empty SQLite's log. Raises NotErased where somebody reads all the time."""
+
+        def work() -> None:
+            with self._database.connect() as connection:
+                empty_log(connection)
+
+        if self._database.is_sqlite:
+            await self._do(work)
+
+    async def _do(self, work: Callable[[], T]) -> T:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._writing, work)
+        except Unusable as error:
+            raise NotErased(str(error)) from error
+        except Exception as error:
+            raise NotErased(words(error)) from error

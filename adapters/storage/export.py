@@ -1,13 +1,17 @@
-"""Everything the journal holds of a conversation, as lines of JSON. Blocks."""
+"""The journal as lines of JSON: everything of a conversation, or its runs as LOG_RUNS writes them
+(`adapters/traces/run_log.py`). Blocks.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, Table, select
 
+from adapters.storage.statements import plain
 from adapters.storage.tables import (
     chosen,
     day_usage,
@@ -27,6 +31,10 @@ from adapters.storage.tables import (
     verdicts,
     windows,
 )
+from adapters.storage.turn_queries import outcome_of
+from bot.domain import codec
+from bot.domain.chat import AssistantMessage, ToolMessage
+from bot.domain.errors import ToolCancelled
 from bot.domain.events import Conversation
 
 TYPES = {
@@ -72,3 +80,133 @@ def _values(table: Table, row: Row[Any]) -> dict[str, Any]:
         column.name: json.loads(value) if column.info.get("json") and value is not None else value
         for column, value in zip(table.c, row, strict=True)
     }
+
+
+NOBODY_KNOWS = {"prompt": None, "completion": None, "cached": None, "cost": None}
+
+
+def run_lines(connection: Connection, *, limit: int, content: bool) -> Iterator[dict[str, Any]]:
+    """The lines of the latest runs, so many at most, the oldest first. Without `content` no
+    arguments and no texts.
+    """
+    latest = connection.execute(select(turns).order_by(turns.c.id.desc()).limit(limit)).all()
+    for turn in reversed(latest):
+        yield from _lines(connection, turn, content=content)
+
+
+def lines_of_run(connection: Connection, run: str, *, content: bool) -> Iterator[dict[str, Any]]:
+    """The lines of one run."""
+    for turn in connection.execute(
+        select(turns).where(turns.c.turn_id == run).order_by(turns.c.id)
+    ).all():
+        yield from _lines(connection, turn, content=content)
+
+
+def _lines(connection: Connection, turn: Row[Any], *, content: bool) -> Iterator[dict[str, Any]]:
+    yield {
+        **_head(turn.opened, "run", "start", turn.turn_id),
+        "conversation": turn.conversation,
+        "asker": turn.asker,
+    }
+    calls = connection.execute(
+        select(tool_calls).where(tool_calls.c.turn_id == turn.turn_id).order_by(tool_calls.c.id)
+    ).all()
+    tokens = {
+        row.step: _tokens(row)
+        for row in connection.execute(
+            select(usage).where(usage.c.turn_id == turn.turn_id).order_by(usage.c.id)
+        )
+    }
+    taken = connection.execute(
+        select(steps).where(steps.c.turn_id == turn.turn_id).order_by(steps.c.id)
+    )
+    for step in taken.all():
+        yield from _step(
+            step, [call for call in calls if call.step == step.step], tokens, content=content
+        )
+    run = connection.execute(
+        select(runs, outcome_of()).where(runs.c.turn_id == turn.turn_id)
+    ).one_or_none()
+    if run is not None and turn.closed is not None:
+        yield {
+            **_head(turn.closed, "run", "end", turn.turn_id),
+            "outcome": run.outcome,
+            "steps": run.steps,
+            "error": run.error or None,
+            **_tokens(run),
+            "duration_ms": _milliseconds(turn.closed - turn.opened),
+        }
+    elif run is not None and run.state is not None:
+        yield {**_head(turn.opened, "run", "pause", turn.turn_id), "steps": run.steps}
+
+
+def _step(
+    step: Row[Any], calls: list[Row[Any]], tokens: dict[int, dict[str, Any]], *, content: bool
+) -> Iterator[dict[str, Any]]:
+    try:
+        message: AssistantMessage = codec.read(AssistantMessage, step.message)
+    except codec.Unreadable:
+        return
+    response = {"step": step.step, "response": f"{step.turn_id}-{step.step}"}
+    yield {
+        **_head(step.at, "inference", "response", step.turn_id),
+        **response,
+        "model": step.model,
+        "finish": step.finish,
+        "calls": [call.id for call in message.tool_calls],
+        **tokens.get(step.step, NOBODY_KNOWS),
+        "duration_ms": _milliseconds(step.seconds),
+        "text": message.text if content else None,
+    }
+    arguments = {plain(call.id): call.arguments for call in message.tool_calls}
+    for call in calls:
+        about = {**response, "call_id": call.call_id, "name": call.name}
+        about["args"] = _read(arguments.get(call.call_id, "")) if content else None
+        if call.started is not None:
+            yield {**_head(call.started, "tool", "execute_start", step.turn_id), **about}
+        if call.result is not None:
+            action = "execute_cancelled" if call.code == ToolCancelled.code else "execute_end"
+            yield {
+                **_head(step.at, "tool", action, step.turn_id),
+                **about,
+                **_result(call, content=content),
+            }
+
+
+def _result(call: Row[Any], *, content: bool) -> dict[str, Any]:
+    result: ToolMessage = codec.read(ToolMessage, call.result)
+    told = result.content if content else call.code
+    return {
+        "duration_ms": _milliseconds(call.seconds or 0.0),
+        "error": told if result.is_error else None,
+        "code": call.code,
+        "result": result.content if content else None,
+    }
+
+
+def _head(at: float, layer: str, action: str, run: str) -> dict[str, Any]:
+    moment = (
+        datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    )
+    return {"timestamp": moment, "layer": layer, "action": action, "run": run}
+
+
+def _tokens(row: Row[Any]) -> dict[str, Any]:
+    return {
+        "prompt": row.prompt,
+        "completion": row.completion,
+        "cached": row.cached,
+        "cost": row.cost,
+    }
+
+
+def _milliseconds(seconds: float) -> float:
+    return round(seconds * 1000, 3)
+
+
+def _read(arguments: str) -> Any:
+    """As JSON has them; the raw text where they are none."""
+    try:
+        return json.loads(arguments or "{}")
+    except (ValueError, RecursionError):
+        return arguments

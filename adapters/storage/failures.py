@@ -1,5 +1,6 @@
-"""The meaning of a database's refusal: the entry is at fault, the file is damaged, or the place
-does not work just now.
+"""What an error of the database means: the entry is at fault, the file is damaged, the place does
+not work just now, or PostgreSQL gave the transaction up for another one, as when two workers lock
+the same rows.
 
 Errors are told apart by their class names, which PEP 249 gives every driver, so that none needs to
 be installed.
@@ -7,7 +8,10 @@ be installed.
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from enum import Enum, auto
+from typing import Final, TypeVar
 
 from bot.domain.errors import ConfigError
 
@@ -63,3 +67,28 @@ def _original(error: Exception) -> BaseException:
 
 def _is_of_a_driver(error: BaseException) -> bool:
     return any(kind.__module__.partition(".")[0] in DRIVERS for kind in type(error).__mro__)
+
+
+CODES: Final = {"40001", "40P01"}  # serialization_failure, deadlock_detected
+TRIES: Final = 5
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+
+def is_conflict(error: Exception) -> bool:
+    """Whether the server gave the transaction up for another one."""
+    return getattr(_original(error), "sqlstate", None) in CODES
+
+
+def retry_conflicts(transaction: Callable[[], T]) -> T:
+    """The result of a transaction that is tried five times at most. Raises what it raises."""
+    for _ in range(TRIES - 1):
+        try:
+            return transaction()
+        except Exception as error:
+            if not is_conflict(error):
+                raise
+            logger.debug("a transaction is done again", exc_info=True)
+    return transaction()

@@ -11,8 +11,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, delete, func, or_, select, true
 
-from adapters.storage.memory_rows import EVERYWHERE, IN_SCOPE, shelf_of, shelves_of
 from adapters.storage.reads import Reading, readable
+from adapters.storage.rows import EVERYWHERE, IN_SCOPE, shelf_of, shelves_of
 from adapters.storage.tables import memories, memory_terms
 from bot.domain import codec
 from bot.domain.events import Conversation

@@ -13,9 +13,8 @@ from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import CTE, Connection, Row, Select, Table, func, or_, select, text
 
-from adapters.storage.columns import plain
 from adapters.storage.rows import ROUND, SEGMENTS, SEND_SEGMENTS
-from adapters.storage.statements import OVERHEARD
+from adapters.storage.statements import OVERHEARD, plain
 from adapters.storage.tables import (
     KEPT,
     messages,

@@ -11,9 +11,8 @@ from typing import Any, TypeAlias, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from adapters.storage.columns import plain
 from adapters.storage.rows import ROUND, SEGMENTS, SEND_SEGMENTS
-from adapters.storage.statements import Parameters, Prepared, Statement
+from adapters.storage.statements import Parameters, Prepared, Statement, plain
 from bot.domain import codec
 from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, Message, ToolMessage, UserMessage

@@ -427,3 +427,13 @@ SQL = {
     Statement.RESUME_RUN: "UPDATE runs SET state = NULL, expires = NULL WHERE run_id = :run_id",
 }
 """What only SQL says plainly; both databases understand it."""
+
+
+Row: TypeAlias = tuple[Statement, dict[str, Any]]
+
+
+def plain(text: str) -> str:
+    """The text as a column takes it: PostgreSQL has no NUL. (In JSON it is written as an escape,
+    and stays.)
+    """
+    return text.replace("\0", "�")

@@ -21,16 +21,15 @@ from adapters.storage import reads, unfinished
 from adapters.storage.ahead import ahead_of
 from adapters.storage.batches import EntryBatches
 from adapters.storage.books import SqlBooks
-from adapters.storage.claim import Away, JournalTaken
-from adapters.storage.closed_days import add_up
-from adapters.storage.damage import SelfCheck
+from adapters.storage.claim import Away, JournalTaken, SelfCheck
+from adapters.storage.console_queries import SqlShown
 from adapters.storage.database import READERS, Database, Migrate
-from adapters.storage.erasing import SqlErasing
+from adapters.storage.day_sums import add_up
+from adapters.storage.erasure import SqlErasing
 from adapters.storage.failures import Blame, fault, words
 from adapters.storage.memories import SqlMemories
+from adapters.storage.notices import DAMAGED, MEND
 from adapters.storage.retention import Retention
-from adapters.storage.shown import SqlShown
-from adapters.storage.told import DAMAGED, MEND
 from adapters.storage.writer import Writer
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
@@ -50,7 +49,7 @@ from bot.domain.ports import Clock
 from bot.domain.tongue import Pair, Tell, filled
 
 if TYPE_CHECKING:  # of clusters alone
-    from adapters.storage.lease import Lease
+    from adapters.storage.leases import Lease
 
 READING, IN_TROUBLE = 10.0, 1.0  # seconds a read may take; while the database cannot be written
 WATCH = 5.0  # seconds between two looks whether the journal is there and ours

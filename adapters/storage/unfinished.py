@@ -11,10 +11,9 @@ from typing import Any
 from msgspec.structs import replace
 from sqlalchemy import Connection, Row, Select, select, text
 
-from adapters.storage.columns import plain
-from adapters.storage.outcomes import outcome_of
 from adapters.storage.reads import conversation_of, message_of, places, readable
 from adapters.storage.rows import SEND_SEGMENTS
+from adapters.storage.statements import plain
 from adapters.storage.tables import (
     UNFINISHED,
     messages,
@@ -26,6 +25,7 @@ from adapters.storage.tables import (
     turns,
     usage,
 )
+from adapters.storage.turn_queries import outcome_of
 from bot.domain import codec
 from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, Message, ToolMessage, UserMessage, joined

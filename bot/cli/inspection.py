@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adapters.fetching.client import HttpxWeb
-from adapters.logs.lines import UNSAFE, UNSAFE_IN_TRACEBACKS
+from adapters.logs.output import UNSAFE, UNSAFE_IN_TRACEBACKS
 from adapters.openai.client import make_session
 from bot.app import as_it_is
 from bot.cli.past_runs import columns, to_json

@@ -17,11 +17,10 @@ from itertools import islice
 
 from pydantic_core import to_jsonable_python
 
-from adapters.logs.lines import UNSAFE
+from adapters.logs.output import UNSAFE
 from adapters.storage.database import Database
-from adapters.storage.run_lines import lines_of_run, run_lines
-from adapters.traces.lines import Line
-from adapters.traces.reading import RunSummary, chain, interrupted, read_lines, summaries
+from adapters.storage.export import lines_of_run, run_lines
+from adapters.traces.run_log import Line, RunSummary, chain, interrupted, read_lines, summaries
 from bot.domain.journal import Undelivered
 from bot.domain.run import Stop
 from config.settings import Settings

@@ -116,7 +116,6 @@ FATE = rf"(?:{_parts})?(?:{_fates})"
 ALL_SAID = re.compile(
     re.escape(notes.ALL_SAID[1:-1]).replace(r"\ ", r"\s*").join((OPEN + r"\s*", r"\s*" + CLOSE))
 )
-TRAILING_NOTE = re.compile(rf"\n?{OPEN}(?P<words>{FATE}){CLOSE}\s*$")
 _wholes = [
     whole for about in _abouts for whole in (about.unanswered, about.stopped, about.broken_off)
 ]
@@ -127,10 +126,10 @@ NOTE_LINE = re.compile(
 )
 BRACKETS = ("(", "（", "[", "［", "【", "#", "＃")
 PLAIN = (*_answers, *_wholes, *ROLES, SENT)
+STAND_INS = frozenset({"(没有回答)", "(被打断了)", notes.ALL_SAID, NOTED})
+"""Lines that small models write in the place of an answer."""
 _inside = (
-    notes.ALL_SAID,
-    *notes.LEGACY,
-    NOTED,
+    *STAND_INS,
     *(words for about in _abouts for words in (about.part, about.refused, about.unconfirmed)),
     *(about.queued for about in _abouts),
 )
@@ -143,4 +142,3 @@ SUSPECT = re.compile(
 )
 """One of these is in every frame of ours, but for our own name in front."""
 NARROW = str.maketrans("（）", "()")
-STAND_INS = frozenset({*notes.LEGACY, notes.ALL_SAID, NOTED})

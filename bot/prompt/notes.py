@@ -1,22 +1,17 @@
 """Notes on what became of the bot's words, for the model's next prompt: behind the round, as a
 user's message.
 
-Never in the words of the assistant: models repeat what stands there, and then it is sent. Rounds of
-older versions had such notes there (`LEGACY`), or something in the place of an answer that there
-was not; `bot/prompt/older_rounds.py` tells them in today's form. A round without any answer is its
-question and the note: where a vendor wants people and the model to take turns, neighbours are made
-one message (`adapters/openai/history.py`).
+Never in the words of the assistant: models repeat what stands there, and then it is sent. A round
+without any answer is its question and the note: where a vendor wants people and the model to take
+turns, neighbours are made one message (`adapters/openai/history.py`).
 """
 
 from __future__ import annotations
 
 from bot.domain.chat import UserMessage
 from bot.prompt.wording import Wording
-from bot.prompt.wording_zh import ZH
 
 ALL_SAID = "(已用 send_message 回答)"
-LEGACY = {"(没有回答)": ZH.about.unanswered, "(被打断了)": ZH.about.broken_off}
-"""What once stood in the place of an answer, and what is noted today."""
 
 
 def note(words: Wording, what: str) -> UserMessage:

@@ -26,7 +26,7 @@ from bot.memory.witnesses import shown_first
 from bot.policy.tokens import estimate, estimate_text
 from bot.prompt.compose import system_prompt
 from bot.prompt.language import WORDINGS
-from bot.prompt.older_rounds import told_today
+from bot.prompt.stored_rounds import tell_round
 from bot.wiring.means import Means
 from bot.wiring.models import told_of_history
 from bot.wiring.tongue import owners_tongue
@@ -182,7 +182,7 @@ def build_history(
     """The memory, with as much room as the model leaves beside the system prompt and the tools."""
 
     def told(where: Conversation, messages: tuple[Message, ...]) -> tuple[Message, ...]:
-        return told_today(personas.of(where).names, speakers, where, messages)
+        return tell_round(personas.of(where).names, where, messages)
 
     return History(
         store=store,

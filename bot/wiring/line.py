@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # of clusters alone
     from adapters.broker.asks import Asks
     from adapters.broker.notices import NoteExchange
     from adapters.metrics.cluster import Work
-    from adapters.storage.lease import Lease
+    from adapters.storage.leases import Lease
     from bot.wiring.seen import SeenBot
 
 Durable: TypeAlias = Callable[[], Awaitable[bool]]

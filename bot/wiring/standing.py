@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from adapters.storage.disk import free_at
+from adapters.storage.files import free_at
 from adapters.storage.url import file_of, read_url
 from bot.commands.digest import Standing
 from bot.conversation.approval.petitions import Petitions

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import tools
-from adapters.traces.runs import RunLog
+from adapters.traces.run_log import RunLog
 from adapters.traces.spans import SpanObserver
 from bot.domain.group_admin import Chair, Topic
 from bot.domain.masking import Mask

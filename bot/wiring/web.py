@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from adapters.metrics.metrics import Metrics, Today, Vitals, together
-from adapters.storage.disk import free_at
+from adapters.storage.files import free_at
 from adapters.web.offers import FileOffers
 from adapters.web.readiness import Attendance
 from bot.domain.notes import WHOLE, Share

@@ -17,14 +17,12 @@ from sqlalchemy import Connection, Table, Text, cast, create_engine, func, inser
 
 from adapters.storage.batches import EntryBatches
 from adapters.storage.chats import chat, chats
-from adapters.storage.closed_days import add_up, midnight
+from adapters.storage.console_queries import _trace, costs, ends, tool_uses
 from adapters.storage.database import Database
-from adapters.storage.day_sums import day_counts
+from adapters.storage.day_sums import add_up, day_counts, midnight
 from adapters.storage.migrate import migrate
-from adapters.storage.shown import _trace, costs, ends
 from adapters.storage.tables import messages, requests, runs, sends, steps, tool_calls, turns, usage, verdicts
-from adapters.storage.tool_uses import tools
-from adapters.storage.turn_rows import rows
+from adapters.storage.turn_queries import rows
 from adapters.storage.url import read_url
 from bot.domain.journal import Entry
 from bot.domain.run import Stop
@@ -115,7 +113,7 @@ def readings(middle: int) -> dict[str, Callable[[Connection], object]]:
         "today": partial(day_counts, since=today, until=END + 1),
         **{f"cost by {by}": partial(costs, since=month, by=by) for by in COSTS},
         "runs that failed": partial(ends, since=month),
-        "tools": tools,
+        "tools": tool_uses,
     }
 
 

@@ -14,8 +14,7 @@ import pytest
 
 from adapters.metrics.cluster import Work
 from adapters.storage.claim import Away, JournalTaken
-from adapters.storage.lease import SECONDS, name_of
-from adapters.storage.roster import Board, Roster
+from adapters.storage.leases import SECONDS, Board, Roster, name_of
 from bot import worker as module
 from bot.app import Service
 from bot.domain.errors import ConfigError, Problem

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import tools
-from adapters.traces.runs import RunLog
+from adapters.traces.run_log import RunLog
 from bot.domain.chat import AssistantMessage, Completion, FinishReason, ToolCall
 from bot.domain.masking import Mask
 from bot.library import (

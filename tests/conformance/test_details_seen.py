@@ -16,7 +16,7 @@ from prometheus_client import generate_latest
 import tools
 from adapters.metrics.exposition import registry_of
 from adapters.metrics.metrics import Metrics
-from adapters.traces.runs import RunLog
+from adapters.traces.run_log import RunLog
 from adapters.traces.spans import SpanObserver
 from bot.domain.masking import Mask
 from bot.domain.run import ToolProgressed

@@ -28,7 +28,7 @@ from adapters.simulator import actions
 from adapters.simulator.call import Done, Params
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import Person, World
-from adapters.storage import database, told, writer
+from adapters.storage import database, notices, writer
 from bot.app import Service
 from bot.conversation.recovery import recovery
 from bot.domain.tongue import Tongue
@@ -41,7 +41,7 @@ ACCOUNT, OWNER, TALKER = 10001, 20001, 20002
 ONE, TWO, IDLE = GROUPS = 4242, 4343, 4444
 NOBODY = 65534
 PATIENCE = 10.0  # seconds for one life; each takes a tenth of one
-CANNOT, AGAIN = (line[Tongue.CHINESE].partition(" (")[0] for line in (told.CANNOT, told.AGAIN))
+CANNOT, AGAIN = (line[Tongue.CHINESE].partition(" (")[0] for line in (notices.CANNOT, notices.AGAIN))
 
 
 class House:

@@ -22,7 +22,7 @@ import adapters
 import bot
 import config
 import tools
-from adapters.logs.lines import Style
+from adapters.logs.output import Style
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
 from bot.cli.doctor.report import to_json, to_text

@@ -22,8 +22,7 @@ import aiohttp
 import pytest
 from pydantic import SecretStr
 
-from adapters.logs.lines import Style
-from adapters.logs.output import set_up_logs
+from adapters.logs.output import Style, set_up_logs
 from adapters.offline.server import MEDIA_FOLDER, OfflineModel
 from adapters.openai.client import OpenAIModel, make_session
 from adapters.simulator.commands import obey

@@ -416,7 +416,8 @@ def sentence(english: str, *values: object) -> Bilingual:
 
 def in_words(problem: Problem) -> Bilingual:
     """What is wrong with a setting; in Chinese as far as the catalogue has it."""
-    return sentence("{} {}", problem.name, sentence(problem.what))
+    what = problem.what if isinstance(problem.what, Bilingual) else sentence(problem.what)
+    return sentence("{} {}", problem.name, what)
 
 
 def heard(text: str) -> Bilingual:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import SQLAlchemyError
 
 from adapters.storage.database import Database
-from adapters.storage.lease import name_of
-from adapters.storage.roster import leases_of
+from adapters.storage.leases import leases_of, name_of
 from bot.cli.doctor.checks import Check, warn, well, wrong, wrong_settings
 from bot.cli.doctor.chinese import sentence
 from bot.domain.errors import ConfigError

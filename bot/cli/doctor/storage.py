@@ -10,13 +10,13 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from sqlalchemy import Connection, inspect, select
+from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from adapters.storage.books import settings as place_settings
-from adapters.storage.database import Database
+from adapters.storage.database import Database, checked_revision
 from adapters.storage.failures import words
-from adapters.storage.tables import REVISIONS, versions
+from adapters.storage.tables import REVISIONS
 from adapters.storage.url import file_of, read_url
 from bot.cli.doctor.checks import Check, warn, well, wrong, wrong_settings
 from bot.cli.doctor.chinese import sentence
@@ -80,7 +80,7 @@ def check_store(settings: Settings) -> list[Check]:
                 well("store", sentence("no journal yet at {}: the bot makes it", database.place))
             ]
         with database.reading() as connection:
-            revision = _revision(connection)
+            revision = checked_revision(connection, database.file)
             told = [_judge(revision, database.place)]
             if revision != REVISIONS[-1]:
                 return told
@@ -144,14 +144,6 @@ def _unread(connection: Connection, settings: Settings) -> list[Check]:
         )
         told.append(warn("requests", said, mend))
     return told
-
-
-def _revision(connection: Connection) -> str | None:
-    return (
-        connection.scalar(select(versions.c.version_num))
-        if inspect(connection).has_table(versions.name)
-        else None
-    )
 
 
 def _judge(revision: str | None, place: str) -> Check:

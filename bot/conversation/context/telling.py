@@ -29,7 +29,6 @@ from bot.prompt.compose import (
     user_message,
 )
 from bot.prompt.language import wording_of
-from bot.prompt.older_rounds import by_number
 from bot.prompt.people import voices
 from bot.prompt.render import MAX_TEXT, View, line, plain
 
@@ -186,10 +185,7 @@ class Telling:
 
     def summary(self, where: Conversation) -> str:
         """The summary of the rounds before the first."""
-        number = self._speakers.number
-        return by_number(
-            self._history.summary(where), lambda user_id: number(where, user_id), anywhere=True
-        )
+        return self._history.summary(where)
 
     def voices(self, where: Conversation) -> frozenset[int]:
         """Who has spoken in what the prompt tells of earlier rounds."""

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from typing import Any
 
-from adapters.logs.lines import Style, make_formatter
+from adapters.logs.output import Style, make_formatter
 from bot.domain.masking import MASK, Mask
 from bot.domain.trace import current_run, is_tried
 from tests.cases import each_case

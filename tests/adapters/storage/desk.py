@@ -12,7 +12,7 @@ from typing import Any
 
 from adapters.storage.ahead import Ahead, Put
 from adapters.storage.batches import Written
-from adapters.storage.told import FROM_MEMORY
+from adapters.storage.notices import FROM_MEMORY
 from adapters.storage.writer import Writer
 from bot.domain.journal import Entry, RunResumed
 from bot.domain.ports import Clock

@@ -57,7 +57,7 @@ def test_what_is_written_ahead_is_durable_and_not_yet_in_its_table(place: Place)
     assert (place.waiting(), place.messages()) == (2, [])
 
 
-def test_lines_of_an_older_version_are_read() -> None:
+def test_lines_of_before_are_read() -> None:
     lines = (journal.HERE / "ahead.txt").read_bytes().split(b"\n")
     assert tuple(module._read(line).entry for line in lines if line) == journal.ENTRIES
 

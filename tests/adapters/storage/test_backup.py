@@ -342,14 +342,38 @@ def test_a_backup_of_another_version_is_refused_in_words_that_name_it(tmp_path: 
         put_back(journal, unknown)
 
 
-def test_an_older_journal_is_backed_up_as_it_is_and_put_back_so(tmp_path: Path) -> None:
-    journal = journal_in(tmp_path / "data", "2")
+def at_revision(journal: Path, revision: str) -> Path:
     with closing(sqlite3.connect(journal)) as connection, connection:
-        connection.execute("UPDATE alembic_version SET version_num = '0014'")
-    target = made(journal, tmp_path / "b.tgz")
-    assert put_back(tmp_path / "new" / "frost.db", target).manifest.schema == "0014"
+        connection.execute("UPDATE alembic_version SET version_num = ?", (revision,))
+    return journal
+
+
+def test_a_journal_of_the_baseline_is_backed_up_as_it_is_and_put_back_so(tmp_path: Path) -> None:
+    target = made(at_revision(journal_in(tmp_path / "data", "2"), "0015"), tmp_path / "b.tgz")
+    assert put_back(tmp_path / "new" / "frost.db", target).manifest.schema == "0015"
     with closing(sqlite3.connect(tmp_path / "new" / "frost.db")) as connection:
-        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [("0014",)]
+        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [("0015",)]
+
+
+def test_a_journal_before_the_baseline_is_not_backed_up(tmp_path: Path) -> None:
+    journal = at_revision(journal_in(tmp_path / "data", "2"), "0014")
+    with refused(tmp_path, r"its schema is 0014, this version reads 0015 and later.*git checkout b14ad6af"):
+        made(journal, tmp_path / "b.tgz")
+
+
+def test_a_backup_from_before_the_baseline_is_refused(tmp_path: Path) -> None:
+    journal = journal_in(tmp_path / "data", "2")
+    older = packed(tmp_path / "older.tgz", {"manifest.json": manifest(schema="0014")})
+    with refused(tmp_path, r"its schema is 0014, this version reads 0015 and later.*Restore it with commit b14ad6af"):
+        put_back(journal, older)
+
+
+@needs_posix
+def test_a_backup_of_the_baseline_with_entries_written_ahead_is_refused(tmp_path: Path) -> None:
+    target = made(at_revision(journal_in(tmp_path / "old", "1", ahead="2"), "0015"), tmp_path / "b.tgz")
+    journal = journal_in(tmp_path / "data", "2")
+    with refused(tmp_path, r"has 1 entries of an earlier version.*Restore it with commit b14ad6af"):
+        put_back(journal, target)
 
 
 def test_completing_is_nothing_where_no_restore_was_begun(tmp_path: Path) -> None:

@@ -11,12 +11,11 @@ from sqlalchemy import select
 
 from adapters.storage import books
 from adapters.storage.batches import EntryBatches
-from adapters.storage.closed_days import LATE, add_up, midnight
+from adapters.storage.console_queries import costs
 from adapters.storage.database import Database
-from adapters.storage.day_sums import day
+from adapters.storage.day_sums import LATE, add_up, day, midnight
 from adapters.storage.erasure import forget_group, forget_user
 from adapters.storage.retention import LONGEST_DAY
-from adapters.storage.shown import costs
 from adapters.storage.tables import PAYER, day_usage, usage
 from bot.domain.books import TakenSum
 from bot.domain.chat import Usage, UserMessage

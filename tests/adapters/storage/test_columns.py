@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from adapters.storage.columns import plain
+from adapters.storage.statements import plain
 
 
 def test_a_nul_which_postgresql_does_not_take_is_told_by_a_mark() -> None:

@@ -12,8 +12,8 @@ from sqlalchemy import Connection, create_engine, make_url, text
 from sqlalchemy.exc import OperationalError
 
 from adapters.storage.batches import EntryBatches, Written
-from adapters.storage.crossed import TRIES, is_crossed, until_done
 from adapters.storage.database import Database
+from adapters.storage.failures import TRIES, is_conflict, retry_conflicts
 from adapters.storage.migrate import migrate
 from adapters.storage.tables import sends
 from adapters.storage.url import read_url
@@ -113,5 +113,5 @@ def test_it_is_not_tried_for_ever_and_nothing_else_is_tried_again(postgres: str)
             raise error
 
         with pytest.raises(type(error)):
-            until_done(fail)
-        assert (len(tries), is_crossed(error)) == (times, times > 1)
+            retry_conflicts(fail)
+        assert (len(tries), is_conflict(error)) == (times, times > 1)

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from adapters.storage import store
-from adapters.storage.claim import Traces
-from adapters.storage.damage import FoundFile, SelfCheck, missing
-from adapters.storage.told import LOG_CUT, LOG_EMPTIED, LOG_GONE
+from adapters.storage.claim import FoundFile, SelfCheck, Traces, describe_loss
+from adapters.storage.notices import LOG_CUT, LOG_EMPTIED, LOG_GONE
 from bot.domain.tongue import filled
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import heard
@@ -124,12 +123,12 @@ async def test_a_whole_database_is_said_to_be_one(tmp_path: Path, caplog: pytest
 
 def test_only_what_nobody_else_can_have_moved_is_missing() -> None:
     left = Traces(pages=9, changed=7)
-    assert missing(left, FoundFile(changed=7, log=100), good=9) is None
-    assert missing(left, FoundFile(changed=8, log=-1), good=0) is None
-    assert missing(left, FoundFile(changed=7, log=-1), good=0) == LOG_GONE
-    assert missing(left, FoundFile(changed=7, log=0), good=0) == LOG_EMPTIED
-    assert missing(left, FoundFile(changed=7, log=100), good=8) == filled(LOG_CUT, good=8, pages=9)
-    assert missing(Traces(0, 0), FoundFile(changed=0, log=-1), good=0) is None
+    assert describe_loss(left, FoundFile(changed=7, log=100), good=9) is None
+    assert describe_loss(left, FoundFile(changed=8, log=-1), good=0) is None
+    assert describe_loss(left, FoundFile(changed=7, log=-1), good=0) == LOG_GONE
+    assert describe_loss(left, FoundFile(changed=7, log=0), good=0) == LOG_EMPTIED
+    assert describe_loss(left, FoundFile(changed=7, log=100), good=8) == filled(LOG_CUT, good=8, pages=9)
+    assert describe_loss(Traces(0, 0), FoundFile(changed=0, log=-1), good=0) is None
 
 
 def test_a_check_has_its_time_and_can_be_ended(tmp_path: Path) -> None:

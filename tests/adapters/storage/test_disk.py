@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from adapters.storage import disk
-from adapters.storage.disk import free_at
+from adapters.storage import files
+from adapters.storage.files import free_at
 from tests.fakes import until
 
 
@@ -54,14 +54,14 @@ async def test_the_room_is_that_of_the_disk_where_a_folder_will_be(
 async def test_a_disk_that_hangs_keeps_one_look_and_no_more(
     tmp_path: Path, hung: Hung, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(disk, "WITHIN", 0.05)
+    monkeypatch.setattr(files, "WITHIN", 0.05)
     assert [await free_at(tmp_path) for _ in range(3)] == [None] * 3
     assert hung.looks == [tmp_path]
-    [(look, _)] = disk._looks.values()
+    [(look, _)] = files._looks.values()
     assert len(vars(look)["_done_callbacks"]) == 2  # its own, and that of who waited: nothing of who asked later
     hung.goes_on.set()
-    await until(lambda: not disk._looks)
-    monkeypatch.setattr(disk, "WITHIN", 5.0)
+    await until(lambda: not files._looks)
+    monkeypatch.setattr(files, "WITHIN", 5.0)
     assert await free_at(tmp_path) == hung.usage.free
 
 
@@ -84,26 +84,26 @@ async def test_a_look_that_no_thread_takes_is_not_the_last(tmp_path: Path, monke
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", refuses)
         assert await free_at(tmp_path) is None
-    assert disk._looks == {}
+    assert files._looks == {}
     assert await free_at(tmp_path) is not None
 
 
 def test_a_look_that_outlasts_its_loop_is_not_the_last(
     tmp_path: Path, hung: Hung, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(disk, "WITHIN", 0.05)
+    monkeypatch.setattr(files, "WITHIN", 0.05)
     assert asyncio.run(free_at(tmp_path)) is None
-    assert list(disk._looks) == [tmp_path]
+    assert list(files._looks) == [tmp_path]
     assert hung.thread.daemon  # nor does the process wait for it
     hung.goes_on.set()
-    asyncio.run(until(lambda: not disk._looks))
-    monkeypatch.setattr(disk, "WITHIN", 5.0)
+    asyncio.run(until(lambda: not files._looks))
+    monkeypatch.setattr(files, "WITHIN", 5.0)
     assert asyncio.run(free_at(tmp_path)) == hung.usage.free
     assert (hung.looks, caplog.messages) == ([tmp_path] * 2, [])
 
 
 async def test_where_nothing_is_there_nobody_waits_for_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk, "WITHIN", 1000.0)
+    monkeypatch.setattr(files, "WITHIN", 1000.0)
     monkeypatch.setattr(Path, "exists", lambda _: False)
     async with asyncio.timeout(30):
         assert await free_at(tmp_path / "drive") is None
@@ -116,5 +116,5 @@ async def test_an_error_that_nobody_foresaw_is_told_and_the_next_look_is_made(
         patched.setattr(shutil, "disk_usage", lambda _: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             await free_at(tmp_path)
-    await until(lambda: not disk._looks)
+    await until(lambda: not files._looks)
     assert await free_at(tmp_path) is not None

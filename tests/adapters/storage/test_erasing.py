@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import select
 
-from adapters.storage.erasing import NotErased, SqlErasing
+from adapters.storage.erasure import NotErased, SqlErasing
 from adapters.storage.tables import messages, speakers, turns
 from bot.domain.events import Conversation
 from bot.domain.journal import MemberNumbered, MessageObserved

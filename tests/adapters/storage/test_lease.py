@@ -13,8 +13,7 @@ from sqlalchemy import Connection, Engine, create_engine, text
 
 from adapters.storage.claim import NAME, JournalTaken
 from adapters.storage.database import Database
-from adapters.storage.lease import Lease, holder_of_process
-from adapters.storage.roster import Roster
+from adapters.storage.leases import Lease, Roster, holder_of_process
 from adapters.storage.url import read_url
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageObserved, PersonaChosen, PlaceSet, RunSuspended

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from adapters.storage.memory_rows import EVERYWHERE, memory_rows, shelf_of
+from adapters.storage.rows import EVERYWHERE, memory_rows, shelf_of
 from adapters.storage.statements import Statement
 from bot.domain.memories import Visibility
 from tests.adapters.storage.entries import fact

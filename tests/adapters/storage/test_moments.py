@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
-from adapters.storage.moments import SLACK
-from adapters.storage.turn_rows import rows
+from adapters.storage.turn_queries import SLACK, rows
 from bot.domain.shown import TurnQuery
 from tests.adapters.storage.entries import NOW, put, read
 from tests.adapters.storage.test_turn_rows import asked, silent

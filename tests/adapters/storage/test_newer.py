@@ -8,11 +8,10 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
-from adapters.storage import newer as module
+from adapters.storage import erasure as module
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
-from adapters.storage.erasure import erase_group, erase_user
-from adapters.storage.newer import NOTHING, newer
+from adapters.storage.erasure import NOTHING, erase_group, erase_user, newer
 from adapters.storage.tables import messages, metadata, things, turns, verdicts, windows
 from bot.domain.chat import AssistantMessage, UserMessage
 from bot.domain.events import Conversation

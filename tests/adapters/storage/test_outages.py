@@ -154,7 +154,7 @@ async def test_a_folder_that_nobody_may_look_into_is_trouble_not_the_end(
         raise PermissionError(errno.EACCES, "Permission denied")
 
     with monkeypatch.context() as patched:
-        patched.setattr("adapters.storage.private.make_folder", closed)
+        patched.setattr("adapters.storage.files.make_folder", closed)
         patched.setattr(Path, "exists", closed)
         async with opened(sqlite) as at:
             patched.undo()

@@ -8,8 +8,7 @@ import pytest
 from sqlalchemy import Connection, create_engine, text
 
 from adapters.storage.claim import Away
-from adapters.storage.lease import Lease, name_of
-from adapters.storage.roster import Board, Roster
+from adapters.storage.leases import Board, Lease, Roster, name_of
 from adapters.storage.url import read_url
 
 PLACE = "the place"

@@ -7,9 +7,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from adapters.storage.ahead import Put
-from adapters.storage.columns import plain
 from adapters.storage.rows import kept, rows
-from adapters.storage.statements import SQL, Statement, compiled
+from adapters.storage.statements import SQL, Statement, compiled, plain
 from bot.domain import codec
 from bot.domain.actions import MAX_SOURCE, Attachment, SendMessage
 from bot.domain.chat import AssistantMessage, ToolMessage, Usage

@@ -9,13 +9,13 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import Connection, Engine, event
 
-from adapters.storage import day_sums, shown
+from adapters.storage import console_queries, day_sums
 from adapters.storage.batches import EntryBatches
 from adapters.storage.chats import chat, line
-from adapters.storage.closed_days import LATE, add_up, midnight
+from adapters.storage.console_queries import COSTS, SqlShown, costs, ends
 from adapters.storage.database import Database
-from adapters.storage.shown import COSTS, SqlShown, costs, ends
-from adapters.storage.turn_rows import rows
+from adapters.storage.day_sums import LATE, add_up, midnight
+from adapters.storage.turn_queries import rows
 from bot.domain.books import DayCounts
 from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage
 from bot.domain.events import Conversation
@@ -43,8 +43,8 @@ def test_no_page_walks_over_all_rows(batches: EntryBatches, database: Database) 
         )
         for query in (TurnQuery(), TurnQuery(where=str(GROUP), turn=9, verdict=9), TurnQuery(outcome="failed")):
             rows(connection, query)
-        shown._trace(connection, "t1")
-        shown.ends(connection, NOW)
+        console_queries._trace(connection, "t1")
+        console_queries.ends(connection, NOW)
         chat(connection, GROUP, 0)
         line(connection, GROUP, "5")
         plans = [(sql, step) for sql, values in list(statements) for step in plan(connection, sql, values)]
@@ -199,13 +199,13 @@ async def test_a_reading_that_takes_too_long_is_broken_off(
     batches: EntryBatches, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(batches, *whole())
-    assert shown.DEADLINE == 2.0
-    monkeypatch.setattr(shown, "DEADLINE", 0.05)
+    assert console_queries.DEADLINE == 2.0
+    monkeypatch.setattr(console_queries, "DEADLINE", 0.05)
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
     with ThreadPoolExecutor(1) as thread:
         reading = SqlShown(database, thread)
         assert await reading._read(lambda connection: connection.exec_driver_sql(endless).all()) is None
-        monkeypatch.setattr(shown, "DEADLINE", 10.0)
+        monkeypatch.setattr(console_queries, "DEADLINE", 10.0)
         found = await reading.rows(TurnQuery())  # the thread is free again
         assert found is not None
         assert len(found.rows) == 1

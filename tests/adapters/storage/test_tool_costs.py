@@ -6,11 +6,10 @@ import pytest
 from sqlalchemy import delete
 
 from adapters.storage.batches import EntryBatches
-from adapters.storage.closed_days import LATE, add_up, midnight
+from adapters.storage.console_queries import costs, tool_costs
 from adapters.storage.database import Database
-from adapters.storage.shown import costs
+from adapters.storage.day_sums import LATE, add_up, midnight
 from adapters.storage.tables import day_tools
-from adapters.storage.tool_costs import tool_costs
 from bot.domain.books import UsageSum
 from bot.domain.chat import AssistantMessage, Completion, FinishReason, ToolMessage, Usage
 from bot.domain.journal import Entry, UsageAdded

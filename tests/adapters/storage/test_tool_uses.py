@@ -4,9 +4,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adapters.storage.batches import EntryBatches
+from adapters.storage.console_queries import tool_uses
 from adapters.storage.database import Database
 from adapters.storage.tables import tool_calls
-from adapters.storage.tool_uses import tools
 from bot.domain.chat import ToolMessage
 from bot.domain.inspection import ToolUse
 from tests.adapters.storage.entries import began, ended, opening, read
@@ -15,9 +15,11 @@ from tests.adapters.storage.test_books import whole, write
 
 def test_tools_are_told_with_how_often_they_were_called_and_failed(batches: EntryBatches, database: Database) -> None:
     write(batches, *whole())
-    assert read(database, tools) == (ToolUse("get_weather", 1, 0, "", 1.5, lately=(0, 1)),)
+    assert read(database, tool_uses) == (ToolUse("get_weather", 1, 0, "", 1.5, lately=(0, 1)),)
     write(batches, ended("t1", ToolMessage("c2", "get_weather", "late"), step=2, code="TOOL_TIMEOUT", seconds=3.0))
-    assert read(database, tools) == (ToolUse("get_weather", 2, 1, "TOOL_TIMEOUT", 3.0, lately=(1, 2), error="late"),)
+    assert read(database, tool_uses) == (
+        ToolUse("get_weather", 2, 1, "TOOL_TIMEOUT", 3.0, lately=(1, 2), error="late"),
+    )
 
 
 CODES = st.sampled_from(("ok", "TOOL_TIMEOUT", "TOOL_DENIED", "TOOL_CANCELLED", "of_its_own", ""))
@@ -38,7 +40,7 @@ def test_the_calls_of_a_tool_are_those_that_were_fine_failed_or_go_on_whatever_b
         if code:
             write(batches, ended("t1", ToolMessage(call_id, name, f"said {number}"), code=code))
     batches.close()
-    told = {one.name: one for one in read(database, tools)}
+    told = {one.name: one for one in read(database, tool_uses)}
     assert sorted(told) == sorted({name for name, _ in calls})
     for name, one in told.items():
         codes = [code for of, code in calls if of == name]

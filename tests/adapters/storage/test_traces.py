@@ -3,8 +3,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from adapters.storage.batches import EntryBatches
+from adapters.storage.console_queries import _trace
 from adapters.storage.database import Database
-from adapters.storage.shown import _trace
 from bot.domain.chat import AssistantMessage, ToolMessage
 from bot.domain.journal import SendChanged, SendState
 from tests.adapters.storage.entries import (

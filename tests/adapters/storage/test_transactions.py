@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, event, text
 
-from adapters.storage.batches import EntryBatches, Written
+from adapters.storage.batches import Doubt, EntryBatches, Written
 from adapters.storage.database import Database
 from adapters.storage.migrate import migrate
 from adapters.storage.tables import messages, sends, tool_calls, turns, usage
-from adapters.storage.transactions import Doubt
 from bot.domain.chat import ToolMessage, Usage
 from bot.domain.journal import Entry, SendChanged, SendState, UsageAdded, UsageReserved
 from tests.adapters.storage.entries import NOW, asked, began, closing, ended, heard, opening, sending, step

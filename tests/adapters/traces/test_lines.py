@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from adapters.traces.lines import arguments_of, line_of, stamp
+from adapters.traces.run_log import arguments_of, line_of, stamp
 from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage
 from bot.domain.result import ToolResult
 from bot.domain.run import (

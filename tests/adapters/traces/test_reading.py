@@ -3,8 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from adapters.traces.lines import line_of
-from adapters.traces.reading import RunSummary, chain, read_lines, summaries
+from adapters.traces.run_log import RunSummary, chain, line_of, read_lines, summaries
 from tests.adapters.traces.scene import run_scene
 from tests.fakes import RecordingObserver
 

@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from adapters.traces import runs
-from adapters.traces.reading import read_lines, summaries
-from adapters.traces.runs import RunLog, masked
+from adapters.traces import run_log
+from adapters.traces.run_log import RunLog, masked, read_lines, summaries
 from bot.domain.chat import Usage
 from bot.domain.journal import TurnClosed, Undelivered
 from bot.domain.masking import Mask
@@ -152,7 +151,7 @@ def test_a_file_that_is_moved_away_is_begun_anew(tmp_path: Path) -> None:
 def test_more_than_can_wait_is_lost_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(runs, "MAX_WAITING", 3)
+    monkeypatch.setattr(run_log, "MAX_WAITING", 3)
     runs_log = log(tmp_path / "runs.jsonl")
     for number in range(5):
         runs_log.notice(started(f"t{number}"))

@@ -18,8 +18,7 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.claim import FileClaim
 from adapters.storage.database import Database
 from adapters.storage.migrate import migrate
-from adapters.traces.lines import delivery_line, line_of
-from adapters.traces.reading import RunSummary
+from adapters.traces.run_log import RunSummary, delivery_line, line_of
 from bot.cli.past_runs import (
     chain_to_text,
     columns,

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from adapters.storage.books import SqlBooks
-from adapters.storage.erasing import SqlErasing
+from adapters.storage.erasure import SqlErasing
 from bot.domain.books import Books, Eraser, Story, UsageSum
 from tests.bot.commands.books import PaperBooks
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from bot.domain.chat import NOTED, UserMessage
-from bot.prompt import notes
+from bot.prompt import marks, notes
 from bot.prompt.frames import Frames
 from bot.prompt.language import WORDINGS
 from bot.prompt.wording import Wording
@@ -29,7 +29,7 @@ def test_no_note_and_no_stand_in_can_be_said_back(words: Wording) -> None:
     about = words.about
     fates = (about.refused.format(reason="no"), about.unconfirmed, about.queued)
     said = [notes.delivery_note(words, fate, arrived=arrived) for fate in fates for arrived in (0, 3)]
-    said += [about.unanswered, about.broken_off, notes.ALL_SAID, NOTED, *notes.LEGACY]
+    said += [about.unanswered, about.broken_off, notes.ALL_SAID, NOTED, *marks.STAND_INS]
     for what in said:
         assert Frames().cut(what) == ""
         assert Frames().cut(notes.note(words, what).text) == ""

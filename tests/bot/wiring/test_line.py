@@ -13,9 +13,9 @@ from pydantic import SecretStr
 from adapters.broker.asks import Asks
 from adapters.broker.notices import NoteExchange
 from adapters.metrics.cluster import Work
+from adapters.storage.batches import Transactions
 from adapters.storage.day_totals import CountingTransactions
-from adapters.storage.lease import Lease
-from adapters.storage.transactions import Transactions
+from adapters.storage.leases import Lease
 from bot.domain.asks import Ask, Ears, Told
 from bot.domain.events import Event
 from bot.domain.notes import ALONE, Note, Share
@@ -146,8 +146,7 @@ asyncio.run(run())
 OF_CLUSTERS = {
     "adapters.metrics.cluster",
     "adapters.storage.day_totals",
-    "adapters.storage.lease",
-    "adapters.storage.roster",
+    "adapters.storage.leases",
     "bot.memory.shared_spending",
     "bot.memory.wide_feed",
     "bot.wiring.broker",

@@ -8,7 +8,7 @@ import pytest
 
 from adapters.fetching.client import HttpxWeb
 from adapters.media.folder import MediaFolder
-from adapters.traces.runs import RunLog
+from adapters.traces.run_log import RunLog
 from adapters.traces.spans import SpanObserver
 from bot.domain.group_admin import Chair, Topic
 from bot.domain.memories import Notebook

@@ -1,6 +1,5 @@
-"""A journal as an older version wrote it, before the domain's types were msgspec's: `ahead.txt` has a line for each
-entry of ENTRIES (steps and calls under their former names), `rows.sql` the tables after all of them were stored,
-`run.json` is RUN.
+"""A journal at the baseline (revision 0015), as an older version wrote it: `ahead.txt` has a line for each entry of
+ENTRIES, `rows.sql` the tables after all of them were stored, `run.json` is RUN.
 """
 
 from __future__ import annotations

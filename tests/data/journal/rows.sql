@@ -3,10 +3,87 @@ CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, 
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 );
-INSERT INTO "alembic_version" VALUES('0003');
+INSERT INTO "alembic_version" VALUES('0015');
 CREATE TABLE applied (
 	number INTEGER NOT NULL, 
 	PRIMARY KEY (number)
+);
+CREATE TABLE audit (
+	id INTEGER NOT NULL, 
+	at DOUBLE NOT NULL, 
+	login TEXT DEFAULT '' NOT NULL, 
+	address TEXT DEFAULT '' NOT NULL, 
+	action TEXT DEFAULT '' NOT NULL, 
+	object TEXT DEFAULT '' NOT NULL, 
+	outcome TEXT DEFAULT '' NOT NULL, 
+	PRIMARY KEY (id)
+);
+CREATE TABLE choices (
+	id INTEGER NOT NULL, 
+	conversation TEXT NOT NULL, 
+	persona TEXT DEFAULT '' NOT NULL, 
+	PRIMARY KEY (id), 
+	UNIQUE (conversation)
+);
+CREATE TABLE day_tools (
+	id INTEGER NOT NULL, 
+	day DOUBLE NOT NULL, 
+	tool TEXT DEFAULT '' NOT NULL, 
+	requests DOUBLE NOT NULL, 
+	prompt DOUBLE NOT NULL, 
+	completion DOUBLE NOT NULL, 
+	cached DOUBLE NOT NULL, 
+	unpriced DOUBLE NOT NULL, 
+	cost DOUBLE NOT NULL, 
+	PRIMARY KEY (id)
+);
+CREATE TABLE day_totals (
+	id INTEGER NOT NULL, 
+	day DOUBLE NOT NULL, 
+	who BIGINT DEFAULT 0 NOT NULL, 
+	tokens BIGINT DEFAULT 0 NOT NULL, 
+	cost DOUBLE NOT NULL, 
+	PRIMARY KEY (id), 
+	UNIQUE (day, who)
+);
+CREATE TABLE day_usage (
+	id INTEGER NOT NULL, 
+	day DOUBLE NOT NULL, 
+	conversation TEXT DEFAULT '' NOT NULL, 
+	asker BIGINT DEFAULT 0 NOT NULL, 
+	model TEXT DEFAULT '' NOT NULL, 
+	requests BIGINT DEFAULT 0 NOT NULL, 
+	prompt BIGINT DEFAULT 0 NOT NULL, 
+	completion BIGINT DEFAULT 0 NOT NULL, 
+	cached BIGINT DEFAULT 0 NOT NULL, 
+	unpriced BIGINT DEFAULT 0 NOT NULL, 
+	cost DOUBLE NOT NULL, 
+	PRIMARY KEY (id)
+);
+CREATE TABLE memories (
+	id INTEGER NOT NULL, 
+	conversation TEXT NOT NULL, 
+	private BOOLEAN DEFAULT 0 NOT NULL, 
+	memory_id TEXT NOT NULL, 
+	subject BIGINT DEFAULT 0 NOT NULL, 
+	author BIGINT DEFAULT 0 NOT NULL, 
+	text TEXT DEFAULT '' NOT NULL, 
+	visibility TEXT DEFAULT '' NOT NULL, 
+	kind TEXT DEFAULT '' NOT NULL, 
+	sources TEXT NOT NULL, 
+	made DOUBLE NOT NULL, 
+	used DOUBLE NOT NULL, 
+	expires DOUBLE NOT NULL, 
+	PRIMARY KEY (id), 
+	UNIQUE (memory_id)
+);
+CREATE TABLE memory_terms (
+	id INTEGER NOT NULL, 
+	conversation TEXT NOT NULL, 
+	memory_id TEXT NOT NULL, 
+	shelf TEXT NOT NULL, 
+	term TEXT NOT NULL, 
+	PRIMARY KEY (id)
 );
 CREATE TABLE messages (
 	id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, 
@@ -33,6 +110,34 @@ INSERT INTO "messages" VALUES(2,'10001:group:4242',0,'2','88',10001,777,'小雨'
 INSERT INTO "messages" VALUES(3,'10001:group:4242',0,'4','88',10001,777,'小雨','群主','owner','normal','测试群','[]',1699999990.0,1700000002.0,1,1,'');
 INSERT INTO "messages" VALUES(4,'10001:group:4242',0,'5','88',10001,777,'小雨','群主','owner','normal','测试群','[{"text":"not for the bot","type":"text"}]',1699999990.0,1700000003.0,1,0,'');
 INSERT INTO "messages" VALUES(5,'10001:private:777',4242,'3','88',10001,777,'小雨','群主','owner','normal','测试群','[{"text":"删掉它","type":"text"}]',1699999990.0,1700000014.0,0,0,'t2');
+CREATE TABLE pictures (
+	id INTEGER NOT NULL, 
+	digest TEXT NOT NULL, 
+	words TEXT DEFAULT '' NOT NULL, 
+	at DOUBLE NOT NULL, 
+	PRIMARY KEY (id), 
+	UNIQUE (digest)
+);
+CREATE TABLE place_settings (
+	id INTEGER NOT NULL, 
+	conversation TEXT NOT NULL, 
+	name TEXT NOT NULL, 
+	value TEXT DEFAULT '' NOT NULL, 
+	PRIMARY KEY (id), 
+	UNIQUE (conversation, name)
+);
+CREATE TABLE requests (
+	id INTEGER NOT NULL, 
+	turn_id TEXT NOT NULL, 
+	run TEXT DEFAULT '' NOT NULL, 
+	step BIGINT DEFAULT 0 NOT NULL, 
+	model TEXT DEFAULT '' NOT NULL, 
+	outcome TEXT DEFAULT '' NOT NULL, 
+	message TEXT, 
+	seconds DOUBLE NOT NULL, 
+	at DOUBLE NOT NULL, 
+	PRIMARY KEY (id)
+);
 CREATE TABLE runs (
 	id INTEGER NOT NULL, 
 	run_id TEXT NOT NULL, 
@@ -69,6 +174,23 @@ CREATE TABLE sends (
 	PRIMARY KEY (id)
 );
 INSERT INTO "sends" VALUES(1,'s1','t1','10001:group:4242',0,'[{"message_id":"2","type":"quote"},{"text":"晴。","type":"text"},{"kind":"image","source":"base64://AA==","name":"a.png","type":"attachment"}]',1,1,'confirmed','99','',1700000000.0,1700000001.0);
+CREATE TABLE speakers (
+	id INTEGER NOT NULL, 
+	conversation TEXT NOT NULL, 
+	number BIGINT NOT NULL, 
+	user_id BIGINT DEFAULT 0 NOT NULL, 
+	name TEXT DEFAULT '' NOT NULL, 
+	PRIMARY KEY (id), 
+	UNIQUE (conversation, number)
+);
+CREATE TABLE steered (
+	id INTEGER NOT NULL, 
+	turn_id TEXT NOT NULL, 
+	step INTEGER NOT NULL, 
+	message_id TEXT DEFAULT '' NOT NULL, 
+	user TEXT NOT NULL, 
+	PRIMARY KEY (id)
+);
 CREATE TABLE steps (
 	id INTEGER NOT NULL, 
 	turn_id TEXT NOT NULL, 
@@ -81,6 +203,17 @@ CREATE TABLE steps (
 	PRIMARY KEY (id)
 );
 INSERT INTO "steps" VALUES(1,'t1',1,'{"text":"看看。","tool_calls":[{"id":"c1","name":"get_weather","arguments":"{\"city\": \"杭州\"}","extras":"{\"s\":1}"}],"reasoning":{"text":"想","endpoint":"https://x.test/v1","model":"m","field":"reasoning_content","details":"[1]"},"type":"assistant"}','tool_calls','m@x.test',0.5,1700000000.0);
+CREATE TABLE things (
+	id INTEGER NOT NULL, 
+	conversation TEXT NOT NULL, 
+	number BIGINT NOT NULL, 
+	message_id TEXT DEFAULT '' NOT NULL, 
+	sender BIGINT DEFAULT 0 NOT NULL, 
+	thing TEXT, 
+	at DOUBLE NOT NULL, 
+	PRIMARY KEY (id), 
+	UNIQUE (conversation, number)
+);
 CREATE TABLE tool_calls (
 	id INTEGER NOT NULL, 
 	turn_id TEXT NOT NULL, 
@@ -107,10 +240,10 @@ CREATE TABLE turns (
 	opened DOUBLE NOT NULL, 
 	closed DOUBLE, 
 	retry_of TEXT DEFAULT '' NOT NULL
-);
-INSERT INTO "turns" VALUES(1,'t1','10001:group:4242','2',777,'{"self_id":10001,"time":1699999990.0,"conversation":{"platform_id":10001,"message_type":"group","session_id":4242,"via_group":0},"message_id":"2","sender":{"user_id":777,"nickname":"小雨","card":"群主","role":"owner"},"segments":[{"user_id":10001,"name":"","type":"mention"},{"text":"天气？","type":"text"}],"sub_type":"normal","message_seq":"88","group_name":"测试群","type":"message_received"}','{"text":"[提问]\n小雨(777): 天气？","images":["data:image/png;base64,AA=="],"type":"user"}','[{"text":"[提问]\n小雨(777): 天气？","images":["data:image/png;base64,AA=="],"type":"user"},{"text":"看看。","tool_calls":[{"id":"c1","name":"get_weather","arguments":"{\"city\": \"杭州\"}","extras":"{\"s\":1}"}],"reasoning":{"text":"想","endpoint":"https://x.test/v1","model":"m","field":"reasoning_content","details":"[1]"},"type":"assistant"},{"call_id":"c1","name":"get_weather","content":"error: 晴 [TOOL_FAILED]","is_error":true,"images":["data:,"],"code":"TOOL_FAILED","type":"tool"},{"text":"晴。","tool_calls":[],"reasoning":null,"type":"assistant"}]',1700000000.0,1700000002.0,'t0');
-INSERT INTO "turns" VALUES(2,'t2','10001:private:777','3',777,'{"self_id":10001,"time":1699999990.0,"conversation":{"platform_id":10001,"message_type":"private","session_id":777,"via_group":4242},"message_id":"3","sender":{"user_id":777,"nickname":"小雨","card":"群主","role":"owner"},"segments":[{"text":"删掉它","type":"text"}],"sub_type":"normal","message_seq":"88","group_name":"测试群","type":"message_received"}','{"text":"删掉它","images":[],"type":"user"}',NULL,1700000004.0,NULL,'');
-INSERT INTO "turns" VALUES(3,'t3','10001:private:777','3',777,'{"self_id":10001,"time":1699999990.0,"conversation":{"platform_id":10001,"message_type":"private","session_id":777,"via_group":4242},"message_id":"3","sender":{"user_id":777,"nickname":"小雨","card":"群主","role":"owner"},"segments":[{"text":"删掉它","type":"text"}],"sub_type":"normal","message_seq":"88","group_name":"测试群","type":"message_received"}','{"text":"又来","images":[],"type":"user"}',NULL,1700000005.0,NULL,'');
+, uncalled BOOLEAN DEFAULT 0 NOT NULL);
+INSERT INTO "turns" VALUES(1,'t1','10001:group:4242','2',777,'{"self_id":10001,"time":1699999990.0,"conversation":{"platform_id":10001,"message_type":"group","session_id":4242,"via_group":0},"message_id":"2","sender":{"user_id":777,"nickname":"小雨","card":"群主","role":"owner"},"segments":[{"user_id":10001,"name":"","type":"mention"},{"text":"天气？","type":"text"}],"sub_type":"normal","message_seq":"88","group_name":"测试群","type":"message_received"}','{"text":"[提问]\n小雨(777): 天气？","images":["data:image/png;base64,AA=="],"type":"user"}','[{"text":"[提问]\n小雨(777): 天气？","images":["data:image/png;base64,AA=="],"type":"user"},{"text":"看看。","tool_calls":[{"id":"c1","name":"get_weather","arguments":"{\"city\": \"杭州\"}","extras":"{\"s\":1}"}],"reasoning":{"text":"想","endpoint":"https://x.test/v1","model":"m","field":"reasoning_content","details":"[1]"},"type":"assistant"},{"call_id":"c1","name":"get_weather","content":"error: 晴 [TOOL_FAILED]","is_error":true,"images":["data:,"],"code":"TOOL_FAILED","type":"tool"},{"text":"晴。","tool_calls":[],"reasoning":null,"type":"assistant"}]',1700000000.0,1700000002.0,'t0',0);
+INSERT INTO "turns" VALUES(2,'t2','10001:private:777','3',777,'{"self_id":10001,"time":1699999990.0,"conversation":{"platform_id":10001,"message_type":"private","session_id":777,"via_group":4242},"message_id":"3","sender":{"user_id":777,"nickname":"小雨","card":"群主","role":"owner"},"segments":[{"text":"删掉它","type":"text"}],"sub_type":"normal","message_seq":"88","group_name":"测试群","type":"message_received"}','{"text":"删掉它","images":[],"type":"user"}',NULL,1700000004.0,NULL,'',0);
+INSERT INTO "turns" VALUES(3,'t3','10001:private:777','3',777,'{"self_id":10001,"time":1699999990.0,"conversation":{"platform_id":10001,"message_type":"private","session_id":777,"via_group":4242},"message_id":"3","sender":{"user_id":777,"nickname":"小雨","card":"群主","role":"owner"},"segments":[{"text":"删掉它","type":"text"}],"sub_type":"normal","message_seq":"88","group_name":"测试群","type":"message_received"}','{"text":"又来","images":[],"type":"user"}',NULL,1700000005.0,NULL,'',0);
 CREATE TABLE usage (
 	id INTEGER NOT NULL, 
 	turn_id TEXT NOT NULL, 
@@ -123,11 +256,22 @@ CREATE TABLE usage (
 	cached BIGINT DEFAULT 0 NOT NULL, 
 	reasoning BIGINT DEFAULT 0 NOT NULL, 
 	cost DOUBLE, 
-	at DOUBLE NOT NULL, 
+	at DOUBLE NOT NULL, reserved BIGINT DEFAULT 0 NOT NULL, 
 	PRIMARY KEY (id)
 );
-INSERT INTO "usage" VALUES(1,'t1',1,'10001:group:4242',777,'m@x.test',10,5,3,1,NULL,1700000000.0);
-INSERT INTO "usage" VALUES(2,'t1',0,'10001:group:4242',777,'m@x.test',1,2,0,0,0.5,1700000003.0);
+INSERT INTO "usage" VALUES(1,'t1',1,'10001:group:4242',777,'m@x.test',10,5,3,1,NULL,1700000000.0,0);
+INSERT INTO "usage" VALUES(2,'t1',0,'10001:group:4242',777,'m@x.test',1,2,0,0,0.5,1700000003.0,0);
+CREATE TABLE verdicts (
+	id INTEGER NOT NULL, 
+	conversation TEXT NOT NULL, 
+	message_id TEXT DEFAULT '' NOT NULL, 
+	sender BIGINT NOT NULL, 
+	wakes BOOLEAN DEFAULT 0 NOT NULL, 
+	weak BOOLEAN DEFAULT 0 NOT NULL, 
+	reason TEXT DEFAULT '' NOT NULL, 
+	at DOUBLE NOT NULL, until DOUBLE, 
+	PRIMARY KEY (id)
+);
 CREATE TABLE windows (
 	id INTEGER NOT NULL, 
 	conversation TEXT NOT NULL, 
@@ -156,6 +300,24 @@ CREATE INDEX sends_unfinished ON sends (id) WHERE state IN ('queued', 'sending',
 CREATE INDEX sends_by_send_id ON sends (send_id, id);
 CREATE INDEX usage_by_turn_id ON usage (turn_id);
 CREATE INDEX usage_by_time ON usage (at);
+CREATE INDEX verdicts_by_message_id ON verdicts (conversation, message_id, id);
+CREATE INDEX verdicts_by_time ON verdicts (at);
+CREATE INDEX things_by_message_id ON things (conversation, message_id);
+CREATE INDEX things_by_time ON things (at);
+CREATE INDEX steered_by_turn_id ON steered (turn_id);
+CREATE INDEX steered_by_message_id ON steered (message_id);
+CREATE INDEX pictures_by_time ON pictures (at);
+CREATE INDEX memory_terms_by_term ON memory_terms (shelf, term, memory_id);
+CREATE INDEX memory_terms_by_memory_id ON memory_terms (memory_id);
+CREATE INDEX memories_by_conversation ON memories (conversation, used);
+CREATE INDEX memories_by_subject ON memories (subject, used);
+CREATE INDEX memories_by_expires ON memories (expires);
+CREATE INDEX requests_by_turn_id ON requests (turn_id);
+CREATE INDEX day_usage_by_day ON day_usage (day);
+CREATE INDEX audit_by_time ON audit (at);
+CREATE INDEX runs_in_error ON runs (id) WHERE error <> '';
+CREATE INDEX day_tools_by_day ON day_tools (day);
+CREATE INDEX sends_published ON sends (id) WHERE state IN ('published', 'reworded');
 DELETE FROM "sqlite_sequence";
 INSERT INTO "sqlite_sequence" VALUES('messages',5);
 INSERT INTO "sqlite_sequence" VALUES('turns',3);

@@ -17,7 +17,7 @@ from concurrent.futures import Executor
 from datetime import date
 from typing import Any, TypeVar, TypeVarTuple
 
-from adapters.storage import disk
+from adapters.storage import files
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -86,7 +86,7 @@ class ScriptedLoop(asyncio.SelectorEventLoop):
     @property
     def _is_busy(self) -> bool:
         """Whether a thread works: one of an executor, or one that looks at the disk, which is no loop's own."""
-        return self._in_flight > 0 or bool(disk._looks)
+        return self._in_flight > 0 or bool(files._looks)
 
     def _idle(self, timeout: float | None) -> None:
         """Nothing is left to be done now: go to what is due next, or tell the script."""

@@ -8,7 +8,7 @@ import time
 
 import psycopg
 
-from adapters.storage.lease import HOLDER, name_of
+from adapters.storage.leases import HOLDER, name_of
 from tests.system.cluster.cluster import Cluster
 from tests.system.cluster.test_several_workers import ACCOUNTS, has, unreached
 from tests.system.processes.test_signals import ONE, PATIENCE, Bot

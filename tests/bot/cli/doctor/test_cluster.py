@@ -14,7 +14,7 @@ from adapters.broker.payloads import Presence, There
 from adapters.broker.survey import Partition, Survey, Unreachable
 from adapters.fetching.client import HttpxWeb
 from adapters.storage import url
-from adapters.storage.lease import Lease, name_of
+from adapters.storage.leases import Lease, name_of
 from adapters.storage.url import read_url
 from bot.cli.doctor.checks import Check, Verdict
 from bot.cli.doctor.cluster import check_cluster, online_anywhere

@@ -14,6 +14,7 @@ from adapters.storage.tables import REVISIONS
 from bot.cli.doctor import storage
 from bot.cli.doctor.checks import Check, Verdict
 from bot.cli.doctor.storage import check_folder, check_folders, check_store
+from bot.domain.tongue import in_chinese
 from config.loading import load_settings
 from config.settings import Settings
 
@@ -117,6 +118,18 @@ def test_an_older_journal_is_a_warning_and_stays_as_it_is(tmp_path: Path, monkey
     monkeypatch.setattr(storage, "REVISIONS", (*REVISIONS, "9999"))
     assert store(tmp_path).verdict is Verdict.WARNING
     assert [file.name for file in tmp_path.glob("*.bak*")] == []
+
+
+def test_a_journal_before_the_baseline_is_a_problem_that_says_how_to_bring_it_up(tmp_path: Path) -> None:
+    connection = sqlite3.connect(make_journal(tmp_path))
+    with connection:
+        connection.execute("UPDATE alembic_version SET version_num = '0014'")
+    connection.close()
+    assert store(tmp_path).verdict is Verdict.PROBLEM
+    assert "its schema is 0014" in store(tmp_path).said
+    assert "更早版本" in in_chinese(store(tmp_path).said)
+    assert "git checkout b14ad6af" in store(tmp_path).mend
+    assert "先用提交 b14ad6af 启动一次" in in_chinese(store(tmp_path).mend)
 
 
 def test_a_damaged_file_is_a_problem(tmp_path: Path) -> None:

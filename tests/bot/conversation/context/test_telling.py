@@ -3,7 +3,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bot.conversation.context.telling import LOOK_UPS, Telling
-from bot.domain.journal import MemberNumbered, Remembered
+from bot.domain.journal import MemberNumbered
 from bot.domain.segments import Mention, Quote, Text
 from bot.memory.history import History
 from bot.prompt.compose import Question, Talk
@@ -55,13 +55,6 @@ async def test_a_line_of_a_question_under_way_is_by_number_and_its_person_is_met
     added = teller.addition(said("还有 "), None, quoted=said("晴", user=BOT))
     assert added.text.endswith("]\n小明#1: [引用 我 的「晴」] 还有")
     assert store.entries == [MemberNumbered(conversation=GROUP, number=1, user_id=777, name="小明")]
-
-
-async def test_a_summary_of_an_older_version_names_nobody_by_account() -> None:
-    store = RecordingStore()
-    store.remembered[GROUP] = Remembered(summary="小明(77777) 喜欢猫")
-    teller = await telling(store)
-    assert teller.summary(GROUP) == "小明#1 喜欢猫"
 
 
 async def test_what_is_told_by_itself_is_one_line_of_its_conversation() -> None:

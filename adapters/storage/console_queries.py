@@ -1,55 +1,280 @@
-"""Reading the journal for the console, in a thread of its own: however long somebody looks, nobody
-else waits. Blocks, but for `SqlShown`.
+"""What the console reads of the journal: turns and their traces, tools, sums. `SqlShown` reads in a
+thread of its own, so that nobody else waits; everything else blocks.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import reduce
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
-from sqlalchemy import Connection, func, select, text
+from sqlalchemy import Connection, Row, Table, func, select, text
 
 from adapters.storage.books import story
 from adapters.storage.chats import chat, chats, line
-from adapters.storage.closed_days import midnight
 from adapters.storage.database import Database
-from adapters.storage.day_sums import day_counts
+from adapters.storage.day_sums import day_counts, midnight, parts
 from adapters.storage.failures import words
-from adapters.storage.moments import id_at, opened_between
-from adapters.storage.outcomes import ending_of
 from adapters.storage.reads import readable
+from adapters.storage.rows import SEND_SEGMENTS
+from adapters.storage.statements import plain
 from adapters.storage.tables import (
     IN_ERROR,
     PAYER,
+    SHARED,
+    day_tools,
     day_usage,
     messages,
+    requests,
     runs,
+    sends,
     speakers,
+    steered,
+    steps,
+    tool_calls,
     turns,
     usage,
 )
-from adapters.storage.tool_costs import tool_costs
-from adapters.storage.tool_uses import tools
-from adapters.storage.traces import trace
-from adapters.storage.turn_rows import TOKENS, rows, sum_of, sums_of, totals, turn_row
-from bot.domain.books import DayCounts, UsageSum
+from adapters.storage.turn_queries import (
+    TOKENS,
+    ending_of,
+    id_at,
+    opened_between,
+    rows,
+    sum_of,
+    sums_of,
+    totals,
+    turn_row,
+)
+from bot.domain import codec
+from bot.domain.books import DayCounts, Story, UsageSum
+from bot.domain.chat import AssistantMessage, ToolMessage, UserMessage
+from bot.domain.drafts import draft_of
+from bot.domain.errors import AlreadySaid, ToolCancelled, ToolDenied, ToolRateLimited
 from bot.domain.events import Conversation
 from bot.domain.inspection import ToolUse
+from bot.domain.journal import Errand
+from bot.domain.plain import plain_words
 from bot.domain.run import Stop
 from bot.domain.shown import (
     Chat,
     ChatRows,
     CostSum,
+    Span,
     Trace,
     TurnQuery,
+    TurnRow,
     TurnRows,
     Unanswered,
 )
+
+SPANS = 300  # of one turn, the first
+
+
+def turn_trace(connection: Connection, row: TurnRow, turn: Row[Any], story: Story) -> Trace:
+    """The turn of this row, and what it did."""
+    said = [turn.user, *(line.user for line in _of(connection, steered, row.turn_id))]
+    prompt = "\n".join(read.text for text in said if (read := _read(UserMessage, text)))
+    spans = [
+        *_wait(row, story),
+        *_steps(connection, row.turn_id),
+        *_requests(connection, row),
+        *_sends(connection, row.turn_id),
+    ]
+    spans.sort(key=lambda span: span.begin)
+    return Trace(row=row, story=story, prompt=prompt, spans=tuple(spans[:SPANS]))
+
+
+def _of(connection: Connection, table: Table, turn_id: str) -> list[Row[Any]]:
+    query = select(table).where(table.c.turn_id == turn_id).order_by(table.c.id).limit(SPANS)
+    return list(connection.execute(query))
+
+
+def _read(kind: Any, text: str | None) -> Any:
+    try:
+        return codec.read(kind, text) if text else None
+    except codec.Unreadable:
+        return None
+
+
+def _wait(row: TurnRow, story: Story) -> Iterator[Span]:
+    if story.taken and row.at > story.taken:
+        yield Span(kind="wait", name="", begin=story.taken, seconds=row.at - story.taken)
+
+
+def _steps(connection: Connection, turn_id: str) -> Iterator[Span]:
+    """Each request with its calls; a call's arguments stand in the answer that made it."""
+    used = {row.step: row for row in _of(connection, usage, turn_id)}
+    asked: dict[tuple[int, str], str] = {}
+    ends: dict[int, float] = {}
+    for step in _of(connection, steps, turn_id):
+        message = _read(AssistantMessage, step.message) or AssistantMessage()
+        ends[step.step] = step.at
+        for call in message.tool_calls:
+            asked[step.step, plain(call.id)] = call.arguments
+        yield _request(step, step.finish, message, used.get(step.step))
+    for call in _of(connection, tool_calls, turn_id):
+        result = _read(ToolMessage, call.result)
+        yield Span(
+            kind="tool",
+            name=call.name,
+            begin=call.started or ends.get(call.step, 0.0),
+            seconds=call.seconds or 0.0,
+            outcome=call.code,
+            text="" if result is None else result.content,
+            asked=asked.get((call.step, call.call_id), ""),
+        )
+
+
+def _request(
+    row: Row[Any], outcome: str, message: AssistantMessage, used: Row[Any] | None, run: str = ""
+) -> Span:
+    calls = "".join(f"\n→ {call.name}({call.arguments})" for call in message.tool_calls)
+    return Span(
+        kind="model",
+        name=row.model,
+        begin=row.at - row.seconds,
+        seconds=row.seconds,
+        outcome=outcome,
+        text=(message.text + calls).strip(),
+        thought=message.reasoning.text if message.reasoning else "",
+        usage=None if used is None else _usage(used),
+        run=run,
+    )
+
+
+def _usage(row: Row[Any]) -> UsageSum:
+    unpriced = row.cost is None
+    return UsageSum(1, row.prompt, row.cached, row.completion, row.cost or 0.0, int(unpriced))
+
+
+def _requests(connection: Connection, turn: TurnRow) -> Iterator[Span]:
+    """Those that failed, those of subagents, and those on errands."""
+    closed = math.inf if turn.seconds is None else turn.at + turn.seconds
+    for row in _of(connection, requests, turn.turn_id):
+        message = _read(AssistantMessage, row.message)
+        if message is not None:
+            yield _request(row, row.outcome, message, None, row.run)
+            continue
+        begin = row.at - row.seconds
+        yield Span(
+            kind="model" if row.outcome == "ok" else "failed",
+            name=row.model,
+            begin=begin,
+            seconds=row.seconds,
+            outcome=row.outcome,
+            # Older versions wrote down no errand.
+            run=row.run or (Errand.LATER if begin >= closed else ""),
+        )
+
+
+def _sends(connection: Connection, turn_id: str) -> Iterator[Span]:
+    for row in _of(connection, sends, turn_id):
+        segments = _read(SEND_SEGMENTS, row.segments) or ()
+        yield Span(
+            kind="send",
+            name="final" if row.final else "between",
+            begin=row.queued,
+            seconds=0.0 if draft_of(row.send_id) else max(0.0, row.changed - row.queued),
+            outcome=row.state,
+            text=plain_words(segments),
+            asked=row.reason,
+        )
+
+
+LATEST = 2000  # calls of all tools together
+LATELY = 10  # calls of a tool that say how it is now
+NEARLY = 0.95
+OK = "ok"
+OPEN = ""  # of those that did not end
+UNTELLING = {
+    OPEN,
+    *(kind.code for kind in (AlreadySaid, ToolCancelled, ToolDenied, ToolRateLimited)),
+}
+"""Codes of calls that were not made, or not to their end: they say nothing of the tool."""
+
+
+def tool_uses(connection: Connection) -> tuple[ToolUse, ...]:
+    """The tools that were called lately, by name."""
+    columns = tool_calls.c.name, tool_calls.c.id, tool_calls.c.code, tool_calls.c.seconds
+    latest = select(*columns).order_by(tool_calls.c.id.desc()).limit(LATEST)
+    calls, times = dict[str, list[tuple[int, str]]](), dict[str, list[float]]()
+    for name, id_, code, seconds in connection.execute(latest):
+        calls.setdefault(name, []).append((id_, code))
+        if seconds is not None:
+            times.setdefault(name, []).append(seconds)
+    failures = {
+        name: [(id_, code) for id_, code in those if code not in {OK, OPEN}]
+        for name, those in calls.items()
+    }
+    errors = _errors(connection, [those[0][0] for those in failures.values() if those])
+    told = []
+    for name, those in sorted(calls.items()):
+        failed, taken = failures[name], sorted(times.get(name, (0.0,)))
+        telling = [code for _, code in those if code not in UNTELLING][:LATELY]
+        last, code = failed[0] if failed else (0, "")
+        told.append(
+            ToolUse(
+                name,
+                len(those),
+                len(failed),
+                code,
+                taken[min(len(taken) - 1, int(NEARLY * len(taken)))],
+                going_on=sum(code == OPEN for _, code in those),
+                lately=(sum(code != OK for code in telling), len(telling)),
+                error=errors.get(last, ""),
+            )
+        )
+    return tuple(told)
+
+
+def _errors(connection: Connection, ids: list[int]) -> dict[int, str]:
+    """What the model read of these calls."""
+    query = select(tool_calls.c.id, tool_calls.c.result).where(tool_calls.c.id.in_(ids))
+    rows = [row for row in connection.execute(query) if row.result]
+    return dict(readable(lambda row: (row.id, codec.read(ToolMessage, row.result).content), rows))
+
+
+def tool_costs(connection: Connection, since: float) -> list[CostSum]:
+    """The cost of each tool since that midnight: of days that are added up from their sums."""
+    last = connection.scalar(select(func.max(day_tools.c.day)))
+    closed = [func.sum(day_tools.c[name]) for name in SHARED]
+    told = select(day_tools.c.tool, *closed).where(day_tools.c.day >= since)
+    rows = [*connection.execute(told.group_by(day_tools.c.tool))]
+    open_ = since if last is None else max(since, midnight(last, later=1))
+    rows += connection.execute(parts(usage.c.at >= open_))
+    whole: dict[str, list[float]] = {}
+    for tool, *numbers in rows:
+        before = whole.get(tool, [0.0] * len(SHARED))
+        whole[tool] = [one + float(more) for one, more in zip(before, numbers, strict=True)]
+    return list(_sums(whole))
+
+
+def _sums(whole: dict[str, list[float]]) -> Iterator[CostSum]:
+    """A part of a request counts as one. Tokens are whole, and add up to those of all: the largest
+    parts of one are rounded up.
+    """
+    parts_ = {tool: dict(zip(SHARED, numbers, strict=True)) for tool, numbers in whole.items()}
+    tokens = {name: _rounded({tool: of[name] for tool, of in parts_.items()}) for name in TOKENS}
+    for tool, told in parts_.items():
+        counts = {name: math.ceil(round(told[name], 6)) for name in ("requests", "unpriced")}
+        own = {name: tokens[name][tool] for name in TOKENS}
+        yield CostSum(tool, UsageSum(**own, **counts, cost=told["cost"]))
+
+
+def _rounded(numbers: Mapping[str, float]) -> dict[str, int]:
+    exact = {tool: round(number, 6) for tool, number in numbers.items()}
+    told = {tool: math.floor(number) for tool, number in exact.items()}
+    left = round(sum(exact.values())) - sum(told.values())
+    for tool in sorted(exact, key=lambda one: (told[one] - exact[one], one))[:left]:
+        told[tool] += 1
+    return told
+
 
 DEADLINE = 2.0  # seconds for what a page reads
 COSTS = 30  # of each kind, the dearest
@@ -94,7 +319,7 @@ class SqlShown:
 
     async def tools(self) -> tuple[ToolUse, ...] | None:
         """How the latest calls of tools went."""
-        return await self._read(tools)
+        return await self._read(tool_uses)
 
     async def day(self, *, since: float, until: float) -> DayCounts | None:
         """The sums of the time from then on, before `until`."""
@@ -158,7 +383,7 @@ def _trace(connection: Connection, turn_id: str) -> tuple[Trace, ...]:
     told = tuple(readable(lambda row: turn_row(row, sums_of(connection, [turn_id])), [row]))
     where = Conversation.parse(row.conversation)
     return tuple(
-        trace(connection, one, row, story(connection, where, row.message_id)) for one in told
+        turn_trace(connection, one, row, story(connection, where, row.message_id)) for one in told
     )
 
 

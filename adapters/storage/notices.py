@@ -131,3 +131,61 @@ BACKUP_UNFINISHED: Final = (
         " completes it."
     ),
 )
+
+# --- journals before the baseline; behind the name of a setting or a file, without a full stop
+
+OLDER_SCHEMA: Final = (
+    "是更早版本的机器人的数据库（结构 {schema}，这个版本从 {ours} 开始能读），什么都没有改动",
+    (
+        "is a journal of an earlier version of the bot (its schema is {schema}, this version reads"
+        " {ours} and later); nothing has changed"
+    ),
+)
+OLDER_LINES: Final = (
+    "里有更早版本没写完的 {count} 条记录（{file}），什么都没有改动",
+    (
+        "has {count} entries of an earlier version that are not in its tables yet ({file}); nothing"
+        " has changed"
+    ),
+)
+OLDER_ROUNDS: Final = (
+    "里有 {count} 个会话的记忆还是很早的版本的写法（{places}），什么都没有改动",
+    ("remembers {count} conversations in a form of early versions ({places}); nothing has changed"),
+)
+BRING_UP: Final = (
+    (
+        "先用提交 {commit} 启动一次再停下，然后换回这个版本：`git checkout {commit}`，"
+        "`docker compose up -d --build bot`，启动好了再 `docker compose stop bot`，`git checkout -`"
+        "（docs/zh/upgrade.md）"
+    ),
+    (
+        "Start commit {commit} on it once and stop it, then start this version again: `git checkout"
+        " {commit}`, `docker compose up -d --build bot`, once it runs `docker compose stop bot`,"
+        " `git checkout -` (docs/upgrade.md)"
+    ),
+)
+RESET_FIRST: Final = (
+    (
+        "先用提交 {commit} 启动（`git checkout {commit}`，`docker compose up -d --build bot`），"
+        "在这些会话里对机器人说 /reset，`docker compose stop bot`，`git checkout -`，"
+        "再启动这个版本（docs/zh/upgrade.md）"
+    ),
+    (
+        "Start commit {commit} on it (`git checkout {commit}`, `docker compose up -d --build bot`),"
+        " say /reset to the bot in each of them, `docker compose stop bot`, `git checkout -`, then"
+        " start this version (docs/upgrade.md)"
+    ),
+)
+RESTORE_FIRST: Final = (
+    (
+        "先用提交 {commit} 恢复并启动一次（`git checkout {commit}`，`docker compose build bot`，"
+        "`frostagent restore`，`docker compose up -d bot`），启动好了再 `docker compose stop bot`，"
+        "`git checkout -`，换回这个版本（docs/zh/upgrade.md）"
+    ),
+    (
+        "Restore it with commit {commit} and start that once (`git checkout {commit}`, `docker"
+        " compose build bot`, `frostagent restore`, `docker compose up -d bot`), once it runs"
+        " `docker compose stop bot`, `git checkout -`, then start this version (docs/upgrade.md)"
+    ),
+)
+BACKUP_OLDER: Final = ("{file} {what}。{mend}。", "{file} {what}. {mend}.")

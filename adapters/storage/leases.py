@@ -1,4 +1,5 @@
-"""The right to write into a part of a journal that several workers could have: a row that runs out.
+"""Several workers on one journal: the lease, which is the right to write into a part of it, and the
+roster, which says which workers there are and which parts nobody has.
 
 The advisory lock of `claim.py` lasts as long as its connection does, so a process that is frozen
 keeps it for ever. A lease runs out unless it is renewed, and every transaction renews it: its epoch
@@ -10,20 +11,27 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from secrets import token_hex
 from typing import Any, Final
 
-from sqlalchemy import Connection, text
+from msgspec import Struct
+from sqlalchemy import Connection, create_engine, inspect, text
+from sqlalchemy.exc import SQLAlchemyError
 
-from adapters.storage.claim import CLAIM, LOCK_OBJECT, NAME, JournalTaken
+from adapters.storage.claim import CLAIM, LOCK_OBJECT, NAME, Away, JournalTaken
+from adapters.storage.database import POSTGRES_OPTIONS
+from adapters.storage.failures import words
+from adapters.storage.url import place_of, read_url
 
 SECONDS: Final = 4.0  # how long it lasts without being renewed
 RENEWALS: Final = 1.0  # seconds between two renewals where nothing is written
 ABANDONED: Final = 3000  # ms in which a transaction goes on, or the server ends its session
 
-TABLE = """
+LEASES_TABLE = """
     CREATE TABLE IF NOT EXISTS leases (
     name text PRIMARY KEY, holder text NOT NULL, epoch bigint NOT NULL, until timestamptz NOT NULL)
 """
@@ -83,7 +91,7 @@ class Lease:
             connection.execute(text(INTRODUCTION), settings)
         with connection.begin():
             connection.execute(text(CREATING), {"claim": CLAIM})
-            connection.execute(text(TABLE))
+            connection.execute(text(LEASES_TABLE))
             if self.epoch:
                 self.renew(connection.connection.cursor(), place)
                 return
@@ -108,3 +116,90 @@ class Lease:
         if self.epoch:
             with connection.begin():
                 connection.execute(text(GIVE_BACK), {"name": self.name, "epoch": self.epoch})
+
+
+WORKERS_TABLE: Final = """
+    CREATE TABLE IF NOT EXISTS workers (
+    holder text PRIMARY KEY, until timestamptz NOT NULL)
+"""
+SIGN: Final = """
+    INSERT INTO workers (holder, until)
+    VALUES (:holder, clock_timestamp() + make_interval(secs => :seconds))
+    ON CONFLICT (holder) DO UPDATE SET until = excluded.until
+"""
+STRIKE: Final = "DELETE FROM workers WHERE holder = :holder OR until < now() - interval '1 hour'"
+THERE: Final = "SELECT count(*) FROM workers WHERE until > clock_timestamp()"
+HAD: Final = "SELECT name, holder FROM leases WHERE until > clock_timestamp()"
+
+
+class Board(Struct, frozen=True):
+    """How many workers there are, oneself included where one `signs`, and who has what, by the name
+    of its lease.
+    """
+
+    workers: int
+    had: dict[str, str]
+
+
+def leases_of(connection: Connection) -> dict[str, str]:
+    """Who has what, as on a `Board`, for somebody who only looks. Raises the driver's errors."""
+    return _had(connection) if inspect(connection).has_table("leases") else {}
+
+
+def _had(connection: Connection) -> dict[str, str]:
+    return {row.name: row.holder for row in connection.execute(text(HAD))}
+
+
+class Roster:
+    """The line of a worker on it, its `holder`, which lasts as long as a lease does."""
+
+    def __init__(self, url: str, holder: str) -> None:
+        self.holder = holder
+        self._place = place_of(read_url(url))
+        self._is_made = False
+        self._engine = create_engine(
+            read_url(url),
+            connect_args=POSTGRES_OPTIONS,
+            pool_pre_ping=True,
+            pool_size=1,
+            max_overflow=0,
+            hide_parameters=True,
+        )
+
+    def look(self, *, signs: bool = True) -> Board:
+        """Be there for so long, and see who else is; or only see, and be there for nobody. Raises
+        Away.
+        """
+        with self._reached() as connection:
+            signed = {"holder": self.holder, "seconds": SECONDS}
+            connection.execute(text(SIGN if signs else STRIKE), signed)
+            return Board(connection.scalar(text(THERE)) or 0, _had(connection))
+
+    def leave(self) -> None:
+        """Be there no longer. Raises Away."""
+        try:
+            with self._reached() as connection:
+                connection.execute(text(STRIKE), {"holder": self.holder})
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._engine.dispose()
+
+    @contextmanager
+    def _reached(self) -> Iterator[Connection]:
+        try:
+            with self._engine.begin() as connection:
+                self._make(connection)
+                yield connection
+            self._is_made = True
+        except (SQLAlchemyError, OSError) as error:
+            self._is_made = False  # another database may be there when it is back
+            raise Away(self._place, words(error)) from error
+
+    def _make(self, connection: Connection) -> None:
+        if not self._is_made:
+            connection.execute(text(CREATING), {"claim": CLAIM})
+            connection.execute(text(LEASES_TABLE))
+            connection.execute(text(WORKERS_TABLE))

@@ -5,25 +5,177 @@ counted. Blocks.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from heapq import merge
 from itertools import islice, takewhile
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, ScalarSelect, Select, Subquery, func, select
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    FromClause,
+    Label,
+    Row,
+    ScalarSelect,
+    Select,
+    Subquery,
+    TextClause,
+    case,
+    exists,
+    func,
+    literal_column,
+    select,
+    text,
+)
 
-from adapters.storage.moments import SLACK, between, id_at, ids, opened_between
-from adapters.storage.outcomes import ending_of
 from adapters.storage.reads import readable
 from adapters.storage.rows import SEGMENTS
-from adapters.storage.tables import messages, runs, tool_calls, turns, usage, verdicts
+from adapters.storage.tables import PAYER, messages, runs, sends, tool_calls, turns, usage, verdicts
 from bot.domain import codec
 from bot.domain.books import UsageSum
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import Unfinished
+from bot.domain.journal import SendState, Undelivered, Unfinished
 from bot.domain.plain import plain_words
 from bot.domain.run import Stop
 from bot.domain.shown import ROWS, UNANSWERED, TurnQuery, TurnRow, TurnRows
+
+PLACES = 16  # of a table that are looked at with one question
+SLACK = 3600.0  # seconds that a row may have been written after others that are later
+
+
+def ids(connection: Connection, table: FromClause) -> tuple[int, int]:
+    """The first id there is, and the one behind the last. Asked for together, SQLite walks over all
+    rows to find them.
+    """
+    first = connection.scalar(select(func.min(table.c.id)))
+    last = connection.scalar(select(func.max(table.c.id)))
+    return int(first or 1), int(last or 0) + 1
+
+
+def id_at(connection: Connection, column: Column[Any], moment: float) -> int:
+    """The id from which on the times of this column are not before that moment, nearly.
+
+    Each question looks at several places: a database elsewhere is asked five times, not twenty.
+    """
+    low, high = ids(connection, column.table)
+    while low < high:
+        step = -(-(high - low) // PLACES)
+        places = [min(low + number * step, high - 1) for number in range(PLACES)]
+        named = {f"id{number}": place for number, place in enumerate(places)}
+        times = connection.execute(_times_at(column), named).one()
+        for place, time in zip(places, times, strict=True):
+            if time is None or time >= moment:
+                high = place
+                break
+            low = place + 1
+    return low
+
+
+@cache
+def _times_at(column: Column[Any]) -> TextClause:
+    """Asks for the times of the first rows from so many ids on. Written out: it is asked often, and
+    to put it together takes longer than its answer.
+    """
+    first = (
+        f"(SELECT {column.name} FROM {column.table.name} WHERE id >= :id{{}} ORDER BY id LIMIT 1)"  # noqa: S608  # names of ours
+    )
+    return text("SELECT " + ", ".join(map(first.format, range(PLACES))))
+
+
+def between(
+    connection: Connection, column: Column[Any], since: float = 0.0, until: float = 0.0
+) -> list[ColumnElement[bool]]:
+    """That a row is of these times; 0 for any."""
+    told = []
+    if since:
+        first = id_at(connection, column, since - SLACK)
+        told += [column >= since, column.table.c.id >= first]
+    if until:
+        last = id_at(connection, column, until + SLACK)
+        told += [column < until, column.table.c.id < last]
+    return told
+
+
+def opened_between(
+    connection: Connection, since: float = 0.0, until: float = 0.0
+) -> list[ColumnElement[bool]]:
+    """That a turn was opened in these times; 0 for any. Where the clock jumped, the times of turns
+    do not say between which ids they are, but those of requests have an index: no turn that asked a
+    model is missed.
+    """
+    told, used = [], [usage.c.step != PAYER]
+    if since:
+        told.append(turns.c.opened >= since)
+        used.append(usage.c.at >= since)
+    if until:
+        told.append(turns.c.opened < until)
+        used.append(usage.c.at < until)
+    if not told:
+        return []
+    asked = turns.c.turn_id.in_(select(usage.c.turn_id).where(*used))
+    low, high = connection.execute(
+        select(func.min(turns.c.id), func.max(turns.c.id)).where(asked)
+    ).one()
+    if since:
+        first = id_at(connection, turns.c.opened, since - SLACK)
+        told.append(turns.c.id >= (first if low is None else min(first, low)))
+    if until:
+        last = id_at(connection, turns.c.opened, until + SLACK)
+        told.append(turns.c.id < (last if high is None else max(last, high + 1)))
+    return told
+
+
+OPEN = (SendState.QUEUED, SendState.SENDING, SendState.UNKNOWN)
+LOST = (SendState.REFUSED, SendState.DROPPED)
+
+
+def outcome_of(run: Any = runs) -> Label[Any]:
+    """How the turn of this run ended, `outcome`: what its row says, or its sends since."""
+    unconfirmed = _text(Undelivered.UNCONFIRMED)
+    turn = turns.alias("whose")
+    # What was refused before the end had been said in another form, or the model knew.
+    later = sends.c.changed > turn.c.closed
+    lost = (_is(*LOST) & later) | (_is(SendState.WITHDRAWN) & sends.c.final)
+    since = case(
+        (_has(run, turn, lost), _text(Undelivered.NOT_DELIVERED)),
+        (_has(run, turn, _is(*OPEN)), unconfirmed),
+        (_has(run, turn, _is(SendState.CONFIRMED)), _text(Stop.ANSWERED)),
+        # It waited too long for its caller, and was refused before the end.
+        (_has(run, turn, _is(*LOST)), _text(Undelivered.NOT_DELIVERED)),
+        else_=unconfirmed,  # its sends are gone
+    )
+    return case((run.c.stop == unconfirmed, since), else_=run.c.stop).label("outcome")
+
+
+def ending_of(run: Any = runs) -> Label[Any]:
+    """What became of the turn of this run, `ending`: an `Ending` in any case, also where the turn
+    has no run yet.
+    """
+    has_ended = func.coalesce(run.c.stop, _text("")) != _text("")
+    return case(
+        (has_ended, outcome_of(run).element),
+        (run.c.state.is_not(None), _text(Unfinished.WAITING)),
+        else_=_text(Unfinished.RUNNING),
+    ).label("ending")
+
+
+def _has(run: Any, turn: Any, which: ColumnElement[bool]) -> ColumnElement[bool]:
+    """Whether the turn has such a send in its own conversation."""
+    here = (sends.c.turn_id == run.c.turn_id, turn.c.turn_id == sends.c.turn_id)
+    found = select(sends.c.id).where(*here, sends.c.conversation == turn.c.conversation, which)
+    return exists(found.correlate(run))
+
+
+def _is(*states: SendState) -> ColumnElement[bool]:
+    return sends.c.state.in_([_text(state) for state in states])
+
+
+def _text(word: str) -> ColumnElement[str]:
+    """Written out: PostgreSQL groups by an expression only if it has no parameters."""
+    return literal_column(f"'{word}'")
+
 
 WALK = 5_000  # turns that are looked at for a page: what is rare is further down
 TOKENS = "prompt", "cached", "completion"

@@ -1,0 +1,207 @@
+"""The baseline: the oldest journal that this version reads, which is revision 0015 as commit
+b14ad6af left it, without anything in the forms of earlier versions.
+
+Any other journal is refused before the first write. A journal at 0015 is searched once, then
+stamped 0016: from there on lines of `-ahead` are this version's own, which a start after a crash
+applies as ever.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from adapters.storage import ahead, notices
+from adapters.storage.rows import ROUND
+from adapters.storage.url import VARIABLE
+from bot.domain import codec
+from bot.domain.chat import AssistantMessage, Message, UserMessage
+from bot.domain.errors import ConfigError, Problem
+from bot.domain.tongue import Bilingual, Pair, filled
+
+BASELINE: Final = "0015"
+COMMIT: Final = "b14ad6af"
+"""The last commit that reads older journals, and brings them to the baseline."""
+
+NAMED: Final = 5  # conversations in a refusal
+
+Ask: TypeAlias = Callable[[str], Sequence[Sequence[Any]]]
+"""The rows of a statement without parameters."""
+
+
+class OlderJournal(ConfigError):
+    """The journal is older than the baseline, or has something in an older form: `what`, and how
+    to `mend` it.
+    """
+
+    def __init__(self, what: Pair, mend: Pair) -> None:
+        self.what, self.mend = what, mend
+        super().__init__(Problem(VARIABLE, _bilingual(what), _bilingual(mend)))
+
+
+def refuse_older_revision(revision: str) -> None:
+    """Raise OlderJournal for a revision before the baseline."""
+    if revision.isdigit() and revision < BASELINE:
+        what = filled(notices.OLDER_SCHEMA, schema=revision, ours=BASELINE)
+        raise OlderJournal(what, filled(notices.BRING_UP, commit=COMMIT))
+
+
+def refuse_older(ask: Ask, revision: str | None, file: Path | None) -> None:
+    """Raise OlderJournal for a journal of an older revision, and for one at the baseline that has
+    entries written ahead (of an SQLite `file`), or rounds or summaries in older forms.
+    """
+    if revision is None:
+        return
+    refuse_older_revision(revision)
+    if revision != BASELINE:
+        return
+    if file is not None and (lines := _lines_ahead(ask, file)):
+        what = filled(notices.OLDER_LINES, count=lines, file=f"{file.name}{ahead.SUFFIX}")
+        raise OlderJournal(what, filled(notices.BRING_UP, commit=COMMIT))
+    places = sorted({*_older_rounds(ask), *_older_summaries(ask)})
+    if places:
+        named = ", ".join(places[:NAMED]) + (", …" if places[NAMED:] else "")
+        what = filled(notices.OLDER_ROUNDS, count=len(places), places=named)
+        raise OlderJournal(what, filled(notices.RESET_FIRST, commit=COMMIT))
+
+
+def refuse_older_file(file: Path) -> None:
+    """The same for an SQLite file before anything opens it to write: nothing changes, in it or
+    beside it. What cannot be read here is left to whoever opens it.
+    """
+    with suppress(OSError, sqlite3.Error), closing(_opened(file)) as connection:
+
+        def ask(statement: str) -> Sequence[Sequence[Any]]:
+            return connection.execute(statement).fetchall()
+
+        refuse_older(ask, file_revision(connection), file)
+
+
+def file_revision(connection: sqlite3.Connection) -> str | None:
+    """The revision of an SQLite journal; None where there is none of ours."""
+    try:
+        row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    except sqlite3.OperationalError as error:
+        if "no such table" not in str(error):
+            raise
+        row = None
+    return None if row is None else str(row[0])
+
+
+def _opened(file: Path) -> sqlite3.Connection:
+    """Raises OSError for a file that is not there.
+
+    Without a log the file is all there is, and SQLite is told that nobody changes it: else it would
+    make a log and leave that behind.
+    """
+    file.stat()
+    log = file.with_name(file.name + "-wal")
+    is_all = not (log.exists() and log.stat().st_size)
+    uri = f"{file.absolute().as_uri()}?mode=ro{'&immutable=1' if is_all else ''}"
+    return sqlite3.connect(uri, uri=True, isolation_level=None)
+
+
+# --- what is looked for ---------------------------------------------------------------------------
+
+STAND_INS: Final = ("(没有回答)", "(被打断了)", "(已用 send_message 回答)", "(noted)")
+"""What early versions kept as the bot's words where it had said nothing."""
+
+NOTES: Final = (
+    "(前 %条已送达，之后的",
+    "(没有送达: ",
+    "(没有得到 QQ 的确认",
+    "(当时连不上 QQ",
+    "(arrived in % messages, and the rest ",
+    "(was not delivered: ",
+    "(was not confirmed by QQ",
+    "(waits for a connection to QQ",
+)
+"""How a note on the delivery of an answer began at the end of that answer."""
+
+NOTE: Final = re.compile(
+    r"\n?\((?:前 \d+ 条已送达，之后的|arrived in \d+ messages, and the rest )?"
+    r"(?:没有送达: [^\n]*|没有得到 QQ 的确认，可能已送达，不要重复"
+    r"|当时连不上 QQ，排队等待发送，可能没有送达|was not delivered: [^\n]*"
+    r"|was not confirmed by QQ and may have arrived, do not repeat it"
+    r"|waits for a connection to QQ and may not have arrived)\)\s*$"
+)
+
+SPOKEN: Final = re.compile(
+    r"(?:^ *|@|\[引用 )[^()\n:]{1,24}\(\d{5,19}\)|^\[提问\][^\S\n]*消息号", re.MULTILINE
+)
+"""People by their accounts in a question, or the id of its message in its heading."""
+_BEGINNINGS: Final = " OR ".join(
+    f"t.round LIKE '%{words}%'" for words in (*(f'"text":"{one}' for one in STAND_INS), *NOTES)
+)
+ROUNDS: Final = f"""
+    WITH begins AS (
+        SELECT w.conversation, w.first_turn, (
+            SELECT coalesce(f.closed, f.opened) FROM turns f
+            WHERE f.conversation = w.conversation AND f.id >= w.first_turn ORDER BY f.id LIMIT 1
+        ) AS since FROM windows w)
+    SELECT t.conversation, t.round FROM turns t
+    LEFT JOIN begins b ON b.conversation = t.conversation
+    WHERE t.round IS NOT NULL AND (coalesce(b.first_turn, 0) = 0 OR t.closed >= b.since)
+        AND (t.round NOT LIKE '%"sources":["%' OR {_BEGINNINGS})"""  # noqa: S608  # our own words
+"""The rounds that prompts still tell, as `reads.rounds_of` finds them, where one may be older."""
+_ACCOUNT_IN_SUMMARY: Final = "w.summary LIKE '%(' || CAST({} AS TEXT) || ')%'"
+SUMMARIES: Final = f"""
+    SELECT w.conversation FROM windows w WHERE w.summary LIKE '%(%)%' AND (
+        EXISTS (
+            SELECT 1 FROM speakers s WHERE s.conversation = w.conversation AND s.user_id > 9999
+                AND {_ACCOUNT_IN_SUMMARY.format("s.user_id")})
+        OR EXISTS (
+            SELECT 1 FROM messages m WHERE m.conversation = w.conversation AND m.sender > 9999
+                AND {_ACCOUNT_IN_SUMMARY.format("m.sender")}))"""  # noqa: S608  # our own words
+"""The summaries with the account of somebody who spoke there, in parentheses."""
+
+
+def _lines_ahead(ask: Ask, file: Path) -> int:
+    """How many entries are written ahead and not applied. Half a line was promised to nobody; and
+    lines beside a database that has applied none are another one's.
+    """
+    lines: list[bytes] = []
+    with suppress(FileNotFoundError):
+        *lines, _torn = file.with_name(file.name + ahead.SUFFIX).read_bytes().split(b"\n")
+    numbers = [int(number) for line in lines if (number := line.partition(b" ")[0]).isdigit()]
+    marks = ask("SELECT number FROM applied") if numbers else ()
+    return sum(number > marks[0][0] for number in numbers) if marks else 0
+
+
+def _older_rounds(ask: Ask) -> Iterator[str]:
+    """The conversations whose prompts tell a round in an older form: a question from before
+    messages had `sources`, with people by account or a message's id; or an answer that is a
+    stand-in, or ends with a note on its delivery.
+
+    A model's words that only look like our frame are no form of ours: they are told as said.
+    """
+    for conversation, text in ask(ROUNDS):
+        with suppress(codec.Unreadable):  # such a row is told to nobody
+            if _is_older(codec.read(ROUND, text)):
+                yield str(conversation)
+
+
+def _older_summaries(ask: Ask) -> Iterator[str]:
+    """The conversations whose summary names people by account."""
+    return (str(place) for (place,) in ask(SUMMARIES))
+
+
+def _is_older(round_: Iterable[Message]) -> bool:
+    for message in round_:
+        match message:
+            case UserMessage(text=text, sources=()) if SPOKEN.search(text):
+                return True
+            case AssistantMessage(text=text) if text in STAND_INS or NOTE.search(text):
+                return True
+            case _:
+                pass
+    return False
+
+
+def _bilingual(pair: Pair) -> Bilingual:
+    zh, en = pair
+    return Bilingual(en, zh)

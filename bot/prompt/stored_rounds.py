@@ -1,0 +1,54 @@
+"""A stored round, as the model is told of it: what a model wrote of our frame, or repeated of our
+own lines, is cut there as it is in an answer, also where it shows only beside the rest of the
+round. Pure.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from bot.domain.chat import AssistantMessage, Message
+from bot.domain.events import Conversation
+from bot.policy.apologies import is_ours
+from bot.prompt import notes
+from bot.prompt.frames import Frames
+from bot.prompt.people import People
+from bot.prompt.tidying import is_tidy, tidy
+from bot.prompt.wording_zh import ZH
+
+
+def tell_round(
+    names: tuple[str, ...], where: Conversation, messages: tuple[Message, ...]
+) -> tuple[Message, ...]:
+    """The round as the model is told of it, with a note if no answer is left; `names` are those of
+    the bot. The very same object where nothing is cut.
+    """
+    frames = Frames(names, where.platform_id)
+    if all(_is_told_as_stored(frames, message) for message in messages):
+        return messages
+    frames = replace(frames, people=People.of(messages))
+    told = tuple(one for message in messages if (one := _tidied(frames, message)) is not None)
+    if told == messages:
+        return messages
+    return told if told[1:] else (*told, notes.note(ZH, ZH.about.unanswered))
+
+
+def _is_told_as_stored(frames: Frames, message: Message) -> bool:
+    """Whether there is certainly nothing to cut; looks at each message by itself."""
+    if not isinstance(message, AssistantMessage):
+        return True
+    if not (message.text.strip() or message.tool_calls) or not frames.is_clean(message.text):
+        return False
+    if is_ours(message.text):
+        return False
+    return all(is_tidy(frames, call) for call in message.tool_calls)
+
+
+def _tidied(frames: Frames, message: Message) -> Message | None:
+    """None where nothing is left of a message."""
+    if not isinstance(message, AssistantMessage):
+        return message
+    tidied = tidy(frames, replace(message, text="") if is_ours(message.text) else message)
+    if not (tidied.text.strip() or tidied.tool_calls):
+        return None
+    return message if tidied == message else tidied
