@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Row, Select, select, text
 from adapters.storage.columns import plain
 from adapters.storage.outcomes import outcome_of
 from adapters.storage.reads import conversation_of, message_of, places, readable
+from adapters.storage.redaction import BLANK
 from adapters.storage.rows import SEND_SEGMENTS
 from adapters.storage.tables import (
     UNFINISHED,
@@ -30,8 +31,16 @@ from bot.domain import codec
 from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, Message, ToolMessage, UserMessage, joined
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import OpenTurn, Recovery, SendState, Spoken, StoredSend, Suspended
+from bot.domain.journal import (
+    OpenTurn,
+    Recovery,
+    SendState,
+    Spoken,
+    StoredSend,
+    Suspended,
+)
 from bot.domain.notes import Share
+from bot.domain.redaction import OwnWords
 
 SEEN = 600.0  # seconds an event is remembered for, so that it is not handled twice
 YOUNG = 120.0  # seconds after which a question that was never taken up is too old to answer
@@ -217,12 +226,24 @@ def _suspended(connection: Connection, row: Row[Any]) -> Suspended:
         for send in _sends_of(connection, row.turn_id)
         if send.action.conversation == question.conversation
     ]
-    said = tuple(_words(send.action) for send in here if send.state not in UNREAD)
-    return Suspended(row.turn_id, row.state, row.expires, question, user, said)
+    said = tuple(send.action.words for send in here if send.state not in UNREAD)
+    own = tuple(_own_words(connection, row.turn_id))
+    return Suspended(row.turn_id, row.state, row.expires, question, user, said, own)
 
 
-def _words(action: SendMessage) -> str:
-    return action.words
+def _own_words(
+    connection: Connection, turn_id: str
+) -> Iterator[tuple[Conversation, str, OwnWords]]:
+    """What the turn said under which ids; not what was recalled, which counts as `earlier`."""
+    query = select(sends).where(sends.c.turn_id == turn_id, sends.c.message_id != "")
+    rows = connection.execute(query.order_by(sends.c.id)).all()
+    recalled = [row.final for row in rows if row.segments == BLANK]
+
+    def own_of(row: Row[Any]) -> tuple[Conversation, str, OwnWords]:
+        words, earlier = _send(row).action.words, recalled.count(row.final)
+        return conversation_of(row), row.message_id, OwnWords(turn_id, words, row.final, earlier)
+
+    return readable(own_of, (row for row in rows if row.segments != BLANK))
 
 
 def _sends_of(connection: Connection, *turn_ids: str) -> Iterator[StoredSend]:

@@ -29,6 +29,7 @@ from bot.domain.journal import (
     SendQueued,
     SendState,
 )
+from bot.domain.redaction import OwnWords
 from bot.domain.run import SuspendedRun
 from tests.adapters.storage.entries import (
     ANSWER,
@@ -252,6 +253,29 @@ def test_a_suspended_run_knows_what_its_turn_said_here_and_may_have_been_read(
     batches.write(put(opening("t1"), *states, elsewhere, alone, sending("s3", "t2", "not its own"), suspended))
     (found,) = read(database, unfinished.recover, NOW).suspended
     assert found.said == ("queued!", "sending!", "confirmed!", "unknown!", "draft!", "published!", "reworded!", "")
+
+
+def test_a_suspended_run_knows_its_messages_by_their_ids_but_those_recalled(
+    batches: EntryBatches, database: Database
+) -> None:
+    private = Conversation(BOT, "private", 5)
+    entries: list[Entry] = [opening("t1")]
+    for send_id, where, state in (
+        ("s1", GROUP, SendState.CONFIRMED),
+        ("s2", GROUP, SendState.CONFIRMED),
+        ("s3", private, SendState.CONFIRMED),
+        ("s4", GROUP, SendState.UNKNOWN),
+    ):
+        message_id = f"m-{send_id}" if state is SendState.CONFIRMED else ""
+        changed = SendChanged(send_id=send_id, state=state, at=NOW, message_id=message_id)
+        entries += [sending(send_id, "t1", f"words of {send_id}", where), changed]
+    waits = RunSuspended(turn_id="t1", state="{}", expires=NOW + 60)
+    batches.write(put(*entries, waits, MessageErased(GROUP, "m-s1")))
+    (found,) = read(database, unfinished.recover, NOW).suspended
+    assert found.own == (
+        (GROUP, "m-s2", OwnWords("t1", "words of s2", final=True, earlier=1)),
+        (private, "m-s3", OwnWords("t1", "words of s3", final=True, earlier=1)),
+    )
 
 
 def test_conversations_heard_in_the_last_day_are_active(batches: EntryBatches, database: Database) -> None:
