@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec.structs import replace
-from sqlalchemy import Connection, Row, Select, select, text
+from sqlalchemy import Connection, Row, Select, exists, func, select, text
 
 from adapters.storage.columns import plain
 from adapters.storage.outcomes import outcome_of
@@ -38,6 +38,7 @@ from bot.domain.journal import (
     Spoken,
     StoredSend,
     Suspended,
+    Undelivered,
 )
 from bot.domain.notes import Share
 from bot.domain.redaction import OwnWords
@@ -47,6 +48,7 @@ YOUNG = 120.0  # seconds after which a question that was never taken up is too o
 ACTIVE = 86_400.0  # seconds a conversation counts as active after its last message
 ASKED = 3600.0  # seconds in which a question counts for how often somebody asks
 MAX_ASKED = 5000  # lines of them, the latest
+MAX_SENDS = 1000  # the latest that are looked through for refused ones
 DOUBTED = 86_400.0  # seconds a send is looked out for whose fate nobody knows
 
 NAMELESS = "", "0"  # ids that some servers give many messages
@@ -103,11 +105,29 @@ def recover(connection: Connection, now: float, before: float = math.inf) -> Rec
                 (row for row in left_open if row.turn_id not in waiting),
             )
         ),
-        sends=tuple(readable(_send, unfinished)),
+        sends=(*readable(_send, unfinished), *readable(_send, _refused(connection, now, before))),
         suspended=tuple(readable(lambda row: _suspended(connection, row), suspended)),
         active=tuple(_active(connection, now, before)),
         asked=tuple(_asked(connection, now, before)),
     )
+
+
+def _refused(connection: Connection, now: float, before: float) -> Sequence[Row[Any]]:
+    """What QQ refused lately, as the last of a turn that had ended unconfirmed: its process may not
+    have come to tell the asker.
+    """
+    later = sends.alias("later")
+    is_last = ~exists().where(later.c.turn_id == sends.c.turn_id, later.c.id > sends.c.id)
+    latest = select(func.max(sends.c.id)).scalar_subquery() - MAX_SENDS
+    lately = sends.c.id > latest, sends.c.changed >= now - YOUNG, sends.c.queued < before
+    refused = (
+        select(sends)
+        .join(runs, runs.c.turn_id == sends.c.turn_id)
+        .where(*lately, sends.c.state == SendState.REFUSED, sends.c.final)
+        .where(runs.c.stop == Undelivered.UNCONFIRMED, is_last)
+        .order_by(sends.c.id)
+    )
+    return connection.execute(refused).all()
 
 
 def of_share(share: Share, found: Recovery) -> Recovery:
@@ -216,6 +236,7 @@ def _send(row: Row[Any]) -> StoredSend:
         at=row.queued,
         state=SendState(row.state),
         whole=row.whole,
+        reason=row.reason,
     )
 
 

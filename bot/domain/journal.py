@@ -484,7 +484,9 @@ class Remembered(Struct, frozen=True):
 
 
 class StoredSend(Struct, frozen=True, kw_only=True):
-    """A send as it was left; not to be sent where its media were too large to keep it `whole`."""
+    """A send as it was left; not to be sent where its media were too large to keep it `whole`.
+    `reason` is why it was refused.
+    """
 
     send_id: str
     turn_id: str
@@ -493,6 +495,7 @@ class StoredSend(Struct, frozen=True, kw_only=True):
     at: float
     state: SendState
     whole: bool = True
+    reason: str = ""
 
 
 class OpenTurn(Struct, frozen=True, kw_only=True):
@@ -555,7 +558,8 @@ class Recovery(Struct, frozen=True):
     `seen` are the identities of the de-duplication window with their times, `waking` the questions
     of the last minutes that were taken but whose turn had not begun (oldest first), `turns` those
     left open (suspended ones not among them), `sends` the unfinished ones whatever their turn
-    (QUEUED, SENDING, and UNKNOWN for a day), `active` the conversations heard in the last
+    (QUEUED, SENDING, and UNKNOWN for a day) and what was REFUSED in the last two minutes of turns
+    that had ended before QQ confirmed their answers, `active` the conversations heard in the last
     day with the time of the last message (latest first). `whole` is False where an earlier journal
     was damaged and set aside within the window, or a backup restored: what was taken, and done, is
     not known then. `asked` are the questions of the last hour (oldest first): where, whose, and

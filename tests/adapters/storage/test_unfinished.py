@@ -28,6 +28,7 @@ from bot.domain.journal import (
     SendChanged,
     SendQueued,
     SendState,
+    Undelivered,
 )
 from bot.domain.redaction import OwnWords
 from bot.domain.run import SuspendedRun
@@ -222,6 +223,29 @@ def test_a_send_nobody_knows_of_is_looked_out_for_a_day(batches: EntryBatches, d
     batches.write(put(sending("s1", "", state=SendState.UNKNOWN), sending("s2", "", state=SendState.QUEUED)))
     assert len(read(database, unfinished.recover, NOW + 86_400).sends) == 2
     assert [send.send_id for send in read(database, unfinished.recover, NOW + 86_401).sends] == ["s2"]
+
+
+def test_what_was_refused_after_its_turn_had_ended_unconfirmed_comes_back_unless_more_was_said(
+    batches: EntryBatches, database: Database
+) -> None:
+    def turn(name: str, why: Undelivered | None, at: float) -> list[Entry]:
+        opened = opening(name, asked(message_id=name).message)
+        ends = replace(closing(opened), undelivered=why)
+        refused = SendChanged(send_id=f"s-{name}", state=SendState.REFUSED, at=at, reason="muted: not now")
+        return [opened, sending(f"s-{name}", name), ends, refused]
+
+    batches.write(
+        put(
+            *turn("lately", Undelivered.UNCONFIRMED, NOW - 5),
+            *turn("earlier", Undelivered.UNCONFIRMED, NOW - 121),
+            *turn("known", Undelivered.NOT_DELIVERED, NOW - 5),
+            *turn("told", Undelivered.UNCONFIRMED, NOW - 5),
+            sending("line", "told", state=SendState.CONFIRMED),
+        )
+    )
+    (found,) = read(database, unfinished.recover, NOW).sends
+    assert (found.send_id, found.state, found.reason) == ("s-lately", SendState.REFUSED, "muted: not now")
+    assert read(database, unfinished.recover, NOW, NOW - 1).sends == ()
 
 
 def test_a_suspended_run_waits_with_its_question_until_it_goes_on(batches: EntryBatches, database: Database) -> None:
