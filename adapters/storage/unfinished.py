@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec.structs import replace
-from sqlalchemy import Connection, Row, Select, select, text
+from sqlalchemy import Connection, Row, Select, exists, func, select, text
 
 from adapters.storage.reads import conversation_of, message_of, places, readable
+from adapters.storage.redaction import BLANK
 from adapters.storage.rows import SEND_SEGMENTS
 from adapters.storage.statements import plain
 from adapters.storage.tables import (
@@ -30,14 +31,24 @@ from bot.domain import codec
 from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, Message, ToolMessage, UserMessage, joined
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import OpenTurn, Recovery, SendState, Spoken, StoredSend, Suspended
+from bot.domain.journal import (
+    OpenTurn,
+    Recovery,
+    SendState,
+    Spoken,
+    StoredSend,
+    Suspended,
+    Undelivered,
+)
 from bot.domain.notes import Share
+from bot.domain.redaction import OwnWords
 
 SEEN = 600.0  # seconds an event is remembered for, so that it is not handled twice
 YOUNG = 120.0  # seconds after which a question that was never taken up is too old to answer
 ACTIVE = 86_400.0  # seconds a conversation counts as active after its last message
 ASKED = 3600.0  # seconds in which a question counts for how often somebody asks
 MAX_ASKED = 5000  # lines of them, the latest
+MAX_SENDS = 1000  # the latest that are looked through for refused ones
 DOUBTED = 86_400.0  # seconds a send is looked out for whose fate nobody knows
 
 NAMELESS = "", "0"  # ids that some servers give many messages
@@ -94,11 +105,29 @@ def recover(connection: Connection, now: float, before: float = math.inf) -> Rec
                 (row for row in left_open if row.turn_id not in waiting),
             )
         ),
-        sends=tuple(readable(_send, unfinished)),
+        sends=(*readable(_send, unfinished), *readable(_send, _refused(connection, now, before))),
         suspended=tuple(readable(lambda row: _suspended(connection, row), suspended)),
         active=tuple(_active(connection, now, before)),
         asked=tuple(_asked(connection, now, before)),
     )
+
+
+def _refused(connection: Connection, now: float, before: float) -> Sequence[Row[Any]]:
+    """What QQ refused lately, as the last of a turn that had ended unconfirmed: its process may not
+    have come to tell the asker.
+    """
+    later = sends.alias("later")
+    is_last = ~exists().where(later.c.turn_id == sends.c.turn_id, later.c.id > sends.c.id)
+    latest = select(func.max(sends.c.id)).scalar_subquery() - MAX_SENDS
+    lately = sends.c.id > latest, sends.c.changed >= now - YOUNG, sends.c.queued < before
+    refused = (
+        select(sends)
+        .join(runs, runs.c.turn_id == sends.c.turn_id)
+        .where(*lately, sends.c.state == SendState.REFUSED, sends.c.final)
+        .where(runs.c.stop == Undelivered.UNCONFIRMED, is_last)
+        .order_by(sends.c.id)
+    )
+    return connection.execute(refused).all()
 
 
 def of_share(share: Share, found: Recovery) -> Recovery:
@@ -207,6 +236,7 @@ def _send(row: Row[Any]) -> StoredSend:
         at=row.queued,
         state=SendState(row.state),
         whole=row.whole,
+        reason=row.reason,
     )
 
 
@@ -217,12 +247,24 @@ def _suspended(connection: Connection, row: Row[Any]) -> Suspended:
         for send in _sends_of(connection, row.turn_id)
         if send.action.conversation == question.conversation
     ]
-    said = tuple(_words(send.action) for send in here if send.state not in UNREAD)
-    return Suspended(row.turn_id, row.state, row.expires, question, user, said)
+    said = tuple(send.action.words for send in here if send.state not in UNREAD)
+    own = tuple(_own_words(connection, row.turn_id))
+    return Suspended(row.turn_id, row.state, row.expires, question, user, said, own)
 
 
-def _words(action: SendMessage) -> str:
-    return action.words
+def _own_words(
+    connection: Connection, turn_id: str
+) -> Iterator[tuple[Conversation, str, OwnWords]]:
+    """What the turn said under which ids; not what was recalled, which counts as `earlier`."""
+    query = select(sends).where(sends.c.turn_id == turn_id, sends.c.message_id != "")
+    rows = connection.execute(query.order_by(sends.c.id)).all()
+    recalled = [row.final for row in rows if row.segments == BLANK]
+
+    def own_of(row: Row[Any]) -> tuple[Conversation, str, OwnWords]:
+        words, earlier = _send(row).action.words, recalled.count(row.final)
+        return conversation_of(row), row.message_id, OwnWords(turn_id, words, row.final, earlier)
+
+    return readable(own_of, (row for row in rows if row.segments != BLANK))
 
 
 def _sends_of(connection: Connection, *turn_ids: str) -> Iterator[StoredSend]:

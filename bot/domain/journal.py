@@ -16,6 +16,7 @@ from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, Message, Usage, UserMessage
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.memories import MemoriesForgotten, MemoriesUsed, MemoryKept
+from bot.domain.redaction import OwnWords
 from bot.domain.run import StepFinished, Stop, ToolFinished, ToolStarted
 from bot.domain.segments import File, Forward, Picture, Record, Segment
 
@@ -483,7 +484,9 @@ class Remembered(Struct, frozen=True):
 
 
 class StoredSend(Struct, frozen=True, kw_only=True):
-    """A send as it was left; not to be sent where its media were too large to keep it `whole`."""
+    """A send as it was left; not to be sent where its media were too large to keep it `whole`.
+    `reason` is why it was refused.
+    """
 
     send_id: str
     turn_id: str
@@ -492,6 +495,7 @@ class StoredSend(Struct, frozen=True, kw_only=True):
     at: float
     state: SendState
     whole: bool = True
+    reason: str = ""
 
 
 class OpenTurn(Struct, frozen=True, kw_only=True):
@@ -535,7 +539,8 @@ class Suspended(Struct, frozen=True):
     """A run that waits, as it was put down, with the question and the user message of its turn.
 
     `said` are the words of what the turn sent to its own conversation and that may have been read,
-    in order (empty for a message of media alone).
+    in order (empty for a message of media alone). `own` are its messages anywhere that QQ has
+    confirmed, by their ids; without those that were recalled.
     """
 
     turn_id: str
@@ -544,6 +549,7 @@ class Suspended(Struct, frozen=True):
     question: MessageReceived
     user: UserMessage
     said: tuple[str, ...] = ()
+    own: tuple[tuple[Conversation, str, OwnWords], ...] = ()
 
 
 class Recovery(Struct, frozen=True):
@@ -552,12 +558,13 @@ class Recovery(Struct, frozen=True):
     `seen` are the identities of the de-duplication window with their times, `waking` the questions
     of the last minutes that were taken but whose turn had not begun (oldest first), `turns` those
     left open (suspended ones not among them), `sends` the unfinished ones whatever their turn
-    (QUEUED, SENDING, and UNKNOWN for a day), `active` the conversations heard in the last day with
-    the time of the last message (latest first). `whole` is False where an earlier journal was
-    damaged and set aside within the window, or a backup restored: what was taken, and done, is not
-    known then. `asked` are the questions of the last hour (oldest first): where, whose, and when
-    each was taken; 0 if it called nobody. `restored` is when a backup was put back last (seconds,
-    1970; 0 if never): what became of that which is older nobody knows.
+    (QUEUED, SENDING, and UNKNOWN for a day) and what was REFUSED in the last two minutes of turns
+    that had ended before QQ confirmed their answers, `active` the conversations heard in the last
+    day with the time of the last message (latest first). `whole` is False where an earlier journal
+    was damaged and set aside within the window, or a backup restored: what was taken, and done, is
+    not known then. `asked` are the questions of the last hour (oldest first): where, whose, and
+    when each was taken; 0 if it called nobody. `restored` is when a backup was put back last
+    (seconds, 1970; 0 if never): what became of that which is older nobody knows.
     """
 
     seen: tuple[tuple[tuple[int, str, int, str], float], ...] = ()

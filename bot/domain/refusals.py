@@ -78,6 +78,11 @@ def is_muted(reason: str) -> bool:
     return reason.startswith(f"{MUTED}: ")
 
 
+def is_of_place(reason: str) -> bool:
+    """Whether QQ takes nothing else where it gave this reason, either."""
+    return any(row.blocks_place and reason.startswith(f"{row.kind}: ") for row in KINDS)
+
+
 def failure_in(data: object) -> tuple[int, str] | None:
     """QQ's own result and words inside the data of an answer that the server calls "ok": NapCat
     passes them on unchecked (set_essence_msg, set_msg_emoji_like, set_input_status). None for none.

@@ -266,7 +266,8 @@ class History:
 
     def _unsay(self, place: Place, own: OwnWords) -> None:
         before = self._unsaid.get(own.turn_id, ())
-        own = replace(own, earlier=sum(one.final == own.final for one in before))
+        earlier = own.earlier + sum(one.final == own.final for one in before)
+        own = replace(own, earlier=earlier)
         self._own.keep(place, own)
         self._unsaid.keep(own.turn_id, (*before, own))
         self._doubted.add(place[0])

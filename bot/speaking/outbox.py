@@ -19,6 +19,7 @@ from bot.domain.actions import Confirmed, Drafted, Queued, Receipt, Refused, Sen
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Entry, SendState, StoredSend
 from bot.domain.notes import Forgotten
+from bot.domain.refusals import is_of_place
 from bot.speaking.carrier import Carrier
 from bot.speaking.queues import Queues
 from bot.speaking.screening import Screened, as_they_are
@@ -209,6 +210,13 @@ class Outbox:
         send = Send.of(stored, SendState.QUEUED, self._teller(stored.turn_id))
         self._rows.changed(send, SendState.DROPPED, reason=reason)
         send.settle(Refused(reason), reason)
+
+    def remember_refused(self, stored: StoredSend) -> None:
+        """QQ refused this just before an earlier process ended, which may have told nobody."""
+        send = Send.of(stored, SendState.REFUSED)
+        blocks = is_of_place(stored.reason)
+        send.settle(Refused(stored.reason, by_qq=True, blocks_place=blocks))
+        self._rows.settle(send)
 
     def remember_unknown(self, stored: StoredSend) -> None:
         """Look out for what an earlier process put on the wire without hearing more of it; it is

@@ -148,7 +148,7 @@ def build_answering(
     ledger = Ledger(store, history, clock, reserves=on.rungs.has_limits)
     approvals = Approvals(deciders=deciders, requests=requests, postbox=postbox, clock=clock)
     suspensions = Suspensions(
-        store=store, approvals=approvals, requests=requests, ledger=ledger, own=history.own
+        store=store, approvals=approvals, requests=requests, ledger=ledger, history=history
     )
     preparation = Preparation(
         perception=on.perception,

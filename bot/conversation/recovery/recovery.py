@@ -8,6 +8,7 @@ once.
   third time: then it is a polite line, too.
 - A send that was never on the wire is sent if it is young, else dropped; one that may have been on
   the wire is only looked out for.
+- Of an answer that was refused just before the end its asker hears, unless that is written down.
 - What is in a restored backup may have been finished since, longer ago than a history reaches. Such
   a send counts as one that may have been on the wire, and such a question is not asked again.
 
@@ -152,6 +153,9 @@ class Recoverer:
 
     def _settle_send(self, send: StoredSend) -> bool:
         """Whether it will be sent now."""
+        if send.state is SendState.REFUSED:
+            self._outbox.remember_refused(send)
+            return False
         if send.state is not SendState.QUEUED:
             self._outbox.remember_unknown(send)
             return False

@@ -19,6 +19,7 @@ from bot.domain.ports import Store
 from bot.domain.redaction import OwnWords, lines_of, redacted, unsaid
 from bot.domain.run import Stop, SuspendedRun
 from bot.engine.engine import RunState
+from bot.memory.history import History
 from bot.prompt import notes
 from bot.prompt.language import wording_of
 from bot.speaking.speech import Heard
@@ -47,9 +48,9 @@ class Suspensions:
         approvals: Approvals,
         requests: Requests,
         ledger: Ledger,
-        own: Callable[[Conversation, str], OwnWords | None],
+        history: History,
     ) -> None:
-        self._own = own
+        self._history = history
         self._store = store
         self._approvals = approvals
         self._requests = requests
@@ -81,6 +82,8 @@ class Suspensions:
             closed = self._ledger.closed(suspended.turn_id, interrupted, round_)
             self._store.put(RunResumed(suspended.turn_id), closed)
             return None
+        for where, message_id, own in suspended.own:
+            self._history.said(where, message_id, own)
         numbered = self._approvals.restore(run, suspended.question)
         if numbered != run:
             self._put_down(suspended.turn_id, numbered)
@@ -108,10 +111,9 @@ class Suspensions:
         """
         self.give_up(lambda one: (one.conversation, one.message_id) == (where, message_id))
         for turn_id, waiting in list(self._waiting.items()):
-            if waiting.question.conversation != where:
-                continue
-            own = self._own(where, message_id)
-            after = _without(waiting, message_id)
+            own, after = self._history.own(where, message_id), waiting
+            if waiting.question.conversation == where:
+                after = _without(waiting, message_id)
             if own is not None and own.turn_id == turn_id:
                 after = _without_own(after, own)
             if after != waiting:

@@ -11,14 +11,17 @@ from sqlalchemy import select, text
 from adapters.storage import reads, redaction
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
-from adapters.storage.tables import metadata, turns
+from adapters.storage.tables import messages, metadata, turns
+from adapters.storage.tables import sends as sends_table
 from bot.domain import codec
 from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, UserMessage
+from bot.domain.drafts import draft_id, published_id, published_line
 from bot.domain.events import MessageReceived
 from bot.domain.journal import (
     Entry,
     MessageErased,
+    MessageObserved,
     Remembered,
     RequestMade,
     SendChanged,
@@ -29,7 +32,20 @@ from bot.domain.journal import (
 )
 from bot.domain.plain import plain_words
 from bot.domain.segments import Text
-from tests.adapters.storage.entries import NOW, asked, began, closing, ended, fact, heard, opening, put, read, step
+from tests.adapters.storage.entries import (
+    NOW,
+    asked,
+    began,
+    closing,
+    ended,
+    fact,
+    heard,
+    opening,
+    put,
+    read,
+    sending,
+    step,
+)
 from tests.fakes import BOT, GROUP, said
 
 ASKED = UserMessage("[群聊记录]\n阿澈#1: 周六去香山吧\n[提问]\n小明#2: 行吗", sources=("7", "8"))
@@ -271,3 +287,25 @@ def said_by(turn_id: str, at: float, words: str = "去香山", message_id: str =
     action, send_id = SendMessage(GROUP, (Text(words),)), f"{turn_id}-{message_id}"
     sent = SendQueued(send_id=send_id, turn_id=turn_id, action=action, final=True, at=at, state=SendState.SENDING)
     return [sent, SendChanged(send_id=send_id, state=SendState.CONFIRMED, at=at, message_id=message_id)]
+
+
+def test_a_recalled_message_of_a_draft_leaves_its_line_and_the_draft_and_no_other_ones(
+    batches: EntryBatches, database: Database
+) -> None:
+    """Both pieces of draft 7 were published, in one line each; the same words are in draft 71."""
+    opened = turn("t1", ASKED)
+    entries: list[Entry] = [opened]
+    for number, place, words in ((7, 1, "霜降那天去香山"), (7, 2, "记得带上雨伞"), (71, 1, "霜降那天去香山")):
+        line = said(words, user=BOT, message_id=published_line(number, NOW + place))
+        draft, sent = f"{draft_id(number)}b-{place}", f"{published_id(number)}b-{place}"
+        confirmed = SendChanged(send_id=sent, state=SendState.CONFIRMED, at=NOW, message_id=f"q{number}-{place}")
+        entries += [sending(draft, "t1", words, state=SendState.PUBLISHED), sending(sent, "t1", words), confirmed]
+        entries.append(MessageObserved(line, overheard=True))
+    batches.write(put(*entries, MessageErased(GROUP, "q7-1")))
+    with database.reading() as connection:
+        drafts = connection.execute(select(sends_table.c.send_id, sends_table.c.segments)).all()
+        lines = connection.execute(select(messages.c.message_id, messages.c.segments, messages.c.erased)).all()
+    blank = {row.send_id for row in drafts if row.segments == redaction.BLANK}
+    assert blank == {"draft-7-b-1", "published-7-b-1"}
+    assert [row.message_id for row in lines if row.erased] == [published_line(7, NOW + 1)]
+    assert sum("霜降" in row.segments for row in lines) == 1

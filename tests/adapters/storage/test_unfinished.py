@@ -28,7 +28,9 @@ from bot.domain.journal import (
     SendChanged,
     SendQueued,
     SendState,
+    Undelivered,
 )
+from bot.domain.redaction import OwnWords
 from bot.domain.run import SuspendedRun
 from tests.adapters.storage.entries import (
     ANSWER,
@@ -223,6 +225,29 @@ def test_a_send_nobody_knows_of_is_looked_out_for_a_day(batches: EntryBatches, d
     assert [send.send_id for send in read(database, unfinished.recover, NOW + 86_401).sends] == ["s2"]
 
 
+def test_what_was_refused_after_its_turn_had_ended_unconfirmed_comes_back_unless_more_was_said(
+    batches: EntryBatches, database: Database
+) -> None:
+    def turn(name: str, why: Undelivered | None, at: float) -> list[Entry]:
+        opened = opening(name, asked(message_id=name).message)
+        ends = replace(closing(opened), undelivered=why)
+        refused = SendChanged(send_id=f"s-{name}", state=SendState.REFUSED, at=at, reason="muted: not now")
+        return [opened, sending(f"s-{name}", name), ends, refused]
+
+    batches.write(
+        put(
+            *turn("lately", Undelivered.UNCONFIRMED, NOW - 5),
+            *turn("earlier", Undelivered.UNCONFIRMED, NOW - 121),
+            *turn("known", Undelivered.NOT_DELIVERED, NOW - 5),
+            *turn("told", Undelivered.UNCONFIRMED, NOW - 5),
+            sending("line", "told", state=SendState.CONFIRMED),
+        )
+    )
+    (found,) = read(database, unfinished.recover, NOW).sends
+    assert (found.send_id, found.state, found.reason) == ("s-lately", SendState.REFUSED, "muted: not now")
+    assert read(database, unfinished.recover, NOW, NOW - 1).sends == ()
+
+
 def test_a_suspended_run_waits_with_its_question_until_it_goes_on(batches: EntryBatches, database: Database) -> None:
     opened = opening("t1")
     batches.write(put(opened, RunSuspended(turn_id="t1", state='{"a": 1}', expires=NOW + 60)))
@@ -252,6 +277,29 @@ def test_a_suspended_run_knows_what_its_turn_said_here_and_may_have_been_read(
     batches.write(put(opening("t1"), *states, elsewhere, alone, sending("s3", "t2", "not its own"), suspended))
     (found,) = read(database, unfinished.recover, NOW).suspended
     assert found.said == ("queued!", "sending!", "confirmed!", "unknown!", "draft!", "published!", "reworded!", "")
+
+
+def test_a_suspended_run_knows_its_messages_by_their_ids_but_those_recalled(
+    batches: EntryBatches, database: Database
+) -> None:
+    private = Conversation(BOT, "private", 5)
+    entries: list[Entry] = [opening("t1")]
+    for send_id, where, state in (
+        ("s1", GROUP, SendState.CONFIRMED),
+        ("s2", GROUP, SendState.CONFIRMED),
+        ("s3", private, SendState.CONFIRMED),
+        ("s4", GROUP, SendState.UNKNOWN),
+    ):
+        message_id = f"m-{send_id}" if state is SendState.CONFIRMED else ""
+        changed = SendChanged(send_id=send_id, state=state, at=NOW, message_id=message_id)
+        entries += [sending(send_id, "t1", f"words of {send_id}", where), changed]
+    waits = RunSuspended(turn_id="t1", state="{}", expires=NOW + 60)
+    batches.write(put(*entries, waits, MessageErased(GROUP, "m-s1")))
+    (found,) = read(database, unfinished.recover, NOW).suspended
+    assert found.own == (
+        (GROUP, "m-s2", OwnWords("t1", "words of s2", final=True, earlier=1)),
+        (private, "m-s3", OwnWords("t1", "words of s3", final=True, earlier=1)),
+    )
 
 
 def test_conversations_heard_in_the_last_day_are_active(batches: EntryBatches, database: Database) -> None:

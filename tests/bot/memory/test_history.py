@@ -181,6 +181,14 @@ def test_the_bots_words_that_were_recalled_before_their_id_was_known_are_in_no_r
     assert history.add_round(GROUP, "t2", HEARD, [AssistantMessage("好")])[-1] == AssistantMessage("好")
 
 
+def test_what_was_recalled_before_a_restart_does_not_keep_another_message_of_the_turn() -> None:
+    history = History(store=RecordingStore())
+    history.said(GROUP, "9002", OwnWords("t1", "1. 八点半", final=True, earlier=1))
+    history.forget_message(GROUP, "9002")
+    answer = AssistantMessage("[已撤回]\n- 八点三十分")  # said in another layout
+    assert history.add_round(GROUP, "t1", HEARD, [answer])[-1] == AssistantMessage("[已撤回]")
+
+
 async def test_a_recall_of_what_may_be_in_a_summary_has_the_store_asked_again() -> None:
     store = RecordingStore(remembered={GROUP: Remembered((), summary="周六去香山")})
     history = History(store=store)

@@ -359,6 +359,41 @@ async def test_who_asked_for_what_is_refused_after_all_hears_so_once_if_anything
     assert wrong == {}
 
 
+async def test_what_an_earlier_process_was_refused_is_told_as_if_it_were_refused_now() -> None:
+    wrong = {}
+    for reason, line in (
+        ("Get Uid Error", LOST),
+        ("too long: it is too long. Send a shorter text (消息内容过长)", TOO_LONG),
+        ("muted: the bot is muted here. Do not try again ()", ""),
+        ("not in the group: the bot is not in this group ()", ""),
+    ):
+        async with lookout(ended=False) as post:
+            action, at, state = SendMessage(GROUP, (Text("an answer"),)), post.time.now(), SendState.REFUSED
+            row = SendQueued(send_id="old", turn_id="t1", action=action, final=True, at=at, state=state)
+            post.store.put(row, UNCONFIRMED)
+            stored = StoredSend(
+                send_id="old", turn_id="t1", action=action, final=True, at=at, state=state, reason=reason
+            )
+            post.outbox.remember_refused(stored)
+            await post.time.advance(LAG)
+            await post.outbox.wait_idle()
+            if (lines := [sent.words for sent in post.transport.sent]) != [line] * bool(line):
+                wrong[reason] = lines
+    assert wrong == {}
+
+
+async def test_after_a_polite_line_of_an_earlier_process_no_other_one_is_said() -> None:
+    async with lookout(ended=False) as post:
+        sorry, at, state = apology(post.question, SORRY), post.time.now(), SendState.CONFIRMED
+        row = SendQueued(send_id="old", turn_id="t1", action=sorry, final=True, at=at, state=state)
+        post.store.put(row, INTERRUPTED)
+        post.transport.failures = [REFUSED]
+        post.outbox.post(SendMessage(GROUP, (Text("an answer"),)), turn_id="t1", final=True)
+        await post.time.advance(LAG)
+        await post.outbox.wait_idle()
+        assert post.transport.sent == []
+
+
 async def test_of_two_messages_that_are_refused_late_the_asker_hears_one_line() -> None:
     async with lookout(ended=False) as post:
         post.transport.failures = [REFUSED, REFUSED]

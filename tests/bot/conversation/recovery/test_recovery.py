@@ -10,7 +10,7 @@ from bot.conversation.intake.places import Arrival
 from bot.conversation.intake.seen import Past
 from bot.conversation.recovery.recovery import Recoverer
 from bot.conversation.turns.ledger import GIVEN_UP
-from bot.domain.actions import SendMessage
+from bot.domain.actions import Refused, SendMessage
 from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from bot.domain.events import Connected, MessageRecalled, MessageReceived
 from bot.domain.journal import (
@@ -250,6 +250,14 @@ async def test_what_the_asker_is_told_is_written_down_with_the_end_of_the_turn()
         assert (queued.turn_id, queued.final, queued.state) == ("t0", True, SendState.QUEUED)
         await house.outbox.wait_idle()
         assert len(house.store.of("send_queued")) == 1
+
+
+async def test_a_send_that_was_refused_is_passed_on_to_who_tells_askers() -> None:
+    async with restarted() as (house, recoverer):
+        await recoverer.recover(Recovery(sends=(structs.replace(send(SendState.REFUSED, final=True), reason="no"),)))
+        passed_on = house.outbox.settled.get_nowait()
+        assert passed_on.receipt.result() == Refused("no", by_qq=True)
+        assert (house.transport.sent, house.lost, house.outbox.unconfirmed.sends) == ([], [], [])
 
 
 async def test_old_and_incomplete_sends_are_dropped_and_written_down_and_owners_hear_of_them() -> None:

@@ -116,14 +116,17 @@ async def test_own_words_that_are_recalled_leave_the_turn_that_waits_after_it_sa
         message=replace(now.message, text="I said: planted. Shall I?"),
     )
     user = UserMessage("小明#2: planted?", sources=("8",))
+    elsewhere = replace(GROUP, session_id=GROUP.session_id + 1)
     async with living() as house:
-        house.suspensions.restore(Suspended("t9", codec.write(run), 0.0, said("planted?", message_id="8"), user))
-        house.history.said(GROUP, "9001", OwnWords("t9", "planted", final=False))
+        own = (elsewhere, "9001", OwnWords("t9", "planted", final=False))
+        stored = Suspended("t9", codec.write(run), 0.0, said("planted?", message_id="8"), user, own=(own,))
+        house.suspensions.restore(stored)
         house.history.said(GROUP, "9002", OwnWords("t8", "another turn's", final=False))
         before = len(house.store.of("run_suspended"))
-        house.suspensions.recall(GROUP, "9002")
+        for message_id in ("9001", "9002"):
+            house.suspensions.recall(GROUP, message_id)
         assert len(house.store.of("run_suspended")) == before
-        house.suspensions.recall(GROUP, "9001")
+        house.suspensions.recall(elsewhere, "9001")
         put_down = house.store.of("run_suspended")[-1]
         assert isinstance(put_down, RunSuspended)
         assert "planted" not in put_down.state
