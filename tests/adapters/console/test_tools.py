@@ -70,6 +70,9 @@ async def test_a_tool_that_fails_each_time_is_red_and_tells_its_last_error() -> 
         place.tools, place.journal.uses = [state, replace(state, name="z")], [failing]
         text = (await place.ask("GET", "/tools", headers=ENGLISH))[1]
         assert text.index("<b>z</b>") < text.index("<b>a</b>")
+        place.tools, place.journal.uses = [state], [ToolUse("a", 1, 0, "", 0.0, going_on=1)]
+        text = (await place.ask("GET", "/tools", headers=ENGLISH))[1]
+        assert "1 recent call: 0 ok, 0 failed, 1 not ended</p>" in text  # and it is no fast one
 
 
 TOOL = ToolState(
