@@ -46,7 +46,7 @@ async def test_tools_say_whether_they_can_be_used_for_whom_and_what_failed() -> 
 
 async def test_a_tool_that_fails_each_time_is_red_and_tells_its_last_error() -> None:
     cases = {
-        "all of twelve": (ToolUse("a", 12, 12, "TOOL_TIMEOUT", 0.5, lately=(10, 10), error="x" * 299 + SECRET), "bad"),
+        "all of twelve": (ToolUse("a", 12, 12, "TOOL_TIMEOUT", 0.5, lately=(10, 10), error="x" * 292 + SECRET), "bad"),
         "better since": (ToolUse("a", 12, 2, "TOOL_TIMEOUT", 0.5, lately=(0, 10)), "good"),
         "worse since": (ToolUse("a", 900, 10, "TOOL_TIMEOUT", 0.5, lately=(10, 10)), "bad"),
         "half of them": (ToolUse("a", 12, 6, "TOOL_TIMEOUT", 0.5, lately=(5, 10)), "warn"),
