@@ -64,11 +64,13 @@ class CostPages:
         now = self._sources.clock.now()
         unpriced = [one for one in await self._read("model") or () if one.usage.unpriced]
         priced = {one.name for one in (await self._sources.look()).state.models if one.is_priced}
+        accounts = {one.name.partition(":")[0] for one in sums or () if one.name}
         top = _nice(max((one.usage.cost for one in days or ()), default=0.0))
         return self._pages.show(
             visit,
             "cost",
             by=by,
+            several=by == "chat" and len(accounts) > 1,
             kinds=tuple(KINDS),
             columns=None if days is None else self._columns(days, now, top),
             sums=sums,
@@ -96,7 +98,7 @@ class CostPages:
             name = date(float(one.name)) if by == "day" else "…" if one.others else one.name
             name = f"'{name}" if name[:1] and name[0] in FORMULA else name
             writer.writerow(
-                (name, *(getattr(one.usage, field) for field in UsageSum.__struct_fields__))
+                (name, *(_cell(getattr(one.usage, field)) for field in UsageSum.__struct_fields__))
             )
         answer = web.Response(text=out.getvalue(), content_type="text/csv", charset="utf-8")
         answer.headers["Content-Disposition"] = f'attachment; filename="cost-{by}.csv"'
@@ -138,6 +140,11 @@ class CostPages:
         lately = _total(over or [one for one in days if float(one.name) == today])
         length = max(1, round((today - max(begun, since)) / 86_400)) if over else 1
         return replace(lately, cost=DAYS * lately.cost / length)
+
+
+def _cell(number: float) -> float:
+    """A number of a table, without the noise of adding floats."""
+    return round(number, 9)
 
 
 def _nice(most: float) -> float:

@@ -34,7 +34,7 @@ def day(seconds: float) -> str:
 
 def money(used: UsageSum) -> str:
     """US dollars, with a mark where the price of some is not known; `$?` where of all."""
-    if used.requests and used.unpriced == used.requests:
+    if used.unpriced >= max(used.requests, 1) and not used.cost:
         return "$?"
     return f"{dollars(used.cost)}{'+?' if used.unpriced else ''}"
 

@@ -21,6 +21,7 @@ from bot.domain.sentences import Sentences
 HERE = Path(__file__).parent / "words"
 LANGUAGES = ("zh", "en")
 THING = re.compile(r"\[([a-z_]+)\]")
+WAITING = re.compile(r"(\d+):([ARD]\d+)")  # an approval, a request or a draft of an account
 COOKIE = "frost-language"
 NONE: Final[Mapping[str, str]] = {}
 
@@ -67,10 +68,14 @@ class Speech:
             place = self("place.account", place=place, account=where.platform_id)
         return self("place.named", name=name, place=place) if name else place
 
-    def place_named(self, name: str) -> str:
-        """A chat by its name in the journal, in words; anything else as it stands there."""
+    def place_named(self, name: str, called: str = "", *, account: bool = False) -> str:
+        """A chat, or what waits for an approval (`10001:A3`), by its name in the journal, in words;
+        anything else as it stands there.
+        """
+        if found := WAITING.fullmatch(name):
+            return self("place.account", place=found[2], account=found[1])
         try:
-            return self.place(Conversation.parse(name))
+            return self.place(Conversation.parse(name), called, account=account)
         except NotAConversation:
             return name
 

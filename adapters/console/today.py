@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 
 from aiohttp import web
 from msgspec import Struct
 
 from adapters.console.approvals import led_in
+from adapters.console.choices import Choice
 from adapters.console.figures import minute
 from adapters.console.guard import RequestRefused
 from adapters.console.logins import Logins
 from adapters.console.rendering import Pages, go
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
-from adapters.console.speech import speech_for
+from adapters.console.speech import Speech, speech_for
 from adapters.console.turns import OUTCOMES, ending, told, tone_of
 from bot.domain.books import DayCounts, UsageSum
 from bot.domain.events import Conversation, NotAConversation
@@ -59,6 +60,9 @@ class TodayPages:
         rows = await sources.showing.rows(TurnQuery())
         week = await sources.showing.costs(since=sources.midnight(now, later=-7), by="day")
         state, newest_rows = (await sources.look()).state, () if rows is None else rows.rows
+        names = _names(newest_rows)
+        accounts = {one.account for one in state.accounts}
+        several = len(accounts | {where.platform_id for where in (*names, *state.paused)}) > 1
         before = [one.usage.cost for one in week or () if float(one.name) < today]
         asks: list[WaitingCall | WaitingPetition] = [*state.calls, *state.petitions]
         waiting = sorted(asks, key=lambda one: one.expires)[:APPROVALS]
@@ -66,7 +70,9 @@ class TodayPages:
             visit,
             "today",
             state=state,
-            chats=_chats(newest_rows, paused=state.paused),
+            chats=_choices(speech_for(visit.request), names, several=several, paused=state.paused),
+            names=names,
+            several=several,
             day=day,
             tiles=() if day is None else self._tiles(visit, day),
             since=minute(today),
@@ -113,17 +119,26 @@ class TodayPages:
         return go(visit, "/")
 
 
-def _chats(
-    rows: Iterable[TurnRow], *, paused: Collection[Conversation]
-) -> list[tuple[Conversation, str]]:
-    """Where something was asked lately, that may be paused, and what it is called."""
-    named: dict[Conversation, str] = {}
+def _names(rows: Iterable[TurnRow]) -> dict[Conversation, str]:
+    """The chats with recent questions, and their names; the name may be empty."""
+    names: dict[Conversation, str] = {}
     for row in rows:
         name = row.group if row.where.is_group else row.name
-        named.setdefault(row.where, name)
+        names[row.where] = names.get(row.where) or name
+    return names
+
+
+def _choices(
+    speech: Speech,
+    names: Mapping[Conversation, str],
+    *,
+    several: bool,
+    paused: Collection[Conversation],
+) -> list[Choice]:
+    """The chats that can be paused; the account is named if the bot has several."""
     return [
-        (where, f"{name} · {where}" if name else str(where))
-        for where, name in named.items()
+        Choice(str(where), speech.place(where, name, account=several))
+        for where, name in names.items()
         if where not in paused
     ]
 

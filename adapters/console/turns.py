@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
 from typing import Any, assert_never
@@ -102,14 +102,17 @@ class TurnPages:
             stranger = "" if query.asker else typed[:80]
         found = TurnRows((), None) if stranger else await sources.showing.rows(query)
         people = await choices.people(sources, found.rows if found else ())
+        speech = speech_for(visit.request)
+        places = await choices.places(sources, speech, query.where)
+        filters = _filters(query) | {"asker": stranger or choices.person_named(query.asker, people)}
         return self._pages.show(
             visit,
             "turns",
             rows=None if found is None else told(sources, visit, found.rows),
-            filters=_filters(query)
-            | {"asker": stranger or choices.person_named(query.asker, people)},
+            filters=filters,
+            chosen=self._chosen(visit, filters, places),
             stranger=stranger,
-            places=await choices.places(sources, speech_for(visit.request), query.where),
+            places=places,
             people=[choices.person_named(number, people) for number in people],
             tools=choices.tools(sources, query.tool),
             models=await choices.models(sources, query.model),
@@ -118,6 +121,20 @@ class TurnPages:
             following=_following(query, found),
             newest=None if query.turn or query.verdict else newest,
         )
+
+    def _chosen(
+        self, visit: Visit, filters: Mapping[str, str], places: Iterable[choices.Choice]
+    ) -> list[str]:
+        """The filters that are set, in words: the form itself is closed above the rows."""
+        speech = speech_for(visit.request)
+        words = {
+            "where": next((one.words for one in places if one.value == filters["where"]), ""),
+            "outcome": ending(self._sources, visit, filters["outcome"]),
+            "since": speech("turns.chosen.since", time=filters["since"].replace("T", " ")),
+            "until": speech("turns.chosen.until", time=filters["until"].replace("T", " ")),
+            "cost": speech("turns.chosen.cost", money=filters["cost"]),
+        }
+        return [words.get(name, value) for name, value in filters.items() if value]
 
     async def fresh(self, visit: Visit) -> web.Response:
         """The same rows for the script of a page that is open."""
@@ -238,10 +255,10 @@ def _following(query: TurnQuery, found: TurnRows | None) -> str:
     if found is None or found.next is None:
         return ""
     turn, verdict = found.next
-    return urlencode(_kept(query) | {"turn": turn, "verdict": verdict})
+    return urlencode({**_kept(query), "turn": turn, "verdict": verdict})
 
 
-def _kept(query: TurnQuery) -> dict[str, Any]:
+def _kept(query: TurnQuery) -> dict[str, str]:
     """The filters that are set."""
     return {name: value for name, value in _filters(query).items() if value}
 
@@ -251,10 +268,10 @@ def number_in(text: str) -> int:
     return int(text) if NUMBER.fullmatch(text := text.strip()) else 0
 
 
-def _filters(query: TurnQuery) -> dict[str, Any]:
+def _filters(query: TurnQuery) -> dict[str, str]:
     return {
         "where": query.where,
-        "asker": query.asker or "",
+        "asker": str(query.asker or ""),
         "outcome": query.outcome,
         "tool": query.tool,
         "model": query.model,
@@ -276,14 +293,14 @@ def _told(sources: Sources, visit: Visit, row: TurnRow) -> ToldRow:
         f"/turns/{quote(row.turn_id, safe='')}" if row.turn_id else f"/silent/{where}/{message_id}"
     )
     reason = row.reason and sources.explain.reason(row.reason, chinese=speech.is_chinese)
-    place = [row.group or str(row.where.session_id)] if row.where.is_group else []
+    place = [row.group or speech.place(row.where)] if row.where.is_group else []
     took = [money(row.usage)] if row.usage.requests else []
     return ToldRow(
         when=clock(row.at),
         who=" · ".join([row.name or str(row.asker), *place]),
         said=speech.plain(row.text) or speech("turns.wordless"),
         ended=ending(sources, visit, row.outcome),
-        because=reason or _failure(speech, row.error),
+        because=reason or _failure(speech, row),
         cost=" · ".join(took if row.seconds is None else [*took, speech.lasting(row.seconds)]),
         tone=tone_of(row.outcome),
         link=visit.origin.prefix + sources.base + link,
@@ -310,10 +327,14 @@ def _tone(ending: Ending) -> str:
             assert_never(ending)
 
 
-def _failure(speech: Speech, error: str) -> str:
-    """The failure, named by its kind; in the error's own words where there are none for that."""
-    kind = f"outcome.{error.partition(':')[0]}"
-    return speech(kind) if speech.has(kind) else error
+def _failure(speech: Speech, row: TurnRow) -> str:
+    """The failure, named by its HTTP status or else its kind; in the error's own words if there are
+    none for that.
+    """
+    kind = row.error.partition(":")[0]
+    if row.refusal.partition(":")[0] == kind:
+        return outcome_in(speech, row.refusal)
+    return speech(f"outcome.{kind}") if speech.has(f"outcome.{kind}") else row.error
 
 
 def ending(sources: Sources, visit: Visit, outcome: str) -> str:

@@ -256,15 +256,18 @@ def tool_costs(connection: Connection, since: float) -> list[CostSum]:
 
 
 def _sums(whole: dict[str, list[float]]) -> Iterator[CostSum]:
-    """A part of a request counts as one. Tokens are whole, and add up to those of all: the largest
-    parts of one are rounded up.
+    """Requests and tokens are whole, and add up to those of all: the largest parts of one are
+    rounded up. A part without a known price counts as one, or the rest would look like its price.
     """
     parts_ = {tool: dict(zip(SHARED, numbers, strict=True)) for tool, numbers in whole.items()}
-    tokens = {name: _rounded({tool: of[name] for tool, of in parts_.items()}) for name in TOKENS}
+    counts = {
+        name: _rounded({tool: of[name] for tool, of in parts_.items()})
+        for name in ("requests", *TOKENS)
+    }
     for tool, told in parts_.items():
-        counts = {name: math.ceil(round(told[name], 6)) for name in ("requests", "unpriced")}
-        own = {name: tokens[name][tool] for name in TOKENS}
-        yield CostSum(tool, UsageSum(**own, **counts, cost=told["cost"]))
+        own = {name: of[tool] for name, of in counts.items()}
+        unpriced = math.ceil(round(told["unpriced"], 6))
+        yield CostSum(tool, UsageSum(**own, unpriced=unpriced, cost=told["cost"]))
 
 
 def _rounded(numbers: Mapping[str, float]) -> dict[str, int]:

@@ -32,7 +32,17 @@ from sqlalchemy import (
 
 from adapters.storage.reads import readable
 from adapters.storage.rows import SEGMENTS
-from adapters.storage.tables import PAYER, messages, runs, sends, tool_calls, turns, usage, verdicts
+from adapters.storage.tables import (
+    PAYER,
+    messages,
+    requests,
+    runs,
+    sends,
+    tool_calls,
+    turns,
+    usage,
+    verdicts,
+)
 from bot.domain import codec
 from bot.domain.books import UsageSum
 from bot.domain.events import Conversation, MessageReceived
@@ -203,7 +213,13 @@ def rows(connection: Connection, query: TurnQuery) -> TurnRows:
     shown = [(is_turn, row) for _, is_turn, row in islice(told, ROWS)]
     taken = [row for is_turn, row in shown if is_turn]
     sums = sums_of(connection, [row.turn_id for row in taken])
-    read = tuple(readable(lambda one: turn_row(one[1], sums) if one[0] else _silent(one[1]), shown))
+    failed = _refusals(connection, [row.turn_id for row in taken if row.error])
+
+    def told_of(one: tuple[bool, Row[Any]]) -> TurnRow:
+        is_turn, row = one
+        return turn_row(row, sums, failed.get(row.turn_id, "")) if is_turn else _silent(row)
+
+    read = tuple(readable(told_of, shown))
     if len(shown) == len(asked) + len(silent) and not low:
         return TurnRows(read, None)
     turn = min((row.id for row in taken), default=query.turn)
@@ -340,7 +356,16 @@ def sum_of(row: Row[Any]) -> UsageSum:
     )
 
 
-def turn_row(row: Row[Any], sums: dict[str, UsageSum]) -> TurnRow:
+def _refusals(connection: Connection, turn_ids: Sequence[str]) -> dict[str, str]:
+    """The outcome of the last failed request of each turn; those of subagents do not count."""
+    if not turn_ids:
+        return {}
+    own = requests.c.turn_id.in_(turn_ids), requests.c.run == "", requests.c.outcome != "ok"
+    found = select(requests.c.turn_id, requests.c.outcome).where(*own).order_by(requests.c.id)
+    return {row.turn_id: row.outcome for row in connection.execute(found)}
+
+
+def turn_row(row: Row[Any], sums: dict[str, UsageSum], refusal: str = "") -> TurnRow:
     question: MessageReceived = codec.read(MessageReceived, row.question)
     return TurnRow(
         turn_id=row.turn_id,
@@ -354,6 +379,7 @@ def turn_row(row: Row[Any], sums: dict[str, UsageSum]) -> TurnRow:
         outcome=row.ending,
         seconds=None if row.closed is None else row.closed - row.opened,
         error=row.error or "",
+        refusal=refusal,
         usage=sums.get(row.turn_id, UsageSum()),
     )
 

@@ -138,7 +138,7 @@ def tell(asked: Asked, story: Story, *, has_fallbacks: bool = True) -> list[str]
     if story.usage.requests:
         used, cached = story.usage.prompt + story.usage.completion, story.usage.cached
         lines.append(
-            f"{', '.join(story.models)} · {tokens(used)} token "
+            f"{', '.join(story.models)} · {tokens(used)} {asked.either('token', 'tokens')} "
             f"({asked.either('缓存', 'cached')} {tokens(cached)}) · {money(story.usage)}"
         )
     if story.unsaid:

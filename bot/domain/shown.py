@@ -41,7 +41,8 @@ class TurnQuery(Struct, frozen=True, kw_only=True):
 class TurnRow(Struct, frozen=True, kw_only=True):
     """A question and what became of it. `turn_id` is empty where no model was asked; then `reason`
     says why. `outcome` is an `Ending`, or UNANSWERED. Times in seconds (since 1970); `seconds` is
-    None while it goes on.
+    None while it goes on. `refusal` is the outcome of the last failed request of a failed turn, as
+    `overloaded:500`.
     """
 
     turn_id: str
@@ -56,6 +57,7 @@ class TurnRow(Struct, frozen=True, kw_only=True):
     seconds: float | None = None
     reason: str = ""
     error: str = ""
+    refusal: str = ""
     usage: UsageSum = UsageSum()
 
 

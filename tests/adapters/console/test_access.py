@@ -41,11 +41,15 @@ async def test_what_was_done_is_told_in_the_language_of_the_page() -> None:
             ("try out", "demo model", "ok"),
             ("call tool", "dice", "TOOL_TIMEOUT"),
             ("call tool", "dice", "refused: effects"),
+            ("allow", "10001:A3", "ok"),
         ):
             lines.append(Audited(at=1.0, login="", address="", action=action, object=what, outcome=outcome))
         for language, there in (
-            ("zh", ("共 10 项，3 项要处理", "打开试聊 演示模型", ">超时<", "被拒（它会改变东西）")),
-            ("en", ("3 of 10 to mend", "demo model", ">took too long<", "refused: effects")),
+            ("zh", ("共 10 项，3 项要处理", "打开试聊 演示模型", ">超时<", "被拒（它会改变东西）", " A3，账号 10001<")),
+            (
+                "en",
+                ("3 of 10 to mend", "demo model", ">took too long<", "refused: effects", "allowed A3, account 10001<"),
+            ),
         ):
             _, text, _ = await place.ask("GET", "/access", headers={"Accept-Language": language})
             assert [words for words in there if words not in text] == []

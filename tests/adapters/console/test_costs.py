@@ -31,11 +31,11 @@ async def test_costs_are_told_by_day_and_by_what_somebody_asks_for() -> None:
         assert "71%" in text
         assert "free" in text
         assert "(nobody" in text
-        assert "of 0 runs failed: 0" in text
+        assert "0 of 0 runs failed" in text
         place.journal.ended = (200, 6)
         text = (await place.ask("GET", "/cost", headers=ENGLISH))[1]
         assert "<b>3%</b>" in text
-        assert "of 200 runs failed: 6" in text
+        assert "6 of 200 runs failed" in text
         assert place.journal.since[-1] == midnight(now, later=-29)
         status, text, answer = await place.ask("GET", "/cost/csv?by=chat")
         assert (status, answer.content_type) == (200, "text/csv")
@@ -139,3 +139,17 @@ async def test_what_tools_cost_is_told_with_what_that_means_and_what_counts_for_
         assert "the first to read" not in text
         status, text, _ = await place.ask("GET", "/cost/csv?by=tool")
         assert (status, text.splitlines()[1:]) == (200, [",3,0,0,0,2.0,0", "get_weather,1,0,0,0,1.0,0"])
+
+
+async def test_chats_are_named_as_elsewhere_with_the_account_if_there_are_several() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        one, other = CostSum("10001:group:7", UsageSum(1), "学习群"), CostSum("10001:private:5", UsageSum(1))
+        place.journal.sums["conversation"] = (one, other, CostSum("", UsageSum(1), others=2))
+        _, text, _ = await place.ask("GET", "/cost", headers=ENGLISH)
+        assert re.findall(r"<tr><td>([^<]+)<svg", text) == ["学习群 (group 7)", "private chat 5"]
+        place.journal.sums["conversation"] = (one, CostSum("10002:group:7", UsageSum(1)))
+        _, text, _ = await place.ask("GET", "/cost", headers=ENGLISH)
+        assert re.findall(r"<tr><td>([^<]+)<svg", text) == ["学习群 (group 7, account 10001)", "group 7, account 10002"]
+        place.journal.sums["conversation"] = (CostSum("10001:group:7", UsageSum(1, cost=0.1 + 0.2)),)
+        assert (await place.ask("GET", "/cost/csv?by=chat"))[1].splitlines()[1] == "10001:group:7,1,0,0,0,0.3,0"

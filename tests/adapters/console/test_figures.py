@@ -21,3 +21,5 @@ def test_numbers_are_short() -> None:
 def test_what_nobody_knows_the_price_of_is_marked() -> None:
     sums = (UsageSum(2, cost=0.0038), UsageSum(2, cost=1.2, unpriced=1), UsageSum(2, unpriced=2), UsageSum())
     assert [money(used) for used in sums] == ["$0.0038", "$1.20+?", "$?", "$0.0000"]
+    # Parts of requests, as tools have them: less than half of one is no request.
+    assert [money(UsageSum(0, unpriced=1)), money(UsageSum(1, cost=1.0, unpriced=1))] == ["$?", "$1.00+?"]

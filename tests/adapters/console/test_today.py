@@ -46,7 +46,7 @@ async def test_it_says_what_is_wrong_what_waits_and_what_it_cost() -> None:
         for words in ("10001 offline", "12 entries", "model B failed too often", "<b>A3</b>", "wipe it?", "8 min left"):
             assert words in text, words
         assert "usually $1.50 a day" in text  # of the days that are over
-        assert f"{GROUP} is paused" in text
+        assert re.search(rf"\(group {GROUP.session_id}\) is paused|>group {GROUP.session_id} is paused", text)
 
 
 def tiles_in(text: str) -> list[tuple[int, str, str]]:
@@ -166,8 +166,9 @@ async def test_of_the_chats_where_something_was_asked_lately_one_can_be_chosen_t
         offered = re.findall(r'<option value="([^"]+)">([^<]*)</option>', text)
         assert [where for where, _ in offered] == [str(GROUP), str(friend)]
         assert offered[0][1].startswith("学习群")
-        assert offered[0][1].endswith(f" · {GROUP}")
-        assert offered[1][1] == str(friend)
+        assert offered[0][1].endswith("(group 4242, account 10001)")  # there are two accounts
+        assert offered[1][1] == "private chat 5, account 1000"
+        assert "(group 7, account 1000) is paused" in text
         data = {"form": await place.form(), "where": str(friend), "silent": "1"}
         assert (await place.ask("POST", "/pause", data=data, headers=SAME))[0] == 303
         assert place.paused == [(friend, True)]

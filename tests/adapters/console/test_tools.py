@@ -46,7 +46,7 @@ async def test_tools_say_whether_they_can_be_used_for_whom_and_what_failed() -> 
 
 async def test_a_tool_that_fails_each_time_is_red_and_tells_its_last_error() -> None:
     cases = {
-        "all of twelve": (ToolUse("a", 12, 12, "TOOL_TIMEOUT", 0.5, lately=(10, 10), error="x" * 299 + SECRET), "bad"),
+        "all of twelve": (ToolUse("a", 12, 12, "TOOL_TIMEOUT", 0.5, lately=(10, 10), error="x" * 292 + SECRET), "bad"),
         "better since": (ToolUse("a", 12, 2, "TOOL_TIMEOUT", 0.5, lately=(0, 10)), "good"),
         "worse since": (ToolUse("a", 900, 10, "TOOL_TIMEOUT", 0.5, lately=(10, 10)), "bad"),
         "half of them": (ToolUse("a", 12, 6, "TOOL_TIMEOUT", 0.5, lately=(5, 10)), "warn"),
@@ -70,6 +70,9 @@ async def test_a_tool_that_fails_each_time_is_red_and_tells_its_last_error() -> 
         place.tools, place.journal.uses = [state, replace(state, name="z")], [failing]
         text = (await place.ask("GET", "/tools", headers=ENGLISH))[1]
         assert text.index("<b>z</b>") < text.index("<b>a</b>")
+        place.tools, place.journal.uses = [state], [ToolUse("a", 1, 0, "", 0.0, going_on=1)]
+        text = (await place.ask("GET", "/tools", headers=ENGLISH))[1]
+        assert "1 recent call: 0 ok, 0 failed, 1 not ended</p>" in text  # and it is no fast one
 
 
 TOOL = ToolState(

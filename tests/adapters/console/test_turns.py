@@ -277,3 +277,39 @@ async def test_a_row_that_goes_on_says_so() -> None:
         await place.log_in()
         place.journal.silent.append(row("t2", outcome="running"))
         assert "goes on" in (await place.ask("GET", "/turns", headers=ENGLISH))[1]
+
+
+async def test_a_failed_row_says_the_status_and_its_chat_by_a_name_that_people_use() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        row = replace(trace().row, outcome="failed", group="")
+        cases = {
+            ("overloaded: boom", "overloaded:500"): "HTTP 500: error inside the server",
+            ("overloaded: boom", ""): "server busy or broken",
+            ("auth: no", "overloaded:500"): "the key was refused",  # it is not what the turn failed of
+        }
+        for (error, refusal), words in cases.items():
+            place.journal.traces[:] = [replace(trace(), row=replace(row, error=error, refusal=refusal))]
+            _, text, _ = await place.ask("GET", "/turns", headers=ENGLISH)
+            listed = text.partition('<ul class="turns"')[2]
+            assert f'<span class="because quiet">{words}</span>' in listed
+            assert f" · group {GROUP.session_id}</span>" in listed
+        _, text, _ = await place.ask("GET", "/turns/t1", headers=ENGLISH)
+        assert f"> · group {GROUP.session_id} · " in text
+
+
+async def test_filters_that_are_set_are_named_and_their_form_is_closed_above_the_rows() -> None:
+    """On a phone it is as high as the screen, and a tile of Today leads here."""
+    async with visiting() as place:
+        await place.log_in()
+        place.journal.traces.append(trace())
+        address = f"/turns?where={quote(str(GROUP))}&outcome=failed&since=2026-11-23T14:05&cost=0.05"
+        _, text, _ = await place.ask("GET", address, headers=ENGLISH)
+        assert '<details class="card filter">' in text
+        (told,) = re.findall(r"<summary>Filter <span[^>]*>([^<]*)</span></summary>", text)
+        assert re.fullmatch(r".*group 4242.*, failed, from 2026-11-23 14:05, at least \$0.05", told), told
+        _, text, _ = await place.ask("GET", "/turns", headers=ENGLISH)
+        assert "<summary>Filter</summary>" in text
+        place.journal.traces.clear()
+        _, text, _ = await place.ask("GET", address, headers=ENGLISH)
+        assert '<details class="card filter" open>' in text  # there is nothing else to see

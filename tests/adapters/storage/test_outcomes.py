@@ -217,6 +217,19 @@ def happened(number: int, asked: Asked) -> list[Entry]:
     return told
 
 
+def test_a_turn_without_an_end_waits_while_it_is_suspended_and_else_goes_on(
+    batches: EntryBatches, database: Database
+) -> None:
+    for turn_id in ("runs", "waits", "resumed"):
+        write(batches, opening(turn_id, at=NOW))
+    for turn_id in ("waits", "resumed"):
+        write(batches, RunSuspended(turn_id=turn_id, state="{}", expires=NOW + 60))
+    write(batches, RunResumed(turn_id="resumed"))
+    found = {one.turn_id: one.outcome for one in read(database, rows, TurnQuery()).rows}
+    assert found == {"runs": "running", "waits": "waiting", "resumed": "running"}
+    assert read(database, day_counts, 0.0, 0.0).turns == (("running", 2), ("waiting", 1))
+
+
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     journal=st.lists(ASKED, max_size=18),

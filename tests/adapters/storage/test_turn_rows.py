@@ -10,7 +10,7 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.turn_queries import SLACK, rows
 from bot.domain.books import UsageSum
-from bot.domain.journal import Entry, Judged, MessageObserved
+from bot.domain.journal import Entry, Judged, MessageObserved, RequestMade
 from bot.domain.run import Stop
 from bot.domain.shown import ROWS, UNANSWERED, TurnQuery
 from tests.adapters.storage.entries import NOW, began, closing, heard, opening, put, read, step
@@ -146,3 +146,16 @@ def test_a_message_that_is_gone_leaves_its_verdict(batches: EntryBatches, databa
     write(batches, Judged(conversation=GROUP, message_id="x", sender=5, wakes=False, reason="r"), heard(), began("t1"))
     (row,) = read(database, rows, TurnQuery()).rows
     assert (row.text, row.name, row.asker, row.reason) == ("", "", 5, "r")
+
+
+def test_a_failed_turn_tells_how_its_own_last_request_failed(batches: EntryBatches, database: Database) -> None:
+    def failed(outcome: str, run: str = "", turn_id: str = "a") -> RequestMade:
+        return RequestMade(turn_id=turn_id, model="demo", outcome=outcome, seconds=1.0, at=NOW, run=run)
+
+    write(batches, *asked("a", NOW, stop=Stop.FAILED, error="overloaded: boom"), *asked("b", NOW + 1))
+    write(batches, failed("timeout"), failed("overloaded:500"), failed("auth:401", run="facts"))
+    write(batches, failed("overloaded:503", turn_id="b"))  # which was answered in the end
+    assert [(one.turn_id, one.refusal) for one in read(database, rows, TurnQuery()).rows] == [
+        ("b", ""),
+        ("a", "overloaded:500"),
+    ]

@@ -217,9 +217,8 @@ async def test_pauses_of_all_and_what_waits_are_shown_by_the_worker_that_takes_t
         await ask_for_the_gong(town)
         await wait_for(hall.page, "A1")
         for account in ACCOUNTS:
-            assert f"{account}:group:{ONE} is paused" in await hall.page.post(
-                "/pause", where=f"{account}:group:{ONE}", silent="1"
-            )
+            told = await hall.page.post("/pause", where=f"{account}:group:{ONE}", silent="1")
+            assert re.search(rf"group {ONE}, account {account}\)? is paused", told)
         await written_down(town)
         hall.shows.process.kill()
         async with opened(hall.other_port) as page:
@@ -227,7 +226,7 @@ async def test_pauses_of_all_and_what_waits_are_shown_by_the_worker_that_takes_t
             today = await page.until("/", "is paused")
             await wait_for(page, "A1")
             today = await page.until("/", "is paused")
-            assert sorted(map(int, re.findall(r"(\d+):group:\d+ is paused", today))) == sorted(ACCOUNTS)
+            assert sorted(map(int, re.findall(r"account (\d+)\)? is paused", today))) == sorted(ACCOUNTS)
             for account in ACCOUNTS:
                 await page.post("/pause", where=f"{account}:group:{ONE}", silent="0")
                 assert "A1: allowed." in await page.word(account, "A1", "1")

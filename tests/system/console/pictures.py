@@ -194,6 +194,17 @@ COLOURS = 64  # of which a page has few, and a picture then a third of the bytes
 LANGUAGES = {"en": "en", "zh": "zh-CN"}
 
 
+async def wait_true(page: Any, condition: str) -> None:
+    """Wait until this is true in the page. Playwright's `wait_for_function` evaluates its words again
+    at every frame, which our policy refuses: it works only if they are true at once.
+    """
+    look = (
+        f"new Promise(done => {{ (function look() {{ ({condition}) ? done() : requestAnimationFrame(look); }})(); }})"
+    )
+    async with asyncio.timeout(30):
+        await page.evaluate(look)
+
+
 async def talk(page: Any, language: str) -> None:
     """Open the simulated group, and say what is said there."""
     await page.locator("main button.main").click()
@@ -204,7 +215,7 @@ async def talk(page: Any, language: str) -> None:
         async with page.expect_navigation():
             await page.locator(".say button.main").click()
     await page.evaluate("scrollTo(0, 0)")
-    await page.wait_for_function("document.images[0].naturalWidth > 0")
+    await wait_true(page, "document.images[0].naturalWidth > 0")
 
 
 async def shoot(browser: Any, link: str, shots: Sequence[Shot], into: Path) -> None:

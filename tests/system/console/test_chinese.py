@@ -47,7 +47,7 @@ NAMES = re.compile(
     |[Tt]oken|worker|BOT_ACCEPT=ask|[A-Z][A-Z_0-9]+\b                     # what whoever runs a bot calls it; settings
     |\d+:(?:group|private):\d+|/me\b|\.env\b|(?:/[\w.-]+){2,}\S*|deepseek-chat|offline-demo@\S+|\bHost\b|编号\ \w{8}
     |default|[a-z]+\.(?:zh|en)\b|[a-z]+(?:_[a-z]+)+|\b(?:look|memory|timetable)\b      # keys of personas; tools
-    |\b(?:metric|imperial|true|false)\b
+    |http://127\.0\.0\.1:\d+|\b(?:metric|imperial|true|false)\b
     |(?:timeout|lost|muted|slow\ \d|offline|online|mute|lift|off)(?=：)          # what a simulator's terminal takes
     """,
     re.VERBOSE,

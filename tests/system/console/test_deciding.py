@@ -210,7 +210,7 @@ async def test_a_chat_is_paused_where_it_is_chosen_and_goes_on_when_somebody_say
     await page.get_by_label("Pause a chat").select_option(f"10001:group:{GROUP}")
     async with page.expect_navigation():
         await page.get_by_role("button", name="Pause", exact=True).click()
-    await page.get_by_text(f"10001:group:{GROUP} is paused").wait_for()
+    await page.get_by_text(f"(group {GROUP}) is paused").wait_for()
     assert await page.get_by_label("Pause a chat").count() == 0  # there is no other one
     await at.stage.say("@bot are you there", user=MEMBER)
     await at.written("are you there")

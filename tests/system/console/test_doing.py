@@ -35,7 +35,13 @@ from tests.system.console.sights import logged_in
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PERSONAS = PersonaState(key="", name="Frost", text="be kind"), PersonaState(key="cat", name="Cat", text="miau")
-TABS = ("Person", "777"), ("Tool", "weather"), ("Day", day(NOW)), ("Chat", str(GROUP)), ("Model", "fine")
+TABS = (
+    ("Person", "777"),
+    ("Tool", "weather"),
+    ("Day", day(NOW)),
+    ("Chat", f"group {GROUP.session_id}"),
+    ("Model", "fine"),
+)
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -26,6 +26,7 @@ from bot.runtime.clock import SystemClock
 from tests.e2e.test_watching import settings
 from tests.fakes import said, until
 from tests.ports import free_port
+from tests.system.console.pictures import wait_true
 from tests.system.console.test_pages import AXE, PROBE, RUNS, SMALL, STATIC, WIDE, axe_of
 from tests.system.console.test_using import HIDE
 from tests.system.processes.test_signals import PATIENCE
@@ -175,7 +176,7 @@ async def test_a_picture_is_sent_and_shown_and_what_is_none_is_said_beside_the_w
         assert await page.locator(".bubble.ours img").count() == 1
     async with bot.trying() as page:
         await say(page, "user1", "look", picture=png())
-        await page.wait_for_function(f"{SHOWN} === 320")  # the page's policy lets it be shown
+        await wait_true(page, f"{SHOWN} === 320")  # the page's policy lets it be shown
 
 
 @pytest.mark.parametrize("script", [True, False])
@@ -188,7 +189,8 @@ async def test_things_go_wrong_on_purpose_and_the_page_says_what_came_of_it(bot:
         assert not any(line.startswith("bot") for line in lines)
         await say(page, "user1", "", fault="lift")
         await say(page, "user1", "hello?")
-        await page.wait_for_function("document.querySelectorAll('.bubble.ours').length === 1")
+        await page.locator(".bubble.ours").first.wait_for()
+        assert await page.locator(".bubble.ours").count() == 1
         await say(page, "user1", "once more", fault="timeout")
         lines = await told(page)
         assert any(line.startswith("(timeout: ") for line in lines)
@@ -232,8 +234,8 @@ async def test_what_is_new_is_there_by_itself_in_another_window_and_no_letter_th
             1,
         ]
         assert await other.locator(".fresh-rows").is_hidden()
-        await other.wait_for_function("document.querySelector('.bubble img').naturalWidth > 0")
-        await other.wait_for_function("text.getBoundingClientRect().bottom <= innerHeight")
+        await wait_true(other, "document.querySelector('.bubble img').naturalWidth > 0")
+        await wait_true(other, "text.getBoundingClientRect().bottom <= innerHeight")
 
 
 async def test_what_comes_while_a_page_is_asked_for_is_there_after_it(bot: Bot) -> None:
@@ -369,7 +371,7 @@ async def test_what_is_typed_stays_at_the_bottom_as_wide_as_the_page(
         for word in ("one", "two", "three", "four"):
             await say(page, "user1", word)
         last = page.locator(".because-of").last
-        await page.wait_for_function("scrollY > 0")  # the newest is in sight, above what is typed
+        await wait_true(page, "scrollY > 0")  # the newest is in sight, above what is typed
         composer = await page.locator(".composer").bounding_box()
         assert (await last.bounding_box())["y"] < composer["y"]
         await page.evaluate("scrollTo(0, 0)")

@@ -244,6 +244,14 @@ async def test_on_a_phone_no_tab_is_broken_inside_a_word_and_no_label_is_under_a
         )
         over = label["y"] + label["height"] * 0.2  # letters do not fill their line
         assert badge["y"] + badge["height"] <= over or badge["x"] >= label["x"] + label["width"], language
+        bottoms = await page.evaluate(
+            """() => [...document.querySelectorAll("nav.pages > a")].map(link => {
+                const range = document.createRange();
+                range.selectNode(link.firstChild);
+                return Math.round(range.getBoundingClientRect().bottom);
+            })"""
+        )
+        assert len(set(bottoms)) == 1, (language, bottoms)  # they stand on one line
         await context.close()
 
 
