@@ -125,9 +125,10 @@ BACKUP_BUSY: Final = (
     ),
 )
 BACKUP_UNFINISHED: Final = (
-    "{file} 的恢复中断了，还没有完成：启动机器人，或者再运行一次 restore，就会接着完成。",
+    "{file} 的恢复中断了，还没有完成{why}：启动机器人，或者再运行一次 restore，就会接着完成。",
     (
-        "A restore of {file} was cut off before its end: start the bot or run restore again, which"
-        " completes it."
+        "A restore of {file} was cut off before its end{why}: start the bot or run restore again,"
+        " which completes it."
     ),
 )
+STANDARD_OUTPUT: Final = ("标准输出", "standard output")
