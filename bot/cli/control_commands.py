@@ -26,7 +26,7 @@ ENDED_WITHIN = GRACE + 20.0  # seconds; a journal that hangs is waited for, too
 
 FORGOTTEN_WITHIN = 120.0  # seconds; a large journal is looked through
 
-DOCKER = Path("/.dockerenv")
+MAIN_OF_A_CONTAINER = 1  # anywhere else the process of this number is the system's own
 
 TOTP_BYTES = 20  # as authenticator apps expect it
 
@@ -57,7 +57,7 @@ def stop() -> None:
     """
     with answer_to("stop") as answered:
         pid = answered.answer["pid"]
-        tell(f"The bot (pid {pid}) ends what it is doing ...{warning_of_docker(DOCKER)}")
+        tell(f"The bot (pid {pid}) ends what it is doing ...{warning_of_docker(pid)}")
         if not answered.wait_for_end(ENDED_WITHIN):
             tell(f"It has not ended after {ENDED_WITHIN:g} s; its log says what it waits for.")
             raise SystemExit(1)
@@ -117,11 +117,9 @@ def answer_to(command: str, *, or_chat: bool = False) -> Iterator[Answered]:
         yield answered
 
 
-def warning_of_docker(mark: Path) -> str:
-    """A line for a stop that lasts; empty where `mark` is not there, as outside Docker's
-    containers.
-    """
-    if not mark.exists():
+def warning_of_docker(pid: int) -> str:
+    """A line about a stop that lasts, if the bot is a container's main process."""
+    if pid != MAIN_OF_A_CONTAINER:
         return ""
     return "\nDocker starts it again. A stop that lasts: docker compose stop bot"
 
