@@ -19,7 +19,7 @@ from adapters.storage.backup import BackupError, Made, back_up, back_up_to, rest
 from adapters.storage.told import BACKUP_BUSY, STANDARD_OUTPUT
 from adapters.storage.url import file_of, read_url
 from bot.cli.control import socket_of
-from bot.cli.process import language, tell
+from bot.cli.process import fail, language, tell
 from bot.domain.tongue import Pair, Tongue, filled
 from bot.runtime.version import version
 from config import sources
@@ -126,16 +126,16 @@ def make_backup(settings: Settings, name: str, *, force: bool) -> None:
     try:
         if name == STREAM:
             if sys.stdout.isatty():
-                _fail(TERMINAL, tongue)
+                fail(TERMINAL)
             made = back_up_to(journal, sys.stdout.buffer, files=files, version=version())
         else:
             made = back_up(journal, Path(name), files=files, version=version(), force=force)
     except BackupError as error:
         if name == STREAM:  # what Python could not write, it would try again at its end
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        _fail(error.line, tongue)
+        fail(error.line)
     except KeyboardInterrupt:
-        _fail(STOPPED, tongue)
+        fail(STOPPED)
     tell(_done(made, name, tongue))
     if beside := [*_beside_folder(settings, journal.parent), *made.left_out]:
         tell(filled(ALSO, them=", ".join(beside))[tongue])
@@ -153,18 +153,18 @@ def put_back(store_url: str, name: str) -> None:
         raise SystemExit(1)
     stamp = time.strftime("%Y%m%d-%H%M%S")
     if (pid := _bot_that_answers(store_url)) is not None:  # not every system has locks
-        _fail(filled(BACKUP_BUSY, file=journal.absolute(), who=f" (pid {pid})"), tongue)
+        fail(BACKUP_BUSY, file=journal.absolute(), who=f" (pid {pid})")
     if name == STREAM and sys.stdin.isatty():
-        _fail(NO_INPUT, tongue)
+        fail(NO_INPUT)
     try:
         with sys.stdin.buffer if name == STREAM else Path(name).open("rb") as stream:
             done = restore(journal, stream, version=version(), stamp=stamp, shown=name)
     except BackupError as error:
-        _fail(error.line, tongue)
+        fail(error.line)
     except OSError as error:
-        _fail(filled(UNREADABLE, file=name, why=error.strerror or error), tongue)
+        fail(UNREADABLE, file=name, why=error.strerror or error)
     except KeyboardInterrupt:
-        _fail(STOPPED, tongue)
+        fail(STOPPED)
     manifest = done.manifest
     line = filled(
         RESTORED,
@@ -257,8 +257,3 @@ def _for_tools(url: URL) -> str:
 
 def _end(*_: object) -> NoReturn:
     raise SystemExit(TERMINATED)
-
-
-def _fail(line: Pair, tongue: Tongue) -> NoReturn:
-    tell(line[tongue])
-    raise SystemExit(1)

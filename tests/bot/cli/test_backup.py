@@ -126,6 +126,8 @@ def test_the_commands_speak_the_language_of_the_operator(tmp_path: Path) -> None
         (("backup", "b.tgz"), 1, "已经存在：换个名字，或者加 --force 覆盖。"),
         (("backup", "b.tgz", "--force"), 0, "里面有聊天记录和密钥"),
         (("restore", "nothing.tgz"), 1, "读不了 nothing.tgz：No such file or directory。"),
+        (("restore", "{x}.tgz"), 1, "读不了 {x}.tgz："),
+        (("backup", "nowhere/{x}.tgz"), 1, "nowhere/.{x}.tgz."),
         (("restore", "frost.db"), 1, "frost.db 不是完整的备份"),
         (("restore", "b.tgz"), 0, "已恢复 20"),
     ):

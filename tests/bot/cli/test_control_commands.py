@@ -11,7 +11,7 @@ import pytest
 from pydantic import SecretStr
 
 from adapters.control.client import asked
-from bot.cli.control_commands import console, forget_running, warning_of_docker
+from bot.cli.control_commands import console, forget_running, stop
 from config.tokens import console_totp
 from tests.adapters.control.test_client import saying
 from tests.bot.cli.commands import run, serving
@@ -50,9 +50,29 @@ def test_a_reload_that_could_not_use_a_file_has_an_exit_code(tmp_path: Path) -> 
     assert "the persona is kept as it was: BOT_PERSONA: persona.md is empty" in told.stderr
 
 
-def test_only_a_stop_of_a_containers_main_process_says_that_docker_starts_it_again() -> None:
-    assert "docker compose stop bot" in warning_of_docker(1)
-    assert warning_of_docker(7) == ""  # as in a dev container, where a shell started it
+def test_only_a_stop_of_a_containers_main_process_says_that_docker_starts_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("STORE_URL", f"sqlite:///{tmp_path}/x.db")
+    for pid, restarted in ((1, True), (7, False)):  # 7 as in a dev container, where a shell started it
+        with saying(tmp_path / "x.db-control", b'{"pid": %d}\n' % pid):
+            stop()
+        (tmp_path / "x.db-control").unlink()
+        assert ("docker compose stop bot" in capsys.readouterr().err) is restarted
+
+
+def test_the_commands_to_a_running_bot_speak_the_language_of_the_operator(tmp_path: Path) -> None:
+    chinese = {"BOT_LANGUAGE": "zh"}
+    assert run(tmp_path, "status", **chinese).stderr.startswith("这里没有机器人在运行（")
+    assert run(tmp_path, "runs", "show", "r1", **chinese).stderr.startswith("这里没有数据库：")
+    with serving(tmp_path, BOT_LANGUAGE="zh") as (process, _):
+        assert run(tmp_path, "forget", "--user", "5", **chinese).stderr == "已忘掉：本来就没有\n"
+        assert (
+            run(tmp_path, "export", "--conversation", "1:group:2", **chinese).stderr
+            == "没有关于 1:group:2 的任何记录。\n"
+        )
+        stopped = run(tmp_path, "stop", **chinese)
+        assert stopped.stderr == f"机器人（pid {process.pid}）正在结束手头的事……\n已经停了。\n"
 
 
 @pytest.mark.parametrize("command", ["status", "reload", "stop"])
@@ -120,13 +140,14 @@ def test_a_bot_that_says_nothing_is_no_bar_to_forgetting_and_one_that_cannot_say
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url, path = f"sqlite:///{tmp_path}/x.db", tmp_path / "x.db-control"
-    assert forget_running(url, user=5) == (None, "")
+    assert forget_running(url, user=5) == (None, None)
     for said, whom in ((b'{"rows": 7}', {"group": 4}), (b"", {"user": 5})):
         with saying(path, said) as heard:
             rows, remains = forget_running(url, **whom)
         assert json.loads(heard.said) == {"command": "forget", **whom}
         assert rows == (7 if said else None)
-        assert remains.startswith("The bot does not answer: it ended") is not bool(said)
+        assert (remains is None) is bool(said)
+        assert remains is None or remains[1].startswith("The bot does not answer: it ended")
         path.unlink()
     with saying(path, b'{"error": "it cannot be erased now: the disk is full"}'), pytest.raises(SystemExit, match="1"):
         forget_running(url, user=5)
