@@ -117,11 +117,11 @@ BACKUP_TOO_NEW: Final = (
 BACKUP_BUSY: Final = (
     (
         "机器人正在使用 {file}{who}：先停下它（`docker compose stop bot`，"
-        "或者在它的目录里运行 `.venv/bin/frostagent stop`）。什么都没有改动。"
+        "或者在它的目录里运行 `frostagent stop`）。什么都没有改动。"
     ),
     (
         "A bot is using {file}{who}: stop it first (`docker compose stop bot`, or"
-        " `.venv/bin/frostagent stop` in its folder). Nothing has changed."
+        " `frostagent stop` in its folder). Nothing has changed."
     ),
 )
 BACKUP_UNFINISHED: Final = (

@@ -321,7 +321,8 @@ def exporting_spans() -> contextlib.AbstractAsyncContextManager[None]:
         from adapters.traces.exporting import exporting
     except ImportError:
         logging.getLogger("bot").warning(
-            'OTEL_ is set, but no spans are sent: pip install "frostagent[otel]"'
+            "OTEL_ is set, but no spans are sent: pip install opentelemetry-sdk"
+            " opentelemetry-exporter-otlp-proto-http"
         )
         return contextlib.nullcontext()
     return exporting(os.environ)

@@ -14,7 +14,7 @@ from adapters.control.client import asked
 from bot.cli.control_commands import console, forget_running, stop
 from config.tokens import console_totp
 from tests.adapters.control.test_client import saying
-from tests.bot.cli.commands import run, serving
+from tests.bot.cli.commands import SERVING, run, serving
 
 
 def test_a_running_bot_says_how_it_is_reads_again_and_stops(tmp_path: Path) -> None:
@@ -105,6 +105,8 @@ def test_a_second_bot_on_one_journal_is_refused_and_harms_the_first_in_nothing(t
         assert f"in use ({tmp_path}/data/frostagent.db) by another process (pid {process.pid})" in told.stderr
         assert "Traceback" not in told.stderr
         assert "listening" not in told.stderr
+        told = run(tmp_path, "run", BOT_LANGUAGE="zh", **SERVING)
+        assert f"（{tmp_path}/data/frostagent.db）正被另一个进程使用 (pid {process.pid})。先停下那一个" in told.stderr
         assert json.loads(run(tmp_path, "status", "--json").stdout)["pid"] == process.pid
 
 
