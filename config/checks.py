@@ -127,9 +127,11 @@ def _check_cluster(settings: Settings) -> Iterator[Problem]:
         return
     if find_spec("aio_pika") is None:
         what = "needs a library that is not installed"
-        yield Problem(
-            "BROKER_URL", what, "Install it: .venv/bin/pip install -r requirements-broker.txt"
+        mend = (
+            "Install it: .venv/bin/pip install -r requirements-broker.txt, without a checkout pip"
+            " install aio-pika"
         )
+        yield Problem("BROKER_URL", what, mend)
     store = settings.store_url.get_secret_value()
     if not _is_gateway(settings) and not store.startswith("postgres"):
         yield Problem(

@@ -325,6 +325,7 @@ def test_the_forms_for_issues_ask_the_same_in_both_languages_and_for_what_is_nee
         for command in re.findall(r"`([^`]+)`", text):
             if command.startswith(("docker", ".venv")):
                 assert list(wrong_with(command)) == []
+        assert [file for file in re.findall(r"[\w.-]+\.yml", text) if not (ROOT / file).is_file()] == []
 
 
 def test_a_weakness_is_reported_in_private_and_no_address_is_made_up() -> None:

@@ -18,6 +18,7 @@ import hashlib
 import os
 import shutil
 import sqlite3
+import sys
 import tarfile
 import tempfile
 import time
@@ -58,6 +59,7 @@ from adapters.storage.notices import (
     BACKUP_UNKNOWN_FORMAT,
     NO_JOURNAL,
     RESTORE_FIRST,
+    STANDARD_OUTPUT,
 )
 from adapters.storage.tables import REVISIONS
 from bot.domain.errors import BotError
@@ -112,11 +114,14 @@ class _Plan(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A backup that was made: how many files it has beside the journal; bytes of all, unpacked."""
+    """A backup that was made: how many files it has beside the journal; bytes of all, unpacked;
+    names of files that it lacks, because not every system can have a file of that name.
+    """
 
     manifest: Manifest
     files: int
     size: int
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +146,7 @@ def back_up(
         raise BackupError(filled(BACKUP_OWN, file=target))
     if target.is_dir() or (target.exists() and not force):
         raise BackupError(filled(BACKUP_EXISTS, file=target))
+    _check_there(journal)
     with _told(target), _work_in(target.parent, f".{target.name}.") as work:
         unfinished = work / "unfinished"
         make_file(unfinished)
@@ -156,24 +162,31 @@ def back_up(
 
 
 def back_up_to(journal: Path, stream: IO[bytes], *, files: Iterable[Path], version: str) -> Made:
-    """The same into a stream; who reads it sees by its last file whether it is whole."""
+    """The same into a stream; its reader sees by the last file whether it is whole."""
     journal = journal.resolve()
-    with _told(journal.parent), _work_in(journal.parent, f".{journal.name}.") as work:
-        return _pack(journal, stream, work, files, version)
+    _check_there(journal)
+    with _told(STANDARD_OUTPUT), _work_in(journal.parent, f".{journal.name}.") as work:
+        made = _pack(journal, stream, work, files, version)
+        stream.flush()
+    return made
+
+
+def _check_there(journal: Path) -> None:
+    refuse_unfinished(journal)
+    if not journal.is_file():
+        raise BackupError(filled(NO_JOURNAL, file=journal))
 
 
 def _pack(
     journal: Path, stream: IO[bytes], work: Path, files: Iterable[Path], version: str
 ) -> Made:
-    refuse_unfinished(journal)
-    if not journal.is_file():
-        raise BackupError(filled(NO_JOURNAL, file=journal))
     look = _room_on(work, journal)
     written = _lines_ahead(journal)  # before the journal: a line is in one of them at least
     copy = work / JOURNAL
     schema, accounts = _copy(journal, copy, look)
     made = time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime())
     manifest = Manifest(format=FORMAT, version=version, schema=schema, made=made, accounts=accounts)
+    left_out = []
     with _Archive.into(stream, look) as archive:
         archive.add_bytes(MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)))
         archive.add_file(JOURNAL, copy)
@@ -182,10 +195,13 @@ def _pack(
             archive.add_bytes(AHEAD, written)
         for file in sorted(set(files)):
             name = file.relative_to(journal.parent).as_posix()
+            if not _is_portable(name):
+                left_out.append(name.encode(errors="backslashreplace").decode())
+                continue
             with suppress(FileNotFoundError):  # the bot has deleted it meanwhile
                 archive.add_file(FILES + name, file)
         count, size = archive.finish()
-    return Made(manifest, count, size)
+    return Made(manifest, count, size, tuple(left_out))
 
 
 def _copy(journal: Path, copy: Path, look: Progress) -> tuple[str, tuple[int, ...]]:
@@ -316,9 +332,8 @@ class _Hashing:
 
 def _belongs_to(journal: Path, file: Path) -> bool:
     """Whether this is the journal, or what SQLite and we keep beside it."""
-    return file.parent == journal.parent and (
-        file.name == journal.name or file.name.startswith(f"{journal.name}-")
-    )
+    name, ours = file.name.casefold(), journal.name.casefold()  # a disk may not tell them apart
+    return file.parent == journal.parent and (name == ours or name.startswith(f"{ours}-"))
 
 
 # --- putting one back -----------------------------------------------------------------------------
@@ -338,7 +353,7 @@ def restore(
     with _told(folder):
         make_folder(folder)
         with _claimed(journal):
-            complete(journal)
+            _finish(journal)
             place.mkdir(mode=FOLDER_MODE)
             try:
                 with _unpacking(shown):
@@ -348,12 +363,10 @@ def restore(
                 _hand_over(folder, place)
                 _write_plan(place, plan)
             except BaseException:
+                (place / PLAN).unlink(missing_ok=True)  # half of what it moves must not be moved
                 shutil.rmtree(place, ignore_errors=True)
                 raise
-            try:
-                complete(journal)
-            except OSError as error:
-                raise BackupError(filled(BACKUP_UNFINISHED, file=journal)) from error
+            _finish(journal)
     return Restored(manifest, folder / plan.aside)
 
 
@@ -384,7 +397,21 @@ def refuse_unfinished(journal: Path) -> None:
     complete it.
     """
     if _is_pending(journal):
-        raise BackupError(filled(BACKUP_UNFINISHED, file=journal))
+        raise BackupError(_unfinished(journal))
+
+
+def _finish(journal: Path) -> None:
+    try:
+        complete(journal)
+    except (OSError, KeyboardInterrupt) as error:
+        if not _is_pending(journal):
+            raise
+        raise BackupError(_unfinished(journal, error)) from error
+
+
+def _unfinished(journal: Path, error: BaseException | None = None) -> Pair:
+    why = f" ({error})" if isinstance(error, OSError) else ""
+    return filled(BACKUP_UNFINISHED, file=journal, why=why)
 
 
 def _place_of(journal: Path) -> Path:
@@ -474,12 +501,18 @@ def _read_manifest(
 def _check_name(member: tarfile.TarInfo, found: Mapping[str, str]) -> None:
     """Raise ValueError for what is no plain file, or would be anywhere but in the folder."""
     name = member.name
-    parts = PurePosixPath(name).parts
-    is_plain = name == "/".join(parts) and not {"", ".", ".."} & set(parts) and parts[0] != "/"
-    is_plain &= not any(sign in name for sign in "\\:\0")
-    is_known = name in {JOURNAL, AHEAD, SUMS} or (name.startswith(FILES) and len(parts) > 1)
-    if not member.isreg() or not is_plain or not is_known or name in found:
+    is_known = name in {JOURNAL, AHEAD, SUMS} or (name.startswith(FILES) and name != FILES)
+    if not member.isreg() or not _is_portable(name) or not is_known or name in found:
         raise ValueError(f"{name!r} does not belong into a backup")
+
+
+def _is_portable(name: str) -> bool:
+    """Whether this is a relative path that means the same on every system, and is one line of the
+    sums.
+    """
+    parts = PurePosixPath(name).parts
+    is_plain = name == "/".join(parts) and not {"", ".", "..", "/"} & set(parts)
+    return is_plain and name.isprintable() and not {"\\", ":"} & set(name)
 
 
 def _write(content: IO[bytes], file: Path, size: int) -> str:
@@ -522,18 +555,20 @@ def _check_unpacked(folder: Path, manifest: Manifest, shown: str) -> None:
 
 def _plan(journal: Path, names: Iterable[str], stamp: str) -> _Plan:
     # The log first: nothing of it may be taken for the new journal's.
+    folder = journal.parent
     steps = [_Step(journal.name + suffix) for suffix in ("-wal", "-shm", "-journal")]
-    ours = {journal.name + suffix for suffix in ("", "-wal", "-shm", "-journal", ahead.SUFFIX)}
     names = list(names)
     if AHEAD not in names:
         steps.append(_Step(journal.name + ahead.SUFFIX))
     for name in names:
         if name in {JOURNAL, AHEAD}:
             steps.append(_Step(journal.name + name.removeprefix(JOURNAL), name))
-        elif (kept := name.removeprefix(FILES)).partition("/")[0] not in ours:
+        elif not _belongs_to(
+            journal, folder / (kept := name.removeprefix(FILES)).partition("/")[0]
+        ):
             steps.append(_Step(kept, name))
     aside = f"{journal.name}{ASIDE}{stamp}"
-    while (journal.parent / aside).exists():
+    while (folder / aside).exists():
         aside += "+"
     return _Plan(aside, tuple(steps))
 
@@ -557,21 +592,49 @@ def _do(step: _Step, folder: Path, fresh: Path, aside: Path) -> None:
     target, new = folder / step.name, fresh / step.new
     if step.new and not new.exists():
         return  # it is done
-    if os.path.lexists(target):
-        old = aside / step.name
-        while os.path.lexists(old):  # another one has come since
-            old = old.with_name(f"{old.name}+")
-        old.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-        target.replace(old)
-    if step.new:
-        target.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-        _sync(aside)
-        new.replace(target)
+    above = [place for place in reversed(target.parents) if place.is_relative_to(folder)]
+    for place in (*above, target):  # a file may stand where a folder is needed
+        if os.path.lexists(place) and (place == target or not place.is_dir()):
+            _move(place, _free(aside / place.relative_to(folder)))
+    if not step.new:
+        return
+    for place in above:
+        if not place.exists():
+            place.mkdir(mode=FOLDER_MODE)
+            _hand_over(folder, place)
+    _sync(aside)
+    _move(new, target)
+
+
+def _free(name: Path) -> Path:
+    """This name, or one like it that no file has: one of it may have come since."""
+    while os.path.lexists(name):
+        name = name.with_name(f"{name.name}+")
+    name.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+    return name
+
+
+def _move(file: Path, target: Path) -> None:
+    """Move a file to a name that is free, also onto another disk: a folder may be one, or a link to
+    one.
+    """
+    try:
+        file.replace(target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        draft = _free(target.with_name(f".{target.name}.unfinished"))
+        shutil.copy2(file, draft, follow_symlinks=False)
+        _hand_over(file, draft)
+        _sync(draft)
+        draft.replace(target)
+        _sync(target.parent)
+        file.unlink()
 
 
 def _hand_over(folder: Path, made: Path) -> None:
-    """Let what root has made belong to whose the folder is, as the bot's account in a container."""
-    if not hasattr(os, "geteuid") or os.geteuid() != 0:
+    """Let what root has made belong to the folder's owner, as the bot's account in a container."""
+    if sys.platform == "win32" or os.geteuid() != 0:
         return
     owner = folder.stat()
     for file in (made, *made.rglob("*")):
@@ -592,7 +655,7 @@ def _no_older(shown: str, mend: Pair | None = None) -> Iterator[None]:
 
 
 @contextmanager
-def _told(place: Path) -> Iterator[None]:
+def _told(place: Path | Pair) -> Iterator[None]:
     """What the system refuses, in words."""
     try:
         yield
@@ -623,11 +686,11 @@ def _room_on(work: Path, journal: Path) -> Progress:
     return look
 
 
-def _sync(folder: Path) -> None:
-    """Make what was renamed in a folder outlast a power cut, if the system can."""
-    if os.name != "posix":
+def _sync(place: Path) -> None:
+    """Make a file, or what was renamed in a folder, outlast a power cut, if the system can."""
+    if os.name != "posix" or place.is_symlink():
         return
-    descriptor = os.open(folder, os.O_RDONLY)
+    descriptor = os.open(place, os.O_RDONLY)
     try:
         with suppress(OSError):  # some network disks cannot
             os.fsync(descriptor)

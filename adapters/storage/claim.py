@@ -26,7 +26,7 @@ from sqlalchemy import Connection, text
 from adapters.storage.notices import LOG_CUT, LOG_EMPTIED, LOG_GONE
 from adapters.storage.url import VARIABLE
 from bot.domain.errors import ConfigError, Problem
-from bot.domain.tongue import Pair, filled
+from bot.domain.tongue import Bilingual, Pair, filled
 
 if sys.platform != "win32":
     import fcntl
@@ -43,9 +43,15 @@ PATIENCE = (
 PAUSE = 0.05
 WITHOUT_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP}
 HELD = {errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES}
-MEND = (
-    "Stop that one first (`docker compose stop bot` or `.venv/bin/frostagent stop` in its folder),"
-    " or name another journal"
+MEND = Bilingual(
+    (
+        "Stop that one first (`docker compose stop bot` or `frostagent stop` in its folder), or"
+        " name another journal"
+    ),
+    (
+        "先停下那一个（`docker compose stop bot`，或者在它的目录里运行 `frostagent stop`），"
+        "或者换一个数据库"
+    ),
 )
 
 CLAIM = 0x46726F73  # "Fros": the class of our advisory locks; the schema is the object
@@ -76,7 +82,14 @@ class JournalTaken(ConfigError):
 
     def __init__(self, place: str, holder: str) -> None:
         super().__init__(
-            Problem(VARIABLE, f"the journal is in use ({place}) by another process{holder}", MEND)
+            Problem(
+                VARIABLE,
+                Bilingual(
+                    f"the journal is in use ({place}) by another process{holder}",
+                    f"数据库（{place}）正被另一个进程使用{holder}",
+                ),
+                MEND,
+            )
         )
 
 
@@ -84,8 +97,11 @@ class Away(ConfigError):
     """The journal cannot be reached: nobody knows whose it is."""
 
     def __init__(self, place: str, why: str) -> None:
-        mend = "Start that server, or correct the name"
-        super().__init__(Problem(VARIABLE, f"the journal cannot be reached ({place}: {why})", mend))
+        mend = Bilingual("Start that server, or correct the name", "启动那台数据库，或者改正名字")
+        what = Bilingual(
+            f"the journal cannot be reached ({place}: {why})", f"连不上数据库（{place}：{why}）"
+        )
+        super().__init__(Problem(VARIABLE, what, mend))
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,18 +117,18 @@ BACKUP_TOO_NEW: Final = (
 BACKUP_BUSY: Final = (
     (
         "机器人正在使用 {file}{who}：先停下它（`docker compose stop bot`，"
-        "或者在它的目录里运行 `.venv/bin/frostagent stop`）。什么都没有改动。"
+        "或者在它的目录里运行 `frostagent stop`）。什么都没有改动。"
     ),
     (
         "A bot is using {file}{who}: stop it first (`docker compose stop bot`, or"
-        " `.venv/bin/frostagent stop` in its folder). Nothing has changed."
+        " `frostagent stop` in its folder). Nothing has changed."
     ),
 )
 BACKUP_UNFINISHED: Final = (
-    "{file} 的恢复中断了，还没有完成：启动机器人，或者再运行一次 restore，就会接着完成。",
+    "{file} 的恢复中断了，还没有完成{why}：启动机器人，或者再运行一次 restore，就会接着完成。",
     (
-        "A restore of {file} was cut off before its end: start the bot or run restore again, which"
-        " completes it."
+        "A restore of {file} was cut off before its end{why}: start the bot or run restore again,"
+        " which completes it."
     ),
 )
 
@@ -189,3 +189,4 @@ RESTORE_FIRST: Final = (
     ),
 )
 BACKUP_OLDER: Final = ("{file} {what}。{mend}。", "{file} {what}. {mend}.")
+STANDARD_OUTPUT: Final = ("标准输出", "standard output")

@@ -14,15 +14,23 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from bot.domain.errors import ConfigError, Problem
+from bot.domain.tongue import Bilingual
 
 VARIABLE = "STORE_URL"
 EXAMPLES = (
     "Write it as sqlite+aiosqlite:///data/frostagent.db or postgresql://user:password@host/database"
 )
-DRIVER = (
-    "Install it: .venv/bin/pip install -r requirements-postgres.txt. With Docker, write "
-    "EXTRAS=postgres into .env,"
-    " then: docker compose up -d --build"
+DRIVER = Bilingual(
+    (
+        "Install it: .venv/bin/pip install -r requirements-postgres.txt, without a checkout pip"
+        " install 'psycopg[binary]'. With Docker, write EXTRAS=postgres into .env, then: docker"
+        " compose up -d --build"
+    ),
+    (
+        "安装它：.venv/bin/pip install -r requirements-postgres.txt，没有源码目录时用"
+        " pip install 'psycopg[binary]'。用 Docker 时在 .env 里写 EXTRAS=postgres，然后"
+        " docker compose up -d --build"
+    ),
 )
 SQLITE = "sqlite+pysqlite"
 POSTGRES = "postgresql+psycopg"
@@ -71,7 +79,10 @@ def _sqlite(url: URL) -> URL:
 
 def _postgres(url: URL) -> URL:
     if find_spec("psycopg") is None:
-        what = "names a PostgreSQL database, but its driver is not installed"
+        what = Bilingual(
+            "names a PostgreSQL database, but its driver is not installed",
+            "写的是 PostgreSQL，但没有装它的驱动",
+        )
         raise ConfigError(Problem(VARIABLE, what, DRIVER))
     return url.set(drivername=POSTGRES)
 

@@ -4,21 +4,22 @@ BOT_LANGUAGE.
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from sqlalchemy import URL
 
 from adapters.control.client import NoAnswer, NotRunning, asked
 from adapters.storage.backup import BackupError, Made, back_up, back_up_to, restore
-from adapters.storage.claim import holder_of
+from adapters.storage.notices import BACKUP_BUSY, STANDARD_OUTPUT
 from adapters.storage.url import file_of, read_url
 from bot.cli.control import socket_of
-from bot.cli.process import language, tell
+from bot.cli.process import fail, language, tell
 from bot.domain.tongue import Pair, Tongue, filled
 from bot.runtime.version import version
 from config import sources
@@ -52,7 +53,6 @@ DONE: Final = (
         " holds conversations and keys: keep it as you keep a password."
     ),
 )
-STANDARD_OUTPUT: Final = ("标准输出", "standard output")
 NONE: Final = ("无", "none")
 ALSO: Final = ("不在其中，请另外保存：{them}", "Not in it, keep them beside it: {them}")
 WAITING: Final = (
@@ -65,6 +65,10 @@ WAITING: Final = (
 TERMINAL: Final = (
     "备份不能输出到终端：请重定向，例如 `frostagent backup - > backup.tgz`。",
     "A terminal cannot take a backup: redirect it, as `frostagent backup - > backup.tgz`.",
+)
+NO_INPUT: Final = (
+    "备份不能从终端输入：请重定向，例如 `frostagent restore - < backup.tgz`。",
+    "A terminal cannot give a backup: redirect it, as `frostagent restore - < backup.tgz`.",
 )
 UNREADABLE: Final = ("读不了 {file}：{why}。", "{file} cannot be read: {why}.")
 STOPPED: Final = ("已中止，什么都没有改动。", "Stopped. Nothing has changed.")
@@ -122,17 +126,18 @@ def make_backup(settings: Settings, name: str, *, force: bool) -> None:
     try:
         if name == STREAM:
             if sys.stdout.isatty():
-                _fail(TERMINAL, tongue)
+                fail(TERMINAL)
             made = back_up_to(journal, sys.stdout.buffer, files=files, version=version())
-            sys.stdout.buffer.flush()
         else:
             made = back_up(journal, Path(name), files=files, version=version(), force=force)
     except BackupError as error:
-        _fail(error.line, tongue)
+        if name == STREAM:  # what Python could not write, it would try again at its end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        fail(error.line)
     except KeyboardInterrupt:
-        _fail(STOPPED, tongue)
+        fail(STOPPED)
     tell(_done(made, name, tongue))
-    if beside := _beside_folder(settings, journal.parent):
+    if beside := [*_beside_folder(settings, journal.parent), *made.left_out]:
         tell(filled(ALSO, them=", ".join(beside))[tongue])
     if waiting:
         tell(filled(WAITING, count=waiting)[tongue])
@@ -147,15 +152,19 @@ def put_back(store_url: str, name: str) -> None:
         tell(filled(UNDUMP, file=name, url=_for_tools(url))[tongue])
         raise SystemExit(1)
     stamp = time.strftime("%Y%m%d-%H%M%S")
+    if (pid := _bot_that_answers(store_url)) is not None:  # not every system has locks
+        fail(BACKUP_BUSY, file=journal.absolute(), who=f" (pid {pid})")
+    if name == STREAM and sys.stdin.isatty():
+        fail(NO_INPUT)
     try:
         with sys.stdin.buffer if name == STREAM else Path(name).open("rb") as stream:
             done = restore(journal, stream, version=version(), stamp=stamp, shown=name)
     except BackupError as error:
-        _fail(error.line, tongue)
+        fail(error.line)
     except OSError as error:
-        _fail(filled(UNREADABLE, file=name, why=error.strerror or error), tongue)
+        fail(UNREADABLE, file=name, why=error.strerror or error)
     except KeyboardInterrupt:
-        _fail(STOPPED, tongue)
+        fail(STOPPED)
     manifest = done.manifest
     line = filled(
         RESTORED,
@@ -168,20 +177,17 @@ def put_back(store_url: str, name: str) -> None:
 
 
 def files_beside(settings: Settings, journal: Path) -> Iterator[Path]:
-    """The files in the journal's folder that settings name, or that `init` made. Of a folder that
-    holds the program itself none: they come with it.
+    """The files in the journal's folder that settings name, or that `init` made, by their real
+    names. None of the program's own: they come with it.
     """
     folder = journal.resolve().parent
-    if folder == Path.cwd().resolve():
-        return
     for path in (*_named(settings), sources.MADE.absolute()):
-        if not path.resolve().is_relative_to(folder):
+        inside = path.resolve()
+        if not inside.is_relative_to(folder) or inside.is_relative_to(PROGRAM):
             continue
-        inside = path.rglob("*") if path.is_dir() else (path,)
-        for file in inside:
-            real = file.parent.resolve() / file.name
+        for file in inside.rglob("*") if inside.is_dir() else (inside,):
             if file.is_file() and not MADE_AGAIN & set(file.parts):
-                yield real
+                yield file
 
 
 def _named(settings: Settings) -> Iterator[Path]:
@@ -203,16 +209,23 @@ def _beside_folder(settings: Settings, folder: Path | None) -> list[str]:
 
 
 def _waiting_in_memory(store_url: str) -> int:
-    """How many entries the bot that runs here cannot write; 0 where none runs."""
-    file = file_of(read_url(store_url))
-    if file is None or holder_of(file.resolve()) is None:
-        return 0
+    """How many entries the bot that runs here cannot write; 0 if none runs."""
+    journal = _status(store_url).get("journal", {})
+    return int(journal.get("waiting", 0)) if journal.get("in_trouble") else 0
+
+
+def _bot_that_answers(store_url: str) -> int | None:
+    """The process of the bot that runs here, if one answers."""
+    return _status(store_url).get("pid")
+
+
+def _status(store_url: str) -> Mapping[str, Any]:
+    """What the bot that runs here says of itself; empty if none answers."""
     try:
         with asked(socket_of(store_url), "status") as answered:
-            journal = answered.answer.get("journal", {})
-            return int(journal.get("waiting", 0)) if journal.get("in_trouble") else 0
+            return answered.answer
     except (NotRunning, NoAnswer):
-        return 0
+        return {}
 
 
 def _done(made: Made, name: str, tongue: Tongue) -> str:
@@ -237,14 +250,10 @@ def _size(size: int) -> str:
 
 def _for_tools(url: URL) -> str:
     """As PostgreSQL's own tools take it, without the password."""
-    bare = URL.create("postgresql", url.username, None, url.host, url.port, url.database, url.query)
+    query = {name: text for name, text in url.query.items() if "password" not in name}
+    bare = URL.create("postgresql", url.username, None, url.host, url.port, url.database, query)
     return bare.render_as_string()
 
 
 def _end(*_: object) -> NoReturn:
     raise SystemExit(TERMINATED)
-
-
-def _fail(line: Pair, tongue: Tongue) -> NoReturn:
-    tell(line[tongue])
-    raise SystemExit(1)

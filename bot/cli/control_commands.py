@@ -10,14 +10,15 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from secrets import token_bytes
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from typer import Option
 
 from adapters.control.client import NoAnswer, NotRunning, asked
-from bot.cli.process import GRACE, end_with, locate, tell
+from bot.cli.process import GRACE, end_with, fail, locate, say, tell
 from bot.domain.errors import ConfigError
+from bot.domain.tongue import Pair, filled
 
 if TYPE_CHECKING:
     from adapters.control.client import Answered
@@ -26,7 +27,7 @@ ENDED_WITHIN = GRACE + 20.0  # seconds; a journal that hangs is waited for, too
 
 FORGOTTEN_WITHIN = 120.0  # seconds; a large journal is looked through
 
-DOCKER = Path("/.dockerenv")
+MAIN_OF_A_CONTAINER = 1  # anywhere else the process of this number is the system's own
 
 TOTP_BYTES = 20  # as authenticator apps expect it
 
@@ -35,6 +36,47 @@ AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 NewTotp = Annotated[
     bool, Option("--totp", help="Print a new CONSOLE_TOTP for an authenticator app instead.")
 ]
+
+STOPPING: Final = (
+    "机器人（pid {pid}）正在结束手头的事……",
+    "The bot (pid {pid}) ends what it is doing ...",
+)
+RESTARTED_BY_DOCKER: Final = (
+    "Docker 会重新启动它。要一直停着：docker compose stop bot",
+    "Docker starts it again. A stop that lasts: docker compose stop bot",
+)
+STILL_THERE: Final = (
+    "{seconds} 秒后还没有结束；它在等什么，日志里有。",
+    "It has not ended after {seconds} s; its log says what it waits for.",
+)
+STOPPED: Final = ("已经停了。", "It has stopped.")
+REFUSED: Final = ("机器人说：{said}", "The bot says: {said}")
+NOT_RUNNING: Final = (
+    "这里没有机器人在运行{holder}（{path} 没有人应答）。",
+    "No bot runs here{holder} (nobody listens at {path}).",
+)
+NOT_ANSWERING: Final = (
+    "机器人没有回答{holder}：{why}。",
+    "The bot does not answer{holder}: {why}.",
+)
+HELD: Final = (
+    "，但有进程{holder} 占着数据库：它正在启动、正在退出，或者在别处运行",
+    ", but a process{holder} has the journal: it starts, ends, or runs elsewhere",
+)
+REMEMBERED_ELSEWHERE: Final = (
+    "这里没有机器人应答{holder}。在它重启之前，有些内容还在它的内存里：请在它运行的地方执行这条命令。",
+    (
+        "No bot answers here{holder}. It has some of it in memory until a restart: give this"
+        " command where it runs."
+    ),
+)
+REMEMBERED: Final = (
+    "机器人没有回答：{why}。在它重启之前，有些内容还在它的内存里：请再执行一次这条命令。",
+    (
+        "The bot does not answer: {why}. It has some of it in memory until a restart: give this"
+        " command once more."
+    ),
+)
 
 app = typer.Typer()
 
@@ -57,11 +99,12 @@ def stop() -> None:
     """
     with answer_to("stop") as answered:
         pid = answered.answer["pid"]
-        tell(f"The bot (pid {pid}) ends what it is doing ...{warning_of_docker(DOCKER)}")
+        say(STOPPING, pid=pid)
+        if pid == MAIN_OF_A_CONTAINER:
+            say(RESTARTED_BY_DOCKER)
         if not answered.wait_for_end(ENDED_WITHIN):
-            tell(f"It has not ended after {ENDED_WITHIN:g} s; its log says what it waits for.")
-            raise SystemExit(1)
-        tell("It has stopped.")
+            fail(STILL_THERE, seconds=f"{ENDED_WITHIN:g}")
+        say(STOPPED)
 
 
 @app.command()
@@ -99,57 +142,46 @@ def answer_to(command: str, *, or_chat: bool = False) -> Iterator[Answered]:
     store_url = locate()
     path = _socket_of(store_url)
     answered: Answered | None = None
+    trouble: Pair | None
     with ExitStack() as stack:
         try:
             answered = stack.enter_context(asked(path, command))
-            said = answered.answer.get("error", "")
-            trouble = f"The bot says: {said}" if said else ""
+            trouble = _error_in(answered)
         except NotRunning:
-            trouble = f"No bot runs here{_holder(store_url)} (nobody listens at {path})."
+            trouble = filled(NOT_RUNNING, holder=_holder(store_url), path=path)
         except NoAnswer as error:
-            trouble = f"The bot does not answer{_holder(store_url)}: {error}."
+            trouble = filled(NOT_ANSWERING, holder=_holder(store_url), why=error)
         if trouble and or_chat:
             with suppress(NotRunning, NoAnswer):
                 answered = stack.enter_context(asked(_chat_socket_of(store_url), command))
-                trouble = answered.answer.get("error", "")
-        if trouble or answered is None:
+                trouble = _error_in(answered)
+        if trouble:
             fail(trouble)
+        assert answered is not None  # noqa: S101  # else there is a trouble
         yield answered
 
 
-def warning_of_docker(mark: Path) -> str:
-    """A line for a stop that lasts; empty where `mark` is not there, as outside Docker's
-    containers.
-    """
-    if not mark.exists():
-        return ""
-    return "\nDocker starts it again. A stop that lasts: docker compose stop bot"
+def _error_in(answered: Answered) -> Pair | None:
+    said = answered.answer.get("error", "")
+    return filled(REFUSED, said=said) if said else None
 
 
-def forget_running(store_url: str, **whom: int) -> tuple[int | None, str]:
-    """Let the bot that runs here forget a `user` or a `group`: how many rows went, None where it
-    did nothing; and what of it a bot may still have in memory, in a line. Ends the process where a
-    bot says that it cannot.
+def forget_running(store_url: str, **whom: int) -> tuple[int | None, Pair | None]:
+    """Let the bot that runs here forget a `user` or a `group`: how many rows went, None if it did
+    nothing; and a line if a bot may still have some of it in memory. Ends the process if a bot says
+    that it cannot.
     """
-    remains = "{who}. It has some of it in memory until a restart: give this command {how}."
     try:
         seconds, path = FORGOTTEN_WITHIN, _socket_of(store_url)
         with asked(path, "forget", seconds=seconds, **whom) as answered:
-            if "error" in answered.answer:
-                fail(f"The bot says: {answered.answer['error']}")
-            return answered.answer["rows"], ""
+            if trouble := _error_in(answered):
+                fail(trouble)
+            return answered.answer["rows"], None
     except NotRunning:
         holder = _holder(store_url)
-        who = f"No bot answers here{holder}"
-        return None, remains.format(who=who, how="where it runs") if holder else ""
+        return None, filled(REMEMBERED_ELSEWHERE, holder=holder) if holder else None
     except NoAnswer as error:
-        return None, remains.format(who=f"The bot does not answer: {error}", how="once more")
-
-
-def fail(text: str) -> NoReturn:
-    """Say why it cannot be, and end."""
-    tell(text)
-    raise SystemExit(1)
+        return None, filled(REMEMBERED, why=error)
 
 
 def _socket_of(store_url: str) -> Path:
@@ -168,7 +200,7 @@ def _chat_socket_of(store_url: str) -> Path:
     return chat_socket_of(store_url)
 
 
-def _holder(store_url: str) -> str:
+def _holder(store_url: str) -> Pair | str:
     """Which process has the journal, though it cannot be asked."""
     from adapters.storage.database import Database
 
@@ -178,8 +210,4 @@ def _holder(store_url: str) -> str:
         database.close()
     except Exception:  # noqa: BLE001  # a database that is away: then nobody knows
         return ""
-    return (
-        ""
-        if holder is None
-        else f", but a process{holder} has the journal: it starts, ends, or runs elsewhere"
-    )
+    return "" if holder is None else filled(HELD, holder=holder)

@@ -9,19 +9,34 @@ import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from typer import Argument, Option
 
-from bot.cli.process import configure, end_with, locate, tell
+from bot.cli.process import configure, end_with, fail, locate, say
 from bot.domain.errors import ConfigError
+from bot.domain.tongue import Pair, filled
 from config.settings import Settings
 
 if TYPE_CHECKING:
     from adapters.storage.database import Database
 
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
+
+NOTHING_STORED: Final = ("没有关于 {which} 的任何记录。", "Nothing is stored about {which}.")
+FORGOTTEN: Final = ("已忘掉：{them}", "Forgotten: {them}")
+NOTHING: Final = ("本来就没有", "nothing was there")
+BY_THE_BOT: Final = ("{rows} 行，由正在运行的机器人删除", "{rows} rows, by the bot that runs here")
+STILL_IN: Final = (
+    "警告：{file} 是以前另存的，里面还有这些内容；不需要的话请删掉这个文件",
+    (
+        "warning: {file} was put aside earlier and still has it; delete the file if you do not need"
+        " it"
+    ),
+)
+NO_RUN: Final = ("没有这次运行：{run}。", "There is no run {run}.")
+UNUSABLE: Final = ("数据库不能用：{why}", "The journal cannot be used: {why}")
 
 app, runs = typer.Typer(), typer.Typer()
 app.add_typer(runs, name="runs")
@@ -47,8 +62,7 @@ def export(conversation: Annotated[str, Option(help="Which one, as 10001:group:4
             print(line)
             found = True
     if not found:
-        tell(f"Nothing is stored about {which}.")
-        raise SystemExit(1)
+        fail(NOTHING_STORED, which=which)
 
 
 @app.command()
@@ -72,17 +86,14 @@ def forget(
         with journal(settings) as database:
             gone = forget_user(database, user) if user else forget_group(database, group)
             delete_lost(settings.media_dir, partial(has_turn, database))
-        told = ", ".join(f"{rows} {table}" for table, rows in gone.items() if rows)
+        them: str | Pair = ", ".join(f"{rows} {table}" for table, rows in gone.items() if rows)
     else:
-        told = f"{rows} rows, by the bot that runs here" if rows else ""
-    tell(f"Forgotten: {told or 'nothing was there'}")
+        them = filled(BY_THE_BOT, rows=rows) if rows else ""
+    say(FORGOTTEN, them=them or NOTHING)
     for copy in copies_of(store_url):
-        tell(
-            f"warning: {copy} was put aside earlier and still has it; delete the file if you do "
-            "not need it"
-        )
+        say(STILL_IN, file=copy)
     if remains:
-        tell(remains)
+        say(remains)
 
 
 @app.command()
@@ -138,8 +149,7 @@ def runs_show(run: str, *, as_json: AsJson = False) -> None:
     settings = configure(service=False)
     lines = lines_of(settings, lambda: journal(settings), run)
     if not lines:
-        tell(f"There is no run {run}.")
-        raise SystemExit(1)
+        fail(NO_RUN, run=run)
     print(to_json(lines) if as_json else chain_to_text(lines))
 
 
@@ -162,13 +172,13 @@ def journal(settings: Settings | None = None) -> Iterator[Database]:
     from adapters.storage.database import Database
     from adapters.storage.failures import words
     from adapters.storage.migrate import migrate
+    from adapters.storage.notices import NO_JOURNAL
 
     settings = settings or configure(service=False)
     try:
         database = Database(settings.store_url.get_secret_value(), migrate=migrate)
         if database.file is not None and not database.file.exists():
-            tell(f"There is no journal at {database.place}.")
-            raise SystemExit(1)
+            fail(NO_JOURNAL, file=database.place)
         with contextlib.closing(database):
             EntryBatches(database, stamp=str, ahead=ahead_of(database.file)).settle()
             yield database
@@ -176,5 +186,5 @@ def journal(settings: Settings | None = None) -> Iterator[Database]:
         end_with(error)
     except Exception as error:
         logging.getLogger("bot").debug("the journal cannot be used", exc_info=True)
-        tell(f"The journal cannot be used: {words(error)}")
+        say(UNUSABLE, why=words(error))
         raise SystemExit(1) from None

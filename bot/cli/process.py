@@ -26,9 +26,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeAlias
 
-from bot.domain.errors import ConfigError
+from bot.domain.errors import ConfigError, Problem
 from bot.domain.masking import Mask
-from bot.domain.tongue import Tongue
+from bot.domain.tongue import Pair, Tongue, filled
 from bot.runtime.loop import BAD_CONFIGURATION, fast_loop, leave, leaves, on_signal
 from bot.runtime.secrecy import forget_secrets, hide_process
 from config.loading import is_chinese, load_settings, read_store_url
@@ -55,7 +55,12 @@ LINGER = 3.0
 """Seconds the end waits for threads; one that hangs, as in a look-up of a name, cannot be
 stopped.
 """
-LOG_ASIDE = "The log, until the chat ends: {path}. Here only warnings are shown."
+LOG_ASIDE = (
+    "聊天结束前的日志在 {path}，这里只显示警告。",
+    "The log, until the chat ends: {path}. Here only warnings are shown.",
+)
+WARNING = "警告：{it}", "warning: {it}"
+UNUSABLE = "配置不能用：", "The configuration cannot be used:"
 LOUD = {
     "websockets": logging.WARNING,
     "httpx": logging.WARNING,
@@ -83,7 +88,7 @@ def configure(*, service: bool) -> Settings:
         logging.getLogger(library).setLevel(level)
     log_to(sys.stderr, settings)
     for warning in warnings:
-        tell(f"warning: {warning}")
+        say(WARNING, it=_shown(warning))
     forget_secrets(os.environ, secret_names(settings))
     return settings
 
@@ -112,7 +117,7 @@ def log_aside(settings: Settings) -> Iterator[None]:
         return
     with TemporaryDirectory(prefix="frostagent-log-", ignore_cleanup_errors=True) as folder:
         path = Path(folder, "chat.log")
-        tell(LOG_ASIDE.format(path=path))
+        say(LOG_ASIDE, path=path)
         with path.open("w", encoding="utf-8", buffering=1) as file:
             log_to(file, settings, warnings=sys.stderr)
             try:
@@ -316,7 +321,8 @@ def exporting_spans() -> contextlib.AbstractAsyncContextManager[None]:
         from adapters.traces.exporting import exporting
     except ImportError:
         logging.getLogger("bot").warning(
-            'OTEL_ is set, but no spans are sent: pip install "frostagent[otel]"'
+            "OTEL_ is set, but no spans are sent: pip install opentelemetry-sdk"
+            " opentelemetry-exporter-otlp-proto-http"
         )
         return contextlib.nullcontext()
     return exporting(os.environ)
@@ -367,18 +373,30 @@ def go(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 def end_with(*errors: ConfigError) -> NoReturn:
     """Tell the operator everything that is wrong, and end."""
-    problems = [problem for error in errors for problem in error.problems]
-    if language() is Tongue.CHINESE:
-        from bot.cli.doctor.chinese import in_words, sentence
-
-        tell("配置不能用：")
-        for problem in problems:
-            tell(f"  - {in_words(problem).zh}。{sentence(problem.mend).zh}")
-    else:
-        tell("The configuration cannot be used:")
-        for problem in problems:
-            tell(f"  - {problem}")
+    say(UNUSABLE)
+    for error in errors:
+        for problem in error.problems:
+            tell(f"  - {_shown(problem)}")
     raise SystemExit(BAD_CONFIGURATION)
+
+
+def _shown(problem: Problem) -> str:
+    if language() is Tongue.ENGLISH:
+        return str(problem)
+    from bot.cli.doctor.chinese import in_words, sentence
+
+    return f"{in_words(problem).zh}。{sentence(problem.mend).zh}"
+
+
+def say(line: Pair, **values: object) -> None:
+    """The same as `tell`, in the language of the person at this terminal."""
+    tell((filled(line, **values) if values else line)[language()])  # a name may have brackets
+
+
+def fail(line: Pair, **values: object) -> NoReturn:
+    """Say why it cannot be done, and end."""
+    say(line, **values)
+    raise SystemExit(1)
 
 
 def tell(text: str) -> None:

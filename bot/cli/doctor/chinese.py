@@ -58,6 +58,11 @@ SENTENCES: Final = {
     "is set but not used": "设置了，但没有用到",
     "still has the text of an example": "还是示例里的文字",
     "Put your own in its place": "换成你自己的",
+    "Install it: .venv/bin/pip install -r requirements-broker.txt, without a checkout pip install "
+    "aio-pika": (
+        "安装它：.venv/bin/pip install -r requirements-broker.txt，没有源码目录时用"
+        " pip install aio-pika"
+    ),
     "still has the host of an example": "还是示例里的域名",
     "Put the base url of your model service in its place": "换成你的模型服务的接口地址",
     "Set the base url of an OpenAI-compatible API, as https://api.deepseek.com/v1": (
@@ -405,9 +410,9 @@ _of_connections = Sentences(
 
 def sentence(english: str, *values: object) -> Bilingual:
     """A sentence of the catalogue with these values in its `{}`, of a bilingual one the text in
-    the same language. What is not in the catalogue is English in both.
+    the same language. What is not in the catalogue is as it is.
     """
-    zh = SENTENCES.get(english, english)
+    zh = SENTENCES.get(english, in_chinese(english))
     if not values:
         return Bilingual(english, zh)
     inner = (in_chinese(one) if isinstance(one, str) else one for one in values)

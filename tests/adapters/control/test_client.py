@@ -37,6 +37,7 @@ def saying(path: Path, words: bytes, *, stay: bool = False) -> Iterator[Talk]:
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
         listening.listen()
+        listening.settimeout(10)  # who is not asked does not wait for ever
         thread = threading.Thread(target=serve)
         thread.start()
         yield talk

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gzip
 import hashlib
 import io
@@ -12,8 +13,9 @@ import stat
 import sys
 import tarfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 import msgspec
 import pytest
@@ -161,6 +163,52 @@ def test_lines_written_ahead_are_those_of_one_moment(tmp_path: Path, monkeypatch
     assert backup._lines_ahead(tmp_path / "frost.db") == b""
 
 
+def test_files_of_names_that_no_restore_would_take_are_left_out_and_named(tmp_path: Path) -> None:
+    journal = journal_in(tmp_path / "old", "1")
+    names = [b"a:b.md", b"a\\b.md", b"a\nb.md", "冷.md".encode(), "冷.md".encode("gbk")]
+    for name in names:
+        with suppress(OSError):  # not every system can have them
+            Path(os.fsdecode(os.fsencode(journal.parent) + b"/" + name)).write_text("x")
+    files = [file for file in journal.parent.iterdir() if file.suffix == ".md"]
+    done = back_up(journal, tmp_path / "b.tgz", files=files, version="1.0", force=False)
+    assert (done.files, len(done.left_out)) == (1, len(files) - 1)
+    assert all(name.isascii() for name in done.left_out)
+    put_back(tmp_path / "new" / "frost.db", tmp_path / "b.tgz")
+    assert (tmp_path / "new" / "冷.md").read_text() == "x"
+
+
+@needs_posix
+def test_a_folder_may_be_a_link_to_another_disk_and_a_file_may_be_in_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = journal_in(tmp_path / "old", "1")
+    files = [journal.parent / name for name in ("media/cat.png", "personas/deep/frost.md")]
+    for file in files:
+        file.parent.mkdir(parents=True)
+        file.write_text("old")
+    target = made(journal, tmp_path / "b.tgz", *files)
+    here, disk = tmp_path / "here", tmp_path / "disk"
+    journal_in(here, "2")
+    disk.mkdir()
+    (disk / "cat.png").write_text("new")
+    (here / "media").symlink_to(disk)
+    (here / "personas").write_text("a file now")
+    replace = Path.replace
+
+    def within_a_disk(file: Path, target: Path) -> Path:
+        if (disk in file.resolve().parents) != (disk in target.resolve().parents):
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        return replace(file, target)
+
+    monkeypatch.setattr(Path, "replace", within_a_disk)
+    aside = put_back(here / "frost.db", target).aside
+    assert ids_in(here / "frost.db") == ["1"]
+    assert {file.name: file.read_text() for file in disk.iterdir()} == {"cat.png": "old"}
+    assert (here / "personas" / "deep" / "frost.md").read_text() == "old"
+    assert (aside / "media" / "cat.png").read_text() == "new"
+    assert (aside / "personas").read_text() == "a file now"
+
+
 # --- refused --------------------------------------------------------------------------------------
 
 
@@ -203,14 +251,27 @@ def test_a_backup_that_could_not_be_put_back_is_not_made(tmp_path: Path) -> None
         made(journal, target)
 
 
+@contextmanager
+def full_disk(buffer: int) -> Iterator[IO[bytes]]:
+    stream = Path("/dev/full").open("wb", buffering=buffer)  # noqa: SIM115  # closing it fails
+    try:
+        yield stream
+    finally:
+        with suppress(OSError):
+            stream.close()
+
+
 def test_a_full_disk_leaves_no_half_backup_and_room_for_the_bot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal = journal_in(tmp_path, "1")
     (tmp_path / "b.tgz").write_text("precious")
     if os.path.exists("/dev/full"):  # noqa: PTH110  # a device
-        with refused(tmp_path, "No space left"), Path("/dev/full").open("wb", buffering=0) as full:
-            back_up_to(journal, full, files=(), version="1.0")
+        for buffer in (0, 2**20):  # with one, it is only noticed in the end
+            with refused(tmp_path, "standard output: No space left"), full_disk(buffer) as full:
+                back_up_to(journal, full, files=(), version="1.0")
+    with refused(tmp_path, "no journal"):
+        back_up_to(tmp_path / "nothing" / "frost.db", io.BytesIO(), files=(), version="1.0")
     monkeypatch.setattr(backup, "RESERVE", 2**62)
     with refused(tmp_path, "No space left"):
         back_up(journal, tmp_path / "b.tgz", files=(), version="1.0", force=True)
@@ -249,6 +310,74 @@ def test_nothing_is_put_back_under_a_bot_that_runs(tmp_path: Path, monkeypatch: 
     claim.release(whole=True)
     put_back(journal, target)
     assert ids_in(journal) == ["1"]
+
+
+@needs_posix
+def test_a_restore_that_is_stopped_in_its_last_part_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = made(journal_in(tmp_path / "old", "1"), tmp_path / "b.tgz")
+    journal = journal_in(tmp_path / "data", "2")
+    for error, says in (
+        (KeyboardInterrupt(), "cut off before its end: "),
+        (OSError(28, "full"), r"cut off before its end \(.*full\): "),
+    ):
+
+        def stop(*_: object, error: BaseException = error) -> None:
+            raise error
+
+        with monkeypatch.context() as patched:
+            patched.setattr(backup, "_do", stop)
+            with pytest.raises(BackupError, match=says):
+                put_back(journal, target)
+    assert ids_in(journal) == ["1"]
+
+
+@needs_posix
+def test_a_plan_that_is_given_up_is_gone_before_the_files_it_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = made(journal_in(tmp_path / "old", "1"), tmp_path / "b.tgz")
+    journal = journal_in(tmp_path / "data", "2", ahead="3")
+
+    def written_and_stopped(place: Path, plan: object) -> None:
+        (place / backup.PLAN).write_bytes(msgspec.json.encode(plan))
+        raise KeyboardInterrupt
+
+    def killed(place: Path, **_: object) -> None:
+        if place.name.endswith("-restore") and place.exists():
+            (place / "new" / "journal.db").unlink()
+            raise SystemExit(137)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(backup, "_write_plan", written_and_stopped)
+        patched.setattr("shutil.rmtree", killed)
+        with pytest.raises(SystemExit):
+            put_back(journal, target)
+    assert ids_in(journal) == ["2", "3"]
+
+
+@pytest.mark.skipif(not hasattr(os, "chown"), reason="no owners of files")
+def test_what_root_restores_belongs_to_the_owner_of_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = journal_in(tmp_path / "old", "1")
+    cat = journal.parent / "media" / "cats" / "cat.png"
+    cat.parent.mkdir(parents=True)
+    cat.write_text("x")
+    target = made(journal, tmp_path / "b.tgz", cat)
+    given: set[Path] = set()
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "chown", lambda file, *_, **__: given.add(Path(file)))
+    here = tmp_path / "here"
+    put_back(here / "frost.db", target)
+    assert {here / "media", here / "media" / "cats"} <= given
+
+
+def test_what_belongs_to_the_journal_is_not_taken_from_the_files_beside_it(tmp_path: Path) -> None:
+    old = journal_in(tmp_path / "old", "1").read_bytes()
+    for name in ("frost.db-restore/plan.json", "frost.db-lock", "FROST.DB", "Frost.db-WAL"):
+        here = tmp_path / name.replace("/", " ") / "frost.db"
+        members = {"manifest.json": manifest(), "journal.db": old, f"files/{name}": b"evil"}
+        put_back(here, packed(tmp_path / "b.tgz", members))
+        assert ids_in(here) == ["1"]
+        assert sorted(file.name for file in here.parent.iterdir()) == ["frost.db", "frost.db.before-restore-then"]
 
 
 def packed(file: Path, members: Mapping[str, bytes | tarfile.TarInfo], *, end: bool = True) -> Path:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import tarfile
 from pathlib import Path
 
-from bot.cli.backup import files_beside
+import pytest
+
+from bot.cli.backup import PROGRAM, files_beside, put_back
+from bot.cli.control import socket_of
 from config.settings import Settings
-from tests.bot.cli.commands import run
+from tests.adapters.control.test_client import saying
+from tests.bot.cli.commands import command, run
 from tests.bot.cli.test_journal_commands import chat_in
 
 
@@ -71,6 +77,47 @@ def test_what_lies_outside_the_folder_is_named_and_not_taken(tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr
 
 
+def test_a_journal_may_lie_beside_everything_else_and_a_file_may_be_a_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "words.txt").write_text("坏话")
+    (tmp_path / "words.txt").symlink_to("data/words.txt")
+    monkeypatch.chdir(tmp_path)
+    settings = Settings(words_file=Path("words.txt"), bot_persona=PROGRAM / "personas" / "default.md")
+    for journal in ("data/frost.db", "frost.db"):
+        assert list(files_beside(settings, tmp_path / journal)) == [tmp_path / "data" / "words.txt"]
+    chat_in(tmp_path)
+    done = run(tmp_path, "backup", "b.tgz", STORE_URL="sqlite:///frost.db", WORDS_FILE="words.txt")
+    assert "1 more files" in done.stderr
+
+
+def test_a_bot_that_answers_is_running_also_where_there_are_no_locks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chat_in(tmp_path)
+    url = f"sqlite:///{tmp_path}/frost.db"
+    assert run(tmp_path, "backup", "b.tgz", STORE_URL=url).returncode == 0
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BOT_LANGUAGE", "en")
+    with saying(socket_of(url), b'{"pid": 42}\n'), pytest.raises(SystemExit, match="1"):
+        put_back(url, "b.tgz")
+    assert f"A bot is using {tmp_path}/frost.db (pid 42): stop it first" in capsys.readouterr().err
+
+
+def test_a_pipe_that_closes_is_one_line(tmp_path: Path) -> None:
+    chat_in(tmp_path)
+    reading, writing = os.pipe()
+    os.close(reading)
+    words, environ, folder = command(tmp_path, "backup", "-", STORE_URL="sqlite:///frost.db")
+    with os.fdopen(writing, "wb") as pipe:
+        done = subprocess.run(words, cwd=folder, env=environ, stdout=pipe, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (
+        1,
+        b"It cannot be done (standard output: Broken pipe). Nothing has changed.\n",
+    )
+
+
 def test_the_commands_speak_the_language_of_the_operator(tmp_path: Path) -> None:
     chat_in(tmp_path)
     settings = {"STORE_URL": f"sqlite:///{tmp_path}/frost.db", "BOT_LANGUAGE": "zh"}
@@ -79,6 +126,8 @@ def test_the_commands_speak_the_language_of_the_operator(tmp_path: Path) -> None
         (("backup", "b.tgz"), 1, "已经存在：换个名字，或者加 --force 覆盖。"),
         (("backup", "b.tgz", "--force"), 0, "里面有聊天记录和密钥"),
         (("restore", "nothing.tgz"), 1, "读不了 nothing.tgz：No such file or directory。"),
+        (("restore", "{x}.tgz"), 1, "读不了 {x}.tgz："),
+        (("backup", "nowhere/{x}.tgz"), 1, "nowhere/.{x}.tgz."),
         (("restore", "frost.db"), 1, "frost.db 不是完整的备份"),
         (("restore", "b.tgz"), 0, "已恢复 20"),
     ):

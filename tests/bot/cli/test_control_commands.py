@@ -11,10 +11,10 @@ import pytest
 from pydantic import SecretStr
 
 from adapters.control.client import asked
-from bot.cli.control_commands import console, forget_running, warning_of_docker
+from bot.cli.control_commands import console, forget_running, stop
 from config.tokens import console_totp
 from tests.adapters.control.test_client import saying
-from tests.bot.cli.commands import run, serving
+from tests.bot.cli.commands import SERVING, run, serving
 
 
 def test_a_running_bot_says_how_it_is_reads_again_and_stops(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_a_running_bot_says_how_it_is_reads_again_and_stops(tmp_path: Path) -> N
         assert again.stderr == "the persona was read again\nthe journal is read again as it is needed\n"
         stopped = run(tmp_path, "stop")
         assert stopped.returncode == 0, stopped.stderr
-        assert stopped.stderr.endswith("It has stopped.\n")
+        assert stopped.stderr == f"The bot (pid {process.pid}) ends what it is doing ...\nIt has stopped.\n"
         assert process.wait(timeout=10) == 0
     assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["fox.db"]
 
@@ -50,9 +50,29 @@ def test_a_reload_that_could_not_use_a_file_has_an_exit_code(tmp_path: Path) -> 
     assert "the persona is kept as it was: BOT_PERSONA: persona.md is empty" in told.stderr
 
 
-def test_a_stop_in_a_container_says_how_it_lasts(tmp_path: Path) -> None:
-    assert "docker compose stop bot" in warning_of_docker(tmp_path)
-    assert warning_of_docker(tmp_path / "not-there") == ""
+def test_only_a_stop_of_a_containers_main_process_says_that_docker_starts_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("STORE_URL", f"sqlite:///{tmp_path}/x.db")
+    for pid, restarted in ((1, True), (7, False)):  # 7 as in a dev container, where a shell started it
+        with saying(tmp_path / "x.db-control", b'{"pid": %d}\n' % pid):
+            stop()
+        (tmp_path / "x.db-control").unlink()
+        assert ("docker compose stop bot" in capsys.readouterr().err) is restarted
+
+
+def test_the_commands_to_a_running_bot_speak_the_language_of_the_operator(tmp_path: Path) -> None:
+    chinese = {"BOT_LANGUAGE": "zh"}
+    assert run(tmp_path, "status", **chinese).stderr.startswith("这里没有机器人在运行（")
+    assert run(tmp_path, "runs", "show", "r1", **chinese).stderr.startswith("这里没有数据库：")
+    with serving(tmp_path, BOT_LANGUAGE="zh") as (process, _):
+        assert run(tmp_path, "forget", "--user", "5", **chinese).stderr == "已忘掉：本来就没有\n"
+        assert (
+            run(tmp_path, "export", "--conversation", "1:group:2", **chinese).stderr
+            == "没有关于 1:group:2 的任何记录。\n"
+        )
+        stopped = run(tmp_path, "stop", **chinese)
+        assert stopped.stderr == f"机器人（pid {process.pid}）正在结束手头的事……\n已经停了。\n"
 
 
 @pytest.mark.parametrize("command", ["status", "reload", "stop"])
@@ -85,6 +105,8 @@ def test_a_second_bot_on_one_journal_is_refused_and_harms_the_first_in_nothing(t
         assert f"in use ({tmp_path}/data/frostagent.db) by another process (pid {process.pid})" in told.stderr
         assert "Traceback" not in told.stderr
         assert "listening" not in told.stderr
+        told = run(tmp_path, "run", BOT_LANGUAGE="zh", **SERVING)
+        assert f"（{tmp_path}/data/frostagent.db）正被另一个进程使用 (pid {process.pid})。先停下那一个" in told.stderr
         assert json.loads(run(tmp_path, "status", "--json").stdout)["pid"] == process.pid
 
 
@@ -120,13 +142,14 @@ def test_a_bot_that_says_nothing_is_no_bar_to_forgetting_and_one_that_cannot_say
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url, path = f"sqlite:///{tmp_path}/x.db", tmp_path / "x.db-control"
-    assert forget_running(url, user=5) == (None, "")
+    assert forget_running(url, user=5) == (None, None)
     for said, whom in ((b'{"rows": 7}', {"group": 4}), (b"", {"user": 5})):
         with saying(path, said) as heard:
             rows, remains = forget_running(url, **whom)
         assert json.loads(heard.said) == {"command": "forget", **whom}
         assert rows == (7 if said else None)
-        assert remains.startswith("The bot does not answer: it ended") is not bool(said)
+        assert (remains is None) is bool(said)
+        assert remains is None or remains[1].startswith("The bot does not answer: it ended")
         path.unlink()
     with saying(path, b'{"error": "it cannot be erased now: the disk is full"}'), pytest.raises(SystemExit, match="1"):
         forget_running(url, user=5)
