@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import os
 import signal
 import sys
@@ -21,11 +22,12 @@ def on_signal(name: signal.Signals, do: Callable[[], object]) -> None:
     """Do something in the running loop whenever this signal comes. Does nothing in a thread that
     gets no signals.
     """
-    loop = asyncio.get_running_loop()
+    loop, context = asyncio.get_running_loop(), contextvars.copy_context()
 
     def pass_on(_number: int, _frame: FrameType | None) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(do)
+            # Else it would have the context of what the signal interrupts, as a run's.
+            loop.call_soon_threadsafe(do, context=context)
 
     with contextlib.suppress(RuntimeError, ValueError):
         try:
