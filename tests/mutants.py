@@ -214,7 +214,7 @@ class Tree:
         finally:
             file.write_text(whole, "utf-8")
         if code and self._run(failed or near[:NEAR])[0] == code:
-            print(f"not counted, these fail without it, too: {(failed or near)[:3]}", flush=True)  # noqa: T201
+            print(f"not counted, these fail without it, too: {(failed or near)[:3]}", flush=True)  # noqa: T201  # a command
             return False
         return code != 0  # a test failed, or not even the tests can be imported
 
