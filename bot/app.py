@@ -30,6 +30,7 @@ from bot.conversation.approval.deciders import Deciders, Say
 from bot.conversation.intake.gate import Gate
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.tasks import Work
+from bot.domain.cancellation import background
 from bot.domain.errors import ConfigError
 from bot.domain.events import Identity
 from bot.domain.inspection import Doctor
@@ -50,9 +51,9 @@ from bot.runtime.reloading import Reload, Reread, reload_all
 from bot.runtime.watchdog import Watchdog
 from bot.speaking.outbox import Outbox
 from bot.speaking.owner_alerts import of_stalls
-from bot.wiring.background import background
 from bot.wiring.console import Link
 from bot.wiring.discovery import Discovered
+from bot.wiring.fetching import user_agent
 from bot.wiring.limits import build_meter, build_spending
 from bot.wiring.line import (
     ClusterLine,
@@ -68,13 +69,12 @@ from bot.wiring.line import (
     troubles_of,
 )
 from bot.wiring.means import Means, open_means
-from bot.wiring.naming import user_agent
-from bot.wiring.once import once_for_all
+from bot.wiring.mouth import owners_tongue
 from bot.wiring.personas import PersonaFiles
 from bot.wiring.seen import SeenBot
 from bot.wiring.senses import build_senses
 from bot.wiring.service import Rooms, build_rooms
-from bot.wiring.tongue import owners_tongue
+from bot.wiring.singletons import run_singletons
 from bot.wiring.tools import find_tools, following
 from bot.wiring.troubles import Troubles
 from bot.wiring.web import Shown, metrics_of, open_web
@@ -240,7 +240,7 @@ async def open_service(
         beside = nullcontext() if seat or aside else showing(settings, metrics, shown)
         seen = SeenBot(shown, journal, means, newest, clock, others_of(seat), trying, doctor)
         port = await enter(at_work(seen, line, beside, metrics, store.commit))
-        link = await enter(once_for_all(settings, seen, store, mask, open_service))
+        link = await enter(run_singletons(settings, seen, store, mask, open_service))
         await enter(finishing(rooms, troubles, grace=grace))
         again = reloads(settings, rooms.keeping.personas, means)
         yield Service(shown, means, line.transport, journal, metrics, port, again, link)

@@ -17,10 +17,10 @@ from adapters.broker.gateway import Gateway
 from adapters.onebot.peers import Peers
 from adapters.web.readiness import Attendance
 from adapters.web.server import WebServer
+from bot.domain.cancellation import background
 from bot.domain.masking import for_the_log
 from bot.domain.tongue import Pair, Tongue
 from bot.runtime.clock import RandomIds, SystemClock
-from bot.wiring.background import background
 from bot.wiring.broker import build_gateway
 from bot.wiring.onebot import build_sockets
 from config.settings import Settings

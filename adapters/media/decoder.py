@@ -25,8 +25,8 @@ from pathlib import Path
 from PIL import ExifTags, Image
 from PIL.Image import Transpose
 
+from adapters.media.decoder_protocol import ANSWER, HEAD, REFUSED, SHOWN
 from adapters.media.formats import picture_kind
-from adapters.media.frames import ANSWER, HEAD, REFUSED, SHOWN
 from bot.domain.errors import MediaError
 
 MAX_PIXELS = 32_000_000  # unpacked, four bytes each; more than most phones' pictures have

@@ -17,8 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
+from adapters.media.decoder_protocol import ANSWER, HEAD, MAX_ANSWER, SHOWN
 from adapters.media.formats import describe, picture_kind
-from adapters.media.frames import ANSWER, HEAD, MAX_ANSWER, SHOWN
 from bot.domain.errors import MediaError
 
 logger = logging.getLogger(__name__)

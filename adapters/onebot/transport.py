@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeGuard, TypeVar
+
+from msgspec.structs import replace
 
 from adapters.onebot.fields import load
-from adapters.onebot.offering import Offers, lightened
 from adapters.onebot.peers import Account
 from adapters.onebot.protocol import (
+    INLINE,
     NO_SUCH_ACTION,
     ActionReply,
     read_answered_message,
@@ -27,12 +30,75 @@ from adapters.onebot.protocol import (
     write_id,
 )
 from adapters.onebot.segments import holds_url
-from bot.domain.actions import Gesture, SendMessage
+from bot.domain.actions import Attachment, Gesture, SendMessage, SentSegment
 from bot.domain.errors import ActionRefused, ActionUnanswered, ActionUnsupported
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.group_admin import GroupAct, Petition
 from bot.domain.ports import JoinedGroup, KeptFile, Member
 from bot.domain.segments import File, Forward
+
+logger = logging.getLogger(__name__)
+
+# Letters of base64. What a broker carries has 8 MB with all that is around it (`adapters/broker`),
+# and where nobody carries, a frame that is read whole before the next one holds up an account.
+MOST_INLINE: Final = 8 * 2**20 - 2**16
+
+
+class MediaOffer(Protocol):
+    """A file at an address; has anybody come for it?"""
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def asked(self) -> bool: ...
+
+
+class MediaOffers(Protocol):
+    """Gives a file, as base64, to whoever knows its address, while a block runs."""
+
+    def offer(self, encoded: str, /) -> AbstractContextManager[MediaOffer]: ...
+
+
+OutgoingMessage: TypeAlias = tuple[SendMessage, int]
+"""A message as it leaves, and how many letters of it have to be fetched."""
+
+
+@contextmanager
+def with_offered_media(action: SendMessage, offers: MediaOffers) -> Iterator[OutgoingMessage]:
+    """The message with its media at addresses, where they are too large together; as it is where
+    they are not. That nobody came for one of a message that failed, the log says.
+    """
+    inline = [one.source for one in action.segments if _is_inline(one)]
+    size = sum(map(len, inline))
+    if size <= MOST_INLINE:
+        yield action, 0
+        return
+    with ExitStack() as stack:
+        offered = {
+            source: stack.enter_context(offers.offer(source.removeprefix(INLINE)))
+            for source in dict.fromkeys(inline)
+        }
+        segments = tuple(
+            replace(one, source=offered[one.source].url) if _is_inline(one) else one
+            for one in action.segments
+        )
+        try:
+            yield replace(action, segments=segments), size
+        except (ActionRefused, ActionUnanswered):
+            if not all(one.asked for one in offered.values()):
+                logger.warning(
+                    "account %d: its OneBot server did not come for a file of %.1f MB: see that it "
+                    "reaches MEDIA_URL",
+                    action.conversation.platform_id,
+                    size * 3 / 4 / 2**20,
+                )
+            raise
+
+
+def _is_inline(segment: SentSegment) -> TypeGuard[Attachment]:
+    return isinstance(segment, Attachment) and segment.source.startswith(INLINE)
+
 
 NOT_FETCHED = 403
 UNCHECKED = (
@@ -84,7 +150,7 @@ class OneBotTransport(Generic[Callee]):
         peers: Directory[Callee],
         calls: Caller[Callee],
         pass_urls: bool = False,
-        offers: Offers | None = None,
+        offers: MediaOffers | None = None,
     ) -> None:
         """With `pass_urls` the servers may be given urls to fetch; they look at no address before
         they do. What is too large for a frame they fetch from us where there are `offers`.
@@ -105,7 +171,7 @@ class OneBotTransport(Generic[Callee]):
             raise ActionRefused("send_msg", retcode=NOT_FETCHED, wording=UNCHECKED)
         if self._offers is None:
             return await self._send(action)
-        with lightened(action, self._offers) as (light, beside):
+        with with_offered_media(action, self._offers) as (light, beside):
             return await self._send(light, beside)
 
     async def _send(self, action: SendMessage, beside: int = 0) -> str:

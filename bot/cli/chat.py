@@ -33,11 +33,10 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.world import World, demo_world
 from bot.app import Service, open_service
 from bot.cli.control import chat_socket_of
+from bot.domain.cancellation import background
 from bot.domain.trying import Wanted
-from bot.wiring.background import background
-from bot.wiring.beside import beside
 from bot.wiring.console import Link
-from bot.wiring.simulated import MISSED, SimulatedTrial, finish, settle
+from bot.wiring.simulated import MISSED, SimulatedTrial, finish, isolated_settings, settle
 from config.settings import Settings, read_persona
 
 logger = logging.getLogger(__name__)
@@ -115,7 +114,7 @@ def apart(settings: Settings, folder: str, people: frozenset[int]) -> dict[str, 
     """The settings that differ in a chat of these `people`, whose journal is in this folder:
     what they do of any bot beside the bot, and its console is for this machine alone.
     """
-    return beside(settings, folder, people=people) | {
+    return isolated_settings(settings, folder, people=people) | {
         "console_host": "127.0.0.1",
         "console_origin": "",
         "console_proxy": "",

@@ -27,11 +27,11 @@ from bot.engine.toolset import NOWHERE
 from bot.models.meter import Meter
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.wiring.discovery import report
+from bot.wiring.fetching import user_agent
 from bot.wiring.media import open_media
 from bot.wiring.models import build_models
-from bot.wiring.naming import user_agent
+from bot.wiring.mouth import owners_tongue
 from bot.wiring.subagents import Staff
-from bot.wiring.tongue import owners_tongue
 from bot.wiring.tools import PORTS, build_ports, build_toolset, find_tools
 from config.settings import Settings
 from tools.get_game_version.games import Games

@@ -213,8 +213,8 @@ async def reached_by_all(
     from adapters.broker.link import BrokerLink
     from adapters.broker.survey import Roll
     from bot.cli.cluster import Everywhere, name_of_part, with_events
+    from bot.domain.cancellation import background
     from bot.runtime.clock import SystemClock
-    from bot.wiring.background import background
 
     clock, name = SystemClock(), name_of_part()
     own = {**own, "status": with_events(own["status"], held)} if held else own

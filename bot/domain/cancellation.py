@@ -1,9 +1,9 @@
-"""Cancelled tasks: time for their cleanup, and the exceptions that end one of our tasks."""
+"""Tasks: work beside a block, time to clean up after a cancellation, errors that end a task."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 
 BROKEN = BaseException
@@ -51,3 +51,15 @@ async def last_moments(seconds: float) -> AsyncIterator[None]:
         raise
     finally:
         alarm.cancel()
+
+
+@asynccontextmanager
+async def background(*loops: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    """Work that lasts as long as the block, unless it ends before."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(loop) for loop in loops]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()

@@ -16,10 +16,10 @@ from adapters.broker.worker import Worker
 from adapters.onebot.peers import Account
 from adapters.onebot.protocol import ActionReply
 from adapters.onebot.transport import OneBotTransport
+from bot.domain.cancellation import background
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.ports import Clock, EventSink, Ids
 from bot.domain.tongue import Tell
-from bot.wiring.background import background
 from bot.wiring.line import Durable, Hearing, Seat
 from bot.wiring.onebot import Sockets
 from bot.wiring.troubles import Troubles

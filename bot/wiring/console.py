@@ -2,42 +2,198 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from bot.commands.phrases import tokens
 from bot.commands.why import Explanations
 from bot.domain.books import UsageSum
+from bot.domain.cancellation import background
 from bot.domain.chat import Usage
+from bot.domain.errors import ToolDenied, ToolTimeout
 from bot.domain.events import Conversation
+from bot.domain.inspection import ToolAnswer, ToolState
 from bot.domain.journal import Audited, PlaceSet, UsageAdded
 from bot.domain.masking import Mask
+from bot.domain.ports import Clock, Subagents
+from bot.domain.run import Asker, Terms
+from bot.domain.shown import LimitState
+from bot.domain.tool import Tool, ToolContext
+from bot.domain.traits import Audience, Permission, SideEffects
 from bot.domain.trying import TRIED, Ceiling, Trial, Wanted
+from bot.engine.toolset import NOWHERE as NO_CONVERSATION
 from bot.memory.kept_settings import NOWHERE
+from bot.memory.own_limits import OwnLimits
+from bot.memory.personas import Personas
 from bot.memory.window import weigh
 from bot.memory.wishes import Wish
 from bot.policy.days import midnight
-from bot.policy.limits import Rung
+from bot.policy.limits import OwnCap, Rung
 from bot.policy.tokens import estimate_text
-from bot.wiring.background import background
-from bot.wiring.limits_shown import limits_shown
+from bot.wiring.means import Means
 from bot.wiring.purse import Purse
 from bot.wiring.seen import SeenBot, personas_of
 from bot.wiring.service import Rooms
-from bot.wiring.tools_shown import call_tool, tools_of
+from bot.wiring.tools import PORTS
 from bot.wiring.trying import Trials, ceiling_of
 from config.settings import Settings
 
-if TYPE_CHECKING:  # only an open console needs it
+if TYPE_CHECKING:
     from adapters.console.logins import Logins
     from adapters.console.origins import Origins
     from adapters.console.routes import Routes
     from adapters.console.sources import Sources
     from bot.wiring.simulated import Opens
     from bot.wiring.whole import Whole
+
+LIMIT_SETTINGS: Final = (
+    "bot_user_rate",
+    "bot_group_rate",
+    "bot_lane",
+    "bot_stale",
+    "bot_loop",
+    "bot_day_cost_user",
+    "bot_day_cost_group",
+    "bot_day_cost_all",
+    "bot_day_tokens_user",
+    "bot_day_tokens_group",
+    "bot_day_tokens_all",
+    "bot_run_requests",
+    "bot_run_tokens",
+    "bot_max_steps",
+    "bot_max_sends",
+    "bot_send_rate",
+    "tools_max_calls",
+)
+BY_COMMAND: Final = "/limit"
+BY_FILE: Final = "GROUPS_FILE"
+MANY_TOKENS: Final = 10_000
+
+
+def limits_shown(settings: Settings, owned: OwnLimits) -> tuple[LimitState, ...]:
+    """Those of the settings, then those of single groups: in the operator's file, and those that
+    owners set by command.
+    """
+    usual = [
+        LimitState(name.upper(), _value(name, getattr(settings, name))) for name in LIMIT_SETTINGS
+    ]
+    own = [LimitState(BY_COMMAND, _amounts(cap), str(whose)) for whose, cap in owned.all().items()]
+    filed = [LimitState(BY_FILE, _amounts(cap), str(group)) for group, cap in owned.filed().items()]
+    return (*usual, *filed, *own)
+
+
+def _value(name: str, value: object) -> str:
+    match value:
+        case (int() as number, float() as seconds):
+            return f"{number} / {seconds:g} s"
+        case int() | float() if value and "cost" in name:
+            return f"${value:g}"
+        case int() if value >= MANY_TOKENS:
+            return tokens(value)
+        case int() | float() if value:
+            return f"{value:g}"
+        case _:
+            return ""
+
+
+def _amounts(cap: OwnCap) -> str:
+    """The amounts set for one, ∞ for one that is lifted; empty where both are. Those that are as
+    usual are left out: the usual stands above.
+    """
+    if cap == OwnCap(cost=0.0, tokens=0):
+        return ""
+    told = [] if cap.cost is None else [f"${cap.cost:g}" if cap.cost else "$∞"]
+    if cap.tokens is not None:
+        told.append(f"{tokens(cap.tokens) if cap.tokens else '∞'} token")
+    return ", ".join(told)
+
+
+CALL_SECONDS = 60.0  # seconds that a page waits for a call
+CALL_TIMED_OUT = "there was no answer within {seconds:g} s."
+NOT_CALLABLE = "{name} is not called from a page ({why})."
+
+
+def tools_of(means: Means, personas: Personas) -> tuple[ToolState, ...]:
+    """All tools, whether they can be used or not."""
+    cast, toolset = personas.cast, means.staff.toolset
+    told = []
+    for status, tool in zip(toolset.check_availability(PORTS), toolset.list(), strict=True):
+        audience = cast.audiences.get(tool.name, tool.audience)
+        theirs = {
+            group: house.audiences.get(tool.name, tool.audience)
+            for group, house in sorted(cast.houses.items())
+        }
+        told.append(
+            ToolState(
+                name=tool.name,
+                about=status.description,
+                reason=status.reason,
+                permission=str(toolset.permission_of(tool)),
+                audience=str(audience),
+                elsewhere=tuple((at, str(who)) for at, who in theirs.items() if who != audience),
+                quota=(tool.rate.calls, tool.rate.seconds) if tool.rate else None,
+                unfit="away" if status.reason else why_not_callable(means, personas, tool),
+                parameters=tool.parameters,
+            )
+        )
+    return tuple(told)
+
+
+def why_not_callable(means: Means, personas: Personas, tool: Tool) -> str:
+    """Why a page may not call this tool; empty where it may.
+
+    A page asks as somebody of whom nothing is known does, nowhere: what he may have called in a
+    group it may have called, and of that only what changes nothing and costs no model.
+    """
+    permission = means.staff.toolset.permission_of(tool)
+    if permission is Permission.DENY:
+        return "denied"
+    if not tool.side_effects.is_harmless:
+        return "undeclared" if tool.side_effects is SideEffects.UNDECLARED else "effects"
+    if permission is Permission.REQUIRE_APPROVAL:
+        return "approval"
+    if personas.cast.audiences.get(tool.name, tool.audience) is not Audience.EVERYONE:
+        return "audience"
+    if Subagents in tool.needs:
+        return "models"
+    return "" if all(need in means.ports for need in tool.needs) else "chat"
+
+
+async def call_tool(
+    means: Means, personas: Personas, clock: Clock, name: str, arguments: str
+) -> ToolAnswer:
+    """Call one as the engine does, with all its rules. Every failure is an answer, that it may not
+    be called from here, too.
+    """
+    toolset, begun = means.staff.toolset, clock.monotonic()
+    tool = toolset.get(name)
+    if tool is not None and (why := why_not_callable(means, personas, tool)):
+        return ToolAnswer(NOT_CALLABLE.format(name=name, why=why), ToolDenied.code, 0.0)
+    context = ToolContext(
+        run_id="console",
+        step=1,
+        call_id="call",
+        conversation=NO_CONVERSATION,
+        asker=Asker(0, "console", authority=Audience.EVERYONE, overheard=Audience.EVERYONE),
+        deadline=begun + CALL_SECONDS,
+        ports={kind: port for kind, port in means.ports.items() if kind is not Subagents},
+        terms=Terms(audiences=personas.cast.audiences, highest=Audience.EVERYONE),
+    )
+    try:
+        async with asyncio.timeout(CALL_SECONDS):
+            result = await toolset.execute(name, arguments, context)
+    except TimeoutError:
+        return ToolAnswer(
+            CALL_TIMED_OUT.format(seconds=CALL_SECONDS), ToolTimeout.code, clock.monotonic() - begun
+        )
+    code = result.code if result.is_error else "ok"
+    return ToolAnswer(result.content, code, clock.monotonic() - begun, len(result.images))
+
 
 logger = logging.getLogger(__name__)
 

@@ -9,10 +9,18 @@ from typing import TYPE_CHECKING
 
 from adapters.fetching.limits import FetchLimits
 from bot.domain.ports import Clock, WebResponse
+from bot.runtime.version import version
 from config.settings import Settings
 
 if TYPE_CHECKING:
     from adapters.fetching.client import HttpxWeb
+
+
+def user_agent(settings: Settings) -> str:
+    """Who asks, and how to reach whoever runs it."""
+    return f"FrostAgent/{version()}" + (
+        f" (+{settings.tools_contact})" if settings.tools_contact else ""
+    )
 
 
 class LateWeb:

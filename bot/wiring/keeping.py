@@ -29,7 +29,7 @@ from bot.prompt.language import WORDINGS
 from bot.prompt.stored_rounds import tell_round
 from bot.wiring.means import Means
 from bot.wiring.models import told_of_history
-from bot.wiring.tongue import owners_tongue
+from bot.wiring.mouth import owners_tongue
 from config.settings import Settings
 
 LONGEST = 3600.0  # seconds, where a model has no limit: the most that LLM_FIRST_TOKEN takes

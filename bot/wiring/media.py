@@ -15,13 +15,13 @@ from adapters.fetching.limits import FetchLimits
 from adapters.media.attachments import Ask, PictureSight
 from adapters.media.decoder_process import DecoderProcess
 from adapters.media.folder import MAX_BASE64, MediaFolder
-from adapters.onebot.offering import MOST
+from adapters.onebot.transport import MOST_INLINE
 from bot.domain.ports import Clock, Media, Sight, Web
 from bot.domain.tongue import Tell
 from bot.wiring.fetching import LateWeb
 from config.settings import Settings
 
-CARRIED = MOST // 4 * 3  # bytes of a file that a broker carries
+CARRIED = MOST_INLINE // 4 * 3  # bytes of a file that a broker carries
 
 
 @dataclass(frozen=True, slots=True)

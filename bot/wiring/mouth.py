@@ -13,6 +13,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.masking import Mask
 from bot.domain.notes import ALONE, Neighbours
 from bot.domain.ports import Clock, Ids, Store, Transport
+from bot.domain.tongue import Tongue
 from bot.memory.drafts import Drafts
 from bot.memory.modes import Modes
 from bot.policy.drafts import FORGOTTEN
@@ -25,8 +26,12 @@ from bot.speaking.sends import Rows
 from bot.speaking.shadow import Shadow
 from bot.wiring.means import Means
 from bot.wiring.models import new_groups
-from bot.wiring.tongue import owners_tongue
 from config.settings import Settings
+
+
+def owners_tongue(settings: Settings) -> Tongue:
+    """English where BOT_LANGUAGE says so."""
+    return Tongue.ENGLISH if settings.bot_language == "en" else Tongue.CHINESE
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from adapters.onebot.reverse_ws import ReverseServer
 from adapters.onebot.transport import OneBotTransport
 from adapters.web.offers import FileOffers
 from bot.domain.asks import Ears
+from bot.domain.cancellation import background
 from bot.domain.ports import Clock, EventSink, Ids
-from bot.wiring.background import background
 from config.settings import Settings
 
 

@@ -74,12 +74,11 @@ from bot.wiring.keeping import Keeping, build_keeping
 from bot.wiring.limits import build_thrift
 from bot.wiring.means import Means
 from bot.wiring.models import build_rules
-from bot.wiring.mouth import Mouth, build_mouth
+from bot.wiring.mouth import Mouth, build_mouth, owners_tongue
 from bot.wiring.personas import build_personas
 from bot.wiring.senses import SensesOf
 from bot.wiring.stages import Stages, build_recoverer, build_stages
 from bot.wiring.standing import data_folder, standing_of
-from bot.wiring.tongue import owners_tongue
 from config.settings import Settings
 
 MAX_LOGGED = 200  # characters of a line that is looked up

@@ -12,9 +12,11 @@ import secrets
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
+from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
 from msgspec.structs import replace
+from pydantic import SecretStr
 
 from adapters.simulator import shares
 from adapters.simulator.call import Gesture, SentMessage
@@ -32,12 +34,83 @@ from bot.domain.trying import BOT, Ceiling, Source, TriedLine, Wanted
 from bot.memory.newest import Newest
 from bot.memory.spending import ALL
 from bot.wiring.discovery import Discovered
-from bot.wiring.guests import Guests
 from bot.wiring.means import Means
 from bot.wiring.purse import Purse
 from bot.wiring.service import Rooms
 from bot.wiring.web import Shown
+from config.owners import Owners
 from config.settings import Settings
+
+
+def isolated_settings(
+    settings: Settings, folder: str, *, people: frozenset[int] = frozenset()
+) -> dict[str, Any]:
+    """What any of them says otherwise: what it keeps is in this folder, and nothing that is set for
+    QQ's groups, people and hours counts. These `people` are heard as they come; of the owners
+    those are told who are among them.
+    """
+    nobody = frozenset[int]()
+    owners = settings.bot_owners
+    return {
+        "store_url": SecretStr(f"sqlite:///{folder}/journal.db"),
+        # That of the bot keeps its drafts, which a journal that knows none would sweep.
+        "media_dir": Path(folder) / "media",
+        "onebot_mode": "forward",
+        "bot_role": "all",
+        "broker_url": SecretStr(""),
+        "web_port": 0,
+        "console_port": 0,
+        "bot_groups": nobody,
+        "bot_users": nobody,
+        "bot_block": nobody,
+        "bot_owners": Owners(owners & people, owners.quiet & people),
+        "bot_new_group": "live",
+        "bot_quiet": (),
+        "bot_digest": None,
+        "bot_user_rate": None,  # whoever tries it out, types fast
+        "bot_group_rate": None,
+        "bot_loop": 0,
+    }
+
+
+LONGEST_NAME: Final = 40  # characters
+MOST_GUESTS: Final = 8
+"""So many are there at a time; the one who joined first leaves."""
+MOST_SOURCES: Final = 64
+"""So many are known; with more, anybody's words may be among what was brought."""
+
+
+class Guests:
+    """Of one world, in its only group."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._home = next(iter(world.groups))
+        self._joined: deque[int] = deque()
+        self._sources: set[Source] = set()
+
+    def welcome(self, who: str, source: Source | None) -> str:
+        """Let somebody join, unless he is there; his name there. Nobody has the bot's."""
+        own = self._world.people(self._home)
+        name = " ".join(who.split())[:LONGEST_NAME] or "user1"
+        taken = {one.casefold() for one, number in own.items() if number == self._world.self_id}
+        while name.casefold() in taken:
+            name += "·"
+        if source is not None and len(self._sources) < MOST_SOURCES:
+            self._sources.add(source)
+        person = self._world.join(self._home, name)
+        if person.user_id not in own.values():
+            self._joined.append(person.user_id)
+        while len(self._joined) > MOST_GUESTS:
+            del self._world.group(self._home).members[self._joined.popleft()]
+        return person.name
+
+    def are_from(self, user: int, group: int) -> bool:
+        """Whether anything that this person said, or anybody in this group, may be among it."""
+        return len(self._sources) >= MOST_SOURCES or any(
+            one.is_of(user, group) for one in self._sources
+        )
+
 
 T = TypeVar("T")
 

@@ -22,6 +22,7 @@ import tools
 from adapters.offline.server import MEDIA_FOLDER, OfflineModel
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
+from bot.domain.cancellation import background
 from bot.domain.errors import ConfigError
 from bot.domain.events import Conversation
 from bot.domain.masking import Mask
@@ -29,11 +30,9 @@ from bot.domain.ports import Subagents
 from bot.domain.tool import Tool
 from bot.domain.trying import Ceiling, Wanted
 from bot.memory.personas import Personas
-from bot.wiring.background import background
-from bot.wiring.beside import beside
 from bot.wiring.discovery import Discovered, PackagedTools, discover
 from bot.wiring.purse import Purse
-from bot.wiring.simulated import Opens, SimulatedTrial
+from bot.wiring.simulated import Opens, SimulatedTrial, isolated_settings
 from config.settings import Settings
 
 PREFIX: Final = "frostagent-try-"  # of the folder of a trial, before the number of its process
@@ -64,7 +63,7 @@ def settings_aside(settings: Settings, folder: str, names: frozenset[str]) -> di
     elsewhere, nobody of QQ has a word in it, and nobody waits without need.
     """
     return {
-        **beside(settings, folder),
+        **isolated_settings(settings, folder),
         "log_runs": None,
         "log_content": False,
         "groups_file": None,

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from bot.domain.books import UsageSum
-from bot.domain.cancellation import BROKEN, isolate
+from bot.domain.cancellation import BROKEN, background, isolate
 from bot.domain.notes import Forgotten
 from bot.domain.ports import Clock
 from bot.domain.trace import is_tried
 from bot.domain.trying import Ceiling, Trial, Trying, Wanted
 from bot.policy.days import midnight
-from bot.wiring.background import background
 from bot.wiring.models import prices_asked
 from bot.wiring.purse import A_DAY, PurseTally
 from config.settings import Settings

@@ -12,12 +12,12 @@ from typing import Final, assert_never
 from msgspec.structs import replace
 
 from bot.domain.asks import Answering, Around, Ask, Glance, Look, Parts, Said, Told, Word
+from bot.domain.cancellation import background
 from bot.domain.errors import ActionUnanswered, NotConnected
 from bot.domain.events import Conversation
 from bot.domain.shown import ModelState, State
 from bot.domain.suspension import Settled
 from bot.memory.wide_feed import WideFeed
-from bot.wiring.background import background
 from bot.wiring.seen import DRAFTS, SeenBot, glance_of, rendered, settle, waiting_on_page
 
 FAILURES: Final = 20  # that are shown of all bots

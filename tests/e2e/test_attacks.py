@@ -26,7 +26,7 @@ import pytest
 import yaml
 
 from adapters.simulator.faults import Faults
-from adapters.simulator.replies import CallReply, reply_to
+from adapters.simulator.server import CallReply, reply_to
 from adapters.simulator.world import World
 from bot.commands.commands import Commands
 from bot.domain.chat import ToolMessage

@@ -18,9 +18,15 @@ from types import MappingProxyType
 from PIL import Image, ImageDraw, ImageFont
 from pylopdf_fonts_zh_cn import sans_path
 
-from tools.get_weather.days import SAID, SHORT_WEEKDAYS
 from tools.get_weather.places import Language
-from tools.get_weather.report import Units, say_age, say_condition, say_degrees
+from tools.get_weather.report import (
+    NAMED_DAYS,
+    SHORT_WEEKDAYS,
+    Units,
+    say_age,
+    say_condition,
+    say_degrees,
+)
 from tools.get_weather.weather import Day, Weather
 
 SUN = "#F6A821"
@@ -311,7 +317,11 @@ def _draw_day(
     if away == 0:
         canvas.panel(x - column / 2 + 4, 134, x + column / 2 - 4, HEIGHT - 54, theme.today, 14)
     weekday = SHORT_WEEKDAYS[language][day.date.weekday()]
-    name = SAID[language][away] if away < (len(SAID["zh"]) if language == "zh" else 2) else weekday
+    name = (
+        NAMED_DAYS[language][away]
+        if away < (len(NAMED_DAYS["zh"]) if language == "zh" else 2)
+        else weekday
+    )
     canvas.write(x, 158, name.capitalize(), 22, theme.text)
     canvas.write(x, 184, f"{day.date:%m-%d}", 16, theme.muted)
     brush = Brush(

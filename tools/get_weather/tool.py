@@ -19,7 +19,6 @@ from bot.domain.actions import Attachment, Confirmed, Queued, Unknown
 from bot.domain.errors import ToolDenied, ToolFailed
 from bot.domain.ports import Speaker, Web
 from bot.domain.tool import ToolContext, tool
-from tools.get_weather.days import AHEAD, read_day
 from tools.get_weather.gazetteer import known_places
 from tools.get_weather.open_meteo import find_places
 from tools.get_weather.places import (
@@ -34,7 +33,9 @@ from tools.get_weather.places import (
     read_query,
 )
 from tools.get_weather.report import (
+    DAYS_AHEAD,
     Units,
+    read_day,
     report_ambiguous,
     report_not_found,
     report_weather,
@@ -54,7 +55,7 @@ async def get_weather(
     context: ToolContext,
     city: str,
     day: str = "",
-    days: Annotated[int, Field(ge=1, le=AHEAD)] = 3,
+    days: Annotated[int, Field(ge=1, le=DAYS_AHEAD)] = 3,
     units: Annotated[Units, BeforeValidator(read_units)] = "metric",
     picture: bool = False,
 ) -> str:

@@ -22,7 +22,7 @@ from bot.domain.errors import ConfigError
 from bot.domain.inspection import Finding
 from bot.domain.ports import Clock, Ids
 from bot.policy.prices import KnownModels, read_known
-from bot.wiring.naming import user_agent
+from bot.wiring.fetching import user_agent
 from config.endpoints import Endpoint
 from config.settings import Settings
 

@@ -37,7 +37,7 @@ from bot.cli.doctor.storage import check_folders, check_store
 from bot.cli.doctor.tools import check_tools
 from bot.domain.masking import Mask
 from bot.domain.ports import Clock, Ids
-from bot.wiring.naming import user_agent
+from bot.wiring.fetching import user_agent
 from config.secrets import all_secrets
 from config.settings import Settings
 from tools.get_weather.asking import WeatherKeys

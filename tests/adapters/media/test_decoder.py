@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from adapters.media.decoder import CPU, MEMORY, serve
-from adapters.media.frames import ANSWER, HEAD, REFUSED, SHOWN
+from adapters.media.decoder_protocol import ANSWER, HEAD, REFUSED, SHOWN
 from tests.adapters.media import hostile
 
 ROOT = Path(__file__).parents[3]

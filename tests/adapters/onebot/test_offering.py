@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from adapters.onebot.offering import MOST, lightened
 from adapters.onebot.protocol import INLINE
+from adapters.onebot.transport import MOST_INLINE, with_offered_media
 from bot.domain.actions import Attachment, Merged, SendMessage, SentSegment
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.events import Conversation
@@ -57,30 +57,32 @@ def message(*segments: SentSegment) -> SendMessage:
     "action",
     [
         message(Text("hello")),
-        message(Merged(("a" * MOST, "b"), "bot")),
-        message(Text("x" * (MOST + 1))),
-        message(Attachment("image", inline(MOST))),
-        message(Attachment("image", inline(MOST // 2)), Attachment("file", inline(MOST // 2, "B"), "a.zip")),
-        message(Attachment("video", "file:///media/" + "x" * MOST)),
-        message(Attachment("video", "https://films.example/" + "x" * MOST)),
+        message(Merged(("a" * MOST_INLINE, "b"), "bot")),
+        message(Text("x" * (MOST_INLINE + 1))),
+        message(Attachment("image", inline(MOST_INLINE))),
+        message(
+            Attachment("image", inline(MOST_INLINE // 2)), Attachment("file", inline(MOST_INLINE // 2, "B"), "a.zip")
+        ),
+        message(Attachment("video", "file:///media/" + "x" * MOST_INLINE)),
+        message(Attachment("video", "https://films.example/" + "x" * MOST_INLINE)),
     ],
 )
 def test_what_a_frame_takes_goes_in_it(action: SendMessage) -> None:
     ledger = Ledger()
-    with lightened(action, ledger) as (light, beside):
+    with with_offered_media(action, ledger) as (light, beside):
         assert (light is action, beside) == (True, 0)
     assert ledger.offered == []
 
 
 def test_what_is_too_large_together_goes_beside_it_and_the_rest_stays_as_it_was() -> None:
-    film, picture = inline(MOST - 5), inline(100, "B")
+    film, picture = inline(MOST_INLINE - 5), inline(100, "B")
     on_disk = Attachment("record", "file:///media/a.amr")
     action = message(
         Quote("7"), Text("look"), Attachment("video", film), Attachment("image", picture, "b.png"), on_disk,
         Attachment("file", film, "film.mp4"),
     )  # fmt: skip
     ledger = Ledger()
-    with lightened(action, ledger) as (light, beside):
+    with with_offered_media(action, ledger) as (light, beside):
         assert light == message(
             Quote("7"),
             Text("look"),
@@ -97,16 +99,16 @@ def test_what_is_too_large_together_goes_beside_it_and_the_rest_stays_as_it_was(
 
 def test_one_letter_more_than_a_frame_takes_is_too_many() -> None:
     ledger = Ledger()
-    with lightened(message(Attachment("image", inline(MOST + 1))), ledger) as (light, beside):
+    with with_offered_media(message(Attachment("image", inline(MOST_INLINE + 1))), ledger) as (light, beside):
         assert light == message(Attachment("image", "http://bot/media/1"))
-        assert beside == MOST + 1
+        assert beside == MOST_INLINE + 1
 
 
 def test_what_a_frame_takes_fits_into_what_a_broker_carries_with_all_that_is_around_it() -> None:
     from adapters.broker.payloads import LARGEST, GatewayCall, pack
     from adapters.onebot.protocol import write_action
 
-    longest = message(Text("好" * 5000), Attachment("file", inline(MOST), "好" * 200))
+    longest = message(Text("好" * 5000), Attachment("file", inline(MOST_INLINE), "好" * 200))
     assert len(pack(GatewayCall(10001, *write_action(longest)))) <= LARGEST
 
 
@@ -124,7 +126,7 @@ def test_the_operator_hears_where_a_server_did_not_come_for_a_file(
     is_asked: bool, error: Exception | None, told: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail() -> None:
-        with lightened(message(Attachment("image", inline(4 * 3 * 2**20))), Ledger(is_asked)):
+        with with_offered_media(message(Attachment("image", inline(4 * 3 * 2**20))), Ledger(is_asked)):
             if error is not None:
                 raise error
 

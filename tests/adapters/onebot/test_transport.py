@@ -7,9 +7,8 @@ import json
 
 import pytest
 
-from adapters.onebot.offering import MOST
 from adapters.onebot.protocol import write_action
-from adapters.onebot.transport import OneBotTransport
+from adapters.onebot.transport import MOST_INLINE, OneBotTransport
 from adapters.web.offers import FileOffers
 from bot.domain.actions import Attachment, Gesture, Merged, React, SendMessage, ShowTyping
 from bot.domain.errors import ActionRefused, ActionUnanswered, ActionUnsupported, NotConnected, TransportError
@@ -406,7 +405,7 @@ async def test_a_private_file_is_asked_for_by_its_hash_where_the_server_told_one
 async def test_what_is_too_large_for_a_frame_is_fetched_and_there_is_time_for_that(house: House, dial: Dial) -> None:
     offers = FileOffers("http://bot:8080/media")
     offering = OneBotTransport(peers=house.peers, calls=house.calls, offers=offers)
-    film = SendMessage(GROUP, (Text("look"), Attachment("video", "base64://" + "A" * MOST)))
+    film = SendMessage(GROUP, (Text("look"), Attachment("video", "base64://" + "A" * MOST_INLINE)))
     async with dial() as napcat, asyncio.TaskGroup() as group:
         sending = group.create_task(offering.send(film))
         call = await napcat.receive()

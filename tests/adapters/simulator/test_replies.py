@@ -10,8 +10,7 @@ import pytest
 
 from adapters.onebot.calls import OneBotCalls
 from adapters.simulator.faults import ONLY, REFUSED, SENDING, WORDINGS, Fault, Faults, parse_fault
-from adapters.simulator.replies import CallReply, reply_to
-from adapters.simulator.server import Simulator
+from adapters.simulator.server import CallReply, Simulator, reply_to
 from adapters.simulator.wire import unconfirmed
 from adapters.simulator.world import World, demo_world
 from bot.domain.actions import SendMessage

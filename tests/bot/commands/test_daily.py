@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 from bot.commands.daily import SETTING, Daily
 from bot.commands.digest import Standing
 from bot.domain.books import DaySum
+from bot.domain.cancellation import background
 from bot.domain.journal import PlaceSet
 from bot.domain.tongue import Tongue
 from bot.memory.kept_settings import NOWHERE
 from bot.policy.days import midnight
 from bot.speaking.owner_alerts import Owner
-from bot.wiring.background import background
 from tests.bot.commands.books import PaperBooks
 from tests.bot.speaking.post import build_outbox
 from tests.cases import each_case

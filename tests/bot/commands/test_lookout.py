@@ -5,8 +5,8 @@ import asyncio
 from bot.commands.digest import Standing
 from bot.commands.lookout import ENOUGH, LITTLE, LOOK, Lookout
 from bot.domain.books import DaySum, UsageSum
+from bot.domain.cancellation import background
 from bot.domain.tongue import Pair, Tongue
-from bot.wiring.background import background
 from tests.bot.commands.books import PaperBooks
 from tests.fakes import GROUP, SteppedClock
 

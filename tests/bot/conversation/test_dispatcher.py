@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from bot.domain.cancellation import background
 from bot.domain.errors import ActionUnanswered
 from bot.domain.events import (
     AccountChanged,
@@ -11,7 +12,6 @@ from bot.domain.events import (
 from bot.domain.journal import SendChanged, SendState
 from bot.domain.segments import Quote, Text
 from bot.policy.wake import Rules
-from bot.wiring.background import background
 from tests.bot.hall import hall
 from tests.fakes import BOT, GROUP, said, until, words
 

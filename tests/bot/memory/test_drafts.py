@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Collection, Mapping
 
 from bot.domain.actions import MAX_SOURCE, Attachment, SendMessage
+from bot.domain.cancellation import background
 from bot.domain.events import Conversation
 from bot.domain.journal import PlaceSet, Spoken
 from bot.memory.drafts import LASTS, MEDIA, MOST, SETTING, Drafts
-from bot.wiring.background import background
 from tests.cases import each_case
 from tests.fakes import GROUP, ManualClock, RecordingStore, said, until
 

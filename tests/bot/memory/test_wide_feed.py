@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from bot.domain.cancellation import background
 from bot.domain.events import Conversation
 from bot.domain.feed import News
 from bot.domain.shown import TurnQuery, TurnRow, TurnRows
 from bot.memory.newest import Newest
 from bot.memory.wide_feed import WATCHED, WideFeed
-from bot.wiring.background import background
 from tests.fakes import GROUP, SteppedClock
 
 THERE = Conversation(2000, "group", 7)

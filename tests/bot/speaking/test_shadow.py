@@ -6,13 +6,13 @@ import pytest
 from msgspec.structs import replace
 
 from bot.domain.actions import MAX_SOURCE, Attachment, Drafted, Merged, Refused, SendMessage
+from bot.domain.cancellation import background
 from bot.domain.journal import PlaceSet, SendQueued, SendState, TurnOpened
 from bot.domain.segments import Mention, Quote, Text
 from bot.memory.drafts import LASTS
 from bot.memory.modes import Modes
 from bot.policy.new_groups import Mode
 from bot.speaking.shadow import KEPT_BACK, MOST, SOON, UNREAD
-from bot.wiring.background import background
 from tests.bot.studio import OWNER, QUESTION, Studio, studio
 from tests.fakes import GROUP, until
 

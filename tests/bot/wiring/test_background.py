@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.wiring.background import background
+from bot.domain.cancellation import background
 
 
 async def test_work_lasts_as_long_as_the_block_and_is_waited_for() -> None:

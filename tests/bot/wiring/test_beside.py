@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from bot.wiring.beside import beside
+from bot.wiring.simulated import isolated_settings
 from config.owners import Owners
 from config.settings import Settings
 
@@ -23,7 +23,7 @@ def test_what_is_set_for_qq_and_where_the_bot_keeps_things_is_set_otherwise() ->
         console_port=9,
         web_port=9,
     )
-    made = given.model_copy(update=beside(given, "/tmp/x"))
+    made = given.model_copy(update=isolated_settings(given, "/tmp/x"))
     assert (made.store_url, made.media_dir) == (SecretStr("sqlite:////tmp/x/journal.db"), Path("/tmp/x/media"))
     assert (made.bot_groups, made.bot_users, made.bot_block, made.bot_owners) == (frozenset(),) * 4
     assert (made.bot_quiet, made.bot_new_group, made.bot_digest, made.bot_loop) == ((), "live", None, 0)
@@ -35,5 +35,5 @@ def test_what_is_set_for_qq_and_where_the_bot_keeps_things_is_set_otherwise() ->
         0,
         0,
     )
-    owners = beside(given, "/tmp/x", people=frozenset({8, 9}))["bot_owners"]
+    owners = isolated_settings(given, "/tmp/x", people=frozenset({8, 9}))["bot_owners"]
     assert (set(owners), set(owners.quiet)) == ({8}, {8})

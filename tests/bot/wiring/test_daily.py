@@ -11,7 +11,7 @@ from bot.domain.books import DaySum
 from bot.domain.events import Conversation
 from bot.domain.notes import WHOLE, Share
 from bot.domain.tongue import Tongue
-from bot.wiring.daily import telling_daily
+from bot.wiring.singletons import run_daily_tasks
 from config.settings import Settings
 from tests.bot.commands.books import PaperBooks
 from tests.cases import each_case
@@ -29,7 +29,7 @@ async def test_with_no_time_for_it_nothing_is_looked_at() -> None:
     nothing.stages = SimpleNamespace(petitions=None)
     clock, store = SteppedClock(), RecordingStore()
     nothing.on = SimpleNamespace(lanes=SimpleNamespace(in_progress=dict))
-    async with telling_daily(
+    async with run_daily_tasks(
         Settings.model_validate({"bot_digest": "0"}), nothing, nothing, nothing, store, NO_OTHERS, clock
     ):
         await clock.advance(LOOK)
@@ -48,7 +48,7 @@ async def test_owners_hear_of_people_near_their_limits_of_new_groups_and_of_a_tu
     lanes = SimpleNamespace(in_progress=lambda: {"a turn": GROUP})
     at.on = SimpleNamespace(lanes=lanes, modes=none, shadow=SimpleNamespace(drafts=none))
     clock = SteppedClock()
-    async with telling_daily(
+    async with run_daily_tasks(
         Settings.model_validate({"bot_digest": "0"}), at, at, at, RecordingStore(), NO_OTHERS, clock
     ):
         async with asyncio.timeout(30):
@@ -76,7 +76,7 @@ async def test_what_is_told_of_all_accounts_is_looked_for_by_the_first_share_alo
     lanes = SimpleNamespace(in_progress=lambda: at.looks.append(1) or {})
     at.on = SimpleNamespace(lanes=lanes, modes=none, shadow=SimpleNamespace(drafts=none))
     clock = SteppedClock()
-    async with telling_daily(
+    async with run_daily_tasks(
         Settings.model_validate({"bot_digest": "0"}), at, at, at, RecordingStore(), NO_OTHERS, clock
     ):
         async with asyncio.timeout(30):

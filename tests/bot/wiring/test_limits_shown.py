@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bot.memory.own_limits import OwnLimits
 from bot.policy.limits import OwnCap
-from bot.wiring.limits_shown import SETTINGS, limits_shown
+from bot.wiring.console import LIMIT_SETTINGS, limits_shown
 from config.settings import Settings
 from tests.fakes import GROUP, ManualClock, RecordingStore
 
@@ -35,4 +35,4 @@ async def test_each_limit_is_told_with_the_setting_and_what_owners_set_with_the_
 def test_the_console_has_words_for_each_in_both_languages() -> None:
     for language in ("en", "zh"):
         words = json.loads((WORDS / f"{language}.json").read_text("utf-8"))
-        assert not [name for name in SETTINGS if f"health.limit.{name.upper()}" not in words], language
+        assert not [name for name in LIMIT_SETTINGS if f"health.limit.{name.upper()}" not in words], language

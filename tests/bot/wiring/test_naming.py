@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from bot.runtime.version import version
-from bot.wiring.naming import user_agent
+from bot.wiring.fetching import user_agent
 from config.settings import Settings
 
 

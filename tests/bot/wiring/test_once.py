@@ -13,7 +13,7 @@ from bot.domain.masking import Mask
 from bot.domain.notes import WHOLE, Share
 from bot.domain.tongue import Tongue
 from bot.memory.newest import Newest
-from bot.wiring.once import once_for_all
+from bot.wiring.singletons import run_singletons
 from config.settings import Settings
 from tests.cases import each_case
 from tests.fakes import RecordingStore, SteppedClock
@@ -54,6 +54,6 @@ async def test_the_first_share_alone_has_the_console(share: Share, asked: list[s
     settings = Settings(
         console_port=free_port(), console_host="127.0.0.1", console_token=SecretStr("s" * 32), bot_digest=None
     )
-    async with once_for_all(settings, seen, RecordingStore(), Mask(()), open_service) as link:
+    async with run_singletons(settings, seen, RecordingStore(), Mask(()), open_service) as link:
         assert (link is not None) == share.is_first
         assert journal.asked == asked

@@ -13,16 +13,15 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.wire import text
 from adapters.simulator.world import demo_world
 from bot.domain.books import UsageSum
+from bot.domain.cancellation import background
 from bot.domain.errors import MediaError
 from bot.domain.notes import Forgotten
 from bot.domain.shown import CostSum
 from bot.domain.trying import Ceiling, Source, TriedLine, Wanted
 from bot.policy.limits import NOTHING, Amount
 from bot.wiring import simulated
-from bot.wiring.background import background
-from bot.wiring.guests import LONGEST_NAME
 from bot.wiring.purse import Purse, PurseTally
-from bot.wiring.simulated import KEPT, MISSED, Album, SimulatedTrial, picture_of
+from bot.wiring.simulated import KEPT, LONGEST_NAME, MISSED, Album, SimulatedTrial, picture_of
 from tests.fakes import ManualClock, RecordingStore, until
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bot.domain.tongue import Tongue
-from bot.wiring.tongue import owners_tongue
+from bot.wiring.mouth import owners_tongue
 from config.settings import Settings
 from tests.cases import each_case
 

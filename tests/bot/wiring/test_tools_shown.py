@@ -13,10 +13,10 @@ from bot.domain.traits import Audience
 from bot.memory.personas import Cast, House, Persona, Personas
 from bot.models.meter import Meter
 from bot.runtime.clock import RandomIds, SystemClock
-from bot.wiring import tools_shown
+from bot.wiring import console
+from bot.wiring.console import call_tool, tools_of
 from bot.wiring.means import Means, open_means
 from bot.wiring.tools import find_tools
-from bot.wiring.tools_shown import call_tool, tools_of
 from config.settings import Settings
 from tests.fakes import ManualClock, RecordingStore
 
@@ -242,7 +242,7 @@ async def test_what_is_not_for_a_page_does_not_run_whoever_asks_for_it(tmp_path:
 
 
 async def test_a_call_that_does_not_end_is_broken_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tools_shown, "WITHIN", 0.05)
+    monkeypatch.setattr(console, "CALL_SECONDS", 0.05)
     async with bench(tmp_path) as place:
         code, text, _ = await place.call("hangs")
         assert (code, place.ran) == ("TOOL_TIMEOUT", ["hangs"])

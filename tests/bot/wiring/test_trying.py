@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from bot.domain.books import UsageSum
+from bot.domain.cancellation import background
 from bot.domain.notes import Forgotten
 from bot.domain.trying import Ceiling, Source, Trial, Wanted
 from bot.policy.days import midnight
 from bot.wiring import trying as module
-from bot.wiring.background import background
 from bot.wiring.trying import COST, IDLE, REQUESTS, TOKENS, Trials, ceiling_of
 from config.settings import Settings
 from tests.adapters.console.trials import CEILING, ListTrial

@@ -8,7 +8,7 @@ import pytest
 
 from bot.domain.errors import InvalidArguments
 from tests.cases import each_case
-from tools.get_weather.days import read_day
+from tools.get_weather.report import read_day
 
 SATURDAY = dt.date(2026, 11, 21)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from adapters.onebot.protocol import ActionReply, read_frame
 from adapters.simulator.faults import Fault, Faults
-from adapters.simulator.replies import reply_to
+from adapters.simulator.server import reply_to
 from adapters.simulator.wire import Json
 from adapters.simulator.world import World, demo_world
 from bot.cli.doctor.checks import Check, Verdict

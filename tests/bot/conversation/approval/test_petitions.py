@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from bot.conversation.approval.petitions import Petitions
 from bot.conversation.approval.register import DAYS, Register
 from bot.conversation.intake.ages import Ages
+from bot.domain.cancellation import background
 from bot.domain.errors import ActionUnanswered, BotError, NotConnected
 from bot.domain.events import Requested
 from bot.domain.group_admin import Accept
@@ -18,7 +19,6 @@ from bot.domain.segments import Quote, Text
 from bot.memory.history import History
 from bot.policy.approval import Answer
 from bot.speaking.postbox import Postbox
-from bot.wiring.background import background
 from tests.bot.conversation.approval.server import RecordingServer
 from tests.bot.desk import OWNER
 from tests.bot.speaking.post import build_outbox

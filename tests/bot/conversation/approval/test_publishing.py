@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 from bot.domain.actions import Attachment, Merged, SendMessage
+from bot.domain.cancellation import background
 from bot.domain.errors import ActionRefused, ActionUnanswered
 from bot.domain.journal import MessageErased, SendChanged, SendQueued, SendState, Spoken
 from bot.domain.segments import Quote, Text
 from bot.memory.drafts import LASTS
-from bot.wiring.background import background
 from tests.bot.studio import QUESTION, Studio, studio
 from tests.cases import each_case
 from tests.fakes import GROUP, RecordingTransport, until

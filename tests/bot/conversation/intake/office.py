@@ -10,10 +10,10 @@ from bot.conversation.intake.inquiries import MAX_GROUPS, Inquiries
 from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.places import Places
 from bot.conversation.intake.robots import Robots
+from bot.domain.cancellation import background
 from bot.domain.errors import BotError
 from bot.domain.events import Conversation, Muted
 from bot.domain.ports import JoinedGroup, Member
-from bot.wiring.background import background
 from tests.fakes import BOT, RecordingTransport, SteppedClock, until
 
 

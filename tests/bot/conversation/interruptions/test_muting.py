@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from bot.conversation.tasks import Task
+from bot.domain.cancellation import background
 from bot.domain.chat import ToolMessage
 from bot.domain.errors import ActionRefused
 from bot.domain.events import Connected, Conversation, MemberChange, MessageReceived, Muted, Role
@@ -19,7 +20,6 @@ from bot.policy.approval import EXPIRED, UNDONE, WITHDRAWN, notice
 from bot.policy.wake import Silence, Wake
 from bot.prompt import notes
 from bot.prompt.wording_zh import ZH
-from bot.wiring.background import background
 from bot.wiring.service import build_inquiries
 from tests.bot.conversation.interruptions.test_stopping import RULES, hanging
 from tests.bot.conversation.turns.test_turn import OWNER

@@ -10,10 +10,10 @@ from msgspec import structs
 
 from bot.conversation.intake.places import Arrival, Places
 from bot.conversation.recovery.deafness import APART, DEAF, LAG, LONGEST, SHORTEST, DeafnessWatch
+from bot.domain.cancellation import background
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, NotConnected
 from bot.domain.events import Conversation, MessageReceived
 from bot.speaking.owner_alerts import Owner
-from bot.wiring.background import background
 from tests.bot.speaking.post import build_outbox
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, RecordingStore, RecordingTransport, SteppedClock, said, until

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 from bot.domain.actions import React
+from bot.domain.cancellation import background
 from bot.domain.errors import ActionRefused, NotConnected
 from bot.domain.events import Connected, Conversation
 from bot.speaking.gestures import WORKING
-from bot.wiring.background import background
 from tests.bot.hall import hall, muted
 from tests.fakes import BOT, GROUP, said, until, words
 

@@ -9,11 +9,11 @@ from msgspec import structs
 from bot.conversation.recovery.overdue import TOLD
 from bot.conversation.tasks import YOUNG
 from bot.domain.actions import React
+from bot.domain.cancellation import background
 from bot.domain.events import Conversation, MessageLost, MessageWaited
 from bot.domain.journal import MessageObserved
 from bot.policy.wake import Silence
 from bot.speaking.gestures import NOT_NOW
-from bot.wiring.background import background
 from tests.bot.hall import hall
 from tests.fakes import BOT, GROUP, said, until, words
 

@@ -1,25 +1,33 @@
-"""The owners' line of the day, put together."""
+"""Tasks that run once for all bots of a cluster: the owners' daily line and the console."""
 
 from __future__ import annotations
 
 import platform
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
+from typing import TYPE_CHECKING
 
 from adapters.storage.store import SqlStore
 from bot.commands.daily import Daily
 from bot.commands.lookout import Lookout
 from bot.domain.asks import NO_OTHERS, Others
+from bot.domain.cancellation import background
+from bot.domain.masking import Mask
 from bot.domain.ports import Clock, Store
 from bot.memory.spending import Spending
-from bot.wiring.background import background
+from bot.wiring.console import Link, open_console
+from bot.wiring.mouth import owners_tongue
+from bot.wiring.seen import SeenBot
 from bot.wiring.service import Rooms
 from bot.wiring.standing import data_folder, standing_of
-from bot.wiring.tongue import owners_tongue
 from config.settings import Settings
 
+if TYPE_CHECKING:
+    from bot.wiring.simulated import Opens
 
-def telling_daily(
+
+def run_daily_tasks(
     settings: Settings,
     rooms: Rooms,
     spending: Spending,
@@ -59,3 +67,21 @@ def telling_daily(
     if not journal.share.is_first:
         return background(lookout.run())
     return background(daily.run(), lookout.run())
+
+
+@asynccontextmanager
+async def run_singletons(
+    settings: Settings, seen: SeenBot, store: Store, mask: Mask, opening: Opens
+) -> AsyncIterator[Link | None]:
+    """The console, of which this makes links and which opens what is tried out by `opening`, and
+    the owners' line of the day while the block runs; where another share is the first, only what
+    is looked out for in each.
+    """
+    async with run_daily_tasks(
+        settings, seen.rooms, seen.spending, seen.journal, store, seen.others, seen.clock
+    ):
+        if not seen.journal.share.is_first:
+            yield None
+            return
+        async with open_console(settings, seen, mask=mask, opening=opening) as link:
+            yield link
