@@ -52,6 +52,7 @@ from bot.runtime.watchdog import Watchdog
 from bot.speaking.outbox import Outbox
 from bot.speaking.owner_alerts import of_stalls
 from bot.wiring.console import Link
+from bot.wiring.console_backend import ConsoleBackend
 from bot.wiring.discovery import Discovered
 from bot.wiring.fetching import user_agent
 from bot.wiring.limits import build_meter, build_spending
@@ -66,17 +67,16 @@ from bot.wiring.line import (
     offers_of,
     others_of,
     spending_of,
-    troubles_of,
+    startup_alerts_of,
 )
-from bot.wiring.means import Means, open_means
+from bot.wiring.media_readers import build_senses
 from bot.wiring.mouth import owners_tongue
 from bot.wiring.personas import PersonaFiles
-from bot.wiring.seen import SeenBot
-from bot.wiring.senses import build_senses
+from bot.wiring.resources import Resources, open_resources
 from bot.wiring.service import Rooms, build_rooms
 from bot.wiring.singletons import run_singletons
+from bot.wiring.startup_alerts import StartupAlerts
 from bot.wiring.tools import find_tools, following
-from bot.wiring.troubles import Troubles
 from bot.wiring.web import Shown, metrics_of, open_web
 from config.secrets import secrets_of
 from config.settings import Settings
@@ -108,7 +108,7 @@ class Service:
     """
 
     shown: Shown
-    means: Means
+    means: Resources
     transport: AnyTransport
     journal: SqlStore
     metrics: Metrics
@@ -207,7 +207,7 @@ async def open_service(
     """
     clock, ids, mask = clock or SystemClock(), RandomIds(), mask or Mask(secrets_of(settings))
     async with AsyncExitStack() as stack:
-        found, troubles = aside or find_tools(settings), troubles_of(seat)
+        found, troubles = aside or find_tools(settings), startup_alerts_of(seat)
         offers = seat.offers if seat else offers_of(settings)
         enter = stack.enter_async_context
         stack.enter_context(troubles.logged_at_the_end())
@@ -238,7 +238,7 @@ async def open_service(
         )
         shown = Shown(rooms, spending, line.peers, journal.share, offers)
         beside = nullcontext() if seat or aside else showing(settings, metrics, shown)
-        seen = SeenBot(shown, journal, means, newest, clock, others_of(seat), trying, doctor)
+        seen = ConsoleBackend(shown, journal, means, newest, clock, others_of(seat), trying, doctor)
         port = await enter(at_work(seen, line, beside, metrics, store.commit))
         link = await enter(run_singletons(settings, seen, store, mask, open_service))
         await enter(finishing(rooms, troubles, grace=grace))
@@ -253,10 +253,10 @@ def means_of(
     meter: Meter,
     clock: Clock,
     ids: Ids,
-    troubles: Troubles,
-) -> AbstractAsyncContextManager[Means]:
+    troubles: StartupAlerts,
+) -> AbstractAsyncContextManager[Resources]:
     """The means of runs, to be opened."""
-    return open_means(
+    return open_resources(
         settings,
         found,
         wrap=wrap,
@@ -270,7 +270,7 @@ def means_of(
 
 @asynccontextmanager
 async def at_work(
-    seen: SeenBot,
+    seen: ConsoleBackend,
     line: ClusterLine,
     beside: AbstractAsyncContextManager[None],
     metrics: Metrics,
@@ -338,7 +338,7 @@ async def showing(settings: Settings, metrics: Metrics, shown: Shown) -> AsyncIt
 
 
 @asynccontextmanager
-async def finishing(rooms: Rooms, troubles: Troubles, *, grace: float) -> AsyncIterator[None]:
+async def finishing(rooms: Rooms, troubles: StartupAlerts, *, grace: float) -> AsyncIterator[None]:
     """At the end of the block, while everything is still open, come to an end: no new run, no new
     send.
 
@@ -389,7 +389,7 @@ def witnesses(settings: Settings, metrics: Metrics) -> list[Witness]:
     return [metrics, ContentLog()] if settings.log_content else [metrics]
 
 
-def reloads(settings: Settings, personas: Personas, means: Means) -> dict[str, Reload]:
+def reloads(settings: Settings, personas: Personas, means: Resources) -> dict[str, Reload]:
     """For each file that is set, a function that reads it once more."""
     files = {
         "the table of games": (settings.games_file, means.games.reload),

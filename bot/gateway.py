@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from adapters.broker.gateway import Gateway
-from adapters.onebot.peers import Peers
+from adapters.onebot.peers import PeerRegistry
 from adapters.web.readiness import Attendance
 from adapters.web.server import WebServer
 from bot.domain.cancellation import background
@@ -37,7 +37,7 @@ class Held:
     """
 
     port: int
-    peers: Peers
+    peers: PeerRegistry
     gateway: Gateway
     ready: Attendance
 
@@ -74,7 +74,7 @@ async def _publish_the_last(gateway: Gateway) -> None:
         logger.warning("%d events are lost: the broker did not take them", gateway.waiting)
 
 
-def _attendance(peers: Peers, gateway: Gateway) -> Attendance:
+def _attendance(peers: PeerRegistry, gateway: Gateway) -> Attendance:
     return Attendance(
         peers.accounts,
         refused=lambda: peers.refused,

@@ -19,9 +19,9 @@ from typing import Final, NoReturn, TypeVar
 
 from msgspec import Struct
 
-from adapters.broker.asks import Asks
 from adapters.broker.link import BrokerLink
-from adapters.broker.notices import NoteExchange
+from adapters.broker.notes import NoteExchange
+from adapters.broker.requests import RequestExchange
 from adapters.metrics.cluster import Work
 from adapters.storage.claim import Away, JournalTaken
 from adapters.storage.leases import SECONDS, Board, Lease, Roster, holder_of_process, name_of
@@ -257,7 +257,9 @@ async def open_worker(
     def opening(share: Share) -> AbstractAsyncContextManager[Service]:
         lease = Lease(name_of(share.partition), holder=holder)
         name = ids.trace()
-        seat = Seat(share, lease, metrics, NoteExchange(name), Asks(name, share), work, offers)
+        seat = Seat(
+            share, lease, metrics, NoteExchange(name), RequestExchange(name, share), work, offers
+        )
         return open_service(settings, grace=grace, mask=mask, seat=seat, doctor=doctor)
 
     def stalled(seconds: float) -> None:

@@ -10,7 +10,8 @@ from typing import Any, Final, NoReturn
 from aio_pika.abc import AbstractChannel
 from aio_pika.exceptions import ChannelInvalidStateError, DeliveryError
 
-from adapters.broker.link import BrokerLink, Lost, told_as_lost
+from adapters.broker.account_locations import AccountLocations
+from adapters.broker.link import BrokerLink, ConnectionLost, raise_as_lost
 from adapters.broker.payloads import (
     HEADER_VERSION,
     LARGEST,
@@ -20,7 +21,6 @@ from adapters.broker.payloads import (
     pack,
     unpack,
 )
-from adapters.broker.whereabouts import Whereabouts
 from adapters.broker.wire import Delivered, consume, headers_of, properties, publish
 from bot.domain import codec
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
@@ -39,7 +39,7 @@ class GatewayCalls:
     """
 
     def __init__(
-        self, *, link: BrokerLink, where: Whereabouts, epoch: Callable[[], int], ids: Ids
+        self, *, link: BrokerLink, where: AccountLocations, epoch: Callable[[], int], ids: Ids
     ) -> None:
         self._link = link
         self._where = where
@@ -50,7 +50,7 @@ class GatewayCalls:
         self._channel: AbstractChannel | None = None
         self._replies = ""
 
-    async def begin(self, channel: AbstractChannel) -> None:
+    async def connect(self, channel: AbstractChannel) -> None:
         """Call over this channel from now on, one that raises what comes back to it. Raises
         aio-pika's errors.
         """
@@ -58,7 +58,7 @@ class GatewayCalls:
         await consume(channel, replies.name, self._answered, no_ack=True)
         self._channel, self._replies = channel, replies.name
 
-    def hang_up(self) -> None:
+    def disconnect(self) -> None:
         """The connection is gone: no answer comes any more."""
         self._channel = None
         for _, answer in self._under_way.values():
@@ -72,10 +72,10 @@ class GatewayCalls:
         Raises NotConnected (no gateway, no broker: nothing was done), ActionRefused (over 8 MB),
         ActionUnanswered (it was on its way, and nobody said what became of it).
         """
-        gateway = self._where.gateway(account)
+        gateway = self._where.gateway_of(account)
         # It may lie in our socket for as long as the broker reads nothing: once we say that nobody
         # has answered it is not to be done any more.
-        until = self._where.until(gateway, WRITTEN_WITHIN)
+        until = self._where.deadline(gateway, WRITTEN_WITHIN)
         body = pack(GatewayCall(account, action, params, self._epoch(), until, beside))
         if len(body) > LARGEST:
             raise ActionRefused(
@@ -107,7 +107,7 @@ class GatewayCalls:
         while True:
             await clock.sleep(LOOK)
             for gateway, answer in self._under_way.values():
-                if not answer.done() and not self._where.has(gateway):
+                if not answer.done() and not self._where.is_present(gateway):
                     answer.set_result(CallEnd("unanswered", wording="its gateway is gone"))
 
     async def _publish(self, gateway: str, body: bytes, number: str) -> None:
@@ -124,14 +124,14 @@ class GatewayCalls:
             expiration=f"{WRITTEN_WITHIN * 1000:.0f}",
         )
         try:
-            with told_as_lost():
+            with raise_as_lost():
                 await publish(channel, body, gateway, given)
         except DeliveryError:  # nobody has a queue of this name
             self._where.forget(gateway)
             raise NotConnected("the gateway of this account is gone") from None
         except ChannelInvalidStateError:  # closed before anything was written
             raise NotConnected("the broker cannot be reached") from None
-        except Lost as error:
+        except ConnectionLost as error:
             raise ActionUnanswered(f"the broker did not confirm a call ({error})") from None
 
     async def _answered(self, message: Delivered) -> None:

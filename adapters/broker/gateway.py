@@ -48,7 +48,7 @@ logger = logging.getLogger(__name__)
 Waiting: TypeAlias = tuple[Event, float]  # and when it came
 
 
-class Outflow:
+class EventPublisher:
     """Publishes events, those of a partition in order; one that refuses them holds up no other.
     `name` is the gateway's.
     """
@@ -69,10 +69,10 @@ class Outflow:
         self.waiting = self.published = self.lost = 0
         self.lost_at = 0.0
 
-    def add(self, event: Event) -> None:
+    def enqueue(self, event: Event) -> None:
         """Publish it, once there is a broker; one that finds 20,000 waiting is lost."""
         if self.waiting >= BACKLOG:
-            self.lose("the broker takes none")
+            self.count_lost("the broker takes none")
             return
         partition = partition_of(event.self_id, len(self._lines))
         self._lines[partition].append((event, self._clock.now()))
@@ -80,7 +80,7 @@ class Outflow:
         self._empty.clear()
         self._due[partition].set()
 
-    def lose(self, why: str) -> None:
+    def count_lost(self, why: str) -> None:
         """Count one that nobody will get."""
         self.lost, self.lost_at = self.lost + 1, self._clock.now()
         if self.lost == 1 or self.lost % 1000 == 0:
@@ -90,7 +90,7 @@ class Outflow:
         """Return once nothing waits."""
         await self._empty.wait()
 
-    def begin(self, group: asyncio.TaskGroup, channel: AbstractChannel) -> None:
+    def start(self, group: asyncio.TaskGroup, channel: AbstractChannel) -> None:
         """Publish what waits, in tasks of the group, which end with Lost or aio-pika's errors. What
         was not confirmed then is published again: workers know an event that comes twice.
         """
@@ -106,20 +106,20 @@ class Outflow:
             refused = await self._publish_some(channel, partition)
             self._refusals[partition] = self._refusals[partition] + 1 if refused else 0
             if self._refusals[partition] >= TRIES:
-                self._lose_left(partition)
+                self._give_up_refused(partition)
             elif refused:
                 await self._clock.sleep(PAUSE)
 
-    def _lose_left(self, partition: int) -> None:
+    def _give_up_refused(self, partition: int) -> None:
         number = self._left.pop(partition)
         for _ in range(number):
             event, _ = self._lines[partition].popleft()
-            self.lose("their partition is full, as no worker takes them in time")
+            self.count_lost("their partition is full, as no worker takes them in time")
             if isinstance(event, MessageReceived) and _is_asked(event) and len(self._asked) < TOLD:
                 self._asked.setdefault(event.conversation, event)
         self._are_settled(number)
 
-    def take_asked(self) -> tuple[MessageReceived, ...]:
+    def pop_lost_requests(self) -> tuple[MessageReceived, ...]:
         """Of what was lost since this was asked, some messages to an account: one of a chat."""
         asked, self._asked = tuple(self._asked.values()), {}
         return asked
@@ -221,7 +221,7 @@ class Gateway:
     ) -> None:
         self._name = name
         self._link = link
-        self._outflow = Outflow(name, link=link, partitions=partitions, clock=clock)
+        self._publisher = EventPublisher(name, link=link, partitions=partitions, clock=clock)
         self._partitions = partitions
         self._calls = calls
         self._accounts = accounts
@@ -233,17 +233,17 @@ class Gateway:
     @property
     def waiting(self) -> int:
         """Events that the broker has not confirmed yet."""
-        return self._outflow.waiting
+        return self._publisher.waiting
 
     @property
     def published(self) -> int:
         """Events that the broker has confirmed."""
-        return self._outflow.published
+        return self._publisher.published
 
     @property
     def lost(self) -> int:
         """Events that nobody will get."""
-        return self._outflow.lost
+        return self._publisher.lost
 
     @property
     def is_up(self) -> bool:
@@ -259,11 +259,11 @@ class Gateway:
         if isinstance(event, Connected):  # so is this, also to workers that come later
             self._times[event.self_id] += 1
             return
-        self._outflow.add(event)
+        self._publisher.enqueue(event)
 
     async def wait_published(self) -> None:
         """Return once the broker has confirmed all that came."""
-        await self._outflow.wait_empty()
+        await self._publisher.wait_empty()
 
     async def run(self) -> NoReturn:
         """Work for ever. Raises ConfigError for a broker of another cluster."""
@@ -281,7 +281,7 @@ class Gateway:
             group.create_task(watch(back))
             group.create_task(self._tell_accounts(topology))
             self._link.is_up = True
-            self._outflow.begin(group, out)
+            self._publisher.start(group, out)
             await watch(out)
 
     # --- accounts ---------------------------------------------------------------------------------
@@ -293,7 +293,7 @@ class Gateway:
             here = self._here()
             if here.accounts != told or now >= due:
                 message = Message(
-                    pack(replace(here, asked=self._outflow.take_asked())),
+                    pack(replace(here, asked=self._publisher.pop_lost_requests())),
                     headers={HEADER_VERSION: VERSION},
                     content_type="application/json",
                     delivery_mode=DeliveryMode.NOT_PERSISTENT,
@@ -312,7 +312,7 @@ class Gateway:
             accounts=counted,
             waiting=self.waiting,
             lost=self.lost,
-            lost_at=self._outflow.lost_at,
+            lost_at=self._publisher.lost_at,
             now=self._clock.now(),
             ticks=self._clock.monotonic(),
         )

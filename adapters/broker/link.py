@@ -46,13 +46,13 @@ T = TypeVar("T")
 Session = Callable[[AbstractConnection], Awaitable[None]]
 
 
-class Lost(BotError):
+class ConnectionLost(BotError):
     """The connection, or a channel on it, is closed."""
 
 
 GONE: Final = (
     AMQPError,
-    Lost,
+    ConnectionLost,
     OSError,
     TimeoutError,
     asyncio.InvalidStateError,
@@ -70,7 +70,7 @@ def is_gone(error: BaseException) -> bool:
 
 
 @contextmanager
-def told_as_lost() -> Iterator[None]:
+def raise_as_lost() -> Iterator[None]:
     """That the broker goes in the block is Lost, with the reason in words; but for what the library
     raises where nothing was done.
     """
@@ -81,7 +81,7 @@ def told_as_lost() -> Iterator[None]:
     except Exception as error:
         if not is_gone(error):
             raise
-        raise Lost(_words_of(error)) from error
+        raise ConnectionLost(_words_of(error)) from error
 
 
 def _words_of(error: BaseException) -> str:
@@ -119,7 +119,11 @@ class BrokerLink:
                 if self.is_up:  # it was of use, else the next one may not be either
                     pause = FIRST_PAUSE
                 self.is_up = self.is_blocked = False
-            end = Lost("something on it was closed") if attempt.cancelled() else attempt.result()
+            end = (
+                ConnectionLost("something on it was closed")
+                if attempt.cancelled()
+                else attempt.result()
+            )
             if isinstance(end, ConfigError):
                 raise end
             why = _words_of(end)
@@ -132,7 +136,7 @@ class BrokerLink:
 
     async def _attempt(self, session: Session) -> BaseException:
         """Connect, and run the session; its end, of those that are foreseen."""
-        end: BaseException = Lost("the session has ended")
+        end: BaseException = ConnectionLost("the session has ended")
         try:
             async with await aio_pika.connect(
                 self._url, timeout=CONNECT_WITHIN, heartbeat=HEARTBEAT
@@ -192,8 +196,8 @@ class BrokerLink:
                 await self._alarm(transport.connection)
             oldest = next(iter(self._begun.values()), math.inf)
             if self._clock.monotonic() - oldest > CONFIRMED_WITHIN:
-                raise Lost(f"no confirmation within {CONFIRMED_WITHIN:g} s")
-        raise Lost("the connection was closed")
+                raise ConnectionLost(f"no confirmation within {CONFIRMED_WITHIN:g} s")
+        raise ConnectionLost("the connection was closed")
 
     async def _alarm(self, connection: aiormq.abc.AbstractConnection) -> None:
         """Until it is over; whatever waits has all its time from then on."""
@@ -208,7 +212,7 @@ class BrokerLink:
 
 async def _until_closed(what: AbstractConnection | AbstractChannel, name: str) -> NoReturn:
     await what.closed()
-    raise Lost(f"{name} was closed")
+    raise ConnectionLost(f"{name} was closed")
 
 
 async def watch(channel: AbstractChannel) -> NoReturn:

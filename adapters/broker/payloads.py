@@ -53,7 +53,7 @@ class CallEnd(Struct, frozen=True):
     wording: str = ""
 
 
-class There(Struct, frozen=True):
+class AccountPresence(Struct, frozen=True):
     """An account that is connected to a gateway; `online` is None where its server never said.
 
     `times` is how often it has come to this gateway: one that comes again has missed something.
@@ -74,7 +74,7 @@ class Presence(Struct, frozen=True):
     """
 
     gateway: str
-    accounts: tuple[There, ...] = ()
+    accounts: tuple[AccountPresence, ...] = ()
     refused: str = ""
     reconnects: int = 0
     waiting: int = 0

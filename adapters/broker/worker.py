@@ -10,14 +10,14 @@ from typing import Final, NoReturn, TypeAlias
 
 from aio_pika.abc import AbstractConnection, AbstractIncomingMessage
 
-from adapters.broker.asks import Asks
+from adapters.broker.account_locations import AccountLocations
 from adapters.broker.calls import GatewayCalls
 from adapters.broker.link import BrokerLink, watch
-from adapters.broker.notices import NoteExchange
+from adapters.broker.notes import NoteExchange
+from adapters.broker.partition_consumer import PartitionConsumer
 from adapters.broker.payloads import HEADER_GATEWAY, HEADER_VERSION, Presence, unpack
-from adapters.broker.taking import Taking
+from adapters.broker.requests import RequestExchange
 from adapters.broker.topology import declare
-from adapters.broker.whereabouts import Whereabouts
 from adapters.broker.wire import Delivered, headers_of
 from bot.domain import codec
 from bot.domain.asks import Ears
@@ -31,13 +31,13 @@ INTRODUCED_WITHIN: Final = 1.5  # seconds in which every gateway says something,
 Come: TypeAlias = Delivered | Connected | MessageLost | Note | None
 
 
-class Hall:
+class Inbox:
     """An event waits until its gateway has said who is there, for a while after the connection has
     begun: an account comes before what it says, as it does over a socket, and how long an event has
     waited is told by its gateway's clock. So does an alarm, until all have: it is for one bot.
     """
 
-    def __init__(self, where: Whereabouts, clock: Clock) -> None:
+    def __init__(self, where: AccountLocations, clock: Clock) -> None:
         self._where = where
         self._clock = clock
         self._come: asyncio.Queue[Come] = asyncio.Queue()
@@ -53,12 +53,12 @@ class Hall:
             else:
                 self._come.put_nowait(one)
 
-    async def take_in(self, event: Delivered) -> None:
+    async def add_event(self, event: Delivered) -> None:
         """An event, behind those that came before it."""
         self._held.append(event)
-        self.let_in()
+        self.release_known()
 
-    def let_in(self) -> None:
+    def release_known(self) -> None:
         """Somebody may have said who is there."""
         while self._held and (self._is_open or self._is_known(self._held[0])):
             self._come.put_nowait(self._held.popleft())
@@ -68,14 +68,14 @@ class Hall:
         await self._clock.sleep(INTRODUCED_WITHIN)
         self._is_open = True
         self.put(*self._alarms)
-        self.let_in()
+        self.release_known()
 
     async def next(self) -> Come:
         """The first of it all, once there is something."""
         return await self._come.get()
 
     def _is_known(self, event: Delivered) -> bool:
-        return self._where.has(str(headers_of(event).get(HEADER_GATEWAY)))
+        return self._where.is_present(str(headers_of(event).get(HEADER_GATEWAY)))
 
 
 LATELY: Final = 600.0  # seconds in which a loss is news to who had not heard of it
@@ -103,18 +103,18 @@ class Worker:
         self,
         *,
         link: BrokerLink,
-        where: Whereabouts,
-        taking: Taking,
+        where: AccountLocations,
+        consumer: PartitionConsumer,
         calls: GatewayCalls,
         notices: NoteExchange,
-        asks: Asks,
+        asks: RequestExchange,
         clock: Clock,
         trouble: Tell,
     ) -> None:
         self._link = link
         self._share = where.share
         self._where = where
-        self._taking = taking
+        self._consumer = consumer
         self._calls = calls
         self._notices = notices
         self._asks = asks
@@ -141,8 +141,8 @@ class Worker:
             finally:
                 # Whoever is there comes anew: what waits for an account is sent when it comes.
                 self._where.forget_all()
-                self._calls.hang_up()
-                self._asks.hang_up()
+                self._calls.disconnect()
+                self._asks.disconnect()
 
         # A word that is being carried out does not end with the connection over which it came.
         async with asyncio.TaskGroup() as answers:
@@ -158,24 +158,24 @@ class Worker:
     ) -> None:
         out, calls = await connection.channel(), await connection.channel(on_return_raises=True)
         topology = await declare(connection, out, self._share.partitions)
-        await self._calls.begin(calls)
+        await self._calls.connect(calls)
         presence = await calls.declare_queue(exclusive=True, auto_delete=True)
         await presence.bind(topology.presence)
         notes = await calls.declare_queue(exclusive=True, auto_delete=True)
         await notes.bind(topology.notes)
-        hall = Hall(self._where, self._clock)
+        inbox = Inbox(self._where, self._clock)
 
         async def attend(message: AbstractIncomingMessage) -> None:
             if (told := self._read(message)) is not None:
-                hall.put(*self._hear(told))
-            hall.let_in()
+                inbox.put(*self._take_in_presence(told))
+            inbox.release_known()
 
         async def listen(message: AbstractIncomingMessage) -> None:
             if (note := self._notices.read(message)) is not None:
-                hall.put(note)
+                inbox.put(note)
 
         await notes.consume(listen, no_ack=True)
-        hall.put(None)  # whatever was told before
+        inbox.put(None)  # whatever was told before
         await presence.consume(attend, no_ack=True)
         async with asyncio.TaskGroup() as group:
             group.create_task(watch(out))
@@ -183,37 +183,40 @@ class Worker:
             group.create_task(self._calls.watch(self._clock))
             group.create_task(self._notices.pass_on(topology.notes, self._link))
             group.create_task(self._notices.insist(self._clock))
-            await self._asks.begin(calls, answers, ears.answer)
-            group.create_task(hall.open())
-            group.create_task(self._try_again(hall))
-            group.create_task(self._take(connection, hall, durable, ears))
+            await self._asks.connect(calls, answers, ears.answer)
+            group.create_task(inbox.open())
+            group.create_task(self._announce_again(inbox))
+            group.create_task(self._consume(connection, inbox, durable, ears))
             self._link.is_up = True
             while True:
-                match await hall.next():
+                match await inbox.next():
                     case Connected() | MessageLost() as event:
                         await sink.handle(event)
                     case None | Taken() | RowSet() | PlaceTold() | Forgotten() as note:
                         await ears.hear(note)
                     case Alarmed() as note:
-                        if not note.text or self._where.crier in (None, self._share.partition):
+                        if not note.text or self._where.announcing_partition in (
+                            None,
+                            self._share.partition,
+                        ):
                             await ears.hear(note)
                     case message:
-                        await self._taking.take(message, sink, ears.suspicion)
+                        await self._consumer.process(message, sink, ears.suspicion)
 
-    async def _take(
+    async def _consume(
         self,
         connection: AbstractConnection,
-        hall: Hall,
+        inbox: Inbox,
         durable: Callable[[], Awaitable[bool]],
         ears: Ears,
     ) -> NoReturn:
         """Who ends while it settles what an earlier worker left has had no event."""
         await ears.at_work()
-        await self._taking.run(connection, hall.take_in, durable)
+        await self._consumer.run(connection, inbox.add_event, durable)
 
     # --- accounts ---------------------------------------------------------------------------------
 
-    async def _try_again(self, hall: Hall) -> NoReturn:
+    async def _announce_again(self, inbox: Inbox) -> NoReturn:
         """What could not be sent during an alarm waits for its account to come, which has been
         there all the time where the alarm was short.
         """
@@ -222,7 +225,7 @@ class Worker:
             self._link.alarm_over.clear()
             now = self._clock.now()
             there = self._where.accounts()
-            hall.put(*(Connected(self_id=one.self_id, time=now) for one in there))
+            inbox.put(*(Connected(self_id=one.self_id, time=now) for one in there))
 
     def _read(self, message: AbstractIncomingMessage) -> Presence | None:
         try:
@@ -232,13 +235,13 @@ class Worker:
             return None
         return told
 
-    def _hear(self, told: Presence) -> Iterator[Connected | MessageLost]:
+    def _take_in_presence(self, told: Presence) -> Iterator[Connected | MessageLost]:
         """What of it is for the bot."""
         now = self._clock.now()
         if self._share.is_first:
             self._look_at_losses(told)
-        came = self._where.hear(told)
-        self._notices.has_crier = self._where.crier is not None
+        came = self._where.update(told)
+        self._notices.has_crier = self._where.announcing_partition is not None
         yield from (Connected(self_id=account, time=now) for account in came)
         for one in told.asked:
             if self._share.has(one.self_id):
@@ -248,7 +251,7 @@ class Worker:
         """Of all workers one tells what gateways have lost."""
         before = self._lost.get(told.gateway)
         is_news = told.now - told.lost_at < LATELY if before is None else told.lost > before
-        there = {name: lost for name, lost in self._lost.items() if self._where.has(name)}
+        there = {name: lost for name, lost in self._lost.items() if self._where.is_present(name)}
         self._lost = there | {told.gateway: told.lost}
         if told.lost and is_news:
             self._trouble(filled(LOST, lost=told.lost))

@@ -27,7 +27,7 @@ FETCHING = 4.0  # seconds for a url, so that some are left for the OneBot server
 EXPIRED = frozenset({400, 403, 404, 410})  # what is answered once a key in the url is too old
 
 
-class Received:
+class ReceivedFiles:
     """Gets bytes. `web` must be one for urls that others name; `fetching` is in seconds."""
 
     def __init__(self, web: Web, *, max_bytes: int, fetching: float = FETCHING) -> None:
@@ -40,7 +40,7 @@ class Received:
         if size > self._max_bytes:
             raise MediaError(f"it has {size:,} bytes", Lack.TOO_LARGE)
 
-    async def fetch(self, url: str) -> bytes:
+    async def fetch_url(self, url: str) -> bytes:
         """The bytes behind a url. Raises MediaError."""
         try:
             async with asyncio.timeout(self._fetching):
@@ -56,7 +56,7 @@ class Received:
             raise MediaError(f"its server answered {response.status}", lack)
         return response.body
 
-    async def take(self, kept: KeptFile, *, tried: str = "") -> bytes:
+    async def fetch(self, kept: KeptFile, *, tried: str = "") -> bytes:
         """The OneBot server's form of it, the cheapest way first; not by the url that was tried
         already. Raises MediaError.
         """
@@ -65,7 +65,7 @@ class Received:
         if kept.path and (data := await asyncio.to_thread(self._read, Path(kept.path))):
             return data
         if kept.url and kept.url != tried:
-            return await self.fetch(kept.url)
+            return await self.fetch_url(kept.url)
         raise MediaError("it gives nothing that can be reached from here", Lack.OUT_OF_REACH)
 
     def _bound(self, size: int) -> None:
@@ -129,7 +129,7 @@ class PictureSight:
         tell: Tell,
         fetching: float = FETCHING,
     ) -> None:
-        self._received = Received(web, max_bytes=max_bytes, fetching=fetching)
+        self._received = ReceivedFiles(web, max_bytes=max_bytes, fetching=fetching)
         self._decode = decode
         self._ask = ask
         self._tell = tell
@@ -147,7 +147,7 @@ class PictureSight:
         try:
             if image.url:
                 try:
-                    data = await self._received.fetch(image.url)
+                    data = await self._received.fetch_url(image.url)
                     came = True
                     return await self._show(data)
                 except MediaError as error:
@@ -180,7 +180,7 @@ class PictureSight:
             kept = await self._ask(account, image.file)
         except TransportError as error:
             raise MediaError(str(error), Lack.OUT_OF_REACH) from error
-        return await self._received.take(kept, tried=image.url)
+        return await self._received.fetch(kept, tried=image.url)
 
     async def _show(self, data: bytes) -> Seen:
         digest = sha256(data).digest()
@@ -210,7 +210,7 @@ class TextReader:
     """Fits `bot.domain.ports.Reader`. `web` must be one for urls that others name."""
 
     def __init__(self, *, web: Web, ask: AskFile, fetching: float = FETCHING) -> None:
-        self._received = Received(web, max_bytes=MAX_FILE_BYTES, fetching=fetching)
+        self._received = ReceivedFiles(web, max_bytes=MAX_FILE_BYTES, fetching=fetching)
         self._ask = ask
 
     async def read(self, conversation: Conversation, file: File) -> str:
@@ -222,7 +222,7 @@ class TextReader:
     async def _bytes(self, conversation: Conversation, file: File) -> bytes:
         if file.url:
             try:
-                return await self._received.fetch(file.url)
+                return await self._received.fetch_url(file.url)
             except MediaError as error:
                 if error.lack is Lack.TOO_LARGE or not file.id:
                     raise
@@ -230,7 +230,7 @@ class TextReader:
             kept = await self._ask(conversation, file)
         except TransportError as error:
             raise MediaError(str(error), Lack.EXPIRED) from error
-        return await self._received.take(kept, tried=file.url)
+        return await self._received.fetch(kept, tried=file.url)
 
 
 def as_text(data: bytes) -> str:
@@ -260,7 +260,7 @@ class VoiceEar:
     def __init__(
         self, *, web: Web, ask: Ask, transcribe: Transcribe, fetching: float = FETCHING
     ) -> None:
-        self._received = Received(web, max_bytes=MAX_VOICE_BYTES, fetching=fetching)
+        self._received = ReceivedFiles(web, max_bytes=MAX_VOICE_BYTES, fetching=fetching)
         self._ask = ask
         self._transcribe = transcribe
 
@@ -272,7 +272,7 @@ class VoiceEar:
             kept = await self._ask(account, record.file)
         except TransportError as error:
             raise MediaError(str(error), Lack.EXPIRED) from error
-        data = await self._received.take(kept)
+        data = await self._received.fetch(kept)
         if (seconds := length_of(data)) > MAX_SECONDS:
             raise MediaError(f"it is {seconds:.0f} s long", Lack.TOO_LARGE)
         return " ".join((await self._transcribe(data, seconds)).split())[:MAX_TRANSCRIPT]

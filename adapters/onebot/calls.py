@@ -87,7 +87,7 @@ class OneBotCalls:
         finally:
             del self._waiting[echo]
 
-    def gone(self, peer: Peer) -> None:
+    def fail_calls_of(self, peer: Peer) -> None:
         """Its connection is closed: what it was asked is answered over another one soon, or
         never.
         """

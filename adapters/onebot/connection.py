@@ -17,10 +17,10 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 from websockets.protocol import State
 
+from adapters.onebot.account_resolver import AccountResolver, AccountSource, Handshake
 from adapters.onebot.calls import OneBotCalls
-from adapters.onebot.claims import AccountSource, Claims, Handshake
-from adapters.onebot.health import Health
-from adapters.onebot.peers import Peers, Role
+from adapters.onebot.health import ConnectionHealth
+from adapters.onebot.peers import PeerRegistry, Role
 from adapters.onebot.protocol import ActionReply, read_frame
 from bot.domain.errors import NotConnected
 from bot.domain.events import Connected, Event
@@ -56,7 +56,7 @@ class Connection:
         handshake: Handshake = _UNTOLD,
         *,
         sink: EventSink,
-        peers: Peers,
+        peers: PeerRegistry,
         calls: OneBotCalls,
         clock: Clock,
     ) -> None:
@@ -67,11 +67,11 @@ class Connection:
         self._calls = calls
         self._clock = clock
         self._tasks = asyncio.TaskGroup()
-        self._claims = Claims(
+        self._resolver = AccountResolver(
             self, handshake, tasks=self._tasks, peers=peers, calls=calls, sink=sink, clock=clock
         )
-        self._identity = self._claims.identity
-        self._health = Health(self, peers=peers, calls=calls, clock=clock)
+        self._identity = self._resolver.identity
+        self._health = ConnectionHealth(self, peers=peers, calls=calls, clock=clock)
         # Events that name no account while none is known.
         self._held: deque[bytes] = deque(maxlen=HELD)
         self._has_spoken = False
@@ -108,14 +108,14 @@ class Connection:
     async def run(self) -> None:
         """Read until the socket closes. To be called once; raises nothing."""
         async with self._tasks:
-            await self._claims.claim(self._handshake.bound, AccountSource.TOKEN)
-            works = (self._learn_account(), self._look(), self._health.watch())
+            await self._resolver.claim(self._handshake.bound, AccountSource.TOKEN)
+            works = (self._learn_account(), self._look(), self._health.watch_heartbeats())
             waiting = [self._tasks.create_task(work) for work in works]
             try:
                 await self._pump()
             finally:
                 self._peers.leave(self)
-                self._calls.gone(self)
+                self._calls.fail_calls_of(self)
                 for task in waiting:
                     task.cancel()
         level = logging.INFO if self.account else logging.DEBUG
@@ -150,7 +150,7 @@ class Connection:
     # --- frames -----------------------------------------------------------------------------------
 
     async def _pump(self) -> None:
-        while not self._claims.is_turned_away:
+        while not self._resolver.is_turned_away:
             try:
                 # Bytes, so that a text frame of bad UTF-8 is our affair and not the end of the
                 # connection.
@@ -173,7 +173,7 @@ class Connection:
             read is None or isinstance(read, ActionReply) or read.self_id
         ):
             # Its events name nobody: the header is all we will ever know.
-            await self._claims.claim(self._handshake.hint, AccountSource.HEADER)
+            await self._resolver.claim(self._handshake.hint, AccountSource.HEADER)
             read = read_frame(frame, account=self.account, now=self._clock.now())
         match read:
             case None:
@@ -183,11 +183,11 @@ class Connection:
             case event if event.self_id == 0:
                 # Nobody could be answered.
                 self._held.append(frame)
-                self._claims.ask_at_once()
-            case event if await self._claims.is_ours(event):
+                self._resolver.ask_at_once()
+            case event if await self._resolver.is_ours(event):
                 self._has_spoken = True
-                self._peers.speaks(self)
-                self._health.note(event)
+                self._peers.note_speaking(self)
+                self._health.observe(event)
                 if not self._is_first_hello(event):
                     await self._sink.handle(event)
             case _:
@@ -214,10 +214,10 @@ class Connection:
     # --- beside the frames ------------------------------------------------------------------------
 
     async def _learn_account(self) -> None:
-        await self._claims.learn()
+        await self._resolver.resolve()
         while self._held and self.account:
             await self._take_guarded(self._held.popleft())
 
     async def _look(self) -> None:
-        await self._claims.joined.wait()
-        await self._health.look()
+        await self._resolver.joined.wait()
+        await self._health.refresh()

@@ -13,8 +13,8 @@ from websockets.exceptions import InvalidStatus, InvalidURI, WebSocketException
 from websockets.frames import CloseCode
 from websockets.uri import parse_uri
 
+from adapters.onebot.account_resolver import Handshake
 from adapters.onebot.calls import OneBotCalls
-from adapters.onebot.claims import Handshake
 from adapters.onebot.connection import (
     CLOSE_WITHIN,
     PING_EVERY,
@@ -22,7 +22,7 @@ from adapters.onebot.connection import (
     Connection,
     socket_logger,
 )
-from adapters.onebot.peers import Peers
+from adapters.onebot.peers import PeerRegistry
 from adapters.onebot.protocol import MAX_FRAME
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.ports import Clock, EventSink, Ids
@@ -59,7 +59,7 @@ class ForwardClient:
         token: str,
         account: int = 0,
         sink: EventSink,
-        peers: Peers,
+        peers: PeerRegistry,
         calls: OneBotCalls,
         clock: Clock,
         ids: Ids,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from adapters.onebot.calls import OneBotCalls
-from adapters.onebot.peers import Peer, Peers, Role
+from adapters.onebot.peers import Peer, PeerRegistry, Role
 from bot.domain.errors import TransportError
 from bot.domain.events import AccountChanged, Event, Heartbeat
 from bot.domain.ports import Clock
@@ -20,7 +20,7 @@ SHORTEST: Final = 5.0  # seconds; a server that beats every second may be busy f
 MOST_SLACK: Final = 64
 
 
-class Patience:
+class HeartbeatTimeout:
     """Learns from the heartbeats of one connection; `seconds` is 0 while nothing says how often it
     beats.
     """
@@ -52,18 +52,20 @@ class Patience:
 logger = logging.getLogger(__name__)
 
 
-class Health:
+class ConnectionHealth:
     """The health of one connection, `peer`, told to `peers` and to the log."""
 
-    def __init__(self, peer: Peer, *, peers: Peers, calls: OneBotCalls, clock: Clock) -> None:
+    def __init__(
+        self, peer: Peer, *, peers: PeerRegistry, calls: OneBotCalls, clock: Clock
+    ) -> None:
         self._peer = peer
         self._peers = peers
         self._calls = calls
         self._clock = clock
         self._beat = asyncio.Event()
-        self._patience = Patience()
+        self._timeout = HeartbeatTimeout()
 
-    def note(self, event: Event) -> None:
+    def observe(self, event: Event) -> None:
         """Learn from an event of the account."""
         match event:
             case Heartbeat():
@@ -77,12 +79,12 @@ class Health:
         logger.debug("account %d: heartbeat, online %s", beat.self_id, beat.online)
         if beat.online is not None:
             self._note_online(online=beat.online, reason="says its heartbeat")
-        if self._patience.beat(beat.interval):
+        if self._timeout.beat(beat.interval):
             self._beat.set()
 
     def _note_online(self, *, online: bool, reason: str) -> None:
         account = self._peer.account
-        if not self._peers.hear(account, online=online):
+        if not self._peers.set_online(account, online=online):
             return
         if online:
             logger.info("account %d is online again", account)
@@ -92,12 +94,12 @@ class Health:
                 "account %d is offline (%s): log it in again at the OneBot server", account, reason
             )
 
-    async def watch(self) -> None:
+    async def watch_heartbeats(self) -> None:
         """Ask a server that stopped beating for its status, until cancelled."""
         while True:
             await self._beat.wait()
             self._beat.clear()
-            silence = self._patience.seconds
+            silence = self._timeout.seconds
             await self._clock.sleep(silence)
             if not self._beat.is_set():
                 logger.warning(
@@ -105,16 +107,16 @@ class Health:
                     self._peer.account,
                     silence,
                 )
-                self._patience.missed()
+                self._timeout.missed()
                 await self._ask_for_status()
 
-    async def look(self) -> None:
+    async def refresh(self) -> None:
         """Ask whether QQ is logged in, and for the server's name, which the status page shows."""
         await self._ask_for_status()
         about = await self._ask("get_version_info")
         name = f"{about.get('app_name') or ''} {about.get('app_version') or ''}".strip()
         if name:
-            self._peers.name(self._peer.account, name)
+            self._peers.set_server(self._peer.account, name)
 
     async def _ask_for_status(self) -> None:
         """Not every server has heartbeats, and the first one comes half a minute after the

@@ -22,21 +22,21 @@ TOLD_AGAIN: Final = 3600.0  # seconds
 REMEMBERED: Final = 256
 
 
-class Rival(Protocol):
+class Pingable(Protocol):
     """A connection that can be asked whether it lives."""
 
     async def is_alive(self, within: float) -> bool: ...
 
 
-class Rivalry:
+class DuplicatePolicy:
     """The challenges between connections of this process, and the warnings given of them."""
 
     def __init__(self) -> None:
         self._challenged: LRUCache[Hashable, float] = LRUCache(REMEMBERED)
         self._told: LRUCache[Hashable, float] = LRUCache(REMEMBERED)
 
-    async def keeps(
-        self, place: Hashable, older: Rival, *, online: bool | None, now: float
+    async def keeps_older(
+        self, place: Hashable, older: Pingable, *, online: bool | None, now: float
     ) -> bool:
         """Whether the older connection at that place stays; `now` is monotonic, `online` what it
         said of itself.
@@ -113,7 +113,7 @@ class Account:
     server: str = ""
 
 
-class Peers:
+class PeerRegistry:
     """The connections of this process. Each is asked whose it is where it does not say so within
     `introduced_within` seconds.
     """
@@ -126,7 +126,7 @@ class Peers:
         self._servers: dict[int, str] = {}
         self._met: set[tuple[int, Role]] = set()
         self.reconnects = 0  # connections of an account and role that had one before
-        self.rivalry = Rivalry()
+        self.duplicates = DuplicatePolicy()
         self.refused = ""  # who was refused last, and why, until somebody is let in
 
     async def has_place(self, account: int, role: Role, *, now: float) -> bool:
@@ -137,7 +137,9 @@ class Peers:
         older = self._peers.get(place)
         if older is None or not older.is_open:
             return True
-        return not await self.rivalry.keeps(place, older, online=self._online.get(account), now=now)
+        return not await self.duplicates.keeps_older(
+            place, older, online=self._online.get(account), now=now
+        )
 
     def join(self, peer: Peer) -> Peer | None:
         """Register a connection whose account is known; the older one it replaces, which is to be
@@ -163,7 +165,7 @@ class Peers:
             self._online.pop(peer.account, None)
             self._servers.pop(peer.account, None)
 
-    def speaks(self, peer: Peer) -> None:
+    def note_speaking(self, peer: Peer) -> None:
         """Note that an event of its account came by this connection: only its server knows the ids
         in it.
         """
@@ -191,7 +193,7 @@ class Peers:
             for (self_id, role), peer in self._peers.items()
         )
 
-    def hear(self, account: int, *, online: bool) -> bool:
+    def set_online(self, account: int, *, online: bool) -> bool:
         """Note what the server says of the account; whether that is news (an account is taken to be
         online).
         """
@@ -199,7 +201,7 @@ class Peers:
         self._online[account] = online
         return news
 
-    def name(self, account: int, server: str) -> None:
+    def set_server(self, account: int, server: str) -> None:
         """Note what the server calls itself."""
         self._servers[account] = server
 

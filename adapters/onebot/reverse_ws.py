@@ -15,8 +15,8 @@ from urllib.parse import parse_qs
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request, Response
 
+from adapters.onebot.account_resolver import Handshake
 from adapters.onebot.calls import OneBotCalls
-from adapters.onebot.claims import Handshake
 from adapters.onebot.connection import (
     CLOSE_WITHIN,
     PING_EVERY,
@@ -25,7 +25,7 @@ from adapters.onebot.connection import (
     socket_logger,
 )
 from adapters.onebot.fields import number
-from adapters.onebot.peers import Peers, Role
+from adapters.onebot.peers import PeerRegistry, Role
 from adapters.onebot.protocol import MAX_FRAME
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.ports import Clock, EventSink
@@ -127,7 +127,7 @@ class ReverseServer:
         token: str,
         accounts: Mapping[int, str] | None = None,
         sink: EventSink,
-        peers: Peers,
+        peers: PeerRegistry,
         calls: OneBotCalls,
         clock: Clock,
     ) -> None:

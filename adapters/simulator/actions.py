@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from adapters.simulator import outgoing, shares, wire
+from adapters.simulator import outgoing, shared_media, wire
 from adapters.simulator.call import Action, Call, CallAnswer, Done, Gesture, Params, SentMessage
 from adapters.simulator.outgoing import read_segments
 from adapters.simulator.wire import BAD_REQUEST, NO_SUCH_ACTION, NOT_DONE, CallRefused, Json
@@ -480,7 +480,7 @@ ACTIONS: dict[str, Action] = {
     "delete_msg": delete_msg,
     **ADMIN_ACTIONS,
     **REQUEST_ACTIONS,
-    **shares.ACTIONS,
+    **shared_media.ACTIONS,
     "get_group_msg_history": get_group_msg_history,
     "get_friend_msg_history": get_friend_msg_history,
     "get_login_info": get_login_info,

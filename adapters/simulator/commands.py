@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from adapters.simulator import shares
+from adapters.simulator import shared_media
 from adapters.simulator.faults import ASKING, Fault, NoFault, parse_fault, parse_number, says_when
 from adapters.simulator.incidents import MUTED_FOR
 from adapters.simulator.server import ROBOT_ANSWERS, Simulator
-from adapters.simulator.shares import Node, Nodes
+from adapters.simulator.shared_media import Node, Nodes
 from adapters.simulator.wire import NOT_DONE, CallRefused, Json, text
 from adapters.simulator.world import Person
 
@@ -65,13 +65,13 @@ def share(simulator: Simulator, words: str) -> Json | None:
     match words.split(maxsplit=2):
         case ["forward", *depth] if len(depth) < 2:
             deep = min(DEEPEST, int(parse_number(depth[0]))) if depth else 1
-            return shares.forward(world, talk(deep))
+            return shared_media.forward(world, talk(deep))
         case ["voice", *said] if said:
-            return shares.voice(world, "voice.amr", " ".join(said).encode())
+            return shared_media.voice(world, "voice.amr", " ".join(said).encode())
         case ["file", name, said]:
-            return shares.file(world, name, said.encode())
+            return shared_media.file(world, name, said.encode())
         case ["card", title, *url]:
-            return shares.card(title, url="".join(url))
+            return shared_media.card(title, url="".join(url))
         case _:
             return None
 

@@ -188,7 +188,7 @@ class SimulatedRobots:
         self._left[place, robot.user_id] = times
         return robot
 
-    def hear(self, message: SentMessage) -> None:
+    def react_to(self, message: SentMessage) -> None:
         """The account said something: whoever has answers left gives one, a little later."""
         for (group_id, user_id), left in self._left.items():
             if group_id == message.group_id and left:
@@ -311,7 +311,7 @@ class Simulator:
         if (sent := reply.done.sent) is not None:
             self.delivered.append(sent)
             self._on_sent(sent)
-            self.robots.hear(sent)
+            self.robots.react_to(sent)
         if (gesture := reply.done.gesture) is not None:
             self._on_gesture(gesture)
         self._tell()

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from adapters.web.offers import PAGE, FileOffers, Giving
+from adapters.web.file_offers import PAGE, FileOffers, FileRoute
 from adapters.web.readiness import Readiness
 from bot.domain.errors import ConfigError, Problem
 
@@ -98,7 +98,7 @@ class WebServer:
         app.router.add_get("/readyz", self._readyz)
         app.router.add_get("/metrics", self._show_metrics)
         if offers is not None:
-            app.router.add_get(PAGE, Giving(offers).give)
+            app.router.add_get(PAGE, FileRoute(offers).give)
         self._runner = web.AppRunner(
             app,
             access_log=None,

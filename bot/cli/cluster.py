@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from adapters.broker.survey import Survey, Unreachable, ask, survey
+from adapters.broker.status import BrokerStatus, BrokerUnreachable, ask_parts, read_status
 from bot.cli.control import CONSOLE_ELSEWHERE, NO_CONSOLE, accounts_of, begun
 from bot.domain.errors import ConfigError
 from bot.domain.ports import Clock
@@ -118,8 +118,8 @@ class Everywhere:
     async def reload(self) -> Mapping[str, Any]:
         """Let every worker read its files and the journal once more."""
         try:
-            answers = await ask(self._url, "reload", within=REREAD_WITHIN)
-        except Unreachable as error:
+            answers = await ask_parts(self._url, "reload", within=REREAD_WITHIN)
+        except BrokerUnreachable as error:
             own = await self.own["reload"]()
             others = f"no other part was reached: the broker is away ({error})"
             return {"ok": False, "told": [*own["told"], others]}
@@ -136,8 +136,8 @@ class Everywhere:
     async def console(self) -> Mapping[str, Any]:
         """An address that lets into the console, from the worker that has it."""
         try:
-            answers = await ask(self._url, "console", within=WITHIN)
-        except Unreachable as error:
+            answers = await ask_parts(self._url, "console", within=WITHIN)
+        except BrokerUnreachable as error:
             return {"error": f"the console is asked for over the broker, which is away ({error})"}
         answered = [one for one in answers.values() if one is not None]
         if link := next((one for one in answered if "link" in one), None):
@@ -151,15 +151,15 @@ class Everywhere:
 
     async def _asked(self) -> Mapping[str, Mapping[str, Any] | None]:
         try:
-            return await ask(self._url, "status", within=WITHIN)
-        except Unreachable:  # whoever looks at it says so
+            return await ask_parts(self._url, "status", within=WITHIN)
+        except BrokerUnreachable:  # whoever looks at it says so
             return {}
 
-    async def _looked(self) -> Survey | str:
+    async def _looked(self) -> BrokerStatus | str:
         """The state of the broker, or why that cannot be said."""
         try:
-            return await survey(self._url, self.settings.broker_partitions, clock=self.clock)
-        except (Unreachable, ConfigError) as error:
+            return await read_status(self._url, self.settings.broker_partitions, clock=self.clock)
+        except (BrokerUnreachable, ConfigError) as error:
             return str(error)
 
     async def _cluster(self) -> Mapping[str, Any]:

@@ -211,7 +211,7 @@ async def reached_by_all(
         yield own
         return
     from adapters.broker.link import BrokerLink
-    from adapters.broker.survey import Roll
+    from adapters.broker.status import CommandResponder
     from bot.cli.cluster import Everywhere, name_of_part, with_events
     from bot.domain.cancellation import background
     from bot.runtime.clock import SystemClock
@@ -220,7 +220,7 @@ async def reached_by_all(
     own = {**own, "status": with_events(own["status"], held)} if held else own
     asked = {word: own[word] for word in ("status", "reload", "console") if word in own}
     link = BrokerLink(settings.broker_url.get_secret_value(), clock=clock, trouble=lambda _: None)
-    async with background(Roll(name, link=link, commands=asked).run()):
+    async with background(CommandResponder(name, link=link, commands=asked).run()):
         yield Everywhere(own=own, name=name, settings=settings, clock=clock).commands
 
 

@@ -91,7 +91,7 @@ class Commands:
             finally:
                 self._group = None
 
-    def take(self, message: MessageReceived) -> bool:
+    def start_command(self, message: MessageReceived) -> bool:
         """Whether this is a command its sender may use; then it is being answered, unless he types
         too often. Never waits.
         """

@@ -72,7 +72,7 @@ def why_command(books: Books, *, has_fallbacks: bool = True) -> Command:
             return asked.either(*AWAY)
         if not story.is_known:
             return asked.either(*(UNKNOWN if asked.quoted else NO_TURN))
-        return "\n".join(tell(asked, story, has_fallbacks=has_fallbacks))
+        return "\n".join(explain_turn(asked, story, has_fallbacks=has_fallbacks))
 
     return why
 
@@ -86,7 +86,7 @@ class Explanations:
 
     def story(self, story: Story, *, chinese: bool) -> list[str]:
         """As an owner reads it."""
-        return tell(self._asked(chinese=chinese), story, has_fallbacks=self._has_fallbacks)
+        return explain_turn(self._asked(chinese=chinese), story, has_fallbacks=self._has_fallbacks)
 
     def reason(self, reason: str, *, chinese: bool) -> str:
         """The reason that woke the bot, or kept it silent."""
@@ -107,7 +107,7 @@ class Explanations:
         )
 
 
-def tell(asked: Asked, story: Story, *, has_fallbacks: bool = True) -> list[str]:
+def explain_turn(asked: Asked, story: Story, *, has_fallbacks: bool = True) -> list[str]:
     """The story in a few lines; failures of services only to owners. `has_fallbacks` says whether
     LLM_FALLBACKS is set.
     """

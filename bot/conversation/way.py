@@ -34,7 +34,7 @@ from bot.speaking.outbox import Outbox
 class CommandSink(Protocol):
     """Takes what people type for the service itself, `/help`."""
 
-    def take(self, message: MessageReceived) -> bool:
+    def start_command(self, message: MessageReceived) -> bool:
         """Whether this is a command its sender may use; then it is being answered. Never waits."""
         ...
 
@@ -80,7 +80,7 @@ class MessageWay:
             return
         if answer and self._stopping.take(message):  # is somebody to stop?
             return
-        if answer and self._commands.take(message):  # a command, answered without a model?
+        if answer and self._commands.start_command(message):  # a command, answered without a model?
             self._hearing.forget_answer(message, kept=False)
             return
         verdict = self._verdicts.on(message, answer=answer)  # meant for the bot? may it speak?

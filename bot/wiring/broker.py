@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from adapters.broker.account_locations import AccountLocations
 from adapters.broker.calls import GatewayCalls
 from adapters.broker.gateway import Gateway
 from adapters.broker.link import BrokerLink
-from adapters.broker.payloads import CallEnd, GatewayCall, Presence, There
-from adapters.broker.taking import Taking
-from adapters.broker.whereabouts import Whereabouts
+from adapters.broker.partition_consumer import PartitionConsumer
+from adapters.broker.payloads import AccountPresence, CallEnd, GatewayCall, Presence
 from adapters.broker.worker import Worker
 from adapters.onebot.peers import Account
 from adapters.onebot.protocol import ActionReply
@@ -22,7 +22,7 @@ from bot.domain.ports import Clock, EventSink, Ids
 from bot.domain.tongue import Tell
 from bot.wiring.line import Durable, Hearing, Seat
 from bot.wiring.onebot import Sockets
-from bot.wiring.troubles import Troubles
+from bot.wiring.startup_alerts import StartupAlerts
 from config.settings import Settings
 
 
@@ -30,7 +30,7 @@ from config.settings import Settings
 class RemotePeers:
     """The accounts of a share, at all gateways. Each is called by its number."""
 
-    where: Whereabouts
+    where: AccountLocations
     link: BrokerLink
 
     @property
@@ -45,7 +45,7 @@ class RemotePeers:
 
     def caller(self, account: int) -> int:
         """The account itself. Raises NotConnected where no gateway has it."""
-        self.where.gateway(account)
+        self.where.gateway_of(account)
         return account
 
     def server(self, account: int) -> str:
@@ -95,23 +95,25 @@ class BrokerLine:
 
 
 def build_broker_line(
-    settings: Settings, seat: Seat, *, clock: Clock, ids: Ids, troubles: Troubles
+    settings: Settings, seat: Seat, *, clock: Clock, ids: Ids, troubles: StartupAlerts
 ) -> BrokerLine:
     """The line of a worker's share of the accounts, not open yet. Every bot of the process sees
     that the broker is away: one of them tells it.
     """
     share, lease = seat.share, seat.lease
-    where = Whereabouts(share=share, clock=clock)
+    where = AccountLocations(share=share, clock=clock)
     link = BrokerLink(
         settings.broker_url.get_secret_value(), clock=clock, trouble=troubles.tell_once
     )
     seat.work.links[share.partition] = link
     calls = GatewayCalls(link=link, where=where, epoch=lambda: lease.epoch, ids=ids)
-    taking = Taking(where, clock=clock, trouble=troubles.tell, lay_aside=seat.work.lay_aside)
+    consumer = PartitionConsumer(
+        where, clock=clock, trouble=troubles.tell, lay_aside=seat.work.lay_aside
+    )
     worker = Worker(
         link=link,
         where=where,
-        taking=taking,
+        consumer=consumer,
         calls=calls,
         notices=seat.notices,
         asks=seat.asks,
@@ -146,7 +148,9 @@ def build_gateway(
         return CallEnd("answered", reply.ok, reply.retcode, reply.data, reply.wording)
 
     def accounts() -> Presence:
-        here = tuple(There(one.self_id, one.online, one.server) for one in sockets.peers.accounts())
+        here = tuple(
+            AccountPresence(one.self_id, one.online, one.server) for one in sockets.peers.accounts()
+        )
         return Presence("", here, sockets.peers.refused, sockets.peers.reconnects)
 
     return Gateway(

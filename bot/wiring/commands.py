@@ -31,7 +31,7 @@ from bot.memory.spending import Spending
 from bot.policy.tokens import estimate, estimate_messages, estimate_text
 from bot.wiring.conversation import Answering, Asking, Ground
 from bot.wiring.keeping import Keeping
-from bot.wiring.means import Means
+from bot.wiring.resources import Resources
 from config.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ def build_commands(
     keeping: Keeping,
     journal: SqlStore,
     failures: Failures,
-    means: Means,
+    means: Resources,
     spending: Spending,
     stands: Stands,
     on: Ground,

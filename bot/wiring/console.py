@@ -35,12 +35,12 @@ from bot.memory.wishes import Wish
 from bot.policy.days import midnight
 from bot.policy.limits import OwnCap, Rung
 from bot.policy.tokens import estimate_text
-from bot.wiring.means import Means
-from bot.wiring.purse import Purse
-from bot.wiring.seen import SeenBot, personas_of
+from bot.wiring.console_backend import ConsoleBackend, personas_of
+from bot.wiring.resources import Resources
 from bot.wiring.service import Rooms
 from bot.wiring.tools import PORTS
-from bot.wiring.trying import Trials, ceiling_of
+from bot.wiring.trial_budget import TrialBudget
+from bot.wiring.trial_manager import TrialManager, ceiling_of
 from config.settings import Settings
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from adapters.console.origins import Origins
     from adapters.console.routes import Routes
     from adapters.console.sources import Sources
+    from bot.wiring.cluster_console import ClusterConsole
     from bot.wiring.simulated import Opens
-    from bot.wiring.whole import Whole
 
 LIMIT_SETTINGS: Final = (
     "bot_user_rate",
@@ -118,7 +118,7 @@ CALL_TIMED_OUT = "there was no answer within {seconds:g} s."
 NOT_CALLABLE = "{name} is not called from a page ({why})."
 
 
-def tools_of(means: Means, personas: Personas) -> tuple[ToolState, ...]:
+def tools_of(means: Resources, personas: Personas) -> tuple[ToolState, ...]:
     """All tools, whether they can be used or not."""
     cast, toolset = personas.cast, means.staff.toolset
     told = []
@@ -144,7 +144,7 @@ def tools_of(means: Means, personas: Personas) -> tuple[ToolState, ...]:
     return tuple(told)
 
 
-def why_not_callable(means: Means, personas: Personas, tool: Tool) -> str:
+def why_not_callable(means: Resources, personas: Personas, tool: Tool) -> str:
     """Why a page may not call this tool; empty where it may.
 
     A page asks as somebody of whom nothing is known does, nowhere: what he may have called in a
@@ -165,7 +165,7 @@ def why_not_callable(means: Means, personas: Personas, tool: Tool) -> str:
 
 
 async def call_tool(
-    means: Means, personas: Personas, clock: Clock, name: str, arguments: str
+    means: Resources, personas: Personas, clock: Clock, name: str, arguments: str
 ) -> ToolAnswer:
     """Call one as the engine does, with all its rules. Every failure is an answer, that it may not
     be called from here, too.
@@ -210,7 +210,7 @@ CLOSED = (
 
 @asynccontextmanager
 async def open_console(
-    settings: Settings, seen: SeenBot, *, mask: Mask, opening: Opens
+    settings: Settings, seen: ConsoleBackend, *, mask: Mask, opening: Opens
 ) -> AsyncIterator[Link | None]:
     """Listen while the block runs; what makes links, None where there is no console. `opening`
     opens a service beside this one.
@@ -228,14 +228,14 @@ async def open_console(
 
     from adapters.console.logins import Logins
     from adapters.console.server import Console
-    from bot.wiring.whole import Whole
+    from bot.wiring.cluster_console import ClusterConsole
 
-    whole = Whole(seen)
+    cluster = ClusterConsole(seen)
 
     def load(logins: Logins, _origins: Origins) -> Routes:
         from adapters.console.site import routes_of
 
-        return routes_of(logins, sources_of(settings, seen, whole, mask, trials))
+        return routes_of(logins, sources_of(settings, seen, cluster, mask, trials))
 
     def keep(logins: str) -> None:
         seen.rooms.on.store.put(PlaceSet(NOWHERE, LOGINS, logins))
@@ -258,13 +258,13 @@ async def open_console(
         mask=mask,
         load=load,
     )
-    async with background(trials.run()), console, whole.open():
+    async with background(trials.run()), console, cluster.open():
         if seen.trying is None:  # else nobody knows the token, and a link is told
             logger.info("the console is at %s", console.origins.first.url("/"))
         yield console.link
 
 
-def trials_of(settings: Settings, seen: SeenBot, mask: Mask, opens: Opens) -> Trials:
+def trials_of(settings: Settings, seen: ConsoleBackend, mask: Mask, opens: Opens) -> TrialManager:
     """The trials beside the bot; nothing of it is loaded before somebody wants it."""
     rooms = seen.rooms
 
@@ -278,13 +278,13 @@ def trials_of(settings: Settings, seen: SeenBot, mask: Mask, opens: Opens) -> Tr
             opening=opens,
             found=offered(seen.means.staff.toolset.list()),
             texts={one.key: one.text for one in told if one.filed is not None},
-            purse=purse(most) if wanted.is_real and (most := trials.ceiling) else None,
+            budget=budget(most) if wanted.is_real and (most := trials.ceiling) else None,
             mask=mask,
         )
 
-    def purse(most: Ceiling) -> Purse:
+    def budget(most: Ceiling) -> TrialBudget:
         store, day = rooms.on.store, trials.today
-        return Purse(most, day=day, is_spent=is_spent, store=store, clock=seen.clock)
+        return TrialBudget(most, day=day, is_spent=is_spent, store=store, clock=seen.clock)
 
     def is_spent() -> bool:
         return seen.spending.rung(NOWHERE, 0) >= Rung.SPENT
@@ -301,7 +301,7 @@ def trials_of(settings: Settings, seen: SeenBot, mask: Mask, opens: Opens) -> Tr
     async def took(since: float) -> UsageSum | None:
         return await seen.journal.books.usage(since=since, turn_id=TRIED)
 
-    trials = Trials(
+    trials = TrialManager(
         opening,
         ceiling=partial(ceiling_of, settings),
         is_spent=is_spent,
@@ -315,7 +315,11 @@ def trials_of(settings: Settings, seen: SeenBot, mask: Mask, opens: Opens) -> Tr
 
 
 def sources_of(
-    settings: Settings, seen: SeenBot, whole: Whole, mask: Mask, trials: Trials
+    settings: Settings,
+    seen: ConsoleBackend,
+    cluster: ClusterConsole,
+    mask: Mask,
+    trials: TrialManager,
 ) -> Sources:
     """All that the pages show."""
     from adapters.console.sources import Sources
@@ -330,19 +334,19 @@ def sources_of(
         showing=seen.journal.shown,
         audits=seen.journal.books,
         explain=Explanations(clock.now, has_fallbacks=bool(settings.llm_fallbacks)),
-        feed=whole.feed,
-        look=whole.look,
+        feed=cluster.feed,
+        look=cluster.look,
         limits=partial(limits_shown, settings, seen.spending.own),
         tools=partial(tools_of, seen.means, rooms.keeping.personas),
         call=partial(call_tool, seen.means, rooms.keeping.personas, clock),
         personas=partial(personas_of, rooms.keeping.personas),
-        rendered=whole.rendered,
+        rendered=cluster.rendered,
         retell=rooms.keeping.personas.change,
         untell=rooms.keeping.personas.go_back,
         pause=pause,
         forget=rooms.forgetting.chat,
-        settle=whole.settle,
-        waiting=whole.waiting,
+        settle=cluster.settle,
+        waiting=cluster.waiting,
         note=rooms.on.store.put,
         tell=rooms.owner.tell,
         tongue=rooms.owner.tongue,

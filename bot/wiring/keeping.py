@@ -27,9 +27,9 @@ from bot.policy.tokens import estimate, estimate_text
 from bot.prompt.compose import system_prompt
 from bot.prompt.language import WORDINGS
 from bot.prompt.stored_rounds import tell_round
-from bot.wiring.means import Means
 from bot.wiring.models import told_of_history
 from bot.wiring.mouth import owners_tongue
+from bot.wiring.resources import Resources
 from config.settings import Settings
 
 LONGEST = 3600.0  # seconds, where a model has no limit: the most that LLM_FIRST_TOKEN takes
@@ -72,7 +72,7 @@ def patience_with(first_token: float, *, writing: float) -> float:
 def build_keeping(
     settings: Settings,
     personas: Personas,
-    means: Means,
+    means: Resources,
     things: Things,
     choices: Choices,
     *,

@@ -15,7 +15,7 @@ from bot.memory.spending import Spending
 from bot.models.meter import Meter
 from bot.policy.budget import Limits
 from bot.policy.limits import Cap, DayLimits
-from bot.wiring.means import Means
+from bot.wiring.resources import Resources
 from config.settings import Settings
 
 
@@ -61,7 +61,7 @@ def build_meter(
     )
 
 
-def build_thrift(settings: Settings, means: Means, spending: Spending) -> Thrift:
+def build_thrift(settings: Settings, means: Resources, spending: Spending) -> Thrift:
     """The thrift of questions, and of subagents; the cheap model answers where one is named."""
     named = settings.llm_cheap_model not in {"", settings.llm_model}
     cheap = means.models.named(settings.llm_cheap_model) if named else None

@@ -11,22 +11,22 @@ from adapters.metrics.metrics import Metrics
 from adapters.onebot.peers import Account
 from adapters.onebot.transport import AnyTransport
 from adapters.storage.store import SqlStore
-from adapters.web.offers import FileOffers
+from adapters.web.file_offers import FileOffers
 from bot.domain.asks import NO_OTHERS, Ears, Others
 from bot.domain.notes import ALONE, Neighbours, Share
 from bot.domain.ports import Clock, EventSink, Ids
 from bot.memory.spending import Spending
 from bot.policy.limits import DayLimits
 from bot.wiring.onebot import build_sockets
-from bot.wiring.troubles import Troubles
+from bot.wiring.startup_alerts import StartupAlerts
 from config.settings import Settings
 
 if TYPE_CHECKING:  # of clusters alone
-    from adapters.broker.asks import Asks
-    from adapters.broker.notices import NoteExchange
+    from adapters.broker.notes import NoteExchange
+    from adapters.broker.requests import RequestExchange
     from adapters.metrics.cluster import Work
     from adapters.storage.leases import Lease
-    from bot.wiring.seen import SeenBot
+    from bot.wiring.console_backend import ConsoleBackend
 
 Durable: TypeAlias = Callable[[], Awaitable[bool]]
 """Waits until all that was put into the journal is durable; False where nobody can promise it."""
@@ -46,7 +46,7 @@ class Seat:
     lease: Lease
     metrics: Metrics
     notices: NoteExchange
-    asks: Asks
+    asks: RequestExchange
     work: Work
     offers: FileOffers | None = None
 
@@ -88,7 +88,7 @@ def build_line(
     *,
     clock: Clock,
     ids: Ids,
-    troubles: Troubles,
+    troubles: StartupAlerts,
 ) -> ClusterLine:
     """A line that is not open yet: sockets of our own, or those of gateways behind a broker.
 
@@ -101,9 +101,9 @@ def build_line(
     return build_broker_line(settings, seat, clock=clock, ids=ids, troubles=troubles)
 
 
-def troubles_of(seat: Seat | None) -> Troubles:
+def startup_alerts_of(seat: Seat | None) -> StartupAlerts:
     """Who keeps what only the owner can mend, until he can be told."""
-    return Troubles(speaks=seat.share.is_first) if seat else Troubles()
+    return StartupAlerts(speaks=seat.share.is_first) if seat else StartupAlerts()
 
 
 def offers_of(settings: Settings) -> FileOffers | None:
@@ -135,11 +135,11 @@ def spending_of(seat: Seat | None, journal: SqlStore, clock: Clock) -> Callable[
     return shared
 
 
-def hearing_of(seen: SeenBot, at_work: Callable[[], Awaitable[None]]) -> Hearing:
+def hearing_of(seen: ConsoleBackend, at_work: Callable[[], Awaitable[None]]) -> Hearing:
     """How a bot hears the others, which it answers once it is `at_work`."""
 
     def ears() -> Ears:
-        from bot.wiring.hearsay import ears_of  # of clusters alone
+        from bot.wiring.cluster_events import ears_of  # of clusters alone
 
         return ears_of(seen, at_work)
 

@@ -24,8 +24,8 @@ from bot.speaking.queues import Queues
 from bot.speaking.screening import Screen, Screened, as_they_are
 from bot.speaking.sends import Rows
 from bot.speaking.shadow import Shadow
-from bot.wiring.means import Means
 from bot.wiring.models import new_groups
+from bot.wiring.resources import Resources
 from config.settings import Settings
 
 
@@ -48,7 +48,7 @@ class Mouth:
 
 def build_mouth(
     settings: Settings,
-    means: Means,
+    means: Resources,
     journal: SqlStore,
     transport: Transport,
     store: Store,

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.forward_ws import ForwardClient
-from adapters.onebot.peers import Peer, Peers
+from adapters.onebot.peers import Peer, PeerRegistry
 from adapters.onebot.reverse_ws import ReverseServer
 from adapters.onebot.transport import OneBotTransport
-from adapters.web.offers import FileOffers
+from adapters.web.file_offers import FileOffers
 from bot.domain.asks import Ears
 from bot.domain.cancellation import background
 from bot.domain.ports import Clock, EventSink, Ids
@@ -23,7 +23,7 @@ class Sockets:
     """The connections of this process, what is asked over them, and what is sent."""
 
     settings: Settings
-    peers: Peers
+    peers: PeerRegistry
     calls: OneBotCalls
     transport: OneBotTransport[Peer]
     clock: Clock
@@ -74,7 +74,7 @@ def build_sockets(
     """Sockets that nobody has dialled yet. What is too large for a frame is put on `offers`, where
     there are some.
     """
-    peers, calls = Peers(), OneBotCalls(boot=ids.trace())
+    peers, calls = PeerRegistry(), OneBotCalls(boot=ids.trace())
     pass_urls = settings.media_urls == "pass"
     transport = OneBotTransport(peers=peers, calls=calls, pass_urls=pass_urls, offers=offers)
     return Sockets(settings, peers, calls, transport, clock, ids)

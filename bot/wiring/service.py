@@ -72,13 +72,13 @@ from bot.wiring.conversation import (
 )
 from bot.wiring.keeping import Keeping, build_keeping
 from bot.wiring.limits import build_thrift
-from bot.wiring.means import Means
+from bot.wiring.media_readers import SensesOf
 from bot.wiring.models import build_rules
 from bot.wiring.mouth import Mouth, build_mouth, owners_tongue
 from bot.wiring.personas import build_personas
-from bot.wiring.senses import SensesOf
+from bot.wiring.resources import Resources
 from bot.wiring.stages import Stages, build_recoverer, build_stages
-from bot.wiring.standing import data_folder, standing_of
+from bot.wiring.status import current_status, data_folder
 from config.settings import Settings
 
 MAX_LOGGED = 200  # characters of a line that is looked up
@@ -111,7 +111,7 @@ class Rooms:
 
 def build_rooms(
     settings: Settings,
-    means: Means,
+    means: Resources,
     journal: SqlStore,
     others: Others,
     *,
@@ -157,7 +157,7 @@ def build_rooms(
         paced=settings.bot_pace,
     )
     petitions = build_petitions(settings, on, transport)
-    stands = partial(standing_of, others, data_folder(settings), on, answering, petitions)
+    stands = partial(current_status, others, data_folder(settings), on, answering, petitions)
     typed = partial(build_commands, settings, keeping, journal, failures, means, spending, stands)
     built = on, mouth.owner, keeping, answering, petitions, settings, failures, journal.erasing
     return connect(*built, means, commands=typed, settled=settled, transport=transport, ids=ids)
@@ -184,7 +184,7 @@ def build_petitions(settings: Settings, on: Ground, admitting: Admitting) -> Pet
 
 def build_ground(
     settings: Settings,
-    means: Means,
+    means: Resources,
     keeping: Keeping,
     journal: SqlStore,
     mouth: Mouth,
@@ -232,7 +232,7 @@ def connect(
     settings: Settings,
     failures: Failures,
     eraser: Eraser,
-    means: Means,
+    means: Resources,
     *,
     commands: Callable[[Ground, Asking, Forgetting], Commands],
     settled: Sequence[Settled],

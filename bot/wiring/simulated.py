@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol, TypeVar
 from msgspec.structs import replace
 from pydantic import SecretStr
 
-from adapters.simulator import shares
+from adapters.simulator import shared_media
 from adapters.simulator.call import Gesture, SentMessage
 from adapters.simulator.commands import obey
 from adapters.simulator.console import REPLY, parse_mentions, render, render_gesture
@@ -34,9 +34,9 @@ from bot.domain.trying import BOT, Ceiling, Source, TriedLine, Wanted
 from bot.memory.newest import Newest
 from bot.memory.spending import ALL
 from bot.wiring.discovery import Discovered
-from bot.wiring.means import Means
-from bot.wiring.purse import Purse
+from bot.wiring.resources import Resources
 from bot.wiring.service import Rooms
+from bot.wiring.trial_budget import TrialBudget
 from bot.wiring.web import Shown
 from config.owners import Owners
 from config.settings import Settings
@@ -137,7 +137,7 @@ class TriedService(Protocol):
     def shown(self) -> Shown: ...
 
     @property
-    def means(self) -> Means: ...
+    def means(self) -> Resources: ...
 
     async def wait_idle(self) -> None: ...
 
@@ -228,14 +228,14 @@ class SeenOut:
 class SimulatedTrial:
     """Fits `Trial`. The simulator tells it what the bot says; `connect` it with both."""
 
-    def __init__(self, world: World, *, wanted: Wanted, purse: Purse | None = None) -> None:
+    def __init__(self, world: World, *, wanted: Wanted, budget: TrialBudget | None = None) -> None:
         self.wanted = wanted
         self.name = secrets.token_hex(4)
         self.trouble = ""
         self.faults: tuple[str, ...] = FAULTS
         self.feed = Newest()
         self.draft: TriedLine | None = None
-        self._purse = purse
+        self._budget = budget
         self._guests = Guests(world)
         self._world = world
         self._home = next(iter(world.groups))
@@ -291,19 +291,19 @@ class SimulatedTrial:
     @property
     def ceiling(self) -> Ceiling | None:
         """The most it takes."""
-        return None if self._purse is None else self._purse.most
+        return None if self._budget is None else self._budget.most
 
     @property
     def lacks(self) -> str:
         """Why its model is asked nothing more."""
-        return "" if self._purse is None else self._purse.lacks
+        return "" if self._budget is None else self._budget.lacks
 
     async def taken(self) -> UsageSum:
-        """The sum its requests took, by its purse, else by the journal; of those under way as far
+        """The sum its requests took, by its budget, else by the journal; of those under way as far
         as known.
         """
-        if self._purse is not None:
-            return self._purse.taken
+        if self._budget is not None:
+            return self._budget.taken
         rows = None
         if not self._is_over:
             await self.settle()
@@ -383,7 +383,7 @@ class SimulatedTrial:
         if jpeg:
             pictures = (number := self._album.keep(jpeg),)
             self._decoded.add(number)
-            segments = [shares.own_picture(self._world, _name(number), jpeg), *segments]
+            segments = [shared_media.own_picture(self._world, _name(number), jpeg), *segments]
         self.draft = None
         self._add(line := TriedLine(who, text, pictures=pictures))
         said = await simulator.say(segments, user_id=people[who])

@@ -9,18 +9,18 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from adapters.storage.store import SqlStore
+from bot.commands.alarms import AlarmMonitor
 from bot.commands.daily import Daily
-from bot.commands.lookout import Lookout
 from bot.domain.asks import NO_OTHERS, Others
 from bot.domain.cancellation import background
 from bot.domain.masking import Mask
 from bot.domain.ports import Clock, Store
 from bot.memory.spending import Spending
 from bot.wiring.console import Link, open_console
+from bot.wiring.console_backend import ConsoleBackend
 from bot.wiring.mouth import owners_tongue
-from bot.wiring.seen import SeenBot
 from bot.wiring.service import Rooms
-from bot.wiring.standing import data_folder, standing_of
+from bot.wiring.status import current_status, data_folder
 from config.settings import Settings
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ def run_daily_tasks(
     on, answering, petitions = rooms.on, rooms.answering, rooms.stages.petitions
     here = data_folder(settings), on, answering, petitions
     tell = rooms.owner.tell
-    lookout = Lookout(
-        stands=partial(standing_of, NO_OTHERS, *here),
+    lookout = AlarmMonitor(
+        stands=partial(current_status, NO_OTHERS, *here),
         busy=on.lanes.in_progress,
         gather=(spending.marks.people, answering.groups.news),
         books=journal.books if journal.share.is_first else None,
@@ -58,7 +58,7 @@ def run_daily_tasks(
         at=settings.bot_digest,
         tongue=owners_tongue(settings),
         books=journal.books,
-        stands=partial(standing_of, others, *here),
+        stands=partial(current_status, others, *here),
         choices=journal.books,
         store=store,
         owner=rooms.owner,
@@ -71,7 +71,7 @@ def run_daily_tasks(
 
 @asynccontextmanager
 async def run_singletons(
-    settings: Settings, seen: SeenBot, store: Store, mask: Mask, opening: Opens
+    settings: Settings, seen: ConsoleBackend, store: Store, mask: Mask, opening: Opens
 ) -> AsyncIterator[Link | None]:
     """The console, of which this makes links and which opens what is tried out by `opening`, and
     the owners' line of the day while the block runs; where another share is the first, only what

@@ -29,7 +29,7 @@ from bot.domain.tongue import Tongue
 from bot.policy.wake import Rules
 from bot.speaking.owner_alerts import Owner
 from bot.wiring.conversation import Answering, Asking, Ground
-from bot.wiring.means import Means
+from bot.wiring.resources import Resources
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +255,7 @@ def build_recoverer(
     asking: Asking,
     answering: Answering,
     stages: Stages,
-    means: Means,
+    means: Resources,
 ) -> Recoverer:
     """Who settles what an earlier process left."""
     toolset = means.staff.toolset

@@ -29,7 +29,7 @@ from config.secrets import secrets_of
 from config.settings import KNOWN, Settings
 from tools import _group
 from tools.get_game_version.games import Games
-from tools.get_weather.asking import WeatherKeys
+from tools.get_weather.requests import WeatherKeys
 from tools.get_weather.sources import WeatherSources
 
 logger = logging.getLogger(__name__)
@@ -115,7 +115,9 @@ def build_ports(
         Media: media,
         Web: web,
         Games: games,
-        WeatherSources: WeatherSources(web=web, clock=clock, keys=WeatherKeys.of(settings)),
+        WeatherSources: WeatherSources(
+            web=web, clock=clock, keys=WeatherKeys.from_settings(settings)
+        ),
     }
 
 

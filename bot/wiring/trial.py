@@ -31,8 +31,8 @@ from bot.domain.tool import Tool
 from bot.domain.trying import Ceiling, Wanted
 from bot.memory.personas import Personas
 from bot.wiring.discovery import Discovered, PackagedTools, discover
-from bot.wiring.purse import Purse
 from bot.wiring.simulated import Opens, SimulatedTrial, isolated_settings
+from bot.wiring.trial_budget import TrialBudget
 from config.settings import Settings
 
 PREFIX: Final = "frostagent-try-"  # of the folder of a trial, before the number of its process
@@ -109,7 +109,7 @@ def demo_model(url: str) -> dict[str, Any]:
 
 def real_model(settings: Settings, ceiling: Ceiling) -> dict[str, Any]:
     """That the bot's own model is asked, and told how much is left: for that the limits of a day
-    are those of a trial. What keeps them is the purse.
+    are those of a trial. What keeps them is the budget.
     """
     limit = min(settings.bot_run_requests or A_QUESTION, A_QUESTION)
     return {
@@ -127,22 +127,22 @@ async def open_trial(
     opening: Opens,
     found: Discovered,
     texts: Mapping[str, str],
-    purse: Purse | None,
+    budget: TrialBudget | None,
     mask: Mask,
 ) -> AsyncIterator[SimulatedTrial]:
     """A trial while the block runs; `texts` of personas are those that count now. With
-    a `purse` the bot's own model is asked, which it pays for, else the demo's. One whose persona
+    a `budget` the bot's own model is asked, which it pays for, else the demo's. One whose persona
     could not be taken over has a `trouble`. Raises ConfigError, inside a group, and OSError where
     there is no room for its journal.
     """
-    trial = SimulatedTrial(world := demo_world(), wanted=wanted, purse=purse)
+    trial = SimulatedTrial(world := demo_world(), wanted=wanted, budget=budget)
     token = secrets.token_hex(16)  # else others on this machine could listen
     async with AsyncExitStack() as stack:
         sweep()
         folder = stack.enter_context(TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-"))
         changes = settings_aside(settings, folder, frozenset(found.names))
-        if purse is not None:
-            changes |= real_model(settings, purse.most)
+        if budget is not None:
+            changes |= real_model(settings, budget.most)
         else:
             changes |= demo_model((await stack.enter_async_context(OfflineModel())).base_url)
         simulator = await stack.enter_async_context(
@@ -152,7 +152,7 @@ async def open_trial(
         service = await stack.enter_async_context(
             opening(
                 settings.model_copy(update=changes),
-                wrap=as_it_is if purse is None else purse.around,
+                wrap=as_it_is if budget is None else budget.around,
                 aside=found,
                 mask=mask,
                 ousted=let_go,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapters.metrics.metrics import Metrics, Today, Vitals, together
 from adapters.storage.files import free_at
-from adapters.web.offers import FileOffers
+from adapters.web.file_offers import FileOffers
 from adapters.web.readiness import Attendance
 from bot.domain.notes import WHOLE, Share
 from bot.domain.ports import Clock
@@ -19,7 +19,7 @@ from bot.policy.wake import Silence
 from bot.speaking.screening import Screen
 from bot.wiring.line import Connections
 from bot.wiring.service import Rooms
-from bot.wiring.standing import data_folder, waiting_of
+from bot.wiring.status import count_waiting, data_folder
 from config.settings import Settings
 
 if TYPE_CHECKING:  # of clusters alone
@@ -140,7 +140,7 @@ def vitals_of(shown: Shown) -> Vitals:
         overflow=rooms.asking.turnstile.overflow,
         reconnects=peers.reconnects,
         withheld=screen.withheld if isinstance(screen, Screen) else 0,
-        waiting=waiting_of(rooms.on, rooms.answering, rooms.stages.petitions),
+        waiting=count_waiting(rooms.on, rooms.answering, rooms.stages.petitions),
         ended=rooms.answering.requests.ended,
         commands=rooms.commands.taken,
         today=today_of(spending),

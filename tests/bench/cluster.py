@@ -23,7 +23,7 @@ import psutil
 from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.exc import ProgrammingError
 
-from adapters.broker.survey import survey
+from adapters.broker.status import read_status
 from adapters.storage.url import read_url
 from bot.domain.notes import partition_of
 from bot.runtime.clock import SystemClock
@@ -260,7 +260,7 @@ async def work_off(ground: Ground, events: int, workers: int) -> Backlog:
 
 async def waiting_at(ground: Ground) -> int:
     """How many events the broker has."""
-    found = await survey(ground.rabbit.url, PARTITIONS, clock=SystemClock())
+    found = await read_status(ground.rabbit.url, PARTITIONS, clock=SystemClock())
     return sum(one.waiting for one in found.partitions)
 
 

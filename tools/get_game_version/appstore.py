@@ -10,10 +10,10 @@ from urllib.parse import quote_plus
 
 from bot.domain.errors import ToolFailed
 from bot.domain.ports import Web, WebResponse
-from tools.get_game_version.forms import read_day, read_version
 from tools.get_game_version.names import fold, heads, resembles
 from tools.get_game_version.releases import Release, UnreadableAnswer, ask, link, pick, rows, tidy
 from tools.get_game_version.rows import AppStore, channel_of
+from tools.get_game_version.versions import read_day, read_version
 
 LOOKUP = "https://itunes.apple.com/lookup?id={app}&country={country}"
 SEARCH = "https://itunes.apple.com/search?term={term}&country={country}&entity=software&limit=5"

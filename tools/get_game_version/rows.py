@@ -15,9 +15,9 @@ from typing import Annotated, ClassVar, Literal, TypeAlias, assert_never
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from bot.domain.errors import Problem
-from tools.get_game_version.forms import Form
 from tools.get_game_version.names import fold
 from tools.get_game_version.releases import pick
+from tools.get_game_version.versions import Form
 
 SETTING = "GAMES_FILE"
 MEND = "Correct it as docs/games.md says; until then it is left out"

@@ -12,13 +12,6 @@ from urllib.parse import urlsplit
 from bot.domain.errors import ToolFailed
 from bot.domain.ports import Web, WebResponse
 from tools.get_game_version import appstore, steam
-from tools.get_game_version.forms import (
-    match_version,
-    read_day,
-    read_version,
-    say_version,
-    split_build,
-)
 from tools.get_game_version.releases import Release, UnreadableAnswer, ask, link, pick, rows, tidy
 from tools.get_game_version.rows import (
     AppStore,
@@ -29,6 +22,13 @@ from tools.get_game_version.rows import (
     Source,
     Steam,
     channel_of,
+)
+from tools.get_game_version.versions import (
+    match_version,
+    read_day,
+    read_version,
+    say_version,
+    split_build,
 )
 
 FRESH = 1800.0

@@ -17,9 +17,9 @@ from urllib.parse import quote_plus
 
 from bot.domain.errors import ToolFailed
 from bot.domain.ports import Web, WebResponse
-from tools.get_game_version.forms import read_day, read_version, version_in
 from tools.get_game_version.names import fold, resembles
 from tools.get_game_version.releases import Release, UnreadableAnswer, ask, link, pick, rows, tidy
+from tools.get_game_version.versions import read_day, read_version, version_in
 
 NEWS = "https://api.steampowered.com/ISteamNews/GetNewsForApp/v2/?appid={app}&count=5&maxlength=300&tags=patchnotes"
 ANNOUNCEMENTS = (

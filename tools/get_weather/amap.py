@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import NaiveDatetime
 
-from tools.get_weather.asking import (
+from tools.get_weather.requests import (
     A_DAY,
     A_MINUTE,
     FOR_GOOD,

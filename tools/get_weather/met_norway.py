@@ -17,7 +17,7 @@ from email.utils import parsedate_to_datetime
 from pydantic import AwareDatetime
 
 from bot.domain.ports import WebResponse
-from tools.get_weather.asking import (
+from tools.get_weather.requests import (
     DAYS,
     FRESH,
     Fetched,

@@ -15,7 +15,8 @@ from typing import Any, Literal
 from pydantic import Field, NaiveDatetime, ValidationError
 
 from bot.domain.ports import Web, WebResponse
-from tools.get_weather.asking import (
+from tools.get_weather.places import Query, WeatherPlace
+from tools.get_weather.requests import (
     A_DAY,
     A_MINUTE,
     AN_HOUR,
@@ -31,7 +32,6 @@ from tools.get_weather.asking import (
     said,
     tidy,
 )
-from tools.get_weather.places import Query, WeatherPlace
 from tools.get_weather.weather import Day, Hour, Now, Weather
 
 NAME = "Open-Meteo"

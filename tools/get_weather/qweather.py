@@ -16,7 +16,7 @@ from pydantic import AwareDatetime, ConfigDict
 from pydantic.alias_generators import to_camel
 
 from bot.domain.ports import WebResponse
-from tools.get_weather.asking import (
+from tools.get_weather.requests import (
     DAYS,
     FOR_GOOD,
     Fetched,

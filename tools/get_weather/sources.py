@@ -23,8 +23,8 @@ from cachetools import TTLCache
 from bot.domain.errors import ToolFailed
 from bot.domain.ports import Clock, Web
 from tools.get_weather import amap, met_norway, open_meteo, qweather, wttr
-from tools.get_weather.asking import Fetched, SourceFailed, WeatherKeys, WeatherQuestion, localise
 from tools.get_weather.places import WeatherPlace
+from tools.get_weather.requests import Fetched, SourceFailed, WeatherKeys, WeatherQuestion, localise
 from tools.get_weather.weather import Weather
 
 logger = logging.getLogger(__name__)
@@ -97,7 +97,7 @@ class _Allowance:
     left: float
     at: float
 
-    def take(self, cost: int, now: float) -> bool:
+    def spend(self, cost: int, now: float) -> bool:
         self.left = min(self.burst, self.left + (now - self.at) / 60 * self.a_minute)
         self.at = now
         if self.left < cost:
@@ -143,7 +143,7 @@ class WeatherSources:
 
     def spend_geocoding(self) -> None:
         """Count a question to the geocoder. Raises ToolFailed where there were too many."""
-        if not self._geocoding.take(1, self._clock.monotonic()):
+        if not self._geocoding.spend(1, self._clock.monotonic()):
             raise ToolFailed("the geocoder was asked too often, wait a minute")
 
     async def look_up(
@@ -209,7 +209,7 @@ class WeatherSources:
             return self._found(kept, place)
         if now < self._resting.get(source.name, 0.0):
             raise SourceFailed(f"{source.name} is resting after a failure", rest=0)
-        if key not in self._flying and not self._allowances[source.name].take(source.cost, now):
+        if key not in self._flying and not self._allowances[source.name].spend(source.cost, now):
             raise SourceFailed(f"{source.name} was asked too often", rest=0)
         question = WeatherQuestion(
             place=place,

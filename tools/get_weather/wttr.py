@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from tools.get_weather.asking import (
+from tools.get_weather.requests import (
     Fetched,
     SourceFailed,
     WeatherQuestion,

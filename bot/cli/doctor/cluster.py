@@ -20,7 +20,7 @@ from bot.domain.ports import Clock
 from config.settings import Settings
 
 if TYPE_CHECKING:  # an extra's library: not for everybody
-    from adapters.broker.survey import Partition
+    from adapters.broker.status import PartitionStatus
 
 OLDEST = (3, 10)
 """The first RabbitMQ whose quorum queues do what is asked of them."""
@@ -31,14 +31,14 @@ LOOK = "The log of the workers says why; once that is mended: rabbitmqctl purge_
 
 async def check_cluster(settings: Settings, *, clock: Clock) -> list[Check]:
     """Check the broker and who is there."""
-    from adapters.broker.survey import Unreachable, survey
+    from adapters.broker.status import BrokerUnreachable, read_status
 
     url, partitions = settings.broker_url.get_secret_value(), settings.broker_partitions
     try:
-        found = await survey(url, partitions, clock=clock)
+        found = await read_status(url, partitions, clock=clock)
     except ConfigError as error:
         return wrong_settings("broker", error.problems)
-    except Unreachable as error:
+    except BrokerUnreachable as error:
         return [wrong("broker", sentence("RabbitMQ cannot be reached ({})", error), START)]
     name = f"RabbitMQ {found.version}".rstrip()
     if _parts(found.version) < OLDEST:
@@ -71,12 +71,12 @@ async def online_anywhere(settings: Settings, *, clock: Clock) -> frozenset[int]
     """The accounts that are connected to any gateway and not said to be offline; none where the
     broker cannot be asked, of which `check_cluster` tells.
     """
-    from adapters.broker.survey import Unreachable, survey
+    from adapters.broker.status import BrokerUnreachable, read_status
 
     url = settings.broker_url.get_secret_value()
     try:
-        found = await survey(url, settings.broker_partitions, clock=clock)
-    except (ConfigError, Unreachable):
+        found = await read_status(url, settings.broker_partitions, clock=clock)
+    except (ConfigError, BrokerUnreachable):
         return frozenset()
     told = (one for gateway in found.gateways for one in gateway.accounts)
     return frozenset(one.self_id for one in told if one.online is not False)
@@ -100,7 +100,7 @@ def _leases(settings: Settings) -> Mapping[str, str] | None:
 
 
 def _of_workers(
-    partitions: tuple[Partition, ...], leases: Mapping[str, str] | None
+    partitions: tuple[PartitionStatus, ...], leases: Mapping[str, str] | None
 ) -> Iterator[Check]:
     """Where nobody can say who has the `leases`, who takes from a partition is believed to."""
     everything = set(range(len(partitions)))

@@ -15,7 +15,7 @@ from websockets.frames import CloseCode
 from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.connection import Connection
 from adapters.onebot.forward_ws import dial
-from adapters.onebot.peers import Peers
+from adapters.onebot.peers import PeerRegistry
 from bot.cli.doctor.checks import Check, well, wrong
 from bot.cli.doctor.chinese import sentence
 from bot.cli.doctor.interview import RESTART, SENT_WITHIN, Interview
@@ -99,7 +99,7 @@ async def _converse(
     ids: Ids,
 ) -> list[Check]:
     calls = OneBotCalls(boot=ids.trace(), deadline=SENT_WITHIN)
-    connection = Connection(socket, sink=_Deaf(), peers=Peers(), calls=calls, clock=clock)
+    connection = Connection(socket, sink=_Deaf(), peers=PeerRegistry(), calls=calls, clock=clock)
     interview = Interview(connection, calls, place=place)
     async with asyncio.TaskGroup() as group:
         reading = group.create_task(connection.run())

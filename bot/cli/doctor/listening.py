@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 
 from adapters.onebot.calls import OneBotCalls
-from adapters.onebot.peers import Peers
+from adapters.onebot.peers import PeerRegistry
 from adapters.onebot.reverse_ws import ReverseServer
 from bot.cli.doctor.checks import Check, warn, wrong, wrong_settings
 from bot.cli.doctor.chinese import sentence
@@ -42,7 +42,11 @@ async def listen(
     settings: Settings, *, clock: Clock, ids: Ids, within: float = COMES_WITHIN
 ) -> list[Check]:
     """Wait so many seconds for a OneBot server, and ask it everything, a picture included."""
-    calls, peers, door = OneBotCalls(boot=ids.trace(), deadline=SENT_WITHIN), Peers(), _Door()
+    calls, peers, door = (
+        OneBotCalls(boot=ids.trace(), deadline=SENT_WITHIN),
+        PeerRegistry(),
+        _Door(),
+    )
     server = ReverseServer(
         host=settings.onebot_host,
         port=settings.onebot_port,

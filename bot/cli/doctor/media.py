@@ -7,7 +7,7 @@ import asyncio
 import aiohttp
 
 from adapters.openai.client import make_session
-from adapters.web.offers import NOTHING
+from adapters.web.file_offers import NOTHING
 from bot.cli.doctor.checks import Check, warn, well
 from bot.cli.doctor.chinese import sentence
 from bot.cli.doctor.reverse import ASKED_WITHIN, find_running

@@ -40,7 +40,7 @@ from bot.domain.ports import Clock, Ids
 from bot.wiring.fetching import user_agent
 from config.secrets import all_secrets
 from config.settings import Settings
-from tools.get_weather.asking import WeatherKeys
+from tools.get_weather.requests import WeatherKeys
 
 logger = logging.getLogger(__name__)
 
@@ -115,7 +115,8 @@ def probes(
         Probe("coder", partial(check_coder, settings, clock=clock, charge=charge)),
         Probe("vision", partial(check_vision, settings, clock=clock, charge=charge)),
         Probe(
-            "weather", partial(check_weather, web, keys=WeatherKeys.of(settings), now=clock.now())
+            "weather",
+            partial(check_weather, web, keys=WeatherKeys.from_settings(settings), now=clock.now()),
         ),
         Probe("versions", partial(check_versions, web)),
         Probe("games", partial(asyncio.to_thread, check_games, settings, clock=clock)),

@@ -16,9 +16,9 @@ from config.settings import Settings
 from tools.get_game_version.games import Games
 from tools.get_game_version.rows import known_games
 from tools.get_game_version.sources import host_of, urls_of
-from tools.get_weather.asking import SourceFailed, WeatherKeys, WeatherQuestion
 from tools.get_weather.open_meteo import FORECAST, GEOCODER
 from tools.get_weather.places import WeatherPlace
+from tools.get_weather.requests import SourceFailed, WeatherKeys, WeatherQuestion
 from tools.get_weather.sources import SOURCES, WeatherSource
 
 WEATHER = (

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 import aio_pika
 import pytest
 
-from adapters.broker.survey import ASKS
+from adapters.broker.status import ASKS
 from adapters.broker.topology import DEAD, EVENTS, NOTES, NUMBER, PRESENCE, QUESTIONS, queue_of
 from tests.rabbit import Rabbit, running
 

@@ -12,15 +12,15 @@ from typing import Any
 from aio_pika.abc import AbstractIncomingMessage, AbstractQueue
 
 from adapters.broker import link
-from adapters.broker.asks import Asks
+from adapters.broker.account_locations import AccountLocations
 from adapters.broker.calls import GatewayCalls
 from adapters.broker.gateway import Gateway
 from adapters.broker.link import BrokerLink
-from adapters.broker.notices import NoteExchange
-from adapters.broker.payloads import CallEnd, GatewayCall, Presence, There
-from adapters.broker.taking import Taking
+from adapters.broker.notes import NoteExchange
+from adapters.broker.partition_consumer import PartitionConsumer
+from adapters.broker.payloads import AccountPresence, CallEnd, GatewayCall, Presence
+from adapters.broker.requests import RequestExchange
 from adapters.broker.topology import queue_of
-from adapters.broker.whereabouts import Whereabouts
 from adapters.broker.worker import Worker
 from bot.domain.asks import Ask, Ears, Told
 from bot.domain.events import Connected, Conversation, Event, MessageReceived, MessageWaited, Sender
@@ -61,7 +61,7 @@ async def next_in(queue: AbstractQueue) -> AbstractIncomingMessage:
 class Sockets:
     """The other end of a gateway: answers calls as it is told, and keeps them."""
 
-    here: Presence = field(default_factory=lambda: Presence("", (There(ACCOUNT, True, "NapCat"),)))
+    here: Presence = field(default_factory=lambda: Presence("", (AccountPresence(ACCOUNT, True, "NapCat"),)))
     calls: list[GatewayCall] = field(default_factory=list)
     answer: CallEnd = field(default_factory=lambda: CallEnd("answered", True, 0, {"message_id": 7}))
     hold: asyncio.Event | None = None
@@ -161,11 +161,11 @@ class Shop:
     """A worker, and what stands beside it."""
 
     worker: Worker
-    taking: Taking
+    consumer: PartitionConsumer
     calls: GatewayCalls
-    where: Whereabouts
+    where: AccountLocations
     notices: NoteExchange
-    asks: Asks
+    asks: RequestExchange
 
     async def call(self, account: int, action: str, params: Mapping[str, object]) -> CallEnd:
         return await self.calls.make(account, action, params)
@@ -214,16 +214,16 @@ async def worker_of(
     ears = Ears(desk.hear, desk.answer, desk.at_work, book or Book())
     clock, told = more.get("clock") or SystemClock(), more.get("told", [])
     share, aside = more.get("share", SHARE), more.get("aside", [])
-    where = Whereabouts(share=share, clock=clock)
+    where = AccountLocations(share=share, clock=clock)
     name = RandomIds().trace()
-    notices, asks = NoteExchange(name), Asks(name, share)
+    notices, asks = NoteExchange(name), RequestExchange(name, share)
     link = BrokerLink(url, clock=clock, trouble=read(more.get("line", [])))
     calls = GatewayCalls(link=link, where=where, epoch=lambda: epoch, ids=RandomIds())
-    taking = Taking(where, clock=clock, trouble=read(told), lay_aside=lambda: aside.append(1))
+    consumer = PartitionConsumer(where, clock=clock, trouble=read(told), lay_aside=lambda: aside.append(1))
     worker = Worker(
         link=link,
         where=where,
-        taking=taking,
+        consumer=consumer,
         calls=calls,
         notices=notices,
         asks=asks,
@@ -233,5 +233,5 @@ async def worker_of(
     async with asyncio.TaskGroup() as group:
         running = group.create_task(worker.run(desk, desk.durable, ears))
         await until(lambda: worker.is_up, seconds=PATIENCE)
-        yield Shop(worker, taking, calls, where, notices, asks)
+        yield Shop(worker, consumer, calls, where, notices, asks)
         running.cancel()

@@ -8,8 +8,8 @@ from typing import NoReturn
 import pytest
 from msgspec.structs import replace
 
+from adapters.broker import account_locations, link
 from adapters.broker import calls as module
-from adapters.broker import link, whereabouts
 from adapters.broker.payloads import CallEnd
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.refusals import judge_refusal
@@ -72,7 +72,7 @@ async def test_a_call_has_time_for_what_the_server_fetches_beside_it(
 
 async def test_a_call_whose_gateway_dies_is_not_waited_for(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sockets = Sockets(hold=asyncio.Event())
-    monkeypatch.setattr(whereabouts, "GONE_AFTER", 1.5)
+    monkeypatch.setattr(account_locations, "GONE_AFTER", 1.5)
     monkeypatch.setattr(module, "LOOK", 0.05)
 
     async def call() -> None:
@@ -92,7 +92,7 @@ async def test_a_slow_call_is_waited_for_as_long_as_its_gateway_is_there(
     monkeypatch.setattr(module, "LOOK", 0.01)
     async with gateway_of(broker, sockets), worker_of(broker, Desk()) as worker, asyncio.TaskGroup() as group:
         await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
-        has = worker.where.has
+        has = worker.where.is_present
 
         def look(gateway: str) -> bool:
             looks.append(gateway)
@@ -100,7 +100,7 @@ async def test_a_slow_call_is_waited_for_as_long_as_its_gateway_is_there(
 
         call = group.create_task(worker.call(ACCOUNT, "send_msg", {}))
         await until(lambda: sockets.calls, seconds=PATIENCE)
-        monkeypatch.setattr(worker.where, "has", look)
+        monkeypatch.setattr(worker.where, "is_present", look)
         await until(lambda: len(looks) > 3, seconds=PATIENCE)
         assert not call.done()
         hold.set()
@@ -120,7 +120,7 @@ async def test_a_call_under_way_when_the_broker_is_lost_may_have_been_done(broke
         async with asyncio.TaskGroup() as group:
             group.create_task(call())
             await until(lambda: sockets.calls, seconds=PATIENCE)
-            worker.calls.hang_up()
+            worker.calls.disconnect()
         with pytest.raises(NotConnected, match="the broker cannot be reached"):
             await worker.call(ACCOUNT, "send_msg", {})
 
@@ -177,7 +177,7 @@ async def test_a_call_on_a_channel_that_is_closed_already_was_not_made(broker: s
         assert channel is not None
         await channel.close()
         worker.calls._channel = channel
-        worker.where.hear(replace(sockets.here, gateway="frost.gateway.a"))
+        worker.where.update(replace(sockets.here, gateway="frost.gateway.a"))
         with pytest.raises(NotConnected, match="the broker cannot be reached"):
             await worker.call(ACCOUNT, "send_msg", {})
     assert sockets.calls == []
@@ -212,7 +212,7 @@ async def test_a_call_that_lay_in_the_socket_through_an_alarm_is_not_made_once_i
     async with gateway_of(broker, sockets), worker_of(broker, Desk()) as worker:
         await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
         await asyncio.to_thread(own_node.alarm, on=True)
-        worker.where.hear(replace(sockets.here, gateway="frost.gateway.a"))  # it was there a moment ago
+        worker.where.update(replace(sockets.here, gateway="frost.gateway.a"))  # it was there a moment ago
         try:
             with pytest.raises(ActionUnanswered, match="the broker did not confirm a call"):
                 await call_on(worker, made)
@@ -229,9 +229,9 @@ async def test_a_call_that_comes_too_late_is_refused_and_one_of_an_older_worker_
     sockets = Sockets()
     async with gateway_of(broker, sockets), worker_of(broker, Desk()) as worker:
         await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
-        monkeypatch.setattr(worker.where, "until", lambda *_: 0.001)
+        monkeypatch.setattr(worker.where, "deadline", lambda *_: 0.001)
         late = await worker.call(ACCOUNT, "late", {})
         assert (late.outcome, late.wording) == ("not_connected", "it came too late")
-        monkeypatch.setattr(worker.where, "until", lambda *_: 0.0)
+        monkeypatch.setattr(worker.where, "deadline", lambda *_: 0.0)
         assert (await worker.call(ACCOUNT, "older", {})).ok
     assert [call.action for call in sockets.calls] == ["older"]

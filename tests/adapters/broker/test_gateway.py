@@ -16,7 +16,7 @@ from pamqp.commands import Basic
 from adapters.broker import gateway as module
 from adapters.broker import gateway as outflow
 from adapters.broker import link, topology, wire
-from adapters.broker.payloads import HEADER_VERSION, VERSION, CallEnd, GatewayCall, Presence, There, pack
+from adapters.broker.payloads import HEADER_VERSION, VERSION, AccountPresence, CallEnd, GatewayCall, Presence, pack
 from adapters.broker.topology import Topology, queue_of
 from bot.domain.errors import NotConnected
 from bot.domain.events import AccountChanged, Connected, Heartbeat, MessageLost
@@ -121,7 +121,7 @@ async def test_a_worker_that_was_replaced_is_obeyed_no_more(broker: str) -> None
 
 async def test_a_worker_that_was_replaced_in_one_partition_is_obeyed_in_the_others(broker: str) -> None:
     other = 10002
-    sockets = Sockets(Presence("", (There(ACCOUNT), There(other))))
+    sockets = Sockets(Presence("", (AccountPresence(ACCOUNT), AccountPresence(other))))
     theirs = Share(partition_of(other, PARTITIONS), PARTITIONS)
     async with (
         gateway_of(broker, sockets),
@@ -141,7 +141,7 @@ async def test_an_account_that_leaves_is_called_no_more(broker: str) -> None:
     sockets = Sockets()
     async with gateway_of(broker, sockets), worker_of(broker, Desk()) as worker:
         await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
-        sockets.here = Presence("", (There(10003),))
+        sockets.here = Presence("", (AccountPresence(10003),))
         await until(lambda: worker.knows(10003), seconds=PATIENCE)
         with pytest.raises(NotConnected):
             await worker.call(ACCOUNT, "send_msg", {})
@@ -196,7 +196,7 @@ async def test_who_speaks_to_an_account_whose_partition_is_full_is_told_of_to_it
         worker_of(broker, ours),
         worker_of(broker, theirs, share=other) as elsewhere,
     ):
-        await until(lambda: ours.came and elsewhere.where.has("frost.gateway.a"), seconds=PATIENCE)
+        await until(lambda: ours.came and elsewhere.where.is_present("frost.gateway.a"), seconds=PATIENCE)
         for number in range(40):
             await gateway.handle(said(number))
         async with asyncio.timeout(PATIENCE):
@@ -239,19 +239,19 @@ async def test_what_is_refused_though_there_is_room_is_published_again(
 async def test_a_loss_is_told_by_one_worker_once_and_an_old_one_by_nobody(broker: str) -> None:
     first, other = list[str](), list[str]()
     clock = SystemClock()
-    here = Presence("", (There(ACCOUNT),))
+    here = Presence("", (AccountPresence(ACCOUNT),))
     async with gateway_of(broker, Sockets(here)) as gateway:
-        gateway._outflow.lost, gateway._outflow.lost_at = 7, clock.now() - 3600
+        gateway._publisher.lost, gateway._publisher.lost_at = 7, clock.now() - 3600
         async with (
             worker_of(broker, Desk(), share=Share(0, PARTITIONS), told=first) as teller,
             worker_of(broker, Desk(), share=Share(1, PARTITIONS), told=other) as worker,
         ):
             both = (teller.where, worker.where)
-            await until(lambda: all(one.has("frost.gateway.a") for one in both), seconds=PATIENCE)
+            await until(lambda: all(one.is_present("frost.gateway.a") for one in both), seconds=PATIENCE)
             assert first == []
-            gateway._outflow.lose("a test")
+            gateway._publisher.count_lost("a test")
             await until(lambda: first, seconds=PATIENCE)
-            gateway._outflow.lose("a test")
+            gateway._publisher.count_lost("a test")
             await until(lambda: len(first) == 2, seconds=PATIENCE)
     assert [line.partition(" so far")[0] for line in first] == [
         "A gateway has lost events (8",

@@ -13,9 +13,9 @@ import pytest
 from aio_pika import Message
 from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage, AbstractQueue
 
+from adapters.broker import account_locations
 from adapters.broker import link as link_module
-from adapters.broker import whereabouts
-from adapters.broker.link import BrokerLink, Lost, in_tasks, watch
+from adapters.broker.link import BrokerLink, ConnectionLost, in_tasks, watch
 from bot.domain.errors import ConfigError, NotConnected, Problem
 from bot.runtime.clock import SystemClock
 from tests.adapters.broker.street import (
@@ -69,7 +69,7 @@ async def of_a_group() -> None:
 
 async def failing() -> NoReturn:
     await asyncio.sleep(0)
-    raise Lost("a test")
+    raise ConnectionLost("a test")
 
 
 @pytest.mark.parametrize("end", [cancelled, of_a_group])
@@ -157,7 +157,7 @@ async def test_a_broker_that_is_not_there_is_told_once() -> None:
     assert not link.is_up
 
 
-@pytest.mark.parametrize("beside", [(), (Exception(),), (Lost("a test"),)])
+@pytest.mark.parametrize("beside", [(), (Exception(),), (ConnectionLost("a test"),)])
 @pytest.mark.parametrize("end", [ConfigError(Problem("BROKER_PARTITIONS", "is wrong", "Mend it")), ValueError("a bug")])
 async def test_a_problem_of_the_configuration_and_a_bug_end_it_whatever_the_library_says_beside(
     broker: str, end: Exception, beside: tuple[Exception, ...]
@@ -326,7 +326,7 @@ async def test_what_waits_for_its_confirmation_during_an_alarm_has_all_its_time_
 async def test_after_an_alarm_too_short_to_miss_anybody_the_accounts_come_again(
     broker: str, own_node: Rabbit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(whereabouts, "GONE_AFTER", 3600.0)  # however long this one takes
+    monkeypatch.setattr(account_locations, "GONE_AFTER", 3600.0)  # however long this one takes
     desk, at_worker = Desk(), list[str]()
     async with gateway_of(broker, Sockets()), worker_of(broker, desk, line=at_worker) as worker:
         await until(lambda: desk.came == [ACCOUNT], seconds=PATIENCE)
@@ -381,7 +381,7 @@ async def test_connections_that_come_to_nothing_are_made_ever_more_seldom(broker
 
     async def session(_: AbstractConnection) -> None:
         link.is_up = len(tries) == 4
-        raise Lost("what it needs is not there")
+        raise ConnectionLost("what it needs is not there")
 
     link = BrokerLink(broker, clock=Clock(), trouble=lambda _: None)
     async with asyncio.TaskGroup() as group:

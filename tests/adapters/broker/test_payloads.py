@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from adapters.broker.payloads import VERSION, CallEnd, GatewayCall, Presence, There, pack, unpack
+from adapters.broker.payloads import VERSION, AccountPresence, CallEnd, GatewayCall, Presence, pack, unpack
 from bot.domain import codec
 from bot.domain.events import Conversation, Event, MessageReceived, Sender
 from bot.domain.segments import Text
@@ -25,7 +25,7 @@ SAID = MessageReceived(
         (CallEnd, CallEnd("answered", True, 0, {"message_id": 5})),
         (CallEnd, CallEnd("refused", retcode=1200, wording="被禁言")),
         (Presence, Presence("a", asked=(SAID,))),
-        (Presence, Presence("a", (There(10001, True, "NapCat 4", 2), There(10002)), "too late", 4)),
+        (Presence, Presence("a", (AccountPresence(10001, True, "NapCat 4", 2), AccountPresence(10002)), "too late", 4)),
     ],
 )
 def test_a_value_comes_back_as_it_was(kind: object, value: Event | GatewayCall | CallEnd | Presence) -> None:

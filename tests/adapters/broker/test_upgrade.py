@@ -14,7 +14,7 @@ import aio_pika
 from aio_pika import ExchangeType, Message
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 
-from adapters.broker.payloads import VERSION, CallEnd, GatewayCall, Presence, There, pack, unpack
+from adapters.broker.payloads import VERSION, AccountPresence, CallEnd, GatewayCall, Presence, pack, unpack
 from adapters.broker.topology import DEAD, EVENTS, PRESENCE
 from bot.domain.events import Event, Poked
 from bot.domain.notes import Forgotten, Note, PlaceTold, RowSet, Taken
@@ -67,7 +67,7 @@ FIRST: list[tuple[Any, Any, dict[str, Any]]] = [
     ),
     (
         Presence,
-        Presence(OLDER, (There(ACCOUNT, True, "NapCat", 2),), "too late", 4),
+        Presence(OLDER, (AccountPresence(ACCOUNT, True, "NapCat", 2),), "too late", 4),
         {
             "gateway": OLDER,
             "accounts": [{"self_id": ACCOUNT, "online": True, "server": "NapCat", "times": 2}],

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from adapters.console.speech import speech
 from adapters.console.turns import CUT, blocks, outcome_in
-from bot.commands.why import Explanations, tell
+from bot.commands.why import Explanations, explain_turn
 from bot.domain.books import UsageSum
 from bot.domain.events import Conversation
 from bot.domain.shown import UNANSWERED, Chat, CostSum, Span, TurnQuery
@@ -86,7 +86,7 @@ async def test_a_trace_tells_why_in_the_words_of_the_command(language: str) -> N
         status, text, _ = await place.ask("GET", "/turns/t1", headers={"Accept-Language": language})
         assert status == 200
         explain = Explanations(place.clock.now)
-        expected = tell(explain._asked(chinese=language == "zh"), one.story)
+        expected = explain_turn(explain._asked(chinese=language == "zh"), one.story)
         assert len(expected) > 2
         for line in expected:
             assert f">{line}</p>" in text.replace("&#39;", "'")

@@ -9,7 +9,7 @@ import pytest
 
 from adapters.fetching.client import HttpxWeb
 from adapters.fetching.limits import FetchLimits
-from adapters.media.attachments import Received
+from adapters.media.attachments import ReceivedFiles
 from bot.domain.errors import Lack, MediaError
 from bot.domain.ports import KeptFile
 from tests.adapters.fetching.replay import Replay, StoppedClock
@@ -28,16 +28,16 @@ async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Replay]:
 
 
 @pytest.fixture
-async def received(server: Replay) -> AsyncIterator[Received]:
+async def received(server: Replay) -> AsyncIterator[ReceivedFiles]:
     limits = FetchLimits(body_bytes=2 * LIMIT)
     web = HttpxWeb(clock=StoppedClock(), user_agent="test", base_urls=server.standing_in_for(HOST), limits=limits)
     try:
-        yield Received(web, max_bytes=LIMIT, fetching=0.5)
+        yield ReceivedFiles(web, max_bytes=LIMIT, fetching=0.5)
     finally:
         await web.aclose()
 
 
-async def test_why_something_cannot_be_had_is_told_apart(server: Replay, received: Received) -> None:
+async def test_why_something_cannot_be_had_is_told_apart(server: Replay, received: ReceivedFiles) -> None:
     server.tell(f"/{HOST}/old", '{"retcode":-5503007}', status=400)
     server.tell(f"/{HOST}/broken", "", status=500)
     server.tell(f"/{HOST}/large", "x" * (LIMIT + 1))
@@ -50,14 +50,14 @@ async def test_why_something_cannot_be_had_is_told_apart(server: Replay, receive
         "slow": Lack.OUT_OF_REACH,
     }.items():
         with pytest.raises(MediaError) as caught:
-            await received.fetch(f"https://{HOST}/{name}")
+            await received.fetch_url(f"https://{HOST}/{name}")
         assert (name, caught.value.lack) == (name, lack)
     with pytest.raises(MediaError) as caught:
         received.check(LIMIT + 1)
     assert caught.value.lack is Lack.TOO_LARGE
 
 
-async def test_what_a_server_keeps_is_not_fetched_by_the_url_that_failed(received: Received) -> None:
+async def test_what_a_server_keeps_is_not_fetched_by_the_url_that_failed(received: ReceivedFiles) -> None:
     with pytest.raises(MediaError) as caught:
-        await received.take(KeptFile(url=f"https://{HOST}/a"), tried=f"https://{HOST}/a")
+        await received.fetch(KeptFile(url=f"https://{HOST}/a"), tried=f"https://{HOST}/a")
     assert caught.value.lack is Lack.OUT_OF_REACH

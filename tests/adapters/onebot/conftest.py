@@ -14,7 +14,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
 from adapters.onebot.calls import OneBotCalls
-from adapters.onebot.peers import Peers
+from adapters.onebot.peers import PeerRegistry
 from adapters.onebot.reverse_ws import ReverseServer
 from adapters.onebot.transport import AnyTransport, OneBotTransport
 from bot.domain.events import Connected, Event
@@ -102,7 +102,7 @@ class House:
     sink: RecordingSink = field(default_factory=RecordingSink)
     clock: StandingClock = field(default_factory=StandingClock)
     ids: FixedIds = field(default_factory=FixedIds)
-    peers: Peers = field(default_factory=Peers)
+    peers: PeerRegistry = field(default_factory=PeerRegistry)
     calls: OneBotCalls = field(default_factory=lambda: OneBotCalls(boot="boot"))
 
     @property
@@ -157,7 +157,7 @@ def introduced_within() -> float:
 
 @pytest.fixture
 async def house(deadline: float, introduced_within: float) -> House:
-    peers = Peers(introduced_within=introduced_within)
+    peers = PeerRegistry(introduced_within=introduced_within)
     return House(peers=peers, calls=OneBotCalls(boot="boot", deadline=deadline, gone_within=0.1))
 
 

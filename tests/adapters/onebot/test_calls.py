@@ -149,7 +149,7 @@ async def test_what_a_closed_connection_was_asked_has_an_unknown_outcome_soon_an
         call = group.create_task(_unanswered(calls, line))
         await line.echo()
         line.is_open = False
-        calls.gone(line)
+        calls.fail_calls_of(line)
         assert "closed" in await call
         calls.answer(ok(echo), by=other)
     assert asked.result().ok
@@ -166,7 +166,7 @@ async def test_an_answer_may_come_over_another_connection_a_little_later() -> No
     async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
         call = group.create_task(calls.make(line, "a", {}))
         echo = await line.echo()
-        calls.gone(line)
+        calls.fail_calls_of(line)
         await asyncio.sleep(0)
         calls.answer(ok(echo), by=other)
     assert call.result().ok

@@ -14,7 +14,7 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request, Response
 
 from adapters.onebot.forward_ws import ForwardClient
-from adapters.onebot.peers import Account, Peers
+from adapters.onebot.peers import Account, PeerRegistry
 from bot.domain.actions import SendMessage
 from bot.domain.errors import ConfigError
 from bot.domain.events import Connected, Conversation, MessageReceived
@@ -292,7 +292,7 @@ async def test_a_redirect_to_nowhere_is_tried_again(house: House, caplog: pytest
 async def test_an_error_nobody_expected_is_told_with_its_place_and_the_server_dialled_again(
     house: House, caplog: pytest.LogCaptureFixture
 ) -> None:
-    class Broken(Peers):
+    class Broken(PeerRegistry):
         def leave(self, peer: object) -> None:
             raise RuntimeError("a bug of ours")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from adapters.onebot.claims import AccountSource, Identity
+from adapters.onebot.account_resolver import AccountSource, Identity
 from tests.cases import each_case
 
 SAYING = [source for source in AccountSource if source is not AccountSource.NOBODY]

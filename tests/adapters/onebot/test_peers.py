@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from adapters.onebot.peers import Account, Peers, Role
+from adapters.onebot.peers import Account, PeerRegistry, Role
 from bot.domain.errors import NotConnected
 from tests.cases import each_case
 
@@ -44,7 +44,7 @@ def test_a_role_is_read_in_any_spelling(name: str, role: Role) -> None:
 
 
 async def test_the_newest_connection_of_an_account_wins() -> None:
-    peers, old, new = Peers(), Line(), Line()
+    peers, old, new = PeerRegistry(), Line(), Line()
     assert await peers.has_place(1, Role.UNIVERSAL, now=0.0)
     assert peers.join(old) is None
     assert await peers.has_place(1, Role.UNIVERSAL, now=0.0)
@@ -54,41 +54,41 @@ async def test_the_newest_connection_of_an_account_wins() -> None:
 
 
 async def test_of_two_that_take_turns_the_one_that_lives_stays() -> None:
-    peers, old = Peers(), Line()
+    peers, old = PeerRegistry(), Line()
     peers.join(old)
     assert await peers.has_place(1, Role.UNIVERSAL, now=0.0)
     assert not await peers.has_place(1, Role.UNIVERSAL, now=1.0)
     assert await peers.has_place(1, Role.API, now=1.0)
     assert await peers.has_place(2, Role.UNIVERSAL, now=1.0)
-    peers.hear(1, online=False)  # its QQ was logged in elsewhere: perhaps where the newer one is
+    peers.set_online(1, online=False)  # its QQ was logged in elsewhere: perhaps where the newer one is
     assert await peers.has_place(1, Role.UNIVERSAL, now=2.0)
-    peers.hear(1, online=True)
+    peers.set_online(1, online=True)
     old.is_open = False
     assert await peers.has_place(1, Role.UNIVERSAL, now=2.0)
     assert old.pings == 1
 
 
 def test_calls_go_where_the_last_event_came_from() -> None:
-    peers, universal, api, events = Peers(), Line(), Line(role=Role.API), Line(role=Role.EVENT)
+    peers, universal, api, events = PeerRegistry(), Line(), Line(role=Role.API), Line(role=Role.EVENT)
     for line in (universal, events, api):
         peers.join(line)
     assert peers.caller(1) is api
-    peers.speaks(universal)
+    peers.note_speaking(universal)
     assert peers.caller(1) is universal
-    peers.speaks(events)
+    peers.note_speaking(events)
     assert peers.caller(1) is api
-    peers.speaks(universal)
+    peers.note_speaking(universal)
     universal.is_open = False
     assert peers.caller(1) is api
 
 
 def test_what_has_left_or_never_came_is_not_asked_whatever_it_said() -> None:
-    peers, api, universal = Peers(), Line(role=Role.API), Line()
+    peers, api, universal = PeerRegistry(), Line(role=Role.API), Line()
     peers.join(api)
-    peers.speaks(universal)
+    peers.note_speaking(universal)
     assert peers.caller(1) is api
     peers.join(universal)
-    peers.speaks(universal)
+    peers.note_speaking(universal)
     peers.leave(universal)
     assert peers.caller(1) is api
 
@@ -98,13 +98,13 @@ def test_what_has_left_or_never_came_is_not_asked_whatever_it_said() -> None:
     [(Line(), True), (Line(role=Role.EVENT), False), (Line(is_open=False), False), (Line(account=2), False)],
 )
 def test_an_account_takes_calls_where_one_of_its_connections_does(line: Line, takes: bool) -> None:
-    peers = Peers()
+    peers = PeerRegistry()
     peers.join(line)
     assert peers.takes_calls(1) is takes
 
 
 def test_a_replaced_connection_that_leaves_takes_nothing_with_it() -> None:
-    peers, old, new = Peers(), Line(), Line()
+    peers, old, new = PeerRegistry(), Line(), Line()
     peers.join(old)
     peers.join(new)
     peers.leave(old)
@@ -112,7 +112,7 @@ def test_a_replaced_connection_that_leaves_takes_nothing_with_it() -> None:
 
 
 def test_a_connection_after_the_first_of_its_account_and_role_is_a_reconnect() -> None:
-    peers, first = Peers(), Line()
+    peers, first = PeerRegistry(), Line()
     peers.join(first)
     peers.leave(first)
     peers.join(Line(role=Role.API))
@@ -124,14 +124,14 @@ def test_a_connection_after_the_first_of_its_account_and_role_is_a_reconnect() -
 
 
 def test_calls_never_go_to_an_event_connection() -> None:
-    peers, api = Peers(), Line(role=Role.API)
+    peers, api = PeerRegistry(), Line(role=Role.API)
     peers.join(api)
     peers.join(Line(role=Role.EVENT))
     assert peers.caller(1) is api
 
 
 def test_calls_go_to_the_newest_of_the_open_connections() -> None:
-    peers, api, universal = Peers(), Line(role=Role.API), Line()
+    peers, api, universal = PeerRegistry(), Line(role=Role.API), Line()
     peers.join(api)
     peers.join(universal)
     assert peers.caller(1) is universal
@@ -141,7 +141,7 @@ def test_calls_go_to_the_newest_of_the_open_connections() -> None:
 
 @each_case("line", [None, Line(account=2), Line(role=Role.EVENT), Line(is_open=False)])
 def test_an_account_without_an_open_connection_for_calls_is_not_connected(line: Line | None) -> None:
-    peers = Peers()
+    peers = PeerRegistry()
     if line is not None:
         peers.join(line)
     with pytest.raises(NotConnected):
@@ -149,25 +149,25 @@ def test_an_account_without_an_open_connection_for_calls_is_not_connected(line: 
 
 
 def test_accounts_are_those_that_can_be_asked_with_what_was_last_said_of_them() -> None:
-    peers = Peers()
+    peers = PeerRegistry()
     for line in (Line(), Line(account=2), Line(account=2, role=Role.API), Line(account=3, role=Role.EVENT)):
         peers.join(line)
-    peers.hear(2, online=False)
+    peers.set_online(2, online=False)
     assert peers.accounts() == (Account(1, None), Account(2, online=False))
 
 
 def test_only_a_change_is_news() -> None:
-    peers = Peers()
-    heard = [peers.hear(1, online=online) for online in (True, False, False, True)]
+    peers = PeerRegistry()
+    heard = [peers.set_online(1, online=online) for online in (True, False, False, True)]
     assert heard == [False, True, False, True]
 
 
 def test_what_was_said_of_an_account_is_forgotten_with_its_last_connection() -> None:
-    peers, api, events = Peers(), Line(role=Role.API), Line(role=Role.EVENT)
+    peers, api, events = PeerRegistry(), Line(role=Role.API), Line(role=Role.EVENT)
     peers.join(api)
     peers.join(events)
-    peers.hear(1, online=False)
-    peers.name(1, "NapCat 4")
+    peers.set_online(1, online=False)
+    peers.set_server(1, "NapCat 4")
     peers.leave(api)
     peers.join(api)
     assert peers.accounts() == (Account(1, online=False, server="NapCat 4"),)

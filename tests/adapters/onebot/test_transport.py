@@ -9,7 +9,7 @@ import pytest
 
 from adapters.onebot.protocol import write_action
 from adapters.onebot.transport import MOST_INLINE, OneBotTransport
-from adapters.web.offers import FileOffers
+from adapters.web.file_offers import FileOffers
 from bot.domain.actions import Attachment, Gesture, Merged, React, SendMessage, ShowTyping
 from bot.domain.errors import ActionRefused, ActionUnanswered, ActionUnsupported, NotConnected, TransportError
 from bot.domain.events import Conversation, MessageType
@@ -332,7 +332,7 @@ async def test_a_sign_is_made_in_the_words_of_its_server(
     house: House, dial: Dial, name: str, gesture: Gesture, action: str, params: dict[str, object]
 ) -> None:
     async with dial() as napcat, asyncio.TaskGroup() as group:
-        house.peers.name(ACCOUNT, name)
+        house.peers.set_server(ACCOUNT, name)
         group.create_task(house.transport.gesture(gesture))
         call = await answered(napcat)
     assert (call["action"], call["params"]) == (action, params)
@@ -374,7 +374,7 @@ def test_a_merged_forward_is_nodes_of_text_by_the_account(kind: MessageType, pla
 async def test_onebots_finds_the_fields_of_a_node_at_its_top(house: House, dial: Dial) -> None:
     merged = Merged(("一", "二"), "小霜")
     async with dial() as server, asyncio.TaskGroup() as group:
-        house.peers.name(ACCOUNT, "onebots 0.4.96")
+        house.peers.set_server(ACCOUNT, "onebots 0.4.96")
         sending = group.create_task(house.transport.send(SendMessage(GROUP, (merged,))))
         call = await answered(server, {"message_id": 7})
     assert sending.result() == "7"

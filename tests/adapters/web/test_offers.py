@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from adapters.web.offers import BLOCK, UNGUESSABLE, FileOffers
+from adapters.web.file_offers import BLOCK, UNGUESSABLE, FileOffers
 from tests.cases import each_case
 
 URL = "http://bot:8080/media"

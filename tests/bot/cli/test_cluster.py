@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from adapters.broker.payloads import Presence
-from adapters.broker.survey import Partition, Survey, Unreachable
+from adapters.broker.status import BrokerStatus, BrokerUnreachable, PartitionStatus
 from bot.cli import cluster as module
 from bot.cli.cluster import Everywhere, GatewayDesk, with_events
 from bot.cli.control import status_to_text
@@ -43,7 +43,9 @@ GATEWAY = {
     "events": {"published": 9, "waiting": 3, "lost": 4, "broker": True},
 }
 STANDING_BY = {**WORKER, "standing_by": True, "accounts": [], "partitions": []}
-FOUND = Survey("4.1.0", (Partition(0, True), Partition(7, False), Partition(2, True)), 5, (Presence("a"),))
+FOUND = BrokerStatus(
+    "4.1.0", (PartitionStatus(0, True), PartitionStatus(7, False), PartitionStatus(2, True)), 5, (Presence("a"),)
+)
 
 Answers = Mapping[str, Mapping[str, Any] | None]
 
@@ -63,22 +65,22 @@ class Own:
 
 
 def everywhere(
-    monkeypatch: pytest.MonkeyPatch, answers: Answers | None, found: Survey | Exception = FOUND
+    monkeypatch: pytest.MonkeyPatch, answers: Answers | None, found: BrokerStatus | Exception = FOUND
 ) -> tuple[Everywhere, Own]:
     async def ask(url: str, command: str, *, within: float) -> Answers:
         assert url == SETTINGS.broker_url.get_secret_value()
         if answers is None:
-            raise Unreachable("refused")
+            raise BrokerUnreachable("refused")
         return dict(answers)
 
-    async def survey(url: str, partitions: int, *, clock: ManualClock) -> Survey:
+    async def survey(url: str, partitions: int, *, clock: ManualClock) -> BrokerStatus:
         assert partitions == 3
         if isinstance(found, Exception):
             raise found
         return found
 
-    monkeypatch.setattr(module, "ask", ask)
-    monkeypatch.setattr(module, "survey", survey)
+    monkeypatch.setattr(module, "ask_parts", ask)
+    monkeypatch.setattr(module, "read_status", survey)
     own = Own()
     commands = {"status": own.status, "reload": own.reload}
     return Everywhere(own=commands, name="me", settings=SETTINGS, clock=ManualClock()), own
@@ -123,7 +125,10 @@ async def test_a_cluster_is_told_part_by_part_with_what_is_wrong(monkeypatch: py
 
 @pytest.mark.parametrize(
     "found",
-    [Unreachable("refused"), ConfigError(Problem("BROKER_PARTITIONS", "is 3, but the broker has another", "Set it"))],
+    [
+        BrokerUnreachable("refused"),
+        ConfigError(Problem("BROKER_PARTITIONS", "is 3, but the broker has another", "Set it")),
+    ],
 )
 async def test_without_a_broker_a_part_tells_of_itself(monkeypatch: pytest.MonkeyPatch, found: Exception) -> None:
     part, _ = everywhere(monkeypatch, None, found)

@@ -79,7 +79,7 @@ async def test_a_command_that_is_said_to_the_bot_is_answered(text: str) -> None:
     desk = Desk()
     async with desk.open():
         message = said(text, message_id="5")
-        assert desk.commands.take(replace(message, time=message.time - 30))
+        assert desk.commands.start_command(replace(message, time=message.time - 30))
     (asked,) = desk.asked
     assert (asked.where, asked.asker.user_id, asked.words) == (GROUP, 777, ("a", "b"))
     assert asked.said == message.time - 30
@@ -107,7 +107,7 @@ async def test_a_command_that_is_said_to_the_bot_is_answered(text: str) -> None:
 async def test_anything_else_is_words_like_any_others(message: MessageReceived) -> None:
     desk = Desk()
     async with desk.open():
-        assert not desk.commands.take(message)
+        assert not desk.commands.start_command(message)
     assert (desk.asked, desk.sent()) == ([], [])
 
 
@@ -116,9 +116,9 @@ async def test_in_private_and_in_answer_to_the_bot_no_mention_is_needed() -> Non
     desk.history.know(said("hello", user=BOT, message_id="8", at=False))
     desk.history.know(said("hello", message_id="9", at=False))
     async with desk.open():
-        assert desk.commands.take(said("/echo", where=PRIVATE))
-        assert desk.commands.take(said((Quote("8"), Text("/echo a")), at=False))
-        assert not desk.commands.take(said((Quote("9"), Text("/echo b")), at=False))
+        assert desk.commands.start_command(said("/echo", where=PRIVATE))
+        assert desk.commands.start_command(said((Quote("8"), Text("/echo a")), at=False))
+        assert not desk.commands.start_command(said((Quote("9"), Text("/echo b")), at=False))
     assert [asked.quoted for asked in desk.asked] == ["", "8"]
 
 
@@ -126,15 +126,15 @@ async def test_who_types_too_often_is_not_answered_nor_is_it_words_but_what_is_n
     desk = Desk()
     desk.is_enough = True
     async with desk.open():
-        assert desk.commands.take(said("/echo"))
-        assert desk.commands.take(said("/groups", user=OWNER))
+        assert desk.commands.start_command(said("/echo"))
+        assert desk.commands.start_command(said("/groups", user=OWNER))
     assert [asked.asker.user_id for asked in desk.asked] == [OWNER]
 
 
 async def test_an_owner_may_what_is_his_and_an_empty_answer_says_nothing() -> None:
     desk = Desk()
     async with desk.open():
-        assert desk.commands.take(said("/groups", user=OWNER))
+        assert desk.commands.start_command(said("/groups", user=OWNER))
     assert desk.asked[0].asker.is_owner
     assert desk.sent() == []
 
@@ -143,10 +143,10 @@ async def test_where_the_bot_is_held_to_silence_it_obeys_only_who_may_end_that()
     desk = Desk()
     desk.commanders = Audience.GROUP_ADMIN
     async with desk.open():
-        assert not desk.commands.take(said("/echo"))
-        assert desk.commands.take(said("/echo a", role="admin"))
-        assert desk.commands.take(said("/echo b", user=OWNER))
-        assert desk.commands.take(said("/echo c", where=PRIVATE))
+        assert not desk.commands.start_command(said("/echo"))
+        assert desk.commands.start_command(said("/echo a", role="admin"))
+        assert desk.commands.start_command(said("/echo b", user=OWNER))
+        assert desk.commands.start_command(said("/echo c", where=PRIVATE))
     assert sorted(asked.words for asked in desk.asked) == [("a",), ("b",), ("c",)]
 
 
@@ -154,24 +154,24 @@ async def test_whom_a_command_mentions_stands_among_its_words() -> None:
     desk = Desk()
     parts: tuple[Segment, ...] = (Text("/echo "), Mention(888), Text("x"))
     async with desk.open():
-        assert desk.commands.take(said(parts))
+        assert desk.commands.start_command(said(parts))
     assert desk.asked[0].words == ("@888", "x")
 
 
 async def test_the_answer_is_in_the_askers_language_for_all_one_can_see() -> None:
     desk = Desk()
     async with desk.open():
-        desk.commands.take(said("/echo", name="Ming"))
-        desk.commands.take(said("/echo", name="小明"))
-        desk.commands.take(said("/echo 在吗", name="Ming"))
+        desk.commands.start_command(said("/echo", name="Ming"))
+        desk.commands.start_command(said("/echo", name="小明"))
+        desk.commands.start_command(said("/echo 在吗", name="Ming"))
     assert desk.sent() == ["heard", "听到", "听到 在吗"]
 
 
 async def test_a_command_that_breaks_is_one_polite_line_and_the_next_one_is_answered() -> None:
     desk = Desk()
     async with desk.open():
-        assert desk.commands.take(said("/crash"))
-        assert desk.commands.take(said("/echo a"))
+        assert desk.commands.start_command(said("/crash"))
+        assert desk.commands.start_command(said("/echo a"))
     assert sorted(desk.sent()) == sorted([SORRY[0], "听到 a"])
     assert +desk.commands.taken == {"echo": 1, "crash": 1}
 
@@ -179,7 +179,7 @@ async def test_a_command_that_breaks_is_one_polite_line_and_the_next_one_is_answ
 async def test_a_command_that_hangs_is_given_up_after_its_time() -> None:
     desk = Desk()
     async with desk.open():
-        assert desk.commands.take(said("/hang"))
+        assert desk.commands.start_command(said("/hang"))
     assert desk.sent() == [SORRY[0]]
 
 
@@ -188,10 +188,10 @@ async def test_a_command_is_waited_for_until_it_is_answered() -> None:
     async with desk.open():
         await desk.commands.wait_idle()  # there is none
         for text in ("/echo a", "/echo b"):
-            assert desk.commands.take(said(text))
+            assert desk.commands.start_command(said(text))
         await desk.commands.wait_idle()
         assert len(desk.asked) == 2
 
 
 async def test_while_nobody_is_at_work_nothing_is_a_command() -> None:
-    assert not Desk().commands.take(said("/echo a"))
+    assert not Desk().commands.start_command(said("/echo a"))

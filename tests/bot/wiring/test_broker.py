@@ -7,10 +7,10 @@ from typing import cast
 import pytest
 from pydantic import SecretStr
 
+from adapters.broker.account_locations import AccountLocations
 from adapters.broker.calls import GatewayCalls
 from adapters.broker.link import BrokerLink
-from adapters.broker.payloads import CallEnd, GatewayCall, Presence, There
-from adapters.broker.whereabouts import Whereabouts
+from adapters.broker.payloads import AccountPresence, CallEnd, GatewayCall, Presence
 from adapters.onebot.peers import Account
 from adapters.onebot.protocol import ActionReply
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
@@ -56,8 +56,8 @@ async def test_every_other_end_is_the_error_that_it_was() -> None:
 
 
 def test_the_accounts_of_gateways_are_shown_as_our_own_would_be() -> None:
-    where = Whereabouts(share=WHOLE, clock=ManualClock())
-    where.hear(Presence("a", (There(10001, True, "NapCat", 2),), "10009: a wrong token", 4))
+    where = AccountLocations(share=WHOLE, clock=ManualClock())
+    where.update(Presence("a", (AccountPresence(10001, True, "NapCat", 2),), "10009: a wrong token", 4))
     link = BrokerLink("amqp://queue/", clock=ManualClock(), trouble=lambda _: None)
     peers = RemotePeers(where, link)
     assert peers.refused == "the broker cannot be reached"

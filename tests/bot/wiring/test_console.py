@@ -211,8 +211,8 @@ async def test_a_request_that_is_tried_is_in_the_bots_journal_while_it_is_under_
 async def test_what_trials_took_today_is_known_after_a_restart_and_no_other_request_is_among_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.wiring.trying.REQUESTS", 1)
-    monkeypatch.setattr("bot.wiring.trying.A_DAY", 2)
+    monkeypatch.setattr("bot.wiring.trial_manager.REQUESTS", 1)
+    monkeypatch.setattr("bot.wiring.trial_manager.A_DAY", 2)
 
     async def try_once(ask: Asking) -> None:
         await ask("/try/open", model="real")

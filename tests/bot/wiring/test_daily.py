@@ -4,7 +4,7 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
-from bot.commands import lookout
+from bot.commands import alarms
 from bot.commands.daily import LOOK
 from bot.domain.asks import NO_OTHERS
 from bot.domain.books import DaySum
@@ -53,7 +53,7 @@ async def test_owners_hear_of_people_near_their_limits_of_new_groups_and_of_a_tu
     ):
         async with asyncio.timeout(30):
             while f"stuck in {GROUP}" not in told:
-                await clock.advance(lookout.LOOK)  # more often than twice: a look waits for a thread, and the disk
+                await clock.advance(alarms.LOOK)  # more often than twice: a look waits for a thread, and the disk
     assert told[:2] == ["nearly all", "new groups"]
 
 
@@ -81,5 +81,5 @@ async def test_what_is_told_of_all_accounts_is_looked_for_by_the_first_share_alo
     ):
         async with asyncio.timeout(30):
             while len(at.looks) < 3:
-                await clock.advance(lookout.LOOK)
+                await clock.advance(alarms.LOOK)
     assert bool(asked) == asks

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from adapters.broker.asks import Asks
-from adapters.broker.notices import NoteExchange
+from adapters.broker.notes import NoteExchange
+from adapters.broker.requests import RequestExchange
 from adapters.metrics.cluster import Work
 from adapters.storage.batches import Transactions
 from adapters.storage.day_totals import CountingTransactions
@@ -24,9 +24,9 @@ from bot.memory.shared_spending import SharedSpending
 from bot.memory.spending import Spending
 from bot.policy.limits import DayLimits
 from bot.wiring.broker import BrokerLine
-from bot.wiring.line import Seat, build_line, neighbours_of, offers_of, spending_of, troubles_of
+from bot.wiring.line import Seat, build_line, neighbours_of, offers_of, spending_of, startup_alerts_of
 from bot.wiring.onebot import Sockets
-from bot.wiring.troubles import Troubles
+from bot.wiring.startup_alerts import StartupAlerts
 from bot.wiring.web import metrics_of
 from config.settings import Settings
 from tests.adapters.storage.conftest import opened
@@ -60,12 +60,12 @@ class Silence:
 
 
 def test_the_line_follows_the_seat() -> None:
-    troubles = Troubles()
+    troubles = StartupAlerts()
     clock, ids = ManualClock(), CountingIds()
     alone = build_line(Settings(), None, None, clock=clock, ids=ids, troubles=troubles)
     assert isinstance(alone, Sockets)
     settings = Settings(broker_url=SecretStr("amqp://queue/"))
-    seat = Seat(Share(), Lease(), metrics_of((), clock), NoteExchange("me"), Asks("me", Share()), Work(1))
+    seat = Seat(Share(), Lease(), metrics_of((), clock), NoteExchange("me"), RequestExchange("me", Share()), Work(1))
     many = build_line(settings, seat, None, clock=clock, ids=ids, troubles=troubles)
     assert isinstance(many, BrokerLine)
     assert (alone.peers.accounts(), many.peers.accounts()) == ((), ())
@@ -78,8 +78,8 @@ async def test_that_a_broker_is_away_is_told_by_the_first_share(
 ) -> None:
     clock, ids = ManualClock(), CountingIds()
     settings = Settings(broker_url=SecretStr("amqp://127.0.0.1:1/"))
-    seat = Seat(share, Lease(), metrics_of((), clock), NoteExchange("me"), Asks("me", share), Work(1))
-    troubles = troubles_of(seat)
+    seat = Seat(share, Lease(), metrics_of((), clock), NoteExchange("me"), RequestExchange("me", share), Work(1))
+    troubles = startup_alerts_of(seat)
     line, nobody = build_line(settings, seat, None, clock=clock, ids=ids, troubles=troubles), Silence()
     with troubles.logged_at_the_end():
         async with line.open(nobody, nobody.durable, lambda: Ears(nobody.hear, nobody.answer, nobody.at_work, nobody)):
@@ -104,7 +104,7 @@ def test_large_files_are_offered_where_somebody_listens_at_an_address_that_is_kn
 def test_a_bot_that_has_all_accounts_tells_nobody_of_them() -> None:
     def seat_of(share: Share) -> Seat:
         metrics = metrics_of((), ManualClock())
-        return Seat(share, Lease(), metrics, NoteExchange("me"), Asks("me", share), Work(share.partitions))
+        return Seat(share, Lease(), metrics, NoteExchange("me"), RequestExchange("me", share), Work(share.partitions))
 
     one_of_two = seat_of(Share(1, 2))
     assert neighbours_of(one_of_two) is one_of_two.notices
@@ -121,7 +121,9 @@ async def test_only_with_neighbours_the_journal_counts_what_all_of_them_take(tmp
             (Share(), Spending, Transactions),
             (Share(1, 2), SharedSpending, CountingTransactions),
         ):
-            seat = Seat(share, Lease(), metrics_of((), clock), NoteExchange("me"), Asks("me", share), Work(2))
+            seat = Seat(
+                share, Lease(), metrics_of((), clock), NoteExchange("me"), RequestExchange("me", share), Work(2)
+            )
             spending = spending_of(seat, at.store, clock)(DayLimits(), neighbours=neighbours_of(seat), **parts)
             assert (type(spending), type(at.batches._transactions)) == (kind, writing)
         assert spending_of(None, at.store, clock) is Spending
@@ -150,8 +152,8 @@ OF_CLUSTERS = {
     "bot.memory.shared_spending",
     "bot.memory.wide_feed",
     "bot.wiring.broker",
-    "bot.wiring.hearsay",
-    "bot.wiring.whole",
+    "bot.wiring.cluster_events",
+    "bot.wiring.cluster_console",
     "bot.worker",
 }
 

@@ -20,8 +20,8 @@ from bot.domain.shown import CostSum
 from bot.domain.trying import Ceiling, Source, TriedLine, Wanted
 from bot.policy.limits import NOTHING, Amount
 from bot.wiring import simulated
-from bot.wiring.purse import Purse, PurseTally
 from bot.wiring.simulated import KEPT, LONGEST_NAME, MISSED, Album, SimulatedTrial, picture_of
+from bot.wiring.trial_budget import BudgetTally, TrialBudget
 from tests.fakes import ManualClock, RecordingStore, until
 
 
@@ -60,9 +60,9 @@ class Running:
         self.settled.append(identity)
 
 
-def group(*, purse: Purse | None = None) -> tuple[SimulatedTrial, Running, Simulator]:
+def group(*, budget: TrialBudget | None = None) -> tuple[SimulatedTrial, Running, Simulator]:
     simulator = Simulator(world := demo_world())
-    trial, running = SimulatedTrial(world, wanted=Wanted(), purse=purse), Running()
+    trial, running = SimulatedTrial(world, wanted=Wanted(), budget=budget), Running()
     service: Any = running
     trial.connect(service, simulator)
     return trial, running, simulator
@@ -211,12 +211,12 @@ async def test_what_it_took_is_what_the_journal_and_the_day_know_also_when_it_is
 async def test_one_with_a_purse_takes_what_is_in_it_and_then_nobody_is_heard() -> None:
     most = Ceiling("m", 1.0, 1000, 4)
     store, clock = RecordingStore(), ManualClock()
-    purse = Purse(most, day=PurseTally(), is_spent=lambda: False, store=store, clock=clock)
-    trial, running, _ = group(purse=purse)
+    budget = TrialBudget(most, day=BudgetTally(), is_spent=lambda: False, store=store, clock=clock)
+    trial, running, _ = group(budget=budget)
     running.sums = (CostSum("a", UsageSum(9)),)
     assert (trial.ceiling, trial.lacks, await trial.taken()) == (most, "", UsageSum())
     for _ in range(4):
-        purse.take()
+        budget.count_request()
     assert (trial.lacks, (await trial.taken()).requests) == ("used_up", 4)
     await trial.say("user1", "more")
     assert trial.lines == ()

@@ -15,7 +15,7 @@ from bot.models.meter import Meter
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.wiring import console
 from bot.wiring.console import call_tool, tools_of
-from bot.wiring.means import Means, open_means
+from bot.wiring.resources import Resources, open_resources
 from bot.wiring.tools import find_tools
 from config.settings import Settings
 from tests.fakes import ManualClock, RecordingStore
@@ -166,7 +166,7 @@ UNFIT = {
 class Bench:
     """The tools of a bot, and which of them ran."""
 
-    means: Means
+    means: Resources
     personas: Personas
     folder: Path
     clock: ManualClock = field(default_factory=ManualClock)
@@ -193,7 +193,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     clock, ids, store = SystemClock(), RandomIds(), RecordingStore()
     audiences = {"for_admins_by_setting": Audience.GROUP_ADMIN, "for_all_by_setting": Audience.EVERYONE}
     cast = Cast(Persona("", "霜"), houses={77: House(audiences={"ask": Audience.OWNER})}, audiences=audiences)
-    async with open_means(
+    async with open_resources(
         settings,
         find_tools(settings),
         wrap=as_it_is,

@@ -24,9 +24,9 @@ from bot.domain.masking import Mask
 from bot.domain.shown import TurnQuery
 from bot.domain.tool import tool
 from bot.domain.trying import TRIED, Ceiling, Wanted
-from bot.wiring.purse import Purse, PurseTally
 from bot.wiring.simulated import SimulatedTrial
 from bot.wiring.trial import demo_model, offered, open_trial, real_model, settings_aside
+from bot.wiring.trial_budget import BudgetTally, TrialBudget
 from config.owners import Owners
 from config.settings import Settings
 from tests.bot.test_app import settings
@@ -59,17 +59,17 @@ async def trial(
     ceiling: Ceiling | None = None,
     texts: dict[str, str] | None = None,
     store: RecordingStore | None = None,
-    day: PurseTally | None = None,
+    day: BudgetTally | None = None,
     **wanted: Any,
 ) -> AsyncIterator[SimulatedTrial]:
-    paying: dict[str, Any] = {"store": store or RecordingStore(), "day": day or PurseTally(), "clock": ManualClock()}
+    paying: dict[str, Any] = {"store": store or RecordingStore(), "day": day or BudgetTally(), "clock": ManualClock()}
     opened = open_trial(
         given,
         Wanted(is_real=ceiling is not None, **wanted),
         opening=open_service,
         found=offered(()),
         texts=texts or {},
-        purse=Purse(ceiling, is_spent=lambda: False, **paying) if ceiling else None,
+        budget=TrialBudget(ceiling, is_spent=lambda: False, **paying) if ceiling else None,
         mask=Mask(["a-secret-key"]),
     )
     async with opened as one:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from adapters.simulator import console, shares
+from adapters.simulator import console, shared_media
 from adapters.simulator.call import SentMessage
-from adapters.simulator.shares import Node, Nodes
+from adapters.simulator.shared_media import Node, Nodes
 from adapters.simulator.wire import Json, mention
 from adapters.simulator.world import Group, World, stable_number
 from tests.e2e.scenarios.shelf import wav
@@ -31,7 +31,7 @@ def segments_of(written: Written, *, world: World, labels: Labels) -> list[Json]
             case {"at": name}:
                 return [mention("all" if name == "all" else people[name])]
             case {"forward": list(lines)}:
-                return [shares.forward(world, nodes(lines))]
+                return [shared_media.forward(world, nodes(lines))]
             case _:
                 ((kind, told),) = value.items()
                 return [PARTS[kind](world, told)]
@@ -56,20 +56,20 @@ def _segment(kind: str, **data: Any) -> Json:
 
 def _voice(world: World, told: str | Mapping[str, Any]) -> Json:
     words, seconds = (told, 3) if isinstance(told, str) else (told["says"], told.get("seconds", 3))
-    return shares.voice(world, f"voice{len(world.contents)}.amr", wav(words, seconds))
+    return shared_media.voice(world, f"voice{len(world.contents)}.amr", wav(words, seconds))
 
 
 def _file(world: World, told: Mapping[str, Any]) -> Json:
-    return shares.file(world, told["name"], told.get("text", "").encode(), size=told.get("size"))
+    return shared_media.file(world, told["name"], told.get("text", "").encode(), size=told.get("size"))
 
 
 def _card(_: World, told: str | Mapping[str, str]) -> Json:
-    return _segment("json", data=told) if isinstance(told, str) else shares.card(**told)
+    return _segment("json", data=told) if isinstance(told, str) else shared_media.card(**told)
 
 
 PARTS: Mapping[str, Callable[[World, Any], Json]] = {
-    "picture": lambda _, name: shares.picture(name),
-    "sticker": lambda _, name: shares.picture(name, sticker=True),
+    "picture": lambda _, name: shared_media.picture(name),
+    "sticker": lambda _, name: shared_media.picture(name, sticker=True),
     "face": lambda _, number: _segment("face", id=str(number)),
     "voice": _voice,
     "file": _file,

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar, cast
 from unittest.mock import patch
 
 from adapters.openai.client import OpenAIModel
-from adapters.simulator import shares
+from adapters.simulator import shared_media
 from adapters.simulator.call import Gesture, SentMessage
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import Group, Person, World
@@ -186,7 +186,7 @@ class Stage:
             "TOOLS_DIR": str(TOOLS),
             "WEB_PORT": "0",
             "BOT_MEMORY": "0",  # what asks its model for facts, says so
-            "TOOLS_MIRRORS": json.dumps({shares.HOST: self.shelf.url()}),
+            "TOOLS_MIRRORS": json.dumps({shared_media.HOST: self.shelf.url()}),
             **{name: self._filled(value) for name, value in self.scenario.settings.items()},
         }
 

@@ -7,7 +7,7 @@ import signal
 import aio_pika
 import pytest
 
-from adapters.broker.taking import DEADLY, DOUBTED
+from adapters.broker.partition_consumer import DEADLY, DOUBTED
 from adapters.broker.topology import DEAD
 from tests.system.cluster.cluster import Cluster
 from tests.system.processes.test_signals import PATIENCE, TWO

@@ -14,7 +14,7 @@ from tests.adapters.fetching.replay import StoppedClock
 from tests.fakes import tool_context
 from tests.tools.get_weather.bodies import QWEATHER_HOST
 from tools.get_weather import get_weather
-from tools.get_weather.asking import WeatherKeys
+from tools.get_weather.requests import WeatherKeys
 from tools.get_weather.sources import WeatherSources
 
 GetWeather = Callable[..., Awaitable[str]]

@@ -10,8 +10,8 @@ from adapters.fetching.client import HttpxWeb
 from tests.adapters.fetching.replay import Replay
 from tests.tools.get_weather.bodies import AMAP, AMAP_BAD_KEY, amap_casts, amap_live
 from tools.get_weather.amap import fetch_weather
-from tools.get_weather.asking import A_DAY, FOR_GOOD, SourceFailed, WeatherKeys, WeatherQuestion
 from tools.get_weather.places import WeatherPlace
+from tools.get_weather.requests import A_DAY, FOR_GOOD, SourceFailed, WeatherKeys, WeatherQuestion
 from tools.get_weather.weather import Weather
 
 CHAOYANG = WeatherPlace(id=0, name="朝阳区", latitude=39.92, longitude=116.44, zone="Asia/Shanghai", adcode="110105")

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from pydantic import SecretStr
 
 from config.settings import Settings
-from tools.get_weather.asking import WeatherKeys
+from tools.get_weather.requests import WeatherKeys
 
 PRIVATE = Ed25519PrivateKey.generate()
 PEM_BODY = base64.b64encode(PRIVATE.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())).decode()
@@ -72,9 +72,9 @@ def test_the_settings_have_what_the_keys_are_made_of() -> None:
         amap_key=SecretStr("sesame-a"),
         tools_contact="bot@example.com",
     )
-    keys = WeatherKeys.of(settings)
+    keys = WeatherKeys.from_settings(settings)
     assert (keys.qweather_key, keys.amap_key, keys.contact, keys.has_token) == ("sesame-q", "sesame-a", True, True)
-    assert not WeatherKeys.of(Settings()).contact
+    assert not WeatherKeys.from_settings(Settings()).contact
 
 
 def test_a_secret_is_not_shown() -> None:

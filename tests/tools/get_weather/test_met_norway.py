@@ -11,9 +11,9 @@ import pytest
 from adapters.fetching.client import HttpxWeb
 from tests.adapters.fetching.replay import Replay
 from tests.tools.get_weather.bodies import MET, met, met_step
-from tools.get_weather.asking import FRESH, Fetched, SourceFailed, WeatherKeys, WeatherQuestion
 from tools.get_weather.met_norway import LONGEST, fetch_weather
 from tools.get_weather.places import WeatherPlace
+from tools.get_weather.requests import FRESH, Fetched, SourceFailed, WeatherKeys, WeatherQuestion
 
 NOW = 1_000_000.0  # 1970-01-12T13:46:40Z
 OSLO = WeatherPlace(id=0, name="Oslo", latitude=59.91273, longitude=10.74609, zone="Europe/Oslo")

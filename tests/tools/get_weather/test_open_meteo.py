@@ -10,9 +10,9 @@ from adapters.fetching.client import HttpxWeb
 from bot.domain.errors import ToolFailed
 from tests.adapters.fetching.replay import Replay
 from tests.tools.get_weather.bodies import BEIJING, FORECAST, PLACES, QUOTA, forecast, row, rows
-from tools.get_weather.asking import A_DAY, SourceFailed, WeatherKeys, WeatherQuestion
 from tools.get_weather.open_meteo import fetch_weather, find_places
 from tools.get_weather.places import Query, WeatherPlace
+from tools.get_weather.requests import A_DAY, SourceFailed, WeatherKeys, WeatherQuestion
 from tools.get_weather.weather import Weather
 
 SOMEWHERE = WeatherPlace(id=1, name="北京", latitude=39.90751, longitude=116.39723)

@@ -18,9 +18,9 @@ from tests.tools.get_weather.bodies import (
     qweather_now,
     qweather_path,
 )
-from tools.get_weather.asking import FOR_GOOD, SourceFailed, WeatherKeys, WeatherQuestion
 from tools.get_weather.places import WeatherPlace
 from tools.get_weather.qweather import fetch_weather
+from tools.get_weather.requests import FOR_GOOD, SourceFailed, WeatherKeys, WeatherQuestion
 from tools.get_weather.weather import Weather
 
 BEIJING = WeatherPlace(id=0, name="北京市", latitude=39.904, longitude=116.407, zone="Asia/Shanghai")

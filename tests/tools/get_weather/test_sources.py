@@ -30,8 +30,8 @@ from tests.tools.get_weather.bodies import (
     wttr,
     wttr_path,
 )
-from tools.get_weather.asking import WeatherKeys
 from tools.get_weather.places import WeatherPlace
+from tools.get_weather.requests import WeatherKeys
 from tools.get_weather.sources import GEOCODING, SOURCES, STALE, WeatherSources
 
 BEIJING = WeatherPlace(id=0, name="北京市", latitude=39.904, longitude=116.407, zone="Asia/Shanghai", adcode="110000")

@@ -35,7 +35,7 @@ from tests.tools.get_weather.bodies import (
     wttr_path,
 )
 from tools.get_weather import get_weather
-from tools.get_weather.asking import WeatherKeys
+from tools.get_weather.requests import WeatherKeys
 from tools.get_weather.sources import WeatherSources
 
 GetWeather = Callable[..., Awaitable[str]]

@@ -9,8 +9,8 @@ import pytest
 from adapters.fetching.client import HttpxWeb
 from tests.adapters.fetching.replay import Replay
 from tests.tools.get_weather.bodies import wttr, wttr_path
-from tools.get_weather.asking import SourceFailed, WeatherKeys, WeatherQuestion
 from tools.get_weather.places import WeatherPlace
+from tools.get_weather.requests import SourceFailed, WeatherKeys, WeatherQuestion
 from tools.get_weather.weather import Weather
 from tools.get_weather.wttr import fetch_weather
 

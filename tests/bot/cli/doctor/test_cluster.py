@@ -1,4 +1,4 @@
-"""What the doctor says of a cluster; that a broker is seen rightly: tests/adapters/broker/test_survey.py."""
+"""What the doctor says of a cluster; that a broker is seen rightly: tests/adapters/broker/test_status.py."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import Connection, create_engine
 
-from adapters.broker import survey as module
-from adapters.broker.payloads import Presence, There
-from adapters.broker.survey import Partition, Survey, Unreachable
+from adapters.broker import status as module
+from adapters.broker.payloads import AccountPresence, Presence
+from adapters.broker.status import BrokerStatus, BrokerUnreachable, PartitionStatus
 from adapters.fetching.client import HttpxWeb
 from adapters.storage import url
 from adapters.storage.leases import Lease, name_of
@@ -30,21 +30,21 @@ from tests.fakes import ManualClock
 
 SETTINGS = Settings(broker_url=SecretStr("amqp://frost:hidden@queue/"), broker_partitions=3, bot_role="gateway")
 WEB = HttpxWeb(clock=ManualClock(), user_agent="test", base_urls={})  # never asked, so never opened
-GATEWAYS = (Presence("a", (There(10001, True), There(10002, False))), Presence("b"))
+GATEWAYS = (Presence("a", (AccountPresence(10001, True), AccountPresence(10002, False))), Presence("b"))
 
 
-def partitions(*waiting: int, worked: Sequence[int] = (0, 1, 2)) -> tuple[Partition, ...]:
-    return tuple(Partition(number, place in worked) for place, number in enumerate(waiting))
+def partitions(*waiting: int, worked: Sequence[int] = (0, 1, 2)) -> tuple[PartitionStatus, ...]:
+    return tuple(PartitionStatus(number, place in worked) for place, number in enumerate(waiting))
 
 
-async def told(monkeypatch: pytest.MonkeyPatch, found: Survey | Exception) -> list[tuple[Verdict, str, str]]:
-    async def survey(address: str, number: int, *, clock: ManualClock) -> Survey:
+async def told(monkeypatch: pytest.MonkeyPatch, found: BrokerStatus | Exception) -> list[tuple[Verdict, str, str]]:
+    async def survey(address: str, number: int, *, clock: ManualClock) -> BrokerStatus:
         assert (address, number) == ("amqp://frost:hidden@queue/", 3)
         if isinstance(found, Exception):
             raise found
         return found
 
-    monkeypatch.setattr(module, "survey", survey)
+    monkeypatch.setattr(module, "read_status", survey)
     checks: list[Check] = await check_cluster(SETTINGS, clock=ManualClock())
     assert "hidden" not in str(checks)
     return [(one.verdict, one.check, one.said) for one in checks]
@@ -53,14 +53,14 @@ async def told(monkeypatch: pytest.MonkeyPatch, found: Survey | Exception) -> li
 async def test_the_accounts_that_are_online_at_any_gateway_are_known_and_none_without_a_broker(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    await told(monkeypatch, Survey("4.1.0", partitions(0), gateways=GATEWAYS))
+    await told(monkeypatch, BrokerStatus("4.1.0", partitions(0), gateways=GATEWAYS))
     assert await online_anywhere(SETTINGS, clock=ManualClock()) == {10001}
-    await told(monkeypatch, Unreachable("refused"))
+    await told(monkeypatch, BrokerUnreachable("refused"))
     assert await online_anywhere(SETTINGS, clock=ManualClock()) == set()
 
 
 async def test_a_whole_cluster_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = Survey("4.1.0", partitions(0, 7, 0), gateways=GATEWAYS)
+    found = BrokerStatus("4.1.0", partitions(0, 7, 0), gateways=GATEWAYS)
     assert await told(monkeypatch, found) == [
         (Verdict.OK, "broker", "RabbitMQ 4.1.0: 7 events wait in 3 partitions"),
         (Verdict.OK, "workers", "every partition has one"),
@@ -74,44 +74,44 @@ async def test_without_the_driver_of_the_database_the_broker_is_looked_at_all_th
     monkeypatch.setattr(url, "find_spec", lambda _: None)
     worker = {"bot_role": "worker", "store_url": SecretStr("postgresql://frost@127.0.0.1:1/frost")}
     monkeypatch.setattr(f"{__name__}.SETTINGS", SETTINGS.model_copy(update=worker))
-    checks = await told(monkeypatch, Survey("4.1.0", partitions(0, 7, 0), gateways=GATEWAYS))
+    checks = await told(monkeypatch, BrokerStatus("4.1.0", partitions(0, 7, 0), gateways=GATEWAYS))
     assert [verdict for verdict, _, _ in checks] == [Verdict.OK] * 3
 
 
 async def test_before_anything_was_started_it_is_well_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert await told(monkeypatch, Survey("3.10.8")) == [
+    assert await told(monkeypatch, BrokerStatus("3.10.8")) == [
         (Verdict.OK, "broker", "RabbitMQ 3.10.8 is empty: gateways and workers make their queues")
     ]
-    nobody = Survey("", partitions(0, 0, 0, worked=()))
+    nobody = BrokerStatus("", partitions(0, 0, 0, worked=()))
     assert {verdict for verdict, _, _ in await told(monkeypatch, nobody)} == {Verdict.OK}
 
 
 @pytest.mark.parametrize(
     ("found", "wrong"),
     [
-        (Unreachable("Connection refused"), ("broker", "RabbitMQ cannot be reached (Connection refused)")),
+        (BrokerUnreachable("Connection refused"), ("broker", "RabbitMQ cannot be reached (Connection refused)")),
         (ConfigError(Problem("BROKER_PARTITIONS", "is 3", "Set it")), ("broker", "BROKER_PARTITIONS is 3")),
-        (Survey("3.9.27", partitions(0, 0, 0)), ("broker", "RabbitMQ 3.9.27 is too old")),
+        (BrokerStatus("3.9.27", partitions(0, 0, 0)), ("broker", "RabbitMQ 3.9.27 is too old")),
         (
-            Survey("4.1", partitions(0, 5, 0, worked=(0,)), gateways=GATEWAYS),
+            BrokerStatus("4.1", partitions(0, 5, 0, worked=(0,)), gateways=GATEWAYS),
             ("workers", "nobody takes from partition 1, 2"),
         ),
         (
-            Survey("4.1", partitions(0, 5, 0, worked=()), gateways=GATEWAYS),
+            BrokerStatus("4.1", partitions(0, 5, 0, worked=()), gateways=GATEWAYS),
             ("workers", "nobody takes from partition 0, 1, 2"),
         ),
-        (Survey("4.1", partitions(0, 0, 0)), ("gateways", "none is there: nobody is heard")),
+        (BrokerStatus("4.1", partitions(0, 0, 0)), ("gateways", "none is there: nobody is heard")),
     ],
 )
 async def test_what_is_wrong_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, found: Survey | Exception, wrong: tuple[str, str]
+    monkeypatch: pytest.MonkeyPatch, found: BrokerStatus | Exception, wrong: tuple[str, str]
 ) -> None:
     checks = await told(monkeypatch, found)
     assert [(check, said) for verdict, check, said in checks if verdict is Verdict.PROBLEM] == [wrong]
 
 
 async def test_events_that_were_set_aside_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    checks = await told(monkeypatch, Survey("4.1", partitions(0, 0, 0), dead=2, gateways=GATEWAYS))
+    checks = await told(monkeypatch, BrokerStatus("4.1", partitions(0, 0, 0), dead=2, gateways=GATEWAYS))
     assert checks[-1] == (Verdict.WARNING, "broker", "2 events were set aside")
 
 

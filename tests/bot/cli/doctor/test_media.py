@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-from adapters.web.offers import FileOffers
+from adapters.web.file_offers import FileOffers
 from adapters.web.server import WebServer
 from bot.cli.doctor.checks import Verdict, warn, well
 from bot.cli.doctor.media import MEND, check_media_url

@@ -16,7 +16,7 @@ from aiohttp import web
 
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
-from adapters.web.offers import FileOffers
+from adapters.web.file_offers import FileOffers
 from bot.cli.doctor.checks import Check, Verdict, well
 from bot.cli.doctor.run import Probe, diagnose, examine
 from bot.runtime.clock import RandomIds, SystemClock

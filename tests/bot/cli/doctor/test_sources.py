@@ -15,7 +15,7 @@ from bot.runtime.clock import SystemClock
 from config.settings import Settings
 from tests.bot.cli.doctor.surroundings import HOSTS, answering
 from tests.tools.get_weather.bodies import AMAP_BAD_KEY, QWEATHER_HOST, amap_casts, amap_live, met
-from tools.get_weather.asking import WeatherKeys
+from tools.get_weather.requests import WeatherKeys
 
 
 @asynccontextmanager

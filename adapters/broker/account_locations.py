@@ -1,0 +1,161 @@
+"""Which gateway has which account of a worker's, as far as that was told."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from msgspec.structs import replace
+
+from adapters.broker.payloads import AccountPresence, Presence
+from bot.domain.errors import NotConnected
+from bot.domain.notes import Share, partition_of
+from bot.domain.ports import Clock
+
+GONE_AFTER: Final = 3.5  # seconds without a word: three were missed
+HELD_UP: Final = 1.0  # seconds on its way, after which a word is not one of now
+LAST_WORDS: Final = 3  # by which a clock is known: one of them may have been held up
+MOST_CLOCKS: Final = 200
+
+
+class AccountLocations:
+    """The accounts of all gateways that are in our `share`; one that two of them name is where it
+    came last.
+    """
+
+    def __init__(self, *, share: Share, clock: Clock) -> None:
+        self.share = share
+        self._clock = clock
+        self._told: dict[str, Presence] = {}
+        self._first: dict[str, int | None] = {}  # the first partition with an account there
+        self._ahead: dict[str, deque[float]] = {}  # seconds that our clock is ahead of a gateway's
+        self._ticks: dict[str, float] = {}  # its ticks are ours and at least so many seconds more
+        self._heard: dict[str, float] = {}
+        self._at: dict[int, str] = {}
+
+    def update(self, presence: Presence) -> tuple[int, ...]:
+        """A gateway says who is there; the accounts that have come, or have come again: what
+        was asked of them by a word that had been held up was refused, as it came too late by that.
+        """
+        name, accounts = presence.gateway, presence.accounts
+        presence = replace(
+            presence, accounts=tuple(a for a in accounts if self._is_in_share(a.self_id))
+        )
+        before = {one.self_id: one.times for one in self._accounts_at(name)}
+        self._told[name], self._heard[name] = presence, self._clock.monotonic()
+        self._first[name] = min((self._partition(a.self_id) for a in accounts), default=None)
+        if presence.now:
+            ahead = self._ahead.setdefault(name, deque(maxlen=LAST_WORDS))
+            ahead.append(self._clock.now() - presence.now)
+        more = presence.ticks - self._clock.monotonic()
+        known = self._ticks.get(name, more)
+        if presence.ticks:  # a word that was held up on its way says less than one before it
+            self._ticks[name] = max(more, known)
+        came = []
+        for there in presence.accounts:
+            account = there.self_id
+            is_back = before.get(account) != there.times or account not in self._at
+            if is_back or (more > known + HELD_UP and self._at[account] == name):
+                self._at[account] = name
+                came.append(account)
+        for account in before.keys() - {there.self_id for there in presence.accounts}:
+            if self._at.get(account) == name:
+                self._move(account)
+        return tuple(came)
+
+    def gateway_of(self, account: int) -> str:
+        """Where to call this account. Raises NotConnected."""
+        self._tidy()
+        name = self._at.get(account)
+        if name is None:
+            raise NotConnected(f"no gateway has a connection of account {account}")
+        return name
+
+    def is_present(self, gateway: str) -> bool:
+        """Whether it has said something lately."""
+        self._tidy()
+        return gateway in self._told
+
+    def seconds_since(self, gateway: str, taken: float) -> float:
+        """Seconds since that gateway took something, by its own clock; clocks of which nothing was
+        heard are taken to agree.
+        """
+        return self._clock.now() - taken - min(self._ahead.get(gateway, (0.0,)))
+
+    def deadline(self, gateway: str, seconds: float) -> float:
+        """When so many seconds from now are over, by that gateway's ticks; 0 where it has none."""
+        more = self._ticks.get(gateway)
+        return 0.0 if more is None else self._clock.monotonic() + seconds + more
+
+    def accounts(self) -> tuple[AccountPresence, ...]:
+        """All that can be asked to do something now."""
+        self._tidy()
+        return tuple(
+            there
+            for name, presence in self._told.items()
+            for there in presence.accounts
+            if self._at.get(there.self_id) == name
+        )
+
+    @property
+    def announcing_partition(self) -> int | None:
+        """The partition whose bot tells owners what is everybody's: the first with an account that
+        is connected.
+        """
+        self._tidy()
+        return min((one for one in self._first.values() if one is not None), default=None)
+
+    def server(self, account: int) -> str:
+        """The name and version of its server, empty where it has not said them."""
+        return next((one.server for one in self.accounts() if one.self_id == account), "")
+
+    def forget(self, gateway: str) -> None:
+        """It is gone."""
+        self._told.pop(gateway, None)
+        self._heard.pop(gateway, None)
+        self._first.pop(gateway, None)
+        for clocks in (
+            self._ahead,
+            self._ticks,
+        ):  # what a gateway took may outlive it in the broker
+            if len(clocks) > MOST_CLOCKS:
+                del clocks[next(iter(clocks))]
+        for account in [one for one, name in self._at.items() if name == gateway]:
+            self._move(account)
+
+    def forget_all(self) -> None:
+        """Nobody says anything any more, for now."""
+        for gateway in tuple(self._told):
+            self.forget(gateway)
+
+    @property
+    def refused(self) -> str:
+        """Who was refused last at a gateway, and why."""
+        return next((told.refused for told in self._told.values() if told.refused), "")
+
+    @property
+    def reconnects(self) -> int:
+        """Connections of accounts that had one before, at the gateways there are."""
+        return sum(told.reconnects for told in self._told.values())
+
+    def _partition(self, account: int) -> int:
+        return partition_of(account, self.share.partitions)
+
+    def _is_in_share(self, account: int) -> bool:
+        return self._partition(account) == self.share.partition
+
+    def _accounts_at(self, gateway: str) -> tuple[AccountPresence, ...]:
+        told = self._told.get(gateway)
+        return told.accounts if told else ()
+
+    def _move(self, account: int) -> None:
+        """To another gateway that names it, if there is one."""
+        del self._at[account]
+        for name in self._told:
+            if any(there.self_id == account for there in self._accounts_at(name)):
+                self._at[account] = name
+
+    def _tidy(self) -> None:
+        late = self._clock.monotonic() - GONE_AFTER
+        for name in [name for name, heard in self._heard.items() if heard < late]:
+            self.forget(name)

@@ -1,0 +1,133 @@
+"""Alarms that nobody's message sets off: a disk that fills up, a model that became dearer, a lane
+that is stuck; and those that would be too many for a line each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from bot.commands.digest import Stands
+from bot.domain.books import Books, UsageSum
+from bot.domain.events import Conversation
+from bot.domain.ports import Clock
+from bot.domain.tongue import Pair, Tongue
+from bot.policy.days import midnight
+
+LOOK = 600.0  # seconds between two looks: longer than any turn lasts
+LITTLE = 2**30  # bytes
+DEARER = 3.0
+ENOUGH = 20  # requests of a day, to tell from them what it costs
+
+DISK = (
+    "磁盘只剩 {free:.0f} MB，写满以后什么都记不住，也就不再回答。",
+    "The disk has {free:.0f} MB left: once it is full nothing is kept, and nobody answered.",
+)
+PRICE = (
+    "{model} 今天{of}的花费是昨天的 {times:.1f} 倍，请看看价格、缓存和问题的长短。",
+    (
+        "{model} costs {times:.1f} times as much {of} today as yesterday: look at its price, cache "
+        "and how long the questions are."
+    ),
+)
+STUCK = (
+    "{where} 有一轮对话十多分钟还没有结束，后面的都在等它。在那里发 /stop all 试试，不行就重启。",
+    (
+        "A turn in {where} has gone on for more than ten minutes, and all after it wait. Try /stop "
+        "all there, or else a restart."
+    ),
+)
+A_TOKEN, A_REQUEST = ("每个 token ", "a token"), ("每次请求", "a request")
+
+
+class AlarmMonitor:
+    """Tells each once: of the disk again after there was room, of a model again the next day.
+    `busy` is what is in progress now, and where; those who `gather` give a line of what came since
+    they were asked last. `tell` takes the kind of an alarm, and the line.
+    Without `books` nothing is told of models. Where several machines work, each names its `host`.
+    """
+
+    def __init__(
+        self,
+        *,
+        stands: Stands,
+        busy: Callable[[], Mapping[object, Conversation]],
+        gather: Sequence[Callable[[], Pair | None]],
+        books: Books | None,
+        tell: Callable[[str, str], None],
+        clock: Clock,
+        tongue: Tongue = Tongue.CHINESE,
+        host: str = "",
+    ) -> None:
+        self._host = host
+        self._tongue = tongue
+        self._stands = stands
+        self._busy = busy
+        self._gather = gather
+        self._books = books
+        self._tell = tell
+        self._clock = clock
+        self._had_room = True
+        self._seen: dict[object, int] = {}  # what is in progress, and in how many looks it was
+        self._dear: set[tuple[float, str]] = set()  # the day, and the model that was told
+
+    async def run(self) -> None:
+        """Look now and then, until cancelled."""
+        while True:
+            await self._clock.sleep(LOOK)
+            self._look_at_lanes()
+            self._tell_gathered()
+            await self._look_at_disk()
+            await self._look_at_prices()
+
+    def _look_at_lanes(self) -> None:
+        busy = self._busy()
+        self._seen = {one: self._seen.get(one, 0) + 1 for one in busy}
+        for one, looks in self._seen.items():
+            if looks == 2:
+                self._tell(f"stuck in {busy[one]}", STUCK[self._tongue].format(where=busy[one]))
+
+    def _tell_gathered(self) -> None:
+        for line in filter(None, [each() for each in self._gather]):
+            # A kind of its own: the next line is of others, here or told by another bot.
+            self._tell(line[Tongue.ENGLISH], line[self._tongue])
+
+    async def _look_at_disk(self) -> None:
+        free = (await self._stands()).free
+        if free is None:
+            return
+        if free < LITTLE and self._had_room:
+            line = DISK[self._tongue].format(free=free / 2**20)
+            if self._host:
+                self._tell(f"disk of {self._host}", f"{self._host}: {line}")
+            else:
+                self._tell("disk", line)
+        self._had_room = free >= LITTLE
+
+    async def _look_at_prices(self) -> None:
+        if self._books is None:
+            return
+        now = self._clock.now()
+        today, yesterday = midnight(now), midnight(now, later=-1)
+        day = await self._books.day(since=today, until=now + 1)
+        before = await self._books.day(since=yesterday, until=today)
+        if day is None or before is None:
+            return
+        was = dict(before.models)
+        self._dear = {told for told in self._dear if told[0] == today}
+        for model, used in day.models:
+            times, of = max(_dearer(used, was.get(model, UsageSum())))
+            if times >= DEARER and (today, model) not in self._dear:
+                self._dear.add((today, model))
+                line = PRICE[self._tongue].format(model=model, of=of[self._tongue], times=times)
+                self._tell(f"price of {model}", line)
+
+
+def _dearer(used: UsageSum, before: UsageSum) -> Iterator[tuple[float, tuple[str, str]]]:
+    """How many times as much each of these costs; 0 where too few requests tell it."""
+    is_known = all(one.requests >= ENOUGH and not one.unpriced for one in (used, before))
+    for of, now, then in (
+        (A_TOKEN, used.prompt + used.completion, before.prompt + before.completion),
+        (A_REQUEST, used.requests, before.requests),
+    ):
+        is_told = is_known and now and then and before.cost
+        yield (used.cost / now) / (before.cost / then) if is_told else 0.0, of

@@ -1,0 +1,51 @@
+"""Lines for the owner from parts that are built before his postbox."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from bot.domain.masking import for_the_log
+from bot.domain.tongue import Pair, Tongue
+from bot.speaking.owner_alerts import Owner
+
+logger = logging.getLogger(__name__)
+
+
+class StartupAlerts:
+    """Keeps it until somebody passes it on. Of several bots, which all see the same outages, one
+    `speaks` of them.
+    """
+
+    def __init__(self, *, speaks: bool = True) -> None:
+        self._speaks = speaks
+        self._told: asyncio.Queue[Pair] = asyncio.Queue()
+
+    def tell(self, line: Pair) -> None:
+        """Something went wrong that only the owner can mend."""
+        self._told.put_nowait(line)
+
+    def tell_once(self, line: Pair) -> None:
+        """The same of what every bot of a cluster sees: one of them tells it, others log it."""
+        if self._speaks:
+            self.tell(line)
+        else:
+            logger.info(for_the_log(line[Tongue.ENGLISH]))
+
+    async def pass_on(self, owner: Owner) -> None:
+        """Tell the owner, until cancelled; lines are of one kind whose
+        English is the same up to its bracket."""
+        while True:
+            line = await self._told.get()
+            owner.tell(line[Tongue.ENGLISH].partition(" (")[0], line[owner.tongue])
+
+    @contextmanager
+    def logged_at_the_end(self) -> Iterator[None]:
+        """After the block, tell the log what nobody was there any more to pass on."""
+        try:
+            yield
+        finally:
+            while not self._told.empty():
+                logger.error(for_the_log(self._told.get_nowait()[Tongue.ENGLISH]))

@@ -1,0 +1,46 @@
+"""How things stand now: what waits for an owner's word, and the room on the disk."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+from adapters.storage.files import free_at
+from adapters.storage.url import file_of, read_url
+from bot.commands.digest import Standing
+from bot.conversation.approval.petitions import Petitions
+from bot.domain.asks import Glance, Look, Others
+from bot.wiring.conversation import Answering, Ground
+from config.settings import Settings
+
+
+def count_waiting(on: Ground, answering: Answering, petitions: Petitions) -> Mapping[str, int]:
+    """How much of each kind waits for an owner's word."""
+    asked = Counter(one.kind for one in petitions.open)
+    return {
+        "call": len(answering.requests.open),
+        "friend": asked["friend"],
+        "invite": asked["invite"],
+        "group": len(on.modes.open),
+        "draft": len(on.shadow.drafts.open),
+    }
+
+
+async def current_status(
+    others: Others, folder: Path, on: Ground, answering: Answering, petitions: Petitions
+) -> Standing:
+    """How things stand here and at the `others`, the disk being that of the folder."""
+    waiting = Counter(count_waiting(on, answering, petitions))
+    # While a partition changes hands two bots may answer for it.
+    told = await others.ask_all(Look())
+    found = {one.partition: one.waits for one in told if isinstance(one, Glance)}
+    for waits in found.values():
+        waiting.update(waits)
+    return Standing(waiting, await free_at(folder), absent=others.count - len(found))
+
+
+def data_folder(settings: Settings) -> Path:
+    """Where the journal is; that of the media where it is a server's."""
+    file = file_of(read_url(settings.store_url.get_secret_value()))
+    return settings.media_dir if file is None else file.parent

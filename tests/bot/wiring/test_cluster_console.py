@@ -1,0 +1,209 @@
+"""A console shows all bots of a cluster as one, says who is missing, and passes on a word to whom it concerns."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from bot.domain.asks import Around, Ask, Glance, Look, Parts, Said, Told, Word
+from bot.domain.books import Ignored
+from bot.domain.errors import ActionUnanswered, NotConnected
+from bot.domain.events import Conversation
+from bot.domain.notes import Share, partition_of
+from bot.domain.shown import (
+    AccountState,
+    Failure,
+    ModelState,
+    OutboxState,
+    State,
+    WaitingCall,
+    WaitingDraft,
+    WaitingPetition,
+)
+from bot.domain.suspension import Settled
+from bot.memory.newest import Newest
+from bot.wiring import cluster_console
+from bot.wiring.cluster_console import FAILURES, ClusterConsole, answering, together
+from bot.wiring.console_backend import DRAFTS
+from tests.fakes import SteppedClock
+
+SHARE = Share(0, 2)
+HERE, THERE = (next(account for account in range(1, 99) if partition_of(account, 2) == part) for part in range(2))
+AT_HERE, AT_THERE = Conversation(HERE, "group", 4242), Conversation(THERE, "group", 4242)
+
+
+def state(account: int, at: float, *, cooldown: float) -> State:
+    where = Conversation(account, "group", 4242)
+    return State(
+        accounts=(AccountState(account, online=True),),
+        active=1,
+        waiting=2,
+        models=(ModelState("m", cooldown), ModelState(f"of {account}")),
+        place="postgresql",
+        in_trouble=account == THERE,
+        unwritten=3,
+        calls=(WaitingCall(1, where, "wipe", 9.0),),
+        petitions=(WaitingPetition(1, 5, 0, "", 9.0, account),),
+        failures=tuple(Failure(at + number, "t", "broke") for number in reversed(range(FAILURES))),
+        paused=(where,),
+        outbox=(OutboxState(where, 1, 0, at),),
+        ignored=(Ignored(where, 5, "muted", at),),
+    )
+
+
+def drafts(account: int, *expire: float) -> tuple[WaitingDraft, ...]:
+    where = Conversation(account, "group", 4242)
+    return tuple(WaitingDraft(number, where, "x", "hi", "ho", at) for number, at in enumerate(expire))
+
+
+OWN = Glance(0, state(HERE, 5.0, cooldown=0.0), 2, drafts(HERE, 1.0, 3.0), 4, {"": (), "cat": ("a", "1")})
+ELSEWHERE = Glance(
+    1, state(THERE, 4.5, cooldown=7.0), 5, drafts(THERE, 2.0, *[0.5] * DRAFTS), 1, {"cat": ("b", "1"), "dog": ("c",)}
+)
+
+
+def test_what_several_show_is_one_page() -> None:
+    found = together((OWN, ELSEWHERE), absent=2)
+    told = found.state
+    assert [one.account for one in told.accounts] == [HERE, THERE]
+    assert (told.active, told.waiting, told.unwritten, told.in_trouble, told.place) == (2, 4, 6, True, "postgresql")
+    assert [(one.name, one.cooldown) for one in told.models] == [("m", 7.0), (f"of {HERE}", 0.0), (f"of {THERE}", 0.0)]
+    assert [one.where for one in told.calls] == [AT_HERE, AT_THERE]
+    assert [one.account for one in told.petitions] == [HERE, THERE]
+    assert told.paused == (AT_HERE, AT_THERE)
+    assert [one.at for one in told.failures][:3] == [24.0, 23.5, 23.0]
+    assert len(told.failures) == FAILURES
+    assert [one.where for one in told.outbox] == [AT_THERE, AT_HERE]
+    assert [one.where for one in told.ignored] == [AT_THERE, AT_HERE]
+    assert told.absent == 2
+    assert [one.expires for one in found.drafts] == [3.0, 2.0, 1.0, *[0.5] * (DRAFTS - 3)]
+    assert (found.more, found.waiting) == (4 + 1 + 3, 7)
+    assert found.personas == {"": (), "cat": ("a", "1", "b"), "dog": ("c",)}
+    assert together((OWN,)).state == OWN.state
+
+
+class Others:
+    """One other bot, which says what it is to, or raises it; what it was asked, and about which account."""
+
+    def __init__(self, says: Told | Exception | None, count: int = 1, *also: Told) -> None:
+        self.says, self.count, self.also = says, count, also
+        self.asked: list[tuple[int, Ask]] = []
+
+    async def ask_all(self, ask: Ask, /) -> tuple[Told, ...]:
+        self.asked.append((0, ask))
+        return () if self.says is None or isinstance(self.says, Exception) else (self.says, *self.also)
+
+    async def ask(self, account: int, ask: Ask, /) -> Told:
+        self.asked.append((account, ask))
+        if self.says is None or isinstance(self.says, Exception):
+            raise self.says or AssertionError(ask)
+        return self.says
+
+
+def seen(others: Others) -> Any:
+    journal = SimpleNamespace(share=SHARE, shown=None)
+    return SimpleNamespace(
+        rooms=SimpleNamespace(), journal=journal, others=others, newest=Newest(), clock=SteppedClock()
+    )
+
+
+@pytest.fixture(autouse=True)
+def own(monkeypatch: pytest.MonkeyPatch) -> list[Ask]:
+    """This bot shows that, and keeps what it is to do."""
+    done: list[Ask] = []
+
+    async def glance_of(_seen: Any, *, with_drafts: bool) -> Glance:
+        done.append(Look(with_drafts))
+        return OWN
+
+    async def settle(_rooms: Any, word: Word) -> Settled:
+        done.append(word)
+        return Settled("done", "here")
+
+    def rendered(_rooms: Any, where: Conversation) -> tuple[str, ...]:
+        done.append(Around(where))
+        return ("here",)
+
+    monkeypatch.setattr(cluster_console, "glance_of", glance_of)
+    monkeypatch.setattr(cluster_console, "settle", settle)
+    monkeypatch.setattr(cluster_console, "rendered", rendered)
+    monkeypatch.setattr(cluster_console, "waiting_on_page", lambda _rooms: 2)
+    return done
+
+
+async def test_all_are_asked_and_who_says_nothing_is_counted(own: list[Ask]) -> None:
+    others = Others(ELSEWHERE, count=3)
+    shown = ClusterConsole(seen(others))
+    assert shown.waiting() == 2
+    found = await shown.look(with_drafts=True)
+    assert found == together((OWN, ELSEWHERE), absent=2)
+    assert (others.asked, own) == ([(0, Look(with_drafts=True))], [Look(with_drafts=True)])
+    assert shown.waiting() == 2 + 5
+    others.says = Said(Settled("done", ""))  # no answer to that question
+    assert (await shown.look()).state.absent == 3
+    assert shown.waiting() == 2
+
+
+async def test_a_word_is_carried_out_by_who_has_the_account(own: list[Ask]) -> None:
+    there, here = (Word(account, "A", 1, allows=True) for account in (THERE, HERE))
+    others = Others(Said(Settled("over", "there")))
+    shown = ClusterConsole(seen(others))
+    assert await shown.settle(here) == Settled("done", "here")
+    assert (own, others.asked) == ([here], [])
+    assert await shown.settle(there) == Settled("over", "there")
+    assert (own, others.asked) == ([here], [(THERE, there)])
+
+
+@pytest.mark.parametrize(
+    ("says", "kind", "parts"),
+    [
+        (NotConnected("nobody"), "away", None),
+        (ActionUnanswered("late"), "lost", None),
+        (ELSEWHERE, "lost", None),
+        (Said(Settled("busy", "")), "busy", None),
+        (Parts(("there",)), "lost", ("there",)),
+    ],
+)
+async def test_what_comes_of_it_where_that_does_not_go_well(
+    says: Told | Exception, kind: str, parts: tuple[str, ...] | None
+) -> None:
+    shown = ClusterConsole(seen(Others(says)))
+    assert (await shown.settle(Word(THERE, "A", 1, allows=True))).kind == kind
+    assert await shown.rendered(AT_THERE) == parts
+
+
+async def test_the_prompt_of_a_chat_is_told_by_who_has_its_account(own: list[Ask]) -> None:
+    others, anywhere = Others(Parts(("there",))), Conversation(0, "private", 0)
+    shown = ClusterConsole(seen(others))
+    assert [await shown.rendered(where) for where in (AT_HERE, AT_THERE, anywhere)] == [
+        ("here",),
+        ("there",),
+        ("here",),
+    ]
+    assert (own, others.asked) == ([Around(AT_HERE), Around(anywhere)], [(THERE, Around(AT_THERE))])
+
+
+async def test_another_bots_questions_are_answered_as_the_pages_own_are(own: list[Ask]) -> None:
+    answer, word = answering(seen(Others(None))), Word(HERE, "D", 1, allows=False)
+    assert await answer(Look(with_drafts=True)) == OWN
+    assert await answer(word) == Said(Settled("done", "here"))
+    assert await answer(Around(AT_HERE)) == Parts(("here",))
+    assert own == [Look(with_drafts=True), word, Around(AT_HERE)]
+
+
+async def test_a_bot_alone_looks_at_nobody_else() -> None:
+    shown = ClusterConsole(seen(alone := Others(None, count=0)))
+    async with shown.open():
+        assert (await shown.look()).state == OWN.state
+        assert shown.feed.number == 0
+    assert alone.asked == [(0, Look())]
+
+
+async def test_who_answers_for_a_partition_that_another_has_by_now_is_shown_once() -> None:
+    stale = replace(OWN, waiting=50)
+    found = await ClusterConsole(seen(Others(ELSEWHERE, 2, ELSEWHERE, stale))).look()
+    assert [one.account for one in found.state.accounts] == [HERE, THERE]
+    assert (found.waiting, found.state.absent) == (7, 1)

@@ -1,0 +1,138 @@
+"""What another bot of a cluster tells reaches who is to know, and what cannot be used stops nobody."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from bot.domain.asks import Ask, Parts, Said, Told, Word
+from bot.domain.journal import PlaceSet
+from bot.domain.notes import WHOLE, Alarmed, Forgotten, Note, PlaceTold, RowSet, Share, Taken
+from bot.domain.suspension import Settled
+from bot.memory.kept_settings import NOWHERE
+from bot.wiring import cluster_events
+from bot.wiring.cluster_events import note_handler
+from bot.wiring.console_backend import ConsoleBackend
+from tests.cases import each_case
+from tests.fakes import GROUP, RecordingStore
+
+TAKEN = Taken(GROUP, 777, 5.0, 0.0, 1.0, 1.0)
+
+
+class Heard:
+    """Somebody who notes what he was told."""
+
+    def __init__(self, name: str, ledger: list[tuple[str, Any]]) -> None:
+        self.name = name
+        self.ledger = ledger
+
+    def hear(self, what: Any) -> None:
+        if what == "broken":
+            raise ValueError(what)
+        self.ledger.append((self.name, what))
+
+    async def reread(self) -> None:
+        self.ledger.append((self.name, None))
+
+    async def elsewhere(self, note: Forgotten) -> None:
+        self.hear(note)
+
+
+class Spending(Heard):
+    """The same, who has limits of his own."""
+
+    @property
+    def own(self) -> Heard:
+        return Heard("limits", self.ledger)
+
+
+class Wishes(Heard):
+    """The same, of places."""
+
+    def hear(self, where: Any, value: str = "") -> None:
+        self.ledger.append((self.name, (where, value)))
+
+
+def told_by(ledger: list[tuple[str, Any]]) -> Any:
+    spending, personas = Spending("spending", ledger), Heard("personas", ledger)
+    rooms = SimpleNamespace(
+        keeping=SimpleNamespace(personas=personas),
+        forgetting=Heard("forgetting", ledger),
+        owner=Heard("owner", ledger),
+        on=SimpleNamespace(
+            history=Heard("history", ledger),
+            wishes=Wishes("wishes", ledger),
+        ),
+    )
+    return SimpleNamespace(spending=spending, rooms=rooms)
+
+
+@each_case(
+    ("note", "who"),
+    [
+        (TAKEN, [("spending", TAKEN)]),
+        (Alarmed("disk"), [("owner", Alarmed("disk"))]),
+        (RowSet("limits", "{}"), [("limits", "{}")]),
+        (RowSet("persona_texts", "{}"), [("personas", "{}")]),
+        (RowSet("colours", "{}"), []),
+        (RowSet("limits", "broken"), []),
+        (PlaceTold(GROUP, "hush", "mute"), [("wishes", (GROUP, "mute"))]),
+        (PlaceTold(GROUP, "mode", "off"), []),
+        (Forgotten(user=7), [("forgetting", Forgotten(user=7))]),
+        (None, [(name, None) for name in ("limits", "spending", "personas", "wishes", "history")]),
+    ],
+)
+async def test_each_note_reaches_who_is_to_know(note: Note | None, who: list[tuple[str, Any]]) -> None:
+    ledger: list[tuple[str, Any]] = []
+    hear = note_handler(told_by(ledger))
+    await hear(note)
+    assert ledger == who
+    await hear(TAKEN)
+    assert ledger == [*who, ("spending", TAKEN)]
+
+
+def seen_by(store: RecordingStore, share: Share = WHOLE) -> ConsoleBackend:
+    """A bot with no more than what ears are made of."""
+    rooms, journal = SimpleNamespace(on=SimpleNamespace(store=store)), SimpleNamespace(share=share, books=store)
+    return cast("ConsoleBackend", SimpleNamespace(shown=told_by([]), rooms=rooms, journal=journal))
+
+
+async def test_what_a_worker_suspects_is_in_the_journal_by_its_partition() -> None:
+    async def at_work() -> None: ...
+
+    store = RecordingStore()
+    ears = cluster_events.ears_of(seen_by(store, Share(3, 8)), at_work)
+    assert await ears.suspicion.begin("one") == 0
+    assert store.entries == [PlaceSet(NOWHERE, "begun 3", '{"one":1}')]
+    assert ears.at_work is at_work
+
+
+async def test_nothing_is_answered_before_a_bot_is_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, opened = list[Ask](), asyncio.Event()
+
+    async def answer(ask: Ask) -> Told:
+        asked.append(ask)
+        return Parts(("all of it",))
+
+    async def at_work() -> None:
+        await opened.wait()
+
+    async def told(ask: Ask) -> Told:
+        return await ears.answer(ask)
+
+    monkeypatch.setattr(cluster_events, "answering", lambda _: answer)
+    ears = cluster_events.ears_of(seen_by(RecordingStore()), at_work)
+    monkeypatch.setattr(cluster_events, "AT_WORK_WITHIN", 0.01)
+    word = Word(10001, "D", 1, allows=True)
+    assert await ears.answer(word) == Said(Settled("away", ""))
+    assert asked == []
+    monkeypatch.setattr(cluster_events, "AT_WORK_WITHIN", 60.0)
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(told(word))
+        await asyncio.sleep(0)
+        assert asked == []
+        opened.set()
+    assert (waiting.result(), asked) == (Parts(("all of it",)), [word])

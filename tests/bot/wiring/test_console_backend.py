@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from bot.domain.actions import SendMessage
+from bot.domain.asks import Word
+from bot.domain.events import Conversation
+from bot.domain.journal import SendState
+from bot.domain.segments import Text
+from bot.domain.shown import OutboxState
+from bot.speaking.sends import Send
+from bot.wiring.console_backend import calls_of, drafts_of, outbox_of, settle
+from tests.bot.test_app import reverse
+from tests.e2e.town import WIPE, open_town
+from tests.fakes import GROUP, words
+
+
+def publish(number: int, reason: str = "") -> Word:
+    return Word(10001, "D", number, allows=True, reason=reason)
+
+
+async def test_a_draft_is_shown_with_its_words_and_published_changed_or_left_by_the_same_code(tmp_path: Path) -> None:
+    async with reverse(bot_new_group="shadow", bot_owners=[20001], store_url=f"sqlite:///{tmp_path}/frost.db") as (
+        service,
+        simulator,
+        _,
+    ):
+        for number in range(3):
+            await simulator.say(f"@bot hello {number}")
+            await simulator.wait_sent(number + 1)
+        drafts, more = await drafts_of(service.rooms)
+        name = simulator.world.groups[4242].name
+        assert name
+        assert ([(one.number, one.asked, one.group) for one in drafts], more) == (
+            [(3, "hello 2", name), (2, "hello 1", name), (1, "hello 0", name)],
+            0,
+        )
+        before = len(simulator.sent)
+        assert (await settle(service.rooms, publish(1))).kind == "done"
+        assert (await settle(service.rooms, publish(2, " two\nlines "))).kind == "done"
+        assert (await settle(service.rooms, Word(10001, "D", 3, allows=False))).kind == "done"
+        assert (await settle(service.rooms, publish(3))).kind == "over"
+        said = [one.text for one in simulator.sent[before:] if one.group_id == 4242]
+        assert said == [drafts[2].text, "two\nlines"]
+        assert await drafts_of(service.rooms) == ((), 0)
+
+
+async def test_a_call_that_waits_is_told_with_the_name_of_its_group(tmp_path: Path) -> None:
+    async with open_town(tmp_path) as town, town.live(WIPE, words("wiped!")) as stage:
+        await stage.ask("@bot wipe sda, please")
+        (call,) = calls_of(stage.service.rooms)
+        (group,) = stage.simulator.world.groups.values()
+        assert group.name
+        assert (call.group, call.asked) == (group.name, "wipe sda, please")
+        assert (call.action, call.arguments) == ("wipe_disk", (("disk", "sda"),))
+        await stage.answer("同意 A1")
+        assert calls_of(stage.service.rooms) == ()
+
+
+async def test_what_is_not_delivered_is_counted_by_chat_the_oldest_first() -> None:
+    def send(where: Conversation, state: SendState, at: float) -> Send:
+        return Send(f"s{at}", "", SendMessage(where, (Text("hi"),)), final=False, at=at, state=state)
+
+    friend = Conversation(1000, "private", 5)
+    sends = [
+        send(friend, SendState.QUEUED, 9.0),
+        send(GROUP, SendState.SENDING, 8.0),
+        send(GROUP, SendState.UNKNOWN, 3.0),
+        send(GROUP, SendState.QUEUED, 5.0),
+    ]
+    assert outbox_of(sends) == (OutboxState(GROUP, 2, 1, 3.0), OutboxState(friend, 1, 0, 9.0))

@@ -1,0 +1,259 @@
+"""The common ground of all sources: the question, the answer, and how an answer that is none is
+told.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from typing import Any, Protocol, TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
+
+from bot.domain.errors import ToolFailed
+from bot.domain.ports import Web, WebResponse
+from tools.get_weather.places import WeatherPlace
+from tools.get_weather.weather import Weather
+
+TOKEN_STEP = (
+    900  # seconds a token is used: within them it is the same text, so equal requests stay equal
+)
+TOKEN_LIFE = 3600
+CLOCK_SKEW = 30
+
+
+class GivenKeys(Protocol):
+    """The settings that are about the weather."""
+
+    @property
+    def tools_contact(self) -> str: ...
+    @property
+    def qweather_host(self) -> str: ...
+    @property
+    def qweather_key(self) -> SecretStr: ...
+    @property
+    def qweather_jwt_project(self) -> str: ...
+    @property
+    def qweather_jwt_key_id(self) -> str: ...
+    @property
+    def qweather_jwt_private_key(self) -> SecretStr: ...
+    @property
+    def amap_key(self) -> SecretStr: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeatherKeys:
+    """Empty is "not given". `qweather_private_key` is the base64 of a PKCS #8 Ed25519 key, as its
+    PEM file has it.
+
+    `contact` says that our User-Agent tells how to reach whoever runs the bot, which MET Norway
+    asks for.
+    """
+
+    qweather_host: str = ""
+    qweather_key: str = field(default="", repr=False)
+    qweather_project: str = ""
+    qweather_key_id: str = ""
+    qweather_private_key: str = field(default="", repr=False)
+    amap_key: str = field(default="", repr=False)
+    contact: bool = False
+
+    @classmethod
+    def from_settings(cls, given: GivenKeys) -> WeatherKeys:
+        """The keys among the settings."""
+        return cls(
+            qweather_host=given.qweather_host,
+            qweather_key=given.qweather_key.get_secret_value(),
+            qweather_project=given.qweather_jwt_project,
+            qweather_key_id=given.qweather_jwt_key_id,
+            qweather_private_key=given.qweather_jwt_private_key.get_secret_value(),
+            amap_key=given.amap_key.get_secret_value(),
+            contact=bool(given.tools_contact),
+        )
+
+    @property
+    def has_qweather(self) -> bool:
+        return bool(self.qweather_host and (self.qweather_key or self.has_token))
+
+    @property
+    def has_token(self) -> bool:
+        return bool(self.qweather_project and self.qweather_key_id and self.qweather_private_key)
+
+    def qweather_headers(self, now: float) -> dict[str, str]:
+        """The headers that prove who we are, never both ways at once; `now` in seconds since
+        1970.
+        """
+        if self.has_token:
+            return {"Authorization": f"Bearer {self._token(now)}"}
+        return {"X-QW-Api-Key": self.qweather_key}
+
+    def _token(self, now: float) -> str:
+        issued = int(now) // TOKEN_STEP * TOKEN_STEP - CLOCK_SKEW
+        head = _part({"alg": "EdDSA", "kid": self.qweather_key_id})
+        claims = _part({"sub": self.qweather_project, "iat": issued, "exp": issued + TOKEN_LIFE})
+        signed = b".".join((head, claims))
+        # Cryptography is large, and only those who sign need it.
+        serialization = import_module("cryptography.hazmat.primitives.serialization")
+        key: Any = serialization.load_der_private_key(
+            base64.b64decode(self.qweather_private_key), password=None
+        )
+        return b".".join((signed, _plain(key.sign(signed)))).decode("ascii")
+
+
+def _part(claims: Mapping[str, object]) -> bytes:
+    return _plain(json.dumps(claims, separators=(",", ":")).encode())
+
+
+def _plain(data: bytes) -> bytes:
+    return base64.urlsafe_b64encode(data).rstrip(b"=")
+
+
+FRESH = 600.0  # seconds for which an answer counts as new
+# Seconds for which equal requests are one: those in flight, and the halves of an answer that
+# failed.
+TOGETHER = 60.0
+DAYS = 7
+
+A_MINUTE, AN_HOUR, A_DAY = 60.0, 3600.0, 86400.0
+FOR_GOOD = 10 * 365 * A_DAY  # until the next start
+
+
+REST = {400: 0.0, 404: 0.0, 401: A_DAY, 403: A_DAY}
+"""How long a source is left alone after a status: 400 and 404 are about this place only."""
+
+
+class Wire(BaseModel):
+    """The part of a vendor's body that we read."""
+
+    model_config = ConfigDict(allow_inf_nan=False, defer_build=True)
+
+
+W = TypeVar("W", bound=Wire)
+
+
+class SourceFailed(ToolFailed):
+    """A source has no answer. It is left alone for `rest` seconds, 0 where only this place is the
+    trouble.
+    """
+
+    def __init__(self, message: str, *, rest: float = A_MINUTE) -> None:
+        self.rest = rest
+        super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A weather, for how many seconds it is new, and the source's own mark for "changed since"
+    (Last-Modified).
+
+    `retold` is the weather as the same answer tells it at another time (seconds since 1970): a
+    source that sends only a forecast has its "now" in it, too. It raises SourceFailed where the
+    answer does not reach so far.
+    """
+
+    weather: Weather
+    fresh: float = FRESH
+    modified: str = ""
+    retold: Callable[[float], Weather] | None = None
+
+    def at(self, now: float) -> Weather:
+        """The weather as it is to be told now."""
+        return self.weather if self.retold is None else self.retold(now)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeatherQuestion:
+    """One place asked of one source. `now` in seconds since 1970; `earlier` is what the source said
+    last time.
+    """
+
+    place: WeatherPlace
+    web: Web
+    keys: WeatherKeys
+    now: float
+    earlier: Fetched | None = None
+
+    @property
+    def local_now(self) -> dt.datetime:
+        """The time on a clock at the place."""
+        return localise(dt.datetime.fromtimestamp(self.now, dt.UTC), self.place.zone)
+
+    async def get(
+        self,
+        source: str,
+        url: str,
+        *,
+        kind: type[Wire],
+        params: Mapping[str, str],
+        headers: Mapping[str, str] | None = None,
+    ) -> WebResponse:
+        """One answer of any status; only what reads as `kind` is kept. Raises SourceFailed where
+        there is none.
+        """
+        try:
+            return await self.web.get(
+                url, params=params, headers=headers, fresh=TOGETHER, keep=partial(holds, kind)
+            )
+        except ToolFailed as error:
+            raise SourceFailed(f"{source}: {error}") from error
+
+
+def read(
+    source: str, kind: type[W], response: WebResponse, reason: Callable[[Any], str] = lambda _: ""
+) -> W:
+    """The body as that kind; `reason` finds what the vendor says in a body that is an error. Raises
+    SourceFailed.
+    """
+    if response.status != 200:
+        rest = REST.get(response.status, A_MINUTE)
+        raise SourceFailed(
+            f"{source} answered {response.status}{said(response, reason)}", rest=rest
+        )
+    try:
+        return kind.model_validate_json(response.body)
+    except ValidationError as error:
+        raise SourceFailed(
+            f"{source} sent an answer that cannot be read{said(response, reason)}"
+        ) from error
+
+
+def holds(kind: type[Wire], response: WebResponse) -> bool:
+    """Whether the body can be read as that kind."""
+    try:
+        kind.model_validate_json(response.body)
+    except ValidationError:
+        return False
+    return True
+
+
+def said(response: WebResponse, reason: Callable[[Any], str]) -> str:
+    """The vendor's words on what went wrong, as ": reason", or nothing."""
+    try:
+        words = reason(response.json())
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+        return ""
+    return f": {tidy(words)}" if words else ""
+
+
+def tidy(text: str, longest: int = 120) -> str:
+    """A vendor's words as one short line: they go to a model."""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())[:longest]
+
+
+def localise(time: dt.datetime, zone: str) -> dt.datetime:
+    """A time with an offset -> the local time of that zone, without one. Where the zone is unknown,
+    UTC.
+
+    Raises OverflowError for a time at the very end of the calendar.
+    """
+    try:
+        there: dt.tzinfo = ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        there = dt.UTC
+    return time.astimezone(there).replace(tzinfo=None)
