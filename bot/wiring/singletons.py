@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from adapters.storage.store import SqlStore
 from bot.commands.alarms import AlarmMonitor
-from bot.commands.daily import Daily
+from bot.commands.digest import Daily
 from bot.domain.asks import NO_OTHERS, Others
 from bot.domain.cancellation import background
 from bot.domain.masking import Mask

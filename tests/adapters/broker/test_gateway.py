@@ -3,30 +3,66 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import aio_pika
 import pytest
 from aio_pika import Message
-from aio_pika.abc import AbstractExchange, AbstractIncomingMessage
+from aio_pika.abc import AbstractChannel, AbstractExchange, AbstractIncomingMessage
 from aio_pika.exceptions import DeliveryError
 from msgspec.structs import replace
 from pamqp.commands import Basic
+from pamqp.common import FieldValue
 
 from adapters.broker import gateway as module
 from adapters.broker import gateway as outflow
 from adapters.broker import link, topology, wire
-from adapters.broker.payloads import HEADER_VERSION, VERSION, AccountPresence, CallEnd, GatewayCall, Presence, pack
-from adapters.broker.topology import Topology, queue_of
+from adapters.broker.link import BrokerLink
+from adapters.broker.payloads import (
+    HEADER_VERSION,
+    VERSION,
+    AccountPresence,
+    CallEnd,
+    GatewayCall,
+    Presence,
+    pack,
+    unpack,
+)
+from adapters.broker.topology import EVENTS, Topology, queue_of
 from bot.domain.errors import NotConnected
-from bot.domain.events import AccountChanged, Connected, Heartbeat, MessageLost
+from bot.domain.events import (
+    AccountChanged,
+    Connected,
+    Conversation,
+    Event,
+    Heartbeat,
+    MessageLost,
+    MessageRecalled,
+    MessageReceived,
+)
 from bot.domain.notes import Share, partition_of
 from bot.domain.segments import Mention, Text
 from bot.runtime.clock import SystemClock
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.line import line_to
-from tests.adapters.broker.street import ACCOUNT, OURS, PATIENCE, SHARE, Desk, Sockets, gateway_of, said, worker_of
-from tests.fakes import until
+from tests.adapters.broker.street import (
+    ACCOUNT,
+    OURS,
+    PATIENCE,
+    SHARE,
+    Desk,
+    Sockets,
+    gateway_of,
+    next_in,
+    said,
+    worker_of,
+)
+from tests.cases import each_case
+from tests.fakes import ManualClock, until
 
 
 async def waiting_in(url: str) -> int:
@@ -354,3 +390,279 @@ async def test_a_gateway_whose_word_of_its_accounts_is_never_confirmed_connects_
     async with gateway_of(broker, Sockets()), worker_of(broker, Desk()) as worker:
         await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
         assert len(made) > 1
+
+
+async def test_a_broker_that_confirms_nothing_without_an_alarm_is_left(
+    broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link, "CONFIRMED_WITHIN", 0.05)
+    monkeypatch.setattr(link, "LOOK", 0.05)
+    told, held = list[str](), [True]
+    publish = outflow.EventPublisher._publish
+
+    async def slowly(flow: outflow.EventPublisher, *one: Any) -> bool:
+        if held:
+            held.pop()
+            await asyncio.Event().wait()
+        return await publish(flow, *one)
+
+    monkeypatch.setattr(outflow.EventPublisher, "_publish", slowly)
+    desk = Desk()
+    async with gateway_of(broker, Sockets(), told=told) as gateway, worker_of(broker, desk):
+        await gateway.handle(said(1))
+        await until(lambda: bool(told), seconds=PATIENCE)
+        monkeypatch.setattr(link, "CONFIRMED_WITHIN", PATIENCE)
+        await until(lambda: desk.numbers == [1] and gateway.published == 1, seconds=PATIENCE)
+        assert gateway.lost == 0
+    assert told[0] == "The broker cannot be reached (no confirmation within 0.05 s). What is to be sent over it waits."
+
+
+async def test_a_partition_that_takes_less_than_it_says_holds_up_no_other_and_gets_nothing_twice(
+    broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outflow, "PAUSE", 0.05)
+    other, told = Conversation(10002, "group", 4242), list[str]()
+    async with await aio_pika.connect(broker) as connection:
+        channel = await connection.channel()
+        few: dict[str, FieldValue] = {"x-queue-type": "quorum", "x-max-length": 5, "x-overflow": "reject-publish"}
+        partition = await channel.declare_queue(OURS, durable=True, arguments=few)
+        theirs = queue_of(partition_of(other.platform_id, PARTITIONS))
+        async with gateway_of(broker, Sockets(), told=told) as gateway:
+            for number in range(300):
+                await gateway.handle(said(number))
+            await gateway.handle(replace(said(1), self_id=other.platform_id, conversation=other))
+            async with asyncio.timeout(PATIENCE):
+                await gateway.wait_published()
+            assert (gateway.waiting, gateway.published + gateway.lost) == (0, 301)
+            here = await channel.declare_queue(OURS, passive=True)
+            there = await channel.declare_queue(theirs, passive=True)
+            counts = [one.declaration_result.message_count for one in (here, there)]
+            assert counts == [gateway.published - 1, 1]
+            assert told == []
+        bodies = [(await next_in(partition)).body for _ in range(gateway.published - 1)]
+        assert bodies == list(map(pack, map(said, range(len(bodies)))))
+        assert gateway.lost > 0
+
+
+async def test_a_connection_that_ends_half_way_repeats_only_what_was_not_confirmed(
+    broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, confirmed = Desk(), list[Any]()
+    publish = outflow.EventPublisher._publish
+
+    async def cut_off(flow: outflow.EventPublisher, *one: Any) -> bool:
+        if one[2] == said(3) and len(confirmed) < 5:
+            await until(lambda: len(confirmed) == 5, seconds=PATIENCE)
+            raise link.ConnectionLost("a test")
+        is_taken = await publish(flow, *one)
+        confirmed.append(one[2])
+        return is_taken
+
+    monkeypatch.setattr(outflow.EventPublisher, "_publish", cut_off)
+    async with gateway_of(broker, Sockets()) as gateway, worker_of(broker, desk):
+        for number in range(6):
+            await gateway.handle(said(number))
+        async with asyncio.timeout(PATIENCE):
+            await gateway.wait_published()
+        await until(lambda: len(desk.numbers) == 6, seconds=PATIENCE)
+        # The five are on their way together, and the broker may confirm them in any order.
+        assert sorted(confirmed[:5], key=lambda event: event.message_id) == [said(number) for number in (0, 1, 2, 4, 5)]
+        assert confirmed[5:] == [said(3)]
+        assert (desk.numbers, gateway.lost, gateway.published) == ([0, 1, 2, 4, 5, 3], 0, 6)
+
+
+@dataclass
+class Exchange:
+    """One that takes what `takes` lets it, a moment later, and counts what is on its way there."""
+
+    takes: Callable[[MessageReceived], bool] = lambda _: True
+    silent: str = ""  # a queue of which it confirms nothing
+    taken: list[MessageReceived] = field(default_factory=list)
+    under_way: int = 0
+    most: int = 0
+
+    is_closed = False
+
+    async def get_underlay_channel(self) -> Exchange:
+        return self
+
+    async def basic_publish(self, body: bytes, *, routing_key: str, exchange: str, mandatory: bool, **_: Any) -> None:
+        assert (exchange, mandatory) == (EVENTS, True)
+        event: MessageReceived = unpack(Event, body, VERSION)
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        try:
+            await (asyncio.Event().wait() if routing_key == self.silent else asyncio.sleep(0))
+        finally:
+            self.under_way -= 1
+        if not self.takes(event):
+            raise DeliveryError(None, Basic.Nack())
+        self.taken.append(event)
+
+
+@asynccontextmanager
+async def running(
+    exchange: Exchange, *events: Event, partitions: int, clock: ManualClock | None = None
+) -> AsyncIterator[outflow.EventPublisher]:
+    """What a gateway does with these events, and what it is given later."""
+    broker = BrokerLink("amqp://127.0.0.1:1/", clock=SystemClock(), trouble=lambda _: None)
+    flow = outflow.EventPublisher("frost.gateway.a", link=broker, partitions=partitions, clock=clock or ManualClock())
+    for event in events:
+        flow.enqueue(event)
+
+    async def begun() -> None:
+        async with asyncio.TaskGroup() as group:
+            flow.start(group, cast("AbstractChannel", exchange))
+
+    async with asyncio.TaskGroup() as group:
+        publishing = group.create_task(begun())
+        async with asyncio.timeout(PATIENCE):
+            yield flow
+        publishing.cancel()
+
+
+def said_by(account: int, number: int) -> MessageReceived:
+    return replace(said(number), self_id=account, conversation=Conversation(account, "group", 4242))
+
+
+async def test_what_waited_for_the_broker_does_not_go_out_all_at_once_and_each_partition_keeps_its_order() -> None:
+    accounts = range(10000, 10200)
+    exchange = Exchange()
+    backlog = [said_by(account, number) for number in range(15) for account in accounts]
+    async with running(exchange, *backlog, partitions=64) as flow:
+        await flow.wait_empty()
+        assert flow.published == len(backlog)
+    for account in accounts:
+        taken = [event for event in exchange.taken if event.self_id == account]
+        assert taken == [said_by(account, number) for number in range(15)]
+    assert exchange.most <= outflow.BATCH
+
+
+async def test_the_room_for_what_waits_is_one_for_all_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outflow, "BACKLOG", 50)
+    exchange, accounts = Exchange(), range(10000, 10200)
+    async with running(exchange, *(said_by(account, 1) for account in accounts), partitions=64) as flow:
+        assert len({partition_of(account, 64) for account in accounts[:50]}) > 30
+        assert (flow.waiting, flow.lost) == (50, 150)
+        await flow.wait_empty()
+    assert {event.self_id for event in exchange.taken} == {*accounts[:50]}
+
+
+async def test_partitions_that_come_to_what_is_under_way_already_add_one_event_each_until_there_is_room() -> None:
+    exchange, partitions = Exchange(silent=OURS), 3
+    others = [account for account in range(10000, 10050) if queue_of(partition_of(account, partitions)) != OURS]
+    async with running(exchange, *map(said, range(500)), partitions=partitions) as flow:
+        await until(lambda: exchange.under_way == outflow.BATCH, seconds=PATIENCE)
+        late = [said_by(account, number) for number in range(9) for account in others]
+        for event in late:
+            flow.enqueue(event)
+        await until(lambda: flow.waiting == 500, seconds=PATIENCE)
+        assert (len(exchange.taken), exchange.under_way) == (len(late), outflow.BATCH)
+    assert {event.self_id for event in exchange.taken} == {*others}
+    assert exchange.most == outflow.BATCH + partitions - 1
+
+
+async def test_one_partition_alone_has_all_the_room() -> None:
+    exchange = Exchange()
+    async with running(exchange, *map(said, range(500)), partitions=64) as flow:
+        await flow.wait_empty()
+    assert exchange.taken == [*map(said, range(500))]
+    assert exchange.most == outflow.BATCH
+
+
+@each_case("number", [1, 2, 3])
+async def test_a_few_that_come_together_go_together_and_nothing_waits_for_a_pause(number: int) -> None:
+    exchange, clock = Exchange(), ManualClock()
+    async with running(exchange, *map(said, range(number)), partitions=64, clock=clock) as flow:
+        await flow.wait_empty()
+    assert exchange.taken == [*map(said, range(number))]
+    assert (exchange.most, clock.slept) == (number, [])
+
+
+async def test_nothing_overtakes_what_was_refused_and_then_all_goes_at_once_again() -> None:
+    tries, clock = Counter[int](), ManualClock()
+
+    def takes(event: MessageReceived) -> bool:
+        number = int(event.message_id)
+        tries[number] += 1
+        if tries[3] == 2 and number == 3:
+            assert exchange.most == outflow.BATCH
+        if tries[3] > 1 and number < outflow.BATCH:
+            alone.append((number, exchange.under_way))
+            exchange.most = 0
+        return number < 3 or tries[3] > (2 if number == 3 else 1)
+
+    alone, exchange = list[tuple[int, int]](), Exchange(takes)
+    async with running(exchange, *map(said, range(300)), partitions=64, clock=clock) as flow:
+        await flow.wait_empty()
+        assert (flow.published, flow.lost) == (300, 0)
+    assert exchange.taken == [*map(said, range(300))]
+    assert alone == [(number, 0) for number in (3, *range(3, outflow.BATCH))]
+    assert exchange.most == outflow.BATCH
+    assert clock.slept == [outflow.PAUSE] * 2
+
+
+async def test_a_partition_that_takes_nothing_for_some_seconds_loses_what_it_refuses_from_then_on() -> None:
+    open_from, clock = [400], ManualClock()
+    exchange = Exchange(lambda event: int(event.message_id) < 3 or int(event.message_id) >= open_from[0])
+    async with running(exchange, *map(said, range(300)), partitions=64, clock=clock) as flow:
+        await flow.wait_empty()
+        assert (flow.published, flow.lost) == (3, 297)
+        assert clock.slept == [outflow.PAUSE] * (outflow.TRIES - 1)
+        for number in range(400, 450):
+            flow.enqueue(said(number))
+        await flow.wait_empty()
+        assert (flow.published, flow.lost) == (53, 297)
+    assert exchange.taken == [*map(said, (0, 1, 2, *range(400, 450)))]
+
+
+async def test_a_partition_that_takes_some_events_now_and_then_loses_none() -> None:
+    tries, clock = Counter[str](), ManualClock()
+
+    def takes(event: MessageReceived) -> bool:
+        tries[event.message_id] += 1
+        return tries[event.message_id] > outflow.TRIES - 1
+
+    exchange = Exchange(takes)
+    async with running(exchange, *map(said, range(20)), partitions=64, clock=clock) as flow:
+        await flow.wait_empty()
+        assert (flow.published, flow.lost) == (20, 0)
+    assert exchange.taken == [*map(said, range(20))]
+
+
+def to_us(number: int, group: int, *, whom: int = ACCOUNT, more: str = "") -> MessageReceived:
+    return replace(said(number, group), segments=(Mention(whom, "a name"), Text(f"one{more}")))
+
+
+async def test_of_what_a_full_partition_loses_the_first_message_to_an_account_in_each_chat_is_told_of_once() -> None:
+    private = replace(said(7), conversation=Conversation(ACCOUNT, "private", 20001))
+    lost: list[Event] = [
+        said(1, 1),
+        to_us(2, 1),
+        to_us(3, 1),
+        to_us(4, 2, whom=20002),
+        to_us(5, 3, more="x" * outflow.LONGEST),
+        to_us(6, 4),
+        private,
+        MessageRecalled(
+            self_id=ACCOUNT, time=1.0, conversation=said(1).conversation, message_id="1", user_id=1, operator_id=1
+        ),
+    ]
+    async with running(Exchange(lambda _: False), *lost, partitions=64) as flow:
+        await flow.wait_empty()
+        assert flow.lost == len(lost)
+        assert flow.pop_lost_requests() == (lost[1], lost[5], private)
+        assert flow.pop_lost_requests() == ()
+        for number in range(2 * outflow.TOLD):
+            flow.enqueue(to_us(number, number + 1))
+        await flow.wait_empty()
+        assert len(flow.pop_lost_requests()) == outflow.TOLD
+
+
+async def test_what_finds_20_000_waiting_is_not_told_of_for_nobody_could_be_told_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(outflow, "BACKLOG", 1)
+    async with running(Exchange(), to_us(1, 1), to_us(2, 1), partitions=64) as flow:
+        await flow.wait_empty()
+        assert (flow.lost, flow.published, flow.pop_lost_requests()) == (1, 1, ())

@@ -14,7 +14,7 @@ from prometheus_client import generate_latest
 from adapters.metrics import metrics as module
 from adapters.metrics.cluster import GatewayCollector, GatewayVitals, Work, WorkCollector
 from adapters.metrics.exposition import DiskCollector, VitalsCollector, registry_of
-from adapters.metrics.metrics import Metrics, Today, Vitals, kinds_of
+from adapters.metrics.metrics import Count, Family, Metrics, Times, Today, Vitals, kinds_of
 from bot.domain.actions import SendMessage
 from bot.domain.chat import Attempt, ToolCall, ToolMessage, Usage, UserMessage
 from bot.domain.events import Event, MessageReceived
@@ -339,3 +339,19 @@ def test_stalls_of_the_loop_are_counted() -> None:
     desk.metrics.stalled(1.5)
     desk.metrics.stalled(2.5)
     assert (desk.value("stalls_total"), desk.metrics.stalls) == (2, 2)
+
+
+def test_times_count_up_to_their_bounds_and_those_with_them() -> None:
+    times = Times((0.5, 1))
+    for seconds in (0.5, 0.75, 1.0, 7.0):
+        times.observe(seconds)
+    assert times.buckets() == [(0.5, 1), (1, 3), (float("inf"), 4)]
+    assert times.sum == 9.25
+
+
+def test_an_instrument_is_there_from_the_first_time_it_is_asked_for() -> None:
+    family = Family("calls", "Calls.", ("tool",), Count)
+    assert family.members == {}
+    family.labels("a").inc()
+    family.labels("a").inc(2)
+    assert {values: count.value for values, count in family.members.items()} == {("a",): 3}

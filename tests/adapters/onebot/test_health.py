@@ -7,8 +7,10 @@ import logging
 
 import pytest
 
+from adapters.onebot.health import HeartbeatTimeout
 from adapters.onebot.peers import Account
 from tests.adapters.onebot.conftest import ACCOUNT, GREETING, Dial, Frame, House, NapCat, heartbeat, lifecycle, message
+from tests.cases import each_case
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -128,3 +130,31 @@ async def test_a_server_without_heartbeats_is_not_suspected(house: House, dial: 
         await napcat.send(lifecycle(), heartbeat(interval=0), message())
         await house.sink.until(3)
         assert house.clock.sleeps == []
+
+
+@each_case(("interval", "seconds"), [(30.0, 90.0), (3.0, 9.0), (1.0, 5.0), (0.003, 5.0)])
+def test_three_heartbeats_may_be_missing_but_never_less_than_five_seconds(interval: float, seconds: float) -> None:
+    patience = HeartbeatTimeout()
+    assert patience.seconds == 0.0
+    assert patience.beat(interval)
+    assert patience.seconds == seconds
+
+
+def test_a_heartbeat_that_announces_nothing_changes_nothing() -> None:
+    patience = HeartbeatTimeout()
+    assert not patience.beat(0.0)
+    assert patience.seconds == 0.0
+    patience.beat(30.0)
+    assert not patience.beat(0.0)
+    assert patience.seconds == 90.0
+
+
+def test_a_server_that_beats_slower_than_it_says_is_given_more_time_each_time_but_not_for_ever() -> None:
+    patience = HeartbeatTimeout()
+    patience.beat(1.0)
+    given = []
+    for _ in range(9):
+        given.append(patience.seconds)
+        patience.missed()
+        patience.beat(1.0)
+    assert given == [5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 320.0, 320.0]

@@ -9,9 +9,14 @@ from typing import Any
 import pytest
 
 from adapters.simulator import actions
-from adapters.simulator.call import Call, CallAnswer, SentMessage
-from adapters.simulator.wire import Json, mention, text
-from adapters.simulator.world import World
+from adapters.simulator.actions import REQUEST_ACTIONS, befriend, invite, lapse
+from adapters.simulator.call import Call, CallAnswer, Gesture, Params, SentMessage
+from adapters.simulator.commands import obey
+from adapters.simulator.server import Simulator
+from adapters.simulator.wire import CallRefused, Json, mention, text
+from adapters.simulator.world import Person, World, demo_world
+from tests.adapters.simulator.conftest import playing
+from tests.cases import each_case
 
 
 def take(world: World, frame: str | bytes) -> CallAnswer:
@@ -263,3 +268,115 @@ def test_messages_are_marked_as_read(world: World) -> None:
 def test_an_unsupported_action_is_one_the_server_does_not_know(world: World) -> None:
     world.unsupported.add("set_input_status")
     assert refused(world, "set_input_status", user_id=20001)[0] == 1404
+
+
+async def test_gestures_reach_the_bot() -> None:
+    async with playing("forward") as (simulator, bot):
+        assert "has said nothing" in await obey(simulator, "!react")
+        sent = await bot.send("hello")
+        for line in ("!poke", "!typing", "!react 66"):
+            await obey(simulator, line)
+        await bot.until(lambda: len(bot.events) == 3)
+        poke, typing, reaction = bot.events
+        assert (poke["sub_type"], poke["user_id"], poke["group_id"]) == ("poke", 20001, 4242)
+        assert (typing["sub_type"], typing["user_id"]) == ("input_status", 20001)
+        assert reaction["message_id"] == sent["data"]["message_id"]
+        assert reaction["likes"] == [{"emoji_id": "66", "count": 1}]
+
+
+@each_case(
+    ("line", "kind", "told"),
+    [
+        ("!voice 明天 下雨", "record", "voice.amr"),
+        ("!file 作业.txt 第一题 第二题", "file", "作业.txt"),
+        ("!card 香山 https://example.com", "json", "https://example.com"),
+        ("!forward 3", "forward", "700000"),
+    ],
+)
+async def test_things_are_shared(line: str, kind: str, told: str) -> None:
+    async with Simulator(demo_world()) as simulator:
+        assert await obey(simulator, line) == "shared"
+        (segment,) = simulator.world.messages.find(simulator.last_said).segments
+        assert segment["type"] == kind
+        assert told in str(segment["data"])
+
+
+async def test_a_shared_file_has_its_words_and_a_forward_its_depth() -> None:
+    async with Simulator(demo_world()) as simulator:
+        await obey(simulator, "!file 作业.txt 第一题 第二题")
+        assert simulator.world.contents["作业.txt"].decode() == "第一题 第二题"
+        await obey(simulator, "!forward 99")
+        (messages,) = simulator.world.forwards.values()
+        assert str(messages).count("周六去爬山吗") == 9 * 2  # in the segments and as raw_message
+
+
+async def test_everybody_is_muted_and_a_robot_comes() -> None:
+    async with Simulator(demo_world()) as simulator:
+        assert await obey(simulator, "!muteall") == "everybody is muted"
+        assert await obey(simulator, "!faults") == "muted in 4242"
+        assert await obey(simulator, "!liftall") == "nobody is muted any more"
+        assert await obey(simulator, "!faults") == "nothing is armed"
+        assert await obey(simulator, "!robot 3") == "robot2 answers 3 times"
+
+
+@pytest.mark.parametrize("action", ["send_poke", "group_poke", "friend_poke"])
+def test_the_bot_hears_of_its_own_poke(world: World, action: str) -> None:
+    done = ask(world, action, user_id=20002, group_id=4242).done
+    (event,) = done.events
+    assert (event["user_id"], event["target_id"], event["group_id"]) == (10001, 20002, 4242)
+    assert done.gesture == Gesture("poke", user_id=20002, group_id=4242)
+    (event,) = ask(world, action, user_id=20001).done.events
+    assert "group_id" not in event
+
+
+def test_a_reaction_is_made_and_taken_back(world: World, recorded: Callable[[str], Json]) -> None:
+    message_id = world.post([text("hi")], author=20001, group_id=4242).message_id
+    made = Gesture("reaction", 20001, 4242, message_id, "76")
+    liked = ask(world, "set_msg_emoji_like", message_id=message_id, emoji_id="76")
+    assert liked.frame["data"] == recorded("api_ok__nc_emoji_like")["data"]
+    assert liked.done.gesture == made
+    for action, more in (("set_msg_emoji_like", {"set": False}), ("unset_msg_emoji_like", {})):
+        back = ask(world, action, message_id=message_id, emoji_id="76", **more).done.gesture
+        assert back == Gesture("reaction", 20001, 4242, message_id, "76", taken_back=True)
+    assert refused(world, "set_msg_emoji_like", message_id=message_id)[0] == 1400
+
+
+def test_lagrange_has_its_own_reaction(world: World) -> None:
+    message_id = world.post([text("hi")], author=20001, group_id=4242).message_id
+    asked = {"group_id": 4242, "message_id": message_id, "code": "76", "is_add": True}
+    assert refused(world, "set_group_reaction", **asked)[0] == 1404
+    world.unsupported.clear()
+    assert ask(world, "set_group_reaction", **asked).done.gesture == Gesture("reaction", 20001, 4242, message_id, "76")
+
+
+def test_typing_is_seen(world: World) -> None:
+    assert told(world, "set_input_status", user_id=20001, event_type=1)["result"] == 0
+    done = ask(world, "set_input_status", user_id=20001, event_type=1).done
+    assert done.gesture == Gesture("typing", user_id=20001)
+
+
+ZHANG = Person(29001, "老张")
+
+
+def test_a_request_is_answered_once_by_its_flag() -> None:
+    world = World(nickname="bot")
+    asked, invited = befriend(world, ZHANG, "hi"), invite(world, ZHANG, 77)
+    assert (asked["request_type"], invited["sub_type"], invited["group_id"]) == ("friend", "invite", 77)
+    yes = Params({"flag": asked["flag"], "approve": True})
+    assert REQUEST_ACTIONS["set_friend_add_request"](world, yes).gesture == Gesture("friend", user_id=ZHANG.user_id)
+    assert world.friends == {ZHANG.user_id: ZHANG}
+    no = Params({"flag": invited["flag"], "approve": False, "sub_type": "invite"})
+    refusal = Gesture("refusal", user_id=ZHANG.user_id, group_id=77)
+    assert REQUEST_ACTIONS["set_group_add_request"](world, no).gesture == refusal
+    assert world.groups == {}
+    for action, params in (("set_friend_add_request", yes), ("set_group_add_request", no)):
+        with pytest.raises(CallRefused):
+            REQUEST_ACTIONS[action](world, params)
+
+
+def test_what_qq_has_forgotten_is_refused() -> None:
+    world = World(nickname="bot")
+    flag = invite(world, ZHANG, 77)["flag"]
+    lapse(world)
+    with pytest.raises(CallRefused):
+        REQUEST_ACTIONS["set_group_add_request"](world, Params({"flag": flag, "approve": True, "sub_type": "invite"}))

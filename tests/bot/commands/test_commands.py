@@ -6,9 +6,10 @@ from contextlib import asynccontextmanager
 
 from msgspec.structs import replace
 
-from bot.commands.commands import SORRY, Commands
+from bot.commands.commands import SORRY, Commands, may_use
 from bot.domain.command import Asked, command
-from bot.domain.events import MessageReceived
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.run import Asker
 from bot.domain.segments import Mention, Picture, Quote, Segment, Text
 from bot.domain.traits import Audience
 from bot.memory.history import History
@@ -195,3 +196,18 @@ async def test_a_command_is_waited_for_until_it_is_answered() -> None:
 
 async def test_while_nobody_is_at_work_nothing_is_a_command() -> None:
     assert not Desk().commands.start_command(said("/echo a"))
+
+
+@each_case(
+    ("asker", "where", "mine"),
+    [
+        (Asker(1), GROUP, {Audience.EVERYONE}),
+        (Asker(1, role="admin"), GROUP, {Audience.EVERYONE, Audience.GROUP_ADMIN}),
+        (Asker(1, role="owner"), GROUP, {Audience.EVERYONE, Audience.GROUP_ADMIN}),
+        (Asker(1), PRIVATE, {Audience.EVERYONE, Audience.GROUP_ADMIN}),
+        (Asker(1, is_owner=True), GROUP, set(Audience)),
+        (Asker(1, is_owner=True), PRIVATE, set(Audience)),
+    ],
+)
+def test_rights_come_from_roles_and_numbers(asker: Asker, where: Conversation, mine: set[Audience]) -> None:
+    assert {audience for audience in Audience if may_use(asker, audience, where=where)} == mine

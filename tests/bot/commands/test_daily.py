@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from bot.commands.daily import SETTING, Daily
-from bot.commands.digest import Standing
+from bot.commands.digest import SETTING, Daily, Standing
 from bot.domain.books import DaySum
 from bot.domain.cancellation import background
 from bot.domain.journal import PlaceSet

@@ -9,7 +9,8 @@ import sys
 import pytest
 
 from bot.runtime.clock import SystemClock
-from bot.wiring.fetching import LateWeb
+from bot.runtime.version import version
+from bot.wiring.fetching import LateWeb, user_agent
 from config.settings import Settings
 from tests.documents import ROOT
 
@@ -48,3 +49,8 @@ async def test_a_connection_that_the_first_fetch_made_is_closed(monkeypatch: pyt
         await web.aclose()
         async with asyncio.timeout(30):
             await ended.wait()
+
+
+def test_who_asks_says_its_version_and_whom_to_tell() -> None:
+    assert user_agent(Settings()) == f"FrostAgent/{version()}"
+    assert user_agent(Settings(tools_contact="me@example.org")) == f"FrostAgent/{version()} (+me@example.org)"

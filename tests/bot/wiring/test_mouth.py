@@ -1,6 +1,9 @@
 from __future__ import annotations
 
-from bot.wiring.mouth import question_in, tells_of_new_groups
+from typing import Any
+
+from bot.domain.tongue import Tongue
+from bot.wiring.mouth import owners_tongue, question_in, tells_of_new_groups
 from config.settings import Settings
 from tests.bot.hall import hall
 from tests.cases import each_case
@@ -17,3 +20,8 @@ async def test_a_draft_knows_the_question_of_its_turn_while_that_goes_on() -> No
 def test_owners_who_named_no_groups_hear_of_new_ones(owners: set[int], groups: set[int], tells: bool) -> None:
     settings = Settings.model_validate({"bot_owners": owners, "bot_groups": groups, "bot_new_group": "live"})
     assert tells_of_new_groups(settings) is tells
+
+
+@each_case(("chosen", "tongue"), [("", Tongue.CHINESE), ("zh", Tongue.CHINESE), ("en", Tongue.ENGLISH)])
+def test_owners_read_chinese_unless_english_is_set(chosen: Any, tongue: Tongue) -> None:
+    assert owners_tongue(Settings(bot_language=chosen)) is tongue

@@ -3,10 +3,12 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from adapters.simulator.call import Gesture, SentMessage
 from adapters.simulator.server import Simulator
@@ -20,8 +22,21 @@ from bot.domain.shown import CostSum
 from bot.domain.trying import Ceiling, Source, TriedLine, Wanted
 from bot.policy.limits import NOTHING, Amount
 from bot.wiring import simulated
-from bot.wiring.simulated import KEPT, LONGEST_NAME, MISSED, Album, SimulatedTrial, picture_of
+from bot.wiring.simulated import (
+    KEPT,
+    LONGEST_NAME,
+    MISSED,
+    MOST_GUESTS,
+    MOST_SOURCES,
+    Album,
+    Guests,
+    SimulatedTrial,
+    isolated_settings,
+    picture_of,
+)
 from bot.wiring.trial_budget import BudgetTally, TrialBudget
+from config.owners import Owners
+from config.settings import Settings
 from tests.fakes import ManualClock, RecordingStore, until
 
 
@@ -291,3 +306,59 @@ async def test_a_line_that_is_let_go_of_while_it_is_said_does_not_come_back(monk
     monkeypatch.setattr(simulator, "say", meanwhile)
     await trial.say("user1", "hello")
     assert [line.text for line in trial.lines] == [MISSED]
+
+
+def test_so_many_are_there_at_a_time_and_whoever_joined_first_leaves() -> None:
+    world = demo_world()
+    guests, before = Guests(world), len(world.people(4242))
+    for number in range(MOST_GUESTS):
+        assert guests.welcome(f"guest{number}", None) == f"guest{number}"
+    assert guests.welcome("user1", None) == "user1"  # who is there already is no guest
+    assert guests.welcome("Guest0", None) == "guest0"
+    assert len(world.people(4242)) == before + MOST_GUESTS
+    guests.welcome("one more", None)
+    there = world.people(4242)
+    assert len(there) == before + MOST_GUESTS
+    assert ("guest0" in there, "guest1" in there, "user1" in there, "one more" in there) == (False, True, True, True)
+
+
+def test_whose_words_were_brought_is_known_and_of_very_many_they_may_be_anybodys() -> None:
+    guests = Guests(demo_world())
+    guests.welcome("a", Source(5, 77))
+    guests.welcome("b", Source(6))
+    guests.welcome("c", None)
+    asked = ((5, 0), (0, 77), (6, 0), (7, 0), (0, 78), (0, 0))
+    assert [guests.are_from(*one) for one in asked] == [True, True, True, False, False, False]
+    for number in range(MOST_SOURCES):
+        guests.welcome("d", Source(1000 + number))
+    assert guests.are_from(7, 0)
+
+
+def test_what_is_set_for_qq_and_where_the_bot_keeps_things_is_set_otherwise() -> None:
+    somebody = frozenset({7})
+    given = Settings(
+        bot_owners=Owners({7, 8}, {8}),
+        bot_groups=somebody,
+        bot_users=somebody,
+        bot_block=somebody,
+        bot_quiet="00:00-23:59",
+        bot_quiet_mode="all",
+        bot_role="worker",
+        broker_url=SecretStr("amqp://127.0.0.1:9/"),
+        console_port=9,
+        web_port=9,
+    )
+    made = given.model_copy(update=isolated_settings(given, "/tmp/x"))
+    assert (made.store_url, made.media_dir) == (SecretStr("sqlite:////tmp/x/journal.db"), Path("/tmp/x/media"))
+    assert (made.bot_groups, made.bot_users, made.bot_block, made.bot_owners) == (frozenset(),) * 4
+    assert (made.bot_quiet, made.bot_new_group, made.bot_digest, made.bot_loop) == ((), "live", None, 0)
+    assert (made.bot_user_rate, made.bot_group_rate) == (None, None)
+    assert (made.has_broker, made.bot_role, made.onebot_mode, made.console_port, made.web_port) == (
+        False,
+        "all",
+        "forward",
+        0,
+        0,
+    )
+    owners = isolated_settings(given, "/tmp/x", people=frozenset({8, 9}))["bot_owners"]
+    assert (set(owners), set(owners.quiet)) == ({8}, {8})

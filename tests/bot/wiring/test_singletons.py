@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 
 from pydantic import SecretStr
 
 from bot.app import open_service
+from bot.commands import alarms
+from bot.commands.digest import DAILY_LOOK
 from bot.domain.asks import NO_OTHERS
+from bot.domain.books import DaySum
+from bot.domain.events import Conversation
 from bot.domain.masking import Mask
 from bot.domain.notes import WHOLE, Share
 from bot.domain.tongue import Tongue
 from bot.memory.newest import Newest
-from bot.wiring.singletons import run_singletons
+from bot.wiring.singletons import run_daily_tasks, run_singletons
 from config.settings import Settings
+from tests.bot.commands.books import PaperBooks
 from tests.cases import each_case
-from tests.fakes import RecordingStore, SteppedClock
+from tests.fakes import GROUP, RecordingStore, SteppedClock
 from tests.ports import free_port
 
 
@@ -57,3 +63,70 @@ async def test_the_first_share_alone_has_the_console(share: Share, asked: list[s
     async with run_singletons(settings, seen, RecordingStore(), Mask(()), open_service) as link:
         assert (link is not None) == share.is_first
         assert journal.asked == asked
+
+
+async def test_with_no_time_for_it_nothing_is_looked_at() -> None:
+    nothing: Any = SimpleNamespace(
+        books=None,
+        share=WHOLE,
+        answering=SimpleNamespace(groups=SimpleNamespace(news=None)),
+        marks=SimpleNamespace(people=None),
+        owner=SimpleNamespace(tongue=Tongue.CHINESE, tell=None),
+    )
+    nothing.stages = SimpleNamespace(petitions=None)
+    clock, store = SteppedClock(), RecordingStore()
+    nothing.on = SimpleNamespace(lanes=SimpleNamespace(in_progress=dict))
+    async with run_daily_tasks(
+        Settings.model_validate({"bot_digest": "0"}), nothing, nothing, nothing, store, NO_OTHERS, clock
+    ):
+        await clock.advance(DAILY_LOOK)
+    assert store.entries == []
+
+
+async def test_owners_hear_of_people_near_their_limits_of_new_groups_and_of_a_turn_that_does_not_end() -> None:
+    told: list[str] = []
+    groups = SimpleNamespace(news=lambda: ("新群", "new groups"))
+    answering = SimpleNamespace(requests=SimpleNamespace(open={}), groups=groups)
+    at: Any = SimpleNamespace(books=PaperBooks(), share=WHOLE, answering=answering)
+    at.owner = SimpleNamespace(tongue=Tongue.CHINESE, tell=lambda kind, _line: told.append(kind))
+    at.marks = SimpleNamespace(people=lambda: ("快用完了", "nearly all"))
+    at.stages = SimpleNamespace(petitions=SimpleNamespace(open=()))
+    none: Any = SimpleNamespace(open={})
+    lanes = SimpleNamespace(in_progress=lambda: {"a turn": GROUP})
+    at.on = SimpleNamespace(lanes=lanes, modes=none, shadow=SimpleNamespace(drafts=none))
+    clock = SteppedClock()
+    async with run_daily_tasks(
+        Settings.model_validate({"bot_digest": "0"}), at, at, at, RecordingStore(), NO_OTHERS, clock
+    ):
+        async with asyncio.timeout(30):
+            while f"stuck in {GROUP}" not in told:
+                await clock.advance(alarms.LOOK)  # more often than twice: a look waits for a thread, and the disk
+    assert told[:2] == ["nearly all", "new groups"]
+
+
+@each_case(("share", "asks"), [(WHOLE, True), (Share(0, 8), True), (Share(3, 8), False)])
+async def test_what_is_told_of_all_accounts_is_looked_for_by_the_first_share_alone(share: Share, asks: bool) -> None:
+    asked: list[float] = []
+
+    class Asked(PaperBooks):
+        async def day(self, *, since: float, until: float, where: Conversation | None = None) -> DaySum | None:
+            asked.append(since)
+            return await super().day(since=since, until=until, where=where)
+
+    groups = SimpleNamespace(news=lambda: None)
+    answering = SimpleNamespace(requests=SimpleNamespace(open={}), groups=groups)
+    at: Any = SimpleNamespace(books=Asked(), share=share, answering=answering)
+    at.owner = SimpleNamespace(tongue=Tongue.CHINESE, tell=lambda *_: None, is_reachable=True, post=lambda _: None)
+    at.marks = SimpleNamespace(people=lambda: None)
+    at.stages, at.looks = SimpleNamespace(petitions=SimpleNamespace(open=())), list[int]()
+    none: Any = SimpleNamespace(open={})
+    lanes = SimpleNamespace(in_progress=lambda: at.looks.append(1) or {})
+    at.on = SimpleNamespace(lanes=lanes, modes=none, shadow=SimpleNamespace(drafts=none))
+    clock = SteppedClock()
+    async with run_daily_tasks(
+        Settings.model_validate({"bot_digest": "0"}), at, at, at, RecordingStore(), NO_OTHERS, clock
+    ):
+        async with asyncio.timeout(30):
+            while len(at.looks) < 3:
+                await clock.advance(alarms.LOOK)
+    assert bool(asked) == asks

@@ -10,17 +10,17 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from bot.domain.actions import Attachment, Confirmed, Queued, Receipt, Refused, SendSegment, Unknown
 from bot.domain.errors import ToolDenied
 from tests.adapters.fetching.replay import Replay
 from tests.cases import each_case
 from tests.tools.get_weather.bodies import FORECAST, forecast
-from tools.get_weather.picture import DARK, HEIGHT, LIGHT, Theme, draw_forecast
+from tools.get_weather.picture import DARK, HEIGHT, ICONS, KINDS, LIGHT, Brush, Theme, draw_forecast, draw_icon, kind_of
 from tools.get_weather.places import Language
 from tools.get_weather.report import Units
-from tools.get_weather.weather import Day, Now, Weather
+from tools.get_weather.weather import CODES, Day, Now, Weather
 
 GetWeather = Callable[..., Awaitable[str]]
 
@@ -190,3 +190,20 @@ async def test_the_loop_goes_on_while_a_picture_is_drawn(server: Replay, ask: Ge
         await ask(speaker=Mouth(Confirmed("1")), city="北京", picture=True)
         ticking.cancel()
     assert turns > 20
+
+
+def test_every_code_has_a_drawing() -> None:
+    assert {kind_of(code) for code in CODES} == set(ICONS)
+    assert set(KINDS) == set(CODES)
+    assert kind_of(None) == kind_of(42) == "unknown"
+
+
+@each_case("code", [*CODES, None])
+def test_a_drawing_stays_inside_its_square(code: int | None) -> None:
+    image = Image.new("RGB", (120, 120), "#000000")
+    brush = Brush(ImageDraw.Draw(image), 60, 60, 100, cloud="#AAAAAA", snow="#FFFFFF", mist="#888888")
+    draw_icon(code, brush)
+    box = image.getbbox()
+    assert box is not None
+    assert box[0] >= 10 <= box[1]
+    assert box[2] <= 110 >= box[3]

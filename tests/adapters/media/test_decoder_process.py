@@ -269,7 +269,7 @@ BOT = """
 import asyncio, sys
 import {loop}
 from adapters.media.decoder_process import DecoderProcess
-from tests.adapters.media.test_decoding import standing_in, HANG
+from tests.adapters.media.test_decoder_process import standing_in, HANG
 HONEST, LARGE = {honest!r}, {large!r}
 async def main():
     decoder = DecoderProcess(command=standing_in(HANG) if {hangs} else None, seconds=60, patience=60)
