@@ -18,8 +18,8 @@ from adapters.onebot.peers import PeerRegistry
 from adapters.web.readiness import Attendance
 from adapters.web.server import WebServer
 from bot.domain.cancellation import background
+from bot.domain.language import Pair, Tongue
 from bot.domain.masking import for_the_log
-from bot.domain.tongue import Pair, Tongue
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.wiring.broker import build_gateway
 from bot.wiring.onebot import build_sockets

@@ -27,7 +27,7 @@ from adapters.storage.claim import Away, JournalTaken
 from adapters.storage.leases import SECONDS, Board, Lease, Roster, holder_of_process, name_of
 from bot.app import Service, open_service
 from bot.domain.cancellation import background
-from bot.domain.inspection import Doctor
+from bot.domain.console_views import Doctor
 from bot.domain.masking import Mask
 from bot.domain.notes import Share
 from bot.domain.ports import Clock

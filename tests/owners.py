@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.domain.tongue import Tell, Tongue
+from bot.domain.language import Tell, Tongue
 
 
 def read(told: list[str], tongue: Tongue = Tongue.ENGLISH) -> Tell:

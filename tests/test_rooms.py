@@ -133,7 +133,7 @@ LEAKS = [
     ("bot/runtime/loop.py", "adapters.web.server"),
     ("bot/domain/chat.py", "bot.policy.wake"),
     ("bot/policy/wake.py", "bot.prompt.render"),
-    ("bot/engine/steps.py", "bot.models.upstreams"),
+    ("bot/engine/run_state.py", "bot.models.upstreams"),
     ("bot/models/upstreams.py", "bot.memory.history"),
     ("bot/speaking/carrier.py", "bot.conversation.intake.ages"),
     ("bot/conversation/intake/gate.py", "bot.agent.sessions"),

@@ -16,8 +16,8 @@ from aio_pika.abc import AbstractChannel, AbstractConnection
 from aio_pika.exceptions import AMQPError, ChannelInvalidStateError, DeliveryError
 
 from bot.domain.errors import BotError, ConfigError
+from bot.domain.language import Tell, filled
 from bot.domain.ports import Clock
-from bot.domain.tongue import Tell, filled
 
 CONNECT_WITHIN: Final = 5.0  # seconds
 HEARTBEAT: Final = 2  # seconds; a broker gives up on who misses two

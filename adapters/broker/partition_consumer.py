@@ -26,8 +26,8 @@ from adapters.broker.wire import (
 from bot.domain import codec
 from bot.domain.asks import Suspicion
 from bot.domain.events import Event, MessageReceived, MessageWaited, shared_place
+from bot.domain.language import Tell, filled
 from bot.domain.ports import Clock, EventSink
-from bot.domain.tongue import Tell, filled
 
 PREFETCH: Final = 1000  # events of a partition that are not acknowledged
 TRIES: Final = 3  # of an event that cannot be handled

@@ -16,9 +16,9 @@ from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
 from adapters.console.speech import speech_for
 from adapters.console.turns import number_in
+from bot.domain.console_views import Chat, ChatLine
 from bot.domain.errors import BotError
 from bot.domain.events import Conversation, NotAConversation
-from bot.domain.shown import Chat, ChatLine
 
 MOST = 20_000  # messages of a file
 ERASED_WITHIN = 120.0  # seconds: what is broken off leaves in memory what the journal has lost

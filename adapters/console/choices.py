@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from adapters.console.sources import Sources
 from adapters.console.speech import Speech
-from bot.domain.shown import TurnRow
+from bot.domain.console_views import TurnRow
 
 DAYS: Final = 30  # whose people and models are offered
 PERSON = re.compile(r"(?:.*\()?([0-9]{1,18})\)?", re.DOTALL)

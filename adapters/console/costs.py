@@ -16,7 +16,7 @@ from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources
 from bot.domain.books import UsageSum
-from bot.domain.shown import CostSum
+from bot.domain.console_views import CostSum
 
 DAYS = 30
 LATELY = 7  # days that the forecast is made of

@@ -16,7 +16,7 @@ from adapters.console.rendering import Pages, go
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
 from adapters.console.speech import speech_for
-from bot.domain.inspection import Finding
+from bot.domain.console_views import Finding
 
 SHOWN = 30  # messages that nobody heard, the last ones; chats to which something waits
 LOOKS_FOR = 45.0  # seconds that the doctor has, whose checks end within 30

@@ -18,7 +18,7 @@ from adapters.console.guard import RequestRefused
 from adapters.console.logins import Logins
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources
-from bot.domain.feed import Feed
+from bot.domain.console_views import Feed
 
 BEAT = 10.0  # seconds between two signs of life
 LOOK = 0.5  # seconds that a page which was left, or a login that ended, still counts

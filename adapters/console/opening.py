@@ -13,7 +13,7 @@ from adapters.console.guard import RequestRefused
 from adapters.console.rendering import Pages, go
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
-from bot.domain.shown import TurnRow
+from bot.domain.console_views import TurnRow
 from bot.domain.trying import Source, Wanted
 
 LONGEST = 2000  # characters of a line

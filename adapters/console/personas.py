@@ -16,8 +16,8 @@ from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
 from adapters.console.speech import speech_for
+from bot.domain.console_views import PersonaState
 from bot.domain.events import Conversation, NotAConversation
-from bot.domain.shown import PersonaState
 
 ANYWHERE = Conversation(0, "private", 0)  # where nothing was chosen
 ACTIONS: Final = frozenset({"look", "apply", "back"})

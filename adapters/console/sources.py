@@ -9,19 +9,21 @@ from typing import Protocol
 from adapters.console.routes import Visit
 from bot.domain.asks import Glance, Word
 from bot.domain.books import AuditBook
-from bot.domain.events import Conversation
-from bot.domain.feed import Feed
-from bot.domain.inspection import Finding, ToolAnswer, ToolState
-from bot.domain.journal import Audited, Round
-from bot.domain.ports import Clock
-from bot.domain.shown import (
+from bot.domain.console_views import (
     Explaining,
+    Feed,
+    Finding,
     LimitState,
     PersonaState,
     Showing,
+    ToolAnswer,
+    ToolState,
 )
+from bot.domain.events import Conversation
+from bot.domain.journal import Audited, Round
+from bot.domain.language import Tongue
+from bot.domain.ports import Clock
 from bot.domain.suspension import Settled
-from bot.domain.tongue import Tongue
 from bot.domain.trying import Trying
 
 

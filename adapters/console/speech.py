@@ -16,7 +16,7 @@ from aiohttp import web
 
 from adapters.console.figures import lasting
 from bot.domain.events import Conversation, NotAConversation
-from bot.domain.sentences import Sentences
+from bot.domain.language import Sentences
 
 HERE = Path(__file__).parent / "words"
 LANGUAGES = ("zh", "en")

@@ -19,9 +19,9 @@ from adapters.console.sources import Sources, note
 from adapters.console.speech import Speech, speech_for
 from adapters.console.turns import OUTCOMES, ending, told, tone_of
 from bot.domain.books import DayCounts, UsageSum
+from bot.domain.console_views import UNANSWERED, TurnQuery, TurnRow, WaitingCall, WaitingPetition
 from bot.domain.events import Conversation, NotAConversation
 from bot.domain.run import Stop
-from bot.domain.shown import UNANSWERED, TurnQuery, TurnRow, WaitingCall, WaitingPetition
 
 NEWEST = 12  # turns
 APPROVALS = 3  # that are decided here, those whose time ends first

@@ -12,7 +12,7 @@ from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
 from adapters.console.tool_forms import arguments_of, fields_of
-from bot.domain.inspection import ToolAnswer, ToolState
+from bot.domain.console_views import ToolAnswer, ToolState
 
 LONGEST = 300  # characters of an error
 NOTHING: Mapping[str, str] = {}

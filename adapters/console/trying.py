@@ -20,8 +20,8 @@ from adapters.console.sources import Sources
 from adapters.console.speech import speech_for
 from adapters.console.turns import TurnPages, ending, number_in, tone_of
 from bot.domain.cancellation import BROKEN, isolate
+from bot.domain.console_views import ChatLine, TurnQuery, TurnRow
 from bot.domain.errors import MediaError
-from bot.domain.shown import ChatLine, TurnQuery, TurnRow
 from bot.domain.trying import Trial, TriedLine, Wanted
 
 PATIENCE = 7.0  # seconds for an answer, until the page is shown without it

@@ -22,10 +22,10 @@ from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Own, Route, Visit
 from adapters.console.sources import Sources
 from adapters.console.speech import Speech, speech_for
+from bot.domain.console_views import UNANSWERED, Span, Trace, TurnQuery, TurnRow, TurnRows
 from bot.domain.events import Conversation, NotAConversation
 from bot.domain.journal import ENDINGS, Ending, Undelivered, Unfinished
 from bot.domain.run import Stop
-from bot.domain.shown import UNANSWERED, Span, Trace, TurnQuery, TurnRow, TurnRows
 
 CUT = 400  # characters of a body, until somebody wants the whole
 OUTCOMES: tuple[str, ...] = (

@@ -19,9 +19,9 @@ from cachetools import LRUCache
 
 from bot.domain.errors import Lack, MediaError, ToolFailed, TransportError
 from bot.domain.events import Conversation
+from bot.domain.language import Pair, Tell, filled
 from bot.domain.ports import KeptFile, Seen, Web
 from bot.domain.segments import File, Picture, Record
-from bot.domain.tongue import Pair, Tell, filled
 
 FETCHING = 4.0  # seconds for a url, so that some are left for the OneBot server
 EXPIRED = frozenset({400, 403, 404, 410})  # what is answered once a key in the url is too old

@@ -15,14 +15,14 @@ from json import JSONDecoder
 
 import orjson
 
-from adapters.openai import unmarked
+from adapters.openai import written_calls
 from adapters.openai.names import read_name
 from adapters.openai.texts import BEGINNING, end_of_code
-from adapters.openai.unmarked import ENDING, Unmarked, without_tokens
 from adapters.openai.written_calls import (
     BAR,
     BETWEEN,
     EDGE,
+    ENDING,
     GAP,
     HOLDERS,
     NAMESPACE,
@@ -30,11 +30,13 @@ from adapters.openai.written_calls import (
     PREFIX,
     WORD,
     Tools,
+    Unmarked,
     Written,
     fits,
     read_arguments,
     read_calls,
     read_python,
+    without_tokens,
 )
 
 CUT = r"(?:<[^<>]{0,20})?\Z"  # the end, maybe in the middle of a mark
@@ -207,7 +209,7 @@ takes five times as long.
 
 # The beginning of code or of a block, or an end that has none.
 MARKS = re.compile(
-    f"{MAY_BEGIN}(?:{BEGINNING}|{unmarked.BEGINNING}|(?P<json>{JSON_CALL})|"
+    f"{MAY_BEGIN}(?:{BEGINNING}|{written_calls.BEGINNING}|(?P<json>{JSON_CALL})|"
     + "|".join(f"(?P<family{index}>{family.opens})" for index, family in enumerate(FAMILIES))
     + f"|{HARMONY}|(?P<stray>{STRAY})|{OWN}|{NOTE})",
     re.MULTILINE,
@@ -255,7 +257,7 @@ def find_blocks(
     if is_marked and (calls := _read_bare(text, tools)) is not None:
         yield MarkupBlock(0, len(text), calls)
         return
-    if whole := unmarked.read_whole(text, tools):
+    if whole := written_calls.read_whole(text, tools):
         yield _unmarked(whole, tools)
         return
     finder = _Finder(text, tools, names)
@@ -268,7 +270,7 @@ def find_blocks(
             if found["fence"] and is_marked and (block := finder.fence(found, at)):
                 yield block
         elif kind in UNMARKED:
-            if call := unmarked.read_found(text, found, names, tools):
+            if call := written_calls.read_found(text, found, names, tools):
                 at = call.end
                 yield _unmarked(call, tools)
         elif not is_marked:

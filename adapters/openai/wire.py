@@ -15,10 +15,9 @@ import orjson
 from msgspec.structs import replace
 
 from adapters.openai.answer import RawAnswer
-from adapters.openai.citations import cites, without_citations
 from adapters.openai.dialects import Dialect
 from adapters.openai.history import Origin, parse, prepare_history, prepare_tools, written
-from adapters.openai.leaks import may_leak, split_leaks
+from adapters.openai.leaks import cites, may_leak, split_leaks, without_citations
 from adapters.openai.names import names_back, read_name
 from adapters.openai.texts import mend, to_json
 from bot.domain.chat import (

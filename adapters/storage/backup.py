@@ -63,7 +63,7 @@ from adapters.storage.notices import (
 )
 from adapters.storage.tables import REVISIONS
 from bot.domain.errors import BotError
-from bot.domain.tongue import Pair, filled
+from bot.domain.language import Pair, filled
 
 FORMAT: Final = 1
 MANIFEST, JOURNAL, FILES, SUMS = "manifest.json", "journal.db", "files/", "SHA256SUMS"

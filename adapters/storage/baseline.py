@@ -21,7 +21,7 @@ from adapters.storage.url import VARIABLE
 from bot.domain import codec
 from bot.domain.chat import AssistantMessage, Message, UserMessage
 from bot.domain.errors import ConfigError, Problem
-from bot.domain.tongue import Bilingual, Pair, filled
+from bot.domain.language import Bilingual, Pair, filled
 
 BASELINE: Final = "0015"
 COMMIT: Final = "b14ad6af"

@@ -23,7 +23,7 @@ from adapters.storage.redaction import redact_turns
 from adapters.storage.rows import rows
 from adapters.storage.statements import Prepared, Row, Statement, compiled
 from bot.domain.errors import ConfigError
-from bot.domain.tongue import Pair
+from bot.domain.language import Pair
 
 
 @dataclass(frozen=True, slots=True)

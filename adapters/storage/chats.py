@@ -12,9 +12,9 @@ from adapters.storage.rows import SEGMENTS, SEND_SEGMENTS
 from adapters.storage.tables import memories, messages, sends, turns, verdicts, windows
 from adapters.storage.turn_queries import SLACK, id_at
 from bot.domain import codec
+from bot.domain.actions import plain_words
+from bot.domain.console_views import ROWS, Chat, ChatLine, ChatRow, ChatRows, Fact
 from bot.domain.events import Conversation
-from bot.domain.plain import plain_words
-from bot.domain.shown import ROWS, Chat, ChatLine, ChatRow, ChatRows, Fact
 
 SENDS = 200  # shown among the messages of one page
 ROUNDS = 1000  # that are counted: no prompt has as many

@@ -26,7 +26,7 @@ from sqlalchemy import Connection, text
 from adapters.storage.notices import LOG_CUT, LOG_EMPTIED, LOG_GONE
 from adapters.storage.url import VARIABLE
 from bot.domain.errors import ConfigError, Problem
-from bot.domain.tongue import Bilingual, Pair, filled
+from bot.domain.language import Bilingual, Pair, filled
 
 if sys.platform != "win32":
     import fcntl

@@ -52,26 +52,26 @@ from adapters.storage.turn_queries import (
     turn_row,
 )
 from bot.domain import codec
+from bot.domain.actions import plain_words
 from bot.domain.books import DayCounts, Story, UsageSum
 from bot.domain.chat import AssistantMessage, ToolMessage, UserMessage
-from bot.domain.drafts import draft_of
-from bot.domain.errors import AlreadySaid, ToolCancelled, ToolDenied, ToolRateLimited
-from bot.domain.events import Conversation
-from bot.domain.inspection import ToolUse
-from bot.domain.journal import Errand
-from bot.domain.plain import plain_words
-from bot.domain.run import Stop
-from bot.domain.shown import (
+from bot.domain.console_views import (
     Chat,
     ChatRows,
     CostSum,
     Span,
+    ToolUse,
     Trace,
     TurnQuery,
     TurnRow,
     TurnRows,
     Unanswered,
 )
+from bot.domain.drafts import draft_of
+from bot.domain.errors import AlreadySaid, ToolCancelled, ToolDenied, ToolRateLimited
+from bot.domain.events import Conversation
+from bot.domain.journal import Errand
+from bot.domain.run import Stop
 
 SPANS = 300  # of one turn, the first
 

@@ -36,7 +36,7 @@ from adapters.storage.notices import MEND, NOT_WHOLE
 from adapters.storage.tables import REVISIONS, metadata, versions
 from adapters.storage.url import SQLITE, VARIABLE, file_of, place_of, read_url
 from bot.domain.errors import ConfigError, Problem
-from bot.domain.tongue import Tell, filled
+from bot.domain.language import Tell, filled
 
 if TYPE_CHECKING:  # of clusters alone
     from adapters.storage.leases import Lease

@@ -43,10 +43,10 @@ from bot.domain.journal import (
     Remembered,
     Spoken,
 )
+from bot.domain.language import Pair, Tell, filled
 from bot.domain.memories import MemoryKept
 from bot.domain.notes import WHOLE, Share
 from bot.domain.ports import Clock
-from bot.domain.tongue import Pair, Tell, filled
 
 if TYPE_CHECKING:  # of clusters alone
     from adapters.storage.leases import Lease

@@ -391,7 +391,8 @@ memory_terms = table(
     Index("memory_terms_by_term", "shelf", "term", "memory_id"),
     Index("memory_terms_by_memory_id", "memory_id"),
 )
-"""What each fact is found by: its words (`bot/policy/recall.py`), on every shelf it is looked for.
+"""What each fact is found by: its words (`bot/policy/memory_rules.py`), on every shelf it is
+looked for.
 
 A table both databases have alike, and pairs of characters: neither SQLite's FTS5 nor PostgreSQL's
 own parser finds Chinese words of two characters.

@@ -44,12 +44,12 @@ from adapters.storage.tables import (
     verdicts,
 )
 from bot.domain import codec
+from bot.domain.actions import plain_words
 from bot.domain.books import UsageSum
+from bot.domain.console_views import ROWS, UNANSWERED, TurnQuery, TurnRow, TurnRows
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import SendState, Undelivered, Unfinished
-from bot.domain.plain import plain_words
 from bot.domain.run import Stop
-from bot.domain.shown import ROWS, UNANSWERED, TurnQuery, TurnRow, TurnRows
 
 PLACES = 16  # of a table that are looked at with one question
 SLACK = 3600.0  # seconds that a row may have been written after others that are later

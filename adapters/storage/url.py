@@ -14,7 +14,7 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from bot.domain.errors import ConfigError, Problem
-from bot.domain.tongue import Bilingual
+from bot.domain.language import Bilingual
 
 VARIABLE = "STORE_URL"
 EXAMPLES = (

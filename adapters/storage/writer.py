@@ -24,9 +24,9 @@ from adapters.storage.batches import EntryBatches, Written
 from adapters.storage.claim import JournalTaken
 from adapters.storage.notices import AGAIN, CANNOT, LOST
 from bot.domain.journal import Entry, MessageObserved
+from bot.domain.language import Tell, filled
 from bot.domain.ports import Clock
 from bot.domain.run import StepFinished, ToolFinished, ToolStarted
-from bot.domain.tongue import Tell, filled
 
 
 class _Promise(Struct, frozen=True):

@@ -18,7 +18,7 @@ from typer import Option
 from adapters.control.client import NoAnswer, NotRunning, asked
 from bot.cli.process import GRACE, end_with, fail, locate, say, tell
 from bot.domain.errors import ConfigError
-from bot.domain.tongue import Pair, filled
+from bot.domain.language import Pair, filled
 
 if TYPE_CHECKING:
     from adapters.control.client import Answered

@@ -16,11 +16,11 @@ from adapters.openai.client import make_session
 from bot.app import as_it_is
 from bot.cli.past_runs import columns, to_json
 from bot.domain.errors import Problem, ToolUnavailable
+from bot.domain.language import Pair
 from bot.domain.ports import Approver, Clock, Speaker
 from bot.domain.result import ToolResult
 from bot.domain.run import Asker
 from bot.domain.suspension import Allow, ApprovalRequest, Deny
-from bot.domain.tongue import Pair
 from bot.domain.tool import Tool, ToolContext
 from bot.engine.threads import Progress
 from bot.engine.toolset import NOWHERE

@@ -16,7 +16,7 @@ from typer import Argument, Option
 
 from bot.cli.process import configure, end_with, fail, locate, say
 from bot.domain.errors import ConfigError
-from bot.domain.tongue import Pair, filled
+from bot.domain.language import Pair, filled
 from config.settings import Settings
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeAlias
 
 from bot.domain.errors import ConfigError, Problem
+from bot.domain.language import Pair, Tongue, filled
 from bot.domain.masking import Mask
-from bot.domain.tongue import Pair, Tongue, filled
 from bot.runtime.loop import BAD_CONFIGURATION, fast_loop, leave, leaves, on_signal
 from bot.runtime.secrecy import forget_secrets, hide_process
 from config.loading import is_chinese, load_settings, read_store_url
@@ -38,7 +38,7 @@ from config.settings import Settings
 if TYPE_CHECKING:
     from bot.app import Service
     from bot.domain.chat import Usage
-    from bot.domain.inspection import Finding
+    from bot.domain.console_views import Finding
     from bot.gateway import Held
 
     Commands: TypeAlias = Mapping[str, Callable[..., Awaitable[Mapping[str, Any]]]]

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from bot.commands.digest import Stands
 from bot.domain.books import Books, UsageSum
 from bot.domain.events import Conversation
+from bot.domain.language import Pair, Tongue
 from bot.domain.ports import Clock
-from bot.domain.tongue import Pair, Tongue
 from bot.policy.days import midnight
 
 LOOK = 600.0  # seconds between two looks: longer than any turn lasts

@@ -13,13 +13,13 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 
+from bot.domain.actions import about_person
 from bot.domain.cancellation import BROKEN, isolate
 from bot.domain.command import Asked, Command
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
 from bot.domain.run import Asker
 from bot.domain.segments import Mention, Quote, Text
-from bot.domain.sends import about_person
 from bot.domain.traits import Audience
 from bot.memory.history import History
 from bot.prompt.render import MAX_NAME, label

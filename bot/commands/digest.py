@@ -14,9 +14,9 @@ from bot.domain.books import Books, Choices, DaySum, Taker, UsageSum
 from bot.domain.command import Asked, Command, command
 from bot.domain.events import Conversation
 from bot.domain.journal import ENDINGS, Ending, PlaceSet, Undelivered, Unfinished
+from bot.domain.language import Tongue
 from bot.domain.ports import Clock, Store
 from bot.domain.run import Stop
-from bot.domain.tongue import Tongue
 from bot.domain.traits import Audience
 from bot.memory.kept_settings import NOWHERE
 from bot.policy.days import at_time, midnight

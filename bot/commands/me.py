@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.commands.phrases import AWAY
 from bot.domain.command import Asked, Command, command
 from bot.domain.memories import Kind, Memories, StoredFact
-from bot.policy.remembering import surfaces
+from bot.policy.memory_rules import surfaces
 
 SHOWN = 15
 ELSEWHERE = ("别处记下的，私聊问我。", "What I know from elsewhere, ask me in private.")

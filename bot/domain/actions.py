@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar, Literal, TypeAlias
 
 from msgspec import Struct
@@ -173,3 +174,42 @@ class Drafted(Struct, frozen=True, tag="drafted"):
 
 
 Receipt: TypeAlias = Confirmed | Refused | Unknown | Queued | Drafted
+
+
+KINDS = PERSON, TURN = "user-", "turn-"
+
+
+def about_person(user: int) -> str:
+    """Of what is said to a person who gave a command."""
+    return f"{PERSON}{user}-"
+
+
+def about_turn(turn_id: str) -> str:
+    """Of what owners are asked about the calls of a turn."""
+    return f"{TURN}{turn_id}-"
+
+
+def about(send_id: str) -> str:
+    """The beginning of an id; empty if it has none."""
+    name, *rest = send_id.rsplit("-", 2)
+    return f"{name}-" if len(rest) == 2 and send_id.startswith(KINDS) else ""
+
+
+def plain_words(segments: Iterable[Segment | SentSegment], *, own: int = 0) -> str:
+    """A message as a line of text: whatever is no words is named in brackets. Quotes, and
+    mentions of the `own` account, are left out.
+    """
+    parts = []
+    for segment in segments:
+        match segment:
+            case Text(text=text):
+                parts.append(text)
+            case Quote():
+                pass
+            case Mention(user_id=user_id) if user_id == own:
+                pass
+            case Mention(user_id=user_id, name=name):
+                parts.append(f"@{name or user_id} ")
+            case _:
+                parts.append(f"[{segment.type}]")
+    return "".join(parts).strip()

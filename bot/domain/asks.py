@@ -10,10 +10,10 @@ from typing import Final, Literal, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
+from bot.domain.console_views import State, WaitingDraft
 from bot.domain.errors import NotConnected
 from bot.domain.events import Conversation
 from bot.domain.notes import Hear
-from bot.domain.shown import State, WaitingDraft
 from bot.domain.suspension import Settled
 
 WordKind: TypeAlias = Literal["A", "R", "D"]

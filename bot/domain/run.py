@@ -25,8 +25,8 @@ class Asker(Struct, frozen=True):
 
     `authority` is the least of those whose words the question passes on (quoted, forwarded),
     `overheard` the least of those whose talk stands before it; OWNER where nobody's does
-    (`bot/policy/authority.py`). `voices` are the names of some of both, where they lower it; `read`
-    the tools that brought words from outside.
+    (`bot/policy/permissions.py`). `voices` are the names of some of both, where they lower it;
+    `read` the tools that brought words from outside.
     """
 
     user_id: int

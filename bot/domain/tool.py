@@ -37,6 +37,7 @@ from bot.domain.arguments import (
 from bot.domain.chat import Allowance, ToolSpec
 from bot.domain.errors import ToolUnavailable
 from bot.domain.events import Conversation
+from bot.domain.language import Tongue
 from bot.domain.result import ToolResult
 from bot.domain.run import Asker, RunEvent, Terms
 from bot.domain.schema import (
@@ -47,7 +48,6 @@ from bot.domain.schema import (
     model_of,
     reading_schema,
 )
-from bot.domain.tongue import Tongue
 from bot.domain.traits import Audience, Execution, Permission, Rate, SideEffects, ToolType
 
 P = TypeVar("P")
@@ -137,7 +137,7 @@ Available: TypeAlias = Callable[[], object]
 """Why the tool cannot be used right now; empty where it can. Asked before each model request, so it
 must be quick.
 
-A bool, or a bool and a text, are understood as well (`bot/engine/bodies.py`)."""
+A bool, or a bool and a text, are understood as well (`bot/engine/tool_execution.py`)."""
 
 
 class ToolStatus(Struct, frozen=True):

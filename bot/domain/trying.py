@@ -7,9 +7,8 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from bot.domain.books import UsageSum
+from bot.domain.console_views import Feed, Showing
 from bot.domain.events import Conversation
-from bot.domain.feed import Feed
-from bot.domain.shown import Showing
 
 BOT: Final = "bot"
 

@@ -18,9 +18,9 @@ from bot.domain.run import PendingCall
 from bot.domain.suspension import Suspend
 from bot.domain.tool import ToolContext
 from bot.domain.traits import Execution
+from bot.engine.call_state import Executed, Flow, Tally
 from bot.engine.calls import CANCELLED, LAST_HOOKS, Calls
 from bot.engine.interception import STOPPED
-from bot.engine.ongoing import Executed, Flow, Tally
 
 logger = logging.getLogger(__name__)
 

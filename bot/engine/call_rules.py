@@ -19,10 +19,9 @@ from bot.domain.result import ToolResult
 from bot.domain.run import PendingCall
 from bot.domain.tool import Tool
 from bot.domain.traits import Permission, Rate
+from bot.engine.call_state import Doing, Flow, Known, Tally, TooOften, key_of
 from bot.engine.interception import Interception
-from bot.engine.ongoing import Doing, Flow, Tally
-from bot.policy.permission import Overrides, may_call, must_be_confirmed
-from bot.policy.repeated_calls import Known, TooOften, key_of
+from bot.policy.permissions import Overrides, may_call, must_be_confirmed
 
 
 class Quotas:

@@ -22,9 +22,9 @@ from bot.domain.run import RunEvent
 from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
 from bot.domain.suspension import Allow, ApprovalRequest, Deny
 from bot.domain.tool import Tool, ToolContext
-from bot.engine.bodies import run_body
 from bot.engine.letting_go import settled
 from bot.engine.threads import THREADS
+from bot.engine.tool_execution import run_body
 
 logger = logging.getLogger(__name__)
 

@@ -7,31 +7,41 @@
     finish   after hooks -> the size -> the result
 
 Whether a call may run is judged in `bot/engine/call_rules.py`, its body is run in
-`bot/engine/execution.py`; hooks have their say in `bot/engine/interception.py`, what is raised is
-told in `bot/engine/failures.py`. A step's calls go through the three phases side by side
+`bot/engine/calls.py`; hooks have their say in `bot/engine/interception.py`, what is raised is
+told in `bot/engine/tool_execution.py`. A step's calls go through the three phases side by side
 (`bot/engine/batches.py`). Whatever goes wrong becomes an error result; only a cancellation from
 outside gets out, and `Suspend` where the call must wait for somebody's word.
 """
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import json
 from collections.abc import Mapping
+from copy import deepcopy
+from typing import assert_never, cast
 
+from msgspec.structs import replace
+
+from bot.domain.arguments import Checked
 from bot.domain.cancellation import BROKEN
 from bot.domain.chat import ToolCall, ToolMessage
-from bot.domain.errors import InvalidArguments, ToolCancelled, ToolFailed, ToolNotFound
-from bot.domain.ports import Clock
+from bot.domain.errors import (
+    InvalidArguments,
+    ToolCancelled,
+    ToolDenied,
+    ToolFailed,
+    ToolNotFound,
+    ToolTimeout,
+)
+from bot.domain.ports import Approver, Clock
 from bot.domain.result import ToolResult
 from bot.domain.run import PendingCall
-from bot.domain.suspension import Suspend, digest_call
+from bot.domain.suspension import Allow, ApprovalRequest, Deny, Pending, Suspend, digest_call
 from bot.domain.tool import Tool, ToolContext
-from bot.engine.call_rules import CallRules
-from bot.engine.execution import MAYBE_DONE, Bodies
-from bot.engine.failures import Mask, take
-from bot.engine.interception import Interception
-from bot.engine.ongoing import (
+from bot.engine.call_rules import NOT_ALLOWED, CallRules
+from bot.engine.call_state import (
     LEAST_RESULT,
     MAX_RESULT,
     Doing,
@@ -39,12 +49,95 @@ from bot.engine.ongoing import (
     Flow,
     Tally,
     as_told,
+    key_of,
     readable,
     told_with_images,
     with_left_out,
 )
+from bot.engine.interception import Interception
+from bot.engine.letting_go import settled
+from bot.engine.tool_execution import Mask, record_failure, run_body
 from bot.policy.approval import led_by
-from bot.policy.repeated_calls import key_of
+
+RETRY_AFTER = 0.5  # seconds until a transient failure is tried once more
+
+MAYBE_DONE = "It may have been done all the same: do not repeat it."
+
+
+class Bodies:
+    """Runs the bodies of calls, once more where a transient failure does no harm."""
+
+    def __init__(self, *, clock: Clock) -> None:
+        self._clock = clock
+
+    async def ask_for_word(self, flow: Flow, tool: Tool) -> None:
+        """Ask the run's `Approver` about the call.
+
+        Raises ToolDenied for a no, or where there is nobody to ask; Suspend where the answer comes
+        later.
+        """
+        context = flow.context
+        approver = cast("Approver | None", context.ports.get(Approver))
+        if approver is None:
+            raise ToolDenied(
+                f"{tool.name} must be allowed by somebody, and there is nobody to ask. "
+                "Do without it."
+            )
+        asks = f"{tool.label or tool.name} {json.dumps(flow.input, ensure_ascii=False)}"
+        request = ApprovalRequest(
+            run_id=context.run_id,
+            step=context.step,
+            call_id=context.call_id,
+            name=tool.name,
+            arguments=deepcopy(flow.input),
+            asks=readable(asks, MAX_RESULT),
+            conversation=context.conversation,
+            asker=context.asker,
+            context=context,
+        )
+        match await approver.approve(request):
+            case Allow():
+                flow.context = replace(context, allowed=True)
+            case Deny(reason=reason):
+                raise ToolDenied(NOT_ALLOWED.format(reason=reason))
+            case Pending(seconds=seconds):
+                raise Suspend(asks, seconds=seconds)
+            case other:
+                assert_never(other)
+
+    async def run(self, flow: Flow, tool: Tool, checked: Checked) -> object:
+        """The tool's answer, or what it makes of its own failure. Raises ToolTimeout, and whatever
+        the tool raises.
+        """
+        if tool.wants_context:
+            flow.context = replace(flow.context, deadline=self._clock.monotonic() + tool.timeout)
+        deadline = asyncio.timeout(tool.timeout)
+        try:
+            async with deadline:
+                try:
+                    return await self._try(flow, tool, checked)
+                except Suspend:
+                    raise
+                except Exception as error:
+                    if tool.recover is None:
+                        raise
+                    recovered = tool.recover(flow.context, checked.arguments, error)
+                    return await settled(recovered, name=f"the way out of tool {tool.name}")
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            advice = MAYBE_DONE if tool.may_have_happened else "Do not repeat it unchanged."
+            raise ToolTimeout(f"{tool.name} timed out after {tool.timeout:g} s. {advice}") from None
+
+    async def _try(self, flow: Flow, tool: Tool, checked: Checked) -> object:
+        try:
+            return await run_body(tool, flow.context, dict(checked.arguments))
+        except (ToolFailed, ConnectionError, TimeoutError) as error:
+            if not tool.may_be_retried or (isinstance(error, ToolFailed) and not error.transient):
+                raise
+        await self._clock.sleep(RETRY_AFTER)
+        return await run_body(tool, flow.context, dict(checked.arguments))
+
 
 LAST_HOOKS = 0.5  # seconds that the after hooks of what was cancelled have together: a stop waits
 
@@ -103,7 +196,7 @@ class Calls:
             flow.tool = self._look_up(flow.call.name)
             await self._rules.admit(flow, flow.tool, tally, pending=pending)
         except BROKEN as error:
-            take(flow, error, mask=self._mask)
+            record_failure(flow, error, mask=self._mask)
 
     def _look_up(self, name: str) -> Tool:
         if tool := self.find(name):
@@ -136,9 +229,9 @@ class Calls:
             flow.ran = False
             if not flow.context.allowed:
                 raise
-            take(flow, ToolFailed(ASKS_TWICE))
+            record_failure(flow, ToolFailed(ASKS_TWICE))
         except BROKEN as error:
-            take(flow, error, mask=self._mask)
+            record_failure(flow, error, mask=self._mask)
         finally:
             self._measure(flow, began)
             if flow.context.reports is not None:

@@ -42,9 +42,17 @@ from bot.domain.suspension import BadSuspension, Decision, verify
 from bot.engine.batches import Batches
 from bot.engine.own_words import doubted, failed, instead, own_words, told
 from bot.engine.registry import Registry
-from bot.engine.running import Run, RunState, by_now, complete, may_ask
+from bot.engine.run_state import (
+    Run,
+    RunState,
+    ask_before_request,
+    by_now,
+    complete,
+    may_ask,
+    tokens_of,
+    words_of,
+)
 from bot.engine.step_calls import StepCalls, metadata_of_run
-from bot.engine.steps import ask_before_request, tokens_of, words_of
 from bot.engine.transcripts import close_interrupted
 
 __all__ = ["Engine", "OnLimit", "Run", "RunState"]

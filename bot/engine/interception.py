@@ -13,10 +13,10 @@ from bot.domain.errors import InvalidArguments, ToolCancelled, ToolDenied
 from bot.domain.hooks import AfterCall, BeforeCall, Block, Change, Hooks, Rewrite, StopRun, verified
 from bot.domain.result import ToolResult
 from bot.domain.tool import Tool
-from bot.engine.failures import Mask, take, words_of_error
+from bot.engine.call_state import Doing, Flow, Tally, as_told, metadata_of
 from bot.engine.letting_go import settled
-from bot.engine.ongoing import Doing, Flow, Tally, as_told, metadata_of
-from bot.policy.authority import least
+from bot.engine.tool_execution import Mask, error_text, record_failure
+from bot.policy.permissions import least
 
 STOPPED = "the run was stopped here: the call was not done."
 
@@ -48,7 +48,7 @@ class Interception:
                 answer = guard(flow.context, checked.arguments)
                 await settled(answer, name=f"a check of tool {tool.name}")
             except ValueError as wrong:
-                words = words_of_error(wrong, self._mask)
+                words = error_text(wrong, self._mask)
                 raise InvalidArguments(words, fields=(words,)) from wrong
 
     async def before(self, flow: Flow, tool: Tool, tally: Tally) -> None:
@@ -110,7 +110,7 @@ class Interception:
                 done = flow.ran and not result.is_error
                 flow.doing = Doing.HOOK_AFTER if done else Doing.HOOK
                 flow.ran = False  # a broken hook says nothing about the tool
-                take(flow, error)
+                record_failure(flow, error)
                 flow.ran = done
 
 

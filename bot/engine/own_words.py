@@ -14,12 +14,11 @@ from msgspec.structs import replace
 from bot.domain.actions import SENT
 from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage
 from bot.domain.run import Outcome, Stop
-from bot.engine.running import Run, RunState
-from bot.policy.already_said import bare
-from bot.policy.apologies import OURS, without_trace
-from bot.policy.echo import ToldTexts, is_call_error
-from bot.policy.notices import Notices
+from bot.engine.run_state import Run, RunState
+from bot.policy.fallback_replies import OURS, Notices, without_trace
 from bot.policy.repairs import is_told_call, with_notice
+from bot.policy.similarity import bare
+from bot.prompt.echo_detection import ToldTexts, is_call_error
 from bot.prompt.tidying import SEND
 
 WORDS = frozenset(

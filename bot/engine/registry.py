@@ -12,13 +12,12 @@ from bot.domain.ports import Clock
 from bot.domain.run import Terms
 from bot.domain.tool import Tool, ToolStatus
 from bot.domain.traits import Permission
-from bot.engine.bodies import why_not
 from bot.engine.call_rules import CallRules
 from bot.engine.calls import Calls
-from bot.engine.failures import Mask
 from bot.engine.foreign import as_tool
 from bot.engine.interception import Interception
-from bot.policy.authority import reaches
+from bot.engine.tool_execution import Mask, unavailable_reason
+from bot.policy.permissions import reaches
 
 logger = logging.getLogger(__name__)
 
@@ -123,7 +122,7 @@ class Registry:
         if (allowed := self._allowed.get(there)) is None:
             allowed = self._allowed[there] = self._allowed_with(ports, terms)
             self._tell_of_missed()
-        names = tuple([tool.name for tool in allowed if not why_not(tool)])
+        names = tuple([tool.name for tool in allowed if not unavailable_reason(tool)])
         if (definitions := self._definitions.get(names)) is None:
             definitions = self._definitions[names] = tuple(
                 tool.spec for tool in allowed if tool.name in names
@@ -173,4 +172,4 @@ class Registry:
                 logger.warning("tool %s is not offered: it %s", tool.name, reason)
 
     def _why_not(self, tool: Tool, ports: Collection[type]) -> str:
-        return self._rules.lacks(tool, ports) or why_not(tool)
+        return self._rules.lacks(tool, ports) or unavailable_reason(tool)

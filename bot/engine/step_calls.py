@@ -30,10 +30,9 @@ from bot.domain.tool import ToolContext
 from bot.engine.batches import Batch, Batches
 from bot.engine.call_rules import DENIED, NOT_ALLOWED
 from bot.engine.registry import Registry
-from bot.engine.running import Inside, Run, RunState
-from bot.engine.steps import ask_after_step
+from bot.engine.run_state import Inside, Run, RunState, ask_after_step
 from bot.engine.threads import Progress
-from bot.policy.authority import lowered
+from bot.policy.permissions import lowered
 
 NOBODY_ANSWERED = "nobody allowed it in time"
 NOT_ALONE = "{name} was not run: it is called alone, or not at all."

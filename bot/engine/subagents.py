@@ -34,9 +34,9 @@ from bot.domain.segments import Text
 from bot.domain.suspension import Decision, Deny
 from bot.domain.tool import Tool, ToolContext
 from bot.domain.traits import SideEffects
-from bot.engine.running import Run, RunState, as_ever
-from bot.policy.authority import least
+from bot.engine.run_state import Run, RunState, as_ever
 from bot.policy.budget import Budget, BudgetShare
+from bot.policy.permissions import least
 from bot.policy.tokens import estimate_message, estimate_messages
 
 logger = logging.getLogger(__name__)

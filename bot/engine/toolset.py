@@ -20,10 +20,10 @@ from bot.domain.tool import ToolContext
 from bot.engine.batches import Batch, Batches
 from bot.engine.call_rules import CallRules
 from bot.engine.callbacks import ApprovalHandler, FunctionApprover, as_approver
-from bot.engine.failures import Mask
 from bot.engine.interception import Interception
 from bot.engine.registry import Registry
-from bot.policy.permission import Overrides
+from bot.engine.tool_execution import Mask
+from bot.policy.permissions import Overrides
 from bot.runtime.clock import SystemClock
 
 NOWHERE = Conversation(0, "private", 0)

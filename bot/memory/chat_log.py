@@ -13,7 +13,7 @@ from bot.domain.persons import find_person
 from bot.domain.ports import Clock, LogPage, Members, Store
 from bot.domain.segments import Card, Link, Markdown
 from bot.domain.traits import Audience
-from bot.policy.authority import authority_of, least
+from bot.policy.permissions import authority_of, least
 
 MAX_LINES = 40
 MAX_WORDS = 8

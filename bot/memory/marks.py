@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Final, TypeAlias
 
 from bot.domain.events import Conversation
-from bot.domain.tongue import Pair, Tell, filled, listed
+from bot.domain.language import Pair, Tell, filled, listed
 from bot.policy.days import midnight
 from bot.policy.limits import Amount, percent_of
 

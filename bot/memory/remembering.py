@@ -1,7 +1,7 @@
 """Facts that outlive a conversation's window: written by whoever may, told where they may be told.
 
-What may be remembered and where it surfaces is decided in `bot/policy/remembering.py`; which facts
-a question is about in `bot/policy/recall.py`.
+What may be remembered and where it surfaces is decided in `bot/policy/memory_rules.py`; which facts
+a question is about in `bot/policy/memory_rules.py`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from bot.domain.errors import InvalidArguments, ToolDenied
 from bot.domain.events import Conversation, Sender
+from bot.domain.language import Tongue
 from bot.domain.memories import (
     Kind,
     Memories,
@@ -30,21 +31,23 @@ from bot.domain.memories import (
 from bot.domain.persons import find_person
 from bot.domain.ports import Clock, Ids, Store
 from bot.domain.suspension import Suspend
-from bot.domain.tongue import Tongue
 from bot.domain.tool import ToolContext
 from bot.memory.speakers import Speakers
 from bot.policy.approval import led_by
-from bot.policy.reach import WAIT
-from bot.policy.recall import CJK, best, found_by, terms
-from bot.policy.remembering import (
+from bot.policy.memory_rules import (
+    CJK,
+    best,
+    found_by,
     in_one_line,
     is_owners_word,
     is_same,
     may_change,
     may_forget,
     surfaces,
+    terms,
     wrong_with,
 )
+from bot.policy.permissions import WAIT
 from bot.prompt.render import View, speaker
 
 EVERYWHERE = ("到处都记住：{line}", "Remember everywhere: {line}")

@@ -18,10 +18,10 @@ from bot.domain.books import DayBook, TakenSum
 from bot.domain.chat import Usage
 from bot.domain.events import Conversation
 from bot.domain.journal import Entry, TurnOpened, UsageAdded, UsageReleased, UsageReserved
+from bot.domain.language import Tell
 from bot.domain.notes import ALONE, Neighbours, Taken
 from bot.domain.ports import Clock
 from bot.domain.run import StepFinished
-from bot.domain.tongue import Tell
 from bot.memory.latest import Kept
 from bot.memory.marks import Marks, Whose
 from bot.memory.own_limits import OwnLimits

@@ -8,10 +8,9 @@ import math
 from collections.abc import Awaitable, Callable
 from typing import Final, NoReturn
 
+from bot.domain.console_views import News, Showing, TurnQuery, TurnRow
 from bot.domain.events import Conversation
-from bot.domain.feed import News
 from bot.domain.ports import Clock
-from bot.domain.shown import Showing, TurnQuery, TurnRow
 from bot.memory.newest import Newest
 
 EVERY: Final = 1.0  # seconds between two looks

@@ -18,8 +18,8 @@ from bot.domain.chat import NOT_COUNTED, Counted, Message
 from bot.domain.events import Conversation
 from bot.domain.journal import Round, WindowMoved
 from bot.domain.redaction import lines_of, redacted
-from bot.policy.authority import outside
 from bot.policy.compaction import lighten
+from bot.policy.permissions import outside
 from bot.policy.tokens import estimate_messages, estimate_text
 from bot.prompt.compose import last_day
 from bot.prompt.summary import brought_in, continued, in_one_line, with_brought

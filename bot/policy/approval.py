@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bot.domain.events import Conversation, MessageReceived
+from bot.domain.language import Tongue
 from bot.domain.run import Asker, Led, PendingCall
 from bot.domain.segments import Mention, Quote, Text
-from bot.domain.tongue import Tongue
 from bot.domain.traits import Audience
 
 MAX_ARGUMENTS = 400  # characters of what is to be done: the owner reads it on a phone

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bot.domain.tongue import Tongue
+from bot.domain.language import Tongue
 from bot.policy.approval import INNER_QUOTES, MARKS, in_one_line
 
 FRESH = 600.0  # seconds after which nobody remembers the question: it is not quoted any more

@@ -9,7 +9,7 @@ import re
 
 from bot.domain.events import MessageReceived
 from bot.domain.group_admin import Petition
-from bot.domain.tongue import Tongue
+from bot.domain.language import Tongue
 from bot.policy.approval import INNER_QUOTES, Answer, flat, in_one_line, read_answer, words_in
 
 MAX_COMMENT = 80  # characters

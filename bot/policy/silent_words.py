@@ -13,7 +13,7 @@ import re
 import unicodedata
 from enum import Enum
 
-from bot.policy.already_said import bare
+from bot.policy.similarity import bare
 
 
 class Silent(Enum):

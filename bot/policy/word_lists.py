@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from bot.domain.actions import Attachment, Merged, SendMessage, SentSegment
 from bot.domain.events import MessageReceived
+from bot.domain.language import Tongue
 from bot.domain.segments import (
     Card,
     Contact,
@@ -36,7 +37,6 @@ from bot.domain.segments import (
     Unsupported,
     Video,
 )
-from bot.domain.tongue import Tongue
 from bot.domain.words import LONGEST, fold
 
 POLITE = ("（这句不方便说。）", "(I would rather not say that.)")

@@ -19,9 +19,8 @@ from typing import Any
 from bot.domain.chat import Completion, FinishReason, ModelRequest, SystemMessage, UserMessage
 from bot.domain.memories import Kind
 from bot.domain.readings import loads
-from bot.policy.already_said import NUMERALS, TIME
-from bot.policy.recall import terms
-from bot.policy.remembering import in_one_line, wrong_with
+from bot.policy.memory_rules import in_one_line, terms, wrong_with
+from bot.policy.similarity import NUMERALS, TIME
 from bot.prompt.render import indented
 
 SHARE = 0.5  # of a fact's words that stand in its lines

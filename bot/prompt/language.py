@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from bot.domain.chat import Message, UserMessage
-from bot.domain.tongue import Tongue
+from bot.domain.language import Tongue
 from bot.prompt.wording import Wording
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH

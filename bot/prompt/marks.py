@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from bot.domain.actions import SENT
 from bot.domain.chat import NOTED
-from bot.prompt import notes, render
+from bot.prompt import render
 from bot.prompt.language import WORDINGS
 from bot.prompt.wording import Wording
 
@@ -114,7 +114,7 @@ _fates = "|".join(
 )
 FATE = rf"(?:{_parts})?(?:{_fates})"
 ALL_SAID = re.compile(
-    re.escape(notes.ALL_SAID[1:-1]).replace(r"\ ", r"\s*").join((OPEN + r"\s*", r"\s*" + CLOSE))
+    re.escape(render.ALL_SAID[1:-1]).replace(r"\ ", r"\s*").join((OPEN + r"\s*", r"\s*" + CLOSE))
 )
 _wholes = [
     whole for about in _abouts for whole in (about.unanswered, about.stopped, about.broken_off)
@@ -126,7 +126,7 @@ NOTE_LINE = re.compile(
 )
 BRACKETS = ("(", "（", "[", "［", "【", "#", "＃")
 PLAIN = (*_answers, *_wholes, *ROLES, SENT)
-STAND_INS = frozenset({"(没有回答)", "(被打断了)", notes.ALL_SAID, NOTED})
+STAND_INS = frozenset({"(没有回答)", "(被打断了)", render.ALL_SAID, NOTED})
 """Lines that small models write in the place of an answer."""
 _inside = (
     *STAND_INS,

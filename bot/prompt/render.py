@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
+from bot.domain.chat import UserMessage
 from bot.domain.events import MessageReceived, Sender
 from bot.domain.segments import (
     Card,
@@ -342,3 +343,17 @@ def file_size(size: int) -> str:
     if size < 1024:
         return f"{size} B" if size else ""
     return f"{size / 1024:.1f} KB" if size < 1024**2 else f"{size / 1024**2:.1f} MB"
+
+
+ALL_SAID = "(已用 send_message 回答)"
+
+
+def note(words: Wording, what: str) -> UserMessage:
+    """The note, as it stands at the end of a round."""
+    return UserMessage(f"{words.heading(words.notes)}\n  {what}")
+
+
+def delivery_note(words: Wording, what: str, *, arrived: int = 0) -> str:
+    """The note on the delivery of an answer, of which so many messages had arrived before."""
+    about = words.about
+    return f"{about.answer}{about.part.format(number=arrived) if arrived else ''}{what}"

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from bot.domain.chat import AssistantMessage, Message
 from bot.domain.events import Conversation
-from bot.policy.apologies import is_ours
-from bot.prompt import notes
+from bot.policy.fallback_replies import is_ours
+from bot.prompt import render
 from bot.prompt.frames import Frames
 from bot.prompt.people import People
 from bot.prompt.tidying import is_tidy, tidy
@@ -30,7 +30,7 @@ def tell_round(
     told = tuple(one for message in messages if (one := _tidied(frames, message)) is not None)
     if told == messages:
         return messages
-    return told if told[1:] else (*told, notes.note(ZH, ZH.about.unanswered))
+    return told if told[1:] else (*told, render.note(ZH, ZH.about.unanswered))
 
 
 def _is_told_as_stored(frames: Frames, message: Message) -> bool:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from bot.domain.chat import AssistantMessage, ToolCall
 from bot.domain.visible import visible, without_controls
 from bot.policy.cq_codes import may_hold, without_meaningless
-from bot.policy.echo import is_all_of, is_echo
+from bot.prompt.echo_detection import is_all_of, is_echo
 from bot.prompt.frames import Frames
 
 SEND = "send_message"  # the tool whose words are ours

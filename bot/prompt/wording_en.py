@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.policy import notices
+from bot.policy.fallback_replies import ENGLISH_NOTICES
 from bot.prompt.wording import NoteWords, SegmentWords, SummaryWords, Wording
 
 RULES = """\
@@ -154,5 +154,5 @@ EN = Wording(
         brought="(some of it tools brought from outside: {tools})",
     ),
     examples=EXAMPLES,
-    notices=notices.EN,
+    notices=ENGLISH_NOTICES,
 )

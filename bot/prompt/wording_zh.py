@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bot.policy.apologies import NO_CONCLUSION
-from bot.policy.notices import Notices
+from bot.policy.fallback_replies import NO_CONCLUSION, Notices
 from bot.prompt.wording import NoteWords, SegmentWords, SummaryWords, Wording
 
 RULES = """\

@@ -27,15 +27,15 @@ from bot.domain.actions import (
 )
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.journal import Undelivered
+from bot.domain.language import Tongue
 from bot.domain.ports import Clock
 from bot.domain.redaction import OwnWords
 from bot.domain.segments import Face, Mention, Quote, Text
-from bot.domain.tongue import Tongue
 from bot.memory.history import History
-from bot.policy.apologies import is_quoted
 from bot.policy.cq_codes import Code, may_hold, reading
+from bot.policy.fallback_replies import is_quoted
 from bot.policy.word_lists import words_of as read_in
-from bot.prompt import notes
+from bot.prompt import render
 from bot.prompt.wording import Wording
 from bot.speaking.layout import LIMIT, Parts, in_turns, merged, messages_of, pauses
 from bot.speaking.markdown import untouched
@@ -412,11 +412,11 @@ def note_on(said: tuple[SaidMessage, ...], words: Wording) -> str:
                 continue
             case Refused(reason=reason):
                 what = words.about.refused.format(reason=reason)
-                return notes.delivery_note(words, what, arrived=arrived)
+                return render.delivery_note(words, what, arrived=arrived)
             case Unknown():
-                return notes.delivery_note(words, words.about.unconfirmed, arrived=arrived)
+                return render.delivery_note(words, words.about.unconfirmed, arrived=arrived)
             case Queued():
-                return notes.delivery_note(words, words.about.queued, arrived=arrived)
+                return render.delivery_note(words, words.about.queued, arrived=arrived)
             case Drafted(number=number):
                 return words.about.drafted.format(number=number)
             case _:

@@ -13,12 +13,12 @@ from typing import Final, TypeAlias
 from bot.domain.actions import Receipt, Refused, SendMessage
 from bot.domain.events import Conversation
 from bot.domain.journal import SendState
+from bot.domain.language import Tongue
 from bot.domain.masking import Quoting
 from bot.domain.notes import ALONE, Alarmed, Forgotten, Neighbours
 from bot.domain.ports import Clock
 from bot.domain.run import RunEvent, RunFinished, Stop
 from bot.domain.segments import Text
-from bot.domain.tongue import Tongue
 from bot.memory.latest import Lately
 from bot.speaking.carrier import TOO_LATE
 from bot.speaking.queues import Queues

@@ -12,9 +12,9 @@ from functools import partial
 
 from bot.domain.actions import Attachment, Confirmed, Receipt, Refused, SendMessage, as_received
 from bot.domain.events import Conversation, MessageReceived, Sender
+from bot.domain.language import Tongue
 from bot.domain.ports import Clock
 from bot.domain.segments import Quote, Text
-from bot.domain.tongue import Tongue
 from bot.memory.history import History
 from bot.speaking.layout import LIMIT, split_text
 from bot.speaking.outbox import Outbox

@@ -13,11 +13,10 @@ from contextlib import asynccontextmanager
 
 from msgspec import Struct, field
 
-from bot.domain.actions import Receipt, SendMessage
+from bot.domain.actions import Receipt, SendMessage, about_person
 from bot.domain.events import Conversation
 from bot.domain.journal import SendState
 from bot.domain.notes import Forgotten
-from bot.domain.sends import about_person
 from bot.speaking.carrier import Carrier
 from bot.speaking.sends import Rows, Send
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from bot.domain.actions import SendMessage
-from bot.domain.tongue import Tongue
+from bot.domain.language import Tongue
 from bot.domain.words import Words
 from bot.policy.word_lists import screened, screened_behind
 from bot.prompt.language import tongue_of

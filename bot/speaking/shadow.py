@@ -14,9 +14,9 @@ from bot.domain.actions import Attachment, Drafted, Refused, SendMessage, SentSe
 from bot.domain.drafts import draft_id
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Entry, SendState
+from bot.domain.language import Tongue
 from bot.domain.ports import Clock
 from bot.domain.segments import Text
-from bot.domain.tongue import Tongue
 from bot.memory.drafts import Drafts, KeptDraft
 from bot.memory.latest import Latest
 from bot.memory.modes import Modes

@@ -27,10 +27,10 @@ from bot.domain.errors import AlreadySaid, InvalidArguments, ToolDenied
 from bot.domain.events import Conversation, NotAConversation
 from bot.domain.run import Asker
 from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
-from bot.policy.already_said import already_said, only_omits
 from bot.policy.budget import Budget
 from bot.policy.cq_codes import may_hold, without_meaningless
-from bot.policy.reach import permit
+from bot.policy.permissions import permit
+from bot.policy.similarity import already_said, only_omits
 from bot.prompt.frames import Frames
 from bot.speaking.delivery import Delivery, SaidMessage
 

@@ -18,8 +18,8 @@ from adapters.onebot.protocol import ActionReply
 from adapters.onebot.transport import OneBotTransport
 from bot.domain.cancellation import background
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.domain.language import Tell
 from bot.domain.ports import Clock, EventSink, Ids
-from bot.domain.tongue import Tell
 from bot.wiring.line import Durable, Hearing, Seat
 from bot.wiring.onebot import Sockets
 from bot.wiring.startup_alerts import StartupAlerts

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from bot.domain.asks import Answering, Around, Ask, Glance, Look, Parts, Said, Told, Word
 from bot.domain.cancellation import background
+from bot.domain.console_views import ModelState, State
 from bot.domain.errors import ActionUnanswered, NotConnected
 from bot.domain.events import Conversation
-from bot.domain.shown import ModelState, State
 from bot.domain.suspension import Settled
 from bot.memory.wide_feed import WideFeed
 from bot.wiring.console_backend import (

@@ -15,14 +15,13 @@ from bot.commands.why import Explanations
 from bot.domain.books import UsageSum
 from bot.domain.cancellation import background
 from bot.domain.chat import Usage
+from bot.domain.console_views import LimitState, ToolAnswer, ToolState
 from bot.domain.errors import ToolDenied, ToolTimeout
 from bot.domain.events import Conversation
-from bot.domain.inspection import ToolAnswer, ToolState
 from bot.domain.journal import Audited, PlaceSet, UsageAdded
 from bot.domain.masking import Mask
 from bot.domain.ports import Clock, Subagents
 from bot.domain.run import Asker, Terms
-from bot.domain.shown import LimitState
 from bot.domain.tool import Tool, ToolContext
 from bot.domain.traits import Audience, Permission, SideEffects
 from bot.domain.trying import TRIED, Ceiling, Trial, Wanted

@@ -9,16 +9,12 @@ from dataclasses import dataclass
 
 from adapters.storage.store import SqlStore
 from bot.conversation.approval.register import DAYS
+from bot.domain.actions import plain_words
 from bot.domain.asks import Glance, Others, Word
 from bot.domain.chat import ToolMessage
-from bot.domain.drafts import draft_id
-from bot.domain.events import Conversation
-from bot.domain.inspection import Doctor
-from bot.domain.journal import SendState
-from bot.domain.plain import plain_words
-from bot.domain.ports import Clock
-from bot.domain.shown import (
+from bot.domain.console_views import (
     AccountState,
+    Doctor,
     Failure,
     ModelState,
     OutboxState,
@@ -28,6 +24,10 @@ from bot.domain.shown import (
     WaitingDraft,
     WaitingPetition,
 )
+from bot.domain.drafts import draft_id
+from bot.domain.events import Conversation
+from bot.domain.journal import SendState
+from bot.domain.ports import Clock
 from bot.domain.suspension import Settled
 from bot.domain.trying import Trial
 from bot.memory.drafts import LASTS, KeptDraft

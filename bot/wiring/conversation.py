@@ -42,9 +42,9 @@ from bot.conversation.turns.preparation import Preparation
 from bot.conversation.turns.suspensions import Suspensions
 from bot.conversation.turns.thrift import NO_LIMIT, Rungs, Thrift
 from bot.conversation.turns.turn import Turns
+from bot.domain.language import Tongue
 from bot.domain.notes import ALONE, Neighbours
 from bot.domain.ports import Clock, Ids, Store
-from bot.domain.tongue import Tongue
 from bot.domain.words import Words
 from bot.engine.engine import Engine
 from bot.memory.history import History

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from adapters.storage.books import SqlBooks
 from bot.conversation.turns.thrift import Thrift
 from bot.domain.chat import Attempt
+from bot.domain.language import Tell
 from bot.domain.notes import ALONE, Neighbours
 from bot.domain.ports import Clock, Ids, Store
-from bot.domain.tongue import Tell
 from bot.memory.own_limits import OwnLimits
 from bot.memory.spending import Spending
 from bot.models.meter import Meter

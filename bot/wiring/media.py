@@ -16,8 +16,8 @@ from adapters.media.attachments import Ask, PictureSight
 from adapters.media.decoder_process import DecoderProcess
 from adapters.media.folder import MAX_BASE64, MediaFolder
 from adapters.onebot.transport import MOST_INLINE
+from bot.domain.language import Tell
 from bot.domain.ports import Clock, Media, Sight, Web
-from bot.domain.tongue import Tell
 from bot.wiring.fetching import LateWeb
 from config.settings import Settings
 

@@ -15,8 +15,8 @@ from adapters.openai.client import OpenAIModel
 from adapters.openai.deadlines import Timeouts
 from adapters.openai.endpoint import join_url
 from bot.domain.chat import ModelRequest
+from bot.domain.language import Tell
 from bot.domain.ports import ChatModel, Clock, Ids
-from bot.domain.tongue import Tell
 from bot.domain.traits import Rate
 from bot.models.failover import Failover
 from bot.models.meter import Meter

@@ -14,10 +14,9 @@ from adapters.openai.endpoint import join_url
 from adapters.openai.transcription import Transcription
 from adapters.words.lists import WordFile
 from bot.domain.command import Command
+from bot.domain.language import Tell
 from bot.domain.ports import ChatModel, Clock, Ids
-from bot.domain.tongue import Tell
-from bot.models.meter import Meter
-from bot.models.speech import CountedSpeech
+from bot.models.meter import CountedSpeech, Meter
 from bot.policy.prices import read_known
 from bot.wiring.discovery import Discovered, report
 from bot.wiring.fetching import LateWeb

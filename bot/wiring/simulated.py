@@ -26,10 +26,10 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
 from adapters.storage.store import SqlStore
 from bot.domain.books import UsageSum
+from bot.domain.console_views import Showing
 from bot.domain.errors import ConfigError, MediaError
 from bot.domain.events import Conversation, Identity
 from bot.domain.masking import Mask
-from bot.domain.shown import Showing
 from bot.domain.trying import BOT, Ceiling, Source, TriedLine, Wanted
 from bot.memory.newest import Newest
 from bot.memory.spending import ALL

@@ -25,7 +25,7 @@ from bot.conversation.recovery.overdue import Overdue
 from bot.conversation.recovery.recovery import Recoverer
 from bot.conversation.recovery.unfinished import Unfinished
 from bot.conversation.way import CommandSink, LaneWay, MessageWay
-from bot.domain.tongue import Tongue
+from bot.domain.language import Tongue
 from bot.policy.wake import Rules
 from bot.speaking.owner_alerts import Owner
 from bot.wiring.conversation import Answering, Asking, Ground

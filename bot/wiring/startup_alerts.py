@@ -7,8 +7,8 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from bot.domain.language import Pair, Tongue
 from bot.domain.masking import for_the_log
-from bot.domain.tongue import Pair, Tongue
 from bot.speaking.owner_alerts import Owner
 
 logger = logging.getLogger(__name__)

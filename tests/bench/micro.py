@@ -19,13 +19,13 @@ from adapters.storage.store import SqlStore, open_store
 from bot.domain.chat import ToolCall
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageObserved
+from bot.domain.language import Pair, Tongue
 from bot.domain.memories import MemoryKept, StoredFact
-from bot.domain.tongue import Pair, Tongue
 from bot.domain.tool import tool
 from bot.engine.batches import Batch, Batches
-from bot.engine.ongoing import Tally
+from bot.engine.call_state import Tally
 from bot.engine.toolset import Toolset
-from bot.policy.recall import found_by, terms
+from bot.policy.memory_rules import found_by, terms
 from bot.runtime.clock import SystemClock
 from tests.adapters.storage.conftest import POSTGRES
 from tests.adapters.storage.schemas import Schemas

@@ -24,9 +24,9 @@ from adapters.storage.migrate import migrate
 from adapters.storage.tables import messages, requests, runs, sends, steps, tool_calls, turns, usage, verdicts
 from adapters.storage.turn_queries import rows
 from adapters.storage.url import read_url
+from bot.domain.console_views import UNANSWERED, TurnQuery
 from bot.domain.journal import Entry
 from bot.domain.run import Stop
-from bot.domain.shown import UNANSWERED, TurnQuery
 from tests.adapters.storage.entries import NOW, put
 from tests.adapters.storage.test_books import ELSEWHERE, whole
 from tests.adapters.storage.test_turn_rows import asked, silent

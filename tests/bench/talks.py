@@ -27,7 +27,7 @@ from adapters.simulator.call import SentMessage
 from adapters.simulator.server import Simulator
 from adapters.simulator.wire import mention, text
 from adapters.simulator.world import Person, World
-from bot.policy.apologies import is_ours
+from bot.policy.fallback_replies import is_ours
 from bot.wiring.tools import find_tools
 from config.settings import Settings
 from tests.bench.leftovers import FORMS, Room

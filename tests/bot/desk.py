@@ -17,9 +17,9 @@ from bot.conversation.intake.ages import Ages
 from bot.conversation.tasks import Resume
 from bot.domain.chat import AssistantMessage, ToolCall, Usage
 from bot.domain.events import Conversation, MessageReceived
+from bot.domain.language import Tongue
 from bot.domain.run import Asker, PendingCall, SuspendedRun
 from bot.domain.suspension import ApprovalRequest, Decision
-from bot.domain.tongue import Tongue
 from bot.memory.history import History
 from bot.policy.approval import quote_in
 from bot.speaking.postbox import Postbox

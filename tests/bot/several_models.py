@@ -15,10 +15,9 @@ from bot.domain.chat import (
     UserMessage,
 )
 from bot.domain.errors import ModelError
-from bot.domain.tongue import Tongue
-from bot.models.failover import Failover
+from bot.domain.language import Tongue
+from bot.models.failover import ATTEMPTS, Failover
 from bot.models.meter import Meter
-from bot.models.reactions import ATTEMPTS
 from bot.models.upstreams import Upstream
 from tests.fakes import CountingIds, ManualClock, ScriptedModel, Step
 from tests.owners import read

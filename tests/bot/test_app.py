@@ -24,7 +24,7 @@ from bot.domain.chat import UserMessage
 from bot.domain.errors import ConfigError
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageObserved, TurnOpened
-from bot.domain.tongue import Tongue
+from bot.domain.language import Tongue
 from bot.models.failover import Failover
 from config.settings import Settings
 from tests.adapters.storage.conftest import opened

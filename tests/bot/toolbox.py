@@ -15,7 +15,7 @@ from bot.domain.result import Image, ToolResult
 from bot.domain.suspension import Suspend
 from bot.domain.tool import Tool, ToolContext, tool
 from bot.engine.batches import Batch
-from bot.engine.ongoing import Executed, Tally
+from bot.engine.call_state import Executed, Tally
 from bot.engine.registry import Registry
 from bot.engine.toolset import Toolset
 from tests.fakes import ManualClock, tool_context

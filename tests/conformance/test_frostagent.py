@@ -12,7 +12,7 @@ from bot.domain.chat import ToolMessage
 from bot.domain.ports import Media, Speaker, Subagents, Web
 from bot.domain.result import ToolResult
 from bot.domain.run import Outcome
-from bot.engine.running import Run, RunState
+from bot.engine.run_state import Run, RunState
 from bot.engine.subagents import STILL_AT_IT, NamedSubagents, Subagent
 from bot.library import Agent, ConfigError, ScriptedModel, Stop, SystemClock, ToolContext, Toolset, call, class_tool
 from tests.cases import each_case

@@ -23,7 +23,7 @@ from adapters.storage import database, writer
 from bot.app import Service
 from bot.conversation.intake.seen import Past
 from bot.conversation.recovery import doubts, recovery
-from bot.policy.apologies import ENGLISH, LOST, SORRY
+from bot.policy.fallback_replies import ENGLISH, LOST, SORRY
 from tests.e2e.test_faults import shorten
 from tests.e2e.test_outages import ONE, TWO, House
 from tests.e2e.test_restart import life

@@ -25,7 +25,7 @@ from adapters.simulator.server import Simulator
 from bot.app import Service, open_service
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.ports import ChatModel
-from bot.policy.apologies import ENGLISH, LOST, TOO_LONG
+from bot.policy.fallback_replies import ENGLISH, LOST, TOO_LONG
 from bot.speaking import carrier, outbox
 from bot.speaking.owner_alerts import LOST as NOT_SENT
 from bot.speaking.owner_alerts import RESTS, UNKNOWN

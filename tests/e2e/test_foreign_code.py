@@ -11,7 +11,7 @@ from bot.domain.hooks import AfterCall, BeforeCall, Hooks, Rewrite
 from bot.domain.result import Image, ToolResult
 from bot.domain.suspension import Allow, ApprovalRequest
 from bot.domain.tool import Tool, tool
-from bot.engine.ongoing import Tally
+from bot.engine.call_state import Tally
 from bot.engine.toolset import Toolset
 from tests.bot.toolbox import echo, executed_of, once
 from tests.cases import each_case

@@ -31,7 +31,7 @@ from adapters.simulator.world import Person, World
 from adapters.storage import database, notices, writer
 from bot.app import Service
 from bot.conversation.recovery import recovery
-from bot.domain.tongue import Tongue
+from bot.domain.language import Tongue
 from bot.speaking.outbox import Outbox
 from tests.e2e.test_restart import life
 from tests.fakes import until

@@ -21,7 +21,7 @@ from bot.domain.tool import ToolContext, tool
 from bot.engine.batches import Batch, Batches
 from bot.engine.engine import RunState
 from bot.engine.toolset import Toolset
-from bot.policy.notices import EN
+from bot.policy.fallback_replies import ENGLISH_NOTICES
 
 # Runs that wait for somebody's word: tests/e2e/test_suspended_runs.py
 from tests.bot.runs import assert_valid, echo, engine, run, to_the_end
@@ -77,7 +77,7 @@ async def test_a_model_that_goes_round_in_circles_must_answer_at_the_fourth_time
         return "nothing new"
 
     again = calls(("look", ""))
-    for ending, text in [(words("so be it"), "so be it"), (again, EN.no_conclusion)]:
+    for ending, text in [(words("so be it"), "so be it"), (again, ENGLISH_NOTICES.no_conclusion)]:
         with ScriptedModel(again, again, again, again, ending) as model:
             outcome = await to_the_end(engine(model, look, max_steps=9).run(run(), RunState()))
         assert (outcome.stop, outcome.text, outcome.limit) == (Stop.ANSWERED, text, False)

@@ -16,7 +16,7 @@ from bot.domain.suspension import Allow, ApprovalRequest, Deny, Suspend
 from bot.domain.tool import Tool, tool
 from bot.domain.traits import Execution
 from bot.engine.batches import Batch, Batches
-from bot.engine.ongoing import Tally
+from bot.engine.call_state import Tally
 from bot.engine.toolset import Toolset
 from tests.bot.engine.test_batches import counted, run
 from tests.bot.toolbox import add, ask_always, ask_first, calls_of, toolset

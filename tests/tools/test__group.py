@@ -11,7 +11,7 @@ from bot.domain.group_admin import Chair, GroupAct, Mute, Pin, Recall, SetCard, 
 from bot.domain.ports import Members
 from bot.domain.suspension import Suspend
 from bot.domain.tool import Tool, ToolContext
-from bot.engine.bodies import run_body
+from bot.engine.tool_execution import run_body
 from tests.cases import each_case
 from tests.fakes import tool_context
 from tools._group import mute_member, pin_message, recall_message, set_card

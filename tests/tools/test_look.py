@@ -4,7 +4,7 @@ from bot.domain.events import Conversation
 from bot.domain.ports import Looking
 from bot.domain.result import ToolResult
 from bot.domain.traits import Audience
-from bot.engine.bodies import run_body
+from bot.engine.tool_execution import run_body
 from tests.fakes import GROUP, tool_context
 from tools.look import look
 

@@ -17,7 +17,7 @@ from bot.domain.errors import InvalidArguments, MediaError, ToolDenied, ToolFail
 from bot.domain.ports import Media, Speaker
 from bot.domain.result import ToolResult
 from bot.domain.segments import Mention, MentionAll, Quote, Text
-from bot.engine.bodies import run_body
+from bot.engine.tool_execution import run_body
 from tests.cases import each_case
 from tests.fakes import tool_context
 from tools.send_message import FETCHING, MAX_MEDIA, REQUIRED, send_message, tell

@@ -9,7 +9,7 @@ from bot.domain.errors import AlreadySaid, InvalidArguments, ToolDenied, ToolErr
 from bot.domain.ports import Speaker, Subagents
 from bot.domain.result import ToolResult
 from bot.domain.tool import ToolContext
-from bot.engine.bodies import run_body
+from bot.engine.tool_execution import run_body
 from tests.cases import each_case
 from tests.fakes import tool_context
 from tools.use_subagent import MAX_FILES, MUCH, WHOLE, CodeBlock, blocks_of, files_in, name_of, use_subagent

@@ -19,7 +19,7 @@ from bot.domain.journal import Entry, UsageAdded, UsageReleased, UsageReserved, 
 from bot.domain.memories import MemoriesForgotten, MemoryKept, StoredFact
 from bot.domain.run import StepFinished
 from bot.memory.wishes import SETTING
-from bot.policy.recall import terms
+from bot.policy.memory_rules import terms
 from tests.torture.evidence import Evidence
 from tests.torture.keepsakes import (
     DROPPED,

@@ -20,7 +20,7 @@ from bot.domain.journal import (
     Undelivered,
 )
 from bot.domain.segments import Text
-from bot.policy.apologies import ASK_AGAIN, ENGLISH, UNANSWERED
+from bot.policy.fallback_replies import ASK_AGAIN, ENGLISH, UNANSWERED
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
 from tests.torture.evidence import Evidence, Verdict

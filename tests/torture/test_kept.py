@@ -11,7 +11,7 @@ from bot.domain.chat import Usage
 from bot.domain.events import Conversation
 from bot.domain.journal import Entry, UsageAdded, UsageReleased, UsageReserved, WindowMoved
 from bot.domain.memories import MemoriesForgotten, MemoryKept, StoredFact
-from bot.policy.recall import terms
+from bot.policy.memory_rules import terms
 from tests.torture.evidence import Evidence
 from tests.torture.journal import Journal
 from tests.torture.keepsakes import FOUR, MARKS, MENDED, QUIET, SEAL, SUMMED, THREE, WRITTEN, Deed

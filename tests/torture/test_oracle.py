@@ -9,7 +9,7 @@ from adapters.simulator.call import SentMessage
 from adapters.simulator.wire import text
 from bot.domain.events import Conversation
 from bot.domain.journal import Entry, MessageErased, MessageObserved
-from bot.policy.apologies import SORRY
+from bot.policy.fallback_replies import SORRY
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import opening, steering
 from tests.cases import each_case

@@ -9,7 +9,7 @@ from adapters.simulator.wire import text
 from adapters.simulator.world import other_id
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageErased
-from bot.policy.apologies import SORRY
+from bot.policy.fallback_replies import SORRY
 from tests.torture.evidence import Evidence
 from tests.torture.journal import Journal, Turn
 from tests.torture.model import Asked

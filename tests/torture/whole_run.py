@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from adapters.simulator.call import SentMessage
-from bot.policy.apologies import is_ours
+from bot.policy.fallback_replies import is_ours
 from tests.system.processes.test_signals import quoted
 from tests.torture.journal import Journal
 from tests.torture.oracle import unsound_rows

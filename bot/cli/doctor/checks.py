@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from bot.cli.doctor.chinese import in_words, sentence
 from bot.domain.errors import Problem
-from bot.domain.tongue import Bilingual
+from bot.domain.language import Bilingual
 
 NOTHING = Bilingual("", "")
 

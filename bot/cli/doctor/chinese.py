@@ -8,8 +8,7 @@ from typing import Final
 
 from bot.cli.setup.trial import NO_EYES, Mend
 from bot.domain.errors import Problem
-from bot.domain.sentences import Sentences
-from bot.domain.tongue import Bilingual, in_chinese
+from bot.domain.language import Bilingual, Sentences, in_chinese
 from config.checks import HOW_TO_MAKE_ONE
 
 CHECKS: Final = {

@@ -9,7 +9,7 @@ from unicodedata import east_asian_width
 
 from bot.cli.doctor.checks import Check, Verdict
 from bot.cli.doctor.chinese import CHECKS
-from bot.domain.tongue import Tongue
+from bot.domain.language import Tongue
 
 
 def to_json(checks: Collection[Check]) -> str:

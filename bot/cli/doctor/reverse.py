@@ -20,7 +20,7 @@ from bot.cli.control import socket_of
 from bot.cli.doctor.checks import LOG_IN, Check, warn, well, wrong
 from bot.cli.doctor.chinese import sentence
 from bot.domain.errors import ConfigError
-from bot.domain.tongue import Bilingual
+from bot.domain.language import Bilingual
 from config.settings import Settings
 
 ASKED_WITHIN = 4.0  # seconds

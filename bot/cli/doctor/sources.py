@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from bot.cli.doctor.checks import Check, warn, well
 from bot.cli.doctor.chinese import heard, sentence
 from bot.domain.errors import ToolFailed
+from bot.domain.language import Bilingual
 from bot.domain.ports import Clock, Web
-from bot.domain.tongue import Bilingual
 from config.settings import Settings
 from tools.get_game_version.games import Games
 from tools.get_game_version.rows import known_games

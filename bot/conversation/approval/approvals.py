@@ -12,13 +12,11 @@ from cachetools import LRUCache
 
 from bot.conversation.approval.deciders import Deciders
 from bot.conversation.approval.requests import EndedRequest, Request, Requests
-from bot.domain.actions import Receipt, Refused
+from bot.domain.actions import Receipt, Refused, about_turn
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
 from bot.domain.run import SuspendedRun
-from bot.domain.sends import about_turn
 from bot.domain.suspension import Deny
-from bot.policy.apologies import is_quoted, language_of
 from bot.policy.approval import (
     EXPIRED,
     FILE,
@@ -31,6 +29,7 @@ from bot.policy.approval import (
     how,
     notice,
 )
+from bot.policy.fallback_replies import is_quoted, language_of
 from bot.speaking.postbox import Postbox
 
 logger = logging.getLogger(__name__)

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from bot.domain.language import Tongue
 from bot.domain.suspension import ApprovalRequest, Deny, Pending
-from bot.domain.tongue import Tongue
 from bot.policy.approval import NO_OWNER
-from bot.policy.reach import WAIT
+from bot.policy.permissions import WAIT
 
 logger = logging.getLogger(__name__)
 

@@ -9,10 +9,10 @@ from typing import Protocol
 from bot.conversation.approval.requests import Runs
 from bot.conversation.intake.ages import Ages
 from bot.domain.events import MessageReceived
-from bot.domain.tongue import Tongue, filled, listed
+from bot.domain.language import Tongue, filled, listed
 from bot.memory.history import History
-from bot.policy.apologies import is_quoted
 from bot.policy.approval import WHICH, quote_in
+from bot.policy.fallback_replies import is_quoted
 from bot.speaking.postbox import Postbox
 
 

@@ -16,8 +16,8 @@ from bot.conversation.approval.desks import Meant
 from bot.conversation.intake.ages import Ages
 from bot.domain.actions import Receipt, Refused
 from bot.domain.events import Conversation, MessageReceived
+from bot.domain.language import Pair, filled, listed
 from bot.domain.ports import Clock
-from bot.domain.tongue import Pair, filled, listed
 from bot.memory.modes import OPEN, Modes
 from bot.policy.approval import words_in, words_of
 from bot.policy.new_groups import (

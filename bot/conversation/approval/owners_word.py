@@ -17,10 +17,9 @@ from bot.conversation.approval.desks import Meant
 from bot.conversation.approval.requests import Requests
 from bot.conversation.intake.ages import Ages
 from bot.domain.events import MessageReceived
+from bot.domain.language import Tongue
 from bot.domain.ports import Clock
 from bot.domain.suspension import Allow, Deny, Settled
-from bot.domain.tongue import Tongue
-from bot.policy.apologies import is_quoted
 from bot.policy.approval import (
     AGAIN,
     ALLOWED,
@@ -40,6 +39,7 @@ from bot.policy.approval import (
     read_answer,
     words_of,
 )
+from bot.policy.fallback_replies import is_quoted
 from bot.prompt.render import account
 from bot.speaking.postbox import Postbox
 

@@ -19,12 +19,12 @@ from bot.conversation.intake.ages import Ages
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.events import Conversation, MessageReceived, Requested
 from bot.domain.group_admin import Accept, Admitting, Petition
+from bot.domain.language import Tongue
 from bot.domain.ports import Clock
 from bot.domain.suspension import Settled
-from bot.domain.tongue import Tongue
 from bot.policy import petition as words
-from bot.policy.apologies import is_quoted
 from bot.policy.approval import ALLOWED, DENIED, WORD_OF, Answer, in_one_line, quote_in, words_of
+from bot.policy.fallback_replies import is_quoted
 from bot.speaking.postbox import Postbox
 
 logger = logging.getLogger(__name__)

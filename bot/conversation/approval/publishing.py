@@ -25,14 +25,13 @@ from bot.domain.actions import (
 from bot.domain.drafts import draft_id, published_id, published_line
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.journal import MessageErased, MessageObserved, SendChanged, SendState, Spoken
+from bot.domain.language import Tongue
 from bot.domain.ports import Clock, Store
 from bot.domain.segments import Quote, Text
 from bot.domain.suspension import Settled, Settlement
-from bot.domain.tongue import Tongue
 from bot.memory.drafts import Drafts, KeptDraft
 from bot.memory.history import History
 from bot.policy.answered import UNREAD
-from bot.policy.apologies import is_quoted
 from bot.policy.approval import in_one_line
 from bot.policy.drafts import (
     BUSY,
@@ -57,6 +56,7 @@ from bot.policy.drafts import (
     UNSURE,
     DraftWord,
 )
+from bot.policy.fallback_replies import is_quoted
 from bot.speaking.outbox import Outbox
 
 logger = logging.getLogger(__name__)

@@ -17,10 +17,10 @@ from msgspec.structs import replace
 
 from bot.conversation.tasks import Resume
 from bot.domain.events import Conversation, MessageReceived
+from bot.domain.language import Tongue
 from bot.domain.ports import Clock
 from bot.domain.run import Led, PendingCall, SuspendedRun
 from bot.domain.suspension import Decision
-from bot.domain.tongue import Tongue
 from bot.policy.approval import (
     ALLOWED,
     DECIDED,

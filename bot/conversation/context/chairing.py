@@ -12,13 +12,13 @@ from bot.domain.actions import SendMessage
 from bot.domain.errors import ActionUnanswered, BotError, InvalidArguments, ToolDenied, ToolFailed
 from bot.domain.events import Conversation, Role
 from bot.domain.group_admin import GroupAct, Mute, Pin, Recall, SetCard
+from bot.domain.language import Tongue
 from bot.domain.ports import Transport
 from bot.domain.segments import Text
 from bot.domain.suspension import Suspend
-from bot.domain.tongue import Tongue
 from bot.domain.tool import ToolContext
 from bot.policy.approval import in_one_line, words_of
-from bot.policy.reach import WAIT
+from bot.policy.permissions import WAIT
 from bot.speaking.screening import Screened, as_they_are
 
 RANKS: dict[Role, int] = {"unknown": 0, "member": 1, "admin": 2, "owner": 3}

@@ -18,7 +18,7 @@ from bot.domain.result import Image, ToolResult
 from bot.domain.segments import File, Forward, Picture, Record, Segment, Text
 from bot.domain.traits import Audience
 from bot.memory.things import again
-from bot.policy.authority import authority_of
+from bot.policy.permissions import authority_of
 from bot.prompt.compose import Forwarded
 
 MAX_LOOKS = 6  # of one run

@@ -20,7 +20,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
 from bot.domain.segments import Text
 from bot.memory.latest import Latest
-from bot.policy.likeness import is_like
+from bot.policy.similarity import is_like
 from bot.policy.wake import Observe, Rules, Silence, Wake, Why
 from bot.prompt.render import MAX_NAME, label
 from bot.speaking.outbox import Outbox

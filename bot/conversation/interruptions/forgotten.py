@@ -18,7 +18,7 @@ from bot.conversation.turns.live import LiveTurns
 from bot.conversation.turns.suspensions import Suspensions
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Store
-from bot.policy.apologies import LOST, in_language, is_quoted
+from bot.policy.fallback_replies import LOST, in_language, is_quoted
 from bot.speaking.postbox import Postbox
 
 

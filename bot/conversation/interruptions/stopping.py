@@ -21,7 +21,7 @@ from bot.domain.segments import Mention, Quote, Text
 from bot.domain.traits import Audience
 from bot.memory.history import History
 from bot.policy.approval import quote_in
-from bot.policy.authority import authority_of, reaches
+from bot.policy.permissions import authority_of, reaches
 from bot.policy.wake import Local, Observe, Rules, Silence, alike, bare, folded
 from bot.speaking.gestures import Gestures
 

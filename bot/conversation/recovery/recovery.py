@@ -42,8 +42,8 @@ from bot.domain.ports import Clock
 from bot.domain.run import Stop
 from bot.engine.toolset import Toolset
 from bot.engine.transcripts import close_interrupted
-from bot.policy.apologies import SORRY, apology
-from bot.prompt import notes
+from bot.policy.fallback_replies import SORRY, apology
+from bot.prompt import render
 from bot.prompt.language import wording_of
 from bot.speaking.outbox import Outbox
 
@@ -175,7 +175,7 @@ class Recoverer:
             messages = messages[:-1]  # nobody has read it
         if not messages or not isinstance(messages[-1], AssistantMessage):
             words = wording_of((turn.user,), "")
-            messages = (*messages, notes.note(words, words.about.broken_off))
+            messages = (*messages, render.note(words, words.about.broken_off))
         return TurnClosed(
             turn_id=turn.turn_id,
             stop=Stop.INTERRUPTED,

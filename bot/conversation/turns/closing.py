@@ -29,8 +29,8 @@ from bot.domain.run import Outcome, Stop
 from bot.engine.engine import RunState
 from bot.engine.transcripts import close_suspended
 from bot.memory.history import History
-from bot.policy.apologies import UNANSWERED, in_language, line_on
-from bot.prompt import notes
+from bot.policy.fallback_replies import UNANSWERED, in_language, line_on
+from bot.prompt import render
 from bot.prompt.language import wording_of
 from bot.prompt.summary import Prefix
 from bot.speaking.delivery import Delivery, SaidMessage, note_on, undelivered
@@ -154,12 +154,12 @@ class Closing:
             is_answered = False
         if not is_answered and outcome.stop is not Stop.SILENT:
             what = note or turn.words.about.unanswered
-            answer.append(notes.note(turn.words, what))
+            answer.append(render.note(turn.words, what))
             note = ""
         elif not answer:
-            answer.append(notes.note(turn.words, turn.words.about.silent))
+            answer.append(render.note(turn.words, turn.words.about.silent))
         if note:
-            answer.append(notes.note(turn.words, note))
+            answer.append(render.note(turn.words, note))
         run = turn.run
         self._shadow.end(run.conversation, run.id)
         prefix = Prefix(run.transcript, turn.before, state.shown, state.model)
@@ -177,7 +177,7 @@ class Closing:
         self._store.put(RunResumed(run.run_id))
         words = wording_of((waiting.user,), "")
         note = words.about.broken_off if muted else words.about.stopped
-        answer.append(notes.note(words, note))
+        answer.append(render.note(words, note))
         self._keep(run.conversation, run.run_id, waiting.user, answer, outcome)
         self._approvals.undo(run, muted=muted)
 

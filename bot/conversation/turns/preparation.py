@@ -26,11 +26,11 @@ from bot.domain.traits import Audience
 from bot.engine.engine import Run
 from bot.memory.personas import Persona, Personas
 from bot.memory.remembering import NOTHING_RECALLED, Recalled
-from bot.policy.apologies import language_of
 from bot.policy.approval import quote_in
-from bot.policy.authority import acts_as_owner, asker_of, highest, least
 from bot.policy.budget import NOTHING_SPENT
+from bot.policy.fallback_replies import language_of
 from bot.policy.limits import Rung
+from bot.policy.permissions import acts_as_owner, asker_of, highest, least
 from bot.policy.silent_words import keeps_silent
 from bot.policy.wake import CALLED, Wake
 from bot.prompt.compose import (
@@ -43,7 +43,7 @@ from bot.prompt.compose import (
     system_prompt,
     transcript,
 )
-from bot.prompt.doubts import EchoDoubts, example_rounds, said_twice
+from bot.prompt.echo_detection import EchoDoubts, example_rounds, said_twice
 from bot.prompt.frames import Frames
 from bot.prompt.people import People
 from bot.prompt.render import View, plain

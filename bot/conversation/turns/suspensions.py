@@ -20,7 +20,7 @@ from bot.domain.redaction import OwnWords, lines_of, redacted, unsaid
 from bot.domain.run import Stop, SuspendedRun
 from bot.engine.engine import RunState
 from bot.memory.history import History
-from bot.prompt import notes
+from bot.prompt import render
 from bot.prompt.language import wording_of
 from bot.speaking.speech import Heard
 
@@ -78,7 +78,7 @@ class Suspensions:
                 Stop.INTERRUPTED, error="interrupted: what was suspended cannot be read"
             )
             words = wording_of((suspended.user,), "")
-            round_ = (suspended.user, notes.note(words, words.about.unanswered))
+            round_ = (suspended.user, render.note(words, words.about.unanswered))
             closed = self._ledger.closed(suspended.turn_id, interrupted, round_)
             self._store.put(RunResumed(suspended.turn_id), closed)
             return None

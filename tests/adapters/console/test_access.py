@@ -5,7 +5,7 @@ import re
 from adapters.console.guard import cookie_name
 from adapters.console.logins import BURST, EVERY, LINK
 from bot.domain.journal import Audited
-from bot.domain.tongue import Tongue
+from bot.domain.language import Tongue
 from tests.adapters.console.visiting import SAME, TOKEN, visiting
 
 

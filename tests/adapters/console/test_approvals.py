@@ -3,9 +3,9 @@ from __future__ import annotations
 import re
 
 from bot.domain.asks import Word
+from bot.domain.console_views import AccountState, State, WaitingCall, WaitingDraft, WaitingPetition
 from bot.domain.events import Conversation
 from bot.domain.run import Led
-from bot.domain.shown import AccountState, State, WaitingCall, WaitingDraft, WaitingPetition
 from bot.domain.suspension import Settled
 from tests.adapters.console.samples import HOSTILE
 from tests.adapters.console.visiting import SAME, Place, visiting

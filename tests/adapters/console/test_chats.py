@@ -7,8 +7,8 @@ from base64 import b32encode
 from msgspec.structs import replace
 
 from adapters.console.totp import STEP, code_of
+from bot.domain.console_views import Chat, ChatLine, Fact
 from bot.domain.journal import Round
-from bot.domain.shown import Chat, ChatLine, Fact
 from tests.adapters.console.samples import HOSTILE, NOW
 from tests.adapters.console.visiting import SAME, SECRET, TOKEN, visiting
 from tests.fakes import GROUP

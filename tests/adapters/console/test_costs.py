@@ -6,7 +6,7 @@ import pytest
 
 from adapters.console.figures import date, day
 from bot.domain.books import UsageSum
-from bot.domain.shown import CostSum, ModelState, State
+from bot.domain.console_views import CostSum, ModelState, State
 from bot.policy.days import midnight
 from tests.adapters.console.visiting import visiting
 

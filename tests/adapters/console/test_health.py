@@ -11,9 +11,8 @@ from adapters.console import health
 from adapters.console.figures import clock, moment
 from adapters.console.health import RESTS, SHOWN
 from bot.domain.books import Ignored
+from bot.domain.console_views import Failure, Finding, LimitState, ModelState, OutboxState, State
 from bot.domain.events import Conversation
-from bot.domain.inspection import Finding
-from bot.domain.shown import Failure, LimitState, ModelState, OutboxState, State
 from tests.adapters.console.samples import HOSTILE
 from tests.adapters.console.visiting import SAME, SECRET, visiting
 from tests.fakes import GROUP, until

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from adapters.console.opening import PERSONA
 from bot.domain.books import UsageSum
-from bot.domain.shown import PersonaState
+from bot.domain.console_views import PersonaState
 from bot.domain.trying import Source, TriedLine, Wanted
 from tests.adapters.console.samples import HOSTILE, trace
 from tests.adapters.console.test_trying import ENGLISH, post, typed

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 from adapters.console.speech import LANGUAGES, Speech, speech
-from bot.domain.actions import SentSegment
-from bot.domain.plain import plain_words
+from bot.domain.actions import SentSegment, plain_words
 from bot.domain.segments import Mention, Quote, Segment, Text, Video
 
 CONSOLE = Path(__file__).parents[3] / "adapters/console"

@@ -7,9 +7,7 @@ from msgspec.structs import replace
 
 from adapters.console.figures import minute
 from bot.domain.books import DayCounts, UsageSum
-from bot.domain.events import Conversation
-from bot.domain.journal import ENDINGS
-from bot.domain.shown import (
+from bot.domain.console_views import (
     UNANSWERED,
     AccountState,
     CostSum,
@@ -19,6 +17,8 @@ from bot.domain.shown import (
     WaitingDraft,
     WaitingPetition,
 )
+from bot.domain.events import Conversation
+from bot.domain.journal import ENDINGS
 from bot.policy.days import midnight
 from tests.adapters.console.samples import HOSTILE, trace
 from tests.adapters.console.visiting import SAME, visiting

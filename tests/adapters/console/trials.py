@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from bot.domain.books import UsageSum
+from bot.domain.console_views import Showing
 from bot.domain.errors import MediaError
 from bot.domain.events import Conversation
-from bot.domain.shown import Showing
 from bot.domain.trying import Ceiling, Source, TriedLine, Trying, Wanted
 from bot.memory.newest import Newest
 from tests.fakes import GROUP

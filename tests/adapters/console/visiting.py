@@ -23,20 +23,19 @@ from adapters.console.sources import Sources
 from bot.commands.why import Explanations
 from bot.domain.asks import Glance, Word
 from bot.domain.books import DayCounts, Story
-from bot.domain.errors import BotError
-from bot.domain.events import Conversation
-from bot.domain.inspection import Finding, ToolAnswer, ToolState, ToolUse
-from bot.domain.journal import Audited
-from bot.domain.masking import Mask
-from bot.domain.shown import (
+from bot.domain.console_views import (
     Chat,
     ChatLine,
     ChatRow,
     ChatRows,
     CostSum,
+    Finding,
     LimitState,
     PersonaState,
     State,
+    ToolAnswer,
+    ToolState,
+    ToolUse,
     Trace,
     TurnQuery,
     TurnRow,
@@ -44,8 +43,12 @@ from bot.domain.shown import (
     Unanswered,
     WaitingDraft,
 )
+from bot.domain.errors import BotError
+from bot.domain.events import Conversation
+from bot.domain.journal import Audited
+from bot.domain.language import Tongue
+from bot.domain.masking import Mask
 from bot.domain.suspension import Settled
-from bot.domain.tongue import Tongue
 from bot.domain.trying import TriedLine
 from bot.memory.newest import Newest
 from bot.policy.days import midnight

@@ -36,7 +36,7 @@ from bot.domain.journal import (
 from bot.domain.memories import MemoryKept, StoredFact, Visibility
 from bot.domain.run import StepFinished, Stop, ToolFinished, ToolStarted
 from bot.domain.segments import Face, Mention, Picture, Quote, Segment, Text
-from bot.policy.recall import terms
+from bot.policy.memory_rules import terms
 from tests.fakes import BOT, GROUP, said
 
 T = TypeVar("T")

@@ -21,7 +21,7 @@ from adapters.storage.migrate import migrate
 from adapters.storage.tables import REVISIONS
 from bot.domain import codec
 from bot.domain.chat import AssistantMessage, Message, ToolCall, UserMessage
-from bot.domain.tongue import in_chinese
+from bot.domain.language import in_chinese
 from tests.adapters.storage.entries import heard
 from tests.adapters.storage.schemas import Schemas
 

@@ -17,7 +17,7 @@ from adapters.storage.erasure import forget_group, forget_user
 from adapters.storage.retention import LONGEST_DAY, Retention
 from adapters.storage.tables import messages, metadata, sends, turns, usage
 from bot.domain import codec
-from bot.domain.actions import Attachment, SendMessage, SentSegment
+from bot.domain.actions import Attachment, SendMessage, SentSegment, about_person, about_turn
 from bot.domain.books import TakenSum
 from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
 from bot.domain.events import Conversation
@@ -40,10 +40,9 @@ from bot.domain.journal import (
 )
 from bot.domain.run import Asker
 from bot.domain.segments import Mention, Text
-from bot.domain.sends import about_person, about_turn
 from bot.policy.approval import who
+from bot.policy.memory_rules import terms
 from bot.policy.petition import asked as asked_of_owners
-from bot.policy.recall import terms
 from tests.adapters.storage.entries import (
     NOW,
     asked,

@@ -10,7 +10,7 @@ from adapters.storage.tables import memories, memory_terms
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageErased
 from bot.domain.memories import MemoriesForgotten, MemoriesUsed, Visibility
-from bot.policy.recall import terms
+from bot.policy.memory_rules import terms
 from bot.runtime.clock import SystemClock
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import NOW, fact, put, read

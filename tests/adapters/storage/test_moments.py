@@ -3,7 +3,7 @@ from __future__ import annotations
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.turn_queries import SLACK, rows
-from bot.domain.shown import TurnQuery
+from bot.domain.console_views import TurnQuery
 from tests.adapters.storage.entries import NOW, put, read
 from tests.adapters.storage.test_turn_rows import asked, silent
 

@@ -18,6 +18,7 @@ from adapters.storage.tables import messages, runs, sends, steps, turns, usage, 
 from adapters.storage.turn_queries import rows
 from adapters.storage.unfinished import spoken
 from bot.domain.actions import SendMessage
+from bot.domain.console_views import ROWS, UNANSWERED, TurnQuery
 from bot.domain.events import Conversation
 from bot.domain.journal import (
     ENDINGS,
@@ -34,7 +35,6 @@ from bot.domain.journal import (
 )
 from bot.domain.run import Stop
 from bot.domain.segments import Text
-from bot.domain.shown import ROWS, UNANSWERED, TurnQuery
 from tests.adapters.storage.entries import NOW, closing, opening, put, read, step
 from tests.adapters.storage.test_books import ELSEWHERE, write
 from tests.fakes import GROUP, said

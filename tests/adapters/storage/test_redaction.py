@@ -14,7 +14,7 @@ from adapters.storage.database import Database
 from adapters.storage.tables import messages, metadata, turns
 from adapters.storage.tables import sends as sends_table
 from bot.domain import codec
-from bot.domain.actions import SendMessage
+from bot.domain.actions import SendMessage, plain_words
 from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from bot.domain.drafts import draft_id, published_id, published_line
 from bot.domain.events import MessageReceived
@@ -30,7 +30,6 @@ from bot.domain.journal import (
     TurnOpened,
     WindowMoved,
 )
-from bot.domain.plain import plain_words
 from bot.domain.segments import Text
 from tests.adapters.storage.entries import (
     NOW,

@@ -12,9 +12,9 @@ from adapters.storage.day_sums import LATE, add_up, midnight
 from adapters.storage.tables import day_tools
 from bot.domain.books import UsageSum
 from bot.domain.chat import AssistantMessage, Completion, FinishReason, ToolMessage, Usage
+from bot.domain.console_views import CostSum
 from bot.domain.journal import Entry, UsageAdded
 from bot.domain.run import StepFinished
-from bot.domain.shown import CostSum
 from tests.adapters.storage.entries import NOW, began, ended, opening, read
 from tests.adapters.storage.test_books import write
 from tests.adapters.storage.test_closed_days import close

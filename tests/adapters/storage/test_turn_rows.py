@@ -10,9 +10,9 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.turn_queries import SLACK, rows
 from bot.domain.books import UsageSum
+from bot.domain.console_views import ROWS, UNANSWERED, TurnQuery
 from bot.domain.journal import Entry, Judged, MessageObserved, RequestMade
 from bot.domain.run import Stop
-from bot.domain.shown import ROWS, UNANSWERED, TurnQuery
 from tests.adapters.storage.entries import NOW, began, closing, heard, opening, put, read, step
 from tests.adapters.storage.test_books import ELSEWHERE, whole, write
 from tests.fakes import GROUP, said

@@ -18,7 +18,7 @@ from bot.domain.hooks import Change, Hooks
 from bot.domain.result import ToolResult
 from bot.domain.tool import Tool
 from bot.domain.traits import SideEffects, ToolType
-from bot.engine.bodies import why_not
+from bot.engine.tool_execution import unavailable_reason
 from bot.engine.toolset import Toolset
 from tests.cases import each_case
 from tests.fakes import ManualClock
@@ -222,7 +222,7 @@ async def test_it_may_run_in_a_folder_that_is_named(tmp_path: Path) -> None:
 
 async def test_a_program_is_looked_up_in_path_and_run_by_its_absolute_path() -> None:
     tool = command_tool("print_it", "Prints.", ["printf", "%s", "{text}"], {"properties": {"text": TEXT}})
-    assert why_not(tool) == ""
+    assert unavailable_reason(tool) == ""
     assert (await call(tool, text="100%\\n")).content == "100%\\n"
 
 
@@ -238,7 +238,7 @@ async def test_a_missing_program_makes_the_tool_unavailable_and_says_which() -> 
 
 async def test_a_missing_folder_makes_the_tool_unavailable_and_says_which(tmp_path: Path) -> None:
     tool = command_tool("list_it", "Lists.", ["ls"], cwd=tmp_path / "notes")
-    assert why_not(tool) == f"needs the folder {tmp_path / 'notes'}, which is not there"
+    assert unavailable_reason(tool) == f"needs the folder {tmp_path / 'notes'}, which is not there"
     assert (await call(tool)).content.endswith("which is not there. Do without it. [TOOL_UNAVAILABLE]")
 
 
@@ -248,7 +248,9 @@ async def test_a_program_that_cannot_be_started_is_an_error_result(tmp_path: Pat
     file.chmod(stat.S_IRWXU)
     result = await call(command_tool("break_it", "Breaks.", [str(file)]))
     assert result.content.endswith("could not be started (Exec format error). Do without it. [TOOL_EXECUTION_FAILED]")
-    assert why_not(command_tool("break_it", "Breaks.", [str(tmp_path / "gone")])).endswith("which is not there")
+    assert unavailable_reason(command_tool("break_it", "Breaks.", [str(tmp_path / "gone")])).endswith(
+        "which is not there"
+    )
 
 
 # --- its end --------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import weakref
 import pytest
 
 from bot.agent.sessions import Sessions
-from bot.engine.running import RunState
+from bot.engine.run_state import RunState
 
 
 async def test_questions_of_one_session_share_a_turn_which_is_forgotten_after_them() -> None:

@@ -6,7 +6,7 @@ from bot.commands.alarms import ENOUGH, LITTLE, LOOK, AlarmMonitor
 from bot.commands.digest import Standing
 from bot.domain.books import DaySum, UsageSum
 from bot.domain.cancellation import background
-from bot.domain.tongue import Pair, Tongue
+from bot.domain.language import Pair, Tongue
 from tests.bot.commands.books import PaperBooks
 from tests.fakes import GROUP, SteppedClock
 

@@ -8,7 +8,7 @@ from bot.commands.digest import SETTING, Daily, Standing
 from bot.domain.books import DaySum
 from bot.domain.cancellation import background
 from bot.domain.journal import PlaceSet
-from bot.domain.tongue import Tongue
+from bot.domain.language import Tongue
 from bot.memory.kept_settings import NOWHERE
 from bot.policy.days import midnight
 from bot.speaking.owner_alerts import Owner

@@ -10,7 +10,7 @@ from bot.commands.why import Explanations, why_command
 from bot.domain.books import Publication, Story, StoryCall, UsageSum
 from bot.engine.call_rules import ONLY_FOR, TOO_OFTEN
 from bot.engine.step_calls import NOT_ALONE
-from bot.policy.reach import NOT_ALL, NOT_THERE
+from bot.policy.permissions import NOT_ALL, NOT_THERE
 from bot.policy.wake import Silence
 from tests.bot.commands.books import PaperBooks
 from tests.bot.commands.typed import MING, NOW, OWNER, lines

@@ -7,9 +7,7 @@ import pytest
 from adapters.broker.payloads import VERSION, pack, unpack
 from bot.domain.asks import NO_OTHERS, Around, Ask, Glance, Look, Parts, Said, Told, Word
 from bot.domain.books import Ignored
-from bot.domain.errors import NotConnected
-from bot.domain.run import Led
-from bot.domain.shown import (
+from bot.domain.console_views import (
     AccountState,
     Failure,
     ModelState,
@@ -19,6 +17,8 @@ from bot.domain.shown import (
     WaitingDraft,
     WaitingPetition,
 )
+from bot.domain.errors import NotConnected
+from bot.domain.run import Led
 from bot.domain.suspension import Settled
 from tests.cases import each_case
 from tests.fakes import GROUP

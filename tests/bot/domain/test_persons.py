@@ -9,7 +9,7 @@ from bot.domain.errors import InvalidArguments
 from bot.domain.events import Conversation
 from bot.domain.ports import Media, Members, Speaker
 from bot.domain.segments import Mention
-from bot.engine.bodies import run_body
+from bot.engine.tool_execution import run_body
 from tests.cases import each_case
 from tests.fakes import tool_context
 from tests.tools.test_send_message import Mouth, Shelf

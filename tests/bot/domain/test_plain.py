@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.domain.plain import plain_words
+from bot.domain.actions import plain_words
 from bot.domain.segments import Mention, Picture, Quote, Text
 from tests.fakes import BOT
 

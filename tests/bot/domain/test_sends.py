@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from bot.domain.actions import about, about_person, about_turn
 from bot.domain.drafts import draft_id, published_id
-from bot.domain.sends import about, about_person, about_turn
 
 
 def test_an_id_tells_whom_or_which_turn_it_is_about_and_any_other_nothing() -> None:

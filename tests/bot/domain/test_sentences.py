@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.domain.sentences import Sentences
+from bot.domain.language import Sentences
 
 
 def test_a_sentence_is_told_with_what_stands_in_its_places_and_any_other_as_it_is() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.domain.tongue import Tongue, filled, listed
+from bot.domain.language import Tongue, filled, listed
 
 
 def test_a_pair_is_chinese_and_english() -> None:

@@ -14,7 +14,7 @@ from bot.domain.schema import UnsuitableType
 from bot.domain.suspension import ApprovalRequest
 from bot.domain.tool import DEFAULT_TIMEOUT, Tool, ToolContext, make_tool, tool
 from bot.domain.traits import Rate
-from bot.engine.bodies import run_body
+from bot.engine.tool_execution import run_body
 from tests.cases import each_case
 from tests.fakes import GROUP, tool_context
 

@@ -16,7 +16,7 @@ from bot.domain.suspension import Allow, ApprovalRequest, digest_call
 from bot.domain.tool import Tool, tool
 from bot.domain.traits import Execution, SideEffects
 from bot.engine.batches import AT_ONCE, MAX_CALLS, Batch, Batches
-from bot.engine.ongoing import MAX_RESULTS, Tally
+from bot.engine.call_state import MAX_RESULTS, Tally
 from bot.engine.toolset import Toolset
 from tests.bot.toolbox import ALL, add, ask_always, ask_first, calls_of, results_of, toolset
 from tests.cases import each_case

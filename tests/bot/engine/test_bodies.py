@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from bot.domain.errors import ToolUnavailable
 from bot.domain.tool import Tool, ToolContext, tool
-from bot.engine.bodies import run_body, why_not
+from bot.engine.tool_execution import run_body, unavailable_reason
 from tests.cases import each_case
 from tests.fakes import tool_context
 
@@ -65,7 +65,7 @@ async def test_a_name_only_parameter_is_as_good_as_any() -> None:
 
 async def test_a_tool_without_a_body_says_so() -> None:
     bodiless = replace(PING, function=None)
-    assert why_not(bodiless) == "has no body"
+    assert unavailable_reason(bodiless) == "has no body"
     with pytest.raises(ToolUnavailable, match="ping has no body"):
         await run_body(bodiless, tool_context(), {})
     with pytest.raises(TypeError, match="ping has no body"):
@@ -99,4 +99,4 @@ def leave() -> str:
     ],
 )
 def test_a_tool_may_say_in_any_way_whether_it_is_available(available: Any, reason: str) -> None:
-    assert why_not(replace(greet, available=available)) == reason
+    assert unavailable_reason(replace(greet, available=available)) == reason

@@ -10,7 +10,7 @@ from bot.domain.errors import ToolDenied
 from bot.domain.events import Conversation
 from bot.domain.run import Asker
 from bot.domain.tool import ToolContext
-from bot.engine.ongoing import Executed
+from bot.engine.call_state import Executed
 from bot.engine.toolset import Toolset
 from tests.bot.toolbox import Telescope, broken, echo, executed_of, once, result_of
 from tests.fakes import ManualClock, tool_context

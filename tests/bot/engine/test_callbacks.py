@@ -16,7 +16,6 @@ from bot.domain.run import Asker, RunEvent, RunStarted, ToolFinished
 from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
 from bot.domain.suspension import Allow, ApprovalRequest, Deny
 from bot.domain.tool import ToolContext, tool
-from bot.engine.bodies import run_body
 from bot.engine.callbacks import (
     FunctionApprover,
     HookSpeaker,
@@ -28,6 +27,7 @@ from bot.engine.callbacks import (
     told_events,
     told_results,
 )
+from bot.engine.tool_execution import run_body
 from tests.bot.toolbox import Stubborn, cancelled
 from tests.cases import each_case
 from tests.fakes import GROUP, RecordingObserver, tool_context, until

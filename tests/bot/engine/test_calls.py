@@ -10,7 +10,7 @@ from bot.domain.chat import ToolCall
 from bot.domain.result import Image, ToolResult
 from bot.domain.suspension import Suspend
 from bot.domain.tool import ToolContext, tool
-from bot.engine.ongoing import MAX_RESULT
+from bot.engine.call_state import MAX_RESULT
 from bot.engine.threads import Progress
 from bot.engine.toolset import Toolset
 from tests.bot.toolbox import broken, echo, executed_of, once, result_of, toolset

@@ -24,9 +24,8 @@ from bot.domain.run import RunFinished, Spent, StepFinished, Stop, SuspendedRun,
 from bot.domain.suspension import Suspend
 from bot.domain.tool import tool
 from bot.engine.engine import Run, RunState
-from bot.policy.apologies import UNANSWERED
 from bot.policy.budget import Budget, Limits
-from bot.policy.notices import EN
+from bot.policy.fallback_replies import ENGLISH_NOTICES, UNANSWERED
 from tests.bot.runs import QUESTION, assert_valid, echo, engine, run, to_the_end
 from tests.bot.several_models import Bench
 
@@ -137,16 +136,16 @@ async def test_at_the_step_limit_one_request_without_tools_asks_for_words() -> N
     with ScriptedModel(again, again, words("enough")) as model:
         outcome = await to_the_end(engine(model, max_steps=2).run(run(), RunState()))
     assert model.requests[-1].tools == ()
-    assert model.requests[-1].messages[-1] == UserMessage(EN.last_step)
+    assert model.requests[-1].messages[-1] == UserMessage(ENGLISH_NOTICES.last_step)
     assert (outcome.stop, outcome.text, outcome.limit) == (Stop.ANSWERED, "enough", True)
-    assert UserMessage(EN.last_step) not in outcome.messages
+    assert UserMessage(ENGLISH_NOTICES.last_step) not in outcome.messages
 
 
 async def test_a_model_that_never_stops_calling_tools_is_cut_off_with_fixed_words() -> None:
     again = calls(("echo", '{"text": "x"}'))
     with ScriptedModel(again, again, again) as model:
         outcome = await to_the_end(engine(model, max_steps=2).run(run(), RunState()))
-    assert (outcome.stop, outcome.text, outcome.limit) == (Stop.ANSWERED, EN.no_conclusion, True)
+    assert (outcome.stop, outcome.text, outcome.limit) == (Stop.ANSWERED, ENGLISH_NOTICES.no_conclusion, True)
     assert_valid(outcome.messages)
     assert isinstance(outcome.messages[-1], ToolMessage)  # our words are none of the model's
 
@@ -172,7 +171,7 @@ async def test_a_refusal_is_shown_as_words() -> None:
 async def test_an_empty_answer_is_asked_for_again_then_without_tools_then_fails() -> None:
     with ScriptedModel(words(""), words(" \n"), words("")) as model:
         outcome = await to_the_end(engine(model).run(run(), RunState()))
-    assert model.requests[1].messages == (QUESTION[0], UserMessage(f"hi\n\n{EN.empty}"))
+    assert model.requests[1].messages == (QUESTION[0], UserMessage(f"hi\n\n{ENGLISH_NOTICES.empty}"))
     assert model.requests[1].tools != ()
     assert model.requests[2].tools == ()
     assert outcome.stop is Stop.FAILED
@@ -223,7 +222,7 @@ async def test_spoilt_words_that_nobody_waits_for_are_asked_for_once_more_and_th
     "notice",
     [
         "answer now, in words, from what you have found so far",
-        EN.last_step.replace("You have", "You had"),
+        ENGLISH_NOTICES.last_step.replace("You have", "You had"),
         UNANSWERED.format(trace="3xn6kykx"),
         'You called the tool look_up with {"word": "香山"}, and its result was:\n| found',
     ],

@@ -9,8 +9,8 @@ from bot.domain.chat import ToolCall
 from bot.domain.errors import ToolDenied, ToolFailed
 from bot.domain.masking import Mask
 from bot.domain.tool import tool
-from bot.engine.failures import LONGEST, take, words_of_error
-from bot.engine.ongoing import Doing, Flow
+from bot.engine.call_state import Doing, Flow
+from bot.engine.tool_execution import LONGEST, error_text, record_failure
 from tests.bot.toolbox import echo, once
 from tests.cases import each_case
 from tests.fakes import tool_context
@@ -19,7 +19,7 @@ from tests.fakes import tool_context
 def told(error: BaseException, doing: Doing = Doing.RUNNING) -> tuple[str, str]:
     """What the model reads of it, and its code."""
     flow = Flow(ToolCall("c", "say", "{}"), tool_context(), 0.0, tool=echo(), doing=doing, ran=doing is Doing.RUNNING)
-    take(flow, error)
+    record_failure(flow, error)
     assert flow.result is not None
     assert flow.result.is_error
     return flow.result.content, flow.code
@@ -56,17 +56,17 @@ def test_what_preparing_refuses_are_wrong_arguments() -> None:
 
 def test_a_tools_words_are_one_short_line_without_secrets() -> None:
     mask = Mask(["hunter-two"])
-    words = words_of_error(ValueError("no\n  such\tcity\n\nTraceback: x"), mask)
+    words = error_text(ValueError("no\n  such\tcity\n\nTraceback: x"), mask)
     assert words == "no such city Traceback: x"
-    assert words_of_error(ValueError("hunter-two is wrong"), mask) == "*** is wrong"
-    assert words_of_error(ValueError("https://bob:pw@h.test/?key=abcdef&q=1 said no"), mask) == (
+    assert error_text(ValueError("hunter-two is wrong"), mask) == "*** is wrong"
+    assert error_text(ValueError("https://bob:pw@h.test/?key=abcdef&q=1 said no"), mask) == (
         "https://***@h.test/?key=***&q=1 said no"
     )
-    assert len(words_of_error(ValueError("x" * 1000))) == LONGEST
+    assert len(error_text(ValueError("x" * 1000))) == LONGEST
 
 
 def test_a_secret_that_a_line_break_parts_is_none_of_the_words() -> None:
-    assert words_of_error(ValueError("a hunter\ntwo b"), Mask(["hunter two", "hunter\ntwo"])) == "a *** b"
+    assert error_text(ValueError("a hunter\ntwo b"), Mask(["hunter two", "hunter\ntwo"])) == "a *** b"
 
 
 async def test_the_secrets_that_are_known_stay_out_of_what_a_tool_and_its_check_say() -> None:
@@ -93,7 +93,7 @@ def test_only_the_failure_of_the_tool_itself_is_put_down_to_its_being_unavailabl
 
     def code_of(error: BaseException, *, ran: bool = True) -> str:
         flow = Flow(ToolCall("c", "say", "{}"), tool_context(), 0.0, tool=gone, ran=ran)
-        take(flow, error)
+        record_failure(flow, error)
         return flow.code
 
     assert code_of(ToolFailed("no")) == code_of(LookupError()) == code_of(ValueError("no")) == "TOOL_UNAVAILABLE"

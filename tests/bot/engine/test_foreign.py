@@ -13,8 +13,8 @@ from bot.domain.errors import InvalidArguments
 from bot.domain.schema import UnsuitableType
 from bot.domain.tool import NAME, Tool, ToolContext
 from bot.domain.traits import SideEffects, ToolType
-from bot.engine.bodies import run_body, why_not
 from bot.engine.foreign import as_tool, class_tool, foreign_tool, our_name
+from bot.engine.tool_execution import run_body, unavailable_reason
 from tests.cases import each_case
 from tests.fakes import tool_context
 
@@ -207,10 +207,10 @@ async def test_an_object_that_says_all_about_itself_becomes_a_tool() -> None:
 async def test_an_object_may_say_whether_it_is_available_and_why_not() -> None:
     dice = Dice()
     tool = class_tool(dice, side_effects="none")
-    assert (tool.name, tool.origin, why_not(tool)) == ("roll_dice", "rollDice", "")
+    assert (tool.name, tool.origin, unavailable_reason(tool)) == ("roll_dice", "rollDice", "")
     assert await call(tool, '{"count": "2"}') == "rolled 2"
     dice.there = False
-    assert why_not(tool) == "no dice"
+    assert unavailable_reason(tool) == "no dice"
 
 
 def test_an_object_without_a_name_or_a_body_is_told_apart() -> None:
@@ -220,7 +220,7 @@ def test_an_object_without_a_name_or_a_body_is_told_apart() -> None:
     class Bodiless:
         name, description, execute = "ghost", "Nothing.", None
 
-    assert why_not(class_tool(Bodiless())) == "has no body"
+    assert unavailable_reason(class_tool(Bodiless())) == "has no body"
 
 
 class Misnamed:

@@ -8,8 +8,8 @@ from bot.domain.chat import ToolCall
 from bot.domain.errors import InvalidArguments, ToolCancelled, ToolDenied
 from bot.domain.hooks import AfterCall, BeforeCall, Block, Change, Hooks, Rewrite, StopRun
 from bot.domain.result import ToolResult
+from bot.engine.call_state import Flow, Tally
 from bot.engine.interception import Interception
-from bot.engine.ongoing import Flow, Tally
 from tests.bot.toolbox import Stubborn, broken, cancelled, echo
 from tests.cases import each_case
 from tests.fakes import tool_context

@@ -3,7 +3,7 @@ from __future__ import annotations
 from bot.domain.arguments import Checked
 from bot.domain.chat import ToolCall
 from bot.domain.result import Image, ToolResult
-from bot.engine.ongoing import Flow, as_told, readable, told_with_images, with_left_out
+from bot.engine.call_state import Flow, as_told, readable, told_with_images, with_left_out
 from tests.cases import each_case
 from tests.fakes import tool_context
 

@@ -13,10 +13,9 @@ from bot.domain.chat import (
 from bot.domain.events import Conversation
 from bot.domain.result import ToolResult
 from bot.domain.run import Asker, PendingCall, Stop, SuspendedRun
-from bot.engine.ongoing import MAX_RESULTS
-from bot.engine.running import Run, RunState, may_ask
+from bot.engine.call_state import MAX_RESULTS, key_of
+from bot.engine.run_state import Run, RunState, may_ask
 from bot.policy.budget import Budget, Limits
-from bot.policy.repeated_calls import key_of
 from bot.policy.tokens import estimate
 from tests.fakes import GROUP
 

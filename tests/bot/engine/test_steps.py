@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from bot.domain.chat import AssistantMessage, Completion, FinishReason, ModelRequest, SystemMessage, Usage, UserMessage
 from bot.domain.hooks import Hooks, RequestEvent, Reshape, StepEvent, StopRun
-from bot.engine.steps import ask_after_step, ask_before_request, consult, drain, tokens_of, words_of
+from bot.engine.run_state import ask_after_step, ask_before_request, consult, drain, tokens_of, words_of
 from bot.policy.repairs import with_notice
 from bot.policy.tokens import estimate, estimate_message
 from tests.bot.toolbox import Stubborn, cancelled

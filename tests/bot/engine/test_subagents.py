@@ -9,16 +9,16 @@ from msgspec.structs import replace
 from bot.domain.actions import Confirmed, Receipt, SendSegment
 from bot.domain.chat import Completion, FinishReason, ModelRequest, SystemMessage, Usage, UserMessage
 from bot.domain.errors import InvalidArguments, ModelAuth, NotConnected, ToolFailed
+from bot.domain.language import Tongue
 from bot.domain.ports import Approver, Clock, Speaker, Subagents
 from bot.domain.result import ToolResult
 from bot.domain.run import Asker, RunEvent, RunFinished, RunStarted, StepFinished
 from bot.domain.segments import Text
 from bot.domain.suspension import Suspend
-from bot.domain.tongue import Tongue
 from bot.domain.tool import Tool, ToolContext, tool
 from bot.domain.traits import Audience, SideEffects
 from bot.engine.engine import Engine, RunState
-from bot.engine.running import Inside
+from bot.engine.run_state import Inside
 from bot.engine.subagents import CODER_PROMPT, NOT_KEPT, PATIENCE, RULES, NamedSubagents, Subagent
 from bot.engine.toolset import Toolset
 from tests.bot.runs import engine, run, to_the_end

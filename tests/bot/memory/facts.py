@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from bot.domain.events import Conversation
 from bot.domain.memories import MemoriesForgotten, MemoryKept, StoredFact
-from bot.policy.recall import found_by
+from bot.policy.memory_rules import found_by
 from tests.fakes import RecordingStore
 
 

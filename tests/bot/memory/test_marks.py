@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.domain.tongue import Tongue
+from bot.domain.language import Tongue
 from bot.memory.marks import Marks
 from bot.policy.days import midnight
 from bot.policy.limits import Amount

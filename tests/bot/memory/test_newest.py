@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.domain.feed import News
+from bot.domain.console_views import News
 from bot.domain.journal import Judged, MessageObserved
 from bot.memory.newest import KEPT, Newest
 from tests.adapters.storage.entries import closing, heard, opening, step

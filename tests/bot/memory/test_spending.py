@@ -11,8 +11,8 @@ from bot.domain.books import TakenSum
 from bot.domain.chat import Usage
 from bot.domain.events import Conversation
 from bot.domain.journal import UsageAdded, UsageReleased, UsageReserved
+from bot.domain.language import Tongue
 from bot.domain.notes import Taken
-from bot.domain.tongue import Tongue
 from bot.memory.own_limits import OwnLimits
 from bot.memory.shared_spending import SharedSpending
 from bot.memory.spending import ALL, NOBODY, TURNS, Payer, Spending

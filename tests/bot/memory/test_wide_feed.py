@@ -7,9 +7,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from bot.domain.cancellation import background
+from bot.domain.console_views import News, TurnQuery, TurnRow, TurnRows
 from bot.domain.events import Conversation
-from bot.domain.feed import News
-from bot.domain.shown import TurnQuery, TurnRow, TurnRows
 from bot.memory.newest import Newest
 from bot.memory.wide_feed import WATCHED, WideFeed
 from tests.fakes import GROUP, SteppedClock

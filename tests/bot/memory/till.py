@@ -11,7 +11,7 @@ from bot.domain.books import TakenSum
 from bot.domain.chat import Usage
 from bot.domain.events import Conversation
 from bot.domain.journal import Entry, TurnOpened, UsageAdded, UsageReleased, UsageReserved
-from bot.domain.tongue import Tongue
+from bot.domain.language import Tongue
 from bot.memory.own_limits import OwnLimits
 from bot.memory.spending import Spending
 from bot.policy.days import midnight

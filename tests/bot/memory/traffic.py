@@ -29,8 +29,7 @@ from bot.domain.run import StepFinished
 from bot.domain.trace import current_run, early_payer
 from bot.memory.recorder import Recorder
 from bot.models.failover import Failover
-from bot.models.meter import Meter
-from bot.models.speech import CountedSpeech
+from bot.models.meter import CountedSpeech, Meter
 from bot.models.upstreams import Upstream
 from bot.policy.budget import Budget, BudgetShare
 from bot.policy.prices import Price

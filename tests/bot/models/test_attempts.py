@@ -22,8 +22,7 @@ from bot.domain.errors import (
     ModelTransport,
 )
 from bot.models.attempts import Errand
-from bot.models.failover import Failover
-from bot.models.reactions import LONG_ENOUGH, SLOW, STALLS
+from bot.models.failover import LONG_ENOUGH, SLOW, STALLS, Failover
 from bot.models.upstreams import Upstream
 from bot.policy.repairs import CALL_AGAIN, asking_again
 from tests.bot.several_models import EARLIER, QUESTION, REQUEST, SYSTEM, TOOLS, Bench, one

@@ -37,8 +37,7 @@ from bot.domain.errors import (
     ToolUseFailed,
 )
 from bot.models.attempts import RequestForm
-from bot.models.failover import Failover
-from bot.models.reactions import ATTEMPTS, CALLED_AGAIN
+from bot.models.failover import ATTEMPTS, CALLED_AGAIN, Failover
 from bot.models.upstreams import Upstream
 from bot.policy.budget import Budget
 from bot.policy.prices import Price

@@ -31,7 +31,7 @@ from bot.domain.errors import (
     ToolUseFailed,
 )
 from bot.models.attempts import MOST_IN_VAIN
-from bot.models.reactions import CALLED_AGAIN
+from bot.models.failover import CALLED_AGAIN
 from bot.models.upstreams import BLIND, KEY_REST, PLAIN_SPOKEN, SUSPICION
 from bot.policy.budget import Budget, Limits
 from bot.policy.repairs import CALL_AGAIN, PICTURE_LEFT_OUT

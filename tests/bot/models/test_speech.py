@@ -11,8 +11,7 @@ from bot.domain.chat import Attempt, Dictation, Usage
 from bot.domain.errors import MediaError
 from bot.domain.journal import Entry, RequestMade, UsageAdded, UsageReleased, UsageReserved
 from bot.domain.trace import current_run, early_payer
-from bot.models.meter import Meter
-from bot.models.speech import A_SECOND, CountedSpeech
+from bot.models.meter import A_SECOND, CountedSpeech, Meter
 from bot.policy.prices import Price
 from tests.fakes import GROUP, CountingIds, ManualClock, RecordingStore
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.policy.already_said import COMPARABLE, already_said, bare, only_omits
+from bot.policy.similarity import COMPARABLE, already_said, bare, only_omits
 from tests.cases import each_case
 from tests.data.speech import pairs
 

@@ -2,7 +2,17 @@ from __future__ import annotations
 
 from bot.domain.actions import SendMessage
 from bot.domain.segments import Quote, Text
-from bot.policy.apologies import ENGLISH, LOST, OURS, SORRY, UNANSWERED, apology, in_language, is_apology, is_ours
+from bot.policy.fallback_replies import (
+    ENGLISH,
+    LOST,
+    OURS,
+    SORRY,
+    UNANSWERED,
+    apology,
+    in_language,
+    is_apology,
+    is_ours,
+)
 from tests.fakes import GROUP, PRIVATE, said
 
 

@@ -6,7 +6,7 @@ from bot.domain.chat import ToolMessage, UserMessage
 from bot.domain.events import Conversation, MessageReceived, Role, Sender
 from bot.domain.segments import Card, File, Link, Markdown, Mention, Segment, Text, Transfer
 from bot.domain.traits import Audience
-from bot.policy.authority import asker_of, authority_of, highest, least, lowered, reaches
+from bot.policy.permissions import asker_of, authority_of, highest, least, lowered, reaches
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, said
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.domain.tongue import Tongue
+from bot.domain.language import Tongue
 from bot.policy.drafts import DraftWord, number_in, only_told, read_word, shown
 from tests.cases import each_case
 

@@ -3,10 +3,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.policy.already_said import bare
-from bot.policy.apologies import OURS
-from bot.policy.echo import ECHO, ToldTexts, is_all_of, is_call_error, is_echo, is_greeting
-from bot.policy.likeness import is_like
+from bot.policy.fallback_replies import OURS
+from bot.policy.similarity import bare, is_like
+from bot.prompt.echo_detection import ECHO, ToldTexts, is_all_of, is_call_error, is_echo, is_greeting
 from tests.cases import each_case
 
 

@@ -5,7 +5,7 @@ import random
 import pytest
 from rapidfuzz import fuzz
 
-from bot.policy.likeness import is_like
+from bot.policy.similarity import is_like
 
 
 @pytest.mark.parametrize("least", [60.0, 85.0, 90.0])

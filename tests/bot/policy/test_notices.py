@@ -2,14 +2,13 @@ from __future__ import annotations
 
 from dataclasses import astuple
 
-from bot.policy.apologies import NO_CONCLUSION
-from bot.policy.echo import ToldTexts
-from bot.policy.notices import EN, Notices
+from bot.policy.fallback_replies import ENGLISH_NOTICES, NO_CONCLUSION, Notices
+from bot.prompt.echo_detection import ToldTexts
 from bot.prompt.wording_zh import ZH
 from tests.cases import each_case
 
 
-@each_case("notices", [EN, ZH.notices])
+@each_case("notices", [ENGLISH_NOTICES, ZH.notices])
 def test_who_says_a_notice_back_has_said_nothing(notices: Notices) -> None:
     told = ToldTexts(*astuple(notices))
     assert all(map(told.has, astuple(notices)))
@@ -18,4 +17,4 @@ def test_who_says_a_notice_back_has_said_nothing(notices: Notices) -> None:
 
 def test_in_chinese_people_read_that_there_is_no_conclusion_in_chinese() -> None:
     assert ZH.notices.no_conclusion == NO_CONCLUSION
-    assert len({*astuple(EN), *astuple(ZH.notices)}) == 6
+    assert len({*astuple(ENGLISH_NOTICES), *astuple(ZH.notices)}) == 6

@@ -7,7 +7,7 @@ from msgspec import structs
 from bot.domain.events import Conversation
 from bot.domain.run import Asker
 from bot.domain.traits import Audience, Permission
-from bot.policy.permission import Overrides, may_call, may_mention_all, may_write_to, must_be_confirmed
+from bot.policy.permissions import Overrides, may_call, may_mention_all, may_write_to, must_be_confirmed
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE
 

@@ -5,11 +5,11 @@ import pytest
 from bot.domain.actions import Attachment, SendSegment
 from bot.domain.errors import InvalidArguments, ToolDenied
 from bot.domain.events import Conversation, MessageType
+from bot.domain.language import Tongue
 from bot.domain.run import Asker
 from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
 from bot.domain.suspension import Suspend
-from bot.domain.tongue import Tongue
-from bot.policy.reach import WAIT, asks, permit
+from bot.policy.permissions import WAIT, asks, permit
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.memories import StoredFact
-from bot.policy.recall import MOST, best, characters, terms
+from bot.policy.memory_rules import MOST, best, characters, terms
 from bot.policy.tokens import estimate_text
 from tests.fakes import GROUP
 

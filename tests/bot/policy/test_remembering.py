@@ -4,7 +4,7 @@ from bot.domain.events import Conversation
 from bot.domain.memories import StoredFact, Visibility
 from bot.domain.run import Asker
 from bot.domain.traits import Audience
-from bot.policy.remembering import MAX_TEXT, in_one_line, is_same, may_change, may_forget, surfaces, wrong_with
+from bot.policy.memory_rules import MAX_TEXT, in_one_line, is_same, may_change, may_forget, surfaces, wrong_with
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE
 

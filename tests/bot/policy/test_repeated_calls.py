@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from bot.domain.result import ToolResult
-from bot.policy.repeated_calls import Known, Repeats, TooOften, key_of
+from bot.engine.call_state import Known, Repeats, TooOften, key_of
 
 KEY = key_of("look_up", {"city": "Rome", "days": 3})
 SUNNY = ToolResult("sunny")

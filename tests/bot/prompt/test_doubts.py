@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from bot.domain.chat import AssistantMessage, UserMessage
-from bot.policy.already_said import bare
+from bot.policy.similarity import bare
 from bot.prompt.compose import Question, facts, moment, system_prompt, user_message
-from bot.prompt.doubts import LONGEST, MOST_COLONS, EchoDoubts, beginnings, example_rounds, said_twice
+from bot.prompt.echo_detection import LONGEST, MOST_COLONS, EchoDoubts, beginnings, example_rounds, said_twice
 from bot.prompt.frames import Frames
 from bot.prompt.language import WORDINGS
 from bot.prompt.people import People

@@ -3,8 +3,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bot.domain.chat import NOTED, AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from bot.policy.apologies import SORRY, UNANSWERED
-from bot.prompt import notes
+from bot.policy.fallback_replies import SORRY, UNANSWERED
+from bot.prompt import render
 from bot.prompt.stored_rounds import tell_round
 from bot.prompt.wording_zh import ZH
 from tests.cases import each_case
@@ -14,7 +14,7 @@ ASKED = UserMessage("[提问 14:10]\n小明#1: 你好", sources=("8",))
 
 
 def note(words: str) -> UserMessage:
-    return notes.note(ZH, words)
+    return render.note(ZH, words)
 
 
 CALLED = AssistantMessage("", (ToolCall("1", "send_message", "{}"),))

@@ -14,7 +14,7 @@ from bot.domain.chat import (
     UserMessage,
 )
 from bot.prompt.compose import Question, user_message
-from bot.prompt.notes import note
+from bot.prompt.render import note
 from bot.prompt.summary import (
     MAX_ASIDE,
     MAX_SUMMARY,

@@ -12,9 +12,9 @@ from bot.conversation.intake.mutes import Mutes
 from bot.domain.actions import SendMessage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import SendChanged, SendQueued, SendState, StoredSend
+from bot.domain.language import Tongue
 from bot.domain.ports import Clock, Store, Transport
 from bot.domain.segments import Quote, Text
-from bot.domain.tongue import Tongue
 from bot.memory.drafts import Drafts
 from bot.memory.modes import Modes
 from bot.policy.drafts import FORGOTTEN

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bot.domain.actions import Attachment, Merged, SendSegment
+from bot.domain.language import Tongue
 from bot.domain.segments import Mention, Quote, Text
-from bot.domain.tongue import Tongue
 from bot.speaking.layout import (
     CUT_SHORT,
     MAX_MESSAGES,

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.domain.actions import Queued, Refused, SendMessage
+from bot.domain.actions import Queued, Refused, SendMessage, about_person
 from bot.domain.errors import NotConnected
 from bot.domain.notes import Forgotten
-from bot.domain.sends import about_person
 from bot.speaking.carrier import APART
 from bot.speaking.queues import MAX_WAITING
 from tests.bot.speaking.post import Slow, hello, office

@@ -4,8 +4,8 @@ import asyncio
 
 from bot.domain.actions import SendMessage
 from bot.domain.events import Conversation
+from bot.domain.language import Tongue
 from bot.domain.segments import Text
-from bot.domain.tongue import Tongue
 from bot.domain.words import fold
 from bot.policy.word_lists import POLITE
 from bot.speaking.owner_alerts import Owner

@@ -10,10 +10,7 @@ from msgspec.structs import replace
 
 from bot.domain.asks import Around, Ask, Glance, Look, Parts, Said, Told, Word
 from bot.domain.books import Ignored
-from bot.domain.errors import ActionUnanswered, NotConnected
-from bot.domain.events import Conversation
-from bot.domain.notes import Share, partition_of
-from bot.domain.shown import (
+from bot.domain.console_views import (
     AccountState,
     Failure,
     ModelState,
@@ -23,6 +20,9 @@ from bot.domain.shown import (
     WaitingDraft,
     WaitingPetition,
 )
+from bot.domain.errors import ActionUnanswered, NotConnected
+from bot.domain.events import Conversation
+from bot.domain.notes import Share, partition_of
 from bot.domain.suspension import Settled
 from bot.memory.newest import Newest
 from bot.wiring import cluster_console

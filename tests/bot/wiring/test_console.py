@@ -23,10 +23,9 @@ from adapters.offline.server import OfflineModel
 from bot.app import Service, as_it_is, open_service
 from bot.cli.process import look_again
 from bot.domain.chat import Usage, UserMessage
-from bot.domain.inspection import ToolState
+from bot.domain.console_views import ChatRows, ToolState
 from bot.domain.journal import TurnClosed, TurnOpened, UsageAdded
 from bot.domain.run import Stop
-from bot.domain.shown import ChatRows
 from bot.domain.traits import Audience
 from bot.domain.trying import TRIED
 from bot.memory.own_limits import OwnLimits

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from bot.domain.actions import SendMessage
 from bot.domain.asks import Word
+from bot.domain.console_views import OutboxState
 from bot.domain.events import Conversation
 from bot.domain.journal import SendState
 from bot.domain.segments import Text
-from bot.domain.shown import OutboxState
 from bot.speaking.sends import Send
 from bot.wiring.console_backend import calls_of, drafts_of, outbox_of, settle
 from tests.bot.test_app import reverse

@@ -23,8 +23,8 @@ from bot.app import open_service
 from bot.domain.chat import ModelRequest, SystemMessage, ToolSpec, UserMessage
 from bot.domain.errors import ConfigError, ModelError
 from bot.domain.ports import ChatModel
+from bot.models.failover import ATTEMPTS
 from bot.models.meter import Meter
-from bot.models.reactions import ATTEMPTS
 from bot.wiring.models import Models, build_models, told_of_history
 from config.settings import Settings
 from tests.adapters.openai.conftest import Vendor

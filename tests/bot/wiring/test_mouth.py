@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.domain.tongue import Tongue
+from bot.domain.language import Tongue
 from bot.wiring.mouth import owners_tongue, question_in, tells_of_new_groups
 from config.settings import Settings
 from tests.bot.hall import hall

@@ -15,7 +15,7 @@ from bot.memory.personas import Cast, Persona, Personas
 from bot.memory.speakers import Speakers
 from bot.models.failover import Failover
 from bot.models.upstreams import Upstream
-from bot.prompt.notes import note
+from bot.prompt.render import note
 from bot.prompt.wording_zh import ZH
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.wiring.keeping import around_of, build_history

@@ -16,9 +16,9 @@ from adapters.simulator.wire import text
 from adapters.simulator.world import demo_world
 from bot.domain.books import UsageSum
 from bot.domain.cancellation import background
+from bot.domain.console_views import CostSum
 from bot.domain.errors import MediaError
 from bot.domain.notes import Forgotten
-from bot.domain.shown import CostSum
 from bot.domain.trying import Ceiling, Source, TriedLine, Wanted
 from bot.policy.limits import NOTHING, Amount
 from bot.wiring import simulated

@@ -14,9 +14,9 @@ from bot.commands.digest import DAILY_LOOK
 from bot.domain.asks import NO_OTHERS
 from bot.domain.books import DaySum
 from bot.domain.events import Conversation
+from bot.domain.language import Tongue
 from bot.domain.masking import Mask
 from bot.domain.notes import WHOLE, Share
-from bot.domain.tongue import Tongue
 from bot.memory.newest import Newest
 from bot.wiring.singletons import run_daily_tasks, run_singletons
 from config.settings import Settings

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.domain.tongue import Tongue
+from bot.domain.language import Tongue
 from bot.speaking.owner_alerts import Owner
 from bot.wiring.startup_alerts import StartupAlerts
 from tests.bot.speaking.post import build_outbox

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from bot.domain.asks import NO_OTHERS, Ask, Glance, Look, Parts, Told
+from bot.domain.console_views import State
 from bot.domain.errors import NotConnected
-from bot.domain.shown import State
 from bot.wiring.status import current_status, data_folder
 from config.settings import Settings
 from tests.cases import each_case

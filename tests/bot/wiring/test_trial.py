@@ -18,10 +18,10 @@ from pydantic import SecretStr
 
 from adapters.offline.server import OfflineModel
 from bot.app import open_service
+from bot.domain.console_views import TurnQuery
 from bot.domain.errors import MediaError
 from bot.domain.journal import UsageAdded, UsageReserved
 from bot.domain.masking import Mask
-from bot.domain.shown import TurnQuery
 from bot.domain.tool import tool
 from bot.domain.trying import TRIED, Ceiling, Wanted
 from bot.wiring.simulated import SimulatedTrial

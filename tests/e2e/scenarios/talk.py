@@ -26,7 +26,7 @@ from bot.domain.chat import (
     UserMessage,
 )
 from bot.domain.redaction import RECALLED
-from bot.policy.apologies import ASK_AGAIN
+from bot.policy.fallback_replies import ASK_AGAIN
 from tests.e2e.scenarios.doings import do, say
 from tests.e2e.scenarios.parts import quoted_in
 from tests.e2e.scenarios.stage import Stage

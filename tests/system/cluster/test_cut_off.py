@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from bot.policy.apologies import ASK_AGAIN
+from bot.policy.fallback_replies import ASK_AGAIN
 from tests.apart import Host, host_apart, why_not
 from tests.system.cluster.cluster import Cluster
 from tests.system.processes.test_signals import ONE, PATIENCE, TWO, quoted

@@ -12,22 +12,25 @@ from PIL import Image
 from adapters.console.guard import cookie_name
 from adapters.console.origins import PageOrigin
 from bot.domain.books import UsageSum
-from bot.domain.events import Conversation
-from bot.domain.inspection import Finding, ToolAnswer, ToolState, ToolUse
-from bot.domain.shown import (
+from bot.domain.console_views import (
     AccountState,
     Chat,
     ChatLine,
     CostSum,
     Fact,
+    Finding,
     ModelState,
     OutboxState,
     PersonaState,
     State,
+    ToolAnswer,
+    ToolState,
+    ToolUse,
     WaitingCall,
     WaitingDraft,
     WaitingPetition,
 )
+from bot.domain.events import Conversation
 from bot.domain.trying import TriedLine, Wanted
 from bot.policy.days import midnight
 from tests.adapters.console.samples import NOW, silent, trace

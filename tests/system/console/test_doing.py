@@ -18,10 +18,19 @@ from adapters.console.figures import day
 from adapters.console.health import RESTS
 from adapters.console.totp import STEP
 from bot.domain.books import UsageSum
+from bot.domain.console_views import (
+    Chat,
+    ChatLine,
+    ChatRows,
+    CostSum,
+    Finding,
+    PersonaState,
+    State,
+    WaitingCall,
+    WaitingDraft,
+)
 from bot.domain.events import Conversation
-from bot.domain.inspection import Finding
 from bot.domain.memories import MemoryKept, StoredFact
-from bot.domain.shown import Chat, ChatLine, ChatRows, CostSum, PersonaState, State, WaitingCall, WaitingDraft
 from bot.policy.days import midnight
 from tests.adapters.console.samples import NOW
 from tests.adapters.console.test_totp import SECRET, code

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bot.models.failover import ANSWER
-from bot.policy.apologies import ENGLISH, SORRY
+from bot.policy.fallback_replies import ENGLISH, SORRY
 from tests.system.processes.test_signals import IN_SHORT, ONE, PATIENCE, Bot, House, house
 from tests.torture.model import Asked
 

@@ -13,7 +13,7 @@ from bot.domain.events import Conversation
 from bot.domain.ports import Web
 from bot.domain.run import Asker
 from bot.domain.tool import ToolContext
-from bot.engine.bodies import run_body
+from bot.engine.tool_execution import run_body
 from tests.adapters.fetching.replay import StoppedClock
 from tools.get_game_version import appstore, get_game_version, steam
 from tools.get_game_version.games import Games

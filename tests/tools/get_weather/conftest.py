@@ -9,7 +9,7 @@ import pytest
 
 from adapters.fetching.client import HttpxWeb
 from bot.domain.ports import Speaker, Web
-from bot.engine.bodies import run_body
+from bot.engine.tool_execution import run_body
 from tests.adapters.fetching.replay import StoppedClock
 from tests.fakes import tool_context
 from tests.tools.get_weather.bodies import QWEATHER_HOST

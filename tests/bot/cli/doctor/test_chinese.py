@@ -14,7 +14,7 @@ from bot.cli.doctor.chinese import CHECKS, SENTENCES, advice, heard, in_words, s
 from bot.cli.doctor.picture import WORDS
 from bot.cli.setup.trial import NO_EYES, mend_of
 from bot.domain.errors import ModelAuth, ModelStalled, Problem
-from bot.domain.tongue import Bilingual
+from bot.domain.language import Bilingual
 from config.checks import HOW_TO_MAKE_ONE
 from tests.cases import each_case
 

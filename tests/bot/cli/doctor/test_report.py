@@ -7,7 +7,7 @@ import json
 from bot.cli.doctor.checks import warn, well, wrong
 from bot.cli.doctor.chinese import sentence
 from bot.cli.doctor.report import exit_code, masked, to_json, to_text
-from bot.domain.tongue import Tongue
+from bot.domain.language import Tongue
 
 CHECKS = [
     well("clock", "agrees"),

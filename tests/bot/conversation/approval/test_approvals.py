@@ -4,14 +4,13 @@ import base64
 
 from msgspec.structs import replace
 
-from bot.domain.actions import Attachment
+from bot.domain.actions import Attachment, about
 from bot.domain.errors import ActionRefused, ActionUnanswered
 from bot.domain.journal import SendQueued
+from bot.domain.language import Tongue
 from bot.domain.run import Asker
 from bot.domain.segments import Quote, Text
-from bot.domain.sends import about
 from bot.domain.suspension import Allow, Deny
-from bot.domain.tongue import Tongue
 from bot.policy.approval import NO_OWNER, TOO_LONG, UNREACHABLE
 from tests.bot.desk import OWNER, QUESTION, Desk, desk, waiting
 from tests.fakes import BOT, GROUP, said, until

@@ -14,10 +14,10 @@ from bot.domain.errors import (
 )
 from bot.domain.events import Conversation
 from bot.domain.group_admin import GroupAct, Mute, Pin, Recall, SetCard
+from bot.domain.language import Tongue
 from bot.domain.ports import Member
 from bot.domain.run import Asker
 from bot.domain.suspension import Suspend
-from bot.domain.tongue import Tongue
 from bot.domain.tool import ToolContext
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, RecordingTransport, said, tool_context

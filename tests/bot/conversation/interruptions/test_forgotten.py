@@ -10,7 +10,7 @@ from bot.domain.chat import Completion, ModelRequest, UserMessage
 from bot.domain.events import Connected, Conversation
 from bot.domain.journal import TurnOpened
 from bot.domain.segments import Mention, Quote, Text
-from bot.policy.apologies import LOST
+from bot.policy.fallback_replies import LOST
 from bot.policy.wake import Wake
 from bot.speaking.postbox import Postbox
 from tests.bot.hall import Hall, hall

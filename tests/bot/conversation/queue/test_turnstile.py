@@ -13,7 +13,7 @@ from bot.domain.events import Conversation
 from bot.domain.journal import OpenTurn
 from bot.domain.ports import Clock
 from bot.domain.traits import Rate
-from bot.policy.apologies import CROWDED, ENGLISH, NO_MORE, SLOW_DOWN
+from bot.policy.fallback_replies import CROWDED, ENGLISH, NO_MORE, SLOW_DOWN
 from bot.policy.limits import Rung
 from bot.policy.wake import Rules, Silence, Wake
 from bot.speaking.gestures import NOT_NOW

@@ -27,7 +27,7 @@ from bot.domain.ports import Settled
 from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
 from bot.memory.history import History
-from bot.policy.apologies import LOST, REST, SORRY, TOO_LONG, apology
+from bot.policy.fallback_replies import LOST, REST, SORRY, TOO_LONG, apology
 from bot.speaking.carrier import LOOK_AFTER
 from tests.bot.speaking.post import Post, own
 from tests.fakes import GROUP, PRIVATE, SteppedClock, said, until

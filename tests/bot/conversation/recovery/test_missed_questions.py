@@ -7,7 +7,7 @@ from functools import partial
 from bot.domain.actions import SendMessage
 from bot.domain.journal import MessageObserved, SendChanged, SendQueued, SendState
 from bot.domain.segments import Quote, Text
-from bot.policy.apologies import SORRY
+from bot.policy.fallback_replies import SORRY
 from tests.bot.conversation.recovery.test_catchup import HELLO, ago, answer, back, quotes, slow
 from tests.bot.hall import Hall
 from tests.cases import each_case

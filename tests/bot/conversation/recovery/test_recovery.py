@@ -27,8 +27,8 @@ from bot.domain.journal import (
 from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
 from bot.domain.tool import tool
-from bot.policy.apologies import SORRY
-from bot.prompt.notes import note
+from bot.policy.fallback_replies import SORRY
+from bot.prompt.render import note
 from bot.prompt.wording_zh import ZH
 from tests.bot.conversation.recovery.test_unfinished import unfinished_of
 from tests.bot.hall import Hall

@@ -11,7 +11,7 @@ from bot.domain.chat import AssistantMessage, ToolCall, Usage, UserMessage
 from bot.domain.events import MessageReceived, Sender
 from bot.domain.journal import OpenTurn, Recovery, SendState, Suspended, TurnClosed
 from bot.domain.run import Asker, PendingCall, Stop, SuspendedRun
-from bot.policy.apologies import SORRY
+from bot.policy.fallback_replies import SORRY
 from tests.bot.conversation.recovery.test_recovery import HELLO, asked, blind, restarted, send, turn
 from tests.bot.hall import Hall
 from tests.fakes import GROUP, until, words

@@ -1,8 +1,9 @@
-"""The languages of the lines that the service says of its own accord."""
+"""The two languages that the service speaks of its own accord, and lines in both."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import Final, Self, TypeAlias
 
@@ -73,3 +74,23 @@ def listed(each: Sequence[Pair], *, most: int = 10, measure: str = "个") -> Pai
 
 def _in(tongue: Tongue, value: object) -> object:
     return value[tongue] if isinstance(value, tuple) else value
+
+
+class Sentences:
+    """Each of some sentences by the English one, whose `{}` are names and numbers, or sentences
+    themselves: they stand in the other one's. The first that fits is told: what says more stands
+    before what says less.
+    """
+
+    def __init__(self, told: Mapping[str, str]) -> None:
+        self._shapes = tuple(
+            (re.compile("(.*?)".join(map(re.escape, english.split("{}"))), re.DOTALL), said)
+            for english, said in told.items()
+        )
+
+    def __call__(self, text: str) -> str:
+        """The sentence in the other language; the English one where there is none."""
+        for shape, said in self._shapes:
+            if found := shape.fullmatch(text):
+                return said.format(*map(self, found.groups()))
+        return text

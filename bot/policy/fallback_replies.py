@@ -5,14 +5,37 @@ is (BOT_LANGUAGE), and how they are addressed. Pure.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
 from bot.domain.actions import Refused, SendMessage
 from bot.domain.events import MessageReceived
+from bot.domain.language import Tongue
 from bot.domain.refusals import is_muted, is_too_long
 from bot.domain.segments import Quote, Text
-from bot.domain.tongue import Tongue
-from bot.policy import notices
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Notices:
+    """In one language; `no_conclusion` is what people read."""
+
+    last_step: str
+    empty: str
+    no_conclusion: str
+
+
+ENGLISH_NOTICES = Notices(
+    last_step=(
+        "You have no tool calls left. Do not call any tool: answer now, in words, from what you "
+        "have found so far, and say what is still missing."
+    ),
+    empty="Your last answer was empty. Answer now, in words.",
+    no_conclusion=(
+        "I looked into it in several steps and came to no conclusion, so I stop here. Could you "
+        "ask for something more specific?"
+    ),
+)
+
 
 SORRY: Final = "刚才重启了一下，没能答完，请再问一次。"
 LOST: Final = "刚才的回答没能发出来，请再问一次。"
@@ -30,7 +53,7 @@ ENGLISH: Final = {
     REST: "The rest of my answer could not be delivered: please ask again if you need it.",
     UNANSWERED: "Sorry, I could not answer that. Please try again later. (run {trace})",
     TOO_LONG: "Sorry, QQ did not take so long an answer. Please ask for a shorter one.",
-    NO_CONCLUSION: notices.EN.no_conclusion,
+    NO_CONCLUSION: ENGLISH_NOTICES.no_conclusion,
     SLOW_DOWN: "That was a bit fast for me: please ask again in a minute.",
     CROWDED: "Too many people are asking me just now: please ask again in a minute.",
     NO_MORE: "All I may spend today is spent: please ask again tomorrow.",
