@@ -3,14 +3,14 @@
 import os
 import sys
 
-from bot.runtime import collector
+from bot.runtime import garbage_collection
 
 if sys.platform != "win32" and os.getpid() == 1:  # alone in its container
-    from bot.runtime import first
+    from bot.runtime import container_init
 
-    first.attend()
+    container_init.attend()
 
-collector.look_seldom()
+garbage_collection.look_seldom()
 
 try:
     from bot.cli.cli import main

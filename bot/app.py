@@ -31,14 +31,14 @@ from bot.conversation.intake.gate import Gate
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.tasks import Work
 from bot.domain.cancellation import background
+from bot.domain.cluster_messages import WHOLE
 from bot.domain.console_views import Doctor
 from bot.domain.errors import ConfigError
 from bot.domain.events import Identity
 from bot.domain.language import Tell
 from bot.domain.masking import Mask
-from bot.domain.notes import WHOLE
 from bot.domain.ports import Clock, Ids, Witness
-from bot.domain.trying import Trial
+from bot.domain.trial_group import Trial
 from bot.memory.history import History
 from bot.memory.newest import Newest
 from bot.memory.personas import Personas

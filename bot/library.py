@@ -27,21 +27,8 @@ from bot.agent.reply import (
     UnfitAnswer,
     Waiting,
 )
-from bot.agent.scripted import ScriptedModel, call
+from bot.agent.scripted_model import ScriptedModel, call
 from bot.agent.sessions import InMemory, Memory
-from bot.domain.chat import (
-    AssistantMessage,
-    Completion,
-    FinishReason,
-    Message,
-    ModelRequest,
-    SystemMessage,
-    ToolCall,
-    ToolMessage,
-    ToolSpec,
-    Usage,
-    UserMessage,
-)
 from bot.domain.errors import (
     BotError,
     ConfigError,
@@ -68,6 +55,19 @@ from bot.domain.hooks import (
     Rewrite,
     StepEvent,
     StopRun,
+)
+from bot.domain.model_messages import (
+    AssistantMessage,
+    Completion,
+    FinishReason,
+    Message,
+    ModelRequest,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    ToolSpec,
+    Usage,
+    UserMessage,
 )
 from bot.domain.ports import Approver, ChatModel, Clock, Ids, Observer
 from bot.domain.result import Image, ToolResult
@@ -99,7 +99,7 @@ from bot.domain.tool import Tool, ToolContext, ToolStatus, tool
 from bot.domain.traits import Audience, Execution, Permission, Rate, SideEffects, ToolType
 from bot.engine.callbacks import ApprovalHandler, OnToolResult, SendHook, Subscriber
 from bot.engine.engine import OnLimit
-from bot.engine.foreign import class_tool, foreign_tool
+from bot.engine.external_tools import class_tool, foreign_tool
 from bot.engine.toolset import Toolset
 from bot.models.failover import Failover
 from bot.models.upstreams import Upstream

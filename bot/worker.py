@@ -27,9 +27,9 @@ from adapters.storage.claim import Away, JournalTaken
 from adapters.storage.leases import SECONDS, Board, Lease, Roster, holder_of_process, name_of
 from bot.app import Service, open_service
 from bot.domain.cancellation import background
+from bot.domain.cluster_messages import Share
 from bot.domain.console_views import Doctor
 from bot.domain.masking import Mask
-from bot.domain.notes import Share
 from bot.domain.ports import Clock
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.runtime.watchdog import Watchdog

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from bot.runtime.collector import relax_collector
+from bot.runtime.garbage_collection import relax_collector
 from tests import tiers
 from tests.compiling import share_compiled
 

@@ -10,9 +10,8 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from bot.agent import scripted
+from bot.agent import scripted_model
 from bot.domain.actions import Gesture, SendMessage, as_received
-from bot.domain.chat import AssistantMessage, Completion, FinishReason, ToolCall, Usage
 from bot.domain.errors import ActionRefused, ActionUnsupported, BotError
 from bot.domain.events import Conversation, Event, MessageReceived, Role, Sender
 from bot.domain.group_admin import GroupAct
@@ -36,6 +35,7 @@ from bot.domain.journal import (
     TurnOpened,
     Undelivered,
 )
+from bot.domain.model_messages import AssistantMessage, Completion, FinishReason, ToolCall, Usage
 from bot.domain.ports import JoinedGroup, Member
 from bot.domain.run import Asker, RunEvent, Stop
 from bot.domain.segments import Forward, Mention, Segment, Text
@@ -118,8 +118,8 @@ class RecordingObserver:
         return [event for event in self.events if event.type == kind]
 
 
-Step: TypeAlias = scripted.Step
-ScriptedModel = scripted.ScriptedModel
+Step: TypeAlias = scripted_model.Step
+ScriptedModel = scripted_model.ScriptedModel
 
 
 def words(text: str, *, finish: FinishReason = FinishReason.STOP, refusal: str = "") -> Completion:

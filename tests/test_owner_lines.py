@@ -66,7 +66,7 @@ def test_a_line_in_two_languages_has_the_same_values_and_its_english_no_chinese(
 
 def test_they_are_found() -> None:
     assert len(ALL) > 140
-    assert {"bot.policy.approval.HOW", "bot.policy.petition.HOW", "adapters.console.access.TOLD"} <= {
+    assert {"bot.policy.approval.HOW", "bot.policy.join_requests.HOW", "adapters.console.access.TOLD"} <= {
         name for name, _, _ in ALL
     }
 

@@ -131,7 +131,7 @@ def test_a_library_in_the_wrong_room_is_found(path: str, line: str) -> None:
 LEAKS = [
     ("adapters/onebot/fields.py", "bot.engine.newcomer"),
     ("bot/runtime/loop.py", "adapters.web.server"),
-    ("bot/domain/chat.py", "bot.policy.wake"),
+    ("bot/domain/model_messages.py", "bot.policy.wake"),
     ("bot/policy/wake.py", "bot.prompt.render"),
     ("bot/engine/run_state.py", "bot.models.upstreams"),
     ("bot/models/upstreams.py", "bot.memory.history"),
@@ -145,7 +145,7 @@ LEAKS = [
     ("adapters/web/server.py", "adapters.logs.output"),
     ("tools/send_message.py", "adapters.logs.output"),
     ("tools/get_weather/__init__.py", "tools.send_message"),
-    ("config/settings.py", "bot.domain.chat"),
+    ("config/settings.py", "bot.domain.model_messages"),
 ]
 
 

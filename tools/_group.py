@@ -10,10 +10,10 @@ from pydantic import Field
 
 from bot.domain.errors import InvalidArguments
 from bot.domain.group_admin import Chair, GroupAct, Mute, Pin, Recall, SetCard, Topic
-from bot.domain.persons import find_person
+from bot.domain.person_lookup import find_person
 from bot.domain.ports import Members
 from bot.domain.tool import ToolContext, tool
-from bot.domain.visible import visible
+from bot.domain.visible_text import visible
 
 MONTH = 30 * 86_400 - 60  # seconds: QQ mutes nobody for longer
 MAX_CARD = 60  # bytes that QQ takes

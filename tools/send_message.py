@@ -24,9 +24,9 @@ from bot.domain.actions import (
     Unknown,
 )
 from bot.domain.errors import AlreadySaid, InvalidArguments, MediaError, ToolFailed
-from bot.domain.persons import has_number, read_person, read_place
+from bot.domain.lenient_json import loads
+from bot.domain.person_lookup import has_number, read_person, read_place
 from bot.domain.ports import Media, Speaker
-from bot.domain.readings import loads
 from bot.domain.result import ToolResult
 from bot.domain.segments import Mention, MentionAll, Quote, Text
 from bot.domain.tool import ToolContext, tool

@@ -8,8 +8,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from adapters.broker.payloads import AccountPresence, Presence
+from bot.domain.cluster_messages import Share, partition_of
 from bot.domain.errors import NotConnected
-from bot.domain.notes import Share, partition_of
 from bot.domain.ports import Clock
 
 GONE_AFTER: Final = 3.5  # seconds without a word: three were missed

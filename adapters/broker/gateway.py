@@ -31,8 +31,8 @@ from adapters.broker.payloads import (
 from adapters.broker.topology import EVENTS, Topology, declare, queue_of
 from adapters.broker.wire import PERSISTENT, Delivered, consume, headers_of, properties, publish
 from bot.domain import codec
+from bot.domain.cluster_messages import partition_of
 from bot.domain.events import Connected, Conversation, Event, Heartbeat, MessageReceived
-from bot.domain.notes import partition_of
 from bot.domain.ports import Clock
 from bot.domain.segments import Mention
 

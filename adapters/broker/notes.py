@@ -13,7 +13,7 @@ from aio_pika.abc import AbstractExchange, AbstractIncomingMessage
 from adapters.broker.link import BrokerLink
 from adapters.broker.payloads import HEADER_VERSION, VERSION, pack, unpack
 from bot.domain import codec
-from bot.domain.notes import Alarmed, Note
+from bot.domain.cluster_messages import Alarmed, Note
 from bot.domain.ports import Clock
 
 HEADER_ORIGIN: Final = "origin"

@@ -24,7 +24,7 @@ from adapters.broker.wire import (
     returns_of,
 )
 from bot.domain import codec
-from bot.domain.asks import Suspicion
+from bot.domain.cluster_queries import Suspicion
 from bot.domain.events import Event, MessageReceived, MessageWaited, shared_place
 from bot.domain.language import Tell, filled
 from bot.domain.ports import Clock, EventSink

@@ -11,9 +11,9 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct, field
 
-from bot.domain import asks, codec
+from bot.domain import cluster_queries, codec
+from bot.domain.cluster_messages import Note
 from bot.domain.events import Event, MessageReceived
-from bot.domain.notes import Note
 
 VERSION: Final = 1
 LARGEST: Final = 8 * 2**20  # bytes of a body
@@ -106,8 +106,8 @@ def pack(
     | Note
     | PartsAsked
     | PartAnswer
-    | asks.Ask
-    | asks.Told,
+    | cluster_queries.Ask
+    | cluster_queries.Told,
 ) -> bytes:
     """The body of a message."""
     return codec.encode(value)

@@ -20,9 +20,9 @@ from adapters.broker.link import GONE, ConnectionLost, in_tasks, raise_as_lost
 from adapters.broker.payloads import HEADER_VERSION, LARGEST, VERSION, pack, unpack
 from adapters.broker.topology import QUESTIONS
 from bot.domain import codec
-from bot.domain.asks import Answering, Ask, Told
+from bot.domain.cluster_messages import Share, partition_of
+from bot.domain.cluster_queries import Answering, Ask, Told
 from bot.domain.errors import ActionUnanswered, NotConnected
-from bot.domain.notes import Share, partition_of
 
 ALL: Final = "all"
 HEADER_ORIGIN: Final = "origin"

@@ -20,10 +20,10 @@ from adapters.broker.requests import RequestExchange
 from adapters.broker.topology import declare
 from adapters.broker.wire import Delivered, headers_of
 from bot.domain import codec
-from bot.domain.asks import Ears
+from bot.domain.cluster_messages import Alarmed, Forgotten, Note, PlaceTold, RowSet, Taken
+from bot.domain.cluster_queries import Ears
 from bot.domain.events import Connected, MessageLost
 from bot.domain.language import Tell, filled
-from bot.domain.notes import Alarmed, Forgotten, Note, PlaceTold, RowSet, Taken
 from bot.domain.ports import Clock, EventSink
 
 INTRODUCED_WITHIN: Final = 1.5  # seconds in which every gateway says something, an older one too

@@ -16,7 +16,7 @@ from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
 from adapters.console.speech import Speech, speech_for
-from bot.domain.asks import Word, WordKind
+from bot.domain.cluster_queries import Word, WordKind
 from bot.domain.run import Led
 from bot.domain.suspension import Settled
 

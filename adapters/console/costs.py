@@ -15,8 +15,8 @@ from adapters.console.figures import date, minute
 from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources
-from bot.domain.books import UsageSum
 from bot.domain.console_views import CostSum
+from bot.domain.query_results import UsageSum
 
 DAYS = 30
 LATELY = 7  # days that the forecast is made of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from bot.domain.books import UsageSum
+from bot.domain.query_results import UsageSum
 
 
 def moment(seconds: float) -> str:

@@ -14,7 +14,7 @@ from adapters.console.rendering import Pages, go
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
 from bot.domain.console_views import TurnRow
-from bot.domain.trying import Source, Wanted
+from bot.domain.trial_group import Source, Wanted
 
 LONGEST = 2000  # characters of a line
 PERSONA = 6000  # and of a persona's text

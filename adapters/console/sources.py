@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from adapters.console.routes import Visit
-from bot.domain.asks import Glance, Word
-from bot.domain.books import AuditBook
+from bot.domain.cluster_queries import Glance, Word
 from bot.domain.console_views import (
     Explaining,
     Feed,
@@ -23,8 +22,9 @@ from bot.domain.events import Conversation
 from bot.domain.journal import Audited, Round
 from bot.domain.language import Tongue
 from bot.domain.ports import Clock
+from bot.domain.query_results import AuditBook
 from bot.domain.suspension import Settled
-from bot.domain.trying import Trying
+from bot.domain.trial_group import Trying
 
 
 class Pause(Protocol):

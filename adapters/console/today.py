@@ -18,9 +18,9 @@ from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
 from adapters.console.speech import Speech, speech_for
 from adapters.console.turns import OUTCOMES, ending, told, tone_of
-from bot.domain.books import DayCounts, UsageSum
 from bot.domain.console_views import UNANSWERED, TurnQuery, TurnRow, WaitingCall, WaitingPetition
 from bot.domain.events import Conversation, NotAConversation
+from bot.domain.query_results import DayCounts, UsageSum
 from bot.domain.run import Stop
 
 NEWEST = 12  # turns

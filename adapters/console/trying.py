@@ -22,7 +22,7 @@ from adapters.console.turns import TurnPages, ending, number_in, tone_of
 from bot.domain.cancellation import BROKEN, isolate
 from bot.domain.console_views import ChatLine, TurnQuery, TurnRow
 from bot.domain.errors import MediaError
-from bot.domain.trying import Trial, TriedLine, Wanted
+from bot.domain.trial_group import Trial, TriedLine, Wanted
 
 PATIENCE = 7.0  # seconds for an answer, until the page is shown without it
 SENT_WITHIN = 20.0  # seconds for a picture to be unpacked, and an answer

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Literal, TextIO, TypeAlias
 
 from bot.domain.masking import Mask
-from bot.domain.trace import current_run, is_tried
+from bot.domain.task_context import current_run, is_tried
 
 Style: TypeAlias = Literal["console", "json"]
 

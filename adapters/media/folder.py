@@ -24,9 +24,9 @@ from urllib.parse import unquote, urlsplit
 from adapters.media.formats import describe, fits, name_for
 from bot.domain.actions import Attachment, MediaKind
 from bot.domain.addresses import check_foreign, check_host
+from bot.domain.cluster_messages import WHOLE, Share
 from bot.domain.errors import MediaError, ToolFailed
 from bot.domain.filenames import clean_name
-from bot.domain.notes import WHOLE, Share
 from bot.domain.ports import Web
 
 MAX_URL = 2048

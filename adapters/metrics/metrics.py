@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final, Generic, TypeVar, assert_never, get_args
 
-from bot.domain.chat import Attempt
 from bot.domain.events import Event, Identity
 from bot.domain.journal import (
     Entry,
@@ -27,6 +26,7 @@ from bot.domain.journal import (
     TurnOpened,
     Undelivered,
 )
+from bot.domain.model_messages import Attempt
 from bot.domain.ports import Clock, EventSink
 from bot.domain.run import RunEvent, RunFinished, StepFinished, Stop, ToolFinished
 

@@ -14,7 +14,7 @@ import orjson
 from msgspec import Meta, MsgspecError, Struct
 from msgspec.json import Decoder
 
-from adapters.openai.texts import mend, to_json, word
+from adapters.openai.vendor_text import mend, to_json, word
 
 SPREAD = 8  # times as long as it need be: what is longer is no other spelling of the same object
 CALL_FIELDS = frozenset({"id", "index", "type", "function", "custom"})

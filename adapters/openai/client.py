@@ -25,9 +25,9 @@ from adapters.openai.errors import classify, clean
 from adapters.openai.history import Origin
 from adapters.openai.stream import AnswerReader
 from adapters.openai.wire import read_answer, read_usage, write_request
-from bot.domain.chat import Completion, ModelRequest, Usage
 from bot.domain.errors import EMPTY_ANSWER, ModelError, ModelStalled, ModelTransport
 from bot.domain.masking import Mask
+from bot.domain.model_messages import Completion, ModelRequest, Usage
 
 logger = logging.getLogger(__name__)
 

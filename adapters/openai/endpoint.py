@@ -10,8 +10,8 @@ from urllib.request import getproxies, proxy_bypass
 
 from yarl import URL
 
-from bot.domain.chat import Completion, ModelRequest
 from bot.domain.errors import ModelError
+from bot.domain.model_messages import Completion, ModelRequest
 from bot.domain.ports import ChatModel
 
 PATH = "/chat/completions"

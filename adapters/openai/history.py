@@ -19,11 +19,12 @@ from msgspec.structs import replace
 
 from adapters.openai.answer import CALL_FIELDS
 from adapters.openai.dialects import Dialect
-from adapters.openai.names import write_id, write_name
 from adapters.openai.schemas import write_schema
-from adapters.openai.texts import mend, to_json
+from adapters.openai.tool_names import write_id, write_name
+from adapters.openai.vendor_text import mend, to_json
 from bot.domain.arguments import parse_arguments
-from bot.domain.chat import (
+from bot.domain.errors import InvalidArguments
+from bot.domain.model_messages import (
     NOTED,
     AssistantMessage,
     Message,
@@ -34,7 +35,6 @@ from bot.domain.chat import (
     ToolSpec,
     UserMessage,
 )
-from bot.domain.errors import InvalidArguments
 
 
 def written(messages: Sequence[Message]) -> list[dict[str, str]] | None:

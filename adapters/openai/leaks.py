@@ -20,10 +20,10 @@ from msgspec.structs import replace
 
 from adapters.openai.answer import Draft, RawAnswer, RawCall
 from adapters.openai.markup import NOISE, MarkupBlock, find_blocks
-from adapters.openai.texts import CODE, end_of_code, to_json, without_code
+from adapters.openai.vendor_text import CODE, end_of_code, to_json, without_code
 from adapters.openai.written_calls import fits
-from bot.domain.chat import ToolSpec
-from bot.domain.visible import visible
+from bot.domain.model_messages import ToolSpec
+from bot.domain.visible_text import visible
 
 SOURCES = (
     *("search", "news", "view", "fetch", "image", "file", "forecast", "finance", "sports"),

@@ -16,8 +16,8 @@ from json import JSONDecoder
 import orjson
 
 from adapters.openai import written_calls
-from adapters.openai.names import read_name
-from adapters.openai.texts import BEGINNING, end_of_code
+from adapters.openai.tool_names import read_name
+from adapters.openai.vendor_text import BEGINNING, end_of_code
 from adapters.openai.written_calls import (
     BAR,
     BETWEEN,

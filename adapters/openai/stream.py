@@ -18,7 +18,7 @@ import orjson
 
 from adapters.openai.answer import Gathered, RawAnswer, UsualChunk, read_usual
 from adapters.openai.errors import MAX_SEARCHED, TITLE, classify, clean, has_complaint
-from adapters.openai.texts import read_json
+from adapters.openai.vendor_text import read_json
 from bot.domain.errors import ModelError, ModelRejected, ModelTransport
 
 Event: TypeAlias = tuple[bytes, bytes]

@@ -10,8 +10,8 @@ import orjson
 
 from adapters.openai.endpoint import find_proxy, join_url
 from adapters.openai.history import Origin
-from bot.domain.chat import Dictation, Usage
 from bot.domain.errors import Lack, MediaError
+from bot.domain.model_messages import Dictation, Usage
 
 SECONDS = 20.0
 MAX_ANSWER = 2**20  # bytes

@@ -18,9 +18,16 @@ from adapters.openai.answer import RawAnswer
 from adapters.openai.dialects import Dialect
 from adapters.openai.history import Origin, parse, prepare_history, prepare_tools, written
 from adapters.openai.leaks import cites, may_leak, split_leaks, without_citations
-from adapters.openai.names import names_back, read_name
-from adapters.openai.texts import mend, to_json
-from bot.domain.chat import (
+from adapters.openai.tool_names import names_back, read_name
+from adapters.openai.vendor_text import mend, to_json
+from bot.domain.errors import (
+    ContextOverflow,
+    ModelError,
+    ModelOverloaded,
+    ModelTransport,
+    ToolUseFailed,
+)
+from bot.domain.model_messages import (
     AssistantMessage,
     Completion,
     FinishReason,
@@ -33,13 +40,6 @@ from bot.domain.chat import (
     ToolSpec,
     Usage,
     UserMessage,
-)
-from bot.domain.errors import (
-    ContextOverflow,
-    ModelError,
-    ModelOverloaded,
-    ModelTransport,
-    ToolUseFailed,
 )
 
 MAX_COUNT = 2**53  # more is no count of tokens, and no database could hold it

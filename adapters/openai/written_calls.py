@@ -17,8 +17,8 @@ from typing import Any
 
 import orjson
 
-from adapters.openai.names import read_name
-from bot.domain.chat import ToolSpec
+from adapters.openai.tool_names import read_name
+from bot.domain.model_messages import ToolSpec
 
 Tools = Mapping[str, ToolSpec]
 Written = list[tuple[str, dict[str, Any]]]

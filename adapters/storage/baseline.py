@@ -19,9 +19,9 @@ from adapters.storage import ahead, notices
 from adapters.storage.rows import ROUND
 from adapters.storage.url import VARIABLE
 from bot.domain import codec
-from bot.domain.chat import AssistantMessage, Message, UserMessage
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.language import Bilingual, Pair, filled
+from bot.domain.model_messages import AssistantMessage, Message, UserMessage
 
 BASELINE: Final = "0015"
 COMMIT: Final = "b14ad6af"

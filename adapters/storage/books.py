@@ -30,7 +30,13 @@ from adapters.storage.tables import (
 )
 from adapters.storage.turn_queries import outcome_of
 from bot.domain import codec
-from bot.domain.books import (
+from bot.domain.cluster_messages import WHOLE, Share
+from bot.domain.drafts import draft_of
+from bot.domain.errors import ToolDenied
+from bot.domain.events import Conversation
+from bot.domain.journal import Audited, SendState
+from bot.domain.model_messages import AssistantMessage, ToolMessage
+from bot.domain.query_results import (
     DaySum,
     PlaceSum,
     Publication,
@@ -39,12 +45,6 @@ from bot.domain.books import (
     TakenSum,
     UsageSum,
 )
-from bot.domain.chat import AssistantMessage, ToolMessage
-from bot.domain.drafts import draft_of
-from bot.domain.errors import ToolDenied
-from bot.domain.events import Conversation
-from bot.domain.journal import Audited, SendState
-from bot.domain.notes import WHOLE, Share
 from bot.domain.run import Stop
 
 SENT = ("confirmed", "sending", "unknown")

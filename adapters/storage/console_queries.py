@@ -53,8 +53,6 @@ from adapters.storage.turn_queries import (
 )
 from bot.domain import codec
 from bot.domain.actions import plain_words
-from bot.domain.books import DayCounts, Story, UsageSum
-from bot.domain.chat import AssistantMessage, ToolMessage, UserMessage
 from bot.domain.console_views import (
     Chat,
     ChatRows,
@@ -71,6 +69,8 @@ from bot.domain.drafts import draft_of
 from bot.domain.errors import AlreadySaid, ToolCancelled, ToolDenied, ToolRateLimited
 from bot.domain.events import Conversation
 from bot.domain.journal import Errand
+from bot.domain.model_messages import AssistantMessage, ToolMessage, UserMessage
+from bot.domain.query_results import DayCounts, Story, UsageSum
 from bot.domain.run import Stop
 
 SPANS = 300  # of one turn, the first

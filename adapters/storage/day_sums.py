@@ -42,9 +42,9 @@ from adapters.storage.tables import (
     verdicts,
 )
 from adapters.storage.turn_queries import between, ending_of, opened_between, unanswered
-from bot.domain.books import DayCounts, DaySum, Taker, UsageSum
 from bot.domain.drafts import draft_of
 from bot.domain.events import Conversation
+from bot.domain.query_results import DayCounts, DaySum, Taker, UsageSum
 
 LATE = 2 * 3600.0  # seconds after midnight
 

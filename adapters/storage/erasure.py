@@ -75,9 +75,9 @@ from adapters.storage.tables import (
 from adapters.storage.unfinished import ACTIVE
 from bot.domain import codec
 from bot.domain.actions import KINDS, about, about_person, about_turn
+from bot.domain.cluster_messages import WHOLE, Forgotten, Share
 from bot.domain.errors import BotError
 from bot.domain.events import Conversation
-from bot.domain.notes import WHOLE, Forgotten, Share
 from bot.domain.segments import Mention, Segment
 
 MOST = 1000  # messages, the latest; it is about the moment between two erasures

@@ -33,9 +33,9 @@ from adapters.storage.tables import (
 )
 from adapters.storage.turn_queries import outcome_of
 from bot.domain import codec
-from bot.domain.chat import AssistantMessage, ToolMessage
 from bot.domain.errors import ToolCancelled
 from bot.domain.events import Conversation
+from bot.domain.model_messages import AssistantMessage, ToolMessage
 
 TYPES = {
     "message": messages,

@@ -15,9 +15,9 @@ from adapters.storage.rows import ROUND, SEGMENTS, SEND_SEGMENTS
 from adapters.storage.statements import Parameters, Prepared, Statement, plain
 from bot.domain import codec
 from bot.domain.actions import SendMessage
-from bot.domain.chat import AssistantMessage, Message, ToolMessage, UserMessage
 from bot.domain.drafts import draft_id, published_of
 from bot.domain.events import Conversation, MessageReceived
+from bot.domain.model_messages import AssistantMessage, Message, ToolMessage, UserMessage
 from bot.domain.redaction import (
     RECALLED,
     OwnWords,

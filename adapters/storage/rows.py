@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from adapters.storage.statements import OVERHEARD, Row, Statement, plain
 from bot.domain import codec
 from bot.domain.actions import MAX_SOURCE, Attachment, SentSegment
-from bot.domain.chat import Message, Usage
 from bot.domain.events import MessageReceived
 from bot.domain.journal import (
     Audited,
@@ -44,6 +43,7 @@ from bot.domain.journal import (
     WindowMoved,
 )
 from bot.domain.memories import MemoriesForgotten, MemoriesUsed, MemoryKept, StoredFact, Visibility
+from bot.domain.model_messages import Message, Usage
 from bot.domain.run import StepFinished, ToolFinished, ToolStarted
 from bot.domain.segments import Segment
 

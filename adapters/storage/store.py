@@ -31,6 +31,7 @@ from adapters.storage.memories import SqlMemories
 from adapters.storage.notices import DAMAGED, MEND
 from adapters.storage.retention import Retention
 from adapters.storage.writer import Writer
+from bot.domain.cluster_messages import WHOLE, Share
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
     Entry,
@@ -45,7 +46,6 @@ from bot.domain.journal import (
 )
 from bot.domain.language import Pair, Tell, filled
 from bot.domain.memories import MemoryKept
-from bot.domain.notes import WHOLE, Share
 from bot.domain.ports import Clock
 
 if TYPE_CHECKING:  # of clusters alone

@@ -45,10 +45,10 @@ from adapters.storage.tables import (
 )
 from bot.domain import codec
 from bot.domain.actions import plain_words
-from bot.domain.books import UsageSum
 from bot.domain.console_views import ROWS, UNANSWERED, TurnQuery, TurnRow, TurnRows
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import SendState, Undelivered, Unfinished
+from bot.domain.query_results import UsageSum
 from bot.domain.run import Stop
 
 PLACES = 16  # of a table that are looked at with one question

@@ -29,7 +29,7 @@ from adapters.storage.tables import (
 from adapters.storage.turn_queries import outcome_of
 from bot.domain import codec
 from bot.domain.actions import SendMessage
-from bot.domain.chat import AssistantMessage, Message, ToolMessage, UserMessage, joined
+from bot.domain.cluster_messages import Share
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
     OpenTurn,
@@ -40,7 +40,7 @@ from bot.domain.journal import (
     Suspended,
     Undelivered,
 )
-from bot.domain.notes import Share
+from bot.domain.model_messages import AssistantMessage, Message, ToolMessage, UserMessage, joined
 from bot.domain.redaction import OwnWords
 
 SEEN = 600.0  # seconds an event is remembered for, so that it is not handled twice

@@ -23,9 +23,9 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from bot.domain.chat import ToolCall, Usage
 from bot.domain.errors import ToolCancelled
 from bot.domain.journal import Entry, TurnClosed
+from bot.domain.model_messages import ToolCall, Usage
 from bot.domain.ports import Clock
 from bot.domain.run import (
     Outcome,

@@ -26,8 +26,8 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
-from bot.domain.chat import ToolCall
 from bot.domain.journal import Entry, TurnClosed, Undelivered
+from bot.domain.model_messages import ToolCall
 from bot.domain.ports import Clock
 from bot.domain.run import (
     RunContinued,

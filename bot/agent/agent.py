@@ -18,9 +18,9 @@ from typing import Any, Literal, TypeAlias, TypeVar, overload
 from bot.agent.reply import MustWait, Reply, Structured, Waiting
 from bot.agent.sessions import CHAT, Memory, SessionRuns
 from bot.agent.structured import fill_in, fill_in_at_once, form_of
-from bot.domain.chat import UserMessage
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.hooks import Hooks
+from bot.domain.model_messages import UserMessage
 from bot.domain.ports import Approver, ChatModel, Clock, Ids, Media, Observer, Speaker
 from bot.domain.run import Asker
 from bot.domain.suspension import Decision
@@ -40,7 +40,7 @@ from bot.engine.callbacks import (
     told_results,
 )
 from bot.engine.engine import Engine, OnLimit, RunState
-from bot.engine.foreign import as_tool
+from bot.engine.external_tools import as_tool
 from bot.engine.toolset import Toolset
 from bot.runtime.clock import RandomIds, SystemClock
 

@@ -40,7 +40,7 @@ from bot.domain.errors import InvalidArguments, ToolFailed, ToolUnavailable
 from bot.domain.result import ToolResult, render_result
 from bot.domain.tool import Tool, ToolContext
 from bot.domain.traits import ToolType
-from bot.engine.foreign import foreign_tool
+from bot.engine.external_tools import foreign_tool
 
 # Bytes of what a program writes that are kept: the first three quarters of them, and the last. With
 # the words around them they stay below what is kept of any result (8000 characters), which would

@@ -7,8 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from bot.domain.chat import Message, Usage, UserMessage
 from bot.domain.errors import BotError
+from bot.domain.model_messages import Message, Usage, UserMessage
 from bot.domain.run import Outcome, Stop, SuspendedRun, ToolFailure
 
 T = TypeVar("T")

@@ -14,8 +14,8 @@ from weakref import WeakValueDictionary
 from cachetools import LRUCache
 
 from bot.agent.reply import Reply, RunFailed, StepLimitReached, Waiting
-from bot.domain.chat import Message, SystemMessage, UserMessage
 from bot.domain.events import Conversation, NotAConversation
+from bot.domain.model_messages import Message, SystemMessage, UserMessage
 from bot.domain.ports import Ids, Speaker
 from bot.domain.run import Asker, Outcome, Stop, SuspendedRun
 from bot.domain.suspension import Decision

@@ -14,10 +14,10 @@ from jsonschema.protocols import Validator
 from pydantic import TypeAdapter, ValidationError
 
 from bot.agent.reply import Reply, Structured, UnfitAnswer
-from bot.domain.chat import Message
-from bot.domain.readings import loads
+from bot.domain.lenient_json import loads
+from bot.domain.model_messages import Message
 from bot.engine.json_schemas import describe, fill_defaults, validator_of
-from bot.policy.repairs import with_notice
+from bot.policy.request_repairs import with_notice
 
 T = TypeVar("T")
 

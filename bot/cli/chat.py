@@ -34,7 +34,7 @@ from adapters.simulator.world import World, demo_world
 from bot.app import Service, open_service
 from bot.cli.control import chat_socket_of
 from bot.domain.cancellation import background
-from bot.domain.trying import Wanted
+from bot.domain.trial_group import Wanted
 from bot.wiring.console import Link
 from bot.wiring.simulated import MISSED, SimulatedTrial, finish, isolated_settings, settle
 from config.settings import Settings, read_persona

@@ -30,15 +30,15 @@ from bot.domain.errors import ConfigError, Problem
 from bot.domain.language import Pair, Tongue, filled
 from bot.domain.masking import Mask
 from bot.runtime.loop import BAD_CONFIGURATION, fast_loop, leave, leaves, on_signal
-from bot.runtime.secrecy import forget_secrets, hide_process
+from bot.runtime.process_hardening import forget_secrets, hide_process
 from config.loading import is_chinese, load_settings, read_store_url
 from config.secrets import all_secrets, secret_names
 from config.settings import Settings
 
 if TYPE_CHECKING:
     from bot.app import Service
-    from bot.domain.chat import Usage
     from bot.domain.console_views import Finding
+    from bot.domain.model_messages import Usage
     from bot.gateway import Held
 
     Commands: TypeAlias = Mapping[str, Callable[..., Awaitable[Mapping[str, Any]]]]
@@ -167,7 +167,7 @@ async def serve(settings: Settings, *, grace: float = GRACE) -> None:
     from adapters.control.server import ControlServer
     from bot.cli.control import ControlDesk, socket_of
     from bot.runtime.clock import SystemClock
-    from bot.runtime.collector import relax_collector
+    from bot.runtime.garbage_collection import relax_collector
     from bot.runtime.version import version
     from bot.wiring.web import STANDING_BY, attendance_of
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bot.commands.digest import Stands
-from bot.domain.books import Books, UsageSum
 from bot.domain.events import Conversation
 from bot.domain.language import Pair, Tongue
 from bot.domain.ports import Clock
-from bot.policy.days import midnight
+from bot.domain.query_results import Books, UsageSum
+from bot.policy.calendar_days import midnight
 
 LOOK = 600.0  # seconds between two looks: longer than any turn lasts
 LITTLE = 2**30  # bytes

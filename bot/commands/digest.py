@@ -10,16 +10,16 @@ from msgspec import Struct
 
 from bot.commands.phrases import AWAY, IN_PRIVATE, money, tokens
 from bot.commands.reasons import words_of
-from bot.domain.books import Books, Choices, DaySum, Taker, UsageSum
 from bot.domain.command import Asked, Command, command
 from bot.domain.events import Conversation
 from bot.domain.journal import ENDINGS, Ending, PlaceSet, Undelivered, Unfinished
 from bot.domain.language import Tongue
 from bot.domain.ports import Clock, Store
+from bot.domain.query_results import Books, Choices, DaySum, Taker, UsageSum
 from bot.domain.run import Stop
 from bot.domain.traits import Audience
 from bot.memory.kept_settings import NOWHERE
-from bot.policy.days import at_time, midnight
+from bot.policy.calendar_days import at_time, midnight
 from bot.prompt.render import label
 from bot.speaking.owner_alerts import Owner
 

@@ -8,9 +8,9 @@ from functools import partial
 from typing import TypeAlias
 
 from bot.commands.phrases import AWAY, IN_PRIVATE, NOT_NOW
-from bot.domain.books import Books
 from bot.domain.command import Asked, Command, command
 from bot.domain.events import Conversation
+from bot.domain.query_results import Books
 from bot.domain.traits import Audience
 from bot.memory.modes import Modes
 from bot.policy.new_groups import NAMES, Mode

@@ -13,7 +13,7 @@ from bot.domain.traits import Audience
 from bot.memory.marks import Whose
 from bot.memory.own_limits import Holder
 from bot.memory.spending import ALL, Spending
-from bot.policy.limits import LIFTED, OwnCap
+from bot.policy.day_limits import LIFTED, OwnCap
 
 GROUP = frozenset({"group", "here", "群", "本群"})
 TODAY = frozenset({"today", "今天", "今日"})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from bot.domain.books import UsageSum
 from bot.domain.command import Asked
-from bot.policy.limits import Amount, Cap, percent_of
+from bot.domain.query_results import UsageSum
+from bot.policy.day_limits import Amount, Cap, percent_of
 
 AWAY = ("现在读不到记录。", "The journal cannot be read now.")
 NOT_NOW = ("现在做不到，稍后再试。", "Not now, try again later.")

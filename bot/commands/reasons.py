@@ -13,7 +13,7 @@ from msgspec import Struct
 from bot.domain.errors import ERROR
 from bot.domain.journal import Undelivered, Unfinished
 from bot.domain.run import Stop
-from bot.engine.call_rules import DENIED, NOT_ALLOWED, ONLY_FOR
+from bot.engine.permission_checks import DENIED, NOT_ALLOWED, ONLY_FOR
 from bot.engine.step_calls import NOBODY_ANSWERED
 from bot.engine.subagents import NOBODY_TO_ASK
 from bot.policy.approval import NO_OWNER, NOT_PROMISED, TOO_LONG, TOO_MANY, UNREACHABLE

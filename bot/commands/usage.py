@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bot.commands.phrases import money, tokens, used_words
-from bot.domain.books import Books, UsageSum
 from bot.domain.command import Asked, Command, command
+from bot.domain.query_results import Books, UsageSum
 from bot.memory.marks import Whose
 from bot.memory.spending import ALL as EVERYBODY
 from bot.memory.spending import Spending
-from bot.policy.days import midnight
-from bot.policy.limits import NO_CAP
+from bot.policy.calendar_days import midnight
+from bot.policy.day_limits import NO_CAP
 
 DAY = 86_400.0
 ME, HERE, ALL = (

@@ -16,9 +16,9 @@ from bot.commands.reasons import (
     end_of,
     words_of,
 )
-from bot.domain.books import Books, Publication, Story, StoryCall
 from bot.domain.command import Asked, Command, command
 from bot.domain.events import Conversation
+from bot.domain.query_results import Books, Publication, Story, StoryCall
 from bot.domain.run import Asker
 
 WAITS = (

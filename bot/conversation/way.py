@@ -26,7 +26,7 @@ from bot.conversation.tasks import Resume, Task, Work
 from bot.conversation.turns.turn import Turns
 from bot.domain.events import MessageReceived
 from bot.policy.fallback_replies import SORRY, apology
-from bot.policy.lighten import lighten
+from bot.policy.message_trimming import lighten
 from bot.policy.wake import Ignore, NeedsQuoted, Observe, Silence, Wake, Why
 from bot.speaking.outbox import Outbox
 

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from bot.domain.errors import InvalidArguments
-from bot.domain.readings import loads, read_json
+from bot.domain.lenient_json import loads, read_json
 
 ELSEWHERE = frozenset({
     "patternProperties", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "$ref", "$dynamicRef",

@@ -7,10 +7,10 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct, field
 
-from bot.domain.books import DayCounts, Ignored, Story, UsageSum
-from bot.domain.chat import Usage
 from bot.domain.events import Conversation
 from bot.domain.journal import Errand, Round
+from bot.domain.model_messages import Usage
+from bot.domain.query_results import DayCounts, Ignored, Story, UsageSum
 from bot.domain.run import Led
 
 

@@ -45,7 +45,7 @@ from typing import Any, ClassVar, Final
 
 from msgspec import Struct
 
-from bot.domain.chat import Usage
+from bot.domain.model_messages import Usage
 
 
 class BotError(Exception):

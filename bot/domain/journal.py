@@ -13,9 +13,9 @@ from typing import ClassVar, Literal, Protocol, TypeAlias
 from msgspec import Struct
 
 from bot.domain.actions import SendMessage
-from bot.domain.chat import AssistantMessage, Message, Usage, UserMessage
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.memories import MemoriesForgotten, MemoriesUsed, MemoryKept
+from bot.domain.model_messages import AssistantMessage, Message, Usage, UserMessage
 from bot.domain.redaction import OwnWords
 from bot.domain.run import StepFinished, Stop, ToolFinished, ToolStarted
 from bot.domain.segments import File, Forward, Picture, Record, Segment

@@ -19,10 +19,10 @@ from bot.domain.actions import (
     SendMessage,
     SendSegment,
 )
-from bot.domain.chat import Completion, ModelRequest
 from bot.domain.events import Conversation, Event, MessageReceived, Role
 from bot.domain.group_admin import GroupAct
 from bot.domain.journal import Entry, KnownLine, LogQuery, Recovery, Remembered, Spoken
+from bot.domain.model_messages import Completion, ModelRequest
 from bot.domain.result import ToolResult
 from bot.domain.run import RunEvent
 from bot.domain.segments import File, Forward, Picture, Record

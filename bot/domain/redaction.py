@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from bot.domain.model_messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 
 RECALLED = "[已撤回]"
 SPEAKER = re.compile(r"[^#:\n]*#\d+|[^():\n]*\(\d+\)|[^:\s]+(?=:)")

@@ -13,9 +13,16 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from msgspec import Struct, field
 
-from bot.domain.chat import AssistantMessage, Completion, Message, ToolCall, ToolMessage, Usage
 from bot.domain.errors import ToolFailed
 from bot.domain.events import Conversation
+from bot.domain.model_messages import (
+    AssistantMessage,
+    Completion,
+    Message,
+    ToolCall,
+    ToolMessage,
+    Usage,
+)
 from bot.domain.result import ToolResult
 from bot.domain.traits import Audience
 

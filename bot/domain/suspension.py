@@ -15,9 +15,9 @@ from typing import Any, ClassVar, Literal, TypeAlias, assert_never
 
 from msgspec import Struct
 
-from bot.domain.chat import ToolCall, ToolMessage
 from bot.domain.errors import BotError
 from bot.domain.events import Conversation
+from bot.domain.model_messages import ToolCall, ToolMessage
 from bot.domain.run import Asker, PendingCall, SuspendedRun
 from bot.domain.tool import ToolContext
 

@@ -9,8 +9,8 @@
         \"\"\"
 
 The decorated function becomes a `Tool`; calling it calls the function as before. Tools from
-outside, classes and programs become one too (`bot/engine/foreign.py`). Nothing here runs a call:
-that is `bot/engine/calls.py`.
+outside, classes and programs become one too (`bot/engine/external_tools.py`). Nothing here runs a
+call: that is `bot/engine/calls.py`.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from bot.domain.arguments import (
     parse_input,
     read_arguments,
 )
-from bot.domain.chat import Allowance, ToolSpec
 from bot.domain.errors import ToolUnavailable
 from bot.domain.events import Conversation
 from bot.domain.language import Tongue
+from bot.domain.model_messages import Allowance, ToolSpec
 from bot.domain.result import ToolResult
 from bot.domain.run import Asker, RunEvent, Terms
 from bot.domain.schema import (

@@ -12,15 +12,15 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
 from bot.domain.cancellation import last_moments
-from bot.domain.chat import ToolCall, ToolMessage
 from bot.domain.errors import ToolCancelled, ToolDenied, ToolError, ToolFailed
+from bot.domain.model_messages import ToolCall, ToolMessage
 from bot.domain.run import PendingCall
 from bot.domain.suspension import Suspend
 from bot.domain.tool import ToolContext
 from bot.domain.traits import Execution
+from bot.engine.call_hooks import STOPPED
 from bot.engine.call_state import Executed, Flow, Tally
 from bot.engine.calls import CANCELLED, LAST_HOOKS, Calls
-from bot.engine.interception import STOPPED
 
 logger = logging.getLogger(__name__)
 

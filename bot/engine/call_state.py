@@ -14,12 +14,12 @@ import msgspec
 from msgspec.structs import replace
 
 from bot.domain.arguments import Checked, parse_arguments
-from bot.domain.chat import ToolCall, ToolMessage
 from bot.domain.errors import ERROR, InvalidArguments, ToolError, ToolFailed
 from bot.domain.hooks import Metadata, StopRun
+from bot.domain.model_messages import ToolCall, ToolMessage
 from bot.domain.result import ToolResult, name_of_picture, shorten
 from bot.domain.tool import Tool, ToolContext
-from bot.domain.visible import visible
+from bot.domain.visible_text import visible
 
 MAX_WRONG = 3  # calls of one tool with wrong arguments, in a row
 

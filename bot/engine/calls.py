@@ -6,8 +6,8 @@
              does no harm
     finish   after hooks -> the size -> the result
 
-Whether a call may run is judged in `bot/engine/call_rules.py`, its body is run in
-`bot/engine/calls.py`; hooks have their say in `bot/engine/interception.py`, what is raised is
+Whether a call may run is judged in `bot/engine/permission_checks.py`, its body is run in
+`bot/engine/calls.py`; hooks have their say in `bot/engine/call_hooks.py`, what is raised is
 told in `bot/engine/tool_execution.py`. A step's calls go through the three phases side by side
 (`bot/engine/batches.py`). Whatever goes wrong becomes an error result; only a cancellation from
 outside gets out, and `Suspend` where the call must wait for somebody's word.
@@ -26,7 +26,6 @@ from msgspec.structs import replace
 
 from bot.domain.arguments import Checked
 from bot.domain.cancellation import BROKEN
-from bot.domain.chat import ToolCall, ToolMessage
 from bot.domain.errors import (
     InvalidArguments,
     ToolCancelled,
@@ -35,12 +34,13 @@ from bot.domain.errors import (
     ToolNotFound,
     ToolTimeout,
 )
+from bot.domain.model_messages import ToolCall, ToolMessage
 from bot.domain.ports import Approver, Clock
 from bot.domain.result import ToolResult
 from bot.domain.run import PendingCall
 from bot.domain.suspension import Allow, ApprovalRequest, Deny, Pending, Suspend, digest_call
 from bot.domain.tool import Tool, ToolContext
-from bot.engine.call_rules import NOT_ALLOWED, CallRules
+from bot.engine.call_hooks import Interception
 from bot.engine.call_state import (
     LEAST_RESULT,
     MAX_RESULT,
@@ -54,8 +54,8 @@ from bot.engine.call_state import (
     told_with_images,
     with_left_out,
 )
-from bot.engine.interception import Interception
-from bot.engine.letting_go import settled
+from bot.engine.forced_cancel import settled
+from bot.engine.permission_checks import NOT_ALLOWED, CallRules
 from bot.engine.tool_execution import Mask, record_failure, run_body
 from bot.policy.approval import led_by
 

@@ -18,14 +18,14 @@ from typing import Literal, TypeAlias, assert_never
 
 from msgspec.structs import replace
 
-from bot.domain.chat import (
-    AssistantMessage,
-    FinishReason,
-    ModelRequest,
-)
 from bot.domain.errors import (
     ContentFiltered,
     ModelError,
+)
+from bot.domain.model_messages import (
+    AssistantMessage,
+    FinishReason,
+    ModelRequest,
 )
 from bot.domain.ports import ChatModel, Clock, Observer
 from bot.domain.run import (
@@ -39,8 +39,8 @@ from bot.domain.run import (
     SuspendedRun,
 )
 from bot.domain.suspension import BadSuspension, Decision, verify
+from bot.engine.answer_filter import doubted, failed, instead, own_words, told
 from bot.engine.batches import Batches
-from bot.engine.own_words import doubted, failed, instead, own_words, told
 from bot.engine.registry import Registry
 from bot.engine.run_state import (
     Run,

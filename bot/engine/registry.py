@@ -5,17 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Hashable, Iterable
 
-from bot.domain.chat import ToolSpec
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.hooks import Hooks
+from bot.domain.model_messages import ToolSpec
 from bot.domain.ports import Clock
 from bot.domain.run import Terms
 from bot.domain.tool import Tool, ToolStatus
 from bot.domain.traits import Permission
-from bot.engine.call_rules import CallRules
+from bot.engine.call_hooks import Interception
 from bot.engine.calls import Calls
-from bot.engine.foreign import as_tool
-from bot.engine.interception import Interception
+from bot.engine.external_tools import as_tool
+from bot.engine.permission_checks import CallRules
 from bot.engine.tool_execution import Mask, unavailable_reason
 from bot.policy.permissions import reaches
 

@@ -15,7 +15,19 @@ import msgspec
 from msgspec.structs import replace
 
 from bot.domain.cancellation import BROKEN, isolate
-from bot.domain.chat import (
+from bot.domain.errors import DaySpent
+from bot.domain.events import Conversation
+from bot.domain.hooks import (
+    Hooks,
+    MaybeAwaitable,
+    Metadata,
+    RequestEvent,
+    Reshape,
+    StepEvent,
+    StopRun,
+)
+from bot.domain.language import Tongue
+from bot.domain.model_messages import (
     NOT_COUNTED,
     AssistantMessage,
     Completion,
@@ -29,22 +41,10 @@ from bot.domain.chat import (
     UserMessage,
     joined,
 )
-from bot.domain.errors import DaySpent
-from bot.domain.events import Conversation
-from bot.domain.hooks import (
-    Hooks,
-    MaybeAwaitable,
-    Metadata,
-    RequestEvent,
-    Reshape,
-    StepEvent,
-    StopRun,
-)
-from bot.domain.language import Tongue
 from bot.domain.ports import ChatModel, Observer
 from bot.domain.run import Asker, Outcome, RunEvent, StepFinished, Stop, SuspendedRun, Terms
 from bot.engine.call_state import MAX_RESULTS, Tally
-from bot.engine.letting_go import settled
+from bot.engine.forced_cancel import settled
 from bot.policy.budget import Budget, BudgetShare, Room
 from bot.policy.fallback_replies import ENGLISH_NOTICES, Notices
 from bot.policy.tokens import estimate, estimate_message

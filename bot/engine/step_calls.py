@@ -10,9 +10,15 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from bot.domain.chat import AssistantMessage, FinishReason, ToolCall, ToolMessage, UserMessage
 from bot.domain.errors import InvalidArguments, ToolDenied, ToolUnavailable
 from bot.domain.hooks import Metadata, StepEvent
+from bot.domain.model_messages import (
+    AssistantMessage,
+    FinishReason,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
 from bot.domain.ports import Clock, Observer
 from bot.domain.result import ToolResult
 from bot.domain.run import (
@@ -28,7 +34,7 @@ from bot.domain.run import (
 from bot.domain.suspension import Allow, Decision, Deny
 from bot.domain.tool import ToolContext
 from bot.engine.batches import Batch, Batches
-from bot.engine.call_rules import DENIED, NOT_ALLOWED
+from bot.engine.permission_checks import DENIED, NOT_ALLOWED
 from bot.engine.registry import Registry
 from bot.engine.run_state import Inside, Run, RunState, ask_after_step
 from bot.engine.threads import Progress

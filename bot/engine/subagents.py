@@ -18,7 +18,8 @@ from typing import Protocol, cast
 
 from msgspec.structs import replace
 
-from bot.domain.chat import (
+from bot.domain.errors import BotError, InvalidArguments, ToolFailed
+from bot.domain.model_messages import (
     AssistantMessage,
     FinishReason,
     Message,
@@ -26,7 +27,6 @@ from bot.domain.chat import (
     ToolMessage,
     UserMessage,
 )
-from bot.domain.errors import BotError, InvalidArguments, ToolFailed
 from bot.domain.ports import Approver, Clock, Observer, Speaker, Subagents
 from bot.domain.result import ToolResult
 from bot.domain.run import Outcome, RunEvent, StepFinished, Stop, SuspendedRun

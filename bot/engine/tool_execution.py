@@ -13,7 +13,7 @@ from bot.domain.errors import InvalidArguments, ToolDenied, ToolError, ToolFaile
 from bot.domain.masking import one_line
 from bot.domain.tool import Tool, ToolContext
 from bot.engine.call_state import Doing, Flow
-from bot.engine.letting_go import settled
+from bot.engine.forced_cancel import settled
 from bot.engine.threads import THREADS
 
 logger = logging.getLogger(__name__)

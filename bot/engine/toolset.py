@@ -9,18 +9,18 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 
 from msgspec.structs import replace
 
-from bot.domain.chat import ToolCall
 from bot.domain.errors import InvalidArguments, ToolDenied
 from bot.domain.events import Conversation
 from bot.domain.hooks import Hooks
+from bot.domain.model_messages import ToolCall
 from bot.domain.ports import Approver, Clock
 from bot.domain.result import Image, ToolResult
 from bot.domain.run import Asker, PendingCall
 from bot.domain.tool import ToolContext
 from bot.engine.batches import Batch, Batches
-from bot.engine.call_rules import CallRules
+from bot.engine.call_hooks import Interception
 from bot.engine.callbacks import ApprovalHandler, FunctionApprover, as_approver
-from bot.engine.interception import Interception
+from bot.engine.permission_checks import CallRules
 from bot.engine.registry import Registry
 from bot.engine.tool_execution import Mask
 from bot.policy.permissions import Overrides

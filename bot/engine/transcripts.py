@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage
 from bot.domain.errors import ToolUnavailable
+from bot.domain.model_messages import AssistantMessage, Message, ToolCall, ToolMessage
 from bot.domain.run import SuspendedRun
 
 INTERRUPTED = ToolUnavailable("unavailable — interrupted").told

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, tzinfo
 from bot.domain.errors import InvalidArguments, ToolFailed
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import LogQuery
-from bot.domain.persons import find_person
+from bot.domain.person_lookup import find_person
 from bot.domain.ports import Clock, LogPage, Members, Store
 from bot.domain.segments import Card, Link, Markdown
 from bot.domain.traits import Audience

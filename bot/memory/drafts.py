@@ -16,11 +16,11 @@ from msgspec.structs import replace
 
 from bot.domain import codec
 from bot.domain.actions import MAX_SOURCE, Attachment, SendMessage
-from bot.domain.books import Choices
 from bot.domain.drafts import Shelf
 from bot.domain.events import Conversation
 from bot.domain.journal import PlaceSet
 from bot.domain.ports import Clock, Store
+from bot.domain.query_results import Choices
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from bot.domain.books import Choices
 from bot.domain.errors import ModelError
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
@@ -36,7 +35,8 @@ from bot.domain.journal import (
 )
 from bot.domain.memories import MemoriesForgotten, StoredFact
 from bot.domain.ports import ChatModel, Clock, Store
-from bot.domain.trace import current_errand, current_run
+from bot.domain.query_results import Choices
+from bot.domain.task_context import current_errand, current_run
 from bot.memory.kept_settings import KeptSettings
 from bot.memory.latest import Kept, Latest
 from bot.memory.remembering import Remembering

@@ -13,10 +13,10 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from bot.domain.books import Eraser
+from bot.domain.cluster_messages import ALONE, Forgotten, Neighbours
 from bot.domain.events import Conversation
 from bot.domain.group_admin import WaitingPetitions
-from bot.domain.notes import ALONE, Forgotten, Neighbours
+from bot.domain.query_results import Eraser
 from bot.memory.history import History
 
 

@@ -20,16 +20,16 @@ from typing import Protocol, TypeAlias
 
 from msgspec.structs import replace
 
-from bot.domain.chat import Counted, Message, ToolMessage, UserMessage, as_kept
 from bot.domain.events import NO_IDS, Conversation, MessageReceived
 from bot.domain.journal import MessageErased, Remembered
+from bot.domain.model_messages import Counted, Message, ToolMessage, UserMessage, as_kept
 from bot.domain.ports import Store
 from bot.domain.redaction import OwnWords, lines_of, redacted, sources_of, unsaid
 from bot.memory.latest import Kept, Latest, Weighed
 from bot.memory.speakers import Speakers
 from bot.memory.things import Things
 from bot.memory.window import Fold, ToldRound, Window
-from bot.policy.lighten import weight_of
+from bot.policy.message_trimming import weight_of
 from bot.prompt.summary import Prefix
 
 

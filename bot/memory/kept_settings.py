@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
 from bot.domain import codec
-from bot.domain.books import Choices
+from bot.domain.cluster_messages import ALONE, Neighbours, PlaceTold, RowSet
 from bot.domain.events import Conversation
 from bot.domain.journal import PlaceSet
-from bot.domain.notes import ALONE, Neighbours, PlaceTold, RowSet
 from bot.domain.ports import Clock, Store
+from bot.domain.query_results import Choices
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -9,8 +9,8 @@ from typing import Final, TypeAlias
 
 from bot.domain.events import Conversation
 from bot.domain.language import Pair, Tell, filled, listed
-from bot.policy.days import midnight
-from bot.policy.limits import Amount, percent_of
+from bot.policy.calendar_days import midnight
+from bot.policy.day_limits import Amount, percent_of
 
 TOLD: Final = (0.8, 1.0)  # shares of a limit at which the owner is told
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bot.domain.books import Choices
 from bot.domain.events import Conversation
 from bot.domain.ports import Clock, Store
+from bot.domain.query_results import Choices
 from bot.memory.kept_settings import KeptSettings
 from bot.policy.new_groups import Mode
 

@@ -10,12 +10,12 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bot.domain.books import Choices
+from bot.domain.cluster_messages import ALONE, Neighbours
 from bot.domain.events import Conversation
-from bot.domain.notes import ALONE, Neighbours
 from bot.domain.ports import Clock, Store
+from bot.domain.query_results import Choices
 from bot.memory.kept_settings import Row
-from bot.policy.limits import Cap, DayLimits, OwnCap
+from bot.policy.day_limits import Cap, DayLimits, OwnCap
 
 SETTING: Final = "limits"
 

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from bot.domain.books import Choices
-from bot.domain.chat import Message
+from bot.domain.cluster_messages import ALONE, Neighbours
 from bot.domain.events import Conversation
 from bot.domain.journal import PersonaChosen
-from bot.domain.notes import ALONE, Neighbours
+from bot.domain.model_messages import Message
 from bot.domain.ports import ChatModel, Clock, Store
+from bot.domain.query_results import Choices
 from bot.domain.traits import Audience
 from bot.memory.kept_settings import Row
-from bot.policy.limits import OwnCap
+from bot.policy.day_limits import OwnCap
 from bot.policy.quiet import Hours, Quiet
 from bot.policy.wake import Rules
 

@@ -8,8 +8,8 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from bot.domain.chat import ToolCall, as_kept
 from bot.domain.journal import RequestMade, UsageAdded
+from bot.domain.model_messages import ToolCall, as_kept
 from bot.domain.ports import Clock, Store
 from bot.domain.run import (
     RunContinued,
@@ -22,7 +22,7 @@ from bot.domain.run import (
     ToolProgressed,
     ToolStarted,
 )
-from bot.domain.trace import current_run
+from bot.domain.task_context import current_run
 
 
 class Recorder:

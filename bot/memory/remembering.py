@@ -28,7 +28,7 @@ from bot.domain.memories import (
     StoredFact,
     Visibility,
 )
-from bot.domain.persons import find_person
+from bot.domain.person_lookup import find_person
 from bot.domain.ports import Clock, Ids, Store
 from bot.domain.suspension import Suspend
 from bot.domain.tool import ToolContext

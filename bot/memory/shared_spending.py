@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from bot.domain.cluster_messages import Taken
 from bot.domain.journal import Found, Stood
-from bot.domain.notes import Taken
 from bot.memory.latest import Kept
 from bot.memory.spending import ALL, TURNS, Payer, Reservation, Spending
-from bot.policy.limits import NO_CAP, Amount, DayLimits, Rung, rung_of
+from bot.policy.day_limits import NO_CAP, Amount, DayLimits, Rung, rung_of
 
 
 class SharedSpending(Spending):

@@ -14,19 +14,19 @@ from typing import Final, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import force_setattr, replace
 
-from bot.domain.books import DayBook, TakenSum
-from bot.domain.chat import Usage
+from bot.domain.cluster_messages import ALONE, Neighbours, Taken
 from bot.domain.events import Conversation
 from bot.domain.journal import Entry, TurnOpened, UsageAdded, UsageReleased, UsageReserved
 from bot.domain.language import Tell
-from bot.domain.notes import ALONE, Neighbours, Taken
+from bot.domain.model_messages import Usage
 from bot.domain.ports import Clock
+from bot.domain.query_results import DayBook, TakenSum
 from bot.domain.run import StepFinished
 from bot.memory.latest import Kept
 from bot.memory.marks import Marks, Whose
 from bot.memory.own_limits import OwnLimits
-from bot.policy.days import midnight
-from bot.policy.limits import NOTHING, Amount, Cap, DayLimits, Rung, rung_of
+from bot.policy.calendar_days import midnight
+from bot.policy.day_limits import NOTHING, Amount, Cap, DayLimits, Rung, rung_of
 
 LATE: Final = 1.0  # seconds after which what was told is in the journal
 

@@ -14,12 +14,12 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from bot.domain.chat import Completion
 from bot.domain.errors import ModelError, ModelRejected
 from bot.domain.events import Conversation
 from bot.domain.journal import Errand, UsageAdded
+from bot.domain.model_messages import Completion
 from bot.domain.ports import ChatModel, Clock, Store
-from bot.domain.trace import current_errand, current_run
+from bot.domain.task_context import current_errand, current_run
 from bot.memory.history import History
 from bot.memory.spending import unlimited
 from bot.memory.window import Fold

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bot.domain import codec
-from bot.domain.books import Choices
 from bot.domain.journal import PlaceSet
 from bot.domain.ports import Store
+from bot.domain.query_results import Choices
 from bot.memory.kept_settings import NOWHERE
 
 

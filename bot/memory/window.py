@@ -14,9 +14,9 @@ from operator import is_
 
 from msgspec import Struct
 
-from bot.domain.chat import NOT_COUNTED, Counted, Message
 from bot.domain.events import Conversation
 from bot.domain.journal import Round, WindowMoved
+from bot.domain.model_messages import NOT_COUNTED, Counted, Message
 from bot.domain.redaction import lines_of, redacted
 from bot.policy.compaction import lighten
 from bot.policy.permissions import outside

@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from bot.domain.books import Choices
+from bot.domain.cluster_messages import ALONE, Neighbours
 from bot.domain.events import Conversation
-from bot.domain.notes import ALONE, Neighbours
 from bot.domain.ports import Clock, Store
+from bot.domain.query_results import Choices
 from bot.memory.kept_settings import KeptSettings
 
 IsHour: TypeAlias = Callable[[Conversation, float], bool]

@@ -8,7 +8,6 @@ import logging
 from collections.abc import Collection, Coroutine, Sequence
 from typing import Any
 
-from bot.domain.chat import AssistantMessage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
     Entry,
@@ -20,6 +19,7 @@ from bot.domain.journal import (
     TurnClosed,
     TurnOpened,
 )
+from bot.domain.model_messages import AssistantMessage
 from bot.domain.ports import Store, Witness
 from bot.domain.segments import Text
 

@@ -12,10 +12,10 @@ from typing import assert_never
 
 from msgspec import Struct, field
 
-from bot.domain.chat import Message, ModelRequest
 from bot.domain.errors import ModelError
+from bot.domain.model_messages import Message, ModelRequest
 from bot.models.upstreams import BLIND, ModelLine, Upstream
-from bot.policy.repairs import (
+from bot.policy.request_repairs import (
     earlier_rounds,
     has_pictures,
     in_words,

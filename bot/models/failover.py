@@ -16,7 +16,6 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from bot.domain.chat import Attempt, Completion, FinishReason, ModelRequest, Usage
 from bot.domain.errors import (
     EMPTY_ANSWER,
     BadHistory,
@@ -38,11 +37,12 @@ from bot.domain.errors import (
 )
 from bot.domain.language import Pair, Tell, Tongue, filled
 from bot.domain.masking import Quoting, for_the_log
+from bot.domain.model_messages import Attempt, Completion, FinishReason, ModelRequest, Usage
 from bot.domain.ports import Clock, Ids
 from bot.models.attempts import BRIEF, Errand, RequestForm, Way
 from bot.models.meter import Meter
 from bot.models.upstreams import ModelLine, RefusedBeginnings, Upstream
-from bot.policy.repairs import asking_again, has_pictures
+from bot.policy.request_repairs import asking_again, has_pictures
 
 logger = logging.getLogger(__name__)
 

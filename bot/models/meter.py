@@ -17,7 +17,9 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from bot.domain.chat import (
+from bot.domain.errors import DaySpent, MediaError, ModelTransport
+from bot.domain.journal import RequestMade, UsageAdded, UsageReleased, UsageReserved
+from bot.domain.model_messages import (
     Allowance,
     AssistantMessage,
     Attempt,
@@ -26,10 +28,8 @@ from bot.domain.chat import (
     FinishReason,
     Usage,
 )
-from bot.domain.errors import DaySpent, MediaError, ModelTransport
-from bot.domain.journal import RequestMade, UsageAdded, UsageReleased, UsageReserved
 from bot.domain.ports import Clock, Ids, Store
-from bot.domain.trace import current_errand, current_run, early_payer
+from bot.domain.task_context import current_errand, current_run, early_payer
 from bot.policy.prices import Price
 
 NUMBERS = 2**30  # of reservations: another process begins elsewhere

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from cachetools import LRUCache
 from msgspec.structs import replace
 
-from bot.domain.chat import Completion, Message, ModelRequest, Usage
+from bot.domain.model_messages import Completion, Message, ModelRequest, Usage
 from bot.domain.ports import ChatModel
 from bot.policy import compaction
 from bot.policy.prices import Price
-from bot.policy.repairs import beginning_with, dropping, in_words, plain, without_pictures
+from bot.policy.request_repairs import beginning_with, dropping, in_words, plain, without_pictures
 from bot.policy.tokens import Scale, estimate, estimate_answer
 
 NOTHING_TO_TRY = nullcontext()

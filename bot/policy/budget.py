@@ -14,7 +14,7 @@ from enum import Enum, auto
 
 from msgspec import Struct, field
 
-from bot.domain.chat import Usage
+from bot.domain.model_messages import Usage
 from bot.domain.run import Spent
 
 

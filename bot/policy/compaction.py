@@ -10,8 +10,8 @@ from itertools import takewhile
 
 from msgspec.structs import replace
 
-from bot.domain.chat import Message, ModelRequest, SystemMessage, ToolMessage, UserMessage
-from bot.policy.repairs import dropping, earlier_rounds, without_pictures
+from bot.domain.model_messages import Message, ModelRequest, SystemMessage, ToolMessage, UserMessage
+from bot.policy.request_repairs import dropping, earlier_rounds, without_pictures
 from bot.policy.tokens import estimate, estimate_message
 
 LONG = 800  # characters: so long a result may be and stay as it is,

@@ -16,7 +16,7 @@ from bot.domain.masking import KEYS
 from bot.domain.memories import Kind, StoredFact, Visibility
 from bot.domain.run import Asker
 from bot.domain.traits import Audience
-from bot.domain.visible import visible
+from bot.domain.visible_text import visible
 from bot.policy.similarity import is_like
 from bot.policy.tokens import estimate_text
 

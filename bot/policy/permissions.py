@@ -9,10 +9,10 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from bot.domain.actions import Attachment, SendSegment
-from bot.domain.chat import Message, ToolMessage
 from bot.domain.errors import InvalidArguments, ToolDenied
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.language import Tongue
+from bot.domain.model_messages import Message, ToolMessage
 from bot.domain.run import Asker
 from bot.domain.segments import (
     Card,

@@ -16,8 +16,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from bot.domain.chat import Usage
 from bot.domain.errors import ConfigError, Problem
+from bot.domain.model_messages import Usage
 
 BUILT_IN = Path(__file__).with_name("models.toml")
 MILLION = 1_000_000

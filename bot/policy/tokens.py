@@ -13,7 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 
-from bot.domain.chat import (
+from bot.domain.model_messages import (
     AssistantMessage,
     Counted,
     Message,

@@ -13,9 +13,9 @@ from functools import lru_cache
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from bot.domain.chat import Message, SystemMessage, UserMessage
 from bot.domain.errors import Lack
 from bot.domain.events import MessageReceived
+from bot.domain.model_messages import Message, SystemMessage, UserMessage
 from bot.domain.segments import Forward, Picture, Quote, Record, Segment
 from bot.policy.tokens import estimate_text
 from bot.prompt.render import MAX_NAME, MAX_TEXT, View, indented, label, line, plain, replying

@@ -15,10 +15,10 @@ from itertools import islice
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from bot.domain.chat import AssistantMessage, Message, SystemMessage, UserMessage
 from bot.domain.errors import ERROR
+from bot.domain.model_messages import AssistantMessage, Message, SystemMessage, UserMessage
 from bot.policy.similarity import already_said, bare, is_like, is_near, letters_of, of_length
-from bot.prompt.language import WORDINGS
+from bot.prompt.prompt_language import WORDINGS
 from bot.prompt.render import LINE, REPLY
 from bot.prompt.wording import Wording
 

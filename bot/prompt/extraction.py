@@ -16,9 +16,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from bot.domain.chat import Completion, FinishReason, ModelRequest, SystemMessage, UserMessage
+from bot.domain.lenient_json import loads
 from bot.domain.memories import Kind
-from bot.domain.readings import loads
+from bot.domain.model_messages import (
+    Completion,
+    FinishReason,
+    ModelRequest,
+    SystemMessage,
+    UserMessage,
+)
 from bot.policy.memory_rules import in_one_line, terms, wrong_with
 from bot.policy.similarity import NUMERALS, TIME
 from bot.prompt.render import indented

@@ -18,8 +18,8 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from bot.domain.chat import UserMessage
 from bot.domain.events import MessageReceived, Sender
+from bot.domain.model_messages import UserMessage
 from bot.domain.segments import (
     Card,
     Contact,
@@ -45,7 +45,7 @@ from bot.domain.segments import (
     Unsupported,
     Video,
 )
-from bot.domain.visible import visible
+from bot.domain.visible_text import visible
 from bot.prompt.wording import Wording
 from bot.prompt.wording_zh import ZH
 

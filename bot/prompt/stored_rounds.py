@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.domain.chat import AssistantMessage, Message
 from bot.domain.events import Conversation
+from bot.domain.model_messages import AssistantMessage, Message
 from bot.policy.fallback_replies import is_ours
 from bot.prompt import render
-from bot.prompt.frames import Frames
-from bot.prompt.people import People
-from bot.prompt.tidying import is_tidy, tidy
+from bot.prompt.answer_cleanup import is_tidy, tidy
+from bot.prompt.frame_removal import Frames
+from bot.prompt.participants import People
 from bot.prompt.wording_zh import ZH
 
 

@@ -10,7 +10,7 @@ from typing import assert_never
 
 from msgspec import Struct
 
-from bot.domain.chat import (
+from bot.domain.model_messages import (
     AssistantMessage,
     Completion,
     FinishReason,
@@ -23,7 +23,7 @@ from bot.domain.chat import (
 )
 from bot.domain.ports import ChatModel
 from bot.policy.tokens import estimate_text
-from bot.prompt.language import WORDINGS, is_chinese
+from bot.prompt.prompt_language import WORDINGS, is_chinese
 from bot.prompt.render import indented
 from bot.prompt.wording import Wording
 from bot.prompt.wording_en import EN

@@ -21,7 +21,7 @@ from bot.domain.journal import SendState
 from bot.domain.ports import Clock, Ids, Transport
 from bot.domain.refusals import MUTED, Removable, judge_refusal
 from bot.domain.segments import Mention, Quote, Text
-from bot.domain.trace import current_run
+from bot.domain.task_context import current_run
 from bot.speaking.sends import Rows, Send
 from bot.speaking.unconfirmed import Unconfirmed
 from bot.speaking.unreachable import UnreachablePlaces

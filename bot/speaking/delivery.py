@@ -32,9 +32,9 @@ from bot.domain.ports import Clock
 from bot.domain.redaction import OwnWords
 from bot.domain.segments import Face, Mention, Quote, Text
 from bot.memory.history import History
+from bot.policy.blocked_words import words_of as read_in
 from bot.policy.cq_codes import Code, may_hold, reading
 from bot.policy.fallback_replies import is_quoted
-from bot.policy.word_lists import words_of as read_in
 from bot.prompt import render
 from bot.prompt.wording import Wording
 from bot.speaking.layout import LIMIT, Parts, in_turns, merged, messages_of, pauses

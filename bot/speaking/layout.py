@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from bot.domain.actions import Attachment, Merged, SendSegment
 from bot.domain.segments import Quote, Text
-from bot.prompt.language import tongue_of
+from bot.prompt.prompt_language import tongue_of
 from bot.speaking.markdown import CJK, FENCE, blocks, closes, plain
 
 LIMIT = 1500  # characters

@@ -16,9 +16,9 @@ from contextlib import AbstractAsyncContextManager
 from itertools import pairwise
 
 from bot.domain.actions import Confirmed, Drafted, Queued, Receipt, Refused, SendMessage
+from bot.domain.cluster_messages import Forgotten
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Entry, SendState, StoredSend
-from bot.domain.notes import Forgotten
 from bot.domain.refusals import is_of_place
 from bot.speaking.carrier import Carrier
 from bot.speaking.queues import Queues

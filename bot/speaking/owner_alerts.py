@@ -11,11 +11,11 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from bot.domain.actions import Receipt, Refused, SendMessage
+from bot.domain.cluster_messages import ALONE, Alarmed, Forgotten, Neighbours
 from bot.domain.events import Conversation
 from bot.domain.journal import SendState
 from bot.domain.language import Tongue
 from bot.domain.masking import Quoting
-from bot.domain.notes import ALONE, Alarmed, Forgotten, Neighbours
 from bot.domain.ports import Clock
 from bot.domain.run import RunEvent, RunFinished, Stop
 from bot.domain.segments import Text

@@ -14,9 +14,9 @@ from contextlib import asynccontextmanager
 from msgspec import Struct, field
 
 from bot.domain.actions import Receipt, SendMessage, about_person
+from bot.domain.cluster_messages import Forgotten
 from bot.domain.events import Conversation
 from bot.domain.journal import SendState
-from bot.domain.notes import Forgotten
 from bot.speaking.carrier import Carrier
 from bot.speaking.sends import Rows, Send
 

@@ -9,10 +9,10 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from bot.domain.actions import SendMessage
+from bot.domain.blocked_words import Words
 from bot.domain.language import Tongue
-from bot.domain.words import Words
-from bot.policy.word_lists import screened, screened_behind
-from bot.prompt.language import tongue_of
+from bot.policy.blocked_words import screened, screened_behind
+from bot.prompt.prompt_language import tongue_of
 from bot.speaking.owner_alerts import Owner
 
 logger = logging.getLogger(__name__)

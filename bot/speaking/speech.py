@@ -31,7 +31,7 @@ from bot.policy.budget import Budget
 from bot.policy.cq_codes import may_hold, without_meaningless
 from bot.policy.permissions import permit
 from bot.policy.similarity import already_said, only_omits
-from bot.prompt.frames import Frames
+from bot.prompt.frame_removal import Frames
 from bot.speaking.delivery import Delivery, SaidMessage
 
 REPEATED = "this was said already in this run, in the same words or nearly so"

@@ -16,8 +16,8 @@ from bot.domain.journal import KnownLine, SendChanged, SendState
 from bot.domain.ports import Clock
 from bot.domain.segments import File, Forward, Picture, Record, Segment, Sticker, Text, Video
 from bot.memory.latest import Kept
-from bot.policy.answered import SKEW
-from bot.policy.same_lines import aliases
+from bot.policy.answered_questions import SKEW
+from bot.policy.message_aliases import aliases
 from bot.speaking.sends import Rows, Send
 
 

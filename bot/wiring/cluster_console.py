@@ -11,8 +11,8 @@ from typing import Final, assert_never
 
 from msgspec.structs import replace
 
-from bot.domain.asks import Answering, Around, Ask, Glance, Look, Parts, Said, Told, Word
 from bot.domain.cancellation import background
+from bot.domain.cluster_queries import Answering, Around, Ask, Glance, Look, Parts, Said, Told, Word
 from bot.domain.console_views import ModelState, State
 from bot.domain.errors import ActionUnanswered, NotConnected
 from bot.domain.events import Conversation

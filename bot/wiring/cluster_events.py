@@ -7,8 +7,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from bot.domain.asks import Ask, Ears, Said, Told
-from bot.domain.notes import Alarmed, Forgotten, Hear, Note, PlaceTold, RowSet, Taken
+from bot.domain.cluster_messages import Alarmed, Forgotten, Hear, Note, PlaceTold, RowSet, Taken
+from bot.domain.cluster_queries import Ask, Ears, Said, Told
 from bot.domain.suspension import Settled
 from bot.memory.own_limits import SETTING as LIMITS
 from bot.memory.personas import SETTING as TEXTS

@@ -23,9 +23,9 @@ from bot.commands.reset import reset_command
 from bot.commands.usage import usage_command
 from bot.commands.why import why_command
 from bot.conversation.interruptions.forgotten import ForgottenQuestions
-from bot.domain.books import Eraser
-from bot.domain.chat import UserMessage
 from bot.domain.events import Conversation
+from bot.domain.model_messages import UserMessage
+from bot.domain.query_results import Eraser
 from bot.memory.forgetting import Forgetting
 from bot.memory.spending import Spending
 from bot.policy.tokens import estimate, estimate_messages, estimate_text

@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING, Final
 
 from bot.commands.phrases import tokens
 from bot.commands.why import Explanations
-from bot.domain.books import UsageSum
 from bot.domain.cancellation import background
-from bot.domain.chat import Usage
 from bot.domain.console_views import LimitState, ToolAnswer, ToolState
 from bot.domain.errors import ToolDenied, ToolTimeout
 from bot.domain.events import Conversation
 from bot.domain.journal import Audited, PlaceSet, UsageAdded
 from bot.domain.masking import Mask
+from bot.domain.model_messages import Usage
 from bot.domain.ports import Clock, Subagents
+from bot.domain.query_results import UsageSum
 from bot.domain.run import Asker, Terms
 from bot.domain.tool import Tool, ToolContext
 from bot.domain.traits import Audience, Permission, SideEffects
-from bot.domain.trying import TRIED, Ceiling, Trial, Wanted
+from bot.domain.trial_group import TRIED, Ceiling, Trial, Wanted
 from bot.engine.toolset import NOWHERE as NO_CONVERSATION
 from bot.memory.kept_settings import NOWHERE
 from bot.memory.own_limits import OwnLimits
 from bot.memory.personas import Personas
 from bot.memory.window import weigh
 from bot.memory.wishes import Wish
-from bot.policy.days import midnight
-from bot.policy.limits import OwnCap, Rung
+from bot.policy.calendar_days import midnight
+from bot.policy.day_limits import OwnCap, Rung
 from bot.policy.tokens import estimate_text
 from bot.wiring.console_backend import ConsoleBackend, personas_of
 from bot.wiring.resources import Resources

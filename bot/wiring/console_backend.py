@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from adapters.storage.store import SqlStore
 from bot.conversation.approval.register import DAYS
 from bot.domain.actions import plain_words
-from bot.domain.asks import Glance, Others, Word
-from bot.domain.chat import ToolMessage
+from bot.domain.cluster_queries import Glance, Others, Word
 from bot.domain.console_views import (
     AccountState,
     Doctor,
@@ -27,9 +26,10 @@ from bot.domain.console_views import (
 from bot.domain.drafts import draft_id
 from bot.domain.events import Conversation
 from bot.domain.journal import SendState
+from bot.domain.model_messages import ToolMessage
 from bot.domain.ports import Clock
 from bot.domain.suspension import Settled
-from bot.domain.trying import Trial
+from bot.domain.trial_group import Trial
 from bot.memory.drafts import LASTS, KeptDraft
 from bot.memory.newest import Newest
 from bot.memory.personas import Personas

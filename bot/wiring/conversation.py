@@ -42,10 +42,10 @@ from bot.conversation.turns.preparation import Preparation
 from bot.conversation.turns.suspensions import Suspensions
 from bot.conversation.turns.thrift import NO_LIMIT, Rungs, Thrift
 from bot.conversation.turns.turn import Turns
+from bot.domain.blocked_words import Words
+from bot.domain.cluster_messages import ALONE, Neighbours
 from bot.domain.language import Tongue
-from bot.domain.notes import ALONE, Neighbours
 from bot.domain.ports import Clock, Ids, Store
-from bot.domain.words import Words
 from bot.engine.engine import Engine
 from bot.memory.history import History
 from bot.memory.modes import Modes

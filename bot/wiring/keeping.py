@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from bot.conversation.context.telling import Telling
-from bot.domain.books import Choices
-from bot.domain.chat import Message, ModelRequest
 from bot.domain.events import Conversation
 from bot.domain.memories import Memories, Notebook
+from bot.domain.model_messages import Message, ModelRequest
 from bot.domain.ports import ChatModel, Clock, Ids, Members, Store
+from bot.domain.query_results import Choices
 from bot.engine.toolset import Toolset
 from bot.memory.extraction import PICKED_WITHIN, Extraction, OpenTalks
 from bot.memory.history import Folding, History
@@ -25,7 +25,7 @@ from bot.memory.things import Things
 from bot.memory.witnesses import shown_first
 from bot.policy.tokens import estimate, estimate_text
 from bot.prompt.compose import system_prompt
-from bot.prompt.language import WORDINGS
+from bot.prompt.prompt_language import WORDINGS
 from bot.prompt.stored_rounds import tell_round
 from bot.wiring.models import told_of_history
 from bot.wiring.mouth import owners_tongue

@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 from adapters.storage.books import SqlBooks
 from bot.conversation.turns.thrift import Thrift
-from bot.domain.chat import Attempt
+from bot.domain.cluster_messages import ALONE, Neighbours
 from bot.domain.language import Tell
-from bot.domain.notes import ALONE, Neighbours
+from bot.domain.model_messages import Attempt
 from bot.domain.ports import Clock, Ids, Store
 from bot.memory.own_limits import OwnLimits
 from bot.memory.spending import Spending
 from bot.models.meter import Meter
 from bot.policy.budget import Limits
-from bot.policy.limits import Cap, DayLimits
+from bot.policy.day_limits import Cap, DayLimits
 from bot.wiring.resources import Resources
 from config.settings import Settings
 

@@ -12,11 +12,11 @@ from adapters.onebot.peers import Account
 from adapters.onebot.transport import AnyTransport
 from adapters.storage.store import SqlStore
 from adapters.web.file_offers import FileOffers
-from bot.domain.asks import NO_OTHERS, Ears, Others
-from bot.domain.notes import ALONE, Neighbours, Share
+from bot.domain.cluster_messages import ALONE, Neighbours, Share
+from bot.domain.cluster_queries import NO_OTHERS, Ears, Others
 from bot.domain.ports import Clock, EventSink, Ids
 from bot.memory.spending import Spending
-from bot.policy.limits import DayLimits
+from bot.policy.day_limits import DayLimits
 from bot.wiring.onebot import build_sockets
 from bot.wiring.startup_alerts import StartupAlerts
 from config.settings import Settings

@@ -14,8 +14,8 @@ from aiohttp import ClientSession
 from adapters.openai.client import OpenAIModel
 from adapters.openai.deadlines import Timeouts
 from adapters.openai.endpoint import join_url
-from bot.domain.chat import ModelRequest
 from bot.domain.language import Tell
+from bot.domain.model_messages import ModelRequest
 from bot.domain.ports import ChatModel, Clock, Ids
 from bot.domain.traits import Rate
 from bot.models.failover import Failover

@@ -9,10 +9,10 @@ from adapters.media.folder import DraftFiles
 from adapters.storage.store import SqlStore
 from bot.conversation.intake.mutes import Mutes
 from bot.conversation.turns.live import LiveTurns
+from bot.domain.cluster_messages import ALONE, Neighbours
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.language import Tongue
 from bot.domain.masking import Mask
-from bot.domain.notes import ALONE, Neighbours
 from bot.domain.ports import Clock, Ids, Store, Transport
 from bot.memory.drafts import Drafts
 from bot.memory.modes import Modes

@@ -12,8 +12,8 @@ from adapters.onebot.peers import Peer, PeerRegistry
 from adapters.onebot.reverse_ws import ReverseServer
 from adapters.onebot.transport import OneBotTransport
 from adapters.web.file_offers import FileOffers
-from bot.domain.asks import Ears
 from bot.domain.cancellation import background
+from bot.domain.cluster_queries import Ears
 from bot.domain.ports import Clock, EventSink, Ids
 from config.settings import Settings
 

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import starmap
 
-from bot.domain.books import Choices
-from bot.domain.chat import AssistantMessage, Message, UserMessage
 from bot.domain.errors import ConfigError, Problem
+from bot.domain.model_messages import AssistantMessage, Message, UserMessage
 from bot.domain.ports import ChatModel, Clock, Store
+from bot.domain.query_results import Choices
 from bot.domain.traits import Audience
 from bot.memory.personas import Cast, House, Persona, Personas
 from bot.memory.spending import Spending
-from bot.policy.limits import AS_USUAL, OwnCap
+from bot.policy.day_limits import AS_USUAL, OwnCap
 from bot.policy.quiet import Hours, Quiet
 from bot.runtime.reloading import Reload
 from config.groups import GroupRow, read_groups

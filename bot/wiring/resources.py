@@ -12,7 +12,7 @@ from adapters.media.attachments import Transcribe
 from adapters.openai.client import make_session
 from adapters.openai.endpoint import join_url
 from adapters.openai.transcription import Transcription
-from adapters.words.lists import WordFile
+from adapters.words.word_file import WordFile
 from bot.domain.command import Command
 from bot.domain.language import Tell
 from bot.domain.ports import ChatModel, Clock, Ids

@@ -32,8 +32,7 @@ from bot.conversation.recovery.deafness import DeafnessWatch
 from bot.conversation.recovery.doubts import Doubts
 from bot.conversation.recovery.recovery import Recoverer
 from bot.conversation.tasks import Work, due_of, person_of
-from bot.domain.asks import Others
-from bot.domain.books import Eraser
+from bot.domain.cluster_queries import Others
 from bot.domain.drafts import Shade
 from bot.domain.group_admin import Accept, Admitting, Chair
 from bot.domain.masking import Mask
@@ -49,6 +48,7 @@ from bot.domain.ports import (
     Store,
     Transport,
 )
+from bot.domain.query_results import Eraser
 from bot.engine.batches import Batches
 from bot.engine.engine import Engine
 from bot.engine.toolset import Toolset

@@ -25,12 +25,12 @@ from adapters.simulator.console import REPLY, parse_mentions, render, render_ges
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
 from adapters.storage.store import SqlStore
-from bot.domain.books import UsageSum
 from bot.domain.console_views import Showing
 from bot.domain.errors import ConfigError, MediaError
 from bot.domain.events import Conversation, Identity
 from bot.domain.masking import Mask
-from bot.domain.trying import BOT, Ceiling, Source, TriedLine, Wanted
+from bot.domain.query_results import UsageSum
+from bot.domain.trial_group import BOT, Ceiling, Source, TriedLine, Wanted
 from bot.memory.newest import Newest
 from bot.memory.spending import ALL
 from bot.wiring.discovery import Discovered

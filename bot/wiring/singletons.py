@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from adapters.storage.store import SqlStore
 from bot.commands.alarms import AlarmMonitor
 from bot.commands.digest import Daily
-from bot.domain.asks import NO_OTHERS, Others
 from bot.domain.cancellation import background
+from bot.domain.cluster_queries import NO_OTHERS, Others
 from bot.domain.masking import Mask
 from bot.domain.ports import Clock, Store
 from bot.memory.spending import Spending

@@ -10,7 +10,7 @@ from adapters.storage.files import free_at
 from adapters.storage.url import file_of, read_url
 from bot.commands.digest import Standing
 from bot.conversation.approval.petitions import Petitions
-from bot.domain.asks import Glance, Look, Others
+from bot.domain.cluster_queries import Glance, Look, Others
 from bot.wiring.conversation import Answering, Ground
 from config.settings import Settings
 

@@ -28,7 +28,7 @@ from bot.domain.events import Conversation
 from bot.domain.masking import Mask
 from bot.domain.ports import Subagents
 from bot.domain.tool import Tool
-from bot.domain.trying import Ceiling, Wanted
+from bot.domain.trial_group import Ceiling, Wanted
 from bot.memory.personas import Personas
 from bot.wiring.discovery import Discovered, PackagedTools, discover
 from bot.wiring.simulated import Opens, SimulatedTrial, isolated_settings

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from adapters.openai.client import OpenAIModel
 from adapters.storage.store import SqlStore
-from bot.domain.books import UsageSum
-from bot.domain.chat import Completion, ModelRequest, Usage
 from bot.domain.errors import ModelRejected
 from bot.domain.journal import Entry, UsageAdded, UsageReleased, UsageReserved
+from bot.domain.model_messages import Completion, ModelRequest, Usage
 from bot.domain.ports import ChatModel, Clock, Store
+from bot.domain.query_results import UsageSum
 from bot.domain.run import StepFinished
-from bot.domain.trying import TRIED, Ceiling
+from bot.domain.trial_group import TRIED, Ceiling
 from bot.memory.witnesses import WitnessedStore
 
 T = TypeVar("T")

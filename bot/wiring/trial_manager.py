@@ -12,13 +12,13 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Final
 
-from bot.domain.books import UsageSum
 from bot.domain.cancellation import BROKEN, background, isolate
-from bot.domain.notes import Forgotten
+from bot.domain.cluster_messages import Forgotten
 from bot.domain.ports import Clock
-from bot.domain.trace import is_tried
-from bot.domain.trying import Ceiling, Trial, Trying, Wanted
-from bot.policy.days import midnight
+from bot.domain.query_results import UsageSum
+from bot.domain.task_context import is_tried
+from bot.domain.trial_group import Ceiling, Trial, Trying, Wanted
+from bot.policy.calendar_days import midnight
 from bot.wiring.models import prices_asked
 from bot.wiring.trial_budget import A_DAY, BudgetTally
 from config.settings import Settings

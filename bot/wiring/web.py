@@ -11,10 +11,10 @@ from adapters.metrics.metrics import Metrics, Today, Vitals, together
 from adapters.storage.files import free_at
 from adapters.web.file_offers import FileOffers
 from adapters.web.readiness import Attendance
-from bot.domain.notes import WHOLE, Share
+from bot.domain.cluster_messages import WHOLE, Share
 from bot.domain.ports import Clock
 from bot.memory.spending import ALL, Spending
-from bot.policy.limits import NO_CAP, rung_of
+from bot.policy.day_limits import NO_CAP, rung_of
 from bot.policy.wake import Silence
 from bot.speaking.screening import Screen
 from bot.wiring.line import Connections

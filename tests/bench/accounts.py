@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass
 from random import Random
 
-from bot.domain.notes import partition_of
+from bot.domain.cluster_messages import partition_of
 from bot.worker import moves
 
 ACCOUNTS, GROUPS = 10_000, 100_000

@@ -21,8 +21,8 @@ from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 from adapters.simulator.wire import mention, text
-from bot.domain.chat import AssistantMessage, Completion, FinishReason, ModelRequest, ToolCall, Usage
-from bot.policy.limits import rung_of
+from bot.domain.model_messages import AssistantMessage, Completion, FinishReason, ModelRequest, ToolCall, Usage
+from bot.policy.day_limits import rung_of
 from bot.policy.tokens import estimate
 from bot.runtime import watchdog
 from tests.bench.crowd import Crowd, make_crowd

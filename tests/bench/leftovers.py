@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bot.prompt.language import WORDINGS
+from bot.prompt.prompt_language import WORDINGS
 
 SHORTEST = 6  # characters of somebody's words that are known again inside an answer
 RECITED = 14  # characters of our rules in a row

@@ -16,11 +16,11 @@ from tempfile import TemporaryDirectory
 from adapters.openai.stream import AnswerReader
 from adapters.storage.migrate import migrate
 from adapters.storage.store import SqlStore, open_store
-from bot.domain.chat import ToolCall
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageObserved
 from bot.domain.language import Pair, Tongue
 from bot.domain.memories import MemoryKept, StoredFact
+from bot.domain.model_messages import ToolCall
 from bot.domain.tool import tool
 from bot.engine.batches import Batch, Batches
 from bot.engine.call_state import Tally

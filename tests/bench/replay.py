@@ -28,7 +28,15 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.wire import mention, text
 from adapters.simulator.world import Person, World
 from bot.app import Service, open_service
-from bot.domain.chat import AssistantMessage, Message, ModelRequest, SystemMessage, ToolCall, ToolSpec, UserMessage
+from bot.domain.model_messages import (
+    AssistantMessage,
+    Message,
+    ModelRequest,
+    SystemMessage,
+    ToolCall,
+    ToolSpec,
+    UserMessage,
+)
 from bot.policy.tokens import DIGIT, estimate, estimate_messages
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH

@@ -8,9 +8,9 @@ from typing import Any
 
 from bot import app
 from bot.cli.cli import main
+from bot.domain.cluster_messages import WHOLE
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Entry, KnownLine, LogQuery, Recovery, Remembered
-from bot.domain.notes import WHOLE
 from bot.domain.ports import Store
 
 REPLACED = "open_store"

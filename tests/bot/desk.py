@@ -15,9 +15,9 @@ from bot.conversation.approval.owners_word import OwnersWord
 from bot.conversation.approval.requests import Requests
 from bot.conversation.intake.ages import Ages
 from bot.conversation.tasks import Resume
-from bot.domain.chat import AssistantMessage, ToolCall, Usage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.language import Tongue
+from bot.domain.model_messages import AssistantMessage, ToolCall, Usage
 from bot.domain.run import Asker, PendingCall, SuspendedRun
 from bot.domain.suspension import ApprovalRequest, Decision
 from bot.memory.history import History

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from bot.domain.chat import (
+from bot.domain.hooks import Hooks
+from bot.domain.model_messages import (
     AssistantMessage,
     Message,
     SystemMessage,
     ToolMessage,
     UserMessage,
 )
-from bot.domain.hooks import Hooks
 from bot.domain.ports import ChatModel
 from bot.domain.run import Asker, Outcome, SuspendedRun
 from bot.domain.tool import Tool, tool

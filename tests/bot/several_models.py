@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.domain.chat import (
+from bot.domain.errors import ModelError
+from bot.domain.language import Tongue
+from bot.domain.model_messages import (
     AssistantMessage,
     Attempt,
     Completion,
@@ -14,8 +16,6 @@ from bot.domain.chat import (
     ToolSpec,
     UserMessage,
 )
-from bot.domain.errors import ModelError
-from bot.domain.language import Tongue
 from bot.models.failover import ATTEMPTS, Failover
 from bot.models.meter import Meter
 from bot.models.upstreams import Upstream

@@ -14,9 +14,9 @@ from bot.conversation.queue.lane import Order
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.tasks import Work, due_of, person_of
 from bot.domain.actions import Receipt, SendMessage, SentSegment
-from bot.domain.chat import UserMessage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import SendChanged, TurnOpened
+from bot.domain.model_messages import UserMessage
 from bot.domain.segments import Text
 from bot.domain.suspension import Settled
 from bot.memory.history import History

@@ -20,11 +20,11 @@ from adapters.simulator.world import World, demo_world
 from adapters.storage.store import SqlStore
 from bot.app import Service, open_service
 from bot.conversation.recovery import recovery
-from bot.domain.chat import UserMessage
 from bot.domain.errors import ConfigError
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageObserved, TurnOpened
 from bot.domain.language import Tongue
+from bot.domain.model_messages import UserMessage
 from bot.models.failover import Failover
 from config.settings import Settings
 from tests.adapters.storage.conftest import opened

@@ -17,8 +17,8 @@ from adapters.storage.claim import Away, JournalTaken
 from adapters.storage.leases import SECONDS, Board, Roster, name_of
 from bot import worker as module
 from bot.app import Service
+from bot.domain.cluster_messages import Share
 from bot.domain.errors import ConfigError, Problem
-from bot.domain.notes import Share
 from bot.worker import PATIENCE, PAUSE, STEPS_BACK, UNREACHED, Steward
 from tests.fakes import ManualClock, until
 

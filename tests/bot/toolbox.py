@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from bot.domain.cancellation import BROKEN
-from bot.domain.chat import ToolCall, ToolMessage
+from bot.domain.model_messages import ToolCall, ToolMessage
 from bot.domain.ports import Approver
 from bot.domain.result import Image, ToolResult
 from bot.domain.suspension import Suspend

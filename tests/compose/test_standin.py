@@ -11,7 +11,7 @@ from typing import Any
 
 from adapters.openai.dialects import named_dialect
 from adapters.openai.wire import write_request
-from bot.domain.chat import Completion, ModelRequest
+from bot.domain.model_messages import Completion, ModelRequest
 from tests.adapters.openai.test_wire import ORIGIN
 from tests.bot.conversation.turns.test_turn import living
 from tests.cases import each_case

@@ -11,8 +11,8 @@ import pytest
 
 import tools
 from adapters.traces.run_log import RunLog
-from bot.domain.chat import AssistantMessage, Completion, FinishReason, ToolCall
 from bot.domain.masking import Mask
+from bot.domain.model_messages import AssistantMessage, Completion, FinishReason, ToolCall
 from bot.library import (
     Agent,
     Allow,

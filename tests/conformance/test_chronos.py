@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain.chat import AssistantMessage, SystemMessage, ToolMessage, UserMessage
+from bot.domain.model_messages import AssistantMessage, SystemMessage, ToolMessage, UserMessage
 from bot.library import (
     AfterCall,
     Agent,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import tools
-from bot.domain.chat import ToolMessage
+from bot.domain.model_messages import ToolMessage
 from bot.domain.ports import Media, Speaker, Subagents, Web
 from bot.domain.result import ToolResult
 from bot.domain.run import Outcome

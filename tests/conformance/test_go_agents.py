@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain.chat import SystemMessage, UserMessage
+from bot.domain.model_messages import SystemMessage, UserMessage
 from bot.library import Agent, ConfigError, InMemory, ScriptedModel, SystemClock, ToolFailed, Toolset, call, tool
 from tests.cases import each_case
 from tests.conformance.weather import echo, result_of, results

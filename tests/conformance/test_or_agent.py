@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from bot.domain.chat import ToolMessage
+from bot.domain.model_messages import ToolMessage
 from bot.domain.run import ToolProgressed
 from bot.library import (
     AfterCall,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.domain.chat import AssistantMessage, SystemMessage, ToolMessage, UserMessage
+from bot.domain.model_messages import AssistantMessage, SystemMessage, ToolMessage, UserMessage
 from bot.library import (
     AfterCall,
     Agent,

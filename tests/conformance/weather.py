@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bot.domain.chat import ToolMessage
+from bot.domain.model_messages import ToolMessage
 from bot.domain.run import ToolFinished
 from bot.library import Agent, Reply, RunEvent, ScriptedModel, Tool, foreign_tool, tool
 

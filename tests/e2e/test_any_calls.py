@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.chat import (
+from bot.domain.errors import ToolDenied
+from bot.domain.hooks import AfterCall, BeforeCall, Block, Change, Hooks, Rewrite, StepEvent
+from bot.domain.model_messages import (
     AssistantMessage,
     Completion,
     FinishReason,
@@ -21,8 +23,6 @@ from bot.domain.chat import (
     ToolMessage,
     UserMessage,
 )
-from bot.domain.errors import ToolDenied
-from bot.domain.hooks import AfterCall, BeforeCall, Block, Change, Hooks, Rewrite, StepEvent
 from bot.domain.ports import Approver
 from bot.domain.result import ToolResult
 from bot.domain.run import Asker, Outcome, SuspendedRun

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.domain.chat import AssistantMessage, Message, UserMessage
 from bot.domain.errors import ModelAuth, ModelOverloaded, ToolsUnsupported
 from bot.domain.events import Conversation
 from bot.domain.journal import Remembered, Round
+from bot.domain.model_messages import AssistantMessage, Message, UserMessage
 from bot.memory.history import History
 from bot.policy.budget import Budget, Limits
 from tests.bot.several_models import REQUEST, TOOLS, Bench, one

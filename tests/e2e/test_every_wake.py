@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from bot.conversation.queue.lane import Lane
 from bot.conversation.tasks import Resume
-from bot.domain.chat import Completion, ModelRequest
 from bot.domain.errors import ModelBilling
 from bot.domain.events import MessageReceived
 from bot.domain.journal import (
@@ -25,6 +24,7 @@ from bot.domain.journal import (
     TurnOpened,
     TurnSteered,
 )
+from bot.domain.model_messages import Completion, ModelRequest
 from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
 from bot.domain.suspension import Allow, Deny, Suspend

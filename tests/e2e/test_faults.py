@@ -23,7 +23,7 @@ from adapters.openai.client import OpenAIModel
 from adapters.simulator.faults import Fault, parse_fault
 from adapters.simulator.server import Simulator
 from bot.app import Service, open_service
-from bot.domain.chat import Completion, ModelRequest
+from bot.domain.model_messages import Completion, ModelRequest
 from bot.domain.ports import ChatModel
 from bot.policy.fallback_replies import ENGLISH, LOST, TOO_LONG
 from bot.speaking import carrier, outbox

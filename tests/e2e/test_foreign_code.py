@@ -6,8 +6,8 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from bot.domain.chat import ToolCall
 from bot.domain.hooks import AfterCall, BeforeCall, Hooks, Rewrite
+from bot.domain.model_messages import ToolCall
 from bot.domain.result import Image, ToolResult
 from bot.domain.suspension import Allow, ApprovalRequest
 from bot.domain.tool import Tool, tool

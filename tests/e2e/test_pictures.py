@@ -22,8 +22,8 @@ from adapters.simulator.wire import Json, mention, text
 from adapters.simulator.world import demo_world
 from bot.app import Service, open_service
 from bot.domain import segments
-from bot.domain.chat import UserMessage
 from bot.domain.journal import OpenTurn, TurnClosed, TurnOpened
+from bot.domain.model_messages import UserMessage
 from bot.domain.ports import Seen
 from config.settings import Settings
 from tests.adapters.fetching.replay import Replay

@@ -14,12 +14,12 @@ import aiohttp
 from adapters.openai.client import OpenAIModel
 from adapters.openai.dialects import DIALECTS, choose_dialect
 from adapters.openai.history import NO_OUTPUT
-from bot.domain.chat import Message, ToolMessage, ToolSpec
 from bot.domain.events import Conversation
+from bot.domain.model_messages import Message, ToolMessage, ToolSpec
 from bot.domain.run import Asker, Outcome, Stop
 from bot.domain.tool import Tool
 from bot.engine.engine import Engine, Run, RunState
-from bot.engine.foreign import foreign_tool, our_name
+from bot.engine.external_tools import foreign_tool, our_name
 from bot.engine.toolset import Toolset
 from bot.models.failover import Failover
 from bot.models.upstreams import Upstream

@@ -17,8 +17,8 @@ from sqlalchemy import func, select, text
 from adapters.storage.erasure import forget_user
 from adapters.storage.tables import KEPT, messages, turns
 from bot.cli.journal_commands import journal
-from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from bot.domain.journal import TurnOpened
+from bot.domain.model_messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from bot.memory.history import MAX_OVERHEARD, History
 from bot.policy.compaction import LONG
 from config.settings import Settings

@@ -7,14 +7,14 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.chat import (
+from bot.domain.hooks import AfterCall, Hooks
+from bot.domain.model_messages import (
     Completion,
     ModelRequest,
     ToolCall,
     ToolMessage,
     UserMessage,
 )
-from bot.domain.hooks import AfterCall, Hooks
 from bot.domain.result import ToolResult
 from bot.domain.run import RunFinished, Stop, ToolFinished, ToolProgressed
 from bot.domain.tool import ToolContext, tool

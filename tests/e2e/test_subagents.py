@@ -17,7 +17,7 @@ from adapters.openai.client import OpenAIModel
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import Person, World, demo_world
 from bot.app import open_service
-from bot.domain.chat import Completion, ModelRequest, SystemMessage
+from bot.domain.model_messages import Completion, ModelRequest, SystemMessage
 from bot.engine.subagents import PATIENCE
 from bot.runtime.clock import SystemClock
 from config.settings import Settings

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.domain.chat import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from bot.domain.codec import read, write
+from bot.domain.model_messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from bot.domain.run import Asker, Outcome, RunPaused, SuspendedRun
 from bot.domain.suspension import Allow, BadSuspension, Decision, Deny, Suspend
 from bot.domain.tool import Tool, ToolContext, tool

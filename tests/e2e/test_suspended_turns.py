@@ -7,8 +7,8 @@ import asyncio
 from msgspec import structs
 
 from bot.domain import codec
-from bot.domain.chat import ToolMessage, UserMessage
 from bot.domain.journal import Entry, RunResumed, RunSuspended, Suspended, TurnClosed, TurnOpened
+from bot.domain.model_messages import ToolMessage, UserMessage
 from bot.domain.ports import Speaker
 from bot.domain.run import SuspendedRun
 from bot.domain.suspension import Allow, Decision, Deny, Suspend

@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from bot.domain.chat import ToolCall, ToolMessage
 from bot.domain.errors import ToolDenied
 from bot.domain.hooks import BeforeCall, Hooks, Rewrite, StopRun
+from bot.domain.model_messages import ToolCall, ToolMessage
 from bot.domain.result import ToolResult
 from bot.domain.run import PendingCall
 from bot.domain.suspension import Allow, ApprovalRequest, Deny, Suspend

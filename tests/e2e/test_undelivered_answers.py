@@ -9,9 +9,9 @@ from adapters.storage.database import Database
 from adapters.storage.migrate import migrate
 from bot.cli.past_runs import latest_runs
 from bot.domain.actions import Confirmed, Queued, Receipt, Refused, SendMessage, Unknown
-from bot.domain.chat import AssistantMessage, UserMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, ModelBilling
 from bot.domain.journal import TurnClosed
+from bot.domain.model_messages import AssistantMessage, UserMessage
 from bot.domain.segments import Text
 from bot.prompt.wording_zh import ZH
 from bot.speaking.delivery import SaidMessage, note_on

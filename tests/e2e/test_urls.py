@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain.chat import Completion
+from bot.domain.model_messages import Completion
 from tests.adapters.fetching.replay import Replay
 from tests.adapters.media import hostile
 from tests.e2e.town import MEMBER, Stage, Town, open_town

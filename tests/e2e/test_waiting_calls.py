@@ -7,9 +7,9 @@ import asyncio
 from msgspec.structs import replace
 
 from bot.domain import codec
-from bot.domain.chat import ToolCall, ToolMessage
 from bot.domain.errors import ToolDenied
 from bot.domain.hooks import BeforeCall, Change, Hooks
+from bot.domain.model_messages import ToolCall, ToolMessage
 from bot.domain.ports import Approver
 from bot.domain.run import PendingCall
 from bot.domain.suspension import ApprovalRequest, Pending, digest_call

@@ -29,8 +29,8 @@ from adapters.simulator.commands import obey
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
 from bot.app import Service, open_service
-from bot.domain.chat import ModelRequest, UserMessage
 from bot.domain.masking import Mask
+from bot.domain.model_messages import ModelRequest, UserMessage
 from config.secrets import all_secrets
 from config.settings import Settings
 from tests.ports import free_port

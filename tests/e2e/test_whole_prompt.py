@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.chat import Completion, Message, ModelRequest
 from bot.domain.events import MessageReceived, Role
 from bot.domain.journal import MemberNumbered, Remembered
+from bot.domain.model_messages import Completion, Message, ModelRequest
 from bot.domain.segments import Mention, Picture, Quote, Segment, Text
 from bot.memory.personas import Cast, Persona
 from bot.prompt.wording import Wording

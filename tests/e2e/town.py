@@ -17,7 +17,7 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.wire import Json, text
 from adapters.simulator.world import Person, World
 from bot.app import Service, open_service
-from bot.domain.chat import ToolMessage
+from bot.domain.model_messages import ToolMessage
 from config.settings import Settings
 from tests.fakes import ScriptedModel, Step, calls
 

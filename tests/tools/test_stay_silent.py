@@ -6,7 +6,7 @@ from itertools import count
 from adapters.openai.answer import RawAnswer
 from adapters.openai.dialects import named_dialect
 from adapters.openai.wire import read_answer
-from bot.domain.chat import AssistantMessage, Completion, ModelRequest, ToolMessage, UserMessage
+from bot.domain.model_messages import AssistantMessage, Completion, ModelRequest, ToolMessage, UserMessage
 from bot.domain.tool import tool
 from tests.adapters.openai.test_wire import ORIGIN
 from tests.bot.conversation.turns.test_turn import living

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from bot.domain import codec
-from bot.domain.chat import Message, UserMessage
 from bot.domain.journal import (
     Entry,
     MessageErased,
@@ -24,6 +23,7 @@ from bot.domain.journal import (
     TurnClosed,
     TurnOpened,
 )
+from bot.domain.model_messages import Message, UserMessage
 from bot.domain.redaction import RECALLED
 from bot.domain.run import StepFinished, ToolFinished, ToolStarted
 from bot.prompt.wording_en import EN

@@ -11,7 +11,6 @@ from itertools import chain
 from typing import Any
 
 from adapters.simulator.call import SentMessage
-from bot.domain.chat import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from bot.domain.journal import (
     MessageErased,
     MessageObserved,
@@ -19,6 +18,7 @@ from bot.domain.journal import (
     SendState,
     Undelivered,
 )
+from bot.domain.model_messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from bot.domain.segments import Text
 from bot.policy.fallback_replies import ASK_AGAIN, ENGLISH, UNANSWERED
 from bot.prompt.wording_en import EN

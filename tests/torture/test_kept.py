@@ -7,10 +7,10 @@ from typing import Any
 
 from adapters.simulator.call import SentMessage
 from adapters.simulator.wire import text
-from bot.domain.chat import Usage
 from bot.domain.events import Conversation
 from bot.domain.journal import Entry, UsageAdded, UsageReleased, UsageReserved, WindowMoved
 from bot.domain.memories import MemoriesForgotten, MemoryKept, StoredFact
+from bot.domain.model_messages import Usage
 from bot.policy.memory_rules import terms
 from tests.torture.evidence import Evidence
 from tests.torture.journal import Journal

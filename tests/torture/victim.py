@@ -23,9 +23,9 @@ from bot.app import Service, open_service
 from bot.cli.process import go
 from bot.conversation.recovery import doubts, recovery
 from bot.domain import codec
-from bot.domain.chat import AssistantMessage, ToolMessage, UserMessage
 from bot.domain.events import MessageReceived
 from bot.domain.journal import Entry
+from bot.domain.model_messages import AssistantMessage, ToolMessage, UserMessage
 from bot.memory import extraction
 from bot.speaking import carrier, outbox
 from config.settings import Settings

@@ -17,9 +17,9 @@ from bot.cli.doctor.checks import Check, wrong_settings
 from bot.cli.doctor.configuration import check_trust
 from bot.cli.doctor.privacy import check_privacy
 from bot.cli.doctor.run import Probe, examine, probes
-from bot.domain.chat import Usage
 from bot.domain.console_views import Finding
 from bot.domain.errors import ConfigError
+from bot.domain.model_messages import Usage
 from bot.domain.ports import Clock, Ids
 from bot.policy.prices import KnownModels, read_known
 from bot.wiring.fetching import user_agent

@@ -17,7 +17,7 @@ from adapters.openai.endpoint import find_proxy, join_url
 from bot.cli.doctor.checks import Check, warn, well, wrong
 from bot.cli.doctor.chinese import advice, heard, sentence
 from bot.cli.setup.trial import NO_EYES, QUESTION, ModelTrial, try_endpoint
-from bot.domain.chat import ModelRequest, ToolSpec, Usage, UserMessage
+from bot.domain.model_messages import ModelRequest, ToolSpec, Usage, UserMessage
 from bot.domain.ports import Clock
 from bot.policy.prices import read_known
 from config.endpoints import Endpoint

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from adapters.openai.client import OpenAIModel, list_models, make_session
 from adapters.openai.deadlines import Timeouts
-from bot.domain.chat import Completion, ModelRequest, UserMessage
 from bot.domain.errors import (
     ContentFiltered,
     ImagesUnsupported,
@@ -22,6 +21,7 @@ from bot.domain.errors import (
     ModelTransport,
     ToolsUnsupported,
 )
+from bot.domain.model_messages import Completion, ModelRequest, UserMessage
 from bot.domain.ports import ChatModel, Clock
 from config.endpoints import Endpoint
 

@@ -22,7 +22,7 @@ from bot.domain.group_admin import Accept, Admitting, Petition
 from bot.domain.language import Tongue
 from bot.domain.ports import Clock
 from bot.domain.suspension import Settled
-from bot.policy import petition as words
+from bot.policy import join_requests as words
 from bot.policy.approval import ALLOWED, DENIED, WORD_OF, Answer, in_one_line, quote_in, words_of
 from bot.policy.fallback_replies import is_quoted
 from bot.speaking.postbox import Postbox

@@ -31,7 +31,7 @@ from bot.domain.segments import Quote, Text
 from bot.domain.suspension import Settled, Settlement
 from bot.memory.drafts import Drafts, KeptDraft
 from bot.memory.history import History
-from bot.policy.answered import UNREAD
+from bot.policy.answered_questions import UNREAD
 from bot.policy.approval import in_one_line
 from bot.policy.drafts import (
     BUSY,

@@ -10,10 +10,10 @@ from cachetools import LRUCache
 from msgspec.structs import replace
 
 from bot.domain import codec
-from bot.domain.books import Choices
 from bot.domain.group_admin import Petition
 from bot.domain.journal import PlaceSet
 from bot.domain.ports import Clock, Store
+from bot.domain.query_results import Choices
 
 SETTING = "petition"
 DAYS = 7  # that one waits: QQ forgets older ones

@@ -10,12 +10,12 @@ from hashlib import sha256
 
 from cachetools import LRUCache
 
-from bot.domain.chat import ModelRequest, SystemMessage, UserMessage
 from bot.domain.errors import Lack, MediaError, ModelError
 from bot.domain.journal import PictureDescribed, UsageAdded
+from bot.domain.model_messages import ModelRequest, SystemMessage, UserMessage
 from bot.domain.ports import ChatModel, Clock, Seen, Sight, Store
 from bot.domain.segments import Picture
-from bot.domain.trace import current_run
+from bot.domain.task_context import current_run
 
 DESCRIBE = """\
 Somebody who cannot see it is told what a picture in a chat shows. Describe it in at most 60

@@ -15,7 +15,7 @@ from bot.domain.errors import TransportError
 from bot.domain.events import MessageReceived
 from bot.domain.ports import Transport
 from bot.domain.segments import Forward
-from bot.policy.lighten import lighten
+from bot.policy.message_trimming import lighten
 from bot.policy.tokens import estimate_text
 from bot.prompt.compose import MAX_ASIDE, Forwarded, Passed
 from bot.prompt.render import View, plain

@@ -20,7 +20,7 @@ from bot.domain.events import NO_IDS, Conversation, MessageReceived
 from bot.domain.ports import Ear, Reader, Sight, Transport
 from bot.domain.segments import Forward, Picture, Quote
 from bot.memory.history import History
-from bot.policy.lighten import lighten
+from bot.policy.message_trimming import lighten
 from bot.prompt.compose import Forwarded, PicturePlace, Question, QuestionPicture
 
 logger = logging.getLogger(__name__)

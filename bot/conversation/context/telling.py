@@ -10,10 +10,10 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from bot.domain.chat import Counted, Message, UserMessage
 from bot.domain.errors import Lack
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import ThingNamed
+from bot.domain.model_messages import Counted, Message, UserMessage
 from bot.domain.segments import Mention, Quote, Segment
 from bot.memory.history import History
 from bot.memory.remembering import NOTHING_RECALLED, Recalled, Remembering
@@ -28,8 +28,8 @@ from bot.prompt.compose import (
     looked,
     user_message,
 )
-from bot.prompt.language import wording_of
-from bot.prompt.people import voices
+from bot.prompt.participants import voices
+from bot.prompt.prompt_language import wording_of
 from bot.prompt.render import MAX_TEXT, View, line, plain
 
 LOOK_UPS = 8  # messages quoted among others that the store is asked for

@@ -12,7 +12,6 @@ from typing import TypeAlias, assert_never
 from msgspec.structs import replace
 
 from bot.conversation.intake.places import Places
-from bot.domain.books import Ignored
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
     Judged,
@@ -22,6 +21,7 @@ from bot.domain.journal import (
     MessageTakenUp,
 )
 from bot.domain.ports import Store
+from bot.domain.query_results import Ignored
 from bot.memory.history import History
 from bot.policy.approval import quote_in
 from bot.policy.wake import Ignore, NeedsQuoted, Observe, Verdict, Wake, Why

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 from msgspec.structs import replace
 
+from bot.domain.blocked_words import Words
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.segments import Mention, Segment
-from bot.domain.words import Words
 from bot.policy.approval import quote_in
-from bot.policy.word_lists import said_in, shown_in
+from bot.policy.blocked_words import said_in, shown_in
 
 
 class Listed:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
 from bot.memory.latest import Kept
-from bot.policy.lighten import MAX_NAME
+from bot.policy.message_trimming import MAX_NAME
 
 MAX_PLACES = 2000
 

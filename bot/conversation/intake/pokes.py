@@ -7,10 +7,10 @@ from typing import Final
 from cachetools import LRUCache
 
 from bot.conversation.intake.verdicts import Verdicts
-from bot.domain.books import Choices
 from bot.domain.events import Conversation, MessageReceived, Poked, Sender
 from bot.domain.language import Tongue
 from bot.domain.ports import Clock, Store
+from bot.domain.query_results import Choices
 from bot.domain.segments import Mention
 from bot.memory.kept_settings import KeptSettings
 from bot.speaking.postbox import Postbox

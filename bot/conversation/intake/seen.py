@@ -22,7 +22,7 @@ from enum import Enum, auto
 from bot.domain.events import Conversation, Identity, MessageReceived
 from bot.domain.ports import Clock
 from bot.memory.latest import Kept, Lately
-from bot.policy.same_lines import is_row_of
+from bot.policy.message_aliases import is_row_of
 
 DEDUPLICATION = 600.0  # seconds an event is remembered: longer than any reconnect replays
 MAX_IDENTITIES = 50_000

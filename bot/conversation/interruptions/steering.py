@@ -19,8 +19,8 @@ from bot.domain.events import MessageReceived
 from bot.domain.traits import Audience
 from bot.memory.history import History
 from bot.policy.approval import quote_in
+from bot.policy.incomplete_messages import is_for_others
 from bot.policy.permissions import asker_of
-from bot.policy.unfinished import is_for_others
 from bot.policy.wake import Observe, Silence, Verdict, Wake, Why
 from bot.prompt.render import View, plain
 

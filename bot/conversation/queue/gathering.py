@@ -18,7 +18,7 @@ from bot.conversation.queue.questions import Questions
 from bot.conversation.tasks import Task, Work
 from bot.domain.events import MessageReceived
 from bot.domain.ports import Clock
-from bot.policy.unfinished import (
+from bot.policy.incomplete_messages import (
     calls,
     is_bare,
     is_for_others,

@@ -22,8 +22,8 @@ from bot.conversation.turns.thrift import Rungs
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
 from bot.domain.traits import Rate
+from bot.policy.day_limits import Rung
 from bot.policy.fallback_replies import CROWDED, NO_MORE, SLOW_DOWN, in_language, is_quoted
-from bot.policy.limits import Rung
 from bot.policy.wake import Rules, Silence, Why
 from bot.speaking.gestures import NOT_NOW, Gestures
 from bot.speaking.postbox import Postbox

@@ -23,7 +23,7 @@ from bot.conversation.tasks import Work
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock, Store, Transport
-from bot.policy.answered import answered
+from bot.policy.answered_questions import answered
 from bot.speaking.outbox import Outbox
 
 logger = logging.getLogger(__name__)

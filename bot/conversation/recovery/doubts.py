@@ -25,7 +25,7 @@ from bot.domain.run import Stop
 from bot.domain.segments import Text
 from bot.memory.history import History
 from bot.memory.latest import Kept
-from bot.policy.answered import is_unheard, lacks_answer, lost_part
+from bot.policy.answered_questions import is_unheard, lacks_answer, lost_part
 from bot.policy.fallback_replies import LOST, apology, is_apology, line_on
 from bot.speaking.outbox import Outbox
 from bot.speaking.sends import Send

@@ -11,7 +11,7 @@ from bot.conversation.queue.put_off import PutOff
 from bot.conversation.queue.questions import Questions
 from bot.conversation.tasks import Resume, Work
 from bot.domain.events import Conversation, MessageReceived
-from bot.policy.answered import answered, order_of, quoted
+from bot.policy.answered_questions import answered, order_of, quoted
 
 logger = logging.getLogger(__name__)
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Store, Transport
-from bot.policy.lighten import lighten
-from bot.policy.same_lines import aliases, renamed
+from bot.policy.message_aliases import aliases, renamed
+from bot.policy.message_trimming import lighten
 
 
 async def read_history(

@@ -35,16 +35,16 @@ from bot.conversation.recovery.unfinished import Unfinished
 from bot.conversation.tasks import YOUNG
 from bot.conversation.turns.ledger import Ledger
 from bot.conversation.turns.suspensions import Suspensions
-from bot.domain.chat import AssistantMessage, Usage, UserMessage, joined
 from bot.domain.events import MessageReceived
 from bot.domain.journal import OpenTurn, Recovery, SendState, StoredSend, TurnClosed
+from bot.domain.model_messages import AssistantMessage, Usage, UserMessage, joined
 from bot.domain.ports import Clock
 from bot.domain.run import Stop
 from bot.engine.toolset import Toolset
 from bot.engine.transcripts import close_interrupted
 from bot.policy.fallback_replies import SORRY, apology
 from bot.prompt import render
-from bot.prompt.language import wording_of
+from bot.prompt.prompt_language import wording_of
 from bot.speaking.outbox import Outbox
 
 logger = logging.getLogger(__name__)

@@ -19,12 +19,12 @@ from itertools import islice
 from bot.conversation.context.perception import MAX_PICTURES
 from bot.conversation.turns.preparation import Preparation
 from bot.conversation.turns.suspensions import WaitingTurn
-from bot.domain.chat import AssistantMessage, ModelRequest, Usage
 from bot.domain.journal import (
     OpenTurn,
     Recovery,
     UsageAdded,
 )
+from bot.domain.model_messages import AssistantMessage, ModelRequest, Usage
 from bot.domain.ports import Clock, Store
 from bot.domain.run import Asker, SuspendedRun
 from bot.domain.segments import Picture

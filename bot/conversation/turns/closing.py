@@ -20,9 +20,9 @@ from bot.conversation.turns.ledger import Ledger
 from bot.conversation.turns.preparation import Turn
 from bot.conversation.turns.suspensions import WaitingTurn
 from bot.domain.actions import Refused
-from bot.domain.chat import AssistantMessage, Message, UserMessage
 from bot.domain.events import Conversation
 from bot.domain.journal import RunResumed, Undelivered
+from bot.domain.model_messages import AssistantMessage, Message, UserMessage
 from bot.domain.ports import Store
 from bot.domain.refusals import is_muted
 from bot.domain.run import Outcome, Stop
@@ -31,7 +31,7 @@ from bot.engine.transcripts import close_suspended
 from bot.memory.history import History
 from bot.policy.fallback_replies import UNANSWERED, in_language, line_on
 from bot.prompt import render
-from bot.prompt.language import wording_of
+from bot.prompt.prompt_language import wording_of
 from bot.prompt.summary import Prefix
 from bot.speaking.delivery import Delivery, SaidMessage, note_on, undelivered
 from bot.speaking.shadow import Shadow

@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from bot.domain.chat import Message, UserMessage
 from bot.domain.events import Conversation
 from bot.domain.journal import Entry, OpenTurn, TurnClosed, TurnOpened, Undelivered
+from bot.domain.model_messages import Message, UserMessage
 from bot.domain.ports import Clock, Store
 from bot.domain.run import Outcome, Stop
 from bot.engine.engine import RunState

@@ -19,9 +19,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from bot.conversation.turns.preparation import Turn
-from bot.domain.chat import Message, Usage, UserMessage, joined
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Entry, TurnSteered, UsageAdded
+from bot.domain.model_messages import Message, Usage, UserMessage, joined
 from bot.domain.ports import Clock, Store
 from bot.domain.redaction import (
     OwnWords,

@@ -14,25 +14,26 @@ from bot.conversation.context.perception import Perception
 from bot.conversation.context.telling import Telling, words_of
 from bot.conversation.turns.suspensions import WaitingTurn
 from bot.conversation.turns.thrift import Thrift, told_on
-from bot.domain.chat import Message, UserMessage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.group_admin import Chair, Topic
 from bot.domain.journal import OpenTurn
+from bot.domain.model_messages import Message, UserMessage
 from bot.domain.ports import Ids, Speaker
 from bot.domain.run import Asker, Spent, Terms
 from bot.domain.segments import Forward, Quote
-from bot.domain.trace import current_run, early_payer
+from bot.domain.task_context import current_run, early_payer
 from bot.domain.traits import Audience
 from bot.engine.engine import Run
 from bot.memory.personas import Persona, Personas
 from bot.memory.remembering import NOTHING_RECALLED, Recalled
 from bot.policy.approval import quote_in
 from bot.policy.budget import NOTHING_SPENT
+from bot.policy.day_limits import Rung
 from bot.policy.fallback_replies import language_of
-from bot.policy.limits import Rung
 from bot.policy.permissions import acts_as_owner, asker_of, highest, least
-from bot.policy.silent_words import keeps_silent
+from bot.policy.silence import keeps_silent
 from bot.policy.wake import CALLED, Wake
+from bot.prompt.answer_cleanup import tidy
 from bot.prompt.compose import (
     NO_TALK,
     Question,
@@ -44,11 +45,10 @@ from bot.prompt.compose import (
     transcript,
 )
 from bot.prompt.echo_detection import EchoDoubts, example_rounds, said_twice
-from bot.prompt.frames import Frames
-from bot.prompt.people import People
+from bot.prompt.frame_removal import Frames
+from bot.prompt.participants import People
 from bot.prompt.render import View, plain
 from bot.prompt.summary import brought_in
-from bot.prompt.tidying import tidy
 from bot.prompt.wording import Wording
 from bot.speaking.delivery import Delivery
 from bot.speaking.speech import TurnSpeaker

@@ -12,16 +12,16 @@ from bot.conversation.approval.approvals import Approvals
 from bot.conversation.approval.requests import Requests
 from bot.conversation.turns.ledger import Ledger
 from bot.domain import codec
-from bot.domain.chat import AssistantMessage, ToolMessage, UserMessage, as_kept
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import RunResumed, RunSuspended, Suspended
+from bot.domain.model_messages import AssistantMessage, ToolMessage, UserMessage, as_kept
 from bot.domain.ports import Store
 from bot.domain.redaction import OwnWords, lines_of, redacted, unsaid
 from bot.domain.run import Stop, SuspendedRun
 from bot.engine.engine import RunState
 from bot.memory.history import History
 from bot.prompt import render
-from bot.prompt.language import wording_of
+from bot.prompt.prompt_language import wording_of
 from bot.speaking.speech import Heard
 
 logger = logging.getLogger(__name__)

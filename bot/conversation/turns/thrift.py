@@ -9,14 +9,14 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from bot.domain.chat import Message, UserMessage
 from bot.domain.events import Conversation
+from bot.domain.model_messages import Message, UserMessage
 from bot.domain.ports import ChatModel, Looking, Subagents
 from bot.domain.run import Spent
 from bot.domain.tool import Tool
 from bot.engine.engine import Run
 from bot.policy.budget import NO_LIMITS, NOTHING_SPENT, Budget, Limits
-from bot.policy.limits import Rung
+from bot.policy.day_limits import Rung
 
 DEAR = frozenset({Looking, Subagents})
 """The ports of tools that show pictures, or ask others."""

@@ -22,9 +22,9 @@ from adapters.broker.payloads import AccountPresence, CallEnd, GatewayCall, Pres
 from adapters.broker.requests import RequestExchange
 from adapters.broker.topology import queue_of
 from adapters.broker.worker import Worker
-from bot.domain.asks import Ask, Ears, Told
+from bot.domain.cluster_messages import Note, RowSet, Share, partition_of
+from bot.domain.cluster_queries import Ask, Ears, Told
 from bot.domain.events import Connected, Conversation, Event, MessageReceived, MessageWaited, Sender
-from bot.domain.notes import Note, RowSet, Share, partition_of
 from bot.domain.ports import Clock
 from bot.domain.segments import Text
 from bot.runtime.clock import RandomIds, SystemClock

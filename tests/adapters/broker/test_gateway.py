@@ -33,6 +33,7 @@ from adapters.broker.payloads import (
     unpack,
 )
 from adapters.broker.topology import EVENTS, Topology, queue_of
+from bot.domain.cluster_messages import Share, partition_of
 from bot.domain.errors import NotConnected
 from bot.domain.events import (
     AccountChanged,
@@ -44,7 +45,6 @@ from bot.domain.events import (
     MessageRecalled,
     MessageReceived,
 )
-from bot.domain.notes import Share, partition_of
 from bot.domain.segments import Mention, Text
 from bot.runtime.clock import SystemClock
 from tests.adapters.broker.conftest import PARTITIONS

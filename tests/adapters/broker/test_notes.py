@@ -19,7 +19,7 @@ from adapters.broker.link import BrokerLink
 from adapters.broker.notes import ENOUGH, KEPT, NoteExchange
 from adapters.broker.payloads import VERSION, AccountPresence, Presence, unpack
 from adapters.broker.topology import NOTES
-from bot.domain.notes import Alarmed, Forgotten, Note, RowSet, Share, partition_of
+from bot.domain.cluster_messages import Alarmed, Forgotten, Note, RowSet, Share, partition_of
 from bot.runtime.clock import SystemClock
 from bot.speaking.owner_alerts import QUIET, Owner
 from tests.adapters.broker.conftest import PARTITIONS

@@ -18,10 +18,10 @@ from adapters.broker import requests
 from adapters.broker.gateway import Gateway
 from adapters.broker.requests import RequestExchange
 from adapters.broker.topology import QUESTIONS
-from bot.domain.asks import Around, Ask, Glance, Look, Parts, Said, Told, Word
+from bot.domain.cluster_messages import Share, partition_of
+from bot.domain.cluster_queries import Around, Ask, Glance, Look, Parts, Said, Told, Word
 from bot.domain.console_views import State
 from bot.domain.errors import ActionUnanswered, NotConnected
-from bot.domain.notes import Share, partition_of
 from bot.domain.suspension import Settled
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.line import Line, line_to

@@ -16,8 +16,8 @@ from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 
 from adapters.broker.payloads import VERSION, AccountPresence, CallEnd, GatewayCall, Presence, pack, unpack
 from adapters.broker.topology import DEAD, EVENTS, PRESENCE
+from bot.domain.cluster_messages import Forgotten, Note, PlaceTold, RowSet, Taken
 from bot.domain.events import Event, Poked
-from bot.domain.notes import Forgotten, Note, PlaceTold, RowSet, Taken
 from tests.adapters.broker.street import ACCOUNT, OURS, PATIENCE, Desk, Sockets, gateway_of, next_in, said, worker_of
 from tests.cases import each_case
 from tests.fakes import until

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 
-from bot.domain.asks import Word
+from bot.domain.cluster_queries import Word
 from bot.domain.console_views import AccountState, State, WaitingCall, WaitingDraft, WaitingPetition
 from bot.domain.events import Conversation
 from bot.domain.run import Led

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from adapters.console.figures import date, day
-from bot.domain.books import UsageSum
 from bot.domain.console_views import CostSum, ModelState, State
-from bot.policy.days import midnight
+from bot.domain.query_results import UsageSum
+from bot.policy.calendar_days import midnight
 from tests.adapters.console.visiting import visiting
 
 ENGLISH = {"Accept-Language": "en"}

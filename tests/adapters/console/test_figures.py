@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from adapters.console.figures import lasting, money, share, tokens
-from bot.domain.books import UsageSum
+from bot.domain.query_results import UsageSum
 
 
 def test_numbers_are_short() -> None:

@@ -5,9 +5,9 @@ import re
 from msgspec.structs import replace
 
 from adapters.console.opening import PERSONA
-from bot.domain.books import UsageSum
 from bot.domain.console_views import PersonaState
-from bot.domain.trying import Source, TriedLine, Wanted
+from bot.domain.query_results import UsageSum
+from bot.domain.trial_group import Source, TriedLine, Wanted
 from tests.adapters.console.samples import HOSTILE, trace
 from tests.adapters.console.test_trying import ENGLISH, post, typed
 from tests.adapters.console.trials import CEILING

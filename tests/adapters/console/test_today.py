@@ -6,7 +6,6 @@ from urllib.parse import quote
 from msgspec.structs import replace
 
 from adapters.console.figures import minute
-from bot.domain.books import DayCounts, UsageSum
 from bot.domain.console_views import (
     UNANSWERED,
     AccountState,
@@ -19,7 +18,8 @@ from bot.domain.console_views import (
 )
 from bot.domain.events import Conversation
 from bot.domain.journal import ENDINGS
-from bot.policy.days import midnight
+from bot.domain.query_results import DayCounts, UsageSum
+from bot.policy.calendar_days import midnight
 from tests.adapters.console.samples import HOSTILE, trace
 from tests.adapters.console.visiting import SAME, visiting
 from tests.fakes import GROUP

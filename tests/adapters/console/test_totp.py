@@ -4,7 +4,7 @@ from base64 import b32encode
 
 from adapters.console.logins import EVERY
 from adapters.console.totp import STEP, Totp, code_of
-from bot.domain.asks import Word
+from bot.domain.cluster_queries import Word
 from bot.domain.console_views import State, WaitingCall
 from tests.adapters.console.visiting import SAME, TOKEN, Place, visiting
 from tests.cases import each_case

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from adapters.console.guard import HEADERS
 from adapters.console.opening import LONGEST
 from adapters.console.trying import PATIENCE, SENT_WITHIN
-from bot.domain.books import UsageSum
 from bot.domain.console_views import Chat, ChatLine, PersonaState
 from bot.domain.errors import MediaError
-from bot.domain.trying import TriedLine, Wanted
+from bot.domain.query_results import UsageSum
+from bot.domain.trial_group import TriedLine, Wanted
 from tests.adapters.console.samples import HOSTILE, NOW, trace
 from tests.adapters.console.trials import CEILING, ListTrial
 from tests.adapters.console.visiting import SAME, Place, visiting

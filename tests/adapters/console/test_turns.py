@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from adapters.console.speech import speech
 from adapters.console.turns import CUT, blocks, outcome_in
 from bot.commands.why import Explanations, explain_turn
-from bot.domain.books import UsageSum
 from bot.domain.console_views import UNANSWERED, Chat, CostSum, Span, TurnQuery
 from bot.domain.events import Conversation
+from bot.domain.query_results import UsageSum
 from tests.adapters.console.samples import HOSTILE, NOW, row, silent, trace
 from tests.adapters.console.visiting import SECRET, visiting
 from tests.cases import each_case

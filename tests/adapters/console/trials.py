@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from bot.domain.books import UsageSum
 from bot.domain.console_views import Showing
 from bot.domain.errors import MediaError
 from bot.domain.events import Conversation
-from bot.domain.trying import Ceiling, Source, TriedLine, Trying, Wanted
+from bot.domain.query_results import UsageSum
+from bot.domain.trial_group import Ceiling, Source, TriedLine, Trying, Wanted
 from bot.memory.newest import Newest
 from tests.fakes import GROUP
 

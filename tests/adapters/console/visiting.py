@@ -21,8 +21,7 @@ from adapters.console.server import Console
 from adapters.console.site import routes_of
 from adapters.console.sources import Sources
 from bot.commands.why import Explanations
-from bot.domain.asks import Glance, Word
-from bot.domain.books import DayCounts, Story
+from bot.domain.cluster_queries import Glance, Word
 from bot.domain.console_views import (
     Chat,
     ChatLine,
@@ -48,10 +47,11 @@ from bot.domain.events import Conversation
 from bot.domain.journal import Audited
 from bot.domain.language import Tongue
 from bot.domain.masking import Mask
+from bot.domain.query_results import DayCounts, Story
 from bot.domain.suspension import Settled
-from bot.domain.trying import TriedLine
+from bot.domain.trial_group import TriedLine
 from bot.memory.newest import Newest
-from bot.policy.days import midnight
+from bot.policy.calendar_days import midnight
 from tests.adapters.console.trials import ListTrial, ListTrials
 from tests.fakes import ManualClock
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from adapters.logs.output import Style, make_formatter
 from bot.domain.masking import MASK, Mask
-from bot.domain.trace import current_run, is_tried
+from bot.domain.task_context import current_run, is_tried
 from tests.cases import each_case
 
 SECRET = 'sk-"very\\secret"-1234'

@@ -16,7 +16,6 @@ from adapters.metrics.cluster import GatewayCollector, GatewayVitals, Work, Work
 from adapters.metrics.exposition import DiskCollector, VitalsCollector, registry_of
 from adapters.metrics.metrics import Count, Family, Metrics, Times, Today, Vitals, kinds_of
 from bot.domain.actions import SendMessage
-from bot.domain.chat import Attempt, ToolCall, ToolMessage, Usage, UserMessage
 from bot.domain.events import Event, MessageReceived
 from bot.domain.journal import (
     Judged,
@@ -30,6 +29,7 @@ from bot.domain.journal import (
     TurnOpened,
     Undelivered,
 )
+from bot.domain.model_messages import Attempt, ToolCall, ToolMessage, Usage, UserMessage
 from bot.domain.run import Asker, Outcome, RunFinished, RunStarted, StepFinished, Stop, ToolFinished
 from bot.domain.segments import Text
 from tests.fakes import GROUP, ManualClock, said, words

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from adapters.openai.history import Origin
-from bot.domain.chat import (
+from bot.domain.model_messages import (
     AssistantMessage,
     Message,
     ModelRequest,

@@ -7,8 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from adapters.openai.texts import to_json
-from bot.domain.chat import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, ToolSpec, UserMessage
+from adapters.openai.vendor_text import to_json
+from bot.domain.model_messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    ToolSpec,
+    UserMessage,
+)
 from tests.adapters.openai.corpus import Record
 
 DIALECT_OF = {

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from adapters.openai.client import MAX_ANSWER, MAX_LIST, OpenAIModel, list_models
 from adapters.openai.deadlines import Timeouts
-from bot.domain.chat import FinishReason, ModelRequest, ToolSpec, Usage, UserMessage
 from bot.domain.errors import (
     ContextOverflow,
     ModelAuth,
@@ -25,6 +24,7 @@ from bot.domain.errors import (
     ModelRejected,
     ModelTransport,
 )
+from bot.domain.model_messages import FinishReason, ModelRequest, ToolSpec, Usage, UserMessage
 from bot.domain.ports import ChatModel
 from tests.adapters.openai.conftest import Vendor
 from tests.cases import each_case

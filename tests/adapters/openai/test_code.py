@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adapters.openai.texts import MAX_SPAN, without_code
+from adapters.openai.vendor_text import MAX_SPAN, without_code
 from tests.cases import each_case
 
 

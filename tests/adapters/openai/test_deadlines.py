@@ -12,8 +12,8 @@ from aiohttp import web
 from adapters.openai.client import OpenAIModel
 from adapters.openai.deadlines import FAREWELL, Deadline, Timeouts
 from adapters.openai.stream import AnswerReader
-from bot.domain.chat import Completion, ModelRequest, Usage, UserMessage
 from bot.domain.errors import ModelError, ModelStalled, ModelTransport
+from bot.domain.model_messages import Completion, ModelRequest, Usage, UserMessage
 from tests.adapters.openai.conftest import Vendor
 
 HI = b'data: {"choices":[{"index":0,"delta":{"content":"hi"}}]}\n\n'

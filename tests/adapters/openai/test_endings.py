@@ -9,8 +9,8 @@ import aiohttp
 import pytest
 
 from adapters.openai.client import OpenAIModel
-from bot.domain.chat import FinishReason, ModelRequest, ToolSpec, Usage, UserMessage
 from bot.domain.errors import ModelError, ModelOverloaded, ModelTransport
+from bot.domain.model_messages import FinishReason, ModelRequest, ToolSpec, Usage, UserMessage
 from tests.adapters.openai.conftest import Vendor
 
 QUESTION = ModelRequest((UserMessage("hi"),))

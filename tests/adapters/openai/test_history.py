@@ -15,7 +15,8 @@ from adapters.openai.dialects import DIALECTS, PLAIN, Dialect, choose_dialect
 from adapters.openai.history import EARLIER, GO_ON, IMAGE_OMITTED, NO_RESULT, prepare_history, prepare_tools
 from adapters.openai.stream import AnswerReader
 from adapters.openai.wire import read_answer, write_request
-from bot.domain.chat import (
+from bot.domain.errors import ModelError
+from bot.domain.model_messages import (
     NOTED,
     AssistantMessage,
     Message,
@@ -27,7 +28,6 @@ from bot.domain.chat import (
     ToolSpec,
     UserMessage,
 )
-from bot.domain.errors import ModelError
 from tests.adapters.openai import damage
 from tests.adapters.openai.checker import VENDORS, complaints
 from tests.adapters.openai.corpus import shared

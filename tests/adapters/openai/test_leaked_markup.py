@@ -16,8 +16,8 @@ from adapters.openai.dialects import ANTHROPIC, GEMINI, PLAIN, Dialect
 from adapters.openai.history import Origin
 from adapters.openai.stream import AnswerReader
 from adapters.openai.wire import read_answer
-from bot.domain.chat import AssistantMessage, ModelRequest, ToolCall, ToolSpec, UserMessage
 from bot.domain.errors import ModelTransport, ToolUseFailed
+from bot.domain.model_messages import AssistantMessage, ModelRequest, ToolCall, ToolSpec, UserMessage
 from tests.cases import each_case
 from tests.data.markup import FOLDER, entries, leaked_calls, pairs
 from tests.data.speech import entries as speech

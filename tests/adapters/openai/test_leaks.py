@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from adapters.openai.answer import RawAnswer, RawCall
 from adapters.openai.leaks import may_leak, split_leaks
 from adapters.openai.stream import AnswerReader
-from bot.domain.chat import ToolSpec
+from bot.domain.model_messages import ToolSpec
 from tests.adapters.openai.conftest import Exchange
 from tests.adapters.openai.corpus import shared
 from tests.cases import each_case

@@ -9,7 +9,7 @@ import pytest
 from adapters.openai.answer import RawAnswer, RawCall
 from adapters.openai.leaks import MAX_BLOCKS, split_leaks
 from adapters.openai.markup import MAX_BLOCK, MarkupBlock, find_blocks
-from bot.domain.chat import ToolSpec
+from bot.domain.model_messages import ToolSpec
 from tests.adapters.openai.test_leaks import FORMS, split
 from tests.cases import each_case
 

@@ -4,7 +4,15 @@ from collections.abc import Iterator
 
 from adapters.openai.dialects import DIALECTS
 from adapters.openai.history import Origin, prepare_history, written
-from bot.domain.chat import AssistantMessage, Message, Reasoning, SystemMessage, ToolCall, ToolMessage, UserMessage
+from bot.domain.model_messages import (
+    AssistantMessage,
+    Message,
+    Reasoning,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
 from tests.cases import each_case
 
 ROLES: dict[type, str] = {SystemMessage: "system", UserMessage: "user", AssistantMessage: "assistant"}

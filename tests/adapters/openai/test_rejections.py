@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from adapters.openai.client import OpenAIModel
-from bot.domain.chat import (
+from bot.domain.model_messages import (
     AssistantMessage,
     Message,
     ModelRequest,
@@ -25,7 +25,7 @@ from bot.domain.run import StepFinished
 from bot.engine.engine import RunState
 from bot.models.failover import Failover
 from bot.models.upstreams import Upstream
-from bot.policy.repairs import PICTURE_LEFT_OUT
+from bot.policy.request_repairs import PICTURE_LEFT_OUT
 from tests.adapters.openai.conftest import Vendor
 from tests.adapters.openai.corpus import Record, refusals
 from tests.bot.runs import engine, run, to_the_end

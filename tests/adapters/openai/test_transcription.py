@@ -12,8 +12,8 @@ from aiohttp.test_utils import TestServer
 
 from adapters.openai.client import make_session
 from adapters.openai.transcription import MAX_ANSWER, Transcription
-from bot.domain.chat import Dictation, Usage
 from bot.domain.errors import Lack, MediaError
+from bot.domain.model_messages import Dictation, Usage
 from tests.cases import each_case
 
 

@@ -7,7 +7,7 @@ import pytest
 from adapters.openai.answer import RawAnswer
 from adapters.openai.leaks import may_leak, split_leaks
 from adapters.openai.written_calls import MAX_PYTHON, read_whole
-from bot.domain.chat import ToolSpec
+from bot.domain.model_messages import ToolSpec
 from tests.cases import each_case
 
 WEATHER = ToolSpec(

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from adapters.openai.endpoint import EitherUrl, other_url
-from bot.domain.chat import AssistantMessage, Completion, FinishReason, ModelRequest, UserMessage
 from bot.domain.errors import ModelAuth, ModelError, ModelNotFound, ModelTransport
+from bot.domain.model_messages import AssistantMessage, Completion, FinishReason, ModelRequest, UserMessage
 from tests.cases import each_case
 
 REQUEST = ModelRequest((UserMessage("hi"),))

@@ -18,7 +18,8 @@ from adapters.openai.errors import classify
 from adapters.openai.history import Origin
 from adapters.openai.stream import AnswerReader
 from adapters.openai.wire import read_answer, read_usage, write_request
-from bot.domain.chat import (
+from bot.domain.errors import ContextOverflow, ModelError, ModelOverloaded, ModelTransport, ToolUseFailed
+from bot.domain.model_messages import (
     AssistantMessage,
     Completion,
     FinishReason,
@@ -32,7 +33,6 @@ from bot.domain.chat import (
     Usage,
     UserMessage,
 )
-from bot.domain.errors import ContextOverflow, ModelError, ModelOverloaded, ModelTransport, ToolUseFailed
 from tests.adapters.openai.conftest import Exchange
 from tests.cases import each_case
 

@@ -20,7 +20,6 @@ from sqlalchemy import text
 
 from adapters.storage.migrate import migrate
 from adapters.storage.store import SqlStore, open_store
-from bot.domain.chat import AssistantMessage, Completion, FinishReason, ToolCall, ToolMessage, Usage, UserMessage
 from bot.domain.events import Conversation
 from bot.domain.journal import (
     Entry,
@@ -28,6 +27,15 @@ from bot.domain.journal import (
     SendChanged,
     SendState,
     TurnOpened,
+)
+from bot.domain.model_messages import (
+    AssistantMessage,
+    Completion,
+    FinishReason,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    UserMessage,
 )
 from bot.domain.run import StepFinished
 from bot.runtime.clock import SystemClock

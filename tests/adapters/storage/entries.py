@@ -10,17 +10,6 @@ from hypothesis import strategies as st
 from adapters.storage.ahead import Put
 from adapters.storage.database import Database
 from bot.domain.actions import Attachment, SendMessage
-from bot.domain.chat import (
-    AssistantMessage,
-    Completion,
-    FinishReason,
-    Message,
-    Reasoning,
-    ToolCall,
-    ToolMessage,
-    Usage,
-    UserMessage,
-)
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.journal import (
     Entry,
@@ -34,6 +23,17 @@ from bot.domain.journal import (
     TurnSteered,
 )
 from bot.domain.memories import MemoryKept, StoredFact, Visibility
+from bot.domain.model_messages import (
+    AssistantMessage,
+    Completion,
+    FinishReason,
+    Message,
+    Reasoning,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
 from bot.domain.run import StepFinished, Stop, ToolFinished, ToolStarted
 from bot.domain.segments import Face, Mention, Picture, Quote, Segment, Text
 from bot.policy.memory_rules import terms

@@ -8,7 +8,6 @@ from itertools import count
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.domain.chat import Message
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
     Entry,
@@ -21,6 +20,7 @@ from bot.domain.journal import (
     TurnOpened,
     WindowMoved,
 )
+from bot.domain.model_messages import Message
 from tests.adapters.storage.entries import COLUMNS, NOW, ROUND, closing, messages, opening
 from tests.fakes import BOT
 

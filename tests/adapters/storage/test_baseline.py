@@ -20,8 +20,8 @@ from adapters.storage.leases import Lease, name_of
 from adapters.storage.migrate import migrate
 from adapters.storage.tables import REVISIONS
 from bot.domain import codec
-from bot.domain.chat import AssistantMessage, Message, ToolCall, UserMessage
 from bot.domain.language import in_chinese
+from bot.domain.model_messages import AssistantMessage, Message, ToolCall, UserMessage
 from tests.adapters.storage.entries import heard
 from tests.adapters.storage.schemas import Schemas
 

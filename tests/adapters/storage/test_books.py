@@ -7,8 +7,6 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.books import CALLS, audited, choices, groups, places, settings, spent, story
 from adapters.storage.database import Database
 from adapters.storage.tables import tool_calls
-from bot.domain.books import PlaceSum, Publication, StoryCall, UsageSum
-from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage
 from bot.domain.events import Conversation
 from bot.domain.journal import (
     Audited,
@@ -25,6 +23,8 @@ from bot.domain.journal import (
     SendState,
     UsageAdded,
 )
+from bot.domain.model_messages import AssistantMessage, ToolCall, ToolMessage, Usage
+from bot.domain.query_results import PlaceSum, Publication, StoryCall, UsageSum
 from bot.domain.run import Stop, ToolFinished
 from tests.adapters.storage.entries import NOW, began, closing, ended, heard, opening, put, read, sending, step, verdict
 from tests.fakes import BOT, GROUP, PRIVATE, said

@@ -17,9 +17,9 @@ from adapters.storage.day_sums import LATE, add_up, day, midnight
 from adapters.storage.erasure import forget_group, forget_user
 from adapters.storage.retention import LONGEST_DAY
 from adapters.storage.tables import PAYER, day_usage, usage
-from bot.domain.books import TakenSum
-from bot.domain.chat import Usage, UserMessage
 from bot.domain.journal import UsageAdded
+from bot.domain.model_messages import Usage, UserMessage
+from bot.domain.query_results import TakenSum
 from tests.adapters.storage.entries import NOW, closing, opening, put
 from tests.adapters.storage.test_books import ELSEWHERE
 from tests.fakes import GROUP, said

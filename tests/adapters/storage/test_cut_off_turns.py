@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from adapters.storage import unfinished
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
-from bot.domain.chat import Usage
 from bot.domain.journal import Entry, UsageAdded, UsageReleased, UsageReserved
+from bot.domain.model_messages import Usage
 from tests.adapters.storage.entries import NOW, asked, opening, put, read, sending, step
 
 

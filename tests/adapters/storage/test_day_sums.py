@@ -7,8 +7,8 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.books import spent
 from adapters.storage.database import Database
 from adapters.storage.day_sums import day
-from bot.domain.books import DaySum, Taker
 from bot.domain.journal import Judged, MemberNumbered, SendChanged, SendState
+from bot.domain.query_results import DaySum, Taker
 from tests.adapters.storage.entries import NOW, closing, opening, put, read, step
 from tests.adapters.storage.test_books import ELSEWHERE, drafted, whole, write
 from tests.fakes import GROUP, said

@@ -25,16 +25,16 @@ from adapters.storage.migrate import migrate
 from adapters.storage.retention import LONGEST_DAY, Retention
 from adapters.storage.tables import day_totals, usage
 from adapters.storage.url import read_url
-from bot.domain.chat import Usage
+from bot.domain.cluster_messages import Note, Share
 from bot.domain.errors import DaySpent
 from bot.domain.journal import Entry, Found, Stood, UsageAdded, UsageReleased, UsageReserved
-from bot.domain.notes import Note, Share
-from bot.domain.trace import early_payer
+from bot.domain.model_messages import Usage
+from bot.domain.task_context import early_payer
 from bot.memory.own_limits import OwnLimits
 from bot.memory.shared_spending import SharedSpending
 from bot.memory.witnesses import WitnessedStore
 from bot.models.meter import Meter
-from bot.policy.limits import Cap, DayLimits
+from bot.policy.day_limits import Cap, DayLimits
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import NOW, beside, opening, step
 from tests.adapters.storage.test_batches import put

@@ -8,9 +8,9 @@ from sqlalchemy import select
 
 from adapters.storage.erasure import NotErased, SqlErasing
 from adapters.storage.tables import messages, speakers, turns
+from bot.domain.cluster_messages import Share, partition_of
 from bot.domain.events import Conversation
 from bot.domain.journal import MemberNumbered, MessageObserved
-from bot.domain.notes import Share, partition_of
 from bot.memory.forgetting import Forgetting
 from bot.memory.history import History
 from bot.runtime.clock import SystemClock

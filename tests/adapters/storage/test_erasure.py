@@ -18,8 +18,6 @@ from adapters.storage.retention import LONGEST_DAY, Retention
 from adapters.storage.tables import messages, metadata, sends, turns, usage
 from bot.domain import codec
 from bot.domain.actions import Attachment, SendMessage, SentSegment, about_person, about_turn
-from bot.domain.books import TakenSum
-from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
 from bot.domain.events import Conversation
 from bot.domain.group_admin import Petition
 from bot.domain.journal import (
@@ -38,11 +36,13 @@ from bot.domain.journal import (
     UsageReserved,
     WindowMoved,
 )
+from bot.domain.model_messages import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
+from bot.domain.query_results import TakenSum
 from bot.domain.run import Asker
 from bot.domain.segments import Mention, Text
 from bot.policy.approval import who
+from bot.policy.join_requests import asked as asked_of_owners
 from bot.policy.memory_rules import terms
-from bot.policy.petition import asked as asked_of_owners
 from tests.adapters.storage.entries import (
     NOW,
     asked,

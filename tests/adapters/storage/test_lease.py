@@ -15,9 +15,9 @@ from adapters.storage.claim import NAME, JournalTaken
 from adapters.storage.database import Database
 from adapters.storage.leases import Lease, Roster, holder_of_process
 from adapters.storage.url import read_url
+from bot.domain.cluster_messages import Share, partition_of
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageObserved, PersonaChosen, PlaceSet, RunSuspended
-from bot.domain.notes import Share, partition_of
 from bot.memory.kept_settings import NOWHERE
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import NOW, heard, opening, sending

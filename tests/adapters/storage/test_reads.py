@@ -20,7 +20,6 @@ from adapters.storage.tables import metadata
 from adapters.storage.tables import turns as turn_table
 from bot.domain import codec
 from bot.domain.actions import Attachment, Merged, SendMessage, SentSegment
-from bot.domain.chat import Message
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.journal import (
     ConversationReset,
@@ -38,6 +37,7 @@ from bot.domain.journal import (
     StoredSend,
     WindowMoved,
 )
+from bot.domain.model_messages import Message
 from bot.domain.segments import File, Forward, Picture, Quote, Record, Text, Video
 from tests.adapters.storage.entries import (
     NOW,

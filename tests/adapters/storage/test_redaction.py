@@ -15,7 +15,6 @@ from adapters.storage.tables import messages, metadata, turns
 from adapters.storage.tables import sends as sends_table
 from bot.domain import codec
 from bot.domain.actions import SendMessage, plain_words
-from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from bot.domain.drafts import draft_id, published_id, published_line
 from bot.domain.events import MessageReceived
 from bot.domain.journal import (
@@ -30,6 +29,7 @@ from bot.domain.journal import (
     TurnOpened,
     WindowMoved,
 )
+from bot.domain.model_messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from bot.domain.segments import Text
 from tests.adapters.storage.entries import (
     NOW,

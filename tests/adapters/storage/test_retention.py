@@ -13,8 +13,8 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.retention import DAY, Retention
 from adapters.storage.tables import applied, messages, metadata, turns
-from bot.domain.chat import ToolMessage
 from bot.domain.journal import Entry, PictureDescribed, WindowMoved
+from bot.domain.model_messages import ToolMessage
 from tests.adapters.storage.entries import (
     NOW,
     beside,

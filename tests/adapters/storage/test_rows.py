@@ -11,7 +11,6 @@ from adapters.storage.rows import kept, rows
 from adapters.storage.statements import SQL, Statement, compiled, plain
 from bot.domain import codec
 from bot.domain.actions import MAX_SOURCE, Attachment, SendMessage
-from bot.domain.chat import AssistantMessage, ToolMessage, Usage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
     Audited,
@@ -35,6 +34,7 @@ from bot.domain.journal import (
     WindowMoved,
 )
 from bot.domain.memories import MemoriesForgotten, MemoriesUsed, Visibility
+from bot.domain.model_messages import AssistantMessage, ToolMessage, Usage
 from bot.domain.segments import Text
 from tests.adapters.storage.entries import (
     NOW,

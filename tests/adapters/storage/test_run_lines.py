@@ -10,8 +10,8 @@ from adapters.storage.ahead import Put
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.export import lines_of_run, run_lines
-from bot.domain.chat import ToolMessage
 from bot.domain.journal import Entry, RunSuspended
+from bot.domain.model_messages import ToolMessage
 from bot.domain.run import Stop, ToolFinished
 from tests.adapters.storage.entries import CALLING, NOW, began, closing, ended, opening, step
 

@@ -16,11 +16,11 @@ from adapters.storage.console_queries import COSTS, SqlShown, costs, ends
 from adapters.storage.database import Database
 from adapters.storage.day_sums import LATE, add_up, midnight
 from adapters.storage.turn_queries import rows
-from bot.domain.books import DayCounts
-from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage
 from bot.domain.console_views import CostSum, TurnQuery
 from bot.domain.events import Conversation
 from bot.domain.journal import MemberNumbered, MessageObserved, RunSuspended, UsageAdded
+from bot.domain.model_messages import AssistantMessage, ToolCall, ToolMessage, Usage
+from bot.domain.query_results import DayCounts
 from bot.domain.run import Stop
 from tests.adapters.storage.entries import NOW, began, ended, opening, read, step
 from tests.adapters.storage.test_books import ELSEWHERE, whole, write

@@ -10,10 +10,10 @@ from adapters.storage.console_queries import costs, tool_costs
 from adapters.storage.database import Database
 from adapters.storage.day_sums import LATE, add_up, midnight
 from adapters.storage.tables import day_tools
-from bot.domain.books import UsageSum
-from bot.domain.chat import AssistantMessage, Completion, FinishReason, ToolMessage, Usage
 from bot.domain.console_views import CostSum
 from bot.domain.journal import Entry, UsageAdded
+from bot.domain.model_messages import AssistantMessage, Completion, FinishReason, ToolMessage, Usage
+from bot.domain.query_results import UsageSum
 from bot.domain.run import StepFinished
 from tests.adapters.storage.entries import NOW, began, ended, opening, read
 from tests.adapters.storage.test_books import write

@@ -5,8 +5,8 @@ from msgspec.structs import replace
 from adapters.storage.batches import EntryBatches
 from adapters.storage.console_queries import _trace
 from adapters.storage.database import Database
-from bot.domain.chat import AssistantMessage, ToolMessage
 from bot.domain.journal import SendChanged, SendState
+from bot.domain.model_messages import AssistantMessage, ToolMessage
 from tests.adapters.storage.entries import (
     CALLING,
     NOW,

@@ -9,9 +9,9 @@ from adapters.storage import turn_queries
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.turn_queries import SLACK, rows
-from bot.domain.books import UsageSum
 from bot.domain.console_views import ROWS, UNANSWERED, TurnQuery
 from bot.domain.journal import Entry, Judged, MessageObserved, RequestMade
+from bot.domain.query_results import UsageSum
 from bot.domain.run import Stop
 from tests.adapters.storage.entries import NOW, began, closing, heard, opening, put, read, step
 from tests.adapters.storage.test_books import ELSEWHERE, whole, write

@@ -16,7 +16,6 @@ from adapters.storage.database import Database
 from adapters.storage.migrate import migrate
 from bot.domain import codec
 from bot.domain.actions import Attachment, SendMessage
-from bot.domain.chat import AssistantMessage, ToolMessage, UserMessage
 from bot.domain.events import Conversation, Sender
 from bot.domain.journal import (
     Entry,
@@ -30,6 +29,7 @@ from bot.domain.journal import (
     SendState,
     Undelivered,
 )
+from bot.domain.model_messages import AssistantMessage, ToolMessage, UserMessage
 from bot.domain.redaction import OwnWords
 from bot.domain.run import SuspendedRun
 from tests.adapters.storage.entries import (

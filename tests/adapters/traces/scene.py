@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from bot.domain.chat import SystemMessage, UserMessage
+from bot.domain.model_messages import SystemMessage, UserMessage
 from bot.domain.ports import Clock, Observer
 from bot.domain.run import Asker
 from bot.domain.tool import Tool, tool

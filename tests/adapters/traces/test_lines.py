@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from adapters.traces.run_log import arguments_of, line_of, stamp
-from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage
+from bot.domain.model_messages import AssistantMessage, ToolCall, ToolMessage, Usage
 from bot.domain.result import ToolResult
 from bot.domain.run import (
     Asker,

@@ -11,9 +11,9 @@ from opentelemetry.trace import StatusCode
 
 from adapters.traces import spans as module
 from adapters.traces.spans import SpanObserver
-from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage
 from bot.domain.errors import ModelAuth
 from bot.domain.journal import TurnClosed, Undelivered
+from bot.domain.model_messages import AssistantMessage, ToolCall, ToolMessage, Usage
 from bot.domain.run import (
     Asker,
     Outcome,

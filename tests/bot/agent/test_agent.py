@@ -12,9 +12,11 @@ from pydantic import BaseModel
 
 from bot.agent.agent import Agent
 from bot.agent.reply import MustWait, Reply, RunFailed, StepLimitReached
-from bot.agent.scripted import ScriptedModel, call
+from bot.agent.scripted_model import ScriptedModel, call
 from bot.agent.sessions import InMemory
-from bot.domain.chat import (
+from bot.domain.errors import ConfigError, ModelAuth
+from bot.domain.hooks import BeforeCall, Hooks
+from bot.domain.model_messages import (
     AssistantMessage,
     Completion,
     FinishReason,
@@ -24,13 +26,11 @@ from bot.domain.chat import (
     Usage,
     UserMessage,
 )
-from bot.domain.errors import ConfigError, ModelAuth
-from bot.domain.hooks import BeforeCall, Hooks
 from bot.domain.run import Asker
 from bot.domain.suspension import Allow, ApprovalRequest, BadSuspension, Pending
 from bot.domain.tool import ToolContext, tool
 from bot.domain.traits import Permission
-from bot.engine.foreign import as_tool
+from bot.engine.external_tools import as_tool
 from bot.engine.toolset import Toolset
 from tests.fakes import CountingIds, ManualClock, RecordingObserver, until
 

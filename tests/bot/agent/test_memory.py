@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from bot.agent.sessions import InMemory
-from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from bot.domain.model_messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from tests.cases import each_case
 
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from bot.agent.reply import MustWait, Reply, RunFailed, StepLimitReached, UnfitAnswer, Waiting
-from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
 from bot.domain.errors import BotError
+from bot.domain.model_messages import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
 from bot.domain.run import Asker, Outcome, PendingCall, Stop, SuspendedRun
 from tests.fakes import GROUP
 

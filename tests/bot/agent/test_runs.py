@@ -7,14 +7,14 @@ import pytest
 
 from bot.agent.agent import Agent
 from bot.agent.reply import RunFailed
-from bot.agent.scripted import ScriptedModel, call
+from bot.agent.scripted_model import ScriptedModel, call
 from bot.agent.sessions import InMemory, conversation_of
-from bot.domain.chat import (
+from bot.domain.errors import BotError, ModelAuth
+from bot.domain.events import Conversation
+from bot.domain.model_messages import (
     Message,
     UserMessage,
 )
-from bot.domain.errors import BotError, ModelAuth
-from bot.domain.events import Conversation
 from bot.domain.ports import Speaker
 from bot.domain.run import Stop
 from bot.domain.segments import Text

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from bot.agent.reply import Reply, UnfitAnswer
 from bot.agent.structured import fill_in, find_json, form_of
-from bot.domain.chat import AssistantMessage, Message, Usage, UserMessage
+from bot.domain.model_messages import AssistantMessage, Message, Usage, UserMessage
 from bot.domain.run import Outcome, Stop
 from bot.domain.schema import UnsuitableType
 from tests.cases import each_case

@@ -19,7 +19,7 @@ from adapters.simulator.world import demo_world
 from bot.cli.chat import apart, converse, open_chat, read_lines, speaking_as
 from bot.cli.control_commands import answer_to
 from bot.domain.errors import ConfigError
-from bot.domain.trying import Wanted
+from bot.domain.trial_group import Wanted
 from bot.wiring.simulated import SimulatedTrial
 from config.owners import Owners
 from config.settings import Settings

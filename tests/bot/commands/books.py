@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bot.domain.books import DaySum, PlaceSum, Story, UsageSum
 from bot.domain.events import Conversation
+from bot.domain.query_results import DaySum, PlaceSum, Story, UsageSum
 
 
 class PaperBooks:

@@ -4,9 +4,9 @@ import asyncio
 
 from bot.commands.alarms import ENOUGH, LITTLE, LOOK, AlarmMonitor
 from bot.commands.digest import Standing
-from bot.domain.books import DaySum, UsageSum
 from bot.domain.cancellation import background
 from bot.domain.language import Pair, Tongue
+from bot.domain.query_results import DaySum, UsageSum
 from tests.bot.commands.books import PaperBooks
 from tests.fakes import GROUP, SteppedClock
 

@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from bot.commands.digest import SETTING, Daily, Standing
-from bot.domain.books import DaySum
 from bot.domain.cancellation import background
 from bot.domain.journal import PlaceSet
 from bot.domain.language import Tongue
+from bot.domain.query_results import DaySum
 from bot.memory.kept_settings import NOWHERE
-from bot.policy.days import midnight
+from bot.policy.calendar_days import midnight
 from bot.speaking.owner_alerts import Owner
 from tests.bot.commands.books import PaperBooks
 from tests.bot.speaking.post import build_outbox

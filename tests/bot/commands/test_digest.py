@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from bot.commands.digest import LONGEST, NO_NUMBER, WAITS, YESTERDAY, Standing, digest_command, told_of
 from bot.commands.phrases import AWAY
-from bot.domain.books import DaySum, Taker, UsageSum
 from bot.domain.journal import ENDINGS
-from bot.policy.days import midnight
+from bot.domain.query_results import DaySum, Taker, UsageSum
+from bot.policy.calendar_days import midnight
 from tests.bot.commands.books import PaperBooks
 from tests.bot.commands.typed import NOW, lines
 from tests.cases import each_case

@@ -4,7 +4,7 @@ import time
 
 from bot.commands.groups import DONE, NOBODY, WHICH, groups_command, mode_commands
 from bot.commands.phrases import AWAY, NOT_NOW
-from bot.domain.books import PlaceSum
+from bot.domain.query_results import PlaceSum
 from bot.domain.traits import Audience
 from bot.memory.modes import Modes
 from bot.policy.new_groups import Mode

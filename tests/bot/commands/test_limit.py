@@ -5,7 +5,7 @@ from bot.commands.phrases import NOT_NOW
 from bot.domain.command import Command
 from bot.domain.traits import Audience
 from bot.memory.speakers import Speakers
-from bot.policy.limits import NO_CAP, Cap, DayLimits
+from bot.policy.day_limits import NO_CAP, Cap, DayLimits
 from tests.bot.commands.typed import MING, OWNER, lines
 from tests.bot.memory.till import Till, till_of
 from tests.cases import each_case

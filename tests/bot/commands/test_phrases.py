@@ -3,8 +3,8 @@ from __future__ import annotations
 import time
 
 from bot.commands.phrases import at_time, money, tokens, used_words
-from bot.domain.books import UsageSum
-from bot.policy.limits import Amount, Cap
+from bot.domain.query_results import UsageSum
+from bot.policy.day_limits import Amount, Cap
 from tests.bot.commands.typed import asked
 
 NOON = time.mktime((2026, 3, 2, 12, 0, 0, 0, 0, -1))

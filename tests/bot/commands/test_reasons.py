@@ -31,7 +31,7 @@ from bot.domain.events import MessageReceived
 from bot.domain.journal import ENDINGS
 from bot.domain.run import Stop
 from bot.domain.segments import MentionAll, Text
-from bot.engine.call_rules import DENIED, NOT_ALLOWED, ONLY_FOR
+from bot.engine.permission_checks import DENIED, NOT_ALLOWED, ONLY_FOR
 from bot.engine.step_calls import NOBODY_ANSWERED
 from bot.engine.subagents import NOBODY_TO_ASK
 from bot.memory.personas import House

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from bot.commands.phrases import NOT_NOW
 from bot.commands.reset import DONE, reset_command
-from bot.domain.chat import AssistantMessage, UserMessage
 from bot.domain.journal import ConversationReset
+from bot.domain.model_messages import AssistantMessage, UserMessage
 from bot.domain.traits import Audience
 from bot.memory.history import History
 from tests.bot.commands.typed import lines

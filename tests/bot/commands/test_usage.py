@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from bot.commands.usage import DAY, usage_command
-from bot.policy.limits import Cap, DayLimits
+from bot.policy.day_limits import Cap, DayLimits
 from tests.bot.commands.books import PaperBooks
 from tests.bot.commands.typed import MING, NOW, OWNER, lines
 from tests.bot.memory.till import Till, till_of

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from bot.commands.phrases import AWAY
 from bot.commands.reasons import NOTHING
 from bot.commands.why import Explanations, why_command
-from bot.domain.books import Publication, Story, StoryCall, UsageSum
-from bot.engine.call_rules import ONLY_FOR, TOO_OFTEN
+from bot.domain.query_results import Publication, Story, StoryCall, UsageSum
+from bot.engine.permission_checks import ONLY_FOR, TOO_OFTEN
 from bot.engine.step_calls import NOT_ALONE
 from bot.policy.permissions import NOT_ALL, NOT_THERE
 from bot.policy.wake import Silence

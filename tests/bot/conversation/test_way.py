@@ -6,11 +6,11 @@ import logging
 import pytest
 
 from bot.conversation.tasks import Task
-from bot.domain.chat import Completion, ModelRequest, UserMessage
 from bot.domain.events import (
     Connected,
 )
 from bot.domain.journal import Judged, MessageErased, MessageObserved
+from bot.domain.model_messages import Completion, ModelRequest, UserMessage
 from bot.domain.segments import Card, Forward, Quote, Text
 from bot.policy.approval import notice
 from bot.policy.wake import Rules, Wake

@@ -10,7 +10,7 @@ from bot.domain.arguments import parse_arguments, parse_for, parse_input
 from bot.domain.errors import InvalidArguments
 from bot.domain.tool import tool
 from bot.domain.traits import SideEffects
-from bot.engine.foreign import foreign_tool
+from bot.engine.external_tools import foreign_tool
 from tests.cases import each_case
 
 

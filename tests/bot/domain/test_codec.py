@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.actions import Receipt, SendMessage, SendSegment
-from bot.domain.chat import Message, ToolSpec
 from bot.domain.codec import Unreadable, read, write
 from bot.domain.events import Event
+from bot.domain.model_messages import Message, ToolSpec
 from bot.domain.run import Outcome
 from bot.domain.segments import Segment, Text
 from tests.cases import each_case

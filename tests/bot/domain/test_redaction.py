@@ -4,7 +4,7 @@ import json
 
 from msgspec.structs import replace
 
-from bot.domain.chat import AssistantMessage, Message, Reasoning, ToolCall, ToolMessage, UserMessage
+from bot.domain.model_messages import AssistantMessage, Message, Reasoning, ToolCall, ToolMessage, UserMessage
 from bot.domain.redaction import OwnWords, lines_of, redacted, unsaid, unsaid_anywhere, unsaid_inside
 from tests.cases import each_case
 

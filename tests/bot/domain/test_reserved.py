@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from bot.domain import codec
-from bot.domain.chat import Usage
 from bot.domain.journal import Entry, UsageReleased, UsageReserved
+from bot.domain.model_messages import Usage
 
 
 def test_they_are_entries_of_the_journal() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from bot.domain.chat import Usage
+from bot.domain.model_messages import Usage
 from bot.domain.result import LARGEST_PICTURE, NO_OUTPUT, Image, ToolResult, render_result, shorten
 from bot.domain.segments import Text
 from tests.cases import each_case

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage
 from bot.domain.codec import read, write
 from bot.domain.events import Conversation
+from bot.domain.model_messages import AssistantMessage, ToolCall, ToolMessage, Usage
 from bot.domain.run import Asker, PendingCall, RunEvent, RunPaused, SuspendedRun
 from bot.domain.suspension import BadSuspension, Decision, Suspend, digest_call, verify
 from tests.cases import each_case

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Protocol
 import pytest
 from pydantic import AfterValidator, BaseModel
 
-from bot.domain.chat import ToolSpec
 from bot.domain.errors import InvalidArguments, ToolUnavailable
+from bot.domain.model_messages import ToolSpec
 from bot.domain.ports import KeptFile
 from bot.domain.run import Asker
 from bot.domain.schema import UnsuitableType

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.domain.chat import ToolCall, ToolMessage
 from bot.domain.hooks import AfterCall, BeforeCall, Hooks
+from bot.domain.model_messages import ToolCall, ToolMessage
 from bot.domain.ports import Approver
 from bot.domain.run import PendingCall
 from bot.domain.suspension import Allow, ApprovalRequest, digest_call

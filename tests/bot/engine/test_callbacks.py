@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from bot.domain.actions import Attachment, Confirmed, SendSegment
-from bot.domain.chat import ToolCall, ToolMessage
 from bot.domain.errors import MediaError, ToolUnavailable
+from bot.domain.model_messages import ToolCall, ToolMessage
 from bot.domain.ports import Speaker
 from bot.domain.run import Asker, RunEvent, RunStarted, ToolFinished
 from bot.domain.segments import Face, Mention, MentionAll, Quote, Text

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.chat import ToolCall
+from bot.domain.model_messages import ToolCall
 from bot.domain.result import Image, ToolResult
 from bot.domain.suspension import Suspend
 from bot.domain.tool import ToolContext, tool

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.domain.chat import (
+from bot.domain.errors import DaySpent, ModelAuth, ModelError, ToolFailed
+from bot.domain.hooks import Hooks, RequestEvent, Reshape
+from bot.domain.model_messages import (
     AssistantMessage,
     Completion,
     FinishReason,
@@ -18,8 +20,6 @@ from bot.domain.chat import (
     Usage,
     UserMessage,
 )
-from bot.domain.errors import DaySpent, ModelAuth, ModelError, ToolFailed
-from bot.domain.hooks import Hooks, RequestEvent, Reshape
 from bot.domain.run import RunFinished, Spent, StepFinished, Stop, SuspendedRun, Terms
 from bot.domain.suspension import Suspend
 from bot.domain.tool import tool

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from bot.domain.chat import ToolCall
 from bot.domain.errors import ToolDenied, ToolFailed
 from bot.domain.masking import Mask
+from bot.domain.model_messages import ToolCall
 from bot.domain.tool import tool
 from bot.engine.call_state import Doing, Flow
 from bot.engine.tool_execution import LONGEST, error_text, record_failure

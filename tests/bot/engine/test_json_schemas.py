@@ -7,8 +7,8 @@ import pytest
 
 from bot.domain.errors import InvalidArguments
 from bot.domain.schema import UnsuitableType
-from bot.engine.foreign import foreign_tool
-from tests.bot.engine.test_foreign import weather
+from bot.engine.external_tools import foreign_tool
+from tests.bot.engine.test_external_tools import weather
 from tests.cases import each_case
 
 

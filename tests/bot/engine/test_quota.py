@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.traits import Rate
-from bot.engine.call_rules import Quotas
+from bot.engine.permission_checks import Quotas
 
 
 def test_so_many_calls_may_be_made_and_the_next_when_the_first_is_old_enough() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.engine.own_words import LONGEST, is_receipt
+from bot.engine.answer_filter import LONGEST, is_receipt
 from tests.cases import each_case
 
 

@@ -5,8 +5,8 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.chat import ToolCall
 from bot.domain.errors import ConfigError
+from bot.domain.model_messages import ToolCall
 from bot.domain.run import Terms
 from bot.domain.tool import ToolStatus, tool
 from bot.domain.traits import Audience, Permission, ToolType

@@ -3,7 +3,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bot.domain import codec
-from bot.domain.chat import (
+from bot.domain.errors import ToolFailed, ToolUnavailable
+from bot.domain.hooks import Hooks, StopRun
+from bot.domain.model_messages import (
     AssistantMessage,
     Completion,
     FinishReason,
@@ -12,8 +14,6 @@ from bot.domain.chat import (
     ToolMessage,
     UserMessage,
 )
-from bot.domain.errors import ToolFailed, ToolUnavailable
-from bot.domain.hooks import Hooks, StopRun
 from bot.domain.ports import Approver
 from bot.domain.result import ToolResult
 from bot.domain.run import Asker, Led, Outcome, Stop, SuspendedRun, Terms, ToolFinished, code_of

@@ -7,10 +7,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.chat import AssistantMessage, Completion, FinishReason, ModelRequest, SystemMessage, Usage, UserMessage
 from bot.domain.hooks import Hooks, RequestEvent, Reshape, StepEvent, StopRun
+from bot.domain.model_messages import (
+    AssistantMessage,
+    Completion,
+    FinishReason,
+    ModelRequest,
+    SystemMessage,
+    Usage,
+    UserMessage,
+)
 from bot.engine.run_state import ask_after_step, ask_before_request, consult, drain, tokens_of, words_of
-from bot.policy.repairs import with_notice
+from bot.policy.request_repairs import with_notice
 from bot.policy.tokens import estimate, estimate_message
 from tests.bot.toolbox import Stubborn, cancelled
 from tests.cases import each_case

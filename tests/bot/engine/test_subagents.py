@@ -7,9 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from bot.domain.actions import Confirmed, Receipt, SendSegment
-from bot.domain.chat import Completion, FinishReason, ModelRequest, SystemMessage, Usage, UserMessage
 from bot.domain.errors import InvalidArguments, ModelAuth, NotConnected, ToolFailed
 from bot.domain.language import Tongue
+from bot.domain.model_messages import Completion, FinishReason, ModelRequest, SystemMessage, Usage, UserMessage
 from bot.domain.ports import Approver, Clock, Speaker, Subagents
 from bot.domain.result import ToolResult
 from bot.domain.run import Asker, RunEvent, RunFinished, RunStarted, StepFinished

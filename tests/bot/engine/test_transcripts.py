@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage, Usage, UserMessage
+from bot.domain.model_messages import AssistantMessage, Message, ToolCall, ToolMessage, Usage, UserMessage
 from bot.domain.run import Asker, PendingCall, SuspendedRun
 from bot.engine.transcripts import INTERRUPTED, close_interrupted, close_suspended
 from tests.fakes import GROUP

@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 
 from msgspec.structs import replace
 
-from bot.domain.chat import Completion, Usage, UserMessage
 from bot.domain.events import Conversation
 from bot.domain.journal import Entry, MessageObserved, TurnClosed, TurnOpened
 from bot.domain.memories import Memories
+from bot.domain.model_messages import Completion, Usage, UserMessage
 from bot.domain.ports import Store
 from bot.domain.run import Stop
 from bot.memory.extraction import LEAST, PICKED_WITHIN, Extraction, OpenTalks

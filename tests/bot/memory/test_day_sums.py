@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from bot.memory.own_limits import OwnLimits
 from bot.memory.spending import DaySums
-from bot.policy.limits import NOTHING, Amount, Cap, DayLimits, OwnCap
+from bot.policy.day_limits import NOTHING, Amount, Cap, DayLimits, OwnCap
 from tests.fakes import GROUP, ManualClock, RecordingStore
 
 LIMITS = DayLimits(user=Cap(tokens=100), group=Cap(cost=2.0), all=Cap(tokens=1000, cost=10.0))

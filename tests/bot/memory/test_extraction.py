@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.chat import Completion, ModelRequest, Usage
 from bot.domain.errors import ModelTransport
 from bot.domain.events import Conversation, Sender
 from bot.domain.journal import (
@@ -17,7 +16,8 @@ from bot.domain.journal import (
     UsageAdded,
 )
 from bot.domain.memories import MemoriesForgotten, MemoryKept, StoredFact, Visibility
-from bot.domain.trace import current_errand, current_run
+from bot.domain.model_messages import Completion, ModelRequest, Usage
+from bot.domain.task_context import current_errand, current_run
 from bot.memory import extraction
 from bot.memory.extraction import LOOK
 from bot.memory.remembering import KEPT

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from bot.domain.cluster_messages import Forgotten
 from bot.domain.errors import BotError
-from bot.domain.notes import Forgotten
 from bot.memory.forgetting import Forgetting
 from bot.memory.history import History
 from tests.bot.commands.test_forget import Asked, Nobody, Shredder

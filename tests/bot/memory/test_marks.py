@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bot.domain.language import Tongue
 from bot.memory.marks import Marks
-from bot.policy.days import midnight
-from bot.policy.limits import Amount
+from bot.policy.calendar_days import midnight
+from bot.policy.day_limits import Amount
 from tests.fakes import GROUP, ManualClock
 from tests.owners import read
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.chat import Completion, ModelRequest
 from bot.domain.events import Conversation
 from bot.domain.journal import Entry, MessageErased, MessageObserved, PlaceSet
 from bot.domain.memories import MemoriesForgotten
+from bot.domain.model_messages import Completion, ModelRequest
 from bot.memory import extraction
 from bot.memory.extraction import LOOK, RECENT, SETTING, OpenTalk, OpenTalks
 from bot.memory.kept_settings import LOOK as READ_AGAIN

@@ -3,7 +3,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bot.memory.own_limits import OwnLimits
-from bot.policy.limits import LIFTED, Cap, DayLimits, OwnCap, Rung
+from bot.policy.day_limits import LIFTED, Cap, DayLimits, OwnCap, Rung
 from tests.bot.memory.till import till_of
 from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingStore
 

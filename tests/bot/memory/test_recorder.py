@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.domain.chat import ToolCall, ToolMessage
 from bot.domain.codec import read, write
 from bot.domain.journal import Entry, RequestMade, UsageAdded
+from bot.domain.model_messages import ToolCall, ToolMessage
 from bot.domain.result import ToolResult
 from bot.domain.run import Asker, RunStarted, StepFinished, ToolFinished, ToolProgressed, ToolStarted
-from bot.domain.trace import current_run
+from bot.domain.task_context import current_run
 from bot.memory.recorder import Recorder
 from tests.fakes import GROUP, ManualClock, RecordingStore, words
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bot.domain.books import TakenSum
-from bot.domain.notes import Taken
+from bot.domain.cluster_messages import Taken
+from bot.domain.query_results import TakenSum
 from bot.memory.spending import ALL
-from bot.policy.limits import NOTHING, Amount, Cap, DayLimits
+from bot.policy.day_limits import NOTHING, Amount, Cap, DayLimits
 from tests.bot.memory.till import Till, opened, till_of
 from tests.cases import each_case
 from tests.fakes import GROUP

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.domain.books import Choices
-from bot.domain.notes import Note, RowSet
+from bot.domain.cluster_messages import Note, RowSet
 from bot.domain.ports import Store
+from bot.domain.query_results import Choices
 from bot.memory.kept_settings import NOWHERE, Row
 from bot.memory.own_limits import OwnLimits
-from bot.policy.limits import LIFTED, OwnCap
+from bot.policy.day_limits import LIFTED, OwnCap
 from tests.fakes import GROUP, ManualClock, RecordingStore
 
 

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from bot.domain.chat import Usage
+from bot.domain.cluster_messages import Taken
 from bot.domain.journal import Stood, UsageAdded, UsageReleased, UsageReserved
-from bot.domain.notes import Taken
+from bot.domain.model_messages import Usage
 from bot.memory.own_limits import OwnLimits
 from bot.memory.shared_spending import SharedSpending
-from bot.policy.days import midnight
-from bot.policy.limits import LIFTED, Cap, DayLimits, OwnCap, Rung
+from bot.policy.calendar_days import midnight
+from bot.policy.day_limits import LIFTED, Cap, DayLimits, OwnCap, Rung
 from tests.bot.memory.test_row import Ear
 from tests.bot.memory.till import Empty, opened
 from tests.cases import each_case

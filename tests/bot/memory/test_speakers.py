@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bot.domain.events import Sender
 from bot.domain.journal import MemberNumbered
-from bot.domain.persons import find_person
+from bot.domain.person_lookup import find_person
 from bot.memory.speakers import FAR, Speakers
 from bot.prompt.render import View, speaker
 from tests.fakes import GROUP, PRIVATE, RecordingStore

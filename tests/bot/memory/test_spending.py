@@ -7,18 +7,18 @@ from msgspec.structs import replace
 
 from adapters.storage.migrate import migrate
 from adapters.storage.store import SqlStore, open_store
-from bot.domain.books import TakenSum
-from bot.domain.chat import Usage
+from bot.domain.cluster_messages import Taken
 from bot.domain.events import Conversation
 from bot.domain.journal import UsageAdded, UsageReleased, UsageReserved
 from bot.domain.language import Tongue
-from bot.domain.notes import Taken
+from bot.domain.model_messages import Usage
+from bot.domain.query_results import TakenSum
 from bot.memory.own_limits import OwnLimits
 from bot.memory.shared_spending import SharedSpending
 from bot.memory.spending import ALL, NOBODY, TURNS, Payer, Spending
 from bot.memory.witnesses import WitnessedStore
-from bot.policy.days import midnight
-from bot.policy.limits import NOTHING, Amount, Cap, DayLimits, Rung
+from bot.policy.calendar_days import midnight
+from bot.policy.day_limits import NOTHING, Amount, Cap, DayLimits, Rung
 from bot.runtime.clock import SystemClock
 from bot.wiring.web import today_of
 from tests.bot.memory.test_row import Ear

@@ -7,7 +7,10 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.chat import (
+from bot.domain.errors import ModelBilling, ModelRejected
+from bot.domain.events import Conversation
+from bot.domain.journal import UsageAdded, WindowMoved
+from bot.domain.model_messages import (
     AssistantMessage,
     Completion,
     Message,
@@ -18,10 +21,7 @@ from bot.domain.chat import (
     Usage,
     UserMessage,
 )
-from bot.domain.errors import ModelBilling, ModelRejected
-from bot.domain.events import Conversation
-from bot.domain.journal import UsageAdded, WindowMoved
-from bot.domain.trace import current_errand, current_run
+from bot.domain.task_context import current_errand, current_run
 from bot.memory.history import History
 from bot.memory.summaries import AT_ONCE, Summaries
 from bot.prompt.summary import Prefix

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from bot.domain.events import Conversation
 from bot.domain.journal import Remembered, Round, WindowMoved
+from bot.domain.model_messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from bot.memory.history import History
 from bot.memory.window import Fold, weigh
 from bot.policy.compaction import LONG

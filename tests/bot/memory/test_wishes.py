@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from bot.domain.cluster_messages import PlaceTold
 from bot.domain.journal import PlaceSet
-from bot.domain.notes import PlaceTold
 from bot.memory.wishes import Wish, Wishes
 from tests.bot.memory.test_row import Ear
 from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingStore

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.chat import AssistantMessage, Message, Usage, UserMessage
 from bot.domain.events import MessageReceived
 from bot.domain.journal import Entry, MessageObserved, RunResumed, Spoken, TurnClosed, TurnOpened, Undelivered
+from bot.domain.model_messages import AssistantMessage, Message, Usage, UserMessage
 from bot.domain.ports import Store, Witness
 from bot.domain.run import Stop
 from bot.domain.segments import Picture, Text

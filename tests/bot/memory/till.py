@@ -7,15 +7,15 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from bot.domain.books import TakenSum
-from bot.domain.chat import Usage
 from bot.domain.events import Conversation
 from bot.domain.journal import Entry, TurnOpened, UsageAdded, UsageReleased, UsageReserved
 from bot.domain.language import Tongue
+from bot.domain.model_messages import Usage
+from bot.domain.query_results import TakenSum
 from bot.memory.own_limits import OwnLimits
 from bot.memory.spending import Spending
-from bot.policy.days import midnight
-from bot.policy.limits import DayLimits, Rung
+from bot.policy.calendar_days import midnight
+from bot.policy.day_limits import DayLimits, Rung
 from tests.adapters.storage.entries import opening
 from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore, said
 from tests.owners import read

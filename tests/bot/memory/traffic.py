@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from bot.domain.chat import (
+from bot.domain.errors import MediaError, ModelError, ModelRejected, ModelStalled, ModelTransport
+from bot.domain.events import Conversation
+from bot.domain.journal import UsageAdded
+from bot.domain.model_messages import (
     AssistantMessage,
     Completion,
     Dictation,
@@ -21,12 +24,9 @@ from bot.domain.chat import (
     Usage,
     UserMessage,
 )
-from bot.domain.errors import MediaError, ModelError, ModelRejected, ModelStalled, ModelTransport
-from bot.domain.events import Conversation
-from bot.domain.journal import UsageAdded
 from bot.domain.ports import Store
 from bot.domain.run import StepFinished
-from bot.domain.trace import current_run, early_payer
+from bot.domain.task_context import current_run, early_payer
 from bot.memory.recorder import Recorder
 from bot.models.failover import Failover
 from bot.models.meter import CountedSpeech, Meter

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import pytest
 
-from bot.domain.chat import AssistantMessage, Completion, ModelRequest, ToolCall, ToolMessage, UserMessage
 from bot.domain.errors import (
     BadHistory,
     ContextOverflow,
@@ -21,10 +20,11 @@ from bot.domain.errors import (
     ModelStalled,
     ModelTransport,
 )
+from bot.domain.model_messages import AssistantMessage, Completion, ModelRequest, ToolCall, ToolMessage, UserMessage
 from bot.models.attempts import Errand
 from bot.models.failover import LONG_ENOUGH, SLOW, STALLS, Failover
 from bot.models.upstreams import Upstream
-from bot.policy.repairs import CALL_AGAIN, asking_again
+from bot.policy.request_repairs import CALL_AGAIN, asking_again
 from tests.bot.several_models import EARLIER, QUESTION, REQUEST, SYSTEM, TOOLS, Bench, one
 from tests.cases import each_case
 from tests.fakes import CountingIds, ScriptedModel, Step, words

@@ -7,17 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.domain.chat import (
-    AssistantMessage,
-    Attempt,
-    Completion,
-    FinishReason,
-    ModelRequest,
-    ToolCall,
-    ToolMessage,
-    Usage,
-    UserMessage,
-)
 from bot.domain.errors import (
     BadHistory,
     ContentFiltered,
@@ -36,12 +25,23 @@ from bot.domain.errors import (
     ToolsUnsupported,
     ToolUseFailed,
 )
+from bot.domain.model_messages import (
+    AssistantMessage,
+    Attempt,
+    Completion,
+    FinishReason,
+    ModelRequest,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
 from bot.models.attempts import RequestForm
 from bot.models.failover import ATTEMPTS, CALLED_AGAIN, Failover
 from bot.models.upstreams import Upstream
 from bot.policy.budget import Budget
 from bot.policy.prices import Price
-from bot.policy.repairs import PICTURE_LEFT_OUT
+from bot.policy.request_repairs import PICTURE_LEFT_OUT
 from bot.policy.tokens import estimate
 from tests.bot.several_models import EARLIER, PICTURE, QUESTION, REQUEST, SYSTEM, TOOLS, Bench, one
 from tests.cases import each_case

@@ -5,7 +5,6 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.chat import AssistantMessage, Attempt, Completion, FinishReason, ModelRequest, Usage, UserMessage
 from bot.domain.errors import (
     DaySpent,
     ModelBilling,
@@ -16,7 +15,16 @@ from bot.domain.errors import (
     ModelTransport,
 )
 from bot.domain.journal import Entry, Errand, RequestMade, UsageAdded, UsageReleased, UsageReserved
-from bot.domain.trace import current_errand, current_run
+from bot.domain.model_messages import (
+    AssistantMessage,
+    Attempt,
+    Completion,
+    FinishReason,
+    ModelRequest,
+    Usage,
+    UserMessage,
+)
+from bot.domain.task_context import current_errand, current_run
 from bot.models.failover import ANSWER, Failover
 from bot.models.meter import Meter
 from bot.models.upstreams import Upstream

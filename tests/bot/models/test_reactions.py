@@ -5,15 +5,6 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.chat import (
-    AssistantMessage,
-    ModelRequest,
-    Reasoning,
-    ToolCall,
-    ToolMessage,
-    Usage,
-    UserMessage,
-)
 from bot.domain.errors import (
     EMPTY_ANSWER,
     BadHistory,
@@ -30,11 +21,20 @@ from bot.domain.errors import (
     ToolsUnsupported,
     ToolUseFailed,
 )
+from bot.domain.model_messages import (
+    AssistantMessage,
+    ModelRequest,
+    Reasoning,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
 from bot.models.attempts import MOST_IN_VAIN
 from bot.models.failover import CALLED_AGAIN
 from bot.models.upstreams import BLIND, KEY_REST, PLAIN_SPOKEN, SUSPICION
 from bot.policy.budget import Budget, Limits
-from bot.policy.repairs import CALL_AGAIN, PICTURE_LEFT_OUT
+from bot.policy.request_repairs import CALL_AGAIN, PICTURE_LEFT_OUT
 from tests.bot.several_models import EARLIER, PICTURE, QUESTION, REQUEST, SYSTEM, TOOLS, Bench, one
 from tests.cases import each_case
 from tests.fakes import Step, words

@@ -7,10 +7,10 @@ from contextlib import suppress
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.chat import Attempt, Dictation, Usage
 from bot.domain.errors import MediaError
 from bot.domain.journal import Entry, RequestMade, UsageAdded, UsageReleased, UsageReserved
-from bot.domain.trace import current_run, early_payer
+from bot.domain.model_messages import Attempt, Dictation, Usage
+from bot.domain.task_context import current_run, early_payer
 from bot.models.meter import A_SECOND, CountedSpeech, Meter
 from bot.policy.prices import Price
 from tests.fakes import GROUP, CountingIds, ManualClock, RecordingStore

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.domain.chat import (
+from bot.domain.model_messages import (
     AssistantMessage,
     Completion,
     FinishReason,
@@ -17,7 +17,7 @@ from bot.domain.chat import (
 from bot.models.upstreams import BLIND, NARROW, TOOLLESS, Upstream
 from bot.policy.compaction import room_in, shrink
 from bot.policy.prices import Price
-from bot.policy.repairs import without_pictures
+from bot.policy.request_repairs import without_pictures
 from bot.policy.tokens import estimate
 from tests.cases import each_case
 from tests.fakes import ScriptedModel, words

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.domain.chat import ToolCall
 from bot.domain.language import Tongue
+from bot.domain.model_messages import ToolCall
 from bot.domain.run import Asker, Led, PendingCall
 from bot.domain.segments import Mention, Picture, Quote, Segment, Text
 from bot.domain.traits import Audience

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.domain.chat import ToolMessage, UserMessage
 from bot.domain.events import Conversation, MessageReceived, Role, Sender
+from bot.domain.model_messages import ToolMessage, UserMessage
 from bot.domain.segments import Card, File, Link, Markdown, Mention, Segment, Text, Transfer
 from bot.domain.traits import Audience
 from bot.policy.permissions import asker_of, authority_of, highest, least, lowered, reaches

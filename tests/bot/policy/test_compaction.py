@@ -3,9 +3,17 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.chat import AssistantMessage, Message, ModelRequest, SystemMessage, ToolCall, ToolMessage, UserMessage
+from bot.domain.model_messages import (
+    AssistantMessage,
+    Message,
+    ModelRequest,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
 from bot.policy.compaction import HEAD, LEAST_HISTORY, LONG, TAIL, history_room, lighten, room_in, shrink
-from bot.policy.repairs import PICTURE_LEFT_OUT
+from bot.policy.request_repairs import PICTURE_LEFT_OUT
 from bot.policy.tokens import estimate, estimate_message
 from tests.cases import each_case
 from tests.torture.model import faults

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.chat import Usage
 from bot.domain.errors import ConfigError
+from bot.domain.model_messages import Usage
 from bot.policy.prices import KnownModels, ModelRow, Price, read_known
 from tests.cases import each_case
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.domain import chat
-from bot.domain.chat import (
+from bot.domain import model_messages
+from bot.domain.model_messages import (
     AssistantMessage,
     Message,
     ModelRequest,
@@ -115,7 +115,7 @@ def test_what_was_counted_before_is_not_counted_again_and_only_where_it_still_st
     before: tuple[Message, ...], kept: tuple[Message, ...], behind: tuple[Message, ...], place: int
 ) -> None:
     whole = (*before, *kept, *behind)
-    known = chat.Counted(len(before), kept, estimate_messages(kept))
+    known = model_messages.Counted(len(before), kept, estimate_messages(kept))
     counted = ModelRequest(whole, (TOOL,), counted=known)
     assert estimate(counted) == pytest.approx(estimate(ModelRequest(whole, (TOOL,))))
     others = (*whole[:place], UserMessage("put in by a hook"), *whole[place + 1 :])
@@ -125,7 +125,7 @@ def test_what_was_counted_before_is_not_counted_again_and_only_where_it_still_st
 
 
 def test_the_tokens_of_what_was_counted_are_taken_as_they_are() -> None:
-    known = chat.Counted(1, MESSAGES[1:4], 1000.0)
+    known = model_messages.Counted(1, MESSAGES[1:4], 1000.0)
     alone = estimate(ModelRequest((MESSAGES[0], MESSAGES[4])))
     assert estimate(ModelRequest(MESSAGES, counted=known)) == pytest.approx(alone + 1000.0)
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from bot.domain.chat import UserMessage
 from bot.domain.events import MessageReceived
+from bot.domain.model_messages import UserMessage
 from bot.prompt import compose
 from tests.bot.prompt import VIEW
 from tests.fakes import said

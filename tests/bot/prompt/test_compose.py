@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from bot.domain.chat import AssistantMessage, Message, SystemMessage, UserMessage
 from bot.domain.events import MessageReceived, Sender
+from bot.domain.model_messages import AssistantMessage, Message, SystemMessage, UserMessage
 from bot.domain.segments import Mention, Quote, Segment, Text
 from bot.policy.tokens import estimate_text
 from bot.prompt import compose

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.domain.chat import NOTED, AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from bot.domain.model_messages import NOTED, AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from bot.policy.fallback_replies import SORRY, UNANSWERED
 from bot.prompt import render
 from bot.prompt.stored_rounds import tell_round

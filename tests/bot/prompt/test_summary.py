@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.domain.chat import (
+from bot.domain.model_messages import (
     AssistantMessage,
     FinishReason,
     Message,

@@ -4,12 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.domain.chat import AssistantMessage, Message, ToolMessage
 from bot.domain.events import MessageReceived
+from bot.domain.model_messages import AssistantMessage, Message, ToolMessage
 from bot.domain.segments import Card, File, Link, Location, Mention, Quote, Text
 from bot.domain.traits import Audience
 from bot.prompt.compose import Question, Talk, user_message
-from bot.prompt.people import NOBODY_KNOWS, voices
+from bot.prompt.participants import NOBODY_KNOWS, voices
 from tests.bot.prompt import VIEW
 from tests.cases import each_case
 from tests.fakes import BOT, inside, said

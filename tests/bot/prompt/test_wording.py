@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from bot.prompt.compose import PicturePlace
-from bot.prompt.language import WORDINGS
+from bot.prompt.prompt_language import WORDINGS
 
 
 def test_a_heading_is_in_brackets_with_its_time() -> None:

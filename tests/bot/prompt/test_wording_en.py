@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from string import Formatter
 
-from bot.prompt.language import is_chinese
+from bot.prompt.prompt_language import is_chinese
 from bot.prompt.wording_en import EN as WORDS
 
 

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage
+from bot.domain.model_messages import AssistantMessage, ToolCall, ToolMessage, Usage
 from bot.domain.run import (
     Asker,
     Outcome,

@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from bot.domain.actions import SendMessage
-from bot.domain.chat import Usage
 from bot.domain.journal import SendState
 from bot.domain.language import Tongue
 from bot.domain.masking import MASK, Mask
+from bot.domain.model_messages import Usage
 from bot.domain.run import Asker, Outcome, RunFinished, RunStarted, Stop
 from bot.domain.segments import Text
 from bot.speaking.owner_alerts import LONG, MAX_REASON, QUIET, Alarm, Owner, of_stalls

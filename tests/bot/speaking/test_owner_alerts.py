@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 import pytest
 
 from bot.domain.actions import SendMessage
+from bot.domain.cluster_messages import Alarmed, Forgotten, Note
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, NotConnected
 from bot.domain.events import Conversation
 from bot.domain.journal import SendState
 from bot.domain.masking import Mask, Quoting
-from bot.domain.notes import Alarmed, Forgotten, Note
 from bot.domain.segments import Text
 from bot.speaking.carrier import MAX_AGE
 from bot.speaking.owner_alerts import LOST, QUIET, Owner

@@ -3,8 +3,8 @@ from __future__ import annotations
 import asyncio
 
 from bot.domain.actions import Queued, Refused, SendMessage, about_person
+from bot.domain.cluster_messages import Forgotten
 from bot.domain.errors import NotConnected
-from bot.domain.notes import Forgotten
 from bot.speaking.carrier import APART
 from bot.speaking.queues import MAX_WAITING
 from tests.bot.speaking.post import Slow, hello, office

@@ -3,11 +3,11 @@ from __future__ import annotations
 import asyncio
 
 from bot.domain.actions import SendMessage
+from bot.domain.blocked_words import fold
 from bot.domain.events import Conversation
 from bot.domain.language import Tongue
 from bot.domain.segments import Text
-from bot.domain.words import fold
-from bot.policy.word_lists import POLITE
+from bot.policy.blocked_words import POLITE
 from bot.speaking.owner_alerts import Owner
 from bot.speaking.screening import TOLD, Screen, as_they_are
 from tests.bot.speaking.post import build_outbox

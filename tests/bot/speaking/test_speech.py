@@ -8,17 +8,17 @@ from contextlib import asynccontextmanager
 import pytest
 
 from bot.domain.actions import Attachment, Confirmed, Refused, SendMessage, SendSegment, Unknown
-from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered, AlreadySaid, InvalidArguments, ToolDenied
 from bot.domain.events import Conversation
+from bot.domain.model_messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from bot.domain.run import Asker, Stop
 from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
 from bot.domain.suspension import Allow, Decision, Deny
 from bot.domain.tool import tool
 from bot.memory.history import History
 from bot.policy.budget import Budget, Limits
-from bot.prompt.frames import Frames
-from bot.prompt.people import People
+from bot.prompt.frame_removal import Frames
+from bot.prompt.participants import People
 from bot.speaking.delivery import Delivery
 from bot.speaking.speech import TurnSpeaker
 from tests.bot.conversation.turns.test_turn import OWNER, living, speak

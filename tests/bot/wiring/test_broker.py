@@ -13,8 +13,8 @@ from adapters.broker.link import BrokerLink
 from adapters.broker.payloads import AccountPresence, CallEnd, GatewayCall, Presence
 from adapters.onebot.peers import Account
 from adapters.onebot.protocol import ActionReply
+from bot.domain.cluster_messages import WHOLE
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
-from bot.domain.notes import WHOLE
 from bot.wiring.broker import RemoteCalls, RemotePeers, build_gateway
 from bot.wiring.onebot import build_sockets
 from config.settings import Settings

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.asks import Around, Ask, Glance, Look, Parts, Said, Told, Word
-from bot.domain.books import Ignored
+from bot.domain.cluster_messages import Share, partition_of
+from bot.domain.cluster_queries import Around, Ask, Glance, Look, Parts, Said, Told, Word
 from bot.domain.console_views import (
     AccountState,
     Failure,
@@ -22,7 +22,7 @@ from bot.domain.console_views import (
 )
 from bot.domain.errors import ActionUnanswered, NotConnected
 from bot.domain.events import Conversation
-from bot.domain.notes import Share, partition_of
+from bot.domain.query_results import Ignored
 from bot.domain.suspension import Settled
 from bot.memory.newest import Newest
 from bot.wiring import cluster_console

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from bot.domain.asks import Ask, Parts, Said, Told, Word
+from bot.domain.cluster_messages import WHOLE, Alarmed, Forgotten, Note, PlaceTold, RowSet, Share, Taken
+from bot.domain.cluster_queries import Ask, Parts, Said, Told, Word
 from bot.domain.journal import PlaceSet
-from bot.domain.notes import WHOLE, Alarmed, Forgotten, Note, PlaceTold, RowSet, Share, Taken
 from bot.domain.suspension import Settled
 from bot.memory.kept_settings import NOWHERE
 from bot.wiring import cluster_events

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.conversation.context.telling import Telling
-from bot.domain.chat import AssistantMessage, ModelRequest, SystemMessage, ToolSpec, UserMessage
+from bot.domain.model_messages import AssistantMessage, ModelRequest, SystemMessage, ToolSpec, UserMessage
 from bot.domain.traits import Audience
 from bot.memory.history import History
 from bot.memory.personas import Cast, Persona, Personas

@@ -22,16 +22,16 @@ from yarl import URL
 from adapters.offline.server import OfflineModel
 from bot.app import Service, as_it_is, open_service
 from bot.cli.process import look_again
-from bot.domain.chat import Usage, UserMessage
 from bot.domain.console_views import ChatRows, ToolState
 from bot.domain.journal import TurnClosed, TurnOpened, UsageAdded
+from bot.domain.model_messages import Usage, UserMessage
 from bot.domain.run import Stop
 from bot.domain.traits import Audience
-from bot.domain.trying import TRIED
+from bot.domain.trial_group import TRIED
 from bot.memory.own_limits import OwnLimits
 from bot.memory.personas import Cast, House, Persona, Personas
 from bot.models.meter import Meter
-from bot.policy.limits import OwnCap
+from bot.policy.day_limits import OwnCap
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.wiring import console
 from bot.wiring.console import LIMIT_SETTINGS, call_tool, limits_shown, tools_of

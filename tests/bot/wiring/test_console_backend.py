@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bot.domain.actions import SendMessage
-from bot.domain.asks import Word
+from bot.domain.cluster_queries import Word
 from bot.domain.console_views import OutboxState
 from bot.domain.events import Conversation
 from bot.domain.journal import SendState

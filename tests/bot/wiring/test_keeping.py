@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.domain.chat import SystemMessage
+from bot.domain.model_messages import SystemMessage
 from bot.domain.tool import tool
 from bot.engine.toolset import Toolset
 from bot.memory.personas import Persona

@@ -6,11 +6,11 @@ import pytest
 
 from adapters.offline.server import OfflineModel
 from bot.app import open_service
-from bot.domain.chat import Usage
 from bot.domain.errors import DaySpent
+from bot.domain.model_messages import Usage
 from bot.memory.spending import Spending
 from bot.policy.budget import Limits
-from bot.policy.limits import Cap, DayLimits
+from bot.policy.day_limits import Cap, DayLimits
 from bot.wiring.limits import build_meter, limits_of
 from config.settings import Settings
 from tests.bot.memory.till import Till

@@ -16,13 +16,13 @@ from adapters.metrics.cluster import Work
 from adapters.storage.batches import Transactions
 from adapters.storage.day_totals import CountingTransactions
 from adapters.storage.leases import Lease
-from bot.domain.asks import Ask, Ears, Told
+from bot.domain.cluster_messages import ALONE, Note, Share
+from bot.domain.cluster_queries import Ask, Ears, Told
 from bot.domain.events import Event
-from bot.domain.notes import ALONE, Note, Share
 from bot.memory.own_limits import OwnLimits
 from bot.memory.shared_spending import SharedSpending
 from bot.memory.spending import Spending
-from bot.policy.limits import DayLimits
+from bot.policy.day_limits import DayLimits
 from bot.wiring.broker import BrokerLine
 from bot.wiring.line import Seat, build_line, neighbours_of, offers_of, spending_of, startup_alerts_of
 from bot.wiring.onebot import Sockets

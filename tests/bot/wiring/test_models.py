@@ -20,8 +20,8 @@ from adapters.openai.deadlines import Timeouts
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
 from bot.app import open_service
-from bot.domain.chat import ModelRequest, SystemMessage, ToolSpec, UserMessage
 from bot.domain.errors import ConfigError, ModelError
+from bot.domain.model_messages import ModelRequest, SystemMessage, ToolSpec, UserMessage
 from bot.domain.ports import ChatModel
 from bot.models.failover import ATTEMPTS
 from bot.models.meter import Meter

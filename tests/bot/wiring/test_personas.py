@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.chat import AssistantMessage, UserMessage
 from bot.domain.errors import ConfigError
+from bot.domain.model_messages import AssistantMessage, UserMessage
 from bot.domain.ports import ChatModel
 from bot.domain.traits import Audience
 from bot.memory.personas import House, Persona, Personas
-from bot.policy.limits import OwnCap
+from bot.policy.day_limits import OwnCap
 from bot.wiring.personas import PersonaFiles
 from config.settings import Settings
 from tests.fakes import ManualClock, RecordingStore, ScriptedModel

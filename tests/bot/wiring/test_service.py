@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bot.agent.scripted import ScriptedModel, call
-from bot.domain.chat import AssistantMessage, UserMessage
+from bot.agent.scripted_model import ScriptedModel, call
 from bot.domain.journal import Remembered, Round
+from bot.domain.model_messages import AssistantMessage, UserMessage
 from bot.domain.run import Asker, Outcome
 from bot.domain.tool import tool
 from bot.engine.engine import Run, RunState

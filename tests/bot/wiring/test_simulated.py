@@ -14,13 +14,13 @@ from adapters.simulator.call import Gesture, SentMessage
 from adapters.simulator.server import Simulator
 from adapters.simulator.wire import text
 from adapters.simulator.world import demo_world
-from bot.domain.books import UsageSum
 from bot.domain.cancellation import background
+from bot.domain.cluster_messages import Forgotten
 from bot.domain.console_views import CostSum
 from bot.domain.errors import MediaError
-from bot.domain.notes import Forgotten
-from bot.domain.trying import Ceiling, Source, TriedLine, Wanted
-from bot.policy.limits import NOTHING, Amount
+from bot.domain.query_results import UsageSum
+from bot.domain.trial_group import Ceiling, Source, TriedLine, Wanted
+from bot.policy.day_limits import NOTHING, Amount
 from bot.wiring import simulated
 from bot.wiring.simulated import (
     KEPT,

@@ -11,12 +11,12 @@ from pydantic import SecretStr
 from bot.app import open_service
 from bot.commands import alarms
 from bot.commands.digest import DAILY_LOOK
-from bot.domain.asks import NO_OTHERS
-from bot.domain.books import DaySum
+from bot.domain.cluster_messages import WHOLE, Share
+from bot.domain.cluster_queries import NO_OTHERS
 from bot.domain.events import Conversation
 from bot.domain.language import Tongue
 from bot.domain.masking import Mask
-from bot.domain.notes import WHOLE, Share
+from bot.domain.query_results import DaySum
 from bot.memory.newest import Newest
 from bot.wiring.singletons import run_daily_tasks, run_singletons
 from config.settings import Settings

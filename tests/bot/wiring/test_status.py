@@ -4,7 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from bot.domain.asks import NO_OTHERS, Ask, Glance, Look, Parts, Told
+from bot.domain.cluster_queries import NO_OTHERS, Ask, Glance, Look, Parts, Told
 from bot.domain.console_views import State
 from bot.domain.errors import NotConnected
 from bot.wiring.status import current_status, data_folder

@@ -23,7 +23,7 @@ from bot.domain.errors import MediaError
 from bot.domain.journal import UsageAdded, UsageReserved
 from bot.domain.masking import Mask
 from bot.domain.tool import tool
-from bot.domain.trying import TRIED, Ceiling, Wanted
+from bot.domain.trial_group import TRIED, Ceiling, Wanted
 from bot.wiring.simulated import SimulatedTrial
 from bot.wiring.trial import demo_model, offered, open_trial, real_model, settings_aside
 from bot.wiring.trial_budget import BudgetTally, TrialBudget

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from bot.domain.books import UsageSum
 from bot.domain.cancellation import background
-from bot.domain.notes import Forgotten
-from bot.domain.trying import Ceiling, Source, Trial, Wanted
-from bot.policy.days import midnight
+from bot.domain.cluster_messages import Forgotten
+from bot.domain.query_results import UsageSum
+from bot.domain.trial_group import Ceiling, Source, Trial, Wanted
+from bot.policy.calendar_days import midnight
 from bot.wiring import trial_manager as module
 from bot.wiring.trial_manager import COST, IDLE, REQUESTS, TOKENS, TrialManager, ceiling_of
 from config.settings import Settings

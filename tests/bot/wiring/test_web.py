@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from bot.app import open_service
+from bot.domain.cluster_messages import WHOLE, Share
 from bot.domain.errors import ConfigError
-from bot.domain.notes import WHOLE, Share
 from bot.wiring.web import attendance_of
 from tests.e2e.test_watching import settings
 

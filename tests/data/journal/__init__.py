@@ -7,17 +7,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from bot.domain.actions import Attachment, SendMessage
-from bot.domain.chat import (
-    AssistantMessage,
-    Completion,
-    FinishReason,
-    Reasoning,
-    SystemMessage,
-    ToolCall,
-    ToolMessage,
-    Usage,
-    UserMessage,
-)
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.journal import (
     Entry,
@@ -33,6 +22,17 @@ from bot.domain.journal import (
     TurnOpened,
     UsageAdded,
     WindowMoved,
+)
+from bot.domain.model_messages import (
+    AssistantMessage,
+    Completion,
+    FinishReason,
+    Reasoning,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    UserMessage,
 )
 from bot.domain.run import (
     Asker,

@@ -10,7 +10,8 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from bot.domain.chat import (
+from bot.domain.errors import ModelError, ModelOverloaded, ModelRejected, ModelStalled, ModelTransport
+from bot.domain.model_messages import (
     AssistantMessage,
     Completion,
     FinishReason,
@@ -19,7 +20,6 @@ from bot.domain.chat import (
     ToolCall,
     Usage,
 )
-from bot.domain.errors import ModelError, ModelOverloaded, ModelRejected, ModelStalled, ModelTransport
 from bot.domain.ports import ChatModel
 
 FAILURES: dict[str, Callable[[str], ModelError]] = {

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from bot.domain.chat import (
+from bot.domain.model_messages import (
     AssistantMessage,
     Completion,
     FinishReason,

@@ -22,10 +22,10 @@ from playwright.async_api import async_playwright
 from adapters.openai.client import OpenAIModel
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import Person, World
-from bot.agent.scripted import call
+from bot.agent.scripted_model import call
 from bot.app import Service, open_service
-from bot.domain.chat import AssistantMessage, Completion, FinishReason, ModelRequest, ToolCall, Usage
 from bot.domain.errors import ModelAuth
+from bot.domain.model_messages import AssistantMessage, Completion, FinishReason, ModelRequest, ToolCall, Usage
 from config.loading import load_settings
 from tests.ports import free_port
 from tests.tiers import CHROMIUM

@@ -11,7 +11,6 @@ from PIL import Image
 
 from adapters.console.guard import cookie_name
 from adapters.console.origins import PageOrigin
-from bot.domain.books import UsageSum
 from bot.domain.console_views import (
     AccountState,
     Chat,
@@ -31,8 +30,9 @@ from bot.domain.console_views import (
     WaitingPetition,
 )
 from bot.domain.events import Conversation
-from bot.domain.trying import TriedLine, Wanted
-from bot.policy.days import midnight
+from bot.domain.query_results import UsageSum
+from bot.domain.trial_group import TriedLine, Wanted
+from bot.policy.calendar_days import midnight
 from tests.adapters.console.samples import NOW, silent, trace
 from tests.adapters.console.trials import CEILING
 from tests.adapters.console.visiting import Place

@@ -14,7 +14,7 @@ from yarl import URL
 from adapters.console import rendering
 from adapters.console.rendering import Pages
 from adapters.simulator.server import Simulator
-from bot.agent.scripted import call
+from bot.agent.scripted_model import call
 from bot.domain.errors import ModelAuth
 from bot.domain.journal import Audited, RequestMade
 from bot.runtime.clock import SystemClock

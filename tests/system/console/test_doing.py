@@ -17,7 +17,6 @@ import pytest_asyncio
 from adapters.console.figures import day
 from adapters.console.health import RESTS
 from adapters.console.totp import STEP
-from bot.domain.books import UsageSum
 from bot.domain.console_views import (
     Chat,
     ChatLine,
@@ -31,7 +30,8 @@ from bot.domain.console_views import (
 )
 from bot.domain.events import Conversation
 from bot.domain.memories import MemoryKept, StoredFact
-from bot.policy.days import midnight
+from bot.domain.query_results import UsageSum
+from bot.policy.calendar_days import midnight
 from tests.adapters.console.samples import NOW
 from tests.adapters.console.test_totp import SECRET, code
 from tests.adapters.console.visiting import TOKEN, Place, visiting

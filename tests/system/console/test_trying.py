@@ -19,8 +19,8 @@ from pydantic import SecretStr
 from adapters.offline.server import OfflineModel
 from adapters.storage import console_queries
 from bot.app import Service, open_service
-from bot.domain.chat import Usage, UserMessage
 from bot.domain.journal import TurnClosed, TurnOpened
+from bot.domain.model_messages import Usage, UserMessage
 from bot.domain.run import Stop
 from bot.runtime.clock import SystemClock
 from tests.e2e.test_watching import settings

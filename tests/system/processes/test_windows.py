@@ -31,7 +31,7 @@ EVERY_MODULE = """
 import importlib, pkgutil, sys
 import adapters, bot, config, tools
 
-skipped = {"bot.__main__", "bot.runtime.first", "adapters.storage.migrations.env"}
+skipped = {"bot.__main__", "bot.runtime.container_init", "adapters.storage.migrations.env"}
 for root in (adapters, bot, config, tools):
     for one in pkgutil.walk_packages(root.__path__, f"{root.__name__}."):
         if one.name not in skipped and ".versions." not in one.name:

@@ -19,8 +19,8 @@ from adapters.storage.url import read_url
 from bot.cli.doctor.checks import Check, Verdict
 from bot.cli.doctor.cluster import check_cluster, online_anywhere
 from bot.cli.doctor.run import probes
+from bot.domain.cluster_messages import Share
 from bot.domain.errors import ConfigError, Problem
-from bot.domain.notes import Share
 from bot.runtime.clock import RandomIds
 from config.settings import Settings
 from tests.adapters.broker.conftest import PARTITIONS

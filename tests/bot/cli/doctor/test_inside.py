@@ -5,8 +5,8 @@ from pathlib import Path
 from aiohttp import web
 
 from bot.cli.doctor.inside import look_again
-from bot.domain.chat import Usage
 from bot.domain.console_views import Finding
+from bot.domain.model_messages import Usage
 from bot.runtime.clock import RandomIds, SystemClock
 from config.settings import Settings
 from tests.bot.cli.doctor.surroundings import answering, healthy, settings_of

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from bot.agent.scripted import ScriptedModel
+from bot.agent.scripted_model import ScriptedModel
 from bot.conversation.context.describing import MAX_WORDS, DescribedSight
-from bot.domain.chat import UserMessage
 from bot.domain.errors import MediaError, ModelTransport
+from bot.domain.model_messages import UserMessage
 from bot.domain.ports import Seen
 from bot.domain.segments import Picture
 from tests.fakes import ManualClock, RecordingStore, words

@@ -7,7 +7,7 @@ import pytest
 from bot.conversation.context.forwards import Forwards
 from bot.domain.events import MessageReceived
 from bot.domain.segments import Forward, Segment, Text
-from bot.policy.lighten import lighten
+from bot.policy.message_trimming import lighten
 from bot.policy.tokens import estimate_text
 from bot.prompt.compose import MAX_ASIDE, Forwarded, Passed
 from tests.fakes import BOT, RecordingTransport, inside, said

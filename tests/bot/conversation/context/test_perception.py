@@ -11,7 +11,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Seen
 from bot.domain.segments import Forward, Picture, Quote, Text
 from bot.memory.history import MAX_KNOWN, History
-from bot.policy.lighten import lighten
+from bot.policy.message_trimming import lighten
 from bot.prompt.compose import Forwarded, PicturePlace, Question, QuestionPicture, user_message
 from tests.bot.prompt import VIEW
 from tests.cases import each_case

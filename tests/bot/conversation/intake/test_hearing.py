@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from bot.conversation.intake.hearing import IGNORED
-from bot.domain.books import Ignored
-from bot.domain.chat import UserMessage
 from bot.domain.journal import MessageErased
+from bot.domain.model_messages import UserMessage
+from bot.domain.query_results import Ignored
 from bot.policy.wake import Rules
 from tests.bot.hall import hall, recalled
 from tests.fakes import GROUP, said, words

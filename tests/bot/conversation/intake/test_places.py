@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from bot.conversation.intake.places import Arrival, Places
 from bot.domain.events import Conversation
-from bot.policy.lighten import MAX_NAME
+from bot.policy.message_trimming import MAX_NAME
 from tests.bot.conversation.recovery.test_catchup import HELLO, ago, back
 from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, said, until
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 
-from bot.domain.chat import Completion, ModelRequest
+from bot.domain.model_messages import Completion, ModelRequest
 from bot.domain.segments import Mention, Quote, Text
 from bot.memory.wishes import Wish
 from bot.policy.wake import Rules, Silence

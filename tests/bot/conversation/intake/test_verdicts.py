@@ -4,9 +4,9 @@ import asyncio
 
 from msgspec import structs
 
-from bot.domain.chat import Completion, ModelRequest
 from bot.domain.command import Asked, Command
 from bot.domain.errors import ModelBilling
+from bot.domain.model_messages import Completion, ModelRequest
 from bot.domain.segments import Mention, Quote, Text
 from bot.policy.wake import Rules, Silence, Why
 from tests.bot.hall import hall, muted

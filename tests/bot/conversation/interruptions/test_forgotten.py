@@ -6,9 +6,9 @@ from msgspec.structs import replace
 
 from bot.conversation.interruptions.forgotten import ForgottenQuestions
 from bot.conversation.tasks import Task
-from bot.domain.chat import Completion, ModelRequest, UserMessage
 from bot.domain.events import Connected, Conversation
 from bot.domain.journal import TurnOpened
+from bot.domain.model_messages import Completion, ModelRequest, UserMessage
 from bot.domain.segments import Mention, Quote, Text
 from bot.policy.fallback_replies import LOST
 from bot.policy.wake import Wake

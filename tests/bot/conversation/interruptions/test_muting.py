@@ -8,10 +8,10 @@ import pytest
 
 from bot.conversation.tasks import Task
 from bot.domain.cancellation import background
-from bot.domain.chat import ToolMessage
 from bot.domain.errors import ActionRefused
 from bot.domain.events import Connected, Conversation, MemberChange, MessageReceived, Muted, Role
 from bot.domain.journal import MessageObserved, TurnClosed
+from bot.domain.model_messages import ToolMessage
 from bot.domain.ports import JoinedGroup, Member
 from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text

@@ -8,9 +8,9 @@ import pytest
 
 from bot.conversation.tasks import Resume
 from bot.conversation.turns.ledger import GIVEN_UP
-from bot.domain.chat import AssistantMessage, Completion, ModelRequest, UserMessage
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageErased, MessageObserved, Remembered, Round, TurnClosed, TurnSteered
+from bot.domain.model_messages import AssistantMessage, Completion, ModelRequest, UserMessage
 from bot.domain.run import Stop
 from bot.domain.suspension import Allow
 from bot.domain.tool import tool

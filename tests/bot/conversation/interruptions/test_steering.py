@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from bot.conversation.interruptions.steering import belongs
 from bot.conversation.tasks import Resume
-from bot.domain.chat import AssistantMessage, Completion, ModelRequest, ToolMessage, UserMessage
 from bot.domain.errors import ModelAuth
 from bot.domain.events import Event, MessageReceived
 from bot.domain.journal import MessageTakenUp, TurnClosed, TurnOpened, TurnSteered, UsageAdded
+from bot.domain.model_messages import AssistantMessage, Completion, ModelRequest, ToolMessage, UserMessage
 from bot.domain.segments import Card, Mention, MentionAll, Quote, Text
 from bot.domain.suspension import Allow
 from bot.domain.tool import tool

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from bot.conversation.interruptions.stopping import HEARD
 from bot.domain.actions import React, SendMessage
 from bot.domain.cancellation import BROKEN
-from bot.domain.chat import UserMessage
 from bot.domain.errors import NotConnected
 from bot.domain.events import MessageReceived
 from bot.domain.journal import MessageErased, MessageObserved, SendChanged, SendState, TurnClosed
+from bot.domain.model_messages import UserMessage
 from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
 from bot.domain.tool import tool

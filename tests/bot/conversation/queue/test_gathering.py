@@ -22,7 +22,7 @@ from bot.domain.events import MessageReceived
 from bot.domain.journal import MessageObserved, MessageOverheard, MessageTakenUp
 from bot.domain.segments import Mention, Picture, Quote, Segment, Text
 from bot.memory.history import History
-from bot.policy.unfinished import shows_something, words_of
+from bot.policy.incomplete_messages import shows_something, words_of
 from bot.policy.wake import NeedsQuoted, Observe, Rules, Silence, Wake
 from bot.speaking.gestures import Gestures
 from bot.speaking.postbox import Postbox

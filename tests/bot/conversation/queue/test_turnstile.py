@@ -8,13 +8,13 @@ from msgspec import structs
 from bot.conversation.tasks import Task
 from bot.conversation.turns.thrift import NoLimit
 from bot.domain.actions import React
-from bot.domain.chat import Completion, ModelRequest, UserMessage
 from bot.domain.events import Conversation
 from bot.domain.journal import OpenTurn
+from bot.domain.model_messages import Completion, ModelRequest, UserMessage
 from bot.domain.ports import Clock
 from bot.domain.traits import Rate
+from bot.policy.day_limits import Rung
 from bot.policy.fallback_replies import CROWDED, ENGLISH, NO_MORE, SLOW_DOWN
-from bot.policy.limits import Rung
 from bot.policy.wake import Rules, Silence, Wake
 from bot.speaking.gestures import NOT_NOW
 from bot.speaking.postbox import MAX_LINES

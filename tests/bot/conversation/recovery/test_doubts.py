@@ -9,7 +9,6 @@ from msgspec import structs
 
 from bot.conversation.recovery.doubts import LAG, Doubts
 from bot.domain.actions import Confirmed, Refused, SendMessage
-from bot.domain.chat import Usage, UserMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
@@ -23,6 +22,7 @@ from bot.domain.journal import (
     TurnOpened,
     Undelivered,
 )
+from bot.domain.model_messages import Usage, UserMessage
 from bot.domain.ports import Settled
 from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text

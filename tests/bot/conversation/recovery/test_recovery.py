@@ -11,7 +11,6 @@ from bot.conversation.intake.seen import Past
 from bot.conversation.recovery.recovery import Recoverer
 from bot.conversation.turns.ledger import GIVEN_UP
 from bot.domain.actions import Refused, SendMessage
-from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from bot.domain.events import Connected, MessageRecalled, MessageReceived
 from bot.domain.journal import (
     MemberNumbered,
@@ -24,6 +23,7 @@ from bot.domain.journal import (
     TurnClosed,
     TurnOpened,
 )
+from bot.domain.model_messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
 from bot.domain.tool import tool

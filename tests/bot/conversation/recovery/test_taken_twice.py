@@ -7,9 +7,9 @@ from typing import Any
 from msgspec import structs
 
 from bot.domain import codec
-from bot.domain.chat import AssistantMessage, ToolCall, Usage, UserMessage
 from bot.domain.events import MessageReceived, Sender
 from bot.domain.journal import OpenTurn, Recovery, SendState, Suspended, TurnClosed
+from bot.domain.model_messages import AssistantMessage, ToolCall, Usage, UserMessage
 from bot.domain.run import Asker, PendingCall, Stop, SuspendedRun
 from bot.policy.fallback_replies import SORRY
 from tests.bot.conversation.recovery.test_recovery import HELLO, asked, blind, restarted, send, turn

@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from bot.conversation.context.perception import Senses
 from bot.conversation.recovery.unfinished import Unfinished
-from bot.domain.chat import AssistantMessage, UserMessage
 from bot.domain.events import MessageReceived
 from bot.domain.journal import OpenTurn, Recovery, Remembered, Round, UsageAdded
+from bot.domain.model_messages import AssistantMessage, UserMessage
 from bot.domain.ports import ChatModel, Seen
 from bot.domain.segments import Picture, Text
-from bot.domain.trace import current_run
+from bot.domain.task_context import current_run
 from bot.memory.personas import Cast, Persona
 from bot.models.failover import ANSWER, Failover
 from bot.models.upstreams import Upstream

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from bot.domain.actions import SendMessage
-from bot.domain.chat import AssistantMessage, UserMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, ModelBilling, NotConnected
 from bot.domain.journal import TurnClosed
+from bot.domain.model_messages import AssistantMessage, UserMessage
 from bot.domain.suspension import Allow
 from bot.policy.wake import CALLED, Wake
 from bot.prompt.wording_zh import ZH

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from bot.conversation.turns.ledger import Ledger
-from bot.domain.chat import Completion, ModelRequest, Usage, UserMessage
 from bot.domain.journal import TurnClosed, TurnOpened, UsageReserved
+from bot.domain.model_messages import Completion, ModelRequest, Usage, UserMessage
 from bot.domain.run import Stop
 from bot.memory.history import History
 from bot.models.meter import Meter

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from bot.conversation.turns.live import Line
-from bot.domain.chat import Completion, ModelRequest
 from bot.domain.events import MessageReceived
 from bot.domain.journal import TurnSteered
+from bot.domain.model_messages import Completion, ModelRequest
 from bot.domain.segments import Quote, Text
 from bot.domain.tool import Tool, tool
 from bot.policy.wake import Silence

@@ -10,14 +10,14 @@ from msgspec.structs import replace
 
 from bot.conversation.turns.preparation import spent_by
 from bot.conversation.turns.suspensions import WaitingTurn
-from bot.domain.chat import (
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.journal import MemberNumbered, Remembered, Round
+from bot.domain.model_messages import (
     AssistantMessage,
     Message,
     Usage,
     UserMessage,
 )
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import MemberNumbered, Remembered, Round
 from bot.domain.run import Asker, Spent, SuspendedRun
 from bot.domain.segments import Mention, Quote, Text
 from bot.domain.traits import Audience

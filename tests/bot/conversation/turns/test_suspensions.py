@@ -4,8 +4,8 @@ from msgspec.structs import replace
 
 from bot.conversation.turns.suspensions import WaitingTurn
 from bot.domain import codec
-from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from bot.domain.journal import Remembered, Round, RunSuspended, Suspended, TurnClosed
+from bot.domain.model_messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from bot.domain.redaction import RECALLED, OwnWords
 from bot.domain.run import Stop, SuspendedRun
 from bot.domain.suspension import Allow

@@ -5,13 +5,13 @@ from dataclasses import replace
 from msgspec.structs import replace as msgspec_replace
 
 from bot.conversation.turns.thrift import NO_LIMIT, NoLimit, Thrift, told_on
-from bot.domain.chat import AssistantMessage, UserMessage
+from bot.domain.model_messages import AssistantMessage, UserMessage
 from bot.domain.ports import Looking, Subagents
 from bot.domain.run import Asker, Terms
 from bot.domain.tool import tool
 from bot.engine.engine import Run
 from bot.policy.budget import Room
-from bot.policy.limits import Rung
+from bot.policy.day_limits import Rung
 from tests.fakes import GROUP, ScriptedModel
 
 ROUNDS = tuple(

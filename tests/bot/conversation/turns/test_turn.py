@@ -26,14 +26,14 @@ from bot.domain.actions import (
     React,
     SendMessage,
 )
-from bot.domain.chat import (
+from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.domain.journal import Entry, TurnClosed
+from bot.domain.model_messages import (
     Completion,
     ModelRequest,
     SystemMessage,
     ToolMessage,
 )
-from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
-from bot.domain.journal import Entry, TurnClosed
 from bot.domain.ports import ChatModel, Media, Sight
 from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text

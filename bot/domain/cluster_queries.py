@@ -1,0 +1,142 @@
+"""Questions of the bot that shows the console to the others of a cluster, each of which has other
+accounts: how theirs are, and to carry out a word that was said on a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol, TypeAlias
+
+from msgspec import Struct, field
+
+from bot.domain.cluster_messages import Hear
+from bot.domain.console_views import State, WaitingDraft
+from bot.domain.errors import NotConnected
+from bot.domain.events import Conversation
+from bot.domain.suspension import Settled
+
+WordKind: TypeAlias = Literal["A", "R", "D"]
+"""Calls, requests of people, drafts: each bot numbers its own."""
+
+
+class Look(Struct, frozen=True, tag="look"):
+    """How is everything now? With the words of drafts only where those are asked for."""
+
+    with_drafts: bool = False
+
+
+class Word(Struct, frozen=True, tag="word"):
+    """An owner's word, said on a page, on what waits by this number at this account; of a draft the
+    reason are other words.
+    """
+
+    account: int
+    kind: WordKind
+    number: int
+    allows: bool
+    reason: str = ""
+
+
+class Around(Struct, frozen=True, tag="around"):
+    """The question what stands before this conversation in its prompt."""
+
+    where: Conversation
+
+
+Ask: TypeAlias = Look | Word | Around
+
+
+class Glance(Struct, frozen=True, tag="glance"):
+    """How a bot is that has this partition: `waiting` is how much waits there for a word on a page,
+    `more` how many drafts beside those told, `personas` the chats of each by its key, `waits` how
+    much of each kind waits for a word anywhere.
+    """
+
+    partition: int
+    state: State
+    waiting: int = 0
+    drafts: tuple[WaitingDraft, ...] = ()
+    more: int = 0
+    personas: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    waits: Mapping[str, int] = field(default_factory=dict)
+
+
+class Said(Struct, frozen=True, tag="said"):
+    """The outcome of a word."""
+
+    settled: Settled
+
+
+class Parts(Struct, frozen=True, tag="parts"):
+    """The messages before a conversation."""
+
+    parts: tuple[str, ...]
+
+
+Told: TypeAlias = Glance | Said | Parts
+
+Answering: TypeAlias = Callable[[Ask], Awaitable[Told]]
+"""Answers another bot."""
+
+
+class Suspicion(Protocol):
+    """What is known, over workers, of events that may end whoever handles them."""
+
+    async def begin(self, event: str, /) -> int:
+        """Write down that it is begun; how often it was before and nobody came to its end, 0 where
+        nobody knows.
+        """
+        ...
+
+    def end(self, event: str, /) -> None:
+        """Whoever handled it is still there."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ears:
+    """The ears of a bot for the others of its cluster: notes, and what it is to answer; `at_work`
+    returns once it takes events, with that `suspicion`.
+    """
+
+    hear: Hear
+    answer: Answering
+    at_work: Callable[[], Awaitable[None]]
+    suspicion: Suspicion
+
+
+class Others(Protocol):
+    """The other bots of a cluster, to be asked."""
+
+    @property
+    def count(self) -> int:
+        """How many there are to be: one for each other partition."""
+        ...
+
+    async def ask_all(self, ask: Ask, /) -> tuple[Told, ...]:
+        """Their answers, within a second; who says nothing by then is missing. Nothing raises."""
+        ...
+
+    async def ask(self, account: int, ask: Ask, /) -> Told:
+        """The answer of the bot that has this account. Raises NotConnected (nobody has it just now,
+        and nothing was done) and ActionUnanswered (nobody knows).
+        """
+        ...
+
+
+class NoOthers:
+    """Fits `Others`: a bot alone has all accounts."""
+
+    count = 0
+
+    async def ask_all(self, _ask: Ask, /) -> tuple[Told, ...]:
+        """Nobody says anything."""
+        return ()
+
+    async def ask(self, account: int, _ask: Ask, /) -> Told:
+        """Nobody else has it."""
+        raise NotConnected(f"no other bot has account {account}")
+
+
+NO_OTHERS: Final = NoOthers()

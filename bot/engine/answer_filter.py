@@ -1,0 +1,137 @@
+"""Which of a model's words are an answer of its own: without the frame of its prompt, no notice of
+ours said back, no mere receipt of what it sent, and not doubted, or doubted and nothing better
+said.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+
+from msgspec.structs import replace
+
+from bot.domain.actions import SENT
+from bot.domain.model_messages import AssistantMessage, Message, ToolCall, ToolMessage
+from bot.domain.run import Outcome, Stop
+from bot.engine.run_state import Run, RunState
+from bot.policy.fallback_replies import OURS, Notices, without_trace
+from bot.policy.request_repairs import is_told_call, with_notice
+from bot.policy.similarity import bare
+from bot.prompt.answer_cleanup import SEND
+from bot.prompt.echo_detection import ToldTexts, is_call_error
+
+WORDS = frozenset(
+    map(
+        bare,
+        (
+            SENT,
+            "已发送",
+            "已发出",
+            "消息已发出",
+            "发送成功",
+            "消息发送成功",
+            "已回复",
+            "已回答",
+            "sent",
+            "message sent",
+            "messages sent",
+            "message delivered",
+            "the message was sent",
+            "the message has been sent",
+        ),
+    )
+)
+ID = re.compile(r"message_id: ?[\w-]+")
+LONGEST = 60  # characters
+
+
+def is_receipt(text: str) -> bool:
+    """Whether it only tells of a message that was sent, maybe with its id, in whatever brackets."""
+    return len(text) <= LONGEST and bare(ID.sub("", text)) in WORDS
+
+
+def told(run: Run, state: RunState, notice: str) -> tuple[Message, ...]:
+    """The messages of the next request; to a model that has said something back examples, too,
+    before the question: the prompt begins as it did.
+    """
+    *before, question = run.transcript
+    examples = run.examples if state.is_spoilt else ()
+    return with_notice((*before, *examples, question, *state.messages), notice)
+
+
+def own_words(
+    run: Run, state: RunState, message: AssistantMessage
+) -> tuple[AssistantMessage, bool]:
+    """The message, tidied; without words that are silence, or only say a notice of ours or a call's
+    error back, or are doubted the first time, or a receipt to who has read what was sent. And
+    whether words were cut that were not meant as silence.
+    """
+    tidied = run.tidy(message)
+    if run.silence(tidied.text, state.silence):
+        state.silence = tidied.text
+        return replace(tidied, text=""), False
+    own = tidied if tidied.tool_calls else _own(run, state, tidied)
+    return own, own is not message
+
+
+def _own(run: Run, state: RunState, tidied: AssistantMessage) -> AssistantMessage:
+    if _is_said_back(run, state, without_trace(tidied.text)):
+        return replace(tidied, text="")
+    if run.heard() and is_receipt(tidied.text) and _only_spoke_here(state):
+        return replace(tidied, text="")
+    if not (state.is_spoilt or run.heard()) and run.doubts(tidied.text):
+        state.doubted = tidied.text
+        return replace(tidied, text="")
+    return tidied
+
+
+def doubted(run: Run, state: RunState) -> str:
+    """The answer that was doubted; none where something was said since."""
+    return "" if run.heard() else state.doubted
+
+
+def instead(run: Run, state: RunState, *, spoilt: bool) -> str:
+    """The answer that was doubted, once more was asked for and no words came (`spoilt`: none were
+    left); none where that is silence by choice.
+    """
+    is_asked_again = state.is_spoilt and not run.may_end_empty(spoilt=spoilt)
+    return doubted(run, state) if is_asked_again else ""
+
+
+def failed(run: Run, state: RunState, error: str) -> Outcome:
+    """Ended by the error, or with what was doubted: that is better than no answer."""
+    if text := doubted(run, state):
+        state.messages.append(AssistantMessage(text))
+        return state.outcome(Stop.ANSWERED, text)
+    return state.outcome(Stop.FAILED, error=error)
+
+
+def _is_said_back(run: Run, state: RunState, text: str) -> bool:
+    """Whether it only says what it was told: a notice of ours, or of a call that failed."""
+    if _notices(run.notices).has(text) or is_call_error(text) or is_told_call(text):
+        return True
+    errors = [one for one in state.messages if isinstance(one, ToolMessage) and one.is_error]
+    return bool(errors) and ToldTexts(*(one.content for one in errors)).has(text)
+
+
+def _only_spoke_here(state: RunState) -> bool:
+    """Whether the latest calls sent to this chat, and nothing else: that a mail was sent, or
+    something to another chat, is news to who asked.
+    """
+    said = (one.tool_calls for one in reversed(state.messages) if isinstance(one, AssistantMessage))
+    return all(call.name == SEND and not _session(call) for call in next(said, ()))
+
+
+def _session(call: ToolCall) -> bool:
+    try:
+        given = json.loads(call.arguments)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(given, dict) and bool(given.get("session"))
+
+
+@cache
+def _notices(notices: Notices) -> ToldTexts:
+    """All that we tell a model in its run's language, and people in any."""
+    return ToldTexts(notices.last_step, notices.empty, *OURS)

@@ -1,0 +1,138 @@
+"""Which rows of a history are lines that are known under other ids. Pure.
+
+Some servers give a message one id in its event and another in a history (Lagrange.Core#265). Such a
+row is known by who said it, when, and its content. Rows and lines are paired one to one, in the
+order in which they were said: of two equal lines within a second, both stay two.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from bot.domain.events import MessageReceived
+from bot.domain.journal import KnownLine
+from bot.domain.segments import (
+    File,
+    Forward,
+    Mention,
+    Picture,
+    Quote,
+    Record,
+    Segment,
+    Sticker,
+    Text,
+    Video,
+)
+from bot.policy.answered_questions import SKEW
+
+CLOSE = 2.0  # seconds between an event and its row: servers tell both by one clock
+AT_ONCE = 1.0  # the same, if nothing but the time tells
+
+LineKey: TypeAlias = Callable[[KnownLine], Hashable]
+RowKey: TypeAlias = Callable[[MessageReceived], Hashable]
+
+
+def aliases(history: Sequence[MessageReceived], known: Iterable[KnownLine]) -> dict[str, str]:
+    """The ids of these rows by which no line is known, each with the id of the line that it is."""
+    lines = {one.message_id: one for one in known}
+    shown = {row.message_id for row in history}
+    free = [one for one in lines.values() if one.message_id not in shown]
+    rows = [row for row in history if row.has_identity and row.message_id not in lines]
+    found: dict[str, str] = {}
+    agrees = any(row.has_identity and row.message_id in lines for row in history)
+    for line_key, row_key in (BY_CONTENT, BY_SENDER, BY_TIME):
+        if line_key is not BY_CONTENT[0] and agrees and not found:
+            break  # nothing shows that it has other ids
+        waiting: defaultdict[Hashable, list[KnownLine]] = defaultdict(list)
+        for line in sorted(free, key=lambda one: one.time):
+            if (key := line_key(line)) is not None:
+                waiting[key].append(line)
+        for row in sorted(rows, key=lambda one: one.time):
+            if row.message_id in found:
+                continue
+            if line_of_row := _first(waiting[row_key(row)], row):
+                found[row.message_id] = line_of_row.message_id
+    return found
+
+
+def _first(waiting: list[KnownLine], row: MessageReceived) -> KnownLine | None:
+    """Take the first of these that the row can be; the ones before it can be no later row."""
+    within = SKEW if row.is_own else CLOSE  # our own words have our clock's time
+    while waiting:
+        line = waiting[0]
+        if line.segments is None:
+            within = AT_ONCE
+        if line.time > row.time + within:
+            return None
+        del waiting[0]
+        if line.time >= row.time - within:
+            return line
+    return None
+
+
+def is_row_of(row: MessageReceived, event: MessageReceived) -> bool:
+    """Whether a row that was taken from a history is this event, which came only afterwards."""
+    return (
+        row.conversation == event.conversation
+        and row.sender.user_id == event.sender.user_id
+        and abs(row.time - event.time) <= AT_ONCE
+        and essence(row.segments) == essence(event.segments)
+    )
+
+
+def renamed(
+    history: Sequence[MessageReceived], names: dict[str, str]
+) -> tuple[MessageReceived, ...]:
+    """The history with the ids by which its lines, and what they quote, are known here."""
+    if not names:
+        return tuple(history)
+    return tuple(
+        replace(
+            row,
+            message_id=names.get(row.message_id, row.message_id),
+            segments=tuple(
+                Quote(names.get(part.message_id, part.message_id))
+                if isinstance(part, Quote)
+                else part
+                for part in row.segments
+            ),
+        )
+        for row in history
+    )
+
+
+def essence(segments: Collection[Segment]) -> Hashable:
+    """What two tellings of one message have in common: words, blanks aside, whom it mentions, and
+    how many media it has; of a merged forward nothing else is told the same way.
+    """
+    if any(isinstance(part, Forward) for part in segments):
+        return "forward"
+    words = "".join(part.text for part in segments if isinstance(part, Text))
+    media = sum(isinstance(part, Picture | Record | Video | File | Sticker) for part in segments)
+    others = sorted(
+        str(part.user_id) if isinstance(part, Mention) else part.type
+        for part in segments
+        if not isinstance(part, Text | Quote | Picture | Record | Video | File | Sticker)
+    )
+    return "".join(words.split()), media, tuple(others)
+
+
+BY_CONTENT: tuple[LineKey, RowKey] = (
+    lambda line: None if line.segments is None else (line.sender, essence(line.segments)),
+    lambda row: (row.sender.user_id, essence(row.segments)),
+)
+# What was recalled has no content any more, what was forgotten no sender either. A row beside it
+# is one that was missed, unless the history has other ids: it tells some line under another one, or
+# none under its own. (What was taken from such a history before is known by its id there.)
+BY_SENDER: tuple[LineKey, RowKey] = (
+    lambda line: (line.sender or None) if line.segments is None else None,
+    lambda row: row.sender.user_id,
+)
+BY_TIME: tuple[LineKey, RowKey] = (
+    lambda line: "" if line.segments is None and not line.sender else None,
+    lambda _row: "",
+)

@@ -1,0 +1,120 @@
+"""Messages of a model, as they may be sent and kept: without the frame and controls, in their words
+and in those given to `send_message`. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from bot.domain.model_messages import AssistantMessage, ToolCall
+from bot.domain.visible_text import visible, without_controls
+from bot.policy.cq_codes import may_hold, without_meaningless
+from bot.prompt.echo_detection import is_all_of, is_echo
+from bot.prompt.frame_removal import Frames
+
+SEND = "send_message"  # the tool whose words are ours
+BESIDE = frozenset({"session", "last"})  # what else is given to it
+PARTS = frozenset({"plain", "text", "image", "record", "video", "file", "mention_user", "quote"})
+LONGEST_SILENCE = 400  # characters of arguments that may say nothing but that nothing is said
+ESCAPES = ("\\u", "\\r", "\\b", "\\f")  # of JSON, behind which anything may stand
+
+
+def tidy(
+    frames: Frames,
+    message: AssistantMessage,
+    *,
+    question: str = "",
+    now: str = "",
+    is_silence: Callable[[str, str], bool] | None = None,
+) -> AssistantMessage:
+    """The message without the frame and controls, and without words that only repeat the question,
+    or what was told of the moment (`now`); the very same message where there is nothing to cut.
+    What is sent with `send_message` loses words that are silence however often they are said.
+    """
+    text = frames.cut(without_controls(_said(message.text)))
+    if may_hold(text) and not frames.people.speak_of_codes:
+        text = without_meaningless(text)
+    said_back = not message.tool_calls and (is_echo(text, question) or is_all_of(text, now))
+    if said_back or not visible(text).strip():
+        text = ""
+    calls = tuple(_tidy_call(frames, call, is_silence) for call in message.tool_calls)
+    if text == message.text and calls == message.tool_calls:
+        return message
+    return replace(message, text=text, tool_calls=calls)
+
+
+def is_tidy(frames: Frames, call: ToolCall) -> bool:
+    """Whether no frame, and nothing unseen, can be in what the call gives to `send_message`."""
+    if call.name != SEND:
+        return True
+    folded = call.arguments.casefold()
+    named = any(name.casefold() in folded for name in frames.names)
+    is_plain = not any(escape in call.arguments for escape in ESCAPES)
+    is_seen = visible(call.arguments) == call.arguments
+    return is_plain and is_seen and not named and frames.is_clean(call.arguments)
+
+
+def _said(text: str) -> str:
+    """The words of an answer that is what `send_message` is given, and nothing else: a model that
+    writes a call without calling. None of it where it has no words, or is for another chat: then
+    the model is asked again, and may call. Any other text as it is.
+    """
+    if not (text.strip().startswith("{") and '"messages"' in text):
+        return text
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    match given:
+        case {"messages": [*parts], **beside} if beside.keys() <= BESIDE and parts:
+            if all(isinstance(part, dict) and part.get("type") in PARTS for part in parts):
+                said = "".join([str(part.get("text") or "") for part in parts])
+                return "" if beside.get("session") else said
+    return text
+
+
+def _tidy_call(
+    frames: Frames, call: ToolCall, is_silence: Callable[[str, str], bool] | None
+) -> ToolCall:
+    may_be_silence = is_silence is not None and len(call.arguments) <= LONGEST_SILENCE
+    if is_tidy(frames, call) and not (may_be_silence and call.name == SEND):
+        return call
+    try:
+        arguments = json.loads(call.arguments)
+    except (ValueError, RecursionError):
+        return call
+    if not isinstance(arguments, dict) or "messages" not in arguments:
+        return call
+
+    def tidied_text(text: str) -> str:
+        own = frames.cut(without_controls(text))
+        return "" if is_silence is not None and is_silence(own, own) else own
+
+    tidied = arguments | {"messages": _tidy_parts(arguments["messages"], tidied_text)}
+    if tidied == arguments:
+        return call
+    return replace(call, arguments=json.dumps(tidied, ensure_ascii=False))
+
+
+def _tidy_parts(parts: Any, tidied: Callable[[str], str]) -> Any:
+    """The parts with their texts tidied; they may be a list, one, or JSON of either
+    (`tools/send_message.py`).
+    """
+    match parts:
+        case str():
+            try:
+                inner = json.loads(parts)
+            except (ValueError, RecursionError):
+                return parts
+            told = _tidy_parts(inner, tidied)
+            return parts if told == inner else json.dumps(told, ensure_ascii=False)
+        case list():
+            return [_tidy_parts(part, tidied) if isinstance(part, dict) else part for part in parts]
+        case {"text": str(text), **rest}:
+            return {"text": tidied(text), **rest}
+        case _:
+            return parts

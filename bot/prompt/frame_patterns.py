@@ -1,0 +1,144 @@
+"""The marks of the prompt's frame, as patterns: how `render`, `compose` and `notes` write it in
+every language, by their own words, and how models write it after them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from bot.domain.actions import SENT
+from bot.domain.model_messages import NOTED
+from bot.prompt import render
+from bot.prompt.prompt_language import WORDINGS
+from bot.prompt.wording import Wording
+
+
+def any_of(words: Iterable[str]) -> str:
+    """One of these, as a pattern."""
+    return "|".join(map(re.escape, words))
+
+
+OPEN, CLOSE, COLON = r"[(（]", r"[)）]", r"[:：]"
+SIGNS = "#＃"
+HASH = f"[{SIGNS}]"
+MARK = r"(?:\*\*|__|[*_`])?"  # a model may make a heading of it
+NAME = rf"[^\n()（）#＃:：\[\]【】]{{1,{render.MAX_NAME}}}?"
+# `name#2`, and `name(12345)` as older versions had it
+NUMBERED = rf"(?P<sign>{HASH}|{OPEN})(?P<number>\d{{1,20}}){CLOSE}?"
+WHO = rf"(?P<name>{NAME})\s?{NUMBERED}"
+REPLY = r"(?:\s?↩[^\n:：「]{0,60}(?:「[^\n]{0,60}?」)?)?"
+LINE = re.compile(rf"\s{{0,2}}{MARK}(?P<at>@?){WHO}{REPLY}{MARK}\s?{COLON}{MARK}[^\S\n]*")
+LABELLED = re.compile(rf"\s*{MARK}(?P<name>[^\s:：]{{1,{render.MAX_NAME}}}){MARK}{COLON}")
+FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
+ANNOUNCED = re.compile(
+    r"[:：][*_]*\s*$|(?:[如以]下|下面|(?:结果|情况|名单|票数)是?)[。！!～~]?\s*$|^\s*(?:#{1,6}\s|\*\*[^*]+\*\*\s*$)"
+)
+"""A line that announces what stands below it: with a colon, in so many words, or as its heading."""
+STAGE = re.compile(r"\s*(?:[(（].*[)）]|\*[^*]+\*)\s*$")  # what happens while nobody speaks
+
+_quoting = any_of(words.quoted.partition("{")[0] for words in WORDINGS)
+_who = rf"({NAME})(?:#(\d+)|\((\d+)\))"
+SAID_BY = re.compile(
+    rf"(?:^(?:  )?(?={NAME}(?:#\d+|\(\d+\))(?: ↩[^\n]*?)?: )|@|↩|{_quoting}){_who}", re.MULTILINE
+)
+"""A name and its number where we write them, either form."""
+
+HEADINGS = any_of(
+    heading
+    for words in WORDINGS
+    for heading in (
+        words.question,
+        words.added,
+        words.record,
+        words.forwarded,
+        words.earlier,
+        words.pictures,
+        words.now,
+        words.recalled,
+        words.notes,
+    )
+)
+ID = r"[^\S\n]*消息号\s*-?\w+"  # of a question, in rounds of older versions
+HEADING = re.compile(
+    rf"\s{{0,2}}{MARK}[\[［【](?:{HEADINGS})(?P<moment>\s*\d\d:\d\d[^\]］】\n]{{0,20}})?"
+    rf"[^\]］】\n]{{0,40}}[\]］】]{MARK}(?P<number>{ID})?[^\S\n]*"
+)
+LABEL = re.compile(r"[\[［【][^\]］】\n]{1,20}[\]］】]")
+_beside = any_of(
+    words.heading(heading)
+    for words in WORDINGS
+    for heading in (words.pictures, words.now, words.recalled)
+)
+_days = any_of(day for words in WORDINGS for day in words.weekdays)
+ROLES = tuple(role for words in WORDINGS for role in words.roles.values())
+BESIDE = re.compile(
+    rf"(?:{_beside})[^\n]*|\[\d{{4}}-\d\d-\d\d (?:{_days})\]"
+    rf"|\d{{4}}-\d\d-\d\d (?:{_days})[^\n]*(?:{any_of(ROLES)})[^\n]{{0,2}}"
+)
+"""Lines that are ours to their end: pictures, the moment (its heading may be gone), a date."""
+
+
+def _quotation(words: Wording) -> str:
+    before, between, after = (
+        re.escape(part.strip()) for part in re.split(r"\{who\}|\{words\}", words.quoted)
+    )
+    number = rf"(?:{HASH}\d+|{OPEN}\d+{CLOSE})?"
+    return (
+        rf"[\[［]{before[2:]}\s*(?!\s){NAME}{number}\s*{between}.{{0,400}}?{after}"
+        rf"|{re.escape(words.elsewhere.strip())}|{re.escape(words.unreadable.strip())}"
+    )
+
+
+_quote = rf"(?:{'|'.join(map(_quotation, WORDINGS))})[^\S\n]*"
+OUR_QUOTE = re.compile(_quote)
+QUOTE_INSIDE = re.compile(rf"(^|[。！？!?…~～;；])[^\S\n]*{_quote}")
+"""Elsewhere in a line it is what is spoken of."""
+_begins = any_of(words.quoted.partition("{")[0].strip()[1:] for words in WORDINGS)
+_lost = any_of(one[1:10] for words in WORDINGS for one in (words.elsewhere, words.unreadable))
+QUOTE = re.compile(
+    rf"[\[［](?:{_begins})(?!\s*\d{{1,3}}[\]］])(?:[\s:：][^\[\]［］\n]{{0,200}})?[\]］]"
+    r"(?!\s*(?:参?见|[来出引摘]自|来源|《|https?:))[^\S\n]*"  # there it is a source
+)
+
+_abouts = [words.about for words in WORDINGS]
+_parts = "|".join(re.escape(about.part).replace(r"\{number\}", r"\d+") for about in _abouts)
+_fates = "|".join(
+    fate
+    for about in _abouts
+    for fate in (
+        re.escape(about.refused).replace(r"\{reason\}", r"[^\n]*?"),
+        re.escape(about.unconfirmed),
+        re.escape(about.queued),
+    )
+)
+FATE = rf"(?:{_parts})?(?:{_fates})"
+ALL_SAID = re.compile(
+    re.escape(render.ALL_SAID[1:-1]).replace(r"\ ", r"\s*").join((OPEN + r"\s*", r"\s*" + CLOSE))
+)
+_wholes = [
+    whole for about in _abouts for whole in (about.unanswered, about.stopped, about.broken_off)
+]
+_answers = [about.answer.strip() for about in _abouts]
+NOTE_LINE = re.compile(
+    rf"\s*(?:{OPEN}{FATE}{CLOSE}|(?:{any_of(_answers)})\s*{FATE}|{any_of(_wholes)}"
+    rf"|{SENT}\s*\(message_id:[^\n)]*\))\s*"
+)
+BRACKETS = ("(", "（", "[", "［", "【", "#", "＃")
+PLAIN = (*_answers, *_wholes, *ROLES, SENT)
+STAND_INS = frozenset({"(没有回答)", "(被打断了)", render.ALL_SAID, NOTED})
+"""Lines that small models write in the place of an answer."""
+_inside = (
+    *STAND_INS,
+    *(words for about in _abouts for words in (about.part, about.refused, about.unconfirmed)),
+    *(about.queued for about in _abouts),
+)
+SUSPECT = re.compile(
+    rf"[(（\[［【]\s*(?:\d{{1,20}}\s?{CLOSE}|\d{{4}}-\d\d-\d\d|{HEADINGS}|{_begins}|{_lost}|"
+    + "|".join(
+        re.escape(one.lstrip("(").partition("{")[0][:2]) for one in _inside if one[:1] != "{"
+    )
+    + rf")|{HASH}\d"
+)
+"""One of these is in every frame of ours, but for our own name in front."""
+NARROW = str.maketrans("（）", "()")

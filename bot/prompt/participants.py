@@ -1,0 +1,157 @@
+"""Who is in a prompt, read back from its frame. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable
+from functools import cached_property, lru_cache
+
+from msgspec import Struct
+
+from bot.domain.model_messages import Message, ToolMessage, UserMessage
+from bot.domain.traits import Audience
+from bot.policy.cq_codes import are_spoken_of
+from bot.prompt import frame_patterns
+from bot.prompt.prompt_language import WORDINGS
+from bot.prompt.render import NAMELESS
+
+NUMBER = re.compile(rf"{frame_patterns.HASH}(\d+)")
+ADDRESS = re.compile(r"://[^\s()（）「」，。]*$")
+
+
+class People(Struct, frozen=True, dict=True):
+    """Who is in a prompt: names, folded, with their numbers there; accounts where it has them."""
+
+    messages: tuple[Message, ...] = ()
+
+    @classmethod
+    def of(cls, messages: Iterable[Message]) -> People:
+        """Those whose lines, mentions or quotations stand in it; they are looked for when somebody
+        asks.
+        """
+        return cls(tuple(messages))
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Their names, as `name_key` makes them."""
+        return frozenset(name_key(name) for name, _, _ in self._found)
+
+    @cached_property
+    def numbers(self) -> frozenset[str]:
+        """Their accounts, as rounds of older versions name them."""
+        return frozenset(account for _, _, account in self._found if account)
+
+    @cached_property
+    def speak_of_codes(self) -> bool:
+        """Whether one of them speaks of CQ codes in what is answered now, rather than in an earlier
+        round: the answer may explain them.
+        """
+        said = [one.text for one in self.messages if isinstance(one, UserMessage)]
+        return bool(said) and are_spoken_of(said[-1])
+
+    def called(self, number: str) -> Collection[str]:
+        """The names that somebody of this number has."""
+        return self._called.get(number, ())
+
+    def has_said(self, name: str, words: str) -> bool:
+        """Whether a line of the prompt is these words of somebody of that name."""
+        said, key = words.strip(), name_key(name)
+        return any(
+            (match := frame_patterns.LINE.match(line)) is not None
+            and name_key(match["name"]) == key
+            and line[match.end() :].strip() == said
+            for one in self.messages
+            if isinstance(one, UserMessage)
+            for line in one.text.splitlines()
+        )
+
+    def without_numbers(self, text: str) -> str:
+        """The text without the numbers behind their names, but for those it mentions, `@小明#2`,
+        and those in an address.
+        """
+
+        def number_of(found: re.Match[str]) -> str:
+            before = text[: found.start()].casefold()
+            if ADDRESS.search(before):
+                return found[0]
+            for name in self.called(found[1]):
+                if before.endswith(name) and not before.removesuffix(name).endswith("@"):
+                    return ""
+            return found[0]
+
+        return (
+            NUMBER.sub(number_of, text)
+            if any(map(text.__contains__, frame_patterns.SIGNS))
+            else text
+        )
+
+    @cached_property
+    def _called(self) -> dict[str, set[str]]:
+        called: dict[str, set[str]] = {}
+        for name, number, _ in self._found:
+            if number:
+                called.setdefault(number, set()).add(name_key(name))
+        return called
+
+    @cached_property
+    def _found(self) -> set[tuple[str, str, str]]:
+        return {
+            found
+            for one in self.messages
+            if isinstance(one, UserMessage)
+            for found in frame_patterns.SAID_BY.findall(one.text)
+        }
+
+
+def name_key(name: str) -> str:
+    """The name as it is looked up: models put marks around it."""
+    return (name.strip("*_` ") or "?").casefold()
+
+
+NOBODY_KNOWS = 0
+"""Whoever wrote what was passed on: a forward, a card, the name of a file; or all that a summary
+was made of; or has a number that nobody can look up.
+"""
+
+NAME = r"([^()#:\n]{1,24})#(\d{1,19})"
+SPEAKER = re.compile(rf"^ *{NAME}(?: ↩[^\n]*?)?: ", re.MULTILINE)
+REPLIED = re.compile(rf"↩{NAME}")
+_quotes = "|".join(re.escape(words.quoted.partition("{who}")[0]) for words in WORDINGS)
+QUOTED = re.compile(rf"(?:{_quotes}){NAME}")
+MENTIONED = re.compile(rf"@{NAME}")
+_kinds = "|".join(
+    re.escape(word)
+    for words in WORDINGS
+    for s in (words.segments,)
+    for word in (s.card, s.share, s.music, s.file, s.place, s.keys)
+)
+_forwards = "|".join(re.escape(words.heading(words.forwarded)) for words in WORDINGS)
+PASSED_ON = re.compile(rf"^ *(?:{_forwards})$|\[(?:{_kinds}) ", re.MULTILINE)
+
+
+def voices(
+    rounds: Iterable[Message], person: Callable[[int], int | None], *, summary: str = ""
+) -> frozenset[int]:
+    """The accounts of those whose words, names included, are in these rounds or in the summary of
+    older ones; `person` is who has a number.
+    """
+    rounds = tuple(rounds)
+    heard = (_heard_in(message.text) for message in rounds if isinstance(message, UserMessage))
+    told = any(
+        isinstance(message, ToolMessage) and message.authority is not Audience.OWNER
+        for message in rounds
+    )
+    numbers = frozenset[int]().union(*heard)
+    known = {person(number) or NOBODY_KNOWS if number else NOBODY_KNOWS for number in numbers}
+    return frozenset(known | {NOBODY_KNOWS} if summary or told else known)
+
+
+@lru_cache(maxsize=1024)  # every turn reads the same rounds again
+def _heard_in(text: str) -> frozenset[int]:
+    said = (SPEAKER, REPLIED, QUOTED)
+    found = {int(number) for pattern in said for _, number in pattern.findall(text)}
+    # Where nobody knows the name, the mention is nobody's word.
+    found |= {int(number) for name, number in MENTIONED.findall(text) if name != NAMELESS}
+    if PASSED_ON.search(text):
+        found.add(NOBODY_KNOWS)
+    return frozenset(found)

@@ -1,0 +1,60 @@
+"""The language a conversation's prompts are written in: that of the people in it, or the operator's
+choice. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from bot.domain.language import Tongue
+from bot.domain.model_messages import Message, UserMessage
+from bot.prompt.wording import Wording
+from bot.prompt.wording_en import EN
+from bot.prompt.wording_zh import ZH
+
+WORDINGS = (ZH, EN)
+BY_NAME = {wording.language: wording for wording in WORDINGS}
+
+FRAME = re.compile(r"^\[[^\]\n]*\].*$|^ *[^\n:]{1,80}#\d+[^\n:]*:|#\d+|https?://\S+", re.MULTILINE)
+"""Our headings and people's names, and what is of no language."""
+CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+LETTER = re.compile(r"[A-Za-z]")
+WRITTEN_IN = re.compile(
+    rf"^\[({'|'.join(re.escape(words.question) for words in WORDINGS)}) \d\d:\d\d\]", re.MULTILINE
+)
+"""Our heading of a question; in older versions it had no time, and was Chinese for everybody."""
+FEW = 8  # letters: "ok" and "hi" are said in every language
+
+
+def is_chinese(text: str) -> bool:
+    """Chinese people write English words, too; a character is as much as several letters."""
+    words = FRAME.sub("", text)
+    return 3 * len(CJK.findall(words)) >= len(LETTER.findall(words))
+
+
+def tongue_of(text: str, *, usual: Tongue = Tongue.CHINESE) -> Tongue:
+    """The language of words; of few, the usual one."""
+    if len(LETTER.findall(text)) < FEW and not CJK.search(text):
+        return usual
+    return Tongue.CHINESE if is_chinese(text) else Tongue.ENGLISH
+
+
+def wording_of(rounds: Sequence[Message], user: str, *, chosen: str = "") -> Wording:
+    """The words for a conversation with these rounds, whose next question is `user`; the `chosen`
+    language goes first.
+
+    The first round decides, so that the beginning of a prompt stays the same while it is told.
+    """
+    if chosen:
+        return BY_NAME[chosen]
+    return _spoken_in(next((one.text for one in rounds if isinstance(one, UserMessage)), user))
+
+
+@lru_cache(maxsize=1024)  # every turn reads the same first round again
+def _spoken_in(text: str) -> Wording:
+    if heading := WRITTEN_IN.search(text):  # it is the words it was written in that must not change
+        return next(words for words in WORDINGS if words.question == heading[1])
+    few = len(LETTER.findall(FRAME.sub("", text))) < FEW
+    return ZH if few or is_chinese(text) else EN

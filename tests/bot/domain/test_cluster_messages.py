@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from adapters.broker.payloads import VERSION, pack, unpack
+from bot.domain.cluster_messages import ALONE, Forgotten, Note, PlaceTold, RowSet, Taken
+from tests.cases import each_case
+from tests.fakes import GROUP
+
+
+@each_case(
+    "note",
+    [
+        Taken(GROUP, 777, 12.5, 0.25, 1_700_000_000.0, 1_700_000_001.5),
+        Taken(None, 0, -3.0, 0.0, 1.0, 2.0),
+        RowSet("limits", '{"777": {}}'),
+        PlaceTold(GROUP, "hush", "mute"),
+        Forgotten(user=777),
+        Forgotten(group=4242, said=5.0),
+        Forgotten(user=777, since=5.0),
+    ],
+)
+def test_a_note_is_read_as_it_was_told(note: Note) -> None:
+    assert unpack(Note, pack(note), VERSION) == note
+    ALONE.tell(note)
