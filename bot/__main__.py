@@ -8,9 +8,9 @@ from bot.runtime import garbage_collection
 if sys.platform != "win32" and os.getpid() == 1:  # alone in its container
     from bot.runtime import container_init
 
-    container_init.attend()
+    container_init.run_as_init()
 
-garbage_collection.look_seldom()
+garbage_collection.collect_seldom()
 
 try:
     from bot.cli.cli import main

@@ -35,9 +35,9 @@ from bot.domain.cluster_messages import WHOLE
 from bot.domain.console_views import Doctor
 from bot.domain.errors import ConfigError
 from bot.domain.events import Identity
-from bot.domain.language import Tell
+from bot.domain.language import NotifyOwners
 from bot.domain.masking import Mask
-from bot.domain.ports import Clock, Ids, Witness
+from bot.domain.ports import Clock, Ids, JournalObserver
 from bot.domain.trial_group import Trial
 from bot.memory.history import History
 from bot.memory.newest import Newest
@@ -46,8 +46,8 @@ from bot.memory.summaries import Summaries
 from bot.memory.witnesses import ContentLog, WitnessedStore
 from bot.models.meter import Meter
 from bot.runtime.clock import RandomIds, SystemClock
-from bot.runtime.loop import BAD_CONFIGURATION, leave
-from bot.runtime.reloading import Reload, Reread, reload_all
+from bot.runtime.loop import BAD_CONFIGURATION, exit_process
+from bot.runtime.reloading import Reload, ReloadResult, reload_all
 from bot.runtime.watchdog import Watchdog
 from bot.speaking.outbox import Outbox
 from bot.speaking.owner_alerts import of_stalls
@@ -146,7 +146,7 @@ class Service:
         """The summaries that are being made."""
         return self.rooms.keeping.summaries
 
-    async def reload(self) -> Reread:
+    async def reload(self) -> ReloadResult:
         """Read the files and the journal once more; runs that go on keep what they began with."""
         told = reload_all(self.reloads)
         if await self.history.reread():
@@ -176,7 +176,7 @@ def leave_to_another(error: ConfigError) -> None:
     did would be twice.
     """
     logger.critical("this process ends at once: %s", "; ".join(map(str, error.problems)))
-    leave(BAD_CONFIGURATION)
+    exit_process(BAD_CONFIGURATION)
 
 
 @asynccontextmanager
@@ -358,7 +358,7 @@ def open_journal(
     settings: Settings,
     seat: Seat | None,
     clock: Clock,
-    trouble: Tell,
+    trouble: NotifyOwners,
     ousted: Callable[[ConfigError], None],
 ) -> AbstractAsyncContextManager[SqlStore]:
     """The journal that the settings name, to be opened: the share of it that is this `seat`'s."""
@@ -384,7 +384,7 @@ def migrate(connection: Connection) -> None:
     up(connection)
 
 
-def witnesses(settings: Settings, metrics: Metrics) -> list[Witness]:
+def witnesses(settings: Settings, metrics: Metrics) -> list[JournalObserver]:
     """Who sees what is written down."""
     return [metrics, ContentLog()] if settings.log_content else [metrics]
 

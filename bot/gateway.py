@@ -18,8 +18,8 @@ from adapters.onebot.peers import PeerRegistry
 from adapters.web.readiness import Attendance
 from adapters.web.server import WebServer
 from bot.domain.cancellation import background
-from bot.domain.language import Pair, Tongue
-from bot.domain.masking import for_the_log
+from bot.domain.language import Language, Pair
+from bot.domain.masking import text_for_log
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.wiring.broker import build_gateway
 from bot.wiring.onebot import build_sockets
@@ -63,7 +63,7 @@ async def open_gateway(settings: Settings) -> AsyncIterator[Held]:
 
 
 def _log(line: Pair) -> None:
-    logger.warning(for_the_log(line[Tongue.ENGLISH]))
+    logger.warning(text_for_log(line[Language.ENGLISH]))
 
 
 async def _publish_the_last(gateway: Gateway) -> None:

@@ -27,7 +27,7 @@ from adapters.storage.claim import Away, JournalTaken
 from adapters.storage.leases import SECONDS, Board, Lease, Roster, holder_of_process, name_of
 from bot.app import Service, open_service
 from bot.domain.cancellation import background
-from bot.domain.cluster_messages import Share
+from bot.domain.cluster_messages import ClusterPartition
 from bot.domain.console_views import Doctor
 from bot.domain.masking import Mask
 from bot.domain.ports import Clock
@@ -77,7 +77,7 @@ STEPS_BACK: Final = 10.0
 
 T = TypeVar("T")
 
-Opening = Callable[[Share], AbstractAsyncContextManager[Service]]
+Opening = Callable[[ClusterPartition], AbstractAsyncContextManager[Service]]
 
 logger = logging.getLogger(__name__)
 
@@ -174,7 +174,7 @@ class Steward:
             self._leaving[number].set()
         for number in wanted.take:
             self._leaving[number] = asyncio.Event()
-            group.create_task(self._keep(Share(number, self._work.partitions)))
+            group.create_task(self._keep(ClusterPartition(number, self._work.partitions)))
         self._tell("other workers have all accounts")
 
     def _step_back(self) -> None:
@@ -208,7 +208,7 @@ class Steward:
             and (is_over or not (service.lanes.active or service.lanes.waiting))
         ]
 
-    async def _keep(self, share: Share) -> None:
+    async def _keep(self, share: ClusterPartition) -> None:
         number = share.partition
         try:
             async with self._opening(share) as service:
@@ -254,7 +254,7 @@ async def open_worker(
     metrics, work = metrics_of(find_tools(settings).names, clock), Work(settings.broker_partitions)
     offers = offers_of(settings)
 
-    def opening(share: Share) -> AbstractAsyncContextManager[Service]:
+    def opening(share: ClusterPartition) -> AbstractAsyncContextManager[Service]:
         lease = Lease(name_of(share.partition), holder=holder)
         name = ids.trace()
         seat = Seat(

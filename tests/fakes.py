@@ -40,7 +40,7 @@ from bot.domain.ports import JoinedGroup, Member
 from bot.domain.run import Asker, RunEvent, Stop
 from bot.domain.segments import Forward, Mention, Segment, Text
 from bot.domain.tool import ToolContext
-from bot.prompt.compose import Forwarded, Passed
+from bot.prompt.compose import Forwarded, ForwardedMessage
 
 BOT = 10001
 GROUP = Conversation(BOT, "group", 4242)
@@ -135,7 +135,7 @@ def calls(*asked: tuple[str, str], text: str = "", finish: FinishReason = Finish
 
 def inside(*messages: MessageReceived) -> Forwarded:
     """A forward of these messages."""
-    return Forwarded(tuple(map(Passed, messages)))
+    return Forwarded(tuple(map(ForwardedMessage, messages)))
 
 
 class RecordingTransport:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bot.domain.language import Tell, Tongue
+from bot.domain.language import Language, NotifyOwners
 
 
-def read(told: list[str], tongue: Tongue = Tongue.ENGLISH) -> Tell:
+def read(told: list[str], tongue: Language = Language.ENGLISH) -> NotifyOwners:
     """What owners who read this language are told goes into the list."""
     return lambda line: told.append(line[tongue])

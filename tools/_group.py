@@ -13,7 +13,7 @@ from bot.domain.group_admin import Chair, GroupAct, Mute, Pin, Recall, SetCard, 
 from bot.domain.person_lookup import find_person
 from bot.domain.ports import Members
 from bot.domain.tool import ToolContext, tool
-from bot.domain.visible_text import visible
+from bot.domain.visible_text import visible_text
 
 MONTH = 30 * 86_400 - 60  # seconds: QQ mutes nobody for longer
 MAX_CARD = 60  # bytes that QQ takes
@@ -46,7 +46,7 @@ async def set_card(context: ToolContext, who: str, card: str) -> str:
         who: The number behind the name, as #2.
         card: The new name; empty takes it away.
     """
-    name = " ".join(visible(card).split())
+    name = " ".join(visible_text(card).split())
     if len(name.encode("utf-8", "replace")) > MAX_CARD:
         raise InvalidArguments(f"card: at most {MAX_CARD} bytes, 20 Chinese characters")
     return await do(context, SetCard(person(who, context), name))

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from adapters.broker.payloads import AccountPresence, Presence
-from bot.domain.cluster_messages import Share, partition_of
+from bot.domain.cluster_messages import ClusterPartition, partition_of
 from bot.domain.errors import NotConnected
 from bot.domain.ports import Clock
 
@@ -23,7 +23,7 @@ class AccountLocations:
     came last.
     """
 
-    def __init__(self, *, share: Share, clock: Clock) -> None:
+    def __init__(self, *, share: ClusterPartition, clock: Clock) -> None:
         self.share = share
         self._clock = clock
         self._told: dict[str, Presence] = {}

@@ -16,7 +16,7 @@ from aio_pika.abc import AbstractChannel, AbstractConnection
 from aio_pika.exceptions import AMQPError, ChannelInvalidStateError, DeliveryError
 
 from bot.domain.errors import BotError, ConfigError
-from bot.domain.language import Tell, filled
+from bot.domain.language import NotifyOwners, fill_pair
 from bot.domain.ports import Clock
 
 CONNECT_WITHIN: Final = 5.0  # seconds
@@ -92,7 +92,7 @@ def _words_of(error: BaseException) -> str:
 class BrokerLink:
     """Runs a session on each connection, one after the other. `url` is never shown."""
 
-    def __init__(self, url: str, *, clock: Clock, trouble: Tell) -> None:
+    def __init__(self, url: str, *, clock: Clock, trouble: NotifyOwners) -> None:
         """`trouble` is told when the broker cannot be reached or takes nothing, and when it does
         again.
         """
@@ -130,7 +130,7 @@ class BrokerLink:
             logger.debug("no connection with the broker: %s", why)
             if not self._is_told:
                 self._is_told = True
-                self._trouble(filled(CANNOT, why=why))
+                self._trouble(fill_pair(CANNOT, why=why))
             await self._clock.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 

@@ -13,7 +13,7 @@ from aio_pika.abc import AbstractExchange, AbstractIncomingMessage
 from adapters.broker.link import BrokerLink
 from adapters.broker.payloads import HEADER_VERSION, VERSION, pack, unpack
 from bot.domain import codec
-from bot.domain.cluster_messages import Alarmed, Note
+from bot.domain.cluster_messages import AlarmRaised, ClusterMessage
 from bot.domain.ports import Clock
 
 HEADER_ORIGIN: Final = "origin"
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class NoteExchange:
-    """Fits `Neighbours`. `origin` is its own, of which it hears nothing. An alarm for whoever can
+    """Fits `ClusterPeers`. `origin` is its own, of which it hears nothing. An alarm for whoever can
     reach the owners is told until somebody has said it, or could for long enough: its hearer may be
     dead, or not there yet.
     """
@@ -33,24 +33,24 @@ class NoteExchange:
     def __init__(self, origin: str) -> None:
         self._origin = origin
         self.has_crier = False  # as the gateways tell it
-        self._waiting: deque[Note] = deque(maxlen=KEPT)
-        self._unsaid: dict[str, Alarmed] = {}  # by kind
+        self._waiting: deque[ClusterMessage] = deque(maxlen=KEPT)
+        self._unsaid: dict[str, AlarmRaised] = {}  # by kind
         self._sayable: dict[str, float] = {}  # since when, by kind
         self._due = asyncio.Event()
 
     @property
-    def waiting(self) -> tuple[Note, ...]:
+    def waiting(self) -> tuple[ClusterMessage, ...]:
         """The notes that are not published yet, the oldest first."""
         return tuple(self._waiting)
 
     @property
-    def unsaid(self) -> tuple[Alarmed, ...]:
+    def unsaid(self) -> tuple[AlarmRaised, ...]:
         """The alarms that nobody has said yet, as far as is known here."""
         return tuple(self._unsaid.values())
 
-    def tell(self, note: Note, /) -> None:
+    def tell(self, note: ClusterMessage, /) -> None:
         """Publish it, once there is a broker."""
-        if isinstance(note, Alarmed) and note.kind:
+        if isinstance(note, AlarmRaised) and note.kind:
             self._drop(note.kind)
             if note.text:
                 self._unsaid[note.kind] = note
@@ -90,15 +90,17 @@ class NoteExchange:
         self._unsaid.pop(kind, None)
         self._sayable.pop(kind, None)
 
-    def read(self, message: AbstractIncomingMessage) -> Note | None:
+    def read(self, message: AbstractIncomingMessage) -> ClusterMessage | None:
         """The note of another bot; None for one of its own, and for what cannot be read."""
         if message.headers.get(HEADER_ORIGIN) == self._origin:
             return None
         try:
-            note: Note = unpack(Note, message.body, message.headers.get(HEADER_VERSION))
+            note: ClusterMessage = unpack(
+                ClusterMessage, message.body, message.headers.get(HEADER_VERSION)
+            )
         except codec.Unreadable:
             logger.exception("a note of another bot cannot be read")
             return None
-        if isinstance(note, Alarmed) and not note.text:
+        if isinstance(note, AlarmRaised) and not note.text:
             self._drop(note.kind)
         return note

@@ -24,9 +24,9 @@ from adapters.broker.wire import (
     returns_of,
 )
 from bot.domain import codec
-from bot.domain.cluster_queries import Suspicion
+from bot.domain.cluster_queries import CrashSuspects
 from bot.domain.events import Event, MessageReceived, MessageWaited, shared_place
-from bot.domain.language import Tell, filled
+from bot.domain.language import NotifyOwners, fill_pair
 from bot.domain.ports import Clock, EventSink
 
 PREFETCH: Final = 1000  # events of a partition that are not acknowledged
@@ -80,7 +80,7 @@ class PartitionConsumer:
         where: AccountLocations,
         *,
         clock: Clock,
-        trouble: Tell,
+        trouble: NotifyOwners,
         lay_aside: Callable[[], None],
     ) -> None:
         self._where = where
@@ -122,7 +122,7 @@ class PartitionConsumer:
         while not await durable():
             await self._clock.sleep(AGAIN)
 
-    async def process(self, message: Delivered, sink: EventSink, suspicion: Suspicion) -> None:
+    async def process(self, message: Delivered, sink: EventSink, suspicion: CrashSuspects) -> None:
         """Handle what has come."""
         if message.channel.is_closed:
             return  # it comes again, here or elsewhere
@@ -137,7 +137,7 @@ class PartitionConsumer:
             else:
                 logger.error("%d workers ended at an event: it is kept in %s", times, DEAD)
                 self._lay_aside()
-                self._trouble(filled(ENDS_WORKERS, times=times, queue=DEAD))
+                self._trouble(fill_pair(ENDS_WORKERS, times=times, queue=DEAD))
                 await reject(message)
         finally:
             suspicion.end(event)
@@ -148,7 +148,7 @@ class PartitionConsumer:
         except codec.Unreadable as error:
             logger.exception("an event cannot be read, and is kept in %s", DEAD)
             self._lay_aside()
-            self._trouble(filled(UNREADABLE, why=str(error)[:200], queue=DEAD))
+            self._trouble(fill_pair(UNREADABLE, why=str(error)[:200], queue=DEAD))
             await reject(message)
             return
         try:
@@ -184,7 +184,7 @@ class PartitionConsumer:
             self._failures[event] = tries
         else:
             self._lay_aside()
-            self._trouble(filled(UNHANDLED, times=tries, queue=DEAD))
+            self._trouble(fill_pair(UNHANDLED, times=tries, queue=DEAD))
         await reject(message, requeue=tries < TRIES)
 
     async def _acknowledge(self, durable: Callable[[], Awaitable[bool]]) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct, field
 
 from bot.domain import cluster_queries, codec
-from bot.domain.cluster_messages import Note
+from bot.domain.cluster_messages import ClusterMessage
 from bot.domain.events import Event, MessageReceived
 
 VERSION: Final = 1
@@ -103,11 +103,11 @@ def pack(
     | GatewayCall
     | CallEnd
     | Presence
-    | Note
+    | ClusterMessage
     | PartsAsked
     | PartAnswer
-    | cluster_queries.Ask
-    | cluster_queries.Told,
+    | cluster_queries.ClusterQuery
+    | cluster_queries.ClusterReply,
 ) -> bytes:
     """The body of a message."""
     return codec.encode(value)

@@ -20,8 +20,8 @@ from adapters.broker.link import GONE, ConnectionLost, in_tasks, raise_as_lost
 from adapters.broker.payloads import HEADER_VERSION, LARGEST, VERSION, pack, unpack
 from adapters.broker.topology import QUESTIONS
 from bot.domain import codec
-from bot.domain.cluster_messages import Share, partition_of
-from bot.domain.cluster_queries import Answering, Ask, Told
+from bot.domain.cluster_messages import ClusterPartition, partition_of
+from bot.domain.cluster_queries import AnswerQuery, ClusterQuery, ClusterReply
 from bot.domain.errors import ActionUnanswered, NotConnected
 
 ALL: Final = "all"
@@ -33,13 +33,13 @@ logger = logging.getLogger(__name__)
 
 
 class RequestExchange:
-    """Fits `Others`. `origin` is its own name, by which it knows what it asked itself."""
+    """Fits `ClusterClient`. `origin` is its own name, by which it knows what it asked itself."""
 
-    def __init__(self, origin: str, share: Share) -> None:
+    def __init__(self, origin: str, share: ClusterPartition) -> None:
         self._origin = origin
         self._share = share
         self._numbers = itertools.count(1)
-        self._open: dict[str, Callable[[Told], None]] = {}
+        self._open: dict[str, Callable[[ClusterReply], None]] = {}
         self._exchange: AbstractExchange | None = None
         self._replies = ""
 
@@ -50,11 +50,11 @@ class RequestExchange:
 
     # --- asking -----------------------------------------------------------------------------------
 
-    async def ask_all(self, ask: Ask, /) -> tuple[Told, ...]:
+    async def ask_all(self, ask: ClusterQuery, /) -> tuple[ClusterReply, ...]:
         """The others' answers, within a second. Nothing raises."""
-        told, whole = list[Told](), asyncio.Event()
+        told, whole = list[ClusterReply](), asyncio.Event()
 
-        def deliver(one: Told) -> None:
+        def deliver(one: ClusterReply) -> None:
             told.append(one)
             if len(told) >= self.count:
                 whole.set()
@@ -72,13 +72,13 @@ class RequestExchange:
             del self._open[number]
         return tuple(told)
 
-    async def ask(self, account: int, ask: Ask, /) -> Told:
+    async def ask(self, account: int, ask: ClusterQuery, /) -> ClusterReply:
         """The answer of the bot with this account. Raises NotConnected (nothing was done) and
         ActionUnanswered (nobody knows).
         """
-        answer: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[ClusterReply] = asyncio.get_running_loop().create_future()
 
-        def deliver(one: Told) -> None:
+        def deliver(one: ClusterReply) -> None:
             if not answer.done():
                 answer.set_result(one)
 
@@ -92,12 +92,12 @@ class RequestExchange:
         finally:
             del self._open[number]
 
-    def _expect(self, deliver: Callable[[Told], None]) -> str:
+    def _expect(self, deliver: Callable[[ClusterReply], None]) -> str:
         number = f"{self._origin}-{next(self._numbers)}"
         self._open[number] = deliver
         return number
 
-    async def _publish(self, ask: Ask, key: str, number: str, seconds: float) -> None:
+    async def _publish(self, ask: ClusterQuery, key: str, number: str, seconds: float) -> None:
         """Ask once: whoever reads it later than so many seconds is not to answer any more."""
         if self._exchange is None:
             raise NotConnected("the broker cannot be reached")
@@ -124,7 +124,7 @@ class RequestExchange:
     # --- answering --------------------------------------------------------------------------------
 
     async def connect(
-        self, channel: AbstractChannel, group: asyncio.TaskGroup, answer: Answering
+        self, channel: AbstractChannel, group: asyncio.TaskGroup, answer: AnswerQuery
     ) -> None:
         """Ask over this channel from now on, one that raises what comes back to it, and `answer`
         others in tasks of the `group`. Raises aio-pika's errors.
@@ -144,13 +144,13 @@ class RequestExchange:
         self._exchange = None
 
     async def _answer(
-        self, channel: AbstractChannel, answer: Answering, message: AbstractIncomingMessage
+        self, channel: AbstractChannel, answer: AnswerQuery, message: AbstractIncomingMessage
     ) -> None:
         if message.headers.get(HEADER_ORIGIN) == self._origin:
             return
         try:
             version = message.headers.get(HEADER_VERSION)
-            body = pack(await answer(unpack(Ask, message.body, version)))
+            body = pack(await answer(unpack(ClusterQuery, message.body, version)))
         except Exception:  # of another version, or a bug: who asked goes without
             logger.exception("what another bot asks is not answered")
             return
@@ -177,6 +177,6 @@ class RequestExchange:
         if (deliver := self._open.get(message.correlation_id or "")) is None:
             return  # nobody waits for it any more
         try:
-            deliver(unpack(Told, message.body, message.headers.get(HEADER_VERSION)))
+            deliver(unpack(ClusterReply, message.body, message.headers.get(HEADER_VERSION)))
         except codec.Unreadable:
             logger.exception("what another bot answers cannot be read")

@@ -20,15 +20,22 @@ from adapters.broker.requests import RequestExchange
 from adapters.broker.topology import declare
 from adapters.broker.wire import Delivered, headers_of
 from bot.domain import codec
-from bot.domain.cluster_messages import Alarmed, Forgotten, Note, PlaceTold, RowSet, Taken
-from bot.domain.cluster_queries import Ears
+from bot.domain.cluster_messages import (
+    AlarmRaised,
+    ClusterMessage,
+    PlaceChanged,
+    RowChanged,
+    SubjectErased,
+    UsageTaken,
+)
+from bot.domain.cluster_queries import ClusterHandlers
 from bot.domain.events import Connected, MessageLost
-from bot.domain.language import Tell, filled
+from bot.domain.language import NotifyOwners, fill_pair
 from bot.domain.ports import Clock, EventSink
 
 INTRODUCED_WITHIN: Final = 1.5  # seconds in which every gateway says something, an older one too
 
-Come: TypeAlias = Delivered | Connected | MessageLost | Note | None
+Come: TypeAlias = Delivered | Connected | MessageLost | ClusterMessage | None
 
 
 class Inbox:
@@ -42,13 +49,13 @@ class Inbox:
         self._clock = clock
         self._come: asyncio.Queue[Come] = asyncio.Queue()
         self._held: deque[Delivered] = deque()
-        self._alarms: list[Alarmed] = []
+        self._alarms: list[AlarmRaised] = []
         self._is_open = False
 
-    def put(self, *come: Connected | MessageLost | Note | None) -> None:
+    def put(self, *come: Connected | MessageLost | ClusterMessage | None) -> None:
         """Take in whatever is no event."""
         for one in come:
-            if isinstance(one, Alarmed) and not self._is_open:
+            if isinstance(one, AlarmRaised) and not self._is_open:
                 self._alarms.append(one)
             else:
                 self._come.put_nowait(one)
@@ -109,7 +116,7 @@ class Worker:
         notices: NoteExchange,
         asks: RequestExchange,
         clock: Clock,
-        trouble: Tell,
+        trouble: NotifyOwners,
     ) -> None:
         self._link = link
         self._share = where.share
@@ -128,7 +135,7 @@ class Worker:
         return self._link.is_up
 
     async def run(
-        self, sink: EventSink, durable: Callable[[], Awaitable[bool]], ears: Ears
+        self, sink: EventSink, durable: Callable[[], Awaitable[bool]], ears: ClusterHandlers
     ) -> NoReturn:
         """Hand on events, and what other workers tell and ask, for ever; `durable` waits until all
         that came of events is written, False where that cannot be promised. Raises ConfigError for
@@ -153,7 +160,7 @@ class Worker:
         connection: AbstractConnection,
         sink: EventSink,
         durable: Callable[[], Awaitable[bool]],
-        ears: Ears,
+        ears: ClusterHandlers,
         answers: asyncio.TaskGroup,
     ) -> None:
         out, calls = await connection.channel(), await connection.channel(on_return_raises=True)
@@ -192,9 +199,15 @@ class Worker:
                 match await inbox.next():
                     case Connected() | MessageLost() as event:
                         await sink.handle(event)
-                    case None | Taken() | RowSet() | PlaceTold() | Forgotten() as note:
+                    case (
+                        None
+                        | UsageTaken()
+                        | RowChanged()
+                        | PlaceChanged()
+                        | SubjectErased() as note
+                    ):
                         await ears.hear(note)
-                    case Alarmed() as note:
+                    case AlarmRaised() as note:
                         if not note.text or self._where.announcing_partition in (
                             None,
                             self._share.partition,
@@ -208,7 +221,7 @@ class Worker:
         connection: AbstractConnection,
         inbox: Inbox,
         durable: Callable[[], Awaitable[bool]],
-        ears: Ears,
+        ears: ClusterHandlers,
     ) -> NoReturn:
         """Who ends while it settles what an earlier worker left has had no event."""
         await ears.at_work()
@@ -254,4 +267,4 @@ class Worker:
         there = {name: lost for name, lost in self._lost.items() if self._where.is_present(name)}
         self._lost = there | {told.gateway: told.lost}
         if told.lost and is_news:
-            self._trouble(filled(LOST, lost=told.lost))
+            self._trouble(fill_pair(LOST, lost=told.lost))

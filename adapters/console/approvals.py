@@ -16,7 +16,7 @@ from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
 from adapters.console.speech import Speech, speech_for
-from bot.domain.cluster_queries import Word, WordKind
+from bot.domain.cluster_queries import OwnerDecision, WordKind
 from bot.domain.run import Led
 from bot.domain.suspension import Settled
 
@@ -61,7 +61,9 @@ class ApprovalPages:
             return await self._show(visit, name=name, key=trouble, status=403)
         try:
             async with asyncio.timeout(PATIENCE):
-                said = Word(int(account[0]), KINDS[found[1]], int(found[2]), word == "1", reason)
+                said = OwnerDecision(
+                    int(account[0]), KINDS[found[1]], int(found[2]), word == "1", reason
+                )
                 settled = await self._sources.settle(said)
         except TimeoutError:
             settled = Settled("unanswered", "")

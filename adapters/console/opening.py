@@ -14,7 +14,7 @@ from adapters.console.rendering import Pages, go
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
 from bot.domain.console_views import TurnRow
-from bot.domain.trial_group import Source, Wanted
+from bot.domain.trial_group import Source, TrialOptions
 
 LONGEST = 2000  # characters of a line
 PERSONA = 6000  # and of a persona's text
@@ -42,7 +42,7 @@ class OpeningPages:
 
     async def open(self, visit: Visit) -> web.Response:
         """Open one; the one that was open ends."""
-        wanted = Wanted(
+        wanted = TrialOptions(
             is_real=visit.fields.get("model") == "real",
             key=visit.fields.get("key", "")[:80],
             text=words_of(visit.fields.get("persona", ""))[:PERSONA],
@@ -78,7 +78,7 @@ class OpeningPages:
         text = words_of(visit.fields.get("text", ""))
         if not text or len(text) > PERSONA:
             raise RequestRefused(400, "a persona has some words, and not too many")
-        return self.begin(visit, Wanted(key=visit.fields.get("key", "")[:80], text=text))
+        return self.begin(visit, TrialOptions(key=visit.fields.get("key", "")[:80], text=text))
 
     async def bring_turn(self, visit: Visit) -> web.Response:
         """The way to ask once more what somebody asked."""
@@ -87,7 +87,7 @@ class OpeningPages:
         if row is None:
             status = 503 if is_away else 404
             return self._pages.show(visit, "missing", status=status, is_away=is_away)
-        wanted = Wanted(**asked_again(row))
+        wanted = TrialOptions(**asked_again(row))
         if (trial := self._trying.current) is None:
             return self.begin(visit, wanted, turn=turn)
         trial.propose(wanted.asker, wanted.question, wanted.source)
@@ -101,11 +101,17 @@ class OpeningPages:
 
     def ended(self, visit: Visit, who: str, text: str) -> web.Response:
         """The way to another one, which what was typed is taken along to."""
-        wanted = Wanted(asker=who, question=text)
+        wanted = TrialOptions(asker=who, question=text)
         return self.begin(visit, wanted, trouble="try.trouble.ended", status=409)
 
     def begin(
-        self, visit: Visit, wanted: Wanted, *, turn: str = "", trouble: str = "", status: int = 200
+        self,
+        visit: Visit,
+        wanted: TrialOptions,
+        *,
+        turn: str = "",
+        trouble: str = "",
+        status: int = 200,
     ) -> web.Response:
         """How to open one; what is wanted of it is brought along."""
         return self._pages.show(

@@ -7,24 +7,24 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from adapters.console.routes import Visit
-from bot.domain.cluster_queries import Glance, Word
+from bot.domain.cluster_queries import OwnerDecision, PartitionStatus
 from bot.domain.console_views import (
-    Explaining,
+    ConsoleQueries,
     Feed,
     Finding,
     LimitState,
     PersonaState,
-    Showing,
     ToolAnswer,
     ToolState,
+    WakeExplainer,
 )
 from bot.domain.events import Conversation
 from bot.domain.journal import Audited, Round
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.ports import Clock
-from bot.domain.query_results import AuditBook
+from bot.domain.query_results import AuditQueries
 from bot.domain.suspension import Settled
-from bot.domain.trial_group import Trying
+from bot.domain.trial_group import TrialRuns
 
 
 class Pause(Protocol):
@@ -36,7 +36,7 @@ class Pause(Protocol):
 class Overview(Protocol):
     """How everything is now, in all of a cluster; the words of drafts only where asked for."""
 
-    async def __call__(self, *, with_drafts: bool = False) -> Glance: ...
+    async def __call__(self, *, with_drafts: bool = False) -> PartitionStatus: ...
 
 
 class Midnight(Protocol):
@@ -60,9 +60,9 @@ class Sources:
     stands before the path of a turn's page, `first` the page that a login leads to.
     """
 
-    showing: Showing
-    audits: AuditBook
-    explain: Explaining
+    showing: ConsoleQueries
+    audits: AuditQueries
+    explain: WakeExplainer
     feed: Feed
     look: Overview
     limits: Callable[[], Sequence[LimitState]]
@@ -74,17 +74,17 @@ class Sources:
     untell: Callable[[str], Awaitable[bool]]
     pause: Pause
     forget: Callable[[Conversation], Awaitable[int]]
-    settle: Callable[[Word], Awaitable[Settled]]
+    settle: Callable[[OwnerDecision], Awaitable[Settled]]
     waiting: Callable[[], int]
     note: Callable[[Audited], None]
     tell: Callable[[str, str], None]
-    tongue: Tongue
+    tongue: Language
     mask: Callable[[str], str]
     estimate: Callable[[str], float]
     weigh: Callable[[Sequence[Round], int], float]
     midnight: Midnight
     clock: Clock
-    trying: Trying
+    trying: TrialRuns
     base: str = ""
     first: str = "/"
     doctor: Callable[[], Awaitable[Sequence[Finding]]] | None = None

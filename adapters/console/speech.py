@@ -16,7 +16,7 @@ from aiohttp import web
 
 from adapters.console.figures import lasting
 from bot.domain.events import Conversation, NotAConversation
-from bot.domain.language import Sentences
+from bot.domain.language import Translations
 
 HERE = Path(__file__).parent / "words"
 LANGUAGES = ("zh", "en")
@@ -35,7 +35,7 @@ class Speech:
         """`sentences` are those of other parts of the bot, by the English ones."""
         self.language = language
         self._words = words
-        self._sentences = Sentences(sentences)
+        self._sentences = Translations(sentences)
 
     @property
     def is_chinese(self) -> bool:

@@ -18,7 +18,7 @@ from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
 from adapters.console.speech import Speech, speech_for
 from adapters.console.turns import OUTCOMES, ending, told, tone_of
-from bot.domain.console_views import UNANSWERED, TurnQuery, TurnRow, WaitingCall, WaitingPetition
+from bot.domain.console_views import UNANSWERED, TurnQuery, TurnRow, WaitingCall, WaitingJoinRequest
 from bot.domain.events import Conversation, NotAConversation
 from bot.domain.query_results import DayCounts, UsageSum
 from bot.domain.run import Stop
@@ -64,7 +64,7 @@ class TodayPages:
         accounts = {one.account for one in state.accounts}
         several = len(accounts | {where.platform_id for where in (*names, *state.paused)}) > 1
         before = [one.usage.cost for one in week or () if float(one.name) < today]
-        asks: list[WaitingCall | WaitingPetition] = [*state.calls, *state.petitions]
+        asks: list[WaitingCall | WaitingJoinRequest] = [*state.calls, *state.petitions]
         waiting = sorted(asks, key=lambda one: one.expires)[:APPROVALS]
         return self._pages.show(
             visit,
@@ -77,7 +77,7 @@ class TodayPages:
             tiles=() if day is None else self._tiles(visit, day),
             since=minute(today),
             calls=[one for one in waiting if isinstance(one, WaitingCall)],
-            petitions=[one for one in waiting if isinstance(one, WaitingPetition)],
+            petitions=[one for one in waiting if isinstance(one, WaitingJoinRequest)],
             more=max(len(asks), sources.waiting()) - len(waiting),
             asks=self._logins.totp.is_on,
             led=partial(led_in, speech_for(visit.request)),

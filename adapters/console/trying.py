@@ -22,7 +22,7 @@ from adapters.console.turns import TurnPages, ending, number_in, tone_of
 from bot.domain.cancellation import BROKEN, isolate
 from bot.domain.console_views import ChatLine, TurnQuery, TurnRow
 from bot.domain.errors import MediaError
-from bot.domain.trial_group import Trial, TriedLine, Wanted
+from bot.domain.trial_group import Trial, TrialLine, TrialOptions
 
 PATIENCE = 7.0  # seconds for an answer, until the page is shown without it
 SENT_WITHIN = 20.0  # seconds for a picture to be unpacked, and an answer
@@ -34,7 +34,7 @@ class ToldLine(Struct, frozen=True):
     with what it took and how it `ended`, in which `tone`.
     """
 
-    line: TriedLine
+    line: TrialLine
     why: str = ""
     wakes: bool = False
     state: str = ""
@@ -72,7 +72,7 @@ class TryPages:
     async def look(self, visit: Visit) -> web.Response:
         """The group, or how to open one; another one, where that is asked for."""
         if (trial := self._trying.current) is None or visit.request.query.get("new") == "1":
-            return self._opening.begin(visit, Wanted())
+            return self._opening.begin(visit, TrialOptions())
         return await self._show(visit, trial)
 
     async def say(self, visit: Visit) -> web.Response:
@@ -198,7 +198,7 @@ class TryPages:
 
 
 def _judge(
-    lines: Sequence[TriedLine],
+    lines: Sequence[TrialLine],
     judged: Mapping[str, ChatLine],
     turns: Mapping[str, TurnRow],
     where: str,

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Literal, TextIO, TypeAlias
 
 from bot.domain.masking import Mask
-from bot.domain.task_context import current_run, is_tried
+from bot.domain.task_context import current_run, is_trial
 
 Style: TypeAlias = Literal["console", "json"]
 
@@ -82,7 +82,7 @@ class _Formatter(logging.Formatter):
         }
         if run := current_run.get():
             told["run"] = run
-        if is_tried.get():
+        if is_trial.get():
             told["tried"] = True
         if record.stack_info:
             told["stack_info"] = record.stack_info

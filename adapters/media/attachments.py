@@ -19,7 +19,7 @@ from cachetools import LRUCache
 
 from bot.domain.errors import Lack, MediaError, ToolFailed, TransportError
 from bot.domain.events import Conversation
-from bot.domain.language import Pair, Tell, filled
+from bot.domain.language import NotifyOwners, Pair, fill_pair
 from bot.domain.ports import KeptFile, Seen, Web
 from bot.domain.segments import File, Picture, Record
 
@@ -126,7 +126,7 @@ class PictureSight:
         ask: Ask,
         decode: Decode,
         max_bytes: int = MAX_PICTURE_BYTES,
-        tell: Tell,
+        tell: NotifyOwners,
         fetching: float = FETCHING,
     ) -> None:
         self._received = ReceivedFiles(web, max_bytes=max_bytes, fetching=fetching)
@@ -173,7 +173,7 @@ class PictureSight:
             return
         failed.add(picture)
         if len(failed) == MOST_FAILING:
-            self._tell(filled(UNFETCHED, account=account, count=MOST_FAILING))
+            self._tell(fill_pair(UNFETCHED, account=account, count=MOST_FAILING))
 
     async def _kept(self, account: int, image: Picture) -> bytes:
         try:

@@ -24,7 +24,7 @@ from urllib.parse import unquote, urlsplit
 from adapters.media.formats import describe, fits, name_for
 from bot.domain.actions import Attachment, MediaKind
 from bot.domain.addresses import check_foreign, check_host
-from bot.domain.cluster_messages import WHOLE, Share
+from bot.domain.cluster_messages import WHOLE, ClusterPartition
 from bot.domain.errors import MediaError, ToolFailed
 from bot.domain.filenames import clean_name
 from bot.domain.ports import Web
@@ -81,11 +81,11 @@ logger = logging.getLogger(__name__)
 
 
 class DraftFiles:
-    """Fits `Shelf`: files below `root`, no more than `most` bytes of a `share`'s; what cannot be
-    written is not kept, and the log says so.
+    """Fits `DraftMedia`: files below `root`, no more than `most` bytes of a `share`'s; what cannot
+    be written is not kept, and the log says so.
     """
 
-    def __init__(self, root: Path, share: Share = WHOLE, *, most: int = MOST) -> None:
+    def __init__(self, root: Path, share: ClusterPartition = WHOLE, *, most: int = MOST) -> None:
         # Each share deletes what it does not know.
         self._folder = root / (FOLDER if share == WHOLE else f"{FOLDER}-{share.partition}")
         self._most = most

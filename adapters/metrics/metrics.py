@@ -154,7 +154,7 @@ TIMES: Final[Mapping[str, tuple[tuple[float, ...], *tuple[str, ...]]]] = {
 
 
 class Metrics:
-    """All counters and histograms. Fits `Follower`.
+    """All counters and histograms. Fits `TurnFollower`.
 
     `tools` are the names of the tools there are; `reasons` name in a word why a message that was
     for the bot is not answered, by what its verdict says.

@@ -16,10 +16,10 @@ from msgspec.structs import replace
 from adapters.onebot.events import About, read_event, read_said, read_time
 from adapters.onebot.fields import Fields, decimal, load, mapping, number, sequence, text
 from adapters.onebot.segments import write_nodes, write_segments
-from bot.domain.actions import Gesture, Merged, React, SendMessage, ShowTyping
+from bot.domain.actions import Gesture, MergedForward, React, SendMessage, ShowTyping
 from bot.domain.errors import ActionRefused
 from bot.domain.events import Conversation, Event, MessageReceived, Role
-from bot.domain.group_admin import GroupAct, Mute, Petition, Pin, Recall, SetCard
+from bot.domain.group_admin import GroupAct, JoinRequest, Mute, Pin, Recall, SetCard
 from bot.domain.ports import JoinedGroup, KeptFile, Member
 from bot.domain.refusals import failure_in, judge_refusal
 
@@ -263,7 +263,7 @@ def write_action(action: SendMessage, *, server: str = "") -> tuple[str, dict[st
         raise ActionRefused("send_msg", retcode=BAD_REQUEST, wording=nobody)
     to: dict[str, object] = {"group_id" if place.is_group else "user_id": place.session_id}
     kind = "group" if place.is_group else "private"
-    if merged := next((part for part in action.segments if isinstance(part, Merged)), None):
+    if merged := next((part for part in action.segments if isinstance(part, MergedForward)), None):
         messages = write_nodes(merged, account=place.platform_id, server=server)
         return f"send_{kind}_forward_msg", {**to, "messages": messages}
     if place.via_group > 0:
@@ -320,7 +320,7 @@ def write_act(group: Conversation, act: GroupAct) -> tuple[str, dict[str, object
 
 
 def write_admission(
-    petition: Petition, *, granted: bool, reason: str
+    petition: JoinRequest, *, granted: bool, reason: str
 ) -> tuple[str, dict[str, object]]:
     """The same for the answer to a friend request or an invite (onebot.md 3.6)."""
     answer: dict[str, object] = {"flag": petition.flag, "approve": granted}

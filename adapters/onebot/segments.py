@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, Literal, assert_never
 
 from adapters.onebot.fields import Fields, clean, dump, load, mapping, number, sequence, text
-from bot.domain.actions import Attachment, Merged, SentSegment
+from bot.domain.actions import Attachment, MergedForward, SentSegment
 from bot.domain.events import account_of
 from bot.domain.filenames import clean_name
 from bot.domain.segments import (
@@ -421,7 +421,7 @@ def _write(segment: SentSegment) -> Fields:
             return _part("reply", id=clean(segment.message_id))
         case Face():
             return _part("face", id=clean(segment.id))
-        case Merged():
+        case MergedForward():
             return _part("text", text=clean("\n\n".join(segment.nodes)))
         case Attachment(kind="file"):
             return _part("file", file=clean(segment.source), name=clean_name(segment.name))
@@ -435,7 +435,7 @@ def _part(kind: str, **data: Any) -> Fields:
     return {"type": kind, "data": data}
 
 
-def write_nodes(merged: Merged, *, account: int, server: str = "") -> list[Fields]:
+def write_nodes(merged: MergedForward, *, account: int, server: str = "") -> list[Fields]:
     """The wire form of a merged forward, of which every node is said by the account, as the server
     of that name reads it: onebots reads a node's fields at its top, and flat elements in it.
     """

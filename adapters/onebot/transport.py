@@ -33,7 +33,7 @@ from adapters.onebot.segments import holds_url
 from bot.domain.actions import Attachment, Gesture, SendMessage, SentSegment
 from bot.domain.errors import ActionRefused, ActionUnanswered, ActionUnsupported
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.group_admin import GroupAct, Petition
+from bot.domain.group_admin import GroupAct, JoinRequest
 from bot.domain.ports import JoinedGroup, KeptFile, Member
 from bot.domain.segments import File, Forward
 
@@ -202,7 +202,7 @@ class OneBotTransport(Generic[Callee]):
         """
         return await self._do(group.platform_id, *write_act(group, act))
 
-    async def admit(self, petition: Petition, *, granted: bool, reason: str = "") -> bool:
+    async def admit(self, petition: JoinRequest, *, granted: bool, reason: str = "") -> bool:
         """Grant a friend request or an invite, or refuse it; whether the server would have said
         that QQ did not do it.
 

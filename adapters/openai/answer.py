@@ -14,7 +14,7 @@ import orjson
 from msgspec import Meta, MsgspecError, Struct
 from msgspec.json import Decoder
 
-from adapters.openai.vendor_text import mend, to_json, word
+from adapters.openai.vendor_text import repair_text, short_word, to_json
 
 SPREAD = 8  # times as long as it need be: what is longer is no other spelling of the same object
 CALL_FIELDS = frozenset({"id", "index", "type", "function", "custom"})
@@ -99,7 +99,7 @@ class CallDraft:
     def freeze(self) -> RawCall:
         arguments = self.arguments
         return RawCall(
-            self.id, self.name, None if arguments is None else mend(arguments), self.extras
+            self.id, self.name, None if arguments is None else repair_text(arguments), self.extras
         )
 
 
@@ -124,8 +124,8 @@ class CallDrafts:
         if not isinstance(function, dict):
             function = {}
         identity, name, index = (
-            word(call.get("id")),
-            word(function.get("name")),
+            short_word(call.get("id")),
+            short_word(function.get("name")),
             call.get("index"),
         )
         if not isinstance(index, int):
@@ -292,7 +292,7 @@ class RawAnswer(Struct, frozen=True, kw_only=True):
     unexplained: bool = False
 
 
-class Draft:
+class AnswerDraft:
     """The answer so far. Every field of a delta counts, whatever else is in it (2.17)."""
 
     def __init__(self) -> None:
@@ -356,7 +356,7 @@ class Draft:
         if (call := delta.get("function_call")) and isinstance(call, dict):
             self._function_call = self._function_call or CallDraft(None)
             self.pieces += bool(self._function_call.name or call.get("name"))
-            self._function_call.add({}, "", word(call.get("name")), call.get("arguments"))
+            self._function_call.add({}, "", short_word(call.get("name")), call.get("arguments"))
             self._said += _size(call)
 
     @property
@@ -385,11 +385,11 @@ class Draft:
         """The answer, with what only the end of it tells."""
         self._end_detail()
         return RawAnswer(
-            text=mend("".join(self._text)),
-            reasoning=mend("".join(self._reasoning)) if self._reasoning else "",
+            text=repair_text("".join(self._text)),
+            reasoning=repair_text("".join(self._reasoning)) if self._reasoning else "",
             reasoning_field=self._reasoning_field,
             reasoning_details=tuple(self._details),
-            refusal=mend("".join(self._refusal)) if self._refusal else "",
+            refusal=repair_text("".join(self._refusal)) if self._refusal else "",
             tool_calls=self._calls.freeze() if self._calls else (),
             # 1.11
             function_call=call.freeze() if (call := self._function_call) and call.name else None,
@@ -439,7 +439,7 @@ class Draft:
             last = self._details[-1] if self._details and not whole else {}
             key = _growing(last)
             if key and _is_piece(detail, last):
-                self._detail.append(piece := word(detail.get(key), strip=False))
+                self._detail.append(piece := short_word(detail.get(key), strip=False))
                 self._thought += len(piece)
                 last.update(
                     {name: value for name, value in detail.items() if value and name != key}
@@ -457,14 +457,14 @@ class Draft:
         self._detail = []
 
 
-class Gathered:
+class GatheredAnswer:
     """A draft, and the fields that stand around its choices.
 
     Public and plain, for the readers of streams and of whole bodies: they write while it grows.
     """
 
     def __init__(self) -> None:
-        self.draft = Draft()
+        self.draft = AnswerDraft()
         self.finish_reason: str | None = None
         self.usage: Mapping[str, Any] | None = None
         self.is_framed = False  # whether its id and model are known; they are the same in all
@@ -539,7 +539,7 @@ def _thought(value: object) -> str:
         return value
     parts = value if isinstance(value, list) else ()
     return "".join(
-        word(part.get("text") or part.get("summary"), strip=False)
+        short_word(part.get("text") or part.get("summary"), strip=False)
         for part in parts
         if isinstance(part, dict)
     )

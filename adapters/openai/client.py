@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from adapters.openai.deadlines import Deadline, Timeouts
 from adapters.openai.dialects import choose_dialect, named_dialect
 from adapters.openai.endpoint import find_proxy, join_url
-from adapters.openai.errors import classify, clean
+from adapters.openai.errors import classify, clean_words
 from adapters.openai.history import Origin
 from adapters.openai.stream import AnswerReader
 from adapters.openai.wire import read_answer, read_usage, write_request
@@ -319,7 +319,7 @@ class OpenAIModel:
         """The line broke, or a deadline passed, before the answer was whole."""
         kind = ModelStalled if deadline.is_unheard else ModelTransport
         reason = deadline.explain() if deadline.timer.expired() else _explain(error)
-        broken = kind(clean(f"{self.name}: {reason}"))
+        broken = kind(clean_words(f"{self.name}: {reason}"))
         broken.took = _taken(reader) or broken.took
         return broken
 

@@ -294,8 +294,8 @@ def classify(
     text = complaint.text if status is None else f"<{status}>{complaint.text}"
     sign = next((sign for sign in SIGNS if sign.fits(text)), None)
     kind = sign.error if sign else _by_status(status)
-    message = clean(" ".join(complaint.words)) or f"HTTP {status} without a word"
-    code = clean(complaint.codes[0])[:MAX_CODE] if complaint.codes else ""
+    message = clean_words(" ".join(complaint.words)) or f"HTTP {status} without a word"
+    code = clean_words(complaint.codes[0])[:MAX_CODE] if complaint.codes else ""
     if sign and not code.startswith(sign.code):
         code = sign.code
     if issubclass(kind, ModelRateLimited | ModelOverloaded):
@@ -467,7 +467,7 @@ def _seconds_until(text: str, now: float) -> float | None:
     return None
 
 
-def clean(text: str) -> str:
+def clean_words(text: str) -> str:
     """The text on one line, keys and the users of urls masked, cut to what ModelError promises."""
     text = USERINFO.sub("***@", " ".join(text.split()))
     text = SECRETS.sub(lambda found: "".join(part or "" for part in found.groups()) + "***", text)

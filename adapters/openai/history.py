@@ -21,7 +21,7 @@ from adapters.openai.answer import CALL_FIELDS
 from adapters.openai.dialects import Dialect
 from adapters.openai.schemas import write_schema
 from adapters.openai.tool_names import write_id, write_name
-from adapters.openai.vendor_text import mend, to_json
+from adapters.openai.vendor_text import repair_text, to_json
 from bot.domain.arguments import parse_arguments
 from bot.domain.errors import InvalidArguments
 from bot.domain.model_messages import (
@@ -178,7 +178,7 @@ def _clean_user(message: UserMessage, dialect: Dialect) -> UserMessage | None:
 
 def _clean_result(message: ToolMessage, dialect: Dialect) -> ToolMessage:
     content, kept = _look(
-        mend(_scrub(message.content)), message.images, dialect
+        repair_text(_scrub(message.content)), message.images, dialect
     )  # here, as it may become JSON in JSON
     content = content or NO_OUTPUT
     if dialect.json_results:

@@ -18,12 +18,12 @@ from typing import Any
 import orjson
 from msgspec.structs import replace
 
-from adapters.openai.answer import Draft, RawAnswer, RawCall
+from adapters.openai.answer import AnswerDraft, RawAnswer, RawCall
 from adapters.openai.markup import NOISE, MarkupBlock, find_blocks
 from adapters.openai.vendor_text import CODE, end_of_code, to_json, without_code
 from adapters.openai.written_calls import fits
 from bot.domain.model_messages import ToolSpec
-from bot.domain.visible_text import visible
+from bot.domain.visible_text import visible_text
 
 SOURCES = (
     *("search", "news", "view", "fetch", "image", "file", "forecast", "finance", "sports"),
@@ -75,7 +75,7 @@ QUOTED = re.compile(r'"((?:[^"\\]|\\.){0,200})"')
 AFTER = re.compile(r"[\s,.;:!?，。；：！？、)）\]】」”…]|\Z")
 
 
-def cites(text: str) -> bool:
+def has_citations(text: str) -> bool:
     """Whether a look is worth it."""
     return WORTH.search(text) is not None
 
@@ -84,7 +84,7 @@ def without_citations(text: str, given: Sequence[str] = ()) -> str:
     """The text without such marks; the same object where there are none. `given` is what others
     than the model said.
     """
-    if not cites(text):
+    if not has_citations(text):
         return text
     listed = _listed(text)
     kept = ""
@@ -513,7 +513,7 @@ def _bare(text: str) -> str:
     A model that repeats what somebody wrote may space it otherwise: that is no call of its own
     either.
     """
-    return "".join(NOISE.sub("", visible(text)).translate(NARROW).lower().split())
+    return "".join(NOISE.sub("", visible_text(text)).translate(NARROW).lower().split())
 
 
 def _are_last(text: str, blocks: list[MarkupBlock], marks: list[MarkupBlock]) -> bool:
@@ -553,7 +553,7 @@ def _unwrap_parts(answer: RawAnswer) -> RawAnswer:
     parts = _literal(text)
     if not isinstance(parts, list) or not all(map(_is_part, parts)):
         return answer
-    draft = Draft()
+    draft = AnswerDraft()
     draft.add({"content": parts}, whole=True)
     inner = draft.freeze(
         finish_reason=None, native_finish_reason=None, usage=None, model="", identity="", done=None

@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from adapters.openai.answer import Gathered, RawAnswer, UsualChunk, read_usual
-from adapters.openai.errors import MAX_SEARCHED, TITLE, classify, clean, has_complaint
+from adapters.openai.answer import GatheredAnswer, RawAnswer, UsualChunk, read_usual
+from adapters.openai.errors import MAX_SEARCHED, TITLE, classify, clean_words, has_complaint
 from adapters.openai.vendor_text import read_json
 from bot.domain.errors import ModelError, ModelRejected, ModelTransport
 
@@ -91,7 +91,7 @@ IN_A_ROW = 3  # chunks of other kinds, such as calls, after which none is tried 
 class ChunkReader:
     """Reads the bytes of an event stream into `gathered`."""
 
-    def __init__(self, gathered: Gathered) -> None:
+    def __init__(self, gathered: GatheredAnswer) -> None:
         self.is_done = False  # whether the end marker was read
         self.is_counted = False  # whether the last chunk was one that only counts tokens
         self._gathered = gathered
@@ -223,7 +223,7 @@ NAME = re.compile(r"[A-Za-z_]{1,32}")
 MAX_NAMES = 8  # fields of an object without an answer that are named in the error
 
 
-def read_whole(data: bytes, gathered: Gathered) -> None:
+def read_whole(data: bytes, gathered: GatheredAnswer) -> None:
     """Read the one answer of a body. Raises the ModelError it holds, ModelTransport where it was
     cut or is none, ModelRejected for a web page.
     """
@@ -279,7 +279,7 @@ def _no_choices(body: object, size: int) -> ModelTransport:
 def _web_page(data: bytes) -> ModelError:
     """A page with status 200 is the vendor's site, not its API: asking again would not help."""
     title = TITLE.search(data[:MAX_SEARCHED].decode("utf-8", "replace"))
-    page = clean(title[1]) if title else f"{len(data)} bytes"
+    page = clean_words(title[1]) if title else f"{len(data)} bytes"
     return ModelRejected(
         f"a web page came instead of an answer ({page}): check the base URL, /v1 may be missing"
     )
@@ -298,7 +298,7 @@ class AnswerReader:
         self._size = 0
         self._whole: bytearray | None = None
         self._chunks: ChunkReader | None = None
-        self._gathered = Gathered()
+        self._gathered = GatheredAnswer()
         self._draft = self._gathered.draft
         self._is_over = False
 

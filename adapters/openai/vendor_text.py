@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 
-def mend(text: str) -> str:
+def repair_text(text: str) -> str:
     """The text with halves of a character that came in two deltas joined, and lone halves replaced
     (2.18, 6.18).
     """
@@ -41,7 +41,7 @@ def read_json(data: bytes) -> Any:
             raise ValueError("nested too deeply") from error
 
 
-def word(value: object, *, strip: bool = True) -> str:
+def short_word(value: object, *, strip: bool = True) -> str:
     """The value where it is text, else nothing."""
     if not isinstance(value, str):
         return ""

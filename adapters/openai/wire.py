@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from adapters.openai.answer import RawAnswer
 from adapters.openai.dialects import Dialect
 from adapters.openai.history import Origin, parse, prepare_history, prepare_tools, written
-from adapters.openai.leaks import cites, may_leak, split_leaks, without_citations
+from adapters.openai.leaks import has_citations, may_leak, split_leaks, without_citations
 from adapters.openai.tool_names import names_back, read_name
-from adapters.openai.vendor_text import mend, to_json
+from adapters.openai.vendor_text import repair_text, to_json
 from bot.domain.errors import (
     ContextOverflow,
     ModelError,
@@ -211,7 +211,7 @@ def _scrub(value: Any) -> Any:
     """The JSON without what breaks servers, NUL and halves of characters (6.18)."""
     match value:
         case str():
-            return mend(value.replace("\0", ""))
+            return repair_text(value.replace("\0", ""))
         case dict():
             return {_scrub(key): _scrub(item) for key, item in value.items()}
         case list() | tuple():
@@ -281,7 +281,7 @@ def read_answer(
 
 def _said(text: str, request: ModelRequest) -> str:
     """The text without marks of citation, but for those that somebody wrote."""
-    if not cites(text):
+    if not has_citations(text):
         return text
     asked = [one.text for one in request.messages if isinstance(one, UserMessage)]
     return without_citations(text, asked)

@@ -63,7 +63,7 @@ from adapters.storage.notices import (
 )
 from adapters.storage.tables import REVISIONS
 from bot.domain.errors import BotError
-from bot.domain.language import Pair, filled
+from bot.domain.language import Pair, fill_pair
 
 FORMAT: Final = 1
 MANIFEST, JOURNAL, FILES, SUMS = "manifest.json", "journal.db", "files/", "SHA256SUMS"
@@ -143,9 +143,9 @@ def back_up(
     """
     journal, target = journal.resolve(), target.absolute()
     if _belongs_to(journal, target.resolve()):
-        raise BackupError(filled(BACKUP_OWN, file=target))
+        raise BackupError(fill_pair(BACKUP_OWN, file=target))
     if target.is_dir() or (target.exists() and not force):
-        raise BackupError(filled(BACKUP_EXISTS, file=target))
+        raise BackupError(fill_pair(BACKUP_EXISTS, file=target))
     _check_there(journal)
     with _told(target), _work_in(target.parent, f".{target.name}.") as work:
         unfinished = work / "unfinished"
@@ -155,7 +155,7 @@ def back_up(
             stream.flush()
             os.fsync(stream.fileno())
         if target.exists() and not force:  # made meanwhile
-            raise BackupError(filled(BACKUP_EXISTS, file=target))
+            raise BackupError(fill_pair(BACKUP_EXISTS, file=target))
         unfinished.replace(target)
         _sync(target.parent)
     return made
@@ -174,7 +174,7 @@ def back_up_to(journal: Path, stream: IO[bytes], *, files: Iterable[Path], versi
 def _check_there(journal: Path) -> None:
     refuse_unfinished(journal)
     if not journal.is_file():
-        raise BackupError(filled(NO_JOURNAL, file=journal))
+        raise BackupError(fill_pair(NO_JOURNAL, file=journal))
 
 
 def _pack(
@@ -221,7 +221,7 @@ def _copy(journal: Path, copy: Path, look: Progress) -> tuple[str, tuple[int, ..
             _check(target, journal)
             accounts = _accounts_in(target)
     except sqlite3.Error as error:
-        raise BackupError(filled(BACKUP_FAILED, file=journal, why=error)) from error
+        raise BackupError(fill_pair(BACKUP_FAILED, file=journal, why=error)) from error
     return schema, accounts
 
 
@@ -234,18 +234,18 @@ def _schema_of(connection: sqlite3.Connection, file: Path) -> str:
     """The revision of a journal; raises BackupError for one that this program cannot read."""
     revision = file_revision(connection)
     if revision is None:
-        raise BackupError(filled(BACKUP_NOT_OURS, file=file))
+        raise BackupError(fill_pair(BACKUP_NOT_OURS, file=file))
     with _no_older(str(file)):
         refuse_older_revision(revision)
     if revision not in REVISIONS:
-        raise BackupError(filled(BACKUP_NEWER, file=file, schema=revision, ours=REVISIONS[-1]))
+        raise BackupError(fill_pair(BACKUP_NEWER, file=file, schema=revision, ours=REVISIONS[-1]))
     return revision
 
 
 def _check(connection: sqlite3.Connection, file: Path) -> None:
     said = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if said != "ok":
-        raise BackupError(filled(BACKUP_DAMAGED, file=file, what=str(said).splitlines()[-1]))
+        raise BackupError(fill_pair(BACKUP_DAMAGED, file=file, what=str(said).splitlines()[-1]))
 
 
 def _accounts_in(connection: sqlite3.Connection) -> tuple[int, ...]:
@@ -411,7 +411,7 @@ def _finish(journal: Path) -> None:
 
 def _unfinished(journal: Path, error: BaseException | None = None) -> Pair:
     why = f" ({error})" if isinstance(error, OSError) else ""
-    return filled(BACKUP_UNFINISHED, file=journal, why=why)
+    return fill_pair(BACKUP_UNFINISHED, file=journal, why=why)
 
 
 def _place_of(journal: Path) -> Path:
@@ -430,7 +430,7 @@ def _claimed(journal: Path) -> Iterator[None]:
         claim.take()
     except JournalTaken:
         who = holder_of(journal) or ""
-        raise BackupError(filled(BACKUP_BUSY, file=journal, who=who)) from None
+        raise BackupError(fill_pair(BACKUP_BUSY, file=journal, who=who)) from None
     try:
         yield
     finally:
@@ -443,7 +443,7 @@ def _unpacking(shown: str) -> Iterator[None]:
     try:
         yield
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, ValueError) as error:
-        raise BackupError(filled(BACKUP_NOT_ONE, file=shown)) from error
+        raise BackupError(fill_pair(BACKUP_NOT_ONE, file=shown)) from error
 
 
 def _unpack(
@@ -482,12 +482,12 @@ def _read_manifest(
     raw = b"" if content is None else content.read()
     manifest = msgspec.json.decode(raw, type=Manifest)
     if manifest.format != FORMAT:
-        raise BackupError(filled(BACKUP_UNKNOWN_FORMAT, theirs=manifest.version, ours=version))
-    with _no_older(shown, filled(RESTORE_FIRST, commit=COMMIT)):
+        raise BackupError(fill_pair(BACKUP_UNKNOWN_FORMAT, theirs=manifest.version, ours=version))
+    with _no_older(shown, fill_pair(RESTORE_FIRST, commit=COMMIT)):
         refuse_older_revision(manifest.schema)
     if manifest.schema not in REVISIONS:
         raise BackupError(
-            filled(
+            fill_pair(
                 BACKUP_TOO_NEW,
                 theirs=manifest.version,
                 schema=manifest.schema,
@@ -546,10 +546,10 @@ def _check_unpacked(folder: Path, manifest: Manifest, shown: str) -> None:
             _check(connection, Path(shown))
             schema = file_revision(connection)
     except sqlite3.Error as error:
-        raise BackupError(filled(BACKUP_SPOILT, file=shown, what=error)) from error
+        raise BackupError(fill_pair(BACKUP_SPOILT, file=shown, what=error)) from error
     if schema != manifest.schema:
-        raise BackupError(filled(BACKUP_NOT_ONE, file=shown))
-    with _no_older(shown, filled(RESTORE_FIRST, commit=COMMIT)):
+        raise BackupError(fill_pair(BACKUP_NOT_ONE, file=shown))
+    with _no_older(shown, fill_pair(RESTORE_FIRST, commit=COMMIT)):
         refuse_older_file(folder / JOURNAL)
 
 
@@ -650,7 +650,7 @@ def _no_older(shown: str, mend: Pair | None = None) -> Iterator[None]:
     try:
         yield
     except OlderJournal as error:
-        told = filled(BACKUP_OLDER, file=shown, what=error.what, mend=mend or error.mend)
+        told = fill_pair(BACKUP_OLDER, file=shown, what=error.what, mend=mend or error.mend)
         raise BackupError(told) from error
 
 
@@ -661,7 +661,9 @@ def _told(place: Path | Pair) -> Iterator[None]:
         yield
     except OSError as error:
         why = error.strerror or str(error)
-        raise BackupError(filled(BACKUP_FAILED, file=error.filename or place, why=why)) from error
+        raise BackupError(
+            fill_pair(BACKUP_FAILED, file=error.filename or place, why=why)
+        ) from error
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from adapters.storage.rows import ROUND
 from adapters.storage.url import VARIABLE
 from bot.domain import codec
 from bot.domain.errors import ConfigError, Problem
-from bot.domain.language import Bilingual, Pair, filled
+from bot.domain.language import Bilingual, Pair, fill_pair
 from bot.domain.model_messages import AssistantMessage, Message, UserMessage
 
 BASELINE: Final = "0015"
@@ -46,8 +46,8 @@ class OlderJournal(ConfigError):
 def refuse_older_revision(revision: str) -> None:
     """Raise OlderJournal for a revision before the baseline."""
     if revision.isdigit() and revision < BASELINE:
-        what = filled(notices.OLDER_SCHEMA, schema=revision, ours=BASELINE)
-        raise OlderJournal(what, filled(notices.BRING_UP, commit=COMMIT))
+        what = fill_pair(notices.OLDER_SCHEMA, schema=revision, ours=BASELINE)
+        raise OlderJournal(what, fill_pair(notices.BRING_UP, commit=COMMIT))
 
 
 def refuse_older(ask: Ask, revision: str | None, file: Path | None) -> None:
@@ -60,13 +60,13 @@ def refuse_older(ask: Ask, revision: str | None, file: Path | None) -> None:
     if revision != BASELINE:
         return
     if file is not None and (lines := _lines_ahead(ask, file)):
-        what = filled(notices.OLDER_LINES, count=lines, file=f"{file.name}{ahead.SUFFIX}")
-        raise OlderJournal(what, filled(notices.BRING_UP, commit=COMMIT))
+        what = fill_pair(notices.OLDER_LINES, count=lines, file=f"{file.name}{ahead.SUFFIX}")
+        raise OlderJournal(what, fill_pair(notices.BRING_UP, commit=COMMIT))
     places = sorted({*_older_rounds(ask), *_older_summaries(ask)})
     if places:
         named = ", ".join(places[:NAMED]) + (", …" if places[NAMED:] else "")
-        what = filled(notices.OLDER_ROUNDS, count=len(places), places=named)
-        raise OlderJournal(what, filled(notices.RESET_FIRST, commit=COMMIT))
+        what = fill_pair(notices.OLDER_ROUNDS, count=len(places), places=named)
+        raise OlderJournal(what, fill_pair(notices.RESET_FIRST, commit=COMMIT))
 
 
 def refuse_older_file(file: Path) -> None:

@@ -30,7 +30,7 @@ from adapters.storage.tables import (
 )
 from adapters.storage.turn_queries import outcome_of
 from bot.domain import codec
-from bot.domain.cluster_messages import WHOLE, Share
+from bot.domain.cluster_messages import WHOLE, ClusterPartition
 from bot.domain.drafts import draft_of
 from bot.domain.errors import ToolDenied
 from bot.domain.events import Conversation
@@ -40,9 +40,9 @@ from bot.domain.query_results import (
     DaySum,
     PlaceSum,
     Publication,
+    SpentSum,
     Story,
     StoryCall,
-    TakenSum,
     UsageSum,
 )
 from bot.domain.run import Stop
@@ -55,9 +55,11 @@ PLACES = 30
 
 
 class SqlBooks:
-    """Fits `Books`. What was set for conversations is told of those in the `share` alone."""
+    """Fits `JournalQueries`. What was set for conversations is told of those in the `share`
+    alone.
+    """
 
-    def __init__(self, read: Reading, share: Share = WHOLE) -> None:
+    def __init__(self, read: Reading, share: ClusterPartition = WHOLE) -> None:
         self._read = read
         self._share = share
 
@@ -74,7 +76,7 @@ class SqlBooks:
             lambda connection: spent(connection, since, where, asker, turn_id), None
         )
 
-    async def taken(self, *, since: float, until: float) -> tuple[TakenSum, ...] | None:
+    async def taken(self, *, since: float, until: float) -> tuple[SpentSum, ...] | None:
         """The sums of what was taken from then on, to `until`, by place and person."""
         return await self._read(lambda connection: taken(connection, since, until), None)
 
@@ -165,7 +167,7 @@ def spent(
     return UsageSum(requests, int(prompt), int(cached), int(completion), float(cost), unpriced)
 
 
-def taken(connection: Connection, since: float, until: float) -> tuple[TakenSum, ...]:
+def taken(connection: Connection, since: float, until: float) -> tuple[SpentSum, ...]:
     """The sums taken from then on, to `until`."""
     query = select(
         usage.c.conversation,
@@ -174,7 +176,7 @@ def taken(connection: Connection, since: float, until: float) -> tuple[TakenSum,
         func.coalesce(func.sum(usage.c.cost), 0.0),
     ).where(usage.c.at >= since, usage.c.at <= until)
     return tuple(
-        TakenSum(Conversation.parse(here) if here else None, who, int(tokens), float(cost))
+        SpentSum(Conversation.parse(here) if here else None, who, int(tokens), float(cost))
         for here, who, tokens, cost in connection.execute(
             query.group_by(usage.c.conversation, usage.c.asker)
         )

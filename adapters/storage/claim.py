@@ -26,7 +26,7 @@ from sqlalchemy import Connection, text
 from adapters.storage.notices import LOG_CUT, LOG_EMPTIED, LOG_GONE
 from adapters.storage.url import VARIABLE
 from bot.domain.errors import ConfigError, Problem
-from bot.domain.language import Bilingual, Pair, filled
+from bot.domain.language import Bilingual, Pair, fill_pair
 
 if sys.platform != "win32":
     import fcntl
@@ -363,7 +363,7 @@ def describe_loss(left: Traces, found: FoundFile, *, good: int) -> Pair | None:
         return None
     if found.log <= 0:
         return LOG_GONE if found.log < 0 else LOG_EMPTIED
-    return filled(LOG_CUT, good=good, pages=left.pages)
+    return fill_pair(LOG_CUT, good=good, pages=left.pages)
 
 
 class SelfCheck:

@@ -68,7 +68,7 @@ from bot.domain.console_views import (
 from bot.domain.drafts import draft_of
 from bot.domain.errors import AlreadySaid, ToolCancelled, ToolDenied, ToolRateLimited
 from bot.domain.events import Conversation
-from bot.domain.journal import Errand
+from bot.domain.journal import RequestPurpose
 from bot.domain.model_messages import AssistantMessage, ToolMessage, UserMessage
 from bot.domain.query_results import DayCounts, Story, UsageSum
 from bot.domain.run import Stop
@@ -169,7 +169,7 @@ def _requests(connection: Connection, turn: TurnRow) -> Iterator[Span]:
             seconds=row.seconds,
             outcome=row.outcome,
             # Older versions wrote down no errand.
-            run=row.run or (Errand.LATER if begin >= closed else ""),
+            run=row.run or (RequestPurpose.LATER if begin >= closed else ""),
         )
 
 
@@ -288,7 +288,7 @@ logger = logging.getLogger(__name__)
 
 
 class SqlShown:
-    """Fits `Showing`. What is on its way into the journal may not be told yet."""
+    """Fits `ConsoleQueries`. What is on its way into the journal may not be told yet."""
 
     def __init__(self, database: Database, thread: Executor) -> None:
         self._database = database

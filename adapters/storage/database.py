@@ -36,7 +36,7 @@ from adapters.storage.notices import MEND, NOT_WHOLE
 from adapters.storage.tables import REVISIONS, metadata, versions
 from adapters.storage.url import SQLITE, VARIABLE, file_of, place_of, read_url
 from bot.domain.errors import ConfigError, Problem
-from bot.domain.language import Tell, filled
+from bot.domain.language import NotifyOwners, fill_pair
 
 if TYPE_CHECKING:  # of clusters alone
     from adapters.storage.leases import Lease
@@ -83,7 +83,7 @@ class Database:
         migrate: Migrate,
         owner: bool = False,
         lease: Lease | None = None,
-        tell: Tell = lambda _: None,
+        tell: NotifyOwners = lambda _: None,
     ) -> None:
         self.url = read_url(url)
         file = file_of(self.url)
@@ -250,7 +250,7 @@ class Database:
         if left is not None and found is not None:
             self.was_killed = True
             if what := describe_loss(left, found, good=good):
-                self._tell(filled(NOT_WHOLE, file=file, what=what, mend=MEND))
+                self._tell(fill_pair(NOT_WHOLE, file=file, what=what, mend=MEND))
 
     def _prepare(self) -> None:
         """Make the schema, or bring it up to date, under a lock that other processes respect."""

@@ -44,7 +44,7 @@ from adapters.storage.tables import (
 from adapters.storage.turn_queries import between, ending_of, opened_between, unanswered
 from bot.domain.drafts import draft_of
 from bot.domain.events import Conversation
-from bot.domain.query_results import DayCounts, DaySum, Taker, UsageSum
+from bot.domain.query_results import DayCounts, DaySum, Spender, UsageSum
 
 LATE = 2 * 3600.0  # seconds after midnight
 
@@ -237,12 +237,12 @@ def _models(connection: Connection, used: Conditions) -> tuple[tuple[str, UsageS
     return tuple((row[0], _sum(row)) for row in rows)
 
 
-def _people(connection: Connection, used: Conditions) -> tuple[Taker, ...]:
+def _people(connection: Connection, used: Conditions) -> tuple[Spender, ...]:
     asked = (*used, usage.c.asker != 0)
     somewhere = func.max(usage.c.conversation)
     rows = connection.execute(_most(usage.c.asker, somewhere).where(*asked)).all()
     return tuple(
-        Taker(who, _name(connection, where, who), int(tokens), cost)
+        Spender(who, _name(connection, where, who), int(tokens), cost)
         for who, where, tokens, cost in rows
     )
 
@@ -253,11 +253,11 @@ def _name(connection: Connection, where: str, who: int) -> str:
     return connection.scalar(select(speakers.c.name).where(*there).limit(1)) or ""
 
 
-def _groups(connection: Connection, used: Conditions) -> tuple[Taker, ...]:
+def _groups(connection: Connection, used: Conditions) -> tuple[Spender, ...]:
     there = (*used, usage.c.conversation.like("%:group:%"))
     rows = connection.execute(_most(usage.c.conversation).where(*there))
     return tuple(
-        Taker(Conversation.parse(where).session_id, "", int(tokens), cost)
+        Spender(Conversation.parse(where).session_id, "", int(tokens), cost)
         for where, tokens, cost in rows
     )
 

@@ -23,7 +23,7 @@ from adapters.storage.batches import Transactions
 from adapters.storage.database import Database
 from adapters.storage.day_sums import midnight
 from adapters.storage.statements import Statement
-from bot.domain.journal import DayKeeper, Found, Stood
+from bot.domain.journal import DayKeeper, DayStanding, Found
 
 ALL = 0
 
@@ -170,7 +170,7 @@ class CountingTransactions(Transactions):
                     totals.get(ALL, (0, 0.0)),
                     totals.get(one.who, (0, 0.0)) if one.who else (0, 0.0),
                 )
-                found.append(Stood(one.turn_id, one.reserved, one.who, one.at, *stood))
+                found.append(DayStanding(one.turn_id, one.reserved, one.who, one.at, *stood))
         return tuple(found)
 
 

@@ -74,8 +74,13 @@ from adapters.storage.tables import (
 )
 from adapters.storage.unfinished import ACTIVE
 from bot.domain import codec
-from bot.domain.actions import KINDS, about, about_person, about_turn
-from bot.domain.cluster_messages import WHOLE, Forgotten, Share
+from bot.domain.actions import (
+    SEND_PREFIXES,
+    send_prefix,
+    send_prefix_of_person,
+    send_prefix_of_turn,
+)
+from bot.domain.cluster_messages import WHOLE, ClusterPartition, SubjectErased
 from bot.domain.errors import BotError
 from bot.domain.events import Conversation
 from bot.domain.segments import Mention, Segment
@@ -396,13 +401,13 @@ def _lines_about(connection: Connection, whose: _Whose, turn_ids: Select[Any]) -
     command answered. Their ids say whom or which turn they are about (`bot/domain/sends`); others
     name a person or a group by number, or a person as `name#2` in that conversation.
     """
-    wanted = {about_turn(turn_id) for turn_id in connection.scalars(turn_ids)}
-    wanted |= {about_person(whose.user)} if whose.user else set()
+    wanted = {send_prefix_of_turn(turn_id) for turn_id in connection.scalars(turn_ids)}
+    wanted |= {send_prefix_of_person(whose.user)} if whose.user else set()
     marked = select(sends.c.id, sends.c.send_id).where(
-        sends.c.turn_id == "", or_(*(sends.c.send_id.startswith(kind) for kind in KINDS))
+        sends.c.turn_id == "", or_(*(sends.c.send_id.startswith(kind) for kind in SEND_PREFIXES))
     )
-    found = {row.id for row in connection.execute(marked) if about(row.send_id) in wanted}
-    note = Forgotten(user=whose.user, group=whose.group)
+    found = {row.id for row in connection.execute(marked) if send_prefix(row.send_id) in wanted}
+    note = SubjectErased(user=whose.user, group=whose.group)
     found.update(_lines_with(connection, note.is_named_in, f"%{whose.user or whose.group}%"))
     if whose.user:
         name = _name_of(connection, whose.user)
@@ -505,7 +510,7 @@ class SqlErasing:
         writing: Executor,
         commit: Callable[[], Awaitable[bool]],
         now: Callable[[], float],
-        share: Share = WHOLE,
+        share: ClusterPartition = WHOLE,
     ) -> None:
         self._database = database
         self._batches = batches

@@ -26,9 +26,16 @@ from adapters.storage.tables import (
     windows,
 )
 from bot.domain import codec
-from bot.domain.actions import Merged, SentSegment, as_received
+from bot.domain.actions import MergedForward, SentSegment, as_received
 from bot.domain.events import Conversation, MessageReceived, Sender
-from bot.domain.journal import KnownLine, LogQuery, MemberNumbered, Remembered, Round, ThingNamed
+from bot.domain.journal import (
+    AttachmentNamed,
+    KnownLine,
+    LogQuery,
+    MemberNumbered,
+    Remembered,
+    Round,
+)
 from bot.domain.segments import Forward
 
 MAX_CONVERSATIONS = 20_000
@@ -97,7 +104,7 @@ def described(connection: Connection, digest: str) -> str:
     return connection.scalar(select(pictures.c.words).where(pictures.c.digest == digest)) or ""
 
 
-def _things(connection: Connection, conversation: Conversation) -> tuple[ThingNamed, ...]:
+def _things(connection: Connection, conversation: Conversation) -> tuple[AttachmentNamed, ...]:
     found = connection.execute(
         select(things.c.number, things.c.thing)
         .where(things.c.conversation == str(conversation))
@@ -105,16 +112,16 @@ def _things(connection: Connection, conversation: Conversation) -> tuple[ThingNa
         .limit(THINGS)
     ).all()
 
-    def read(row: Row[Any]) -> ThingNamed:
+    def read(row: Row[Any]) -> AttachmentNamed:
         if row.thing is None:
-            return ThingNamed(
+            return AttachmentNamed(
                 conversation=conversation,
                 number=row.number,
                 message_id="",
                 sender=Sender(0),
                 segment=None,
             )
-        thing: ThingNamed = codec.read(ThingNamed, row.thing)
+        thing: AttachmentNamed = codec.read(AttachmentNamed, row.thing)
         return thing
 
     return tuple(readable(read, reversed(found)))
@@ -291,7 +298,7 @@ def _known(row: Row[Any]) -> KnownLine:
 def _known_own(row: Row[Any], account: int) -> KnownLine:
     parts: tuple[SentSegment, ...] = codec.read(SEND_SEGMENTS, row.segments)
     segments = tuple(
-        Forward("") if isinstance(part, Merged) else as_received(part) for part in parts
+        Forward("") if isinstance(part, MergedForward) else as_received(part) for part in parts
     )
     return KnownLine(row.message_id, account, row.changed, segments)
 

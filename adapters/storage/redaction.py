@@ -21,12 +21,12 @@ from bot.domain.model_messages import AssistantMessage, Message, ToolMessage, Us
 from bot.domain.redaction import (
     RECALLED,
     OwnWords,
-    lines_of,
-    redacted,
-    tells,
-    unsaid,
-    unsaid_inside,
-    unsaid_result,
+    contains_words,
+    lines_of_messages,
+    redact_messages,
+    redact_own,
+    redact_own_in_result,
+    redact_own_in_subagent,
     without_arguments,
 )
 from bot.domain.segments import Text
@@ -59,7 +59,7 @@ def redact_turns(
         rows = [own.row, *rows]
     found = [told_in(row) for row in rows]
     ids = frozenset((recalled["message_id"],))
-    gone = lines_of(chain.from_iterable(found), ids)
+    gone = lines_of_messages(chain.from_iterable(found), ids)
     changed = []  # what was told: a summary may have it
     for row, messages in zip(rows, found, strict=True):
         _redact_calls(cursor, execute, row[0], ids)
@@ -105,18 +105,18 @@ def _own(
     execute(Statement.FIND_OWN_STEPS, {"turn_id": turn_id})
     steps = cursor.fetchall()
     said = tuple(_as(AssistantMessage, text) or AssistantMessage() for _, text in steps)
-    for (step_id, _), before, after in zip(steps, said, unsaid(said, own), strict=True):
+    for (step_id, _), before, after in zip(steps, said, redact_own(said, own), strict=True):
         if after != before:
             execute(Statement.REWRITE_STEP, {"id": step_id, "message": codec.write(after)})
     execute(Statement.FIND_OWN_REQUESTS, {"turn_id": turn_id})
     for request_id, text in cursor.fetchall():
         asked = _as(AssistantMessage, text)
-        if asked is not None and (left := unsaid_inside(asked, own)) != asked:
+        if asked is not None and (left := redact_own_in_subagent(asked, own)) != asked:
             execute(Statement.REWRITE_REQUEST, {"id": request_id, "message": codec.write(left)})
     execute(Statement.FIND_RESULTS, {"id": row[0]})
     for result_id, *_, text in cursor.fetchall():
         result = _as(ToolMessage, text)
-        if result is not None and (rest := unsaid_result(result, own)) != result:
+        if result is not None and (rest := redact_own_in_result(result, own)) != result:
             execute(Statement.REWRITE_RESULT, {"id": result_id, "result": codec.write(rest)})
     return _Own(own, send_id, row)
 
@@ -134,13 +134,13 @@ def _published(
     draft = f"{draft_id(number)}%"
     execute(Statement.FIND_DRAFTS, {"turn_id": own.turn_id, "draft": draft})
     for row_id, segments in cursor.fetchall():
-        if tells(_words_of(segments), own):
+        if contains_words(_words_of(segments), own):
             execute(Statement.BLANK_SEND, {"id": row_id, "segments": BLANK})
     execute(Statement.FIND_PUBLISHED, {**recalled, "line": draft})
     return [
         {**recalled, "message_id": message_id}
         for message_id, segments in cursor.fetchall()
-        if tells(_line_of(segments), own)
+        if contains_words(_line_of(segments), own)
     ]
 
 
@@ -180,8 +180,8 @@ def without(
     none of the lines `gone` quoted, nor the bot's `own` words; None where that is the same.
     """
     row_id, asked, user, round_ = row
-    question, after = _without_words(asked, ids), redacted(messages, ids, gone)
-    after = after if own is None else unsaid(after, own)
+    question, after = _without_words(asked, ids), redact_messages(messages, ids, gone)
+    after = after if own is None else redact_own(after, own)
     if question == asked and after == messages:
         return None
     rewritten = {"id": row_id, "question": question, "user": user, "round": round_}

@@ -16,6 +16,7 @@ from bot.domain import codec
 from bot.domain.actions import MAX_SOURCE, Attachment, SentSegment
 from bot.domain.events import MessageReceived
 from bot.domain.journal import (
+    AttachmentNamed,
     Audited,
     ConversationReset,
     Entry,
@@ -33,7 +34,6 @@ from bot.domain.journal import (
     RunSuspended,
     SendChanged,
     SendQueued,
-    ThingNamed,
     TurnClosed,
     TurnOpened,
     TurnSteered,
@@ -166,7 +166,7 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
         case MemberNumbered(number=number, user_id=user_id, name=name):
             member = {"number": number, "user_id": user_id, "name": plain(name)}
             return ((Statement.NUMBER_MEMBER, {"conversation": str(entry.conversation), **member}),)
-        case ThingNamed() | PictureDescribed():
+        case AttachmentNamed() | PictureDescribed():
             return (_of_thing(entry, taken),)
         case UsageAdded() | UsageReserved() | UsageReleased():
             return _of_usage(entry)
@@ -226,7 +226,7 @@ def _in_place_of(turn_id: str, number: int) -> tuple[Row, ...]:
     return ((Statement.DROP_RESERVED, {"turn_id": turn_id, "number": number}),) if number else ()
 
 
-def _of_thing(entry: ThingNamed | PictureDescribed, taken: float) -> Row:
+def _of_thing(entry: AttachmentNamed | PictureDescribed, taken: float) -> Row:
     if isinstance(entry, PictureDescribed):
         found = {"digest": entry.digest, "words": plain(entry.words), "at": taken}
         return Statement.DESCRIBE_PICTURE, found

@@ -31,7 +31,7 @@ from adapters.storage.memories import SqlMemories
 from adapters.storage.notices import DAMAGED, MEND
 from adapters.storage.retention import Retention
 from adapters.storage.writer import Writer
-from bot.domain.cluster_messages import WHOLE, Share
+from bot.domain.cluster_messages import WHOLE, ClusterPartition
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
     Entry,
@@ -44,7 +44,7 @@ from bot.domain.journal import (
     Remembered,
     Spoken,
 )
-from bot.domain.language import Pair, Tell, filled
+from bot.domain.language import NotifyOwners, Pair, fill_pair
 from bot.domain.memories import MemoryKept
 from bot.domain.ports import Clock
 
@@ -78,7 +78,7 @@ class SqlStore:
         *,
         writing: Executor,
         clock: Clock,
-        share: Share = WHOLE,
+        share: ClusterPartition = WHOLE,
     ) -> None:
         self.share = share
         self._database = database
@@ -285,11 +285,11 @@ async def open_store(
     keep_days: int,
     keep_messages: int,
     clock: Clock,
-    trouble: Tell,
+    trouble: NotifyOwners,
     migrate: Migrate,
     ousted: Callable[[JournalTaken], None] = lambda _: None,
     lease: Lease | None = None,
-    share: Share = WHOLE,
+    share: ClusterPartition = WHOLE,
 ) -> AsyncIterator[SqlStore]:
     """The store behind a STORE_URL, while the block runs; at its end all that was put is written.
 
@@ -375,7 +375,7 @@ async def _at_work(writer: Writer, *beside: Coroutine[Any, Any, None]) -> AsyncI
             await writer.close(writing)
 
 
-async def _check_itself(database: Database, trouble: Tell, clock: Clock) -> None:
+async def _check_itself(database: Database, trouble: NotifyOwners, clock: Clock) -> None:
     """Where the process before was killed, let SQLite check its file, beside everything else."""
     await clock.sleep(SELF_CHECK)
     file = database.file
@@ -390,7 +390,7 @@ async def _check_itself(database: Database, trouble: Tell, clock: Clock) -> None
         finally:
             check.stop()
     if words:
-        trouble(filled(DAMAGED, file=file, what=words, mend=MEND))
+        trouble(fill_pair(DAMAGED, file=file, what=words, mend=MEND))
     else:
         logger.info(
             "the last process was killed: the journal was checked, and nothing is wrong with it"

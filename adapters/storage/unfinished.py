@@ -29,7 +29,7 @@ from adapters.storage.tables import (
 from adapters.storage.turn_queries import outcome_of
 from bot.domain import codec
 from bot.domain.actions import SendMessage
-from bot.domain.cluster_messages import Share
+from bot.domain.cluster_messages import ClusterPartition
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
     OpenTurn,
@@ -130,7 +130,7 @@ def _refused(connection: Connection, now: float, before: float) -> Sequence[Row[
     return connection.execute(refused).all()
 
 
-def of_share(share: Share, found: Recovery) -> Recovery:
+def of_share(share: ClusterPartition, found: Recovery) -> Recovery:
     """The unfinished of these accounts alone: others' may go on."""
     has = share.has_place
     return Recovery(

@@ -201,8 +201,8 @@ class Delivery(Struct, frozen=True):
 
 
 class RunLog:
-    """Fits `Follower`. `mask` takes the secrets out of a text; `content` lets in what people and
-    models said.
+    """Fits `TurnFollower`. `mask` takes the secrets out of a text; `content` lets in what people
+    and models said.
     """
 
     def __init__(

@@ -58,7 +58,7 @@ class OpenRun:
 
 
 class SpanObserver:
-    """Fits `Follower`. `provider` is whose spans they are, that of the process where it is left
+    """Fits `TurnFollower`. `provider` is whose spans they are, that of the process where it is left
     out.
     """
 

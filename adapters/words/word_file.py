@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
-from bot.domain.blocked_words import LONGEST, fold
+from bot.domain.blocked_words import LONGEST, fold_text
 from bot.domain.errors import ConfigError, Problem
 
 SETTING = "WORDS_FILE"
@@ -56,12 +56,12 @@ class Automaton:
         """The first line whose pattern is in it; 0 for none."""
         if self._set is None:
             return 0
-        found = self._set.Match(fold(text)) or ()
+        found = self._set.Match(fold_text(text)) or ()
         return min((self._lines[index] for index in found), default=0)
 
 
 class WordFile:
-    """Fits `Words`. Raises ConfigError for a file that cannot be used."""
+    """Fits `BlockedWords`. Raises ConfigError for a file that cannot be used."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -122,7 +122,7 @@ def _pattern_of(words: str) -> tuple[str, str]:
     if len(words) > LONGEST:
         return "", f"has more than {LONGEST} characters"
     if not (len(words) > 1 and words.startswith("/") and words.endswith("/")):
-        folded = fold(words)
+        folded = fold_text(words)
         return _library().escape(folded), "" if folded else "nothing of it can be seen"
     pattern = words[1:-1]
     if any(map(str.isspace, pattern)):
@@ -146,12 +146,12 @@ def _folded(token: re.Match[str]) -> str:
     thing in `[]` or before `+`.
     """
     if (literal := token["literal"]) is not None:
-        return str(_library().escape(fold(literal)))
+        return str(_library().escape(fold_text(literal)))
     code = token["byte"] or token["code"]
     char = chr(int(code, 16)) if code else token["char"] or ""
     if char.isascii():
         return token[0]
-    folded = fold(char)
+    folded = fold_text(char)
     if not folded:
         raise _NeverThereError(f"{char!a} is in no text that is looked at: leave it out")
     if len(folded) > 1:

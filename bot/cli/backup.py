@@ -20,7 +20,7 @@ from adapters.storage.notices import BACKUP_BUSY, STANDARD_OUTPUT
 from adapters.storage.url import file_of, read_url
 from bot.cli.control import socket_of
 from bot.cli.process import fail, language, tell
-from bot.domain.language import Pair, Tongue, filled
+from bot.domain.language import Language, Pair, fill_pair
 from bot.runtime.version import version
 from config import sources
 from config.settings import Settings
@@ -117,7 +117,7 @@ def make_backup(settings: Settings, name: str, *, force: bool) -> None:
     journal = file_of(url)
     if journal is None:
         beside = [*_beside_folder(settings, None), "data/"]
-        tell(filled(DUMP, file=name, url=_for_tools(url), them=", ".join(beside))[tongue])
+        tell(fill_pair(DUMP, file=name, url=_for_tools(url), them=", ".join(beside))[tongue])
         raise SystemExit(1)
     journal = journal.absolute()
     files = list(files_beside(settings, journal))
@@ -138,9 +138,9 @@ def make_backup(settings: Settings, name: str, *, force: bool) -> None:
         fail(STOPPED)
     tell(_done(made, name, tongue))
     if beside := [*_beside_folder(settings, journal.parent), *made.left_out]:
-        tell(filled(ALSO, them=", ".join(beside))[tongue])
+        tell(fill_pair(ALSO, them=", ".join(beside))[tongue])
     if waiting:
-        tell(filled(WAITING, count=waiting)[tongue])
+        tell(fill_pair(WAITING, count=waiting)[tongue])
 
 
 def put_back(store_url: str, name: str) -> None:
@@ -149,7 +149,7 @@ def put_back(store_url: str, name: str) -> None:
     url = read_url(store_url)
     journal = file_of(url)
     if journal is None:
-        tell(filled(UNDUMP, file=name, url=_for_tools(url))[tongue])
+        tell(fill_pair(UNDUMP, file=name, url=_for_tools(url))[tongue])
         raise SystemExit(1)
     stamp = time.strftime("%Y%m%d-%H%M%S")
     if (pid := _bot_that_answers(store_url)) is not None:  # not every system has locks
@@ -166,7 +166,7 @@ def put_back(store_url: str, name: str) -> None:
     except KeyboardInterrupt:
         fail(STOPPED)
     manifest = done.manifest
-    line = filled(
+    line = fill_pair(
         RESTORED,
         made=manifest.made,
         version=manifest.version,
@@ -228,8 +228,8 @@ def _status(store_url: str) -> Mapping[str, Any]:
         return {}
 
 
-def _done(made: Made, name: str, tongue: Tongue) -> str:
-    line = filled(
+def _done(made: Made, name: str, tongue: Language) -> str:
+    line = fill_pair(
         DONE,
         file=STANDARD_OUTPUT if name == STREAM else name,
         size=_size(made.size),

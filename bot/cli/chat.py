@@ -34,7 +34,7 @@ from adapters.simulator.world import World, demo_world
 from bot.app import Service, open_service
 from bot.cli.control import chat_socket_of
 from bot.domain.cancellation import background
-from bot.domain.trial_group import Wanted
+from bot.domain.trial_group import TrialOptions
 from bot.wiring.console import Link
 from bot.wiring.simulated import MISSED, SimulatedTrial, finish, isolated_settings, settle
 from config.settings import Settings, read_persona
@@ -64,7 +64,7 @@ async def converse(
     itself.
     """
     world = demo_world()
-    wanted = Wanted(is_real=bool(settings.llm_base_url))
+    wanted = TrialOptions(is_real=bool(settings.llm_base_url))
     trial = SimulatedTrial(world, wanted=wanted) if source.isatty() else None
     control = ControlServer(chat_socket_of(settings.store_url.get_secret_value()))
     async with (

@@ -30,7 +30,7 @@ from bot.cli.process import (
     tell,
 )
 from bot.domain.errors import ConfigError
-from bot.runtime.loop import leave
+from bot.runtime.loop import exit_process
 from config.loading import is_configured
 
 TOKEN_BYTES = 16
@@ -212,7 +212,7 @@ def doctor(
         print(to_json(checks) if as_json else to_text(checks, spoken), flush=True)
         code = exit_code(checks)
         # A disk or a look-up may hang a thread for ever.
-        impatience = threading.Timer(LINGER, leave, [code])
+        impatience = threading.Timer(LINGER, exit_process, [code])
         impatience.daemon = True
         impatience.start()
         return code
@@ -277,7 +277,7 @@ def tools_call(
     try:
         result = asyncio.run(call_tool(settings, name, arguments, ask=ask, tell=tell))
     except KeyboardInterrupt:
-        leave(INTERRUPTED)  # a question that nobody answers holds its thread
+        exit_process(INTERRUPTED)  # a question that nobody answers holds its thread
     print(result_to_json(result) if as_json else result_to_text(result))
     raise SystemExit(result.is_error)
 

@@ -18,7 +18,7 @@ from typer import Option
 from adapters.control.client import NoAnswer, NotRunning, asked
 from bot.cli.process import GRACE, end_with, fail, locate, say, tell
 from bot.domain.errors import ConfigError
-from bot.domain.language import Pair, filled
+from bot.domain.language import Pair, fill_pair
 
 if TYPE_CHECKING:
     from adapters.control.client import Answered
@@ -148,9 +148,9 @@ def answer_to(command: str, *, or_chat: bool = False) -> Iterator[Answered]:
             answered = stack.enter_context(asked(path, command))
             trouble = _error_in(answered)
         except NotRunning:
-            trouble = filled(NOT_RUNNING, holder=_holder(store_url), path=path)
+            trouble = fill_pair(NOT_RUNNING, holder=_holder(store_url), path=path)
         except NoAnswer as error:
-            trouble = filled(NOT_ANSWERING, holder=_holder(store_url), why=error)
+            trouble = fill_pair(NOT_ANSWERING, holder=_holder(store_url), why=error)
         if trouble and or_chat:
             with suppress(NotRunning, NoAnswer):
                 answered = stack.enter_context(asked(_chat_socket_of(store_url), command))
@@ -163,7 +163,7 @@ def answer_to(command: str, *, or_chat: bool = False) -> Iterator[Answered]:
 
 def _error_in(answered: Answered) -> Pair | None:
     said = answered.answer.get("error", "")
-    return filled(REFUSED, said=said) if said else None
+    return fill_pair(REFUSED, said=said) if said else None
 
 
 def forget_running(store_url: str, **whom: int) -> tuple[int | None, Pair | None]:
@@ -179,9 +179,9 @@ def forget_running(store_url: str, **whom: int) -> tuple[int | None, Pair | None
             return answered.answer["rows"], None
     except NotRunning:
         holder = _holder(store_url)
-        return None, filled(REMEMBERED_ELSEWHERE, holder=holder) if holder else None
+        return None, fill_pair(REMEMBERED_ELSEWHERE, holder=holder) if holder else None
     except NoAnswer as error:
-        return None, filled(REMEMBERED, why=error)
+        return None, fill_pair(REMEMBERED, why=error)
 
 
 def _socket_of(store_url: str) -> Path:
@@ -210,4 +210,4 @@ def _holder(store_url: str) -> Pair | str:
         database.close()
     except Exception:  # noqa: BLE001  # a database that is away: then nobody knows
         return ""
-    return "" if holder is None else filled(HELD, holder=holder)
+    return "" if holder is None else fill_pair(HELD, holder=holder)

@@ -16,7 +16,7 @@ from typer import Argument, Option
 
 from bot.cli.process import configure, end_with, fail, locate, say
 from bot.domain.errors import ConfigError
-from bot.domain.language import Pair, filled
+from bot.domain.language import Pair, fill_pair
 from config.settings import Settings
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def forget(
             delete_lost(settings.media_dir, partial(has_turn, database))
         them: str | Pair = ", ".join(f"{rows} {table}" for table, rows in gone.items() if rows)
     else:
-        them = filled(BY_THE_BOT, rows=rows) if rows else ""
+        them = fill_pair(BY_THE_BOT, rows=rows) if rows else ""
     say(FORGOTTEN, them=them or NOTHING)
     for copy in copies_of(store_url):
         say(STILL_IN, file=copy)

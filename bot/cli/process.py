@@ -27,9 +27,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeAlias
 
 from bot.domain.errors import ConfigError, Problem
-from bot.domain.language import Pair, Tongue, filled
+from bot.domain.language import Language, Pair, fill_pair
 from bot.domain.masking import Mask
-from bot.runtime.loop import BAD_CONFIGURATION, fast_loop, leave, leaves, on_signal
+from bot.runtime.loop import BAD_CONFIGURATION, exit_process, fast_loop, leaf_exceptions, on_signal
 from bot.runtime.process_hardening import forget_secrets, hide_process
 from config.loading import is_chinese, load_settings, read_store_url
 from config.secrets import all_secrets, secret_names
@@ -137,10 +137,10 @@ def locate() -> str:
         end_with(error)
 
 
-def language() -> Tongue:
+def language() -> Language:
     """The language of commands for people at this terminal."""
     chinese = is_chinese(environ=os.environ, env_file=ENV_FILE)
-    return Tongue.CHINESE if chinese else Tongue.ENGLISH
+    return Language.CHINESE if chinese else Language.ENGLISH
 
 
 def keep_private() -> None:
@@ -347,7 +347,7 @@ def go(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
                 is_typed = name == signal.SIGINT and sys.stderr.isatty()
                 hint = ": Ctrl-C ends it at once" if is_typed else ""
                 logging.getLogger("bot").info("stopping%s", hint)
-                on_signal(signal.SIGINT, lambda: leave(INTERRUPTED))
+                on_signal(signal.SIGINT, lambda: exit_process(INTERRUPTED))
                 for other in ending:
                     on_signal(other, lambda: None)
                 task.cancel()
@@ -355,7 +355,7 @@ def go(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
             for name in (signal.SIGINT, *ending):
                 on_signal(name, partial(stop, name))
 
-    impatience = threading.Timer(LINGER, leave)
+    impatience = threading.Timer(LINGER, exit_process)
     impatience.daemon = True
     problems: list[ConfigError] = []
     try:
@@ -364,7 +364,7 @@ def go(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
                 runner.run(until_stopped())
             impatience.start()  # closing the runner waits for its threads
     except* ConfigError as group:
-        problems += (error for error in leaves(group) if isinstance(error, ConfigError))
+        problems += (error for error in leaf_exceptions(group) if isinstance(error, ConfigError))
     finally:
         impatience.cancel()
     if problems:  # told out here: what is raised where a group is handled becomes part of one
@@ -381,7 +381,7 @@ def end_with(*errors: ConfigError) -> NoReturn:
 
 
 def _shown(problem: Problem) -> str:
-    if language() is Tongue.ENGLISH:
+    if language() is Language.ENGLISH:
         return str(problem)
     from bot.cli.doctor.chinese import in_words, sentence
 
@@ -390,7 +390,7 @@ def _shown(problem: Problem) -> str:
 
 def say(line: Pair, **values: object) -> None:
     """The same as `tell`, in the language of the person at this terminal."""
-    tell((filled(line, **values) if values else line)[language()])  # a name may have brackets
+    tell((fill_pair(line, **values) if values else line)[language()])  # a name may have brackets
 
 
 def fail(line: Pair, **values: object) -> NoReturn:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bot.commands.digest import Stands
 from bot.domain.events import Conversation
-from bot.domain.language import Pair, Tongue
+from bot.domain.language import Language, Pair
 from bot.domain.ports import Clock
-from bot.domain.query_results import Books, UsageSum
+from bot.domain.query_results import JournalQueries, UsageSum
 from bot.policy.calendar_days import midnight
 
 LOOK = 600.0  # seconds between two looks: longer than any turn lasts
@@ -52,10 +52,10 @@ class AlarmMonitor:
         stands: Stands,
         busy: Callable[[], Mapping[object, Conversation]],
         gather: Sequence[Callable[[], Pair | None]],
-        books: Books | None,
+        books: JournalQueries | None,
         tell: Callable[[str, str], None],
         clock: Clock,
-        tongue: Tongue = Tongue.CHINESE,
+        tongue: Language = Language.CHINESE,
         host: str = "",
     ) -> None:
         self._host = host
@@ -89,7 +89,7 @@ class AlarmMonitor:
     def _tell_gathered(self) -> None:
         for line in filter(None, [each() for each in self._gather]):
             # A kind of its own: the next line is of others, here or told by another bot.
-            self._tell(line[Tongue.ENGLISH], line[self._tongue])
+            self._tell(line[Language.ENGLISH], line[self._tongue])
 
     async def _look_at_disk(self) -> None:
         free = (await self._stands()).free

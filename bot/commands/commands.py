@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 
-from bot.domain.actions import about_person
+from bot.domain.actions import send_prefix_of_person
 from bot.domain.cancellation import BROKEN, isolate
 from bot.domain.command import Asked, Command
 from bot.domain.events import Conversation, MessageReceived
@@ -155,7 +155,7 @@ class Commands:
             words = asked.either(*SORRY)
         if words:
             quote = message.message_id if message.has_identity and asked.where.is_group else ""
-            about = about_person(asked.asker.user_id)
+            about = send_prefix_of_person(asked.asker.user_id)
             self._postbox.remark(asked.where, words, quote=quote, about=about)
 
 

@@ -13,13 +13,13 @@ from bot.commands.reasons import words_of
 from bot.domain.command import Asked, Command, command
 from bot.domain.events import Conversation
 from bot.domain.journal import ENDINGS, Ending, PlaceSet, Undelivered, Unfinished
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.ports import Clock, Store
-from bot.domain.query_results import Books, Choices, DaySum, Taker, UsageSum
+from bot.domain.query_results import Choices, DaySum, JournalQueries, Spender, UsageSum
 from bot.domain.run import Stop
 from bot.domain.traits import Audience
 from bot.memory.kept_settings import NOWHERE
-from bot.policy.calendar_days import at_time, midnight
+from bot.policy.calendar_days import midnight, time_of_day
 from bot.prompt.render import label
 from bot.speaking.owner_alerts import Owner
 
@@ -66,7 +66,7 @@ TODAY = Days(("今天", "Today"), ("昨天", "yesterday"))
 YESTERDAY = Days(("昨天", "Yesterday"), ("前天", "the day before"))
 
 
-def digest_command(books: Books, stands: Stands) -> Command:
+def digest_command(books: JournalQueries, stands: Stands) -> Command:
     """`/digest`, `/digest GROUP`; for owners, in private."""
 
     @command(
@@ -203,7 +203,7 @@ def _stands(standing: Standing | None, either: Either) -> Iterator[str]:
         yield either(f"磁盘还剩 {free}", f"Disk: {free} free")
 
 
-def _taker(taker: Taker) -> str:
+def _taker(taker: Spender) -> str:
     name = label(taker.name, NAME)
     took = f"${taker.cost:.2f}" if taker.cost else tokens(taker.tokens)
     return f"{name}({taker.number}) {took}" if name else f"{taker.number} {took}"
@@ -224,8 +224,8 @@ class Daily:
         self,
         *,
         at: float | None,
-        tongue: Tongue,
-        books: Books,
+        tongue: Language,
+        books: JournalQueries,
         stands: Stands,
         choices: Choices,
         store: Store,
@@ -246,7 +246,7 @@ class Daily:
         """Tell it whenever it is time, until cancelled."""
         while self._at is not None:
             now = self._clock.now()
-            due = at_time(now, self._at)
+            due = time_of_day(now, self._at)
             today = _date(now)
             if self._done != today and now >= due and await self._tell(now, today):
                 self._done = today

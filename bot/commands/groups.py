@@ -10,7 +10,7 @@ from typing import TypeAlias
 from bot.commands.phrases import AWAY, IN_PRIVATE, NOT_NOW
 from bot.domain.command import Asked, Command, command
 from bot.domain.events import Conversation
-from bot.domain.query_results import Books
+from bot.domain.query_results import JournalQueries
 from bot.domain.traits import Audience
 from bot.memory.modes import Modes
 from bot.policy.new_groups import NAMES, Mode
@@ -19,7 +19,7 @@ WEEK = 7 * 86_400.0
 NOBODY = ("七天里没有人说话。", "Nobody has said anything for seven days.")
 
 
-def groups_command(books: Books, modes: Modes) -> Command:
+def groups_command(books: JournalQueries, modes: Modes) -> Command:
     """The conversations of a week, the busiest first; for owners, in private."""
 
     def mode(asked: Asked, where: Conversation) -> str:

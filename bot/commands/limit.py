@@ -13,7 +13,7 @@ from bot.domain.traits import Audience
 from bot.memory.marks import Whose
 from bot.memory.own_limits import Holder
 from bot.memory.spending import ALL, Spending
-from bot.policy.day_limits import LIFTED, OwnCap
+from bot.policy.day_limits import LIFTED, LimitOverride
 
 GROUP = frozenset({"group", "here", "群", "本群"})
 TODAY = frozenset({"today", "今天", "今日"})
@@ -41,7 +41,7 @@ EXEMPT = ("主人只受合计的限额管。", "An owner has no limit but that o
 class WantedLimit:
     """The limit that is to hold (None: the usual), and whether for today only."""
 
-    cap: OwnCap | None
+    cap: LimitOverride | None
     today: bool
 
 
@@ -114,9 +114,9 @@ def read_wanted(words: tuple[str, ...]) -> WantedLimit | None:
         return None
     dollar, number, times, unit = found.groups()
     if not (times or unit):
-        return WantedLimit(OwnCap(cost=float(number)), today)
+        return WantedLimit(LimitOverride(cost=float(number)), today)
     tokens = int(float(number) * TIMES[times])
-    return None if dollar or not tokens else WantedLimit(OwnCap(tokens=tokens), today)
+    return None if dollar or not tokens else WantedLimit(LimitOverride(tokens=tokens), today)
 
 
 def _holder(asked: Asked, members: Members) -> tuple[Holder | None, tuple[str, ...]]:

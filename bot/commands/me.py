@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.commands.phrases import AWAY
 from bot.domain.command import Asked, Command, command
 from bot.domain.memories import Kind, Memories, StoredFact
-from bot.policy.memory_rules import surfaces
+from bot.policy.memory_rules import may_surface
 
 SHOWN = 15
 ELSEWHERE = ("别处记下的，私聊问我。", "What I know from elsewhere, ask me in private.")
@@ -42,7 +42,7 @@ def me_command(memories: Memories) -> Command:
         facts = [
             line(asked, one)
             for one in found
-            if not where.is_group or surfaces(one, where=where, asker=user)
+            if not where.is_group or may_surface(one, where=where, asker=user)
         ]
         lines = facts[:SHOWN] or [asked.either(*NOTHING)]
         if len(facts) > SHOWN:

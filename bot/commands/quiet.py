@@ -6,7 +6,7 @@ from bot.commands.phrases import NOT_NOW, STILL_QUIET, at_time
 from bot.domain.command import Asked, Command, command
 from bot.domain.traits import Audience
 from bot.memory.wishes import End, IsHour, Wish, Wishes
-from bot.policy.quiet import read_while
+from bot.policy.quiet import parse_duration
 
 OFF = frozenset({"off", "0", "关", "取消", "结束"})
 
@@ -62,7 +62,7 @@ def quiet_command(wishes: Wishes, is_hour: IsHour, end: End) -> Command:
             if not await wishes.end(asked.where):
                 return asked.either(*NOT_NOW)
             return asked.either(*(STILL_QUIET if is_hour(asked.where, asked.now) else ENDED))
-        minutes = read_while(words)
+        minutes = parse_duration(words)
         if minutes is None:
             return asked.either(*BAD)
         wish = Wish(is_mute=False, until=asked.now + minutes * 60)

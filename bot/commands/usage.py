@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bot.commands.phrases import money, tokens, used_words
 from bot.domain.command import Asked, Command, command
-from bot.domain.query_results import Books, UsageSum
+from bot.domain.query_results import JournalQueries, UsageSum
 from bot.memory.marks import Whose
 from bot.memory.spending import ALL as EVERYBODY
 from bot.memory.spending import Spending
@@ -22,7 +22,7 @@ ME, HERE, ALL = (
 AWAY = ("现在读不到账。", "The books cannot be read now.")
 
 
-def usage_command(books: Books, spending: Spending) -> Command:
+def usage_command(books: JournalQueries, spending: Spending) -> Command:
     """`/usage`, `/usage me`, `/usage group`; owners also `/usage all`. With the limits that count
     for it.
     """

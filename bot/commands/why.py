@@ -18,7 +18,7 @@ from bot.commands.reasons import (
 )
 from bot.domain.command import Asked, Command, command
 from bot.domain.events import Conversation
-from bot.domain.query_results import Books, Publication, Story, StoryCall
+from bot.domain.query_results import JournalQueries, Publication, Story, StoryCall
 from bot.domain.run import Asker
 
 WAITS = (
@@ -62,7 +62,7 @@ UNTIL = ("，到 {}", ", until {}")
 SHOWN = 5  # calls of one answer
 
 
-def why_command(books: Books, *, has_fallbacks: bool = True) -> Command:
+def why_command(books: JournalQueries, *, has_fallbacks: bool = True) -> Command:
     """Of what is quoted, an answer or a question; of the last answer here where nothing is."""
 
     @command("why", "为什么", about=("刚才为什么这么答，或没答", "how the last answer came about"))
@@ -78,7 +78,7 @@ def why_command(books: Books, *, has_fallbacks: bool = True) -> Command:
 
 
 class Explanations:
-    """Fits `Explaining`: the same words, for whoever looks in another place."""
+    """Fits `WakeExplainer`: the same words, for whoever looks in another place."""
 
     def __init__(self, now: Callable[[], float], *, has_fallbacks: bool = True) -> None:
         self._now = now

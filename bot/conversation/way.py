@@ -26,7 +26,7 @@ from bot.conversation.tasks import Resume, Task, Work
 from bot.conversation.turns.turn import Turns
 from bot.domain.events import MessageReceived
 from bot.policy.fallback_replies import SORRY, apology
-from bot.policy.message_trimming import lighten
+from bot.policy.message_trimming import trim_message
 from bot.policy.wake import Ignore, NeedsQuoted, Observe, Silence, Wake, Why
 from bot.speaking.outbox import Outbox
 
@@ -71,7 +71,7 @@ class MessageWay:
         """On the reading loop: from the event to a place in a lane. Without `answer` only heard."""
         if not self._door.lets_in(message):  # known already? in a new group?
             return
-        message = lighten(self._places.named(message))
+        message = trim_message(self._places.named(message))
         if self._own.tells(message):  # a file of our own, told as somebody's?
             self._hearing.forget_answer(message, kept=False)
             return

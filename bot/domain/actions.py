@@ -45,7 +45,7 @@ class Attachment(Struct, frozen=True, tag="attachment"):
 SendSegment: TypeAlias = Text | Mention | MentionAll | Quote | Face | Attachment
 
 
-class Merged(Struct, frozen=True, tag="merged"):
+class MergedForward(Struct, frozen=True, tag="merged"):
     """A merged forward of words of our own: each node is a message in it, said by `name`."""
 
     nodes: tuple[str, ...]
@@ -53,14 +53,14 @@ class Merged(Struct, frozen=True, tag="merged"):
     type: ClassVar[Literal["merged"]] = "merged"
 
 
-SentSegment: TypeAlias = SendSegment | Merged
+SentSegment: TypeAlias = SendSegment | MergedForward
 
 
 def as_received(segment: SentSegment) -> Segment:
     """The segments we send, as they look to whoever receives them; a merged forward as its words,
     which nobody has to fetch.
     """
-    if isinstance(segment, Merged):
+    if isinstance(segment, MergedForward):
         return Text("\n\n".join(segment.nodes))
     if not isinstance(segment, Attachment):
         return segment
@@ -92,7 +92,7 @@ class SendMessage(Struct, frozen=True, tag="send_message"):
             match segment:
                 case Text(text=text):
                     words.append(text)
-                case Merged(nodes=nodes):
+                case MergedForward(nodes=nodes):
                     words.append("\n\n".join(nodes))
                 case Mention(name=name) if name:
                     words.append(f"@{name}")
@@ -176,23 +176,23 @@ class Drafted(Struct, frozen=True, tag="drafted"):
 Receipt: TypeAlias = Confirmed | Refused | Unknown | Queued | Drafted
 
 
-KINDS = PERSON, TURN = "user-", "turn-"
+SEND_PREFIXES = PERSON, TURN = "user-", "turn-"
 
 
-def about_person(user: int) -> str:
+def send_prefix_of_person(user: int) -> str:
     """Of what is said to a person who gave a command."""
     return f"{PERSON}{user}-"
 
 
-def about_turn(turn_id: str) -> str:
+def send_prefix_of_turn(turn_id: str) -> str:
     """Of what owners are asked about the calls of a turn."""
     return f"{TURN}{turn_id}-"
 
 
-def about(send_id: str) -> str:
+def send_prefix(send_id: str) -> str:
     """The beginning of an id; empty if it has none."""
     name, *rest = send_id.rsplit("-", 2)
-    return f"{name}-" if len(rest) == 2 and send_id.startswith(KINDS) else ""
+    return f"{name}-" if len(rest) == 2 and send_id.startswith(SEND_PREFIXES) else ""
 
 
 def plain_words(segments: Iterable[Segment | SentSegment], *, own: int = 0) -> str:

@@ -39,7 +39,7 @@ NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?\s*")
 
 
 @dataclass(slots=True)
-class Mending:
+class ArgumentRepair:
     """One walk along the schema: gives the mended values, and takes down what it did, and what it
     could not mend.
     """
@@ -59,7 +59,7 @@ class Mending:
     def value(self, value: Any, node: Mapping[str, Any], path: str) -> Any:
         """The value as this node of the schema wants it, or as it is."""
         node = self.resolve(node)
-        types, nullable = types_of(node)
+        types, nullable = schema_types(node)
         if (value is None and nullable) or not types:
             return value
         if not any(_fits(value, kind) for kind in types):
@@ -107,7 +107,7 @@ class Mending:
         return mended
 
     def _takes_null(self, node: Mapping[str, Any]) -> bool:
-        types, nullable = types_of(self.resolve(node))
+        types, nullable = schema_types(self.resolve(node))
         return nullable or not types
 
     def resolve(self, node: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -115,7 +115,7 @@ class Mending:
         that thing.
         """
         for _ in range(DEEPEST):
-            node = follow(node, self.root)
+            node = resolve_reference(node, self.root)
             options = node.get("anyOf") or node.get("oneOf")
             if not options:
                 return node
@@ -145,13 +145,13 @@ class Mending:
         """One value, as the only one of its list, where the list takes such."""
         if not isinstance(items, Mapping):
             return None
-        quiet = Mending(self.root)
+        quiet = ArgumentRepair(self.root)
         item = quiet.value(value, items, path)
-        types, _ = types_of(quiet.resolve(items))
+        types, _ = schema_types(quiet.resolve(items))
         return [value] if any(_fits(item, kind) for kind in types) else None
 
 
-def follow(node: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+def resolve_reference(node: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
     """A reference into the schema itself, followed, with what stands beside it; {} where it leads
     nowhere.
     """
@@ -169,7 +169,7 @@ def follow(node: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any
     return {}
 
 
-def types_of(node: Mapping[str, Any]) -> tuple[tuple[str, ...], bool]:
+def schema_types(node: Mapping[str, Any]) -> tuple[tuple[str, ...], bool]:
     """The JSON types a node of a schema takes, and whether null is one of them; no types where it
     does not say.
     """
@@ -272,7 +272,7 @@ def parse_arguments(raw: str) -> dict[str, Any]:
     return _parse(raw)[0]
 
 
-def parse_for(
+def parse_by_schema(
     schema: Mapping[str, Any], raw: str, *, name: str
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The same for a tool of that schema and name, and a line for each thing that was mended.
@@ -388,7 +388,7 @@ def read_arguments(
     if all(type(value) is types.get(name) for name, value in given.items()):
         plain = dict(given)
         return Checked(check(plain), _finite(plain))
-    notes = Mending(shape.schema)
+    notes = ArgumentRepair(shape.schema)
     plain = notes.members(given, shape.schema, "")
     strange = () if lenient else tuple(notes.refusals())
     try:

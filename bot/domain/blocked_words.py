@@ -11,7 +11,7 @@ from typing import Protocol
 from unicodedata import category, normalize
 
 
-class Words(Protocol):
+class BlockedWords(Protocol):
     """The operator's word list. Each answers with the line of it that counts, 0 for none."""
 
     def stops(self, text: str) -> int:
@@ -44,7 +44,7 @@ class _Kept(dict[int, int | None]):
 _KEPT = _Kept()
 
 
-def fold(text: str) -> str:
+def fold_text(text: str) -> str:
     """The text in its plainest form, in time linear in its length; folding it again changes
     nothing.
     """

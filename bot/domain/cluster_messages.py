@@ -21,7 +21,7 @@ def partition_of(account: int, partitions: int) -> int:
     return zlib.crc32(str(account).encode()) % partitions
 
 
-class Share(Struct, frozen=True):
+class ClusterPartition(Struct, frozen=True):
     """One partition of so many. Whatever is said to and by an account is in its partition: its
     conversations, what its owners answer it, and what it is asked to grant.
     """
@@ -43,10 +43,10 @@ class Share(Struct, frozen=True):
         return not where.platform_id or self.has(where.platform_id)
 
 
-WHOLE: Final = Share()
+WHOLE: Final = ClusterPartition()
 
 
-class Taken(Struct, frozen=True, tag="taken"):
+class UsageTaken(Struct, frozen=True, tag="taken"):
     """Requests to models took this, or will, or less than was thought: in tokens and US dollars,
     for somebody somewhere (`who` is 0 and `where` None for nobody). It counts for the day of `at`;
     when it was `told` is in seconds since 1970, too.
@@ -60,14 +60,14 @@ class Taken(Struct, frozen=True, tag="taken"):
     told: float
 
 
-class RowSet(Struct, frozen=True, tag="row_set"):
+class RowChanged(Struct, frozen=True, tag="row_set"):
     """The value that is kept in a row for no conversation is this now."""
 
     name: str
     value: str
 
 
-class PlaceTold(Struct, frozen=True, tag="place_told"):
+class PlaceChanged(Struct, frozen=True, tag="place_told"):
     """The value kept under a name for a conversation is this now, which may be set by a bot
     that has not its account: on a page that shows all of them.
     """
@@ -77,7 +77,7 @@ class PlaceTold(Struct, frozen=True, tag="place_told"):
     value: str
 
 
-class Forgotten(Struct, frozen=True, tag="forgotten"):
+class SubjectErased(Struct, frozen=True, tag="forgotten"):
     """A person, or a group, is forgotten, as `Forgetting` does it: what was said later stays, and
     what was asked `since`. None is without end.
     """
@@ -93,7 +93,7 @@ class Forgotten(Struct, frozen=True, tag="forgotten"):
         return re.search(rf"(?<![0-9]){number}(?![0-9])", text) is not None
 
 
-class Alarmed(Struct, frozen=True, tag="alarmed"):
+class AlarmRaised(Struct, frozen=True, tag="alarmed"):
     """The owners are told of a trouble of this kind: nobody else tells it for a while. Where there
     is a `text`, they are not yet, and it is for whoever can reach them, who then says so by one
     without; without a kind it is no alarm, and always said. One that `is_quoting` has words of
@@ -105,13 +105,13 @@ class Alarmed(Struct, frozen=True, tag="alarmed"):
     is_quoting: bool = False
 
 
-Note: TypeAlias = Taken | RowSet | PlaceTold | Forgotten | Alarmed
+ClusterMessage: TypeAlias = UsageTaken | RowChanged | PlaceChanged | SubjectErased | AlarmRaised
 
-Hear: TypeAlias = Callable[[Note | None], Awaitable[None]]
+OnClusterMessage: TypeAlias = Callable[[ClusterMessage | None], Awaitable[None]]
 """Hears a note of another bot; None: some may have been missed."""
 
 
-class Neighbours(Protocol):
+class ClusterPeers(Protocol):
     """The other bots of a cluster."""
 
     @property
@@ -119,18 +119,18 @@ class Neighbours(Protocol):
         """Whether one of them can reach the owners."""
         ...
 
-    def tell(self, note: Note, /) -> None:
+    def tell(self, note: ClusterMessage, /) -> None:
         """Let them know, as soon as they can be reached; never waits, never raises."""
         ...
 
 
-class Alone:
-    """Fits `Neighbours`: a bot alone has none."""
+class NoPeers:
+    """Fits `ClusterPeers`: a bot alone has none."""
 
     has_crier: Final = False
 
-    def tell(self, note: Note, /) -> None:
+    def tell(self, note: ClusterMessage, /) -> None:
         """Nobody hears it."""
 
 
-ALONE: Final = Alone()
+ALONE: Final = NoPeers()

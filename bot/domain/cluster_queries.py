@@ -10,7 +10,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
-from bot.domain.cluster_messages import Hear
+from bot.domain.cluster_messages import OnClusterMessage
 from bot.domain.console_views import State, WaitingDraft
 from bot.domain.errors import NotConnected
 from bot.domain.events import Conversation
@@ -20,13 +20,13 @@ WordKind: TypeAlias = Literal["A", "R", "D"]
 """Calls, requests of people, drafts: each bot numbers its own."""
 
 
-class Look(Struct, frozen=True, tag="look"):
+class StatusQuery(Struct, frozen=True, tag="look"):
     """How is everything now? With the words of drafts only where those are asked for."""
 
     with_drafts: bool = False
 
 
-class Word(Struct, frozen=True, tag="word"):
+class OwnerDecision(Struct, frozen=True, tag="word"):
     """An owner's word, said on a page, on what waits by this number at this account; of a draft the
     reason are other words.
     """
@@ -38,16 +38,16 @@ class Word(Struct, frozen=True, tag="word"):
     reason: str = ""
 
 
-class Around(Struct, frozen=True, tag="around"):
+class ContextQuery(Struct, frozen=True, tag="around"):
     """The question what stands before this conversation in its prompt."""
 
     where: Conversation
 
 
-Ask: TypeAlias = Look | Word | Around
+ClusterQuery: TypeAlias = StatusQuery | OwnerDecision | ContextQuery
 
 
-class Glance(Struct, frozen=True, tag="glance"):
+class PartitionStatus(Struct, frozen=True, tag="glance"):
     """How a bot is that has this partition: `waiting` is how much waits there for a word on a page,
     `more` how many drafts beside those told, `personas` the chats of each by its key, `waits` how
     much of each kind waits for a word anywhere.
@@ -62,25 +62,25 @@ class Glance(Struct, frozen=True, tag="glance"):
     waits: Mapping[str, int] = field(default_factory=dict)
 
 
-class Said(Struct, frozen=True, tag="said"):
+class DecisionResult(Struct, frozen=True, tag="said"):
     """The outcome of a word."""
 
     settled: Settled
 
 
-class Parts(Struct, frozen=True, tag="parts"):
+class ContextReply(Struct, frozen=True, tag="parts"):
     """The messages before a conversation."""
 
     parts: tuple[str, ...]
 
 
-Told: TypeAlias = Glance | Said | Parts
+ClusterReply: TypeAlias = PartitionStatus | DecisionResult | ContextReply
 
-Answering: TypeAlias = Callable[[Ask], Awaitable[Told]]
+AnswerQuery: TypeAlias = Callable[[ClusterQuery], Awaitable[ClusterReply]]
 """Answers another bot."""
 
 
-class Suspicion(Protocol):
+class CrashSuspects(Protocol):
     """What is known, over workers, of events that may end whoever handles them."""
 
     async def begin(self, event: str, /) -> int:
@@ -95,18 +95,18 @@ class Suspicion(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Ears:
+class ClusterHandlers:
     """The ears of a bot for the others of its cluster: notes, and what it is to answer; `at_work`
     returns once it takes events, with that `suspicion`.
     """
 
-    hear: Hear
-    answer: Answering
+    hear: OnClusterMessage
+    answer: AnswerQuery
     at_work: Callable[[], Awaitable[None]]
-    suspicion: Suspicion
+    suspicion: CrashSuspects
 
 
-class Others(Protocol):
+class ClusterClient(Protocol):
     """The other bots of a cluster, to be asked."""
 
     @property
@@ -114,29 +114,29 @@ class Others(Protocol):
         """How many there are to be: one for each other partition."""
         ...
 
-    async def ask_all(self, ask: Ask, /) -> tuple[Told, ...]:
+    async def ask_all(self, ask: ClusterQuery, /) -> tuple[ClusterReply, ...]:
         """Their answers, within a second; who says nothing by then is missing. Nothing raises."""
         ...
 
-    async def ask(self, account: int, ask: Ask, /) -> Told:
+    async def ask(self, account: int, ask: ClusterQuery, /) -> ClusterReply:
         """The answer of the bot that has this account. Raises NotConnected (nobody has it just now,
         and nothing was done) and ActionUnanswered (nobody knows).
         """
         ...
 
 
-class NoOthers:
-    """Fits `Others`: a bot alone has all accounts."""
+class NoCluster:
+    """Fits `ClusterClient`: a bot alone has all accounts."""
 
     count = 0
 
-    async def ask_all(self, _ask: Ask, /) -> tuple[Told, ...]:
+    async def ask_all(self, _ask: ClusterQuery, /) -> tuple[ClusterReply, ...]:
         """Nobody says anything."""
         return ()
 
-    async def ask(self, account: int, _ask: Ask, /) -> Told:
+    async def ask(self, account: int, _ask: ClusterQuery, /) -> ClusterReply:
         """Nobody else has it."""
         raise NotConnected(f"no other bot has account {account}")
 
 
-NO_OTHERS: Final = NoOthers()
+NO_OTHERS: Final = NoCluster()

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 from msgspec import Struct, field
 
 from bot.domain.events import Conversation
-from bot.domain.journal import Errand, Round
+from bot.domain.journal import RequestPurpose, Round
 from bot.domain.model_messages import Usage
 from bot.domain.query_results import DayCounts, Ignored, Story, UsageSum
 from bot.domain.run import Led
@@ -190,8 +190,8 @@ class Span(Struct, frozen=True, kw_only=True):
     """Something a turn did, from `begin` (seconds since 1970) for so many seconds.
 
     `kind` is `wait`, `model`, `failed` (a request), `tool` or `send`; `run` is the subagent's or
-    the `Errand`, empty for the turn's own. `outcome` is how it ended, `text` what was said, `asked`
-    a call's arguments.
+    the `RequestPurpose`, empty for the turn's own. `outcome` is how it ended, `text` what was said,
+    `asked` a call's arguments.
     """
 
     kind: str
@@ -208,7 +208,7 @@ class Span(Struct, frozen=True, kw_only=True):
     @property
     def is_errand(self) -> bool:
         """Whether it was done for the turn, but not to answer it."""
-        return self.run in {*Errand}
+        return self.run in {*RequestPurpose}
 
 
 class Trace(Struct, frozen=True, kw_only=True):
@@ -353,7 +353,7 @@ class WaitingCall(Struct, frozen=True):
     arguments: tuple[tuple[str, str], ...] = ()
 
 
-class WaitingPetition(Struct, frozen=True):
+class WaitingJoinRequest(Struct, frozen=True):
     """A friend request, or an invite into that group, which waits until then (seconds since 1970).
     `said` is what its asker wrote to the bot's `account`.
     """
@@ -423,7 +423,7 @@ class State(Struct, frozen=True, kw_only=True):
     in_trouble: bool = False
     unwritten: int = 0
     calls: tuple[WaitingCall, ...] = ()
-    petitions: tuple[WaitingPetition, ...] = ()
+    petitions: tuple[WaitingJoinRequest, ...] = ()
     failures: tuple[Failure, ...] = ()
     paused: tuple[Conversation, ...] = ()
     outbox: tuple[OutboxState, ...] = ()
@@ -431,7 +431,7 @@ class State(Struct, frozen=True, kw_only=True):
     absent: int = 0
 
 
-class Explaining(Protocol):
+class WakeExplainer(Protocol):
     """Tells in words why the bot answered or not, as `/why` does."""
 
     def story(self, story: Story, *, chinese: bool) -> list[str]:
@@ -451,7 +451,7 @@ class Explaining(Protocol):
         ...
 
 
-class Showing(Protocol):
+class ConsoleQueries(Protocol):
     """Reads the journal for the console; None where it cannot be read now."""
 
     async def rows(self, query: TurnQuery) -> TurnRows | None:

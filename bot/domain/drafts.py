@@ -12,7 +12,7 @@ from bot.domain.events import Conversation
 DRAFT, PUBLISHED = "draft-", "published-"
 
 
-class Shade(Protocol):
+class ShadowMode(Protocol):
     """Knows where the bot is a shadow, and what it would have done there."""
 
     def falls_on(self, where: Conversation) -> bool:
@@ -24,7 +24,7 @@ class Shade(Protocol):
         ...
 
 
-class Shelf(Protocol):
+class DraftMedia(Protocol):
     """Where media of drafts are kept that are too large for the journal, by names of letters,
     numbers and `-`. Nothing raises.
     """

@@ -64,7 +64,7 @@ Accept: TypeAlias = Literal["ask", "friends", "none"]
 """What becomes of them: owners are asked, friends are accepted at once, or nobody is answered."""
 
 
-class Petition(Struct, frozen=True, kw_only=True):
+class JoinRequest(Struct, frozen=True, kw_only=True):
     """Somebody waits for an owner's word since then (by our clock, in seconds since 1970); `flag`
     is the server's name for it. Where it is `answered` nobody knows yet whether the server heard.
     """
@@ -87,17 +87,17 @@ class Petition(Struct, frozen=True, kw_only=True):
         return Conversation(self.account, "group", self.group_id)
 
 
-class Admitting(Protocol):
+class JoinRequestReplies(Protocol):
     """Tells the OneBot server whether it is granted."""
 
-    async def admit(self, petition: Petition, *, granted: bool, reason: str = "") -> bool:
+    async def admit(self, petition: JoinRequest, *, granted: bool, reason: str = "") -> bool:
         """Grant it or refuse it; False if the server could not have said that QQ did not do it.
         Raises NotConnected, ActionRefused, ActionUnanswered.
         """
         ...
 
 
-class WaitingPetitions(Protocol):
+class WaitingJoinRequests(Protocol):
     """Those that wait for an owner's word."""
 
     def forget(self, *, user: int = 0, group: int = 0) -> None:

@@ -35,7 +35,7 @@ class Audited(Struct, frozen=True, kw_only=True, tag="audited"):
     type: ClassVar[Literal["audited"]] = "audited"
 
 
-class ThingNamed(Struct, frozen=True, kw_only=True, tag="thing_named"):
+class AttachmentNamed(Struct, frozen=True, kw_only=True, tag="thing_named"):
     """A prompt showed something that it only names, by this number: `look` may open it.
 
     `sender` is whose it is; of what is inside a forward nobody knows that, and it is 0. Without a
@@ -82,7 +82,7 @@ class UsageReleased(Struct, frozen=True, kw_only=True, tag="usage_released"):
     type: ClassVar[Literal["usage_released"]] = "usage_released"
 
 
-class Errand(StrEnum):
+class RequestPurpose(StrEnum):
     """The purpose of a request that is made for a turn, but not to answer it. LATER: it was made
     after the turn had closed, and nobody wrote down what for.
     """
@@ -98,8 +98,8 @@ class RequestMade(Struct, frozen=True, kw_only=True, tag="request_made"):
 
     `outcome` is that of its `Attempt`, with the HTTP status where there was one (`overloaded:500`).
     `run` and `step` are the subagent's, empty and 0 where nobody knows whose it was; `run` is the
-    `Errand` where it was one. `message` is a subagent's answer. `seconds` is how long it took, `at`
-    when it ended, in seconds since 1970.
+    `RequestPurpose` where it was one. `message` is a subagent's answer. `seconds` is how long it
+    took, `at` when it ended, in seconds since 1970.
     """
 
     turn_id: str
@@ -113,7 +113,7 @@ class RequestMade(Struct, frozen=True, kw_only=True, tag="request_made"):
     type: ClassVar[Literal["request_made"]] = "request_made"
 
 
-class Stood(Struct, frozen=True):
+class DayStanding(Struct, frozen=True):
     """How a day stood before a reservation `at` that time for `who`: what all bots of a cluster had
     taken of it, in all and for them, in tokens and US dollars; nothing where nobody adds that up.
     """
@@ -126,7 +126,7 @@ class Stood(Struct, frozen=True):
     theirs: tuple[float, float]
 
 
-Found: TypeAlias = tuple[Stood, ...]
+Found: TypeAlias = tuple[DayStanding, ...]
 
 
 class DayKeeper(Protocol):
@@ -418,7 +418,7 @@ Entry: TypeAlias = (
     | RequestMade
     | Audited
     | MemberNumbered
-    | ThingNamed
+    | AttachmentNamed
     | MemoryKept
     | MemoriesUsed
     | MemoriesForgotten
@@ -480,7 +480,7 @@ class Remembered(Struct, frozen=True):
     light: int = 0
     summary: str = ""
     members: tuple[MemberNumbered, ...] = ()
-    things: tuple[ThingNamed, ...] = ()
+    things: tuple[AttachmentNamed, ...] = ()
 
 
 class StoredSend(Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Final, Self, TypeAlias
 
 
-class Tongue(IntEnum):
+class Language(IntEnum):
     """One of two: of a pair of lines, Chinese and English, `PAIR[tongue]` is the one in it."""
 
     CHINESE = 0
@@ -50,33 +50,33 @@ def in_chinese(text: str) -> str:
 Pair: TypeAlias = tuple[str, str]
 """The same in Chinese and in English."""
 
-Tell: TypeAlias = Callable[[Pair], None]
+NotifyOwners: TypeAlias = Callable[[Pair], None]
 """Reaches the owners, who read one of the two."""
 
 
-def filled(pair: Pair, /, **values: object) -> Pair:
+def fill_pair(pair: Pair, /, **values: object) -> Pair:
     """Both with these values in them; of a value that is a pair itself, the one that fits."""
-    zh, en = ({name: _in(tongue, value) for name, value in values.items()} for tongue in Tongue)
+    zh, en = ({name: _in(tongue, value) for name, value in values.items()} for tongue in Language)
     return pair[0].format(**zh), pair[1].format(**en)
 
 
 MORE: Final = ("{them}，还有 {count}", "{them}, and {count} more")
 
 
-def listed(each: Sequence[Pair], *, most: int = 10, measure: str = "个") -> Pair:
+def join_pairs(each: Sequence[Pair], *, most: int = 10, measure: str = "个") -> Pair:
     """All of them in one line; those beyond the first are counted, in Chinese by this measure."""
     them = "、".join(zh for zh, _ in each[:most]), ", ".join(en for _, en in each[:most])
     if len(each) <= most:
         return them
     more = str(len(each) - most)
-    return filled(MORE, them=them, count=(f"{more} {measure}", more))
+    return fill_pair(MORE, them=them, count=(f"{more} {measure}", more))
 
 
-def _in(tongue: Tongue, value: object) -> object:
+def _in(tongue: Language, value: object) -> object:
     return value[tongue] if isinstance(value, tuple) else value
 
 
-class Sentences:
+class Translations:
     """Each of some sentences by the English one, whose `{}` are names and numbers, or sentences
     themselves: they stand in the other one's. The first that fits is told: what says more stands
     before what says less.

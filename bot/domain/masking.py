@@ -45,7 +45,7 @@ class Quoting(str):
     __slots__ = ()
 
 
-def for_the_log(text: str) -> str:
+def text_for_log(text: str) -> str:
     """The text; of one that quotes what stands before the brackets."""
     return text.partition(" (")[0] if isinstance(text, Quoting) else text
 

@@ -300,7 +300,7 @@ class Seen(Struct, frozen=True):
         return f"Seen(words={self.words!r})"  # without the whole picture
 
 
-class Sight(Protocol):
+class PictureReader(Protocol):
     """Gets the pictures people send, as a model takes them."""
 
     async def see(self, account: int, image: Picture) -> Seen:
@@ -308,7 +308,7 @@ class Sight(Protocol):
         ...
 
 
-class Ear(Protocol):
+class VoiceListener(Protocol):
     """Listens to the voice messages people send."""
 
     async def hear(self, account: int, record: Record) -> str:
@@ -316,7 +316,7 @@ class Ear(Protocol):
         ...
 
 
-class Reader(Protocol):
+class TextFileReader(Protocol):
     """Reads the text files people send."""
 
     async def read(self, conversation: Conversation, file: File) -> str:
@@ -409,7 +409,7 @@ class Observer(Protocol):
     def notice(self, event: RunEvent) -> None: ...
 
 
-class Witness(Protocol):
+class JournalObserver(Protocol):
     """Sees every entry on its way into the journal, in order; must not raise and must not block."""
 
     def see(self, entry: Entry) -> None: ...
@@ -421,7 +421,7 @@ known what became of that. Must not raise and must not block.
 """
 
 
-class Follower(Observer, Witness, Protocol):
+class TurnFollower(Observer, JournalObserver, Protocol):
     """Follows turns from their run to what became of its answer: that is in the entry of the turn's
     end, or `settled` hears it later.
     """

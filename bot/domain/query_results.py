@@ -109,7 +109,7 @@ class PlaceSum(Struct, frozen=True):
     last: float
 
 
-class Taker(Struct, frozen=True):
+class Spender(Struct, frozen=True):
     """A person or a group (`number`) and what was taken for it, in tokens and US dollars; the
     `name` is empty where nobody knows one.
     """
@@ -153,12 +153,12 @@ class DaySum(DayCounts, frozen=True, kw_only=True):
     """
 
     failed: tuple[tuple[str, str], ...] = ()
-    people: tuple[Taker, ...] = ()
-    groups: tuple[Taker, ...] = ()
+    people: tuple[Spender, ...] = ()
+    groups: tuple[Spender, ...] = ()
     published: tuple[tuple[str, int], ...] = ()
 
 
-class TakenSum(Struct, frozen=True):
+class SpentSum(Struct, frozen=True):
     """The sum that requests took for the questions of somebody somewhere, in tokens and US dollars;
     `where` is None and `who` 0 where nobody knows whose they were.
     """
@@ -169,10 +169,10 @@ class TakenSum(Struct, frozen=True):
     cost: float
 
 
-class DayBook(Protocol):
+class DayUsageQueries(Protocol):
     """Reads what was taken, for the limits of a day; None where it cannot be read now."""
 
-    async def taken(self, *, since: float, until: float) -> tuple[TakenSum, ...] | None:
+    async def taken(self, *, since: float, until: float) -> tuple[SpentSum, ...] | None:
         """The sums of what was taken from then on, to `until`."""
         ...
 
@@ -181,7 +181,7 @@ class DayBook(Protocol):
         ...
 
 
-class AuditBook(Protocol):
+class AuditQueries(Protocol):
     """Reads what was done in the console."""
 
     async def audit(self, *, latest: int) -> tuple[Audited, ...] | None:
@@ -225,7 +225,7 @@ class Choices(Protocol):
         ...
 
 
-class Books(Protocol):
+class JournalQueries(Protocol):
     """Reads the journal for people; nothing is known where it cannot be read."""
 
     async def usage(

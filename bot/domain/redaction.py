@@ -43,7 +43,7 @@ class OwnWords(Struct, frozen=True):
     earlier: int = 0
 
 
-def unsaid(messages: tuple[Message, ...], own: OwnWords) -> tuple[Message, ...]:
+def redact_own(messages: tuple[Message, ...], own: OwnWords) -> tuple[Message, ...]:
     """The messages of the turn that said this without it; the very same object if it is not in
     them. A layout that keeps none of the words is no way out: then all of its kind are taken out,
     unless one more was already than was recalled `earlier`. It may be taken out once more, with
@@ -70,13 +70,13 @@ def unsaid(messages: tuple[Message, ...], own: OwnWords) -> tuple[Message, ...]:
     return (*after[:last], AssistantMessage(RECALLED), *after[last + 1 :])
 
 
-def unsaid_anywhere(messages: tuple[Message, ...], own: OwnWords) -> tuple[Message, ...]:
+def redact_own_anywhere(messages: tuple[Message, ...], own: OwnWords) -> tuple[Message, ...]:
     """The messages of several turns without it, wherever its words are surely those."""
     after = tuple(_unsaid(message, own.words, in_its_turn=False) for message in messages)
     return _same(messages, after)
 
 
-def unsaid_inside(message: AssistantMessage, own: OwnWords) -> AssistantMessage:
+def redact_own_in_subagent(message: AssistantMessage, own: OwnWords) -> AssistantMessage:
     """What a subagent's model said for the turn that said this, without it; the very same object if
     it is not in it.
     """
@@ -87,14 +87,14 @@ def unsaid_inside(message: AssistantMessage, own: OwnWords) -> AssistantMessage:
     return replace(message, text=text, tool_calls=calls, reasoning=None)
 
 
-def unsaid_result(result: ToolMessage, own: OwnWords) -> ToolMessage:
+def redact_own_in_result(result: ToolMessage, own: OwnWords) -> ToolMessage:
     """What a tool gave the turn that said this, without it; the very same object if it is not in
     it.
     """
     return _result_without(result, own.words, in_its_turn=True)
 
 
-def tells(text: str, own: OwnWords) -> bool:
+def contains_words(text: str, own: OwnWords) -> bool:
     """Whether the text has these words, by their letters."""
     return _letters(own.words) in _letters(text)
 
@@ -239,7 +239,7 @@ def sources_of(message: Message) -> tuple[str, ...]:
             return ()
 
 
-def lines_of(messages: Iterable[Message], message_ids: frozenset[str]) -> tuple[str, ...]:
+def lines_of_messages(messages: Iterable[Message], message_ids: frozenset[str]) -> tuple[str, ...]:
     """The lines of these messages, further lines included, as they stand there."""
     return tuple(
         line
@@ -250,7 +250,7 @@ def lines_of(messages: Iterable[Message], message_ids: frozenset[str]) -> tuple[
     )
 
 
-def redacted(
+def redact_messages(
     messages: tuple[Message, ...], message_ids: frozenset[str], gone: Collection[str]
 ) -> tuple[Message, ...]:
     """The messages without the words of these recalled ones, and with none of the lines `gone`

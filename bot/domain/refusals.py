@@ -2,7 +2,8 @@
 
 Servers answer "failed" both where QQ did not take a message and where nobody confirmed it in time.
 What QQ may have taken is never sent again (onebot.md 6.1), so a failure is judged in two steps:
-its fate (`FATES`, the first row counts), and, of what was refused for certain, its kind (`KINDS`).
+its fate (`FATES`, the first row counts), and, of what was refused for certain, its kind
+(`SEND_PREFIXES`).
 
 A number inside the words is QQ's own, and counts; other words may quote what was said in the
 message. So a place is unreachable only for such a number, or if QQ's sentence stands there whole.

@@ -13,8 +13,8 @@ of its worker.
 """
 
 current_errand: Final[ContextVar[str]] = ContextVar("current_errand", default="")
-"""The `Errand` of the current task, where it asks a model for the run's turn but not to answer it;
-empty for the answer.
+"""The `RequestPurpose` of the current task, where it asks a model for the run's turn but not to
+answer it; empty for the answer.
 """
 
 early_payer: Final[ContextVar[tuple[Conversation, int] | None]] = ContextVar(
@@ -24,5 +24,5 @@ early_payer: Final[ContextVar[tuple[Conversation, int] | None]] = ContextVar(
 theirs.
 """
 
-is_tried: Final[ContextVar[bool]] = ContextVar("is_tried", default=False)
+is_trial: Final[ContextVar[bool]] = ContextVar("is_tried", default=False)
 """Whether what goes on is only tried out, beside the bot."""

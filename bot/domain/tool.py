@@ -30,13 +30,13 @@ from bot.domain.arguments import (
     Check,
     Checked,
     Shape,
-    parse_for,
+    parse_by_schema,
     parse_input,
     read_arguments,
 )
 from bot.domain.errors import ToolUnavailable
 from bot.domain.events import Conversation
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.model_messages import Allowance, ToolSpec
 from bot.domain.result import ToolResult
 from bot.domain.run import Asker, RunEvent, Terms
@@ -91,7 +91,7 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     inner: Callable[[RunEvent], None] | None = None
     share: Allowance | None = None
     terms: Terms = Terms()
-    tongue: Tongue = Tongue.CHINESE
+    tongue: Language = Language.CHINESE
 
     def port(self, kind: type[P]) -> P:
         """The capability of this kind. Raises ToolUnavailable where this run has none."""
@@ -242,7 +242,7 @@ class Tool(Struct, frozen=True, kw_only=True):
         if self.raw_input:
             given = parse_input(raw)
         else:
-            given, mended = parse_for(self.parameters, raw, name=self.name)
+            given, mended = parse_by_schema(self.parameters, raw, name=self.name)
         checked = self.validate(given if self.prepare is None else self.prepare(given))
         return structs.replace(checked, coerced=(*mended, *checked.coerced)) if mended else checked
 

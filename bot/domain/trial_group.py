@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from bot.domain.console_views import Feed, Showing
+from bot.domain.console_views import ConsoleQueries, Feed
 from bot.domain.events import Conversation
 from bot.domain.query_results import UsageSum
 
@@ -16,7 +16,7 @@ TRIED: Final = "try"
 """What stands for a turn at requests of trials in the journal of the bot, which pays for them."""
 
 
-class TriedLine(Struct, frozen=True):
+class TrialLine(Struct, frozen=True):
     """Something said in the group: by whom (BOT for the bot, nobody for what happened there), with
     the numbers of its pictures. What is no message has no id; what `happened` is a fault's name,
     `missed` where nobody heard a line, or only told in words.
@@ -47,7 +47,7 @@ class Source(Struct, frozen=True):
         return bool((user and self.user == user) or (group and self.group == group))
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class TrialOptions(Struct, frozen=True, kw_only=True):
     """How the bot is to be tried: with its own model (`is_real`), which costs money, or the demo's;
     as the persona of this key, by an unsaved `text` of it where there is one; and a question that
     is to stand ready there, with the name of whoever asked it, and where it is from.
@@ -61,7 +61,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     source: Source | None = None
 
 
-class Ceiling(Struct, frozen=True):
+class TrialLimits(Struct, frozen=True):
     """The most that one trial of this model, and of those that stand in for it or help it, may
     take: US dollars, tokens, requests. What the `unpriced` ones take is no known dollars.
     """
@@ -80,13 +80,13 @@ class Trial(Protocol):
     """
 
     name: str
-    wanted: Wanted
+    wanted: TrialOptions
     trouble: str
     faults: tuple[str, ...]
-    draft: TriedLine | None
+    draft: TrialLine | None
 
     @property
-    def ceiling(self) -> Ceiling | None:
+    def ceiling(self) -> TrialLimits | None:
         """The most it takes; None where there is no limit."""
         ...
 
@@ -104,7 +104,7 @@ class Trial(Protocol):
     def people(self) -> tuple[str, ...]: ...
 
     @property
-    def lines(self) -> tuple[TriedLine, ...]:
+    def lines(self) -> tuple[TrialLine, ...]:
         """The lines that were said, oldest first."""
         ...
 
@@ -114,7 +114,7 @@ class Trial(Protocol):
         ...
 
     @property
-    def showing(self) -> Showing:
+    def showing(self) -> ConsoleQueries:
         """Its own journal."""
         ...
 
@@ -162,7 +162,7 @@ class Trial(Protocol):
         ...
 
 
-class Trying(Protocol):
+class TrialRuns(Protocol):
     """Opens a trial when somebody asks for one. There is one at a time. `last` is what the latest
     one took that is over and had a real model.
     """
@@ -170,7 +170,7 @@ class Trying(Protocol):
     last: UsageSum | None
 
     @property
-    def ceiling(self) -> Ceiling | None:
+    def ceiling(self) -> TrialLimits | None:
         """The most that a trial with the bot's own model may take; None where it has none."""
         ...
 
@@ -188,7 +188,7 @@ class Trying(Protocol):
         """Somebody is at it: it stays a while."""
         ...
 
-    async def open(self, wanted: Wanted) -> str:
+    async def open(self, wanted: TrialOptions) -> str:
         """End the one that is open, and open another; what came in between, in a word: `spent` (the
         day has no money left), `often` (today's trials took too much), `persona` (it could not be
         used), `forgotten` (whoever asked the question, meanwhile), `failed`; empty where it is

@@ -42,7 +42,7 @@ CLEAN = re.compile("[ -~\t\n\u3000-\u3020\u3400-\u9fff\uff01-\uff5e]*")
 """Nearly all that people write, in which nothing is to be looked for."""
 
 
-def visible(text: str) -> str:
+def visible_text(text: str) -> str:
     """The text without what cannot be seen in it, in time linear in its length; the same object
     where nothing is.
     """

@@ -15,15 +15,15 @@ from bot.domain.actions import SENT
 from bot.domain.model_messages import AssistantMessage, Message, ToolCall, ToolMessage
 from bot.domain.run import Outcome, Stop
 from bot.engine.run_state import Run, RunState
-from bot.policy.fallback_replies import OURS, Notices, without_trace
+from bot.policy.fallback_replies import OURS, Notices, without_run_id
 from bot.policy.request_repairs import is_told_call, with_notice
-from bot.policy.similarity import bare
+from bot.policy.similarity import letters_only
 from bot.prompt.answer_cleanup import SEND
-from bot.prompt.echo_detection import ToldTexts, is_call_error
+from bot.prompt.echo_detection import KnownTexts, is_call_error
 
 WORDS = frozenset(
     map(
-        bare,
+        letters_only,
         (
             SENT,
             "已发送",
@@ -48,10 +48,10 @@ LONGEST = 60  # characters
 
 def is_receipt(text: str) -> bool:
     """Whether it only tells of a message that was sent, maybe with its id, in whatever brackets."""
-    return len(text) <= LONGEST and bare(ID.sub("", text)) in WORDS
+    return len(text) <= LONGEST and letters_only(ID.sub("", text)) in WORDS
 
 
-def told(run: Run, state: RunState, notice: str) -> tuple[Message, ...]:
+def next_request_messages(run: Run, state: RunState, notice: str) -> tuple[Message, ...]:
     """The messages of the next request; to a model that has said something back examples, too,
     before the question: the prompt begins as it did.
     """
@@ -60,7 +60,7 @@ def told(run: Run, state: RunState, notice: str) -> tuple[Message, ...]:
     return with_notice((*before, *examples, question, *state.messages), notice)
 
 
-def own_words(
+def filter_answer(
     run: Run, state: RunState, message: AssistantMessage
 ) -> tuple[AssistantMessage, bool]:
     """The message, tidied; without words that are silence, or only say a notice of ours or a call's
@@ -76,7 +76,7 @@ def own_words(
 
 
 def _own(run: Run, state: RunState, tidied: AssistantMessage) -> AssistantMessage:
-    if _is_said_back(run, state, without_trace(tidied.text)):
+    if _is_said_back(run, state, without_run_id(tidied.text)):
         return replace(tidied, text="")
     if run.heard() and is_receipt(tidied.text) and _only_spoke_here(state):
         return replace(tidied, text="")
@@ -86,22 +86,22 @@ def _own(run: Run, state: RunState, tidied: AssistantMessage) -> AssistantMessag
     return tidied
 
 
-def doubted(run: Run, state: RunState) -> str:
+def doubted_answer(run: Run, state: RunState) -> str:
     """The answer that was doubted; none where something was said since."""
     return "" if run.heard() else state.doubted
 
 
-def instead(run: Run, state: RunState, *, spoilt: bool) -> str:
+def fallback_answer(run: Run, state: RunState, *, spoilt: bool) -> str:
     """The answer that was doubted, once more was asked for and no words came (`spoilt`: none were
     left); none where that is silence by choice.
     """
     is_asked_again = state.is_spoilt and not run.may_end_empty(spoilt=spoilt)
-    return doubted(run, state) if is_asked_again else ""
+    return doubted_answer(run, state) if is_asked_again else ""
 
 
-def failed(run: Run, state: RunState, error: str) -> Outcome:
+def failed_outcome(run: Run, state: RunState, error: str) -> Outcome:
     """Ended by the error, or with what was doubted: that is better than no answer."""
-    if text := doubted(run, state):
+    if text := doubted_answer(run, state):
         state.messages.append(AssistantMessage(text))
         return state.outcome(Stop.ANSWERED, text)
     return state.outcome(Stop.FAILED, error=error)
@@ -112,7 +112,7 @@ def _is_said_back(run: Run, state: RunState, text: str) -> bool:
     if _notices(run.notices).has(text) or is_call_error(text) or is_told_call(text):
         return True
     errors = [one for one in state.messages if isinstance(one, ToolMessage) and one.is_error]
-    return bool(errors) and ToldTexts(*(one.content for one in errors)).has(text)
+    return bool(errors) and KnownTexts(*(one.content for one in errors)).has(text)
 
 
 def _only_spoke_here(state: RunState) -> bool:
@@ -132,6 +132,6 @@ def _session(call: ToolCall) -> bool:
 
 
 @cache
-def _notices(notices: Notices) -> ToldTexts:
+def _notices(notices: Notices) -> KnownTexts:
     """All that we tell a model in its run's language, and people in any."""
-    return ToldTexts(notices.last_step, notices.empty, *OURS)
+    return KnownTexts(notices.last_step, notices.empty, *OURS)

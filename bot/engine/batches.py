@@ -19,7 +19,7 @@ from bot.domain.suspension import Suspend
 from bot.domain.tool import ToolContext
 from bot.domain.traits import Execution
 from bot.engine.call_hooks import STOPPED
-from bot.engine.call_state import Executed, Flow, Tally
+from bot.engine.call_state import CallState, CallTotals, Executed
 from bot.engine.calls import CANCELLED, LAST_HOOKS, Calls
 
 logger = logging.getLogger(__name__)
@@ -117,7 +117,7 @@ async def unrecorded() -> None:
     """Nobody writes down what calls do."""
 
 
-def untold(call: ToolCall, output: str) -> None:
+def unreported(call: ToolCall, output: str) -> None:
     """Nobody wants to know of results as they come."""
 
 
@@ -139,7 +139,7 @@ class Batches:
         at_once: int = AT_ONCE,
         max_calls: int = MAX_CALLS,
         recorded: Callable[[], Awaitable[object]] = unrecorded,
-        on_result: Callable[[ToolCall, str], None] = untold,
+        on_result: Callable[[ToolCall, str], None] = unreported,
     ) -> None:
         self._calls = calls
         self._max_calls = max_calls
@@ -149,7 +149,7 @@ class Batches:
         self._at_once = at_once
 
     async def run(
-        self, batch: Batch, contexts: Sequence[ToolContext], tally: Tally | None = None
+        self, batch: Batch, contexts: Sequence[ToolContext], tally: CallTotals | None = None
     ) -> None:
         """Run the open calls, each with its context of `contexts` (one for each call of the batch).
 
@@ -157,7 +157,7 @@ class Batches:
         its result, those that wait too; and so it is for what is not run yet, or waits, when a hook
         stops the run.
         """
-        tally = tally or Tally()
+        tally = tally or CallTotals()
         flows = {
             index: self._calls.start(batch.calls[index], contexts[index], batch.waited(index))
             for index in batch.open()
@@ -178,7 +178,7 @@ class Batches:
         finally:
             tally.repeats.next_step()
 
-    async def _begin(self, batch: Batch, flows: Mapping[int, Flow], tally: Tally) -> None:
+    async def _begin(self, batch: Batch, flows: Mapping[int, CallState], tally: CallTotals) -> None:
         for number, (index, flow) in enumerate(flows.items()):
             if error := batch.denied(index):
                 flow.owes_after = batch.waited(index) is not None
@@ -194,7 +194,7 @@ class Batches:
                 flow.refuse(ToolCancelled(STOPPED))
             self._tell(flow)
 
-    async def _run_bodies(self, batch: Batch, flows: Mapping[int, Flow]) -> None:
+    async def _run_bodies(self, batch: Batch, flows: Mapping[int, CallState]) -> None:
         todo = [index for index, flow in flows.items() if flow.result is None]
         for group in [todo] if len(todo) == 1 else self._groups(todo, flows):
             if first := self._barrier(batch, before=group[0]):
@@ -220,7 +220,7 @@ class Batches:
         )
 
     async def _run_together(
-        self, batch: Batch, group: Iterable[int], flows: Mapping[int, Flow]
+        self, batch: Batch, group: Iterable[int], flows: Mapping[int, CallState]
     ) -> None:
         places = asyncio.Semaphore(self._at_once)
 
@@ -232,19 +232,19 @@ class Batches:
             for index in group:
                 tasks.create_task(one(index))
 
-    async def _run_body(self, batch: Batch, index: int, flow: Flow) -> None:
+    async def _run_body(self, batch: Batch, index: int, flow: CallState) -> None:
         try:
             await self._calls.run(flow)
             self._tell(flow)
         except Suspend as asked:
             batch.keep(index, self._calls.pending(flow, asked))
 
-    async def _finish(self, batch: Batch, index: int, flow: Flow, tally: Tally) -> None:
+    async def _finish(self, batch: Batch, index: int, flow: CallState, tally: CallTotals) -> None:
         executed = await self._calls.finish(flow, tally)
         batch.finish(index, executed)
         self._tell(flow)
 
-    def _tell(self, flow: Flow) -> None:
+    def _tell(self, flow: CallState) -> None:
         """Tell whoever wants to know at once, unless that was done, or the result may still be
         another.
         """
@@ -252,7 +252,7 @@ class Batches:
             flow.is_told = True
             self._on_result(flow.call, output)
 
-    def _groups(self, todo: Iterable[int], flows: Mapping[int, Flow]) -> Iterator[list[int]]:
+    def _groups(self, todo: Iterable[int], flows: Mapping[int, CallState]) -> Iterator[list[int]]:
         """The calls that may run side by side. A call with effects waits for all before it, and all
         after it wait for it.
         """
@@ -274,7 +274,11 @@ class Batches:
             yield group
 
     async def _cancel(
-        self, batch: Batch, flows: dict[int, Flow], contexts: Sequence[ToolContext], tally: Tally
+        self,
+        batch: Batch,
+        flows: dict[int, CallState],
+        contexts: Sequence[ToolContext],
+        tally: CallTotals,
     ) -> None:
         """Answer what has no result yet. What waits was never done; of what was under way nobody
         knows.
@@ -299,14 +303,18 @@ class Batches:
                     batch.finish(index, self._calls.close(flows[index], tally))
 
     async def _close_waiting(
-        self, batch: Batch, flows: dict[int, Flow], contexts: Sequence[ToolContext], tally: Tally
+        self,
+        batch: Batch,
+        flows: dict[int, CallState],
+        contexts: Sequence[ToolContext],
+        tally: CallTotals,
     ) -> None:
         """A hook has stopped the run: what waits for somebody's word waits no more."""
         for index in self._refuse_waiting(batch, flows, contexts, STOPPED):
             await self._finish(batch, index, flows[index], tally)
 
     def _refuse_waiting(
-        self, batch: Batch, flows: dict[int, Flow], contexts: Sequence[ToolContext], why: str
+        self, batch: Batch, flows: dict[int, CallState], contexts: Sequence[ToolContext], why: str
     ) -> tuple[int, ...]:
         waiting = batch.waiting()
         for index in waiting:

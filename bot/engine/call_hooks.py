@@ -13,15 +13,15 @@ from bot.domain.errors import InvalidArguments, ToolCancelled, ToolDenied
 from bot.domain.hooks import AfterCall, BeforeCall, Block, Change, Hooks, Rewrite, StopRun, verified
 from bot.domain.result import ToolResult
 from bot.domain.tool import Tool
-from bot.engine.call_state import Doing, Flow, Tally, as_told, metadata_of
-from bot.engine.forced_cancel import settled
+from bot.engine.call_state import CallStage, CallState, CallTotals, metadata_of, worded_failure
+from bot.engine.forced_cancel import await_settled
 from bot.engine.tool_execution import Mask, error_text, record_failure
-from bot.policy.permissions import least
+from bot.policy.permissions import lowest_authority
 
 STOPPED = "the run was stopped here: the call was not done."
 
 
-class Interception:
+class CallHooks:
     """The hooks of calls, and the checks of tools. `mask` takes the secrets out of what a check
     says. Raises TypeError for what is no hook.
     """
@@ -34,33 +34,33 @@ class Interception:
         self._after = tuple(hook.after_call for hook in self.hooks if hook.after_call is not None)
         self._mask = mask
 
-    def will_be_asked_after(self, flow: Flow) -> bool:
+    def will_be_asked_after(self, flow: CallState) -> bool:
         """Whether somebody may still rewrite the result of this call."""
         return flow.owes_after and bool(self._after)
 
-    async def check(self, flow: Flow, tool: Tool, checked: Checked) -> None:
+    async def check(self, flow: CallState, tool: Tool, checked: Checked) -> None:
         """The tool's own checks. Raises what they raise; a ValueError is told as wrong
         arguments.
         """
-        flow.doing = Doing.CHECKING
+        flow.doing = CallStage.CHECKING
         for guard in tool.guards:
             try:
                 answer = guard(flow.context, checked.arguments)
-                await settled(answer, name=f"a check of tool {tool.name}")
+                await await_settled(answer, name=f"a check of tool {tool.name}")
             except ValueError as wrong:
                 words = error_text(wrong, self._mask)
                 raise InvalidArguments(words, fields=(words,)) from wrong
 
-    async def before(self, flow: Flow, tool: Tool, tally: Tally) -> None:
+    async def before(self, flow: CallState, tool: Tool, tally: CallTotals) -> None:
         """Ask the before hooks. Raises ToolDenied for a blocked call, ToolCancelled where the run
         is to stop.
         """
         for hook in self._before:
-            flow.doing = Doing.HOOK
+            flow.doing = CallStage.HOOK
             event = BeforeCall(
                 name=tool.name, input=deepcopy(flow.input), metadata=metadata_of(flow.context)
             )
-            match await settled(hook(event), name=f"a hook before {tool.name}"):
+            match await await_settled(hook(event), name=f"a hook before {tool.name}"):
                 case None:
                     pass
                 case Block(reason=reason):
@@ -77,7 +77,7 @@ class Interception:
                         f"a before hook answers Block, Change, StopRun or nothing, not {kind}"
                     )
 
-    async def after(self, flow: Flow, tally: Tally) -> None:
+    async def after(self, flow: CallState, tally: CallTotals) -> None:
         """Ask the after hooks, once, where the before hooks were asked; one that breaks is the
         call's failure.
         """
@@ -94,11 +94,13 @@ class Interception:
                 metadata=metadata_of(flow.context),
             )
             try:
-                match await settled(hook(event), name=f"a hook after {flow.call.name}"):
+                match await await_settled(hook(event), name=f"a hook after {flow.call.name}"):
                     case None:
                         pass
                     case Rewrite(result=rewritten):
-                        flow.result = no_freer(as_told(ToolResult.of(rewritten), flow.code), result)
+                        flow.result = keep_authority(
+                            worded_failure(ToolResult.of(rewritten), flow.code), result
+                        )
                     case StopRun() as stop:
                         tally.stop = tally.stop or stop
                     case other:
@@ -108,20 +110,20 @@ class Interception:
                         )
             except BROKEN as error:
                 done = flow.ran and not result.is_error
-                flow.doing = Doing.HOOK_AFTER if done else Doing.HOOK
+                flow.doing = CallStage.HOOK_AFTER if done else CallStage.HOOK
                 flow.ran = False  # a broken hook says nothing about the tool
                 record_failure(flow, error)
                 flow.ran = done
 
 
-def no_freer(rewritten: ToolResult, result: ToolResult) -> ToolResult:
+def keep_authority(rewritten: ToolResult, result: ToolResult) -> ToolResult:
     """A result that a hook made has no more authority than that, and is of the same messages; what
     of that was for this run alone is not kept of it either.
     """
     return replace(
         rewritten,
         sources=tuple(dict.fromkeys((*rewritten.sources, *result.sources))),
-        authority=least((rewritten.authority, result.authority)),
+        authority=lowest_authority((rewritten.authority, result.authority)),
         tainted=rewritten.tainted or result.tainted,
         kept=rewritten.kept or result.kept,
     )

@@ -19,7 +19,7 @@ from bot.domain.hooks import Metadata, StopRun
 from bot.domain.model_messages import ToolCall, ToolMessage
 from bot.domain.result import ToolResult, name_of_picture, shorten
 from bot.domain.tool import Tool, ToolContext
-from bot.domain.visible_text import visible
+from bot.domain.visible_text import visible_text
 
 MAX_WRONG = 3  # calls of one tool with wrong arguments, in a row
 
@@ -27,21 +27,21 @@ Key: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class RepeatedCall:
     """A call made for the second time, with the result of the first."""
 
     result: ToolResult
 
 
 @dataclass(frozen=True, slots=True)
-class TooOften:
+class TooManyRepeats:
     """A call made for the third time or later. `is_last` says that the run must come to its end."""
 
     times: int
     is_last: bool
 
 
-def key_of(name: str, arguments: Mapping[str, Any]) -> Key:
+def call_key(name: str, arguments: Mapping[str, Any]) -> Key:
     """The key that equal calls share: the layout and order of the arguments do not matter."""
     return name, json.dumps(arguments, sort_keys=True, default=str)
 
@@ -55,14 +55,14 @@ class Repeats:
         self._now: dict[Key, ToolResult | None] = {}
         self._wrong: dict[str, int] = {}
 
-    def judge(self, key: Key) -> Known | TooOften | None:
+    def judge(self, key: Key) -> RepeatedCall | TooManyRepeats | None:
         """Judge a call before it is run; None where it is to be run."""
         times = self._times.get(key, 0) + 1
         self._now.setdefault(key, None)
         if times > 2:
-            return TooOften(times, is_last=times > 3)
+            return TooManyRepeats(times, is_last=times > 3)
         known = self._results.get(key)
-        return None if known is None else Known(known)
+        return None if known is None else RepeatedCall(known)
 
     def keep(self, key: Key, result: ToolResult) -> None:
         """Keep the result of a call, which may be given again."""
@@ -101,7 +101,7 @@ LEAST_RESULT = 200  # characters that every result has, whatever was there befor
 OK = "ok"  # the code of what did not fail
 
 
-class Doing(StrEnum):
+class CallStage(StrEnum):
     """The stage a call is at, as people and models read it where it breaks."""
 
     PREPARING = "the preparation of its arguments"
@@ -132,7 +132,7 @@ class Executed:
     coerced: tuple[str, ...] = ()
 
 
-class Tally(msgspec.Struct):
+class CallTotals(msgspec.Struct):
     """The sums over the calls of one run so far. `left` is how many characters its results may
     still have.
 
@@ -147,7 +147,7 @@ class Tally(msgspec.Struct):
 
 
 @dataclass(slots=True)
-class Flow:
+class CallState:
     """A call on its way. `owes_after`: its before hooks were asked, so its after hooks will be.
 
     `started` is on the clock's monotonic scale; `earlier` is how long it had waited in earlier
@@ -160,7 +160,7 @@ class Flow:
     started: float
     tool: Tool | None = None
     checked: Checked | None = None
-    doing: Doing = Doing.RUNNING
+    doing: CallStage = CallStage.RUNNING
     needs_word: bool = False
     owes_after: bool = False
     ran: bool = False
@@ -211,7 +211,7 @@ def metadata_of(context: ToolContext) -> Metadata:
     }
 
 
-def as_told(result: ToolResult, code: str = OK) -> ToolResult:
+def worded_failure(result: ToolResult, code: str = OK) -> ToolResult:
     """A failure that a tool or a hook tells, in the words every failure has; anything else as it
     is.
 
@@ -223,12 +223,12 @@ def as_told(result: ToolResult, code: str = OK) -> ToolResult:
     start = "" if result.content.startswith(ERROR) else ERROR
     return replace(
         result,
-        content=f"{start}{result.content.removesuffix(ending(code))}{ending(code)}",
+        content=f"{start}{result.content.removesuffix(failure_ending(code))}{failure_ending(code)}",
         code=code,
     )
 
 
-def ending(code: str) -> str:
+def failure_ending(code: str) -> str:
     """How every failure ends."""
     return f" [{code}]"
 
@@ -239,7 +239,7 @@ def with_left_out(result: ToolResult, checked: Checked) -> ToolResult:
 
     A failure still ends in its code.
     """
-    end = ending(result.code) if result.is_error else ""
+    end = failure_ending(result.code) if result.is_error else ""
     notice = f"(Left out, no such parameter: {', '.join(checked.unknown)}.)"
     return replace(result, content=f"{result.content.removesuffix(end)}\n{notice}{end}")
 
@@ -258,7 +258,7 @@ def readable(text: str, limit: int) -> str:
 
     Nor with what nobody sees: escapes for terminals, marks that turn letters round, controls.
     """
-    short = shorten(visible(text), limit)
+    short = shorten(visible_text(text), limit)
     return (
         short
         if short.isascii()

@@ -22,7 +22,7 @@ from bot.domain.run import RunEvent
 from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
 from bot.domain.suspension import Allow, ApprovalRequest, Deny
 from bot.domain.tool import Tool, ToolContext
-from bot.engine.forced_cancel import settled
+from bot.engine.forced_cancel import await_settled
 from bot.engine.threads import THREADS
 from bot.engine.tool_execution import run_body
 
@@ -62,7 +62,7 @@ class Subscribers:
         refuse_coroutines(subscriber)
         mark = object()
         self._subscribers[mark] = subscriber
-        return lambda: void(self._subscribers.pop(mark, None))
+        return lambda: do_nothing(self._subscribers.pop(mark, None))
 
     def notice(self, event: RunEvent) -> None:
         """Pass it on."""
@@ -73,7 +73,7 @@ class Subscribers:
                 logger.exception("a subscriber broke on %s", event.type)
 
 
-def void(_: object) -> None:
+def do_nothing(_: object) -> None:
     """Nothing."""
 
 
@@ -145,7 +145,7 @@ class FunctionApprover:
             answer = self._handler(*arguments)
         else:
             answer = await self._ask_in_thread(arguments)
-        answer = await settled(answer, name="the approval handler")
+        answer = await await_settled(answer, name="the approval handler")
         return Allow() if answer is True else Deny("the approval handler said no")
 
     async def _ask_in_thread(self, arguments: tuple[Any, ...]) -> Any:
@@ -274,7 +274,7 @@ def speaking(tool: Tool) -> Tool:
         speaker = context.ports.get(Speaker)
         if not isinstance(speaker, HookSpeaker) or speaker.hook is not None:
             return await run_body(tool, context, arguments)
-        own = HookSpeaker(void, asyncio.Lock())
+        own = HookSpeaker(do_nothing, asyncio.Lock())
         result = await run_body(
             tool, replace(context, ports={**context.ports, Speaker: own}), arguments
         )

@@ -40,22 +40,22 @@ from bot.domain.result import ToolResult
 from bot.domain.run import PendingCall
 from bot.domain.suspension import Allow, ApprovalRequest, Deny, Pending, Suspend, digest_call
 from bot.domain.tool import Tool, ToolContext
-from bot.engine.call_hooks import Interception
+from bot.engine.call_hooks import CallHooks
 from bot.engine.call_state import (
     LEAST_RESULT,
     MAX_RESULT,
-    Doing,
+    CallStage,
+    CallState,
+    CallTotals,
     Executed,
-    Flow,
-    Tally,
-    as_told,
-    key_of,
+    call_key,
     readable,
     told_with_images,
     with_left_out,
+    worded_failure,
 )
-from bot.engine.forced_cancel import settled
-from bot.engine.permission_checks import NOT_ALLOWED, CallRules
+from bot.engine.forced_cancel import await_settled
+from bot.engine.permission_checks import NOT_ALLOWED, PermissionChecks
 from bot.engine.tool_execution import Mask, record_failure, run_body
 from bot.policy.approval import led_by
 
@@ -64,13 +64,13 @@ RETRY_AFTER = 0.5  # seconds until a transient failure is tried once more
 MAYBE_DONE = "It may have been done all the same: do not repeat it."
 
 
-class Bodies:
+class BodyRunner:
     """Runs the bodies of calls, once more where a transient failure does no harm."""
 
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
 
-    async def ask_for_word(self, flow: Flow, tool: Tool) -> None:
+    async def ask_for_word(self, flow: CallState, tool: Tool) -> None:
         """Ask the run's `Approver` about the call.
 
         Raises ToolDenied for a no, or where there is nobody to ask; Suspend where the answer comes
@@ -105,7 +105,7 @@ class Bodies:
             case other:
                 assert_never(other)
 
-    async def run(self, flow: Flow, tool: Tool, checked: Checked) -> object:
+    async def run(self, flow: CallState, tool: Tool, checked: Checked) -> object:
         """The tool's answer, or what it makes of its own failure. Raises ToolTimeout, and whatever
         the tool raises.
         """
@@ -122,14 +122,14 @@ class Bodies:
                     if tool.recover is None:
                         raise
                     recovered = tool.recover(flow.context, checked.arguments, error)
-                    return await settled(recovered, name=f"the way out of tool {tool.name}")
+                    return await await_settled(recovered, name=f"the way out of tool {tool.name}")
         except TimeoutError:
             if not deadline.expired():
                 raise
             advice = MAYBE_DONE if tool.may_have_happened else "Do not repeat it unchanged."
             raise ToolTimeout(f"{tool.name} timed out after {tool.timeout:g} s. {advice}") from None
 
-    async def _try(self, flow: Flow, tool: Tool, checked: Checked) -> object:
+    async def _try(self, flow: CallState, tool: Tool, checked: Checked) -> object:
         try:
             return await run_body(tool, flow.context, dict(checked.arguments))
         except (ToolFailed, ConnectionError, TimeoutError) as error:
@@ -157,15 +157,15 @@ class Calls:
         self,
         tools: Mapping[str, Tool],
         *,
-        rules: CallRules,
-        interception: Interception,
+        rules: PermissionChecks,
+        interception: CallHooks,
         clock: Clock,
         mask: Mask,
     ) -> None:
         self._tools = tools
         self._rules = rules
         self._interception = interception
-        self._bodies = Bodies(clock=clock)
+        self._bodies = BodyRunner(clock=clock)
         self._clock = clock
         self._mask = mask
 
@@ -177,15 +177,17 @@ class Calls:
 
     def start(
         self, call: ToolCall, context: ToolContext, pending: PendingCall | None = None
-    ) -> Flow:
+    ) -> CallState:
         """The call, at its beginning; `pending` is what it had waited for, in an earlier segment of
         its run.
         """
         since = pending.since if pending else 0.0
         earlier = max(0.0, self._clock.now() - since) if since else 0.0
-        return Flow(call, context, self._clock.monotonic(), earlier=earlier, waited=earlier)
+        return CallState(call, context, self._clock.monotonic(), earlier=earlier, waited=earlier)
 
-    async def begin(self, flow: Flow, tally: Tally, *, pending: PendingCall | None = None) -> None:
+    async def begin(
+        self, flow: CallState, tally: CallTotals, *, pending: PendingCall | None = None
+    ) -> None:
         """Everything before the body; a flow that has a result then needs none.
 
         `pending` is what the call had waited for, until it was allowed: its before hooks have been
@@ -210,7 +212,7 @@ class Calls:
 
     # --- run --------------------------------------------------------------------------------------
 
-    async def run(self, flow: Flow) -> None:
+    async def run(self, flow: CallState) -> None:
         """The body, unless there is a result already. Raises Suspend where somebody must allow the
         call first.
         """
@@ -219,11 +221,11 @@ class Calls:
         began = 0.0
         try:
             if flow.needs_word:
-                flow.doing = Doing.ASKING
+                flow.doing = CallStage.ASKING
                 await self._bodies.ask_for_word(flow, flow.tool)
-            flow.doing, flow.ran, began = Doing.RUNNING, True, self._clock.monotonic()
+            flow.doing, flow.ran, began = CallStage.RUNNING, True, self._clock.monotonic()
             answer = await self._bodies.run(flow, flow.tool, flow.checked)
-            result = as_told(ToolResult.of(answer))
+            result = worded_failure(ToolResult.of(answer))
             flow.result = with_left_out(result, flow.checked) if flow.checked.unknown else result
         except Suspend:
             flow.ran = False
@@ -237,20 +239,20 @@ class Calls:
             if flow.context.reports is not None:
                 flow.context.reports.close()
 
-    def _measure(self, flow: Flow, began: float) -> None:
+    def _measure(self, flow: CallState, began: float) -> None:
         """Note the seconds of its body, and of its wait until that, or until it was refused."""
         ended = self._clock.monotonic()
         flow.seconds = ended - began if flow.ran else 0.0
         flow.waited = flow.earlier + (began if flow.ran else ended) - flow.started
 
-    def break_off(self, flow: Flow, what: str) -> None:
+    def break_off(self, flow: CallState, what: str) -> None:
         """The call has ended in the middle; of what was under way nobody knows."""
         if not flow.ran:
             self._measure(flow, 0.0)
         doubtful = flow.ran and flow.tool is not None and flow.tool.may_have_happened
         flow.refuse(ToolCancelled(f"{what} {MAYBE_DONE}" if doubtful else what))
 
-    def pending(self, flow: Flow, asked: Suspend) -> PendingCall:
+    def pending(self, flow: CallState, asked: Suspend) -> PendingCall:
         """The wait of a call, as data."""
         call, context = flow.call, flow.context
         arguments = json.dumps(flow.input)
@@ -264,7 +266,7 @@ class Calls:
 
     # --- finish -----------------------------------------------------------------------------------
 
-    async def finish(self, flow: Flow, tally: Tally) -> Executed:
+    async def finish(self, flow: CallState, tally: CallTotals) -> Executed:
         """The after hooks, then the result as the model reads it; what the tool gave is kept as it
         was before them.
         """
@@ -273,7 +275,7 @@ class Calls:
         await self._interception.after(flow, tally)
         return self.close(flow, tally)
 
-    def preview(self, flow: Flow) -> str | None:
+    def preview(self, flow: CallState) -> str | None:
         """The result as the model reads it, unless there is none yet, or a hook may still rewrite
         it.
         """
@@ -281,7 +283,7 @@ class Calls:
             return None
         return readable(told_with_images(flow.result), MAX_RESULT)
 
-    def close(self, flow: Flow, tally: Tally) -> Executed:
+    def close(self, flow: CallState, tally: CallTotals) -> Executed:
         """Give the result the form the model reads, and count its size."""
         result = flow.result or ToolResult()
         most = min(MAX_RESULT, max(LEAST_RESULT, tally.left))
@@ -310,7 +312,7 @@ class Calls:
             coerced=() if flow.checked is None else flow.checked.coerced,
         )
 
-    def _count(self, flow: Flow, tool: Tool, tally: Tally) -> None:
+    def _count(self, flow: CallState, tool: Tool, tally: CallTotals) -> None:
         tally.repeats.took(tool.name, fits=flow.code != InvalidArguments.code)
         if flow.ran and not tool.side_effects.is_harmless:
             tally.repeats.forget()
@@ -320,4 +322,4 @@ class Calls:
             and flow.result is not None
             and not flow.result.is_error
         ):
-            tally.repeats.keep(key_of(tool.name, flow.input), flow.result)
+            tally.repeats.keep(call_key(tool.name, flow.input), flow.result)

@@ -39,18 +39,24 @@ from bot.domain.run import (
     SuspendedRun,
 )
 from bot.domain.suspension import BadSuspension, Decision, verify
-from bot.engine.answer_filter import doubted, failed, instead, own_words, told
+from bot.engine.answer_filter import (
+    doubted_answer,
+    failed_outcome,
+    fallback_answer,
+    filter_answer,
+    next_request_messages,
+)
 from bot.engine.batches import Batches
 from bot.engine.registry import Registry
 from bot.engine.run_state import (
     Run,
     RunState,
     ask_before_request,
-    by_now,
     complete,
-    may_ask,
-    tokens_of,
-    words_of,
+    completion_words,
+    current_request,
+    may_request,
+    request_tokens,
 )
 from bot.engine.step_calls import StepCalls, metadata_of_run
 from bot.engine.transcripts import close_interrupted
@@ -143,11 +149,11 @@ class Engine:
             async with deadline:
                 ended = await steps
         except ModelError as error:
-            ended = failed(run, state, f"{error.kind}: {error}")
+            ended = failed_outcome(run, state, f"{error.kind}: {error}")
         except TimeoutError:
             if not deadline.expired():
                 raise
-            ended = failed(run, state, f"deadline: not finished after {self._deadline:g} s")
+            ended = failed_outcome(run, state, f"deadline: not finished after {self._deadline:g} s")
         finally:
             seconds = self._clock.monotonic() - started
             if isinstance(ended, SuspendedRun):
@@ -168,7 +174,7 @@ class Engine:
         model, empty, notice = run.model or self._model, 0, ""
         passed_over: tuple[str, ...] = ()
         while True:
-            run, model = await by_now(run, state, model)
+            run, model = await current_request(run, state, model)
             specs = state.shown = self._toolset.definitions(run.ports, run.terms)
             if lost := self._toolset.lost(run.ports):
                 text = f"tool: {lost.name} is critical and cannot be used: it {lost.reason}"
@@ -176,10 +182,10 @@ class Engine:
             if state.steps >= self._max_steps and self._on_limit == "error":
                 text = f"limit: no answer after {self._max_steps} steps"
                 return state.outcome(Stop.FAILED, limit=True, error=text)
-            if not may_ask(run, state, specs):
+            if not may_request(run, state, specs):
                 return self._give_up(run, state)
             last = state.steps >= self._max_steps or empty > 1 or state.tally.is_over
-            messages = told(run, state, run.notices.last_step if last else notice)
+            messages = next_request_messages(run, state, run.notices.last_step if last else notice)
             request = run.request(messages, () if last else specs)
             if passed_over:
                 request = replace(request, passed_over=passed_over)
@@ -193,7 +199,7 @@ class Engine:
                 continue
             answer, spoilt = asked
             completion = answer.completion
-            text = words_of(completion) or instead(run, state, spoilt=spoilt)
+            text = completion_words(completion) or fallback_answer(run, state, spoilt=spoilt)
             if completion.message.tool_calls and not completion.refusal and not last:
                 if ended := await self._calls.run(run, state, answer):
                     return ended
@@ -229,10 +235,10 @@ class Engine:
         started = self._clock.monotonic()
         if (said := await complete(run, state, model, request)) is None:
             return None
-        run.share.settle(tokens_of(request, said))
+        run.share.settle(request_tokens(request, said))
         if said.usage is not None:
             state.usage += said.usage
-        message, is_cut = own_words(run, state, said.message)
+        message, is_cut = filter_answer(run, state, said.message)
         completion = said if message is said.message else replace(said, message=message)
         answer = StepFinished(
             run_id=run.id,
@@ -251,7 +257,9 @@ class Engine:
                 | FinishReason.TOOL_CALLS
                 | FinishReason.UNKNOWN
             ):
-                return answer, is_cut and bool(words_of(said)) and not words_of(completion)
+                return answer, is_cut and bool(completion_words(said)) and not completion_words(
+                    completion
+                )
             case _:
                 assert_never(completion.finish)
 
@@ -264,9 +272,9 @@ class Engine:
 
     def _give_up(self, run: Run, state: RunState) -> Outcome:
         limit = state.steps > self._max_steps
-        if not doubted(run, state):
+        if not doubted_answer(run, state):
             if limit or state.tally.is_over:
                 return state.outcome(Stop.ANSWERED, run.notices.no_conclusion, limit=limit)
             if run.may_be_silent:
                 return state.outcome(Stop.SILENT)
-        return failed(run, state, "empty: the model gave no answer, whatever it was told")
+        return failed_outcome(run, state, "empty: the model gave no answer, whatever it was told")

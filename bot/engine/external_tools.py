@@ -18,7 +18,7 @@ from copy import deepcopy
 from types import FunctionType, MethodType
 from typing import Any, get_type_hints
 
-from bot.domain.arguments import INPUT, Shape, follow
+from bot.domain.arguments import INPUT, Shape, resolve_reference
 from bot.domain.schema import UnsuitableType
 from bot.domain.tool import NAME, Tool, ToolContext, declarations, make_tool
 from bot.domain.traits import ToolType
@@ -194,7 +194,7 @@ def whole_schema(parameters: Mapping[str, Any], name: str) -> dict[str, Any]:
     """
     given = deepcopy(dict(parameters))
     if given.keys().isdisjoint(("properties", "required")):
-        given = dict(follow(given, given)) or given
+        given = dict(resolve_reference(given, given)) or given
     schema = {"type": "object", "properties": {}, **given}
     if schema["type"] != "object":
         raise UnsuitableType(

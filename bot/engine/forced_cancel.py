@@ -25,18 +25,20 @@ PATIENCE = 0.4  # seconds to clean up, and once as many for what goes on inside
 T = TypeVar("T")
 
 
-async def settled(answer: MaybeAwaitable[T], *, name: str) -> T:
+async def await_settled(answer: MaybeAwaitable[T], *, name: str) -> T:
     """What code of others has answered; where that is to be awaited, it has to let go. Raises what
     it raises.
     """
-    return await LettingGo(_awaited(answer), name=name) if inspect.isawaitable(answer) else answer
+    return (
+        await ForcedCancel(_awaited(answer), name=name) if inspect.isawaitable(answer) else answer
+    )
 
 
 async def _awaited(answer: Awaitable[T]) -> T:
     return await answer
 
 
-class LettingGo(Generic[T]):
+class ForcedCancel(Generic[T]):
     """Awaited, it is as if the body was awaited in its place, in the same task. Cancelled, the body
     has `patience` seconds to end; then it is left undone, and whoever waits goes on.
     """
@@ -158,4 +160,4 @@ def _bell(awaited: asyncio.Future[Any]) -> Generator[Any, Any, None]:
     yield from rung
 
 
-_around: ContextVar[LettingGo[Any] | None] = ContextVar("around", default=None)
+_around: ContextVar[ForcedCancel[Any] | None] = ContextVar("around", default=None)

@@ -17,7 +17,7 @@ from referencing import Registry, Resource
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import specification_with
 
-from bot.domain.arguments import follow
+from bot.domain.arguments import resolve_reference
 from bot.domain.errors import InvalidArguments
 from bot.domain.schema import UnsuitableType
 
@@ -97,7 +97,7 @@ def fill_defaults(value: Any, schema: object, root: Mapping[str, Any]) -> Any:
     """
     if not isinstance(schema, Mapping):
         return value
-    schema = follow(schema, root)
+    schema = resolve_reference(schema, root)
     match value:
         case dict():
             properties = schema.get("properties", {})
@@ -106,7 +106,7 @@ def fill_defaults(value: Any, schema: object, root: Mapping[str, Any]) -> Any:
                 for name, member in value.items()
             }
             for name, child in properties.items():
-                whole = follow(child, root) if isinstance(child, Mapping) else {}
+                whole = resolve_reference(child, root) if isinstance(child, Mapping) else {}
                 if name not in filled and "default" in whole:
                     filled[name] = deepcopy(whole["default"])
             return filled

@@ -12,15 +12,22 @@ from typing import cast
 from msgspec.structs import replace
 
 from bot.domain.arguments import parse_arguments
-from bot.domain.drafts import Shade
+from bot.domain.drafts import ShadowMode
 from bot.domain.errors import InvalidArguments, ToolDenied, ToolRateLimited, ToolUnavailable
 from bot.domain.ports import Clock, Speaker, Subagents
 from bot.domain.result import ToolResult
 from bot.domain.run import PendingCall
 from bot.domain.tool import Tool
 from bot.domain.traits import Permission, Rate
-from bot.engine.call_hooks import Interception
-from bot.engine.call_state import Doing, Flow, Known, Tally, TooOften, key_of
+from bot.engine.call_hooks import CallHooks
+from bot.engine.call_state import (
+    CallStage,
+    CallState,
+    CallTotals,
+    RepeatedCall,
+    TooManyRepeats,
+    call_key,
+)
 from bot.policy.permissions import Overrides, may_call, must_be_confirmed
 
 
@@ -65,7 +72,7 @@ CLOSED = (
 )
 
 
-class CallRules:
+class PermissionChecks:
     """The rules that a call meets before its body runs; tools of one name share a quota.
 
     `configured` names what the operator has set up, for tools that require it.
@@ -75,7 +82,7 @@ class CallRules:
         self,
         *,
         clock: Clock,
-        interception: Interception,
+        interception: CallHooks,
         overrides: Overrides,
         configured: Collection[str],
     ) -> None:
@@ -101,7 +108,7 @@ class CallRules:
         """
         self._wary = True
 
-    def taints(self, flow: Flow) -> bool:
+    def taints(self, flow: CallState) -> bool:
         """Whether words from outside may be in what the call gave."""
         if flow.result is not None and flow.result.tainted:
             return True
@@ -120,7 +127,7 @@ class CallRules:
         )
 
     async def admit(
-        self, flow: Flow, tool: Tool, tally: Tally, *, pending: PendingCall | None
+        self, flow: CallState, tool: Tool, tally: CallTotals, *, pending: PendingCall | None
     ) -> None:
         """Read the arguments and judge the call; one that is known already gets its result.
 
@@ -134,7 +141,7 @@ class CallRules:
         if pending is not None and pending.arguments:
             flow.checked = tool.validate(parse_arguments(pending.arguments))
         else:
-            flow.doing = Doing.PREPARING
+            flow.doing = CallStage.PREPARING
             flow.checked = tool.read(flow.call.arguments)
         await self._interception.check(flow, tool, flow.checked)
         flow.owes_after = True
@@ -142,10 +149,10 @@ class CallRules:
             await self._interception.before(flow, tool, tally)
         self._permit(flow, tool, tally)
 
-    def _is_held_back(self, flow: Flow, tool: Tool) -> bool:
+    def _is_held_back(self, flow: CallState, tool: Tool) -> bool:
         """Whether nothing is done there: the owners are told, and so is the model."""
         context = flow.context
-        shade = cast("Shade | None", context.ports.get(Shade))
+        shade = cast("ShadowMode | None", context.ports.get(ShadowMode))
         if shade is None or not shade.falls_on(context.conversation):
             return False
         call = f"{tool.name} {json.dumps(flow.input, ensure_ascii=False)}"
@@ -153,7 +160,7 @@ class CallRules:
         flow.result = ToolResult(HELD_BACK.format(name=tool.name))
         return True
 
-    def _permit(self, flow: Flow, tool: Tool, tally: Tally) -> None:
+    def _permit(self, flow: CallState, tool: Tool, tally: CallTotals) -> None:
         context = flow.context
         audience = context.terms.audience(tool.name, tool.audience)
         if not may_call(context.asker, audience, where=context.conversation):
@@ -162,11 +169,11 @@ class CallRules:
         if permission is Permission.DENY:
             raise ToolDenied(DENIED.format(name=tool.name))
         if tool.is_guarded_from_repeats:
-            match tally.repeats.judge(key_of(tool.name, flow.input)):
-                case Known(result=result):
+            match tally.repeats.judge(call_key(tool.name, flow.input)):
+                case RepeatedCall(result=result):
                     flow.result = replace(result, content=f"{KNOWN}\n{result.content}")
                     return
-                case TooOften(times=times, is_last=is_last):
+                case TooManyRepeats(times=times, is_last=is_last):
                     tally.is_over |= is_last
                     raise ToolDenied(TOO_OFTEN.format(name=tool.name, times=times))
                 case None:

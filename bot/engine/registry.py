@@ -12,12 +12,12 @@ from bot.domain.ports import Clock
 from bot.domain.run import Terms
 from bot.domain.tool import Tool, ToolStatus
 from bot.domain.traits import Permission
-from bot.engine.call_hooks import Interception
+from bot.engine.call_hooks import CallHooks
 from bot.engine.calls import Calls
 from bot.engine.external_tools import as_tool
-from bot.engine.permission_checks import CallRules
+from bot.engine.permission_checks import PermissionChecks
 from bot.engine.tool_execution import Mask, unavailable_reason
-from bot.policy.permissions import reaches
+from bot.policy.permissions import is_sufficient
 
 logger = logging.getLogger(__name__)
 
@@ -31,8 +31,8 @@ class Registry:
         self,
         tools: Iterable[object],
         *,
-        rules: CallRules,
-        interception: Interception,
+        rules: PermissionChecks,
+        interception: CallHooks,
         clock: Clock,
         mask: Mask,
     ) -> None:
@@ -136,7 +136,7 @@ class Registry:
             for tool in sorted(self._offered, key=lambda tool: tool.name)
             if not self._rules.lacks(tool, ports)
             and tool.name not in terms.denied
-            and reaches(terms.highest, terms.audience(tool.name, tool.audience))
+            and is_sufficient(terms.highest, terms.audience(tool.name, tool.audience))
         )
 
     def all_definitions(self) -> tuple[ToolSpec, ...]:

@@ -26,7 +26,7 @@ from bot.domain.hooks import (
     StepEvent,
     StopRun,
 )
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.model_messages import (
     NOT_COUNTED,
     AssistantMessage,
@@ -43,8 +43,8 @@ from bot.domain.model_messages import (
 )
 from bot.domain.ports import ChatModel, Observer
 from bot.domain.run import Asker, Outcome, RunEvent, StepFinished, Stop, SuspendedRun, Terms
-from bot.engine.call_state import MAX_RESULTS, Tally
-from bot.engine.forced_cancel import settled
+from bot.engine.call_state import MAX_RESULTS, CallTotals
+from bot.engine.forced_cancel import await_settled
 from bot.policy.budget import Budget, BudgetShare, Room
 from bot.policy.fallback_replies import ENGLISH_NOTICES, Notices
 from bot.policy.tokens import estimate, estimate_message
@@ -57,7 +57,7 @@ Event = TypeVar("Event")
 Answer = TypeVar("Answer")
 
 
-def words_of(completion: Completion) -> str:
+def completion_words(completion: Completion) -> str:
     """The model's words for people: its text, or its refusal; marked where the output limit cut it
     off.
     """
@@ -65,7 +65,7 @@ def words_of(completion: Completion) -> str:
     return text + CUT_OFF if text and completion.finish is FinishReason.LENGTH else text
 
 
-def tokens_of(request: ModelRequest, completion: Completion) -> float:
+def request_tokens(request: ModelRequest, completion: Completion) -> float:
     """The tokens of a request and its answer; estimated where the vendor does not say."""
     if usage := completion.usage:
         return usage.prompt + usage.completion
@@ -113,7 +113,7 @@ async def consult(
 ) -> Answer | None:
     """The hook's answer; None where it breaks, since a run is never broken by one."""
     try:
-        return await settled(hook(event), name=f"a hook on {type(event).__name__}")
+        return await await_settled(hook(event), name=f"a hook on {type(event).__name__}")
     except BROKEN as broken:
         isolate(broken)
         logger.exception("a hook broke on %s", type(event).__name__)
@@ -136,12 +136,12 @@ class Inbox(Protocol):
         ...
 
 
-def as_it_is(message: AssistantMessage) -> AssistantMessage:
+def unchanged_message(message: AssistantMessage) -> AssistantMessage:
     """The message itself: all that a model says is said."""
     return message
 
 
-def never(_: str) -> bool:
+def never_doubted(_: str) -> bool:
     """No answer is doubted."""
     return False
 
@@ -151,7 +151,7 @@ def never_silence(_text: str, _before: str) -> bool:
     return False
 
 
-def as_ever(run: Run) -> Run:
+def unchanged_run(run: Run) -> Run:
     """The run itself: nothing makes it leaner."""
     return run
 
@@ -179,17 +179,17 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     asked: tuple[str, ...] = ()
     ports: Mapping[type, object] = msgspec.field(default_factory=dict)
     heard: Callable[[], bool] = lambda: False
-    tidy: Callable[[AssistantMessage], AssistantMessage] = as_it_is
+    tidy: Callable[[AssistantMessage], AssistantMessage] = unchanged_message
     share: BudgetShare = msgspec.field(default_factory=lambda: Budget().share())
     may_be_silent: bool = False
     inbox: Inbox | None = None
     model: ChatModel | None = None
     temperature: float | None = None
     terms: Terms = Terms()
-    tongue: Tongue = Tongue.CHINESE
-    leaner: Callable[[Run], Run] = as_ever
+    tongue: Language = Language.CHINESE
+    leaner: Callable[[Run], Run] = unchanged_run
     notices: Notices = ENGLISH_NOTICES
-    doubts: Callable[[str], bool] = never
+    doubts: Callable[[str], bool] = never_doubted
     silence: Callable[[str, str], bool] = never_silence
     examples: tuple[Message, ...] = ()
 
@@ -218,7 +218,7 @@ class RunState:
     messages: list[Message] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     steps: int = 0
-    tally: Tally = field(default_factory=Tally, compare=False)
+    tally: CallTotals = field(default_factory=CallTotals, compare=False)
     steering: deque[UserMessage] = field(default_factory=deque, compare=False)
     follow_ups: deque[UserMessage] = field(default_factory=deque, compare=False)
     request: asyncio.Timeout | None = field(default=None, compare=False)
@@ -298,7 +298,7 @@ class RunState:
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
+class NestedObserver:
     """Takes the events of runs inside a run: each is passed on under the outer one's name, and what
     they took is its own, too.
     """
@@ -314,7 +314,7 @@ class Inside:
         self.observer.notice(replace(event, parent=event.parent or self.run.id))
 
 
-async def by_now(run: Run, state: RunState, model: ChatModel) -> tuple[Run, ChatModel]:
+async def current_request(run: Run, state: RunState, model: ChatModel) -> tuple[Run, ChatModel]:
     """The run with what was said into it so far, as its next request may be made, and the model of
     that: this one, unless the run has another one by now.
     """
@@ -323,7 +323,7 @@ async def by_now(run: Run, state: RunState, model: ChatModel) -> tuple[Run, Chat
     return now, model if now.model is run.model else now.model or model
 
 
-def may_ask(run: Run, state: RunState, tools: tuple[ToolSpec, ...]) -> bool:
+def may_request(run: Run, state: RunState, tools: tuple[ToolSpec, ...]) -> bool:
     """Whether the run's share has room for a request, which is counted; the last it has room for is
     for words alone.
     """

@@ -36,9 +36,9 @@ from bot.domain.tool import ToolContext
 from bot.engine.batches import Batch, Batches
 from bot.engine.permission_checks import DENIED, NOT_ALLOWED
 from bot.engine.registry import Registry
-from bot.engine.run_state import Inside, Run, RunState, ask_after_step
+from bot.engine.run_state import NestedObserver, Run, RunState, ask_after_step
 from bot.engine.threads import Progress
-from bot.policy.permissions import lowered
+from bot.policy.permissions import lower_authority
 
 NOBODY_ANSWERED = "nobody allowed it in time"
 NOT_ALONE = "{name} was not run: it is called alone, or not at all."
@@ -110,7 +110,7 @@ class StepCalls:
     async def _run_batch(
         self, run: Run, state: RunState, message: AssistantMessage, batch: Batch, response_id: str
     ) -> Outcome | SuspendedRun | None:
-        asker = lowered(run.asker, run.transcript, state.messages)
+        asker = lower_authority(run.asker, run.transcript, state.messages)
         contexts = [
             self._context(
                 replace(run, asker=asker),
@@ -211,7 +211,7 @@ class StepCalls:
             ports=run.ports,
             allowed=allowed,
             reports=Progress(tell),
-            inner=Inside(run, state, self._observer).notice,
+            inner=NestedObserver(run, state, self._observer).notice,
             share=run.share,
             terms=run.terms,
             tongue=run.tongue,

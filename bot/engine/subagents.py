@@ -34,9 +34,9 @@ from bot.domain.segments import Text
 from bot.domain.suspension import Decision, Deny
 from bot.domain.tool import Tool, ToolContext
 from bot.domain.traits import SideEffects
-from bot.engine.run_state import Run, RunState, as_ever
+from bot.engine.run_state import Run, RunState, unchanged_run
 from bot.policy.budget import Budget, BudgetShare
-from bot.policy.permissions import least
+from bot.policy.permissions import lowest_authority
 from bot.policy.tokens import estimate_message, estimate_messages
 
 logger = logging.getLogger(__name__)
@@ -107,7 +107,7 @@ class NamedSubagents:
 
     def __init__(self, subagents: Sequence[Subagent] = (), *, clock: Clock) -> None:
         self._clock = clock
-        self.leaner: Callable[[Run], Run] = as_ever
+        self.leaner: Callable[[Run], Run] = unchanged_run
         self._by_name: dict[str, Subagent] = {}
         self.appoint(subagents)
 
@@ -139,9 +139,9 @@ class NamedSubagents:
             problem = f'subagent_name: there is no "{name[:64]}"; known: {", ".join(self.names)}'
             raise InvalidArguments(problem, fields=(problem,))
         state = RunState()
-        watch = Watch(subagent.max_tokens, state, context.inner)
+        watch = SubagentObserver(subagent.max_tokens, state, context.inner)
         task = (SystemMessage(f"{subagent.prompt}\n{RULES}"), UserMessage(content))
-        share = part_of(context, task)
+        share = budget_part(context, task)
         if share is None:
             raise ToolFailed(NOTHING_LEFT.format(name=subagent.name))
         run = Run(
@@ -156,7 +156,7 @@ class NamedSubagents:
             leaner=self.leaner,
         )
         try:
-            async with alongside(self._ask_for_patience(context, subagent.name)):
+            async with run_alongside(self._ask_for_patience(context, subagent.name)):
                 outcome = await run_to_the_end(subagent.runner(watch), run, state)
         finally:
             share.close()
@@ -166,7 +166,7 @@ class NamedSubagents:
         return ToolResult(
             answer_of(subagent, outcome, watch),
             sources=tuple(source for one in read for source in one.sources),
-            authority=least(one.authority for one in read),
+            authority=lowest_authority(one.authority for one in read),
             tainted=any(one.tainted for one in read),
             kept=NOT_KEPT if any(one.kept for one in read) else "",
         )
@@ -185,7 +185,7 @@ class NamedSubagents:
 
 
 @dataclass(slots=True)
-class Watch:
+class SubagentObserver:
     """Follows the run of a subagent: passes on what it tells, and ends it when its tokens are used
     up.
 
@@ -222,14 +222,14 @@ class Watch:
             self.short.append(f"its {self.max_tokens} tokens were used up")
 
 
-def part_of(context: ToolContext, task: tuple[Message, ...]) -> BudgetShare | None:
+def budget_part(context: ToolContext, task: tuple[Message, ...]) -> BudgetShare | None:
     """The share of the budget for a run inside this call; None where that has no room for it."""
     budget = context.share.budget if isinstance(context.share, BudgetShare) else Budget()
     return budget.part(estimate_messages(task) if budget.limits.tokens else 0.0)
 
 
 @asynccontextmanager
-async def alongside(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
+async def run_alongside(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
     """Do this while the block runs, and no longer."""
     async with asyncio.TaskGroup() as group:
         task = group.create_task(work)
@@ -258,7 +258,7 @@ async def run_to_the_end(runner: Runner, run: Run, state: RunState) -> Outcome:
     return ended
 
 
-def answer_of(subagent: Subagent, outcome: Outcome, watch: Watch) -> str:
+def answer_of(subagent: Subagent, outcome: Outcome, watch: SubagentObserver) -> str:
     """The words of the outcome, or what it has said until its end; a note on what is missing.
     Raises ToolFailed.
     """
@@ -268,7 +268,9 @@ def answer_of(subagent: Subagent, outcome: Outcome, watch: Watch) -> str:
     if outcome.limit:
         short.append(f"it had no more steps after {outcome.steps}")
     if outcome.stop is Stop.FAILED:
-        text = "\n\n".join(filter(None, (message.text.strip() for message in spoken(outcome))))
+        text = "\n\n".join(
+            filter(None, (message.text.strip() for message in spoken_messages(outcome)))
+        )
         short.append(
             f"it did not finish within {subagent.deadline:g} s"
             if kind == "deadline"
@@ -283,6 +285,6 @@ def answer_of(subagent: Subagent, outcome: Outcome, watch: Watch) -> str:
     return f"{text}\n\n({name} stopped early: {'; '.join(short)}.)" if short else text
 
 
-def spoken(outcome: Outcome) -> list[AssistantMessage]:
+def spoken_messages(outcome: Outcome) -> list[AssistantMessage]:
     """The messages the model said on its way."""
     return [message for message in outcome.messages if isinstance(message, AssistantMessage)]

@@ -12,8 +12,8 @@ from bot.domain.cancellation import BROKEN, isolate
 from bot.domain.errors import InvalidArguments, ToolDenied, ToolError, ToolFailed, ToolUnavailable
 from bot.domain.masking import one_line
 from bot.domain.tool import Tool, ToolContext
-from bot.engine.call_state import Doing, Flow
-from bot.engine.forced_cancel import settled
+from bot.engine.call_state import CallStage, CallState
+from bot.engine.forced_cancel import await_settled
 from bot.engine.threads import THREADS
 
 logger = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ async def run_body(tool: Tool, context: ToolContext, arguments: dict[str, Any]) 
         result = tool.function(*given, **arguments)
     else:
         result = await THREADS.run(tool.function, *given, **arguments)
-    return await settled(result, name=f"tool {tool.name}")
+    return await await_settled(result, name=f"tool {tool.name}")
 
 
 def unavailable_reason(tool: Tool) -> str:
@@ -65,7 +65,7 @@ LONGEST = 300  # characters of a tool's own words on what was wrong
 Mask = Callable[[str], str]
 
 
-def record_failure(flow: Flow, error: BaseException, *, mask: Mask = str) -> None:
+def record_failure(flow: CallState, error: BaseException, *, mask: Mask = str) -> None:
     """Make what was raised the flow's result. Raises what is none of the call's business again.
 
     A ToolError, and the ValueError of a tool's own code, are told in their words: that is how a
@@ -91,15 +91,17 @@ def error_text(error: ValueError, mask: Mask = str) -> str:
     return mask(one_line(mask(str(error)), LONGEST))
 
 
-def _told(flow: Flow, error: BaseException, mask: Mask) -> ToolError:
+def _told(flow: CallState, error: BaseException, mask: Mask) -> ToolError:
     match error:
         case ToolError():
             return error
         case asyncio.CancelledError():
             return ToolFailed(f"{flow.doing} gave up on itself. Try something else.")
-        case ValueError() if flow.doing is Doing.PREPARING and (words := error_text(error, mask)):
+        case ValueError() if flow.doing is CallStage.PREPARING and (
+            words := error_text(error, mask)
+        ):
             return InvalidArguments(words, fields=(words,))
-        case ValueError() if flow.doing is Doing.RUNNING and (words := error_text(error, mask)):
+        case ValueError() if flow.doing is CallStage.RUNNING and (words := error_text(error, mask)):
             logger.warning(
                 "tool %s refused in run %s", flow.call.name, flow.context.run_id, exc_info=error
             )
@@ -111,7 +113,7 @@ def _told(flow: Flow, error: BaseException, mask: Mask) -> ToolError:
         flow.context.run_id,
         exc_info=error,
     )
-    if flow.doing is Doing.ASKING:
+    if flow.doing is CallStage.ASKING:
         return ToolDenied(
             f"nobody could be asked to allow it ({type(error).__name__}). Do without it."
         )

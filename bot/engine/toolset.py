@@ -18,9 +18,9 @@ from bot.domain.result import Image, ToolResult
 from bot.domain.run import Asker, PendingCall
 from bot.domain.tool import ToolContext
 from bot.engine.batches import Batch, Batches
-from bot.engine.call_hooks import Interception
+from bot.engine.call_hooks import CallHooks
 from bot.engine.callbacks import ApprovalHandler, FunctionApprover, as_approver
-from bot.engine.permission_checks import CallRules
+from bot.engine.permission_checks import PermissionChecks
 from bot.engine.registry import Registry
 from bot.engine.tool_execution import Mask
 from bot.policy.permissions import Overrides
@@ -54,8 +54,8 @@ class Toolset(Registry):
         mask: Mask = str,
     ) -> None:
         clock = clock or SystemClock()
-        interception = Interception(hooks, mask=mask)
-        rules = CallRules(
+        interception = CallHooks(hooks, mask=mask)
+        rules = PermissionChecks(
             clock=clock,
             interception=interception,
             overrides=Overrides(frozenset(deny), frozenset(approve)),

@@ -13,7 +13,7 @@ from bot.domain.person_lookup import find_person
 from bot.domain.ports import Clock, LogPage, Members, Store
 from bot.domain.segments import Card, Link, Markdown
 from bot.domain.traits import Audience
-from bot.policy.permissions import authority_of, least
+from bot.policy.permissions import authority_of, lowest_authority
 
 MAX_LINES = 40
 MAX_WORDS = 8
@@ -73,7 +73,9 @@ class StoredChatLog:
         is_all = len(shown) == len(fit) and len(found) < query.limit
         text = "\n".join(self._told(shown, lines, is_all=is_all)) or NOTHING
         voices = [self._authority(message) for message in shown]
-        return LogPage(text, tuple(message.message_id for message in shown), least(voices))
+        return LogPage(
+            text, tuple(message.message_id for message in shown), lowest_authority(voices)
+        )
 
     def _authority(self, message: MessageReceived) -> Audience:
         """Who made a card is not known: its title is anybody's words."""

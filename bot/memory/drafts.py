@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from bot.domain import codec
 from bot.domain.actions import MAX_SOURCE, Attachment, SendMessage
-from bot.domain.drafts import Shelf
+from bot.domain.drafts import DraftMedia
 from bot.domain.events import Conversation
 from bot.domain.journal import PlaceSet
 from bot.domain.ports import Clock, Store
@@ -64,7 +64,7 @@ class Drafts:
         store: Store,
         choices: Choices,
         clock: Clock,
-        shelf: Shelf | None = None,
+        shelf: DraftMedia | None = None,
         forgotten: str = "",
     ) -> None:
         self._store = store

@@ -24,11 +24,11 @@ from bot.domain.errors import ModelError
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
     Entry,
-    Errand,
     LogQuery,
     MessageErased,
     MessageObserved,
     PlaceSet,
+    RequestPurpose,
     TurnClosed,
     TurnOpened,
     UsageAdded,
@@ -149,8 +149,8 @@ async def _give_way(quiet: Callable[[], Awaitable[object]], seconds: float) -> f
 
 
 class Extraction:
-    """Fits `Witness`; asks the model, one talk after the other. A request belongs to the last turn
-    of the talk; while the day of whoever that was for `is_spent`, the talk waits.
+    """Fits `JournalObserver`; asks the model, one talk after the other. A request belongs to the
+    last turn of the talk; while the day of whoever that was for `is_spent`, the talk waits.
     """
 
     def __init__(
@@ -299,7 +299,7 @@ class Extraction:
         if self._is_spent(turn_id):
             return
         current_run.set(turn_id)  # what is reserved is of the turn that it is counted against
-        current_errand.set(Errand.FACTS)
+        current_errand.set(RequestPurpose.FACTS)
         talk.rounds = 0
         talk.lines.clear()
         self._open.end(where)

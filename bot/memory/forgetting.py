@@ -13,9 +13,9 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from bot.domain.cluster_messages import ALONE, Forgotten, Neighbours
+from bot.domain.cluster_messages import ALONE, ClusterPeers, SubjectErased
 from bot.domain.events import Conversation
-from bot.domain.group_admin import WaitingPetitions
+from bot.domain.group_admin import WaitingJoinRequests
 from bot.domain.query_results import Eraser
 from bot.memory.history import History
 
@@ -46,10 +46,10 @@ class Forgetting:
         history: History,
         *,
         asked: WaitingQuestions,
-        waiting: WaitingPetitions,
+        waiting: WaitingJoinRequests,
         now: Callable[[], float],
         then: Sequence[Callable[[], None]] = (),
-        neighbours: Neighbours = ALONE,
+        neighbours: ClusterPeers = ALONE,
     ) -> None:
         self._neighbours = neighbours
         self._eraser = eraser
@@ -58,21 +58,21 @@ class Forgetting:
         self._waiting = waiting
         self._now = now
         self._then = then
-        self._followers: list[Callable[[Forgotten], None]] = []
+        self._followers: list[Callable[[SubjectErased], None]] = []
 
-    def follow(self, follower: Callable[[Forgotten], None]) -> None:
+    def follow(self, follower: Callable[[SubjectErased], None]) -> None:
         """Tell this one, too, whoever is forgotten: it has words of people."""
         self._followers.append(follower)
 
     async def person(self, user: int, *, said: float = math.inf) -> int:
         """Of a person, everywhere; how many records there were. Raises BotError."""
-        return await self._forget(Forgotten(user=user, said=_finite(said)))
+        return await self._forget(SubjectErased(user=user, said=_finite(said)))
 
     async def group(self, group: int, *, said: float = math.inf) -> int:
         """Of a group; how many records there were. Raises BotError."""
-        return await self._forget(Forgotten(group=group, said=_finite(said)))
+        return await self._forget(SubjectErased(group=group, said=_finite(said)))
 
-    async def elsewhere(self, note: Forgotten) -> None:
+    async def elsewhere(self, note: SubjectErased) -> None:
         """Another bot of the cluster has erased somebody, or a group: let go of it, too."""
         said, since = _endless(note.said), _endless(note.since)
         await self._asked.forget(user=note.user, group=note.group, said=said, since=since)
@@ -88,7 +88,7 @@ class Forgetting:
         """Of a group, or of whom a private chat is with. Raises BotError."""
         return await (self.group if where.is_group else self.person)(where.session_id)
 
-    async def _forget(self, note: Forgotten) -> int:
+    async def _forget(self, note: SubjectErased) -> int:
         rows = await self._once(note, since=math.inf)
         since = self._now()
         again = replace(note, since=since) if note.said is None else note
@@ -96,14 +96,14 @@ class Forgetting:
         await self._eraser.sweep()
         return rows
 
-    async def _once(self, note: Forgotten, *, since: float) -> int:
+    async def _once(self, note: SubjectErased, *, since: float) -> int:
         await self._history.reread()  # loses nothing; who reads it anew waits for the erasure
         rows = await self._erase(note, since)  # else nothing is let go of
         self._neighbours.tell(note)
         await self.elsewhere(note)
         return rows
 
-    async def _erase(self, note: Forgotten, since: float) -> int:
+    async def _erase(self, note: SubjectErased, since: float) -> int:
         if note.user:
             return await self._eraser.forget_user(note.user, since=since)
         return await self._eraser.forget_group(note.group, since=since)

@@ -24,12 +24,18 @@ from bot.domain.events import NO_IDS, Conversation, MessageReceived
 from bot.domain.journal import MessageErased, Remembered
 from bot.domain.model_messages import Counted, Message, ToolMessage, UserMessage, as_kept
 from bot.domain.ports import Store
-from bot.domain.redaction import OwnWords, lines_of, redacted, sources_of, unsaid
+from bot.domain.redaction import (
+    OwnWords,
+    lines_of_messages,
+    redact_messages,
+    redact_own,
+    sources_of,
+)
 from bot.memory.latest import Kept, Latest, Weighed
 from bot.memory.speakers import Speakers
 from bot.memory.things import Things
 from bot.memory.window import Fold, ToldRound, Window
-from bot.policy.message_trimming import weight_of
+from bot.policy.message_trimming import message_weight
 from bot.prompt.summary import Prefix
 
 
@@ -181,7 +187,7 @@ class History:
         self._recalled = Kept[Place, None](MAX_RECALLED)
         self._own = Kept[Place, OwnWords](MAX_KNOWN)
         self._unsaid = Kept[str, tuple[OwnWords, ...]](MAX_RECALLED)  # by turn
-        self._known = Weighed[Place, MessageReceived](MAX_KNOWN, weight_of)
+        self._known = Weighed[Place, MessageReceived](MAX_KNOWN, message_weight)
         self.times_let_go = 0
 
     async def load(self, conversation: Conversation) -> None:
@@ -348,9 +354,11 @@ class History:
         messages = tuple(map(_kept, (user, *answer)))
         read = {id_ for message in messages for id_ in sources_of(message)}
         gone = frozenset(id_ for id_ in read if (conversation, id_) in self._recalled)
-        messages = redacted(messages, gone, lines_of(messages, gone)) if gone else messages
+        messages = (
+            redact_messages(messages, gone, lines_of_messages(messages, gone)) if gone else messages
+        )
         for own in self._unsaid.get(turn_id, ()):
-            messages = unsaid(messages, own)
+            messages = redact_own(messages, own)
         if conversation in self._let_go:
             return messages  # it began before: the store knows whether it is still to be told
         memory = self._memories[conversation]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Final, TypeAlias
 
 from bot.domain.events import Conversation
-from bot.domain.language import Pair, Tell, filled, listed
+from bot.domain.language import NotifyOwners, Pair, fill_pair, join_pairs
 from bot.policy.calendar_days import midnight
 from bot.policy.day_limits import Amount, percent_of
 
@@ -49,7 +49,7 @@ class Marks:
     """
 
     def __init__(
-        self, tell: Tell, owners: Collection[int] = (), *, now: Callable[[], float]
+        self, tell: NotifyOwners, owners: Collection[int] = (), *, now: Callable[[], float]
     ) -> None:
         self._tell = tell
         self._now = now
@@ -80,9 +80,11 @@ class Marks:
             return
         whose, then = EVERYWHERE, OVER if share >= 1 else THEN
         if isinstance(key, Conversation):
-            whose = filled(GROUP, group=key.session_id)
+            whose = fill_pair(GROUP, group=key.session_id)
         told_of = told_amount(amount)
-        self._tell(filled(NEAR, whose=whose, percent=percent_of(share), amount=told_of, then=then))
+        self._tell(
+            fill_pair(NEAR, whose=whose, percent=percent_of(share), amount=told_of, then=then)
+        )
 
     def people(self) -> Pair | None:
         """A line of the people who reached a mark since it was asked last, of those of the day
@@ -91,11 +93,11 @@ class Marks:
         begin = midnight(self._now())
         before = [who for who, (_, at) in self._people.items() if at < begin]
         told = [
-            filled(PERSON, user=who, percent=percent_of(self._people.pop(who)[0]))
+            fill_pair(PERSON, user=who, percent=percent_of(self._people.pop(who)[0]))
             for who in before or [*self._people]
         ]
         line = YESTERDAY if before else PEOPLE
-        return filled(line, people=listed(told, measure="位")) if told else None
+        return fill_pair(line, people=join_pairs(told, measure="位")) if told else None
 
 
 def told_amount(amount: Amount) -> str:

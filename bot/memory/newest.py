@@ -16,7 +16,7 @@ KEPT = 200  # for who comes back after a while
 
 
 class Newest:
-    """Fits `Witness` and `Feed`. While nobody looks it only counts."""
+    """Fits `JournalObserver` and `Feed`. While nobody looks it only counts."""
 
     def __init__(self) -> None:
         self._number = 0

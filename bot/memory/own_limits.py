@@ -10,12 +10,12 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bot.domain.cluster_messages import ALONE, Neighbours
+from bot.domain.cluster_messages import ALONE, ClusterPeers
 from bot.domain.events import Conversation
 from bot.domain.ports import Clock, Store
 from bot.domain.query_results import Choices
 from bot.memory.kept_settings import Row
-from bot.policy.day_limits import Cap, DayLimits, OwnCap
+from bot.policy.day_limits import Cap, DayLimits, LimitOverride
 
 SETTING: Final = "limits"
 
@@ -26,11 +26,11 @@ Holder: TypeAlias = int | Conversation
 class LimitsSet(Struct, frozen=True):
     """The limits set for good, and those for a day that ends then (seconds since 1970)."""
 
-    good: OwnCap | None = None
-    today: OwnCap | None = None
+    good: LimitOverride | None = None
+    today: LimitOverride | None = None
     until: float = 0.0
 
-    def at(self, now: float) -> OwnCap | None:
+    def at(self, now: float) -> LimitOverride | None:
         """The one that holds at that time."""
         return self.today if self.today is not None and now < self.until else self.good
 
@@ -44,10 +44,10 @@ class OwnLimits(Row[Holder, LimitsSet]):
         store: Store,
         choices: Choices,
         clock: Clock,
-        neighbours: Neighbours = ALONE,
+        neighbours: ClusterPeers = ALONE,
     ) -> None:
         self._clock = clock
-        self.filed: Callable[[], Mapping[int, OwnCap]] = dict  # by the group's number
+        self.filed: Callable[[], Mapping[int, LimitOverride]] = dict  # by the group's number
         super().__init__(
             SETTING,
             dict[str, LimitsSet],
@@ -58,7 +58,7 @@ class OwnLimits(Row[Holder, LimitsSet]):
             neighbours=neighbours,
         )
 
-    def of(self, whose: Holder) -> OwnCap | None:
+    def of(self, whose: Holder) -> LimitOverride | None:
         """The limits that hold for them now; None where that is the usual."""
         own = self._values.get(whose) if self._values else None
         return own.at(self._clock.now()) if own is not None else None
@@ -76,12 +76,12 @@ class OwnLimits(Row[Holder, LimitsSet]):
         """Whether there is any."""
         return bool(self._values or self.filed())
 
-    def all(self) -> Mapping[Holder, OwnCap]:
+    def all(self) -> Mapping[Holder, LimitOverride]:
         """All that hold now."""
         now, own = self._clock.now(), self._values.items()
         return {whose: cap for whose, one in own if (cap := one.at(now)) is not None}
 
-    async def keep(self, whose: Holder, cap: OwnCap | None, *, until: float = 0.0) -> bool:
+    async def keep(self, whose: Holder, cap: LimitOverride | None, *, until: float = 0.0) -> bool:
         """Keep to this up to `until` (seconds since 1970), or for good; None: to the usual. False
         where that cannot be written down now: nothing is changed then.
         """

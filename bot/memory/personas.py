@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from bot.domain.cluster_messages import ALONE, Neighbours
+from bot.domain.cluster_messages import ALONE, ClusterPeers
 from bot.domain.events import Conversation
 from bot.domain.journal import PersonaChosen
 from bot.domain.model_messages import Message
@@ -18,7 +18,7 @@ from bot.domain.ports import ChatModel, Clock, Store
 from bot.domain.query_results import Choices
 from bot.domain.traits import Audience
 from bot.memory.kept_settings import Row
-from bot.policy.day_limits import OwnCap
+from bot.policy.day_limits import LimitOverride
 from bot.policy.quiet import Hours, Quiet
 from bot.policy.wake import Rules
 
@@ -29,7 +29,7 @@ KEPT: Final = 10  # texts of a persona
 class PersonaTexts(Row[str, tuple[str, ...]]):
     """Keeps them, by the key of the persona; the usual one has an empty key."""
 
-    def __init__(self, *, store: Store, choices: Choices, neighbours: Neighbours = ALONE) -> None:
+    def __init__(self, *, store: Store, choices: Choices, neighbours: ClusterPeers = ALONE) -> None:
         kind = dict[str, tuple[str, ...]]
         super().__init__(
             SETTING,
@@ -98,7 +98,7 @@ class House:
     audiences: Mapping[str, Audience] = field(default_factory=dict)
     quiet: tuple[Hours, ...] | None = None
     quiet_mode: Quiet | None = None
-    day: OwnCap | None = None
+    day: LimitOverride | None = None
 
     def changed(self, rules: Rules) -> Rules:
         """The rules of all groups, as they are in this one."""
@@ -143,7 +143,7 @@ class Personas:
         store: Store,
         choices: Choices,
         clock: Clock,
-        neighbours: Neighbours = ALONE,
+        neighbours: ClusterPeers = ALONE,
     ) -> None:
         self._cast = cast
         self._days = _days_of(cast)
@@ -167,7 +167,7 @@ class Personas:
         """The choices by command, where; empty keys: as the files say."""
         return self._chosen
 
-    def days(self) -> Mapping[int, OwnCap]:
+    def days(self) -> Mapping[int, LimitOverride]:
         """The limits of a day of a group by the operator's file, by the group's number."""
         return self._days
 
@@ -291,5 +291,5 @@ class Personas:
         self._rules.clear()
 
 
-def _days_of(cast: Cast) -> dict[int, OwnCap]:
+def _days_of(cast: Cast) -> dict[int, LimitOverride]:
     return {group: house.day for group, house in cast.houses.items() if house.day is not None}

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from bot.domain.errors import InvalidArguments, ToolDenied
 from bot.domain.events import Conversation, Sender
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.memories import (
     Kind,
     Memories,
@@ -36,16 +36,16 @@ from bot.memory.speakers import Speakers
 from bot.policy.approval import led_by
 from bot.policy.memory_rules import (
     CJK,
-    best,
-    found_by,
-    in_one_line,
+    fact_line,
+    fact_problem,
+    fact_terms,
     is_owners_word,
-    is_same,
+    is_same_fact,
     may_change,
     may_forget,
-    surfaces,
+    may_surface,
+    rank_facts,
     terms,
-    wrong_with,
 )
 from bot.policy.permissions import WAIT
 from bot.prompt.render import View, speaker
@@ -84,7 +84,7 @@ def _stands_for(memory: StoredFact, known: StoredFact) -> bool:
     is_own = memory.subject == memory.author == known.author
     narrow = {memory.visibility, known.visibility} <= {Visibility.HERE, Visibility.PERSON}
     is_as_wide = memory.visibility is known.visibility or (is_own and narrow)
-    return is_theirs and is_as_wide and is_same(known.text, memory.text)
+    return is_theirs and is_as_wide and is_same_fact(known.text, memory.text)
 
 
 class Remembering:
@@ -98,7 +98,7 @@ class Remembering:
         store: Store,
         clock: Clock,
         ids: Ids,
-        tongue: Tongue = Tongue.CHINESE,
+        tongue: Language = Language.CHINESE,
     ) -> None:
         self._tongue = tongue  # owners are asked in it
         self._memories = memories
@@ -114,7 +114,7 @@ class Remembering:
             return NOTHING_RECALLED
         question = asked()
         found = await self._memories.recall(where, asker, terms(question))
-        told = best(self._told(found, where, asker), question, asker=asker)
+        told = rank_facts(self._told(found, where, asker), question, asker=asker)
         if not told:
             return NOTHING_RECALLED
         now = self._clock.now()
@@ -146,7 +146,7 @@ class Remembering:
             expires=now + KEPT,
         )
         if wanted():
-            self._store.put(MemoryKept(kept, found_by(kept)))
+            self._store.put(MemoryKept(kept, fact_terms(kept)))
         return kept
 
     # --- for the tool -----------------------------------------------------------------------------
@@ -161,7 +161,7 @@ class Remembering:
         """
         where, asker = context.conversation, context.asker
         subject = self._subject(context, about)
-        line = in_one_line(text)
+        line = fact_line(text)
         if not may_change(asker, subject=subject):
             raise ToolDenied(NOT_THEIRS)
         everywhere = told is Visibility.EVERYWHERE
@@ -169,7 +169,7 @@ class Remembering:
             raise ToolDenied(NOT_FOLLOWING)
         if everywhere and not is_owners_word(asker):
             raise ToolDenied(NOT_EVERYWHERE)
-        if wrong := wrong_with(line):
+        if wrong := fact_problem(line):
             raise InvalidArguments(f"text: {wrong}")
         if everywhere and led_by(asker) and not context.allowed:
             raise Suspend(EVERYWHERE[self._tongue].format(line=line), seconds=WAIT)
@@ -237,7 +237,7 @@ class Remembering:
         return [
             one
             for one in found
-            if one.memory_id not in self._forgotten and surfaces(one, where=where, asker=asker)
+            if one.memory_id not in self._forgotten and may_surface(one, where=where, asker=asker)
         ]
 
     def _lines(self, found: Sequence[StoredFact], where: Conversation) -> Noted:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.domain.cluster_messages import Taken
-from bot.domain.journal import Found, Stood
+from bot.domain.cluster_messages import UsageTaken
+from bot.domain.journal import DayStanding, Found
 from bot.memory.latest import Kept
 from bot.memory.spending import ALL, TURNS, Payer, Reservation, Spending
-from bot.policy.day_limits import NO_CAP, Amount, DayLimits, Rung, rung_of
+from bot.policy.day_limits import NO_CAP, Amount, DayLimits, LimitLevel, limit_level
 
 
 class SharedSpending(Spending):
@@ -46,10 +46,10 @@ class SharedSpending(Spending):
         self._refused.keep(turn_id, end)
         return True
 
-    def rung_of(self, turn_id: str) -> Rung:
+    def rung_of(self, turn_id: str) -> LimitLevel:
         """How much of the limits is used of whoever a turn is for, as far as anybody knows."""
         if self._refused.get(turn_id) == self.ends():
-            return Rung.SPENT
+            return LimitLevel.SPENT
         return super().rung_of(turn_id)
 
     def _reserve(self, key: tuple[str, int], pending: Reservation) -> None:
@@ -75,11 +75,13 @@ class SharedSpending(Spending):
 
     def _tell(self, payer: Payer, amount: Amount, at: float) -> None:
         now = self._clock.now()
-        self.neighbours.tell(Taken(payer.where, payer.who, amount.tokens, amount.cost, at, now))
+        self.neighbours.tell(
+            UsageTaken(payer.where, payer.who, amount.tokens, amount.cost, at, now)
+        )
 
-    def _was_spent(self, stood: Stood) -> bool:
+    def _was_spent(self, stood: DayStanding) -> bool:
         used = (
             self.cap(ALL).used(Amount(*stood.all)),
             self.cap(stood.who).used(Amount(*stood.theirs)),
         )
-        return rung_of(*used, is_owner=stood.who in self._owners) >= Rung.SPENT
+        return limit_level(*used, is_owner=stood.who in self._owners) >= LimitLevel.SPENT

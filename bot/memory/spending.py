@@ -14,19 +14,19 @@ from typing import Final, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import force_setattr, replace
 
-from bot.domain.cluster_messages import ALONE, Neighbours, Taken
+from bot.domain.cluster_messages import ALONE, ClusterPeers, UsageTaken
 from bot.domain.events import Conversation
 from bot.domain.journal import Entry, TurnOpened, UsageAdded, UsageReleased, UsageReserved
-from bot.domain.language import Tell
+from bot.domain.language import NotifyOwners
 from bot.domain.model_messages import Usage
 from bot.domain.ports import Clock
-from bot.domain.query_results import DayBook, TakenSum
+from bot.domain.query_results import DayUsageQueries, SpentSum
 from bot.domain.run import StepFinished
 from bot.memory.latest import Kept
 from bot.memory.marks import Marks, Whose
 from bot.memory.own_limits import OwnLimits
 from bot.policy.calendar_days import midnight
-from bot.policy.day_limits import NOTHING, Amount, Cap, DayLimits, Rung, rung_of
+from bot.policy.day_limits import NOTHING, Amount, Cap, DayLimits, LimitLevel, limit_level
 
 LATE: Final = 1.0  # seconds after which what was told is in the journal
 
@@ -37,7 +37,7 @@ class ReadRows(Struct, frozen=True):
     since: float
     by: float = math.inf
 
-    def lacking(self, note: Taken) -> Amount:
+    def lacking(self, note: UsageTaken) -> Amount:
         """The amount of another bot's note that is to be added to what these rows tell: less than
         nothing only where they cannot tell it yet.
         """
@@ -60,7 +60,7 @@ class Rereading(Struct, frozen=True):
         """
         self.taken.append((keys, amount.or_nothing if ends in self.before else amount))
 
-    def hear(self, keys: tuple[Whose, ...], note: Taken) -> None:
+    def hear(self, keys: tuple[Whose, ...], note: UsageTaken) -> None:
         """Another bot took something."""
         self.taken.append((keys, self.rows.lacking(note)))
 
@@ -149,18 +149,18 @@ class Reservation(Struct, frozen=True):
 
 
 class Spending:
-    """Fits `Witness`. `tell` reaches the owner."""
+    """Fits `JournalObserver`. `tell` reaches the owner."""
 
     def __init__(
         self,
         limits: DayLimits,
         *,
         own: OwnLimits,
-        book: DayBook,
+        book: DayUsageQueries,
         owners: frozenset[int],
         clock: Clock,
-        tell: Tell,
-        neighbours: Neighbours = ALONE,
+        tell: NotifyOwners,
+        neighbours: ClusterPeers = ALONE,
     ) -> None:
         self.neighbours = neighbours
         self.marks = Marks(tell, owners, now=clock.now)
@@ -216,7 +216,7 @@ class Spending:
                 self._sums.add(keys, amount)
             self._read(rows, since)
 
-    def hear(self, note: Taken) -> None:
+    def hear(self, note: UsageTaken) -> None:
         """Count what another bot took, unless the journal told it while the note waited."""
         self._turn_over()
         if note.at >= self._begin:
@@ -257,19 +257,21 @@ class Spending:
         """Whether anybody has one."""
         return self._is_limited or self.own.are_some
 
-    def rung(self, where: Conversation, who: int) -> Rung:
+    def rung(self, where: Conversation, who: int) -> LimitLevel:
         """How much of the limits of somebody there is used; as if nearly all was, but for owners,
         while nobody knows.
         """
-        return self._rung(Payer(where, who)) if self.has_limits() else Rung.ALL
+        return self._rung(Payer(where, who)) if self.has_limits() else LimitLevel.ALL
 
-    def rung_of(self, turn_id: str) -> Rung:
+    def rung_of(self, turn_id: str) -> LimitLevel:
         """The same of whoever a turn is for; of all together where nobody knows that."""
-        return self._rung(self._payers.get(turn_id, NOBODY)) if self.has_limits() else Rung.ALL
+        return (
+            self._rung(self._payers.get(turn_id, NOBODY)) if self.has_limits() else LimitLevel.ALL
+        )
 
     def is_spent(self, turn_id: str) -> bool:
         """Whether whoever a turn is for gets nothing more today."""
-        return self.rung_of(turn_id) >= Rung.SPENT
+        return self.rung_of(turn_id) >= LimitLevel.SPENT
 
     def refuses(self, _turn_id: str, _number: int) -> bool:
         """Whether what was reserved comes too late: never, where nobody else takes of the day."""
@@ -322,7 +324,7 @@ class Spending:
         pending = self._pending.pop((turn_id, number), None) if number else None
         return pending if pending is not None and pending.at >= self._begin else None
 
-    def _read(self, rows: Iterable[TakenSum], since: ReadRows) -> None:
+    def _read(self, rows: Iterable[SpentSum], since: ReadRows) -> None:
         self._rows = replace(since, by=self._clock.now())
         for row in rows:
             self._sums.add(Payer(row.where, row.who).keys, Amount(row.tokens, row.cost))
@@ -335,11 +337,11 @@ class Spending:
         if self._reading is not None:
             self._reading.take(payer.keys, amount, ends)
 
-    def _rung(self, payer: Payer) -> Rung:
+    def _rung(self, payer: Payer) -> LimitLevel:
         self._turn_over()
         is_owner = payer.who in self._owners
-        known = rung_of(*self._sums.shares(payer.keys), is_owner=is_owner)
-        return known if self._is_read or is_owner else max(known, Rung.BARE)
+        known = limit_level(*self._sums.shares(payer.keys), is_owner=is_owner)
+        return known if self._is_read or is_owner else max(known, LimitLevel.BARE)
 
     def _turn_over(self) -> None:
         now = self._clock.now()

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 
 from bot.domain.errors import ModelError, ModelRejected
 from bot.domain.events import Conversation
-from bot.domain.journal import Errand, UsageAdded
+from bot.domain.journal import RequestPurpose, UsageAdded
 from bot.domain.model_messages import Completion
 from bot.domain.ports import ChatModel, Clock, Store
 from bot.domain.task_context import current_errand, current_run
@@ -112,7 +112,7 @@ class Summaries:
                 fold = history.fold(conversation)
                 if fold is not None and not self._is_spent(fold.turn_id):
                     current_run.set(fold.turn_id)  # in this task: what is reserved is that turn's
-                    current_errand.set(Errand.SUMMARY)
+                    current_errand.set(RequestPurpose.SUMMARY)
                     completion = await self._asked(fold, prefix if self._continues else None)
                     self._take(conversation, history, fold, completion)
         except ModelError as error:

@@ -10,8 +10,8 @@ from bot.memory.kept_settings import NOWHERE
 
 
 class Suspects:
-    """Fits `Suspicion`, for the events of a partition; whoever takes it over reads what was begun.
-    While the journal is away nobody is suspected.
+    """Fits `CrashSuspects`, for the events of a partition; whoever takes it over reads what was
+    begun. While the journal is away nobody is suspected.
     """
 
     def __init__(self, partition: int, *, store: Store, choices: Choices) -> None:

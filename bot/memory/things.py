@@ -15,7 +15,7 @@ from typing import TypeAlias, assert_never
 from msgspec.structs import replace
 
 from bot.domain.events import Conversation, MessageReceived, Sender
-from bot.domain.journal import ThingNamed
+from bot.domain.journal import AttachmentNamed
 from bot.domain.ports import Store
 from bot.domain.segments import File, Forward, Picture, Record, Segment
 from bot.memory.latest import Latest
@@ -33,12 +33,12 @@ KINDS = frozenset({Picture, Record, File, Forward})
 
 @dataclass(slots=True)
 class _Shelf:
-    things: dict[int, ThingNamed] = field(default_factory=dict)
+    things: dict[int, AttachmentNamed] = field(default_factory=dict)
     numbers: dict[tuple[str, str], int] = field(default_factory=dict)
     last: int = 0
     complete: bool = False
 
-    def write(self, thing: ThingNamed) -> None:
+    def write(self, thing: AttachmentNamed) -> None:
         self.last = max(self.last, thing.number)
         if thing.segment is None:
             return
@@ -65,7 +65,7 @@ class Things:
         """Whether the names given there are known."""
         return conversation in self._books and self._books.use(conversation).complete
 
-    def learn(self, conversation: Conversation, things: Iterable[ThingNamed]) -> None:
+    def learn(self, conversation: Conversation, things: Iterable[AttachmentNamed]) -> None:
         """Take what the store knows of a conversation."""
         book = self._books[conversation]
         for thing in things:
@@ -84,7 +84,7 @@ class Things:
         for number in gone:
             book.drop(number)
 
-    def find(self, conversation: Conversation, handle: str) -> ThingNamed | None:
+    def find(self, conversation: Conversation, handle: str) -> AttachmentNamed | None:
         """The thing of this name there: `i7`, also with the brackets around it."""
         if (named := HANDLE.search(handle)) is None:
             return None
@@ -128,7 +128,7 @@ class Things:
                 number = book.numbers.get((outer.message_id, _mark(segment)))
                 if number is None:
                     number = book.last + 1
-                    thing = ThingNamed(
+                    thing = AttachmentNamed(
                         conversation=outer.conversation,
                         number=number,
                         message_id=outer.message_id,
@@ -142,7 +142,7 @@ class Things:
                 return segment
 
 
-def again(thing: ThingNamed) -> Segment:
+def again(thing: AttachmentNamed) -> Segment:
     """A thing of before, with its name. Raises ValueError for what was taken back."""
     if thing.segment is None:
         raise ValueError("it was taken back")

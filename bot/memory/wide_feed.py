@@ -8,7 +8,7 @@ import math
 from collections.abc import Awaitable, Callable
 from typing import Final, NoReturn
 
-from bot.domain.console_views import News, Showing, TurnQuery, TurnRow
+from bot.domain.console_views import ConsoleQueries, News, TurnQuery, TurnRow
 from bot.domain.events import Conversation
 from bot.domain.ports import Clock
 from bot.memory.newest import Newest
@@ -23,7 +23,7 @@ class WideFeed:
     def __init__(
         self,
         newest: Newest,
-        showing: Showing,
+        showing: ConsoleQueries,
         *,
         ours: Callable[[Conversation], bool],
         clock: Clock,

@@ -17,12 +17,12 @@ from msgspec import Struct
 from bot.domain.events import Conversation
 from bot.domain.journal import Round, WindowMoved
 from bot.domain.model_messages import NOT_COUNTED, Counted, Message
-from bot.domain.redaction import lines_of, redacted
-from bot.policy.compaction import lighten
-from bot.policy.permissions import outside
+from bot.domain.redaction import lines_of_messages, redact_messages
+from bot.policy.compaction import trim_tool_results
+from bot.policy.permissions import outside_tools
 from bot.policy.tokens import estimate_messages, estimate_text
 from bot.prompt.compose import last_day
-from bot.prompt.summary import brought_in, continued, in_one_line, with_brought
+from bot.prompt.summary import continue_summary, in_one_line, outside_tools_in, with_outside_tools
 
 FULL = 0.85  # of its room: then the window moves,
 EMPTIED = 0.5  # down to this, so that it moves rarely
@@ -41,12 +41,12 @@ class ToldRound(Struct, frozen=True):
 
     @classmethod
     def of(cls, turn_id: str, messages: tuple[Message, ...], *, light: bool = False) -> ToldRound:
-        messages = lighten(messages) if light else messages
+        messages = trim_tool_results(messages) if light else messages
         return cls(turn_id, messages, estimate_messages(messages), last_day(messages))
 
     def lighter(self) -> ToldRound:
         """The same with its long tool results cut."""
-        return self.changed(lighten)
+        return self.changed(trim_tool_results)
 
     def changed(self, change: Callable[[tuple[Message, ...]], tuple[Message, ...]]) -> ToldRound:
         """The same with other messages; the very same object where they are."""
@@ -141,8 +141,8 @@ class Window:
         lines = {told.turn_id: in_one_line(told.messages) for told in lighter[:surplus]}
         self.left |= lines
         gone = chain.from_iterable(told.messages for told in lighter[:surplus])
-        summary = continued(self.summary, lines.values(), tokens=most)
-        self._move(with_brought(summary, outside(gone)), surplus)
+        summary = continue_summary(self.summary, lines.values(), tokens=most)
+        self._move(with_outside_tools(summary, outside_tools(gone)), surplus)
         return True
 
     def fold(self, room: float) -> Fold | None:
@@ -169,12 +169,12 @@ class Window:
             return False
         lines = [line for turn_id, line in self.left.items() if turn_id not in gone]
         surplus = sum(told.turn_id in gone for told in self.rounds)
-        brought = outside(chain.from_iterable(round_.messages for round_ in fold.rounds))
-        tools = (*brought_in(self.summary), *brought)
+        brought = outside_tools(chain.from_iterable(round_.messages for round_ in fold.rounds))
+        tools = (*outside_tools_in(self.summary), *brought)
         self.left.clear()
         self.state = object()
-        summary = continued(summary, lines, tokens=min(LINES, SHARE * room))
-        self._move(with_brought(summary, tools), surplus)
+        summary = continue_summary(summary, lines, tokens=min(LINES, SHARE * room))
+        self._move(with_outside_tools(summary, tools), surplus)
         return True
 
     def redact(self, message_id: str) -> bool:
@@ -184,9 +184,10 @@ class Window:
         What is folded just now may have them, and comes to nothing.
         """
         self.state, ids = object(), frozenset((message_id,))
-        gone = lines_of(self.messages, ids)
+        gone = lines_of_messages(self.messages, ids)
         rounds = [
-            told.changed(partial(redacted, message_ids=ids, gone=gone)) for told in self.rounds
+            told.changed(partial(redact_messages, message_ids=ids, gone=gone))
+            for told in self.rounds
         ]
         if not all(map(is_, rounds, self.rounds)):
             self.tell(self.summary, rounds)

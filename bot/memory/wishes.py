@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from bot.domain.cluster_messages import ALONE, Neighbours
+from bot.domain.cluster_messages import ALONE, ClusterPeers
 from bot.domain.events import Conversation
 from bot.domain.ports import Clock, Store
 from bot.domain.query_results import Choices
@@ -38,7 +38,7 @@ class Wishes(KeptSettings[Wish]):
     """Keeps them, over restarts."""
 
     def __init__(
-        self, *, store: Store, choices: Choices, clock: Clock, neighbours: Neighbours = ALONE
+        self, *, store: Store, choices: Choices, clock: Clock, neighbours: ClusterPeers = ALONE
     ) -> None:
         super().__init__(
             SETTING,

@@ -20,7 +20,7 @@ from bot.domain.journal import (
     TurnOpened,
 )
 from bot.domain.model_messages import AssistantMessage
-from bot.domain.ports import Store, Witness
+from bot.domain.ports import JournalObserver, Store
 from bot.domain.segments import Text
 
 logger = logging.getLogger(__name__)
@@ -31,11 +31,11 @@ class WitnessedStore:
     stop the others.
     """
 
-    def __init__(self, store: Store, witnesses: Sequence[Witness]) -> None:
+    def __init__(self, store: Store, witnesses: Sequence[JournalObserver]) -> None:
         self._store = store
         self._witnesses = tuple(witnesses)
 
-    def before(self, witness: Witness) -> WitnessedStore:
+    def before(self, witness: JournalObserver) -> WitnessedStore:
         """The same store, for whoever shows what it writes to this one first."""
         return WitnessedStore(self._store, (witness, *self._witnesses))
 
@@ -96,7 +96,7 @@ class WitnessedStore:
                     logger.exception("witness %s broke on %s", type(witness).__name__, entry.type)
 
 
-def shown_first(store: Store, witness: Witness) -> WitnessedStore:
+def shown_first(store: Store, witness: JournalObserver) -> WitnessedStore:
     """The store, which shows each entry to this one first: in one layer where that can be, as each
     message pays for them.
     """

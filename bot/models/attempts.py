@@ -16,14 +16,14 @@ from bot.domain.errors import ModelError
 from bot.domain.model_messages import Message, ModelRequest
 from bot.models.upstreams import BLIND, ModelLine, Upstream
 from bot.policy.request_repairs import (
+    calls_as_words,
     earlier_rounds,
     has_pictures,
-    in_words,
     latest_round,
-    pictures_in,
-    plain,
+    pictures_of,
     question_in_words,
     without_pictures,
+    without_vendor_fields,
 )
 
 BRIEF = 1.5  # seconds; so long somebody is waited for although another could be asked
@@ -53,16 +53,16 @@ class RequestForm(Enum):
             case RequestForm.WITHOUT_THESE_PICTURES | RequestForm.WITHOUT_PICTURES:
                 return without_pictures(request)
             case RequestForm.WITHOUT_OWN_FIELDS:
-                return plain(request)
+                return without_vendor_fields(request)
             case RequestForm.CALLS_IN_WORDS:
-                return in_words(request)
+                return calls_as_words(request)
             case RequestForm.QUESTION_ALONE:
                 return question_in_words(request)
             case _:
                 assert_never(self)
 
 
-class Way(Struct, frozen=True):
+class Route(Struct, frozen=True):
     """Whom to ask, by which key, and how long to wait before, in seconds; `trusted` if all is well
     there.
     """
@@ -78,7 +78,7 @@ class Way(Struct, frozen=True):
         self.line.hear(line_said)
 
 
-class Errand(Struct):
+class PendingRequest(Struct):
     """One request on its way: what has become of it, and what was tried; `patience` is for all
     waits, in seconds.
 
@@ -178,11 +178,11 @@ class Errand(Struct):
             return form
         match form:
             case RequestForm.WITHOUT_THESE_PICTURES:
-                pictures = tuple(pictures_in(self.rejected[upstream][-1]))
+                pictures = tuple(pictures_of(self.rejected[upstream][-1]))
                 until = math.inf if len(pictures) == 1 else now + BLIND  # of several one is broken
                 upstream.refused_pictures.add(pictures, until)
             case RequestForm.WITHOUT_PICTURES:
-                upstream.refused_pictures.add_alike(pictures_in(self.rejected[upstream][-1]), now)
+                upstream.refused_pictures.add_alike(pictures_of(self.rejected[upstream][-1]), now)
             case RequestForm.WITHOUT_OWN_FIELDS:
                 upstream.refuse_own_fields(now)
             case RequestForm.CALLS_IN_WORDS:
@@ -208,7 +208,7 @@ class Errand(Struct):
             return
         upstream.refuse_calls(now)
         if has_pictures(self.request):
-            upstream.refused_pictures.add_alike(pictures_in(self.request), now)
+            upstream.refused_pictures.add_alike(pictures_of(self.request), now)
 
     def clean(self) -> bool:
         """After a content filter: once without pictures, then once without the earlier rounds."""
@@ -227,7 +227,7 @@ class Errand(Struct):
         form = self.current_forms.get(upstream)
         return (form and form.change(request)) or request
 
-    def choose(self, now: float) -> Way | None:
+    def choose(self, now: float) -> Route | None:
         """Whom to ask now: the first who can be asked at once, else whoever can be asked soonest.
 
         Who is not well is asked only where nobody who is can be waited for.
@@ -239,7 +239,7 @@ class Errand(Struct):
         ways = [way for way in ways if way.trusted and way.wait <= longest] or ways
         return next((way for way in ways if way.wait <= BRIEF), min(ways, key=lambda way: way.wait))
 
-    def _way(self, upstream: Upstream, now: float) -> Way | None:
+    def _way(self, upstream: Upstream, now: float) -> Route | None:
         lines = upstream.lines
         if self.closed:
             lines = (
@@ -256,7 +256,7 @@ class Errand(Struct):
                 key=lambda one: (not one.breaker.trusts(now), self._ready(upstream, one, now)),
             )
         trusted = line.breaker.trusts(now) and upstream.breaker.trusts(now)
-        return Way(upstream, line, self._ready(upstream, line, now) - now, trusted)
+        return Route(upstream, line, self._ready(upstream, line, now) - now, trusted)
 
     def _ready(self, upstream: Upstream, line: ModelLine, now: float) -> float:
         """When they may be asked, in monotonic seconds."""

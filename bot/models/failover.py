@@ -35,14 +35,14 @@ from bot.domain.errors import (
     ToolsUnsupported,
     ToolUseFailed,
 )
-from bot.domain.language import Pair, Tell, Tongue, filled
-from bot.domain.masking import Quoting, for_the_log
+from bot.domain.language import Language, NotifyOwners, Pair, fill_pair
+from bot.domain.masking import Quoting, text_for_log
 from bot.domain.model_messages import Attempt, Completion, FinishReason, ModelRequest, Usage
 from bot.domain.ports import Clock, Ids
-from bot.models.attempts import BRIEF, Errand, RequestForm, Way
+from bot.models.attempts import BRIEF, PendingRequest, RequestForm, Route
 from bot.models.meter import Meter
 from bot.models.upstreams import ModelLine, RefusedBeginnings, Upstream
-from bot.policy.request_repairs import asking_again, has_pictures
+from bot.policy.request_repairs import has_pictures, with_call_error
 
 logger = logging.getLogger(__name__)
 
@@ -86,24 +86,30 @@ NOT_FOUND = (
 MAX_REASON = 200  # characters of an error that somebody reads on a phone
 
 
-def nobody(line: Pair) -> None:
+def no_owner(line: Pair) -> None:
     """There is no owner to tell, so the log has to do."""
-    logger.warning("%s", for_the_log(line[Tongue.ENGLISH]))
+    logger.warning("%s", text_for_log(line[Language.ENGLISH]))
 
 
-class Reactions:
+class ErrorReactions:
     """Changes the errand, or closes whoever is not to be asked again for it; `tell` reaches the
     owner.
     """
 
-    def __init__(self, *, clock: Clock, ids: Ids, tell: Tell, attempts: int) -> None:
+    def __init__(self, *, clock: Clock, ids: Ids, tell: NotifyOwners, attempts: int) -> None:
         self._clock = clock
         self._ids = ids
         self._tell = tell
         self._attempts = attempts
 
     def react(
-        self, errand: Errand, way: Way, error: ModelError, *, request: ModelRequest, seconds: float
+        self,
+        errand: PendingRequest,
+        way: Route,
+        error: ModelError,
+        *,
+        request: ModelRequest,
+        seconds: float,
     ) -> None:
         """The one action of each class (vendors.md section 7); where it leaves nothing to be done,
         the next upstream.
@@ -161,7 +167,7 @@ class Reactions:
             case ImagesUnsupported():
                 going_on = errand.try_next_form(upstream, request, now, *ANY_CAUSE[1:])
             case ToolUseFailed():
-                going_on = errand.change(asking_again, times=CALLED_AGAIN)
+                going_on = errand.change(with_call_error, times=CALLED_AGAIN)
             case BadHistory():
                 going_on = errand.try_next_form(upstream, request, now, *HISTORY)
             case ModelRejected() if error.status is not None and error.took is None:
@@ -172,7 +178,11 @@ class Reactions:
             errand.closed.add(upstream)
 
     def _doubt_request(
-        self, errand: Errand, upstream: Upstream, request: ModelRequest, error: ModelOverloaded
+        self,
+        errand: PendingRequest,
+        upstream: Upstream,
+        request: ModelRequest,
+        error: ModelOverloaded,
     ) -> None:
         """Some servers call themselves broken for what is wrong with a request."""
         now = self._clock.monotonic()
@@ -182,7 +192,11 @@ class Reactions:
             errand.doubt(upstream, request, now, *ANY_CAUSE[:2])
 
     def _postpone(
-        self, errand: Errand, upstream: Upstream, busy: Upstream | ModelLine, after: float | None
+        self,
+        errand: PendingRequest,
+        upstream: Upstream,
+        busy: Upstream | ModelLine,
+        after: float | None,
     ) -> bool:
         """Come back later; False where that was done often or long enough."""
         errand.failures[upstream] += 1
@@ -194,12 +208,12 @@ class Reactions:
             failures < self._attempts + len(upstream.lines) - 1 and now - errand.began < LONG_ENOUGH
         )
 
-    def _report(self, errand: Errand, way: Way, error: ModelError, line: Pair) -> None:
+    def _report(self, errand: PendingRequest, way: Route, error: ModelError, line: Pair) -> None:
         if errand.choose(self._clock.monotonic()) is None:
             return  # the error gets out, and whoever gets it tells the owner
         name, number = way.upstream.name, way.upstream.lines.index(way.line) + 1
         reason = " ".join(str(error).split())[:MAX_REASON]
-        zh, en = filled(line, name=name, number=number, kind=error.kind, reason=reason)
+        zh, en = fill_pair(line, name=name, number=number, kind=error.kind, reason=reason)
         self._tell((Quoting(zh), Quoting(en)))
 
 
@@ -222,7 +236,7 @@ class Failover:
         clock: Clock,
         ids: Ids,
         vision: Sequence[Upstream] = (),
-        tell: Tell = nobody,
+        tell: NotifyOwners = no_owner,
         meter: Meter | None = None,
         attempts: int = ATTEMPTS,
         patience: float = PATIENCE,
@@ -236,7 +250,7 @@ class Failover:
         self._upstreams = tuple(upstreams)
         self._vision = tuple(vision)
         self._clock = clock
-        self._reactions = Reactions(clock=clock, ids=ids, tell=tell, attempts=attempts)
+        self._reactions = ErrorReactions(clock=clock, ids=ids, tell=tell, attempts=attempts)
         self._meter = meter or Meter(None, clock=clock, ids=ids)
         self._patience = patience
         self._spoilt = RefusedBeginnings()
@@ -263,7 +277,7 @@ class Failover:
 
     async def complete(self, request: ModelRequest) -> Completion:
         """Answer, whoever does. Raises the last ModelError; DaySpent at once."""
-        errand = Errand(
+        errand = PendingRequest(
             self._spoilt.left_out_of(request),
             self._order(request),
             patience=self._patience,
@@ -287,7 +301,7 @@ class Failover:
             return asked
         return tuple(sorted(asked, key=lambda upstream: upstream.name in request.passed_over))
 
-    async def _wait(self, errand: Errand, way: Way) -> bool:
+    async def _wait(self, errand: PendingRequest, way: Route) -> bool:
         """Wait until that way is open; False where that would be too long. Nobody is refused
         without being tried.
         """
@@ -300,7 +314,7 @@ class Failover:
         await self._clock.sleep(way.wait)
         return True
 
-    async def _ask(self, errand: Errand, way: Way) -> Completion | None:
+    async def _ask(self, errand: PendingRequest, way: Route) -> Completion | None:
         """One attempt; None where there is to be another."""
         upstream, line = way.upstream, way.line
         started = self._clock.monotonic()
@@ -347,7 +361,7 @@ class Failover:
             else replace(completion, endpoint=upstream.name)
         )
 
-    async def _attempt(self, way: Way, request: ModelRequest) -> Completion:
+    async def _attempt(self, way: Route, request: ModelRequest) -> Completion:
         """The answer, with what it cost; it is counted, whatever comes of it."""
         upstream = way.upstream
         estimate = partial(upstream.reading, request, answer=ANSWER)
@@ -383,7 +397,7 @@ class Failover:
             seconds = self._clock.monotonic() - started
             self._meter.count(Attempt(upstream.name, outcome, seconds, completion, status))
 
-    def _break_off(self, way: Way, request: ModelRequest, reserved: int) -> None:
+    def _break_off(self, way: Route, request: ModelRequest, reserved: int) -> None:
         """Count an attempt that somebody broke off, who may do that himself."""
         name, usage = way.upstream.name, way.upstream.reading(request, reserved=reserved)
         if request.allowance is None or not request.allowance.broke_off(name, usage):
@@ -391,7 +405,7 @@ class Failover:
 
     # --- beginnings that a vendor refuses ---------------------------------------------------------
 
-    def _remember(self, errand: Errand, completion: Completion) -> None:
+    def _remember(self, errand: PendingRequest, completion: Completion) -> None:
         """Note the rounds that the filter refused: they are left out from now on, else each step
         is asked twice.
         """

@@ -16,7 +16,13 @@ from bot.domain.model_messages import Completion, Message, ModelRequest, Usage
 from bot.domain.ports import ChatModel
 from bot.policy import compaction
 from bot.policy.prices import Price
-from bot.policy.request_repairs import beginning_with, dropping, in_words, plain, without_pictures
+from bot.policy.request_repairs import (
+    calls_as_words,
+    request_beginnings,
+    without_messages,
+    without_pictures,
+    without_vendor_fields,
+)
 from bot.policy.tokens import Scale, estimate, estimate_answer
 
 NOTHING_TO_TRY = nullcontext()
@@ -129,9 +135,9 @@ class RefusedBeginnings:
         if not self._lengths:
             return request
         lengths = sorted(set(self._lengths.values()), reverse=True)
-        for beginning in beginning_with(request, lengths):
+        for beginning in request_beginnings(request, lengths):
             if hash(beginning) in self._lengths:
-                return dropping(request, beginning)
+                return without_messages(request, beginning)
         return request
 
 
@@ -245,11 +251,11 @@ class Upstream(_Busy):
         else:
             request = self.refused_pictures.leave_out(request, now)
         if self.window is not None:
-            request = compaction.shrink(request, to=self._room(self.window)) or request
+            request = compaction.shrink_request(request, to=self._room(self.window)) or request
         if now < self._plain_until:  # last: only results that are no text yet can be shortened
-            return in_words(request) or request
+            return calls_as_words(request) or request
         if now < self._vendorless_until:
-            return plain(request) or request
+            return without_vendor_fields(request) or request
         return request
 
     def shrink(self, request: ModelRequest) -> ModelRequest | None:
@@ -257,12 +263,12 @@ class Upstream(_Busy):
         window is small.
         """
         half = estimate(request) / 2
-        return compaction.shrink(
+        return compaction.shrink_request(
             request, to=half if self.window is None else min(half, self._room(self.window))
         )
 
     def _room(self, window: int) -> float:
-        return compaction.room_in(window) / self.scale.factor
+        return compaction.prompt_room(window) / self.scale.factor
 
     def learn_window(self, limit: int, now: float) -> None:
         """It said how much it takes, in tokens."""

@@ -27,7 +27,7 @@ UNREAD = (
 )  # what nobody has read, nor will
 
 
-def answered(
+def answered_ids(
     history: Sequence[MessageReceived], *, accounted: Collection[str] = ()
 ) -> frozenset[str]:
     """Ids of the messages that count as answered: quoted by own words, or before own words that may
@@ -52,7 +52,7 @@ def answered(
     }
 
 
-def quoted(
+def quoted_ids(
     history: Sequence[MessageReceived], *, accounted: Collection[str] = ()
 ) -> frozenset[str]:
     """Ids of the messages that own words quote of which nobody knows: somebody before us has
@@ -91,7 +91,7 @@ def lacks_answer(
     )
 
 
-def is_unheard(spoken: Spoken, lost: Collection[str]) -> bool:
+def is_undelivered(spoken: Spoken, lost: Collection[str]) -> bool:
     """Whether a turn has ended without an answer, because these of its sends (by id) got lost.
 
     Its answer is what was said as such; where nothing was, whatever was said in the middle of the
@@ -122,7 +122,7 @@ def lost_part(spoken: Spoken, send_id: str) -> Part:
     return "rest" if any(send.state in ON_WIRE for send in finals) else "all"
 
 
-def order_of(history: Sequence[MessageReceived]) -> Callable[[MessageReceived | None], float]:
+def history_order(history: Sequence[MessageReceived]) -> Callable[[MessageReceived | None], float]:
     """Where something stands in the order in which QQ has what was said; what is no message stands
     first.
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.run import Asker, Led, PendingCall
 from bot.domain.segments import Mention, Quote, Text
 from bot.domain.traits import Audience
@@ -187,7 +187,7 @@ def what(pending: PendingCall) -> str:
     return f"#A{pending.number} {in_one_line(_told(pending), MAX_ARGUMENTS)}"
 
 
-def in_full(pending: PendingCall) -> str:
+def full_request(pending: PendingCall) -> str:
     """All that is to be allowed, where the first line does not show it all; else empty.
 
     Only its own first line stands at the beginning of a line: nobody reads another request in it.
@@ -207,7 +207,7 @@ def in_full(pending: PendingCall) -> str:
     return f"#A{pending.number} {line}\n{_seen(indented)}"
 
 
-def in_parts(pending: PendingCall) -> tuple[str, tuple[tuple[str, str], ...]]:
+def request_parts(pending: PendingCall) -> tuple[str, tuple[tuple[str, str], ...]]:
     """The same for a page: what is to be done, and the arguments by their names. Without arguments
     where they are no JSON object: then only the text says all. What cannot be seen is spelt out.
     """
@@ -241,7 +241,7 @@ def _spelt(char: str) -> str:
 
 
 def who(
-    asker: Asker, where: Conversation, question: str, *, tongue: Tongue = Tongue.CHINESE
+    asker: Asker, where: Conversation, question: str, *, tongue: Language = Language.CHINESE
 ) -> str:
     """The second line: who asked, where, and in which words."""
     name = in_one_line(asker.name, 24).translate(INNER_QUOTES) or "?"
@@ -257,7 +257,7 @@ def led_by(asker: Asker) -> Led:
     return Led(people, names, asker.read)
 
 
-def led_in_words(led: Led | str, *, tongue: Tongue = Tongue.CHINESE) -> str:
+def led_in_words(led: Led | str, *, tongue: Language = Language.CHINESE) -> str:
     """The same for whoever is asked; empty for nobody's. Older versions wrote words down."""
     if isinstance(led, str):
         return led
@@ -272,23 +272,23 @@ def led_in_words(led: Led | str, *, tongue: Tongue = Tongue.CHINESE) -> str:
     )
 
 
-def behind(pending: PendingCall, *, tongue: Tongue = Tongue.CHINESE) -> str:
+def influence_line(pending: PendingCall, *, tongue: Language = Language.CHINESE) -> str:
     """The third line, where others' words led there; else empty."""
     led = led_in_words(pending.led, tongue=tongue)
     return "\n" + BEFORE[tongue].format(led=led) if led else ""
 
 
-def how(number: int, seconds: float, *, tongue: Tongue = Tongue.CHINESE) -> str:
+def reply_line(number: int, seconds: float, *, tongue: Language = Language.CHINESE) -> str:
     """The last line: what may be answered."""
     return HOW[tongue].format(number=number, minutes=max(1, round(seconds / 60)))
 
 
-def notice(numbers: Iterable[int], *, tongue: Tongue = Tongue.CHINESE) -> str:
+def waiting_line(numbers: Iterable[int], *, tongue: Language = Language.CHINESE) -> str:
     """The line that tells the asker which requests wait for the owner."""
     return NOTICE[tongue].format(numbers=COMMA[tongue].join(f"A{number}" for number in numbers))
 
 
-def words_of(message: MessageReceived) -> str:
+def message_words(message: MessageReceived) -> str:
     """The words of a message, without what it quotes."""
     return "".join(segment.text for segment in message.segments if isinstance(segment, Text))
 
@@ -300,6 +300,6 @@ def mentions_the_bot(message: MessageReceived) -> bool:
     )
 
 
-def flat(text: str) -> str:
+def without_blanks(text: str) -> str:
     """The text as it can be compared, after a server has put its blanks in order."""
     return "".join(text.split())

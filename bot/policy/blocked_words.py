@@ -10,10 +10,10 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from bot.domain.actions import Attachment, Merged, SendMessage, SentSegment
-from bot.domain.blocked_words import LONGEST, fold
+from bot.domain.actions import Attachment, MergedForward, SendMessage, SentSegment
+from bot.domain.blocked_words import LONGEST, fold_text
 from bot.domain.events import MessageReceived
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.segments import (
     Card,
     Contact,
@@ -43,12 +43,12 @@ POLITE = ("（这句不方便说。）", "(I would rather not say that.)")
 SENTENCE = re.compile(r"[^。！？!?；;\n]*[。！？!?；;\n]*")
 
 
-def said_in(messages: Iterable[MessageReceived]) -> str:
+def words_said(messages: Iterable[MessageReceived]) -> str:
     """All words of these lines, one behind the other: what is split in two is one."""
     return "".join(word for message in messages for word in _written(message))
 
 
-def shown_in(messages: Iterable[MessageReceived]) -> str:
+def words_shown(messages: Iterable[MessageReceived]) -> str:
     """The same with all else that a prompt shows of these lines in somebody's words, in its place:
     names of people they mention, captions of pictures, addresses.
     """
@@ -95,43 +95,43 @@ def _shown(message: MessageReceived) -> Iterator[str]:
                 assert_never(segment)
 
 
-def screened(
+def screen_messages(
     actions: tuple[SendMessage, ...],
     withholds: Callable[[str], object],
-    tongue_of: Callable[[str], Tongue],
+    tongue_of: Callable[[str], Language],
 ) -> tuple[SendMessage, ...]:
     """The same messages, with a polite line in their language for each sentence that is withheld;
     for all of one whose words are withheld only together, or of all where those of several are.
     """
 
     def polite(action: SendMessage) -> str:
-        return POLITE[tongue_of(words_of(action))]
+        return POLITE[tongue_of(sent_words(action))]
 
     kept = tuple(
-        _screened(action, withholds, polite(action)) if withholds(words_of(action)) else action
+        _screened(action, withholds, polite(action)) if withholds(sent_words(action)) else action
         for action in actions
     )
-    if len(kept) > 1 and withholds("".join(map(words_of, kept))):
+    if len(kept) > 1 and withholds("".join(map(sent_words, kept))):
         return tuple(map(_nothing_of, kept, map(polite, actions)))
     return kept
 
 
-def screened_behind(
+def screen_continuation(
     earlier: str,
     actions: tuple[SendMessage, ...],
     withholds: Callable[[str], object],
-    tongue_of: Callable[[str], Tongue],
+    tongue_of: Callable[[str], Language],
 ) -> tuple[SendMessage, ...]:
     """The same messages, which go on from `earlier` words, with a polite line for each sentence
     that is withheld together with those; for all there is where that does not help.
     """
-    told, tail = tuple(actions), fold(earlier)[-LONGEST:]
+    told, tail = tuple(actions), fold_text(earlier)[-LONGEST:]
 
     def polite(action: SendMessage) -> str:
-        return POLITE[tongue_of(words_of(action))]
+        return POLITE[tongue_of(sent_words(action))]
 
     def is_withheld() -> bool:
-        return bool(withholds(tail + "".join(map(words_of, told))))
+        return bool(withholds(tail + "".join(map(sent_words, told))))
 
     if not tail or not is_withheld() or withholds(tail):
         return told
@@ -153,7 +153,7 @@ class _Behind:
     def __call__(self, sentence: str) -> bool:
         if self._left <= 0 or not self._before:
             return False
-        words = fold(sentence)
+        words = fold_text(sentence)
         if self._withholds(self._before + words):
             self._before = ""  # a polite line stands between
             return True
@@ -161,12 +161,12 @@ class _Behind:
         return False
 
 
-def words_of(action: SendMessage) -> str:
+def sent_words(action: SendMessage) -> str:
     """All that somebody reads of it, the names of files and of whoever speaks in a forward too."""
     names = []
     for segment in action.segments:
         match segment:
-            case Attachment(name=name) | Merged(name=name):
+            case Attachment(name=name) | MergedForward(name=name):
                 names.append(name)
             case _:
                 pass
@@ -175,7 +175,7 @@ def words_of(action: SendMessage) -> str:
 
 def _screened(action: SendMessage, withholds: Callable[[str], object], polite: str) -> SendMessage:
     told = _tidied(action, withholds, polite)
-    return _nothing_of(action, polite) if withholds(words_of(told)) else told
+    return _nothing_of(action, polite) if withholds(sent_words(told)) else told
 
 
 def _tidied(action: SendMessage, withholds: Callable[[str], object], polite: str) -> SendMessage:
@@ -193,7 +193,7 @@ def _tidied(action: SendMessage, withholds: Callable[[str], object], polite: str
         match segment:
             case Text(text=text):
                 segments.append(Text(tidy(text)))
-            case Merged(nodes=nodes):
+            case MergedForward(nodes=nodes):
                 segments.append(replace(segment, nodes=tuple(map(tidy, nodes))))
             case _:
                 segments.append(segment)

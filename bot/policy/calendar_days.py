@@ -25,7 +25,7 @@ def midnight(now: float, *, later: int = 0) -> float:
     return begin
 
 
-def at_time(now: float, after: float) -> float:
+def time_of_day(now: float, after: float) -> float:
     """The moment of that day at which the wall clock shows so many seconds after midnight."""
     day = time.localtime(now)
     hour, minute = divmod(int(after) // 60, 60)

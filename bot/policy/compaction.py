@@ -11,7 +11,7 @@ from itertools import takewhile
 from msgspec.structs import replace
 
 from bot.domain.model_messages import Message, ModelRequest, SystemMessage, ToolMessage, UserMessage
-from bot.policy.request_repairs import dropping, earlier_rounds, without_pictures
+from bot.policy.request_repairs import earlier_rounds, without_messages, without_pictures
 from bot.policy.tokens import estimate, estimate_message
 
 LONG = 800  # characters: so long a result may be and stay as it is,
@@ -24,13 +24,13 @@ LARGEST_ANSWER = 4096  # tokens left to the answer, at most; of a small window i
 LEAST_HISTORY = 300.0  # tokens: the last answer, however small the window is
 
 
-def lighten(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+def trim_tool_results(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     """The messages with their long tool results cut; the very same object where none is long."""
     light = tuple(map(_light, messages))
     return messages if light == messages else light
 
 
-def shrink(request: ModelRequest, *, to: float) -> ModelRequest | None:
+def shrink_request(request: ModelRequest, *, to: float) -> ModelRequest | None:
     """The request in as many estimated tokens, or as few as it takes; None where nothing can go, or
     nothing has to.
 
@@ -52,7 +52,7 @@ def shrink(request: ModelRequest, *, to: float) -> ModelRequest | None:
     return None if shrunk == request else shrunk
 
 
-def room_in(window: int) -> int:
+def prompt_room(window: int) -> int:
     """The tokens of a context window that a prompt may have."""
     return window - min(LARGEST_ANSWER, window // 4)
 
@@ -69,7 +69,7 @@ def history_room(most: float, *, window: int | None, scale: float, around: float
     paid = most / max(1.0, scale)
     if window is None:
         return paid
-    return max(LEAST_HISTORY, min(paid, (room_in(window) / scale - around) / 2))
+    return max(LEAST_HISTORY, min(paid, (prompt_room(window) / scale - around) / 2))
 
 
 def _light(message: Message) -> Message:
@@ -97,7 +97,7 @@ def _with_light_past(request: ModelRequest) -> ModelRequest:
     past = earlier_rounds(request)
     system = tuple(takewhile(lambda message: isinstance(message, SystemMessage), request.messages))
     rest = request.messages[len(system) + len(past) :]
-    return replace(request, messages=(*system, *lighten(past), *rest))
+    return replace(request, messages=(*system, *trim_tool_results(past), *rest))
 
 
 def _without_oldest(request: ModelRequest, to: float) -> ModelRequest:
@@ -108,4 +108,4 @@ def _without_oldest(request: ModelRequest, to: float) -> ModelRequest:
             break
         surplus -= estimate_message(message)
         gone = index + 1
-    return dropping(request, past[:gone])
+    return without_messages(request, past[:gone])

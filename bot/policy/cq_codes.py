@@ -24,21 +24,21 @@ NUMBER: Final = re.compile(r"[0-9]{1,19}")
 MESSAGE: Final = re.compile(r"-?[0-9]{1,19}")
 
 
-def may_hold(text: str) -> bool:
+def may_contain_codes(text: str) -> bool:
     """Whether a code could be in it: in nearly all texts none is."""
     return "[CQ:" in text or "[cq:" in text
 
 
-def are_spoken_of(text: str) -> bool:
+def mentions_codes(text: str) -> bool:
     """Whether somebody who says this writes codes, or speaks of them."""
     return TOPIC.search(text) is not None
 
 
-def without_meaningless(text: str) -> str:
+def strip_meaningless_codes(text: str) -> str:
     """The text without the codes that are nothing that may be sent: media, everybody, what nobody
     knows. Empty if whom it calls, or what it quotes, is all that is left.
     """
-    if not may_hold(text):
+    if not may_contain_codes(text):
         return text
     parts = tuple(_parts(text))
     says = any(part.strip() and not isinstance(code, Mention | Quote) for part, code in parts)
@@ -59,7 +59,7 @@ def _parts(text: str) -> Iterator[tuple[str, Code | None]]:
         end = stop
 
 
-def reading(text: str, means: Means, *, but: Collection[str] = ()) -> list[Text | Code]:
+def replace_codes(text: str, means: Means, *, but: Collection[str] = ()) -> list[Text | Code]:
     """The text with what its codes mean in their places; a code that stands in one of the texts in
     `but` stays: it is spoken of.
     """

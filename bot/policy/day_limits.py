@@ -63,7 +63,7 @@ NO_CAP = Cap()
 
 
 @dataclass(frozen=True, slots=True)
-class OwnCap:
+class LimitOverride:
     """A limit that an owner of the bot set for somebody in place of the usual: None is as usual, 0
     is no limit.
     """
@@ -79,8 +79,8 @@ class OwnCap:
         )
 
 
-LIFTED = OwnCap(0.0, 0)
-AS_USUAL = OwnCap()
+LIFTED = LimitOverride(0.0, 0)
+AS_USUAL = LimitOverride()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class DayLimits:
         return self == DayLimits()
 
 
-class Rung(IntEnum):
+class LimitLevel(IntEnum):
     """How much of a limit is used, in per cent: from there on the cheap model answers, there are
     no pictures and no subagents, no tools and half the history, nothing.
     """
@@ -109,13 +109,13 @@ class Rung(IntEnum):
     SPENT = 100
 
 
-def rung_of(everybody: float, *others: float, is_owner: bool) -> Rung:
+def limit_level(everybody: float, *others: float, is_owner: bool) -> LimitLevel:
     """The rung of somebody by the shares that are used, of all and of their own; an owner has
     everything until all is used, and a fifth more.
     """
     if is_owner:
-        return Rung.SPENT if everybody >= OWNERS else Rung.ALL
+        return LimitLevel.SPENT if everybody >= OWNERS else LimitLevel.ALL
     used = 100 * max((everybody, *others))
-    if used < Rung.CHEAP:
-        return Rung.ALL  # as of most
-    return next(rung for rung in reversed(Rung) if used >= rung)
+    if used < LimitLevel.CHEAP:
+        return LimitLevel.ALL  # as of most
+    return next(rung for rung in reversed(LimitLevel) if used >= rung)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.policy.approval import INNER_QUOTES, MARKS, in_one_line
 
 FRESH = 600.0  # seconds after which nobody remembers the question: it is not quoted any more
@@ -123,7 +123,7 @@ def read_word(text: str) -> DraftWord | None:
     return None if rest.strip(MARKS) else DraftWord(number)
 
 
-def naming(text: str, number: int) -> str:
+def publish_word(text: str, number: int) -> str:
     """The word of this answer with the number of a draft: `发 D7`."""
     match = ANSWER.match(text)
     return f"{match['word']} D{number}" if match else f"D{number}"
@@ -135,13 +135,13 @@ def number_in(text: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def only_told(group: str, calls: tuple[str, ...], *, tongue: Tongue) -> str:
+def shadow_notice(group: str, calls: tuple[str, ...], *, tongue: Language) -> str:
     """The line about what would have been done there, where nothing would have been said."""
     return "\n".join([SHADOW[tongue].format(group=_name(group)), *_not_run(calls, tongue)])
 
 
-def shown(
-    number: int, group: str, asked: str, words: str, calls: tuple[str, ...], *, tongue: Tongue
+def draft_text(
+    number: int, group: str, asked: str, words: str, calls: tuple[str, ...], *, tongue: Language
 ) -> str:
     """The line to an owner: the group, the question `asked` there, the words, and what would have
     been done beside them.
@@ -158,5 +158,5 @@ def _name(group: str) -> str:
     return in_one_line(group, MAX_GROUP).replace("]", "］")
 
 
-def _not_run(calls: tuple[str, ...], tongue: Tongue) -> list[str]:
+def _not_run(calls: tuple[str, ...], tongue: Language) -> list[str]:
     return [NOT_RUN[tongue].format(call=in_one_line(call, MAX_CALL)) for call in calls]

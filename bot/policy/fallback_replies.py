@@ -10,7 +10,7 @@ from typing import Final
 
 from bot.domain.actions import Refused, SendMessage
 from bot.domain.events import MessageReceived
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.refusals import is_muted, is_too_long
 from bot.domain.segments import Quote, Text
 
@@ -74,10 +74,10 @@ FEW: Final = 8  # letters: "ok?" is said in every language
 def apology(question: MessageReceived, words: str) -> SendMessage:
     """The words where the question was asked, in its language; in a group they quote it."""
     quote = (Quote(question.message_id),) if is_quoted(question) else ()
-    return SendMessage(question.conversation, (*quote, Text(in_language(words, question))))
+    return SendMessage(question.conversation, (*quote, Text(in_question_language(words, question))))
 
 
-def line_on(refused: Refused, *, is_part: bool) -> str:
+def refusal_reply(refused: Refused, *, is_part: bool) -> str:
     """What its asker reads as QQ did not take an answer, or the rest of it; empty if QQ would not
     take that either.
     """
@@ -86,19 +86,19 @@ def line_on(refused: Refused, *, is_part: bool) -> str:
     return TOO_LONG if is_too_long(refused.reason) else REST if is_part else LOST
 
 
-def in_language(words: str, question: MessageReceived) -> str:
+def in_question_language(words: str, question: MessageReceived) -> str:
     """One of our lines in the language of a question."""
-    return words if language_of(question) is Tongue.CHINESE else ENGLISH[words]
+    return words if language_of(question) is Language.CHINESE else ENGLISH[words]
 
 
-def language_of(question: MessageReceived) -> Tongue:
+def language_of(question: MessageReceived) -> Language:
     """The language of a question; of a short one, that of its asker's name and group."""
     asked = "".join(part.text for part in question.segments if isinstance(part, Text))
     if CJK.search(asked):
-        return Tongue.CHINESE
+        return Language.CHINESE
     words = ADDRESS.sub("", asked) if "://" in asked else asked
     names = "" if len(LATIN.findall(words)) >= FEW else question.sender.name + question.group_name
-    return Tongue.CHINESE if CJK.search(names) else Tongue.ENGLISH
+    return Language.CHINESE if CJK.search(names) else Language.ENGLISH
 
 
 def is_quoted(question: MessageReceived) -> bool:
@@ -112,11 +112,11 @@ def is_apology(action: SendMessage) -> bool:
     return words in ASK_AGAIN
 
 
-def is_ours(text: str) -> bool:
+def is_fallback_reply(text: str) -> bool:
     """Whether a text is nothing but one of these lines."""
-    return without_trace(text) in WITHOUT_TRACE
+    return without_run_id(text) in WITHOUT_TRACE
 
 
-def without_trace(text: str) -> str:
+def without_run_id(text: str) -> str:
     """A line without the id of its run."""
     return TRACE.sub("", text) if text.endswith((")", "）")) else text

@@ -18,7 +18,7 @@ from bot.domain.segments import (
     Sticker,
     Text,
 )
-from bot.domain.visible_text import visible
+from bot.domain.visible_text import visible_text
 
 SHORT = 12  # characters: shorter words without an end may be the beginning of something
 END = tuple(".!?。！？…~～;；)）」』”\"'】》")
@@ -38,10 +38,10 @@ CALLS = re.compile(
 MARKS = " \t\r\n,.!?;:~…，。！？；：、～"
 
 
-def words_of(message: MessageReceived) -> str:
+def message_words(message: MessageReceived) -> str:
     """The words written in it."""
     parts = [
-        visible(segment.text if isinstance(segment, Text) else segment.content)
+        visible_text(segment.text if isinstance(segment, Text) else segment.content)
         for segment in message.segments
         if isinstance(segment, Text | Markdown)
     ]
@@ -54,12 +54,12 @@ def shows_something(message: MessageReceived) -> bool:
     return any(not isinstance(segment, words) for segment in message.segments)
 
 
-def is_bare(message: MessageReceived) -> bool:
+def is_bare_mention(message: MessageReceived) -> bool:
     """Whether it mentions the bot and says nothing else: neither a word nor anything besides."""
     said = [
         segment
         for segment in message.segments
-        if not (isinstance(segment, Text) and not visible(segment.text).strip())
+        if not (isinstance(segment, Text) and not visible_text(segment.text).strip())
     ]
     return bool(said) and all(
         isinstance(segment, Mention) and segment.user_id == message.self_id for segment in said
@@ -71,7 +71,7 @@ def looks_unfinished(message: MessageReceived) -> bool:
     call, a greeting. What is spoken is finished, and so is a quote without words: it is the
     question.
     """
-    words = words_of(message)
+    words = message_words(message)
     if CALLS.fullmatch(words.strip(MARKS)):
         return True
     if not words:
@@ -79,7 +79,7 @@ def looks_unfinished(message: MessageReceived) -> bool:
     return len(words) < SHORT and not words.endswith(END) and not ASKING.search(words)
 
 
-def calls(message: MessageReceived) -> bool:
+def is_addressed_to_bot(message: MessageReceived) -> bool:
     """Whether it is said to the bot beyond doubt: in private all is."""
     return not message.conversation.is_group or any(
         isinstance(segment, Mention) and segment.user_id == message.self_id

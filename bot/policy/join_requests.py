@@ -8,9 +8,16 @@ from __future__ import annotations
 import re
 
 from bot.domain.events import MessageReceived
-from bot.domain.group_admin import Petition
-from bot.domain.language import Tongue
-from bot.policy.approval import INNER_QUOTES, Answer, flat, in_one_line, read_answer, words_in
+from bot.domain.group_admin import JoinRequest
+from bot.domain.language import Language
+from bot.policy.approval import (
+    INNER_QUOTES,
+    Answer,
+    in_one_line,
+    read_answer,
+    without_blanks,
+    words_in,
+)
 
 MAX_COMMENT = 80  # characters
 
@@ -69,7 +76,7 @@ ANSWER = re.compile(
 NUMBERED = re.compile(r"#R([0-9]{1,9}) ")
 
 
-def told(petition: Petition, *, tongue: Tongue = Tongue.CHINESE) -> str:
+def request_line(petition: JoinRequest, *, tongue: Language = Language.CHINESE) -> str:
     """The line an owner is asked by, without how it is answered; in Chinese, or in English."""
     words = (FRIEND if petition.kind == "friend" else INVITE)[tongue]
     line = words.format(number=petition.number, who=petition.user_id, group=petition.group_id)
@@ -77,10 +84,11 @@ def told(petition: Petition, *, tongue: Tongue = Tongue.CHINESE) -> str:
     return SAYING[tongue].format(line=line, said=said) if said else line
 
 
-def asked(petition: Petition, *, days: int, tongue: Tongue = Tongue.CHINESE) -> str:
+def request_text(petition: JoinRequest, *, days: int, tongue: Language = Language.CHINESE) -> str:
     """All of what an owner is told."""
     return (
-        f"{told(petition, tongue=tongue)}\n{HOW[tongue].format(number=petition.number, days=days)}"
+        f"{request_line(petition, tongue=tongue)}\n"
+        f"{HOW[tongue].format(number=petition.number, days=days)}"
     )
 
 
@@ -95,11 +103,15 @@ def answer_in(message: MessageReceived) -> Answer | None:
     return plain and Answer(plain.allows, int(found["number"]), plain.reason)
 
 
-def number_of(petitions: dict[int, Petition], text: str) -> int | None:
+def number_of(petitions: dict[int, JoinRequest], text: str) -> int | None:
     """The number of the one that a line of ours asks about; None for any other."""
     found = NUMBERED.match(text)
     petition = petitions.get(int(found[1])) if found else None
-    lines = tuple(flat(told(petition, tongue=tongue)) for tongue in Tongue) if petition else ("",)
-    if found is None or not flat(text).startswith(lines):
+    lines = (
+        tuple(without_blanks(request_line(petition, tongue=tongue)) for tongue in Language)
+        if petition
+        else ("",)
+    )
+    if found is None or not without_blanks(text).startswith(lines):
         return None
     return int(found[1])

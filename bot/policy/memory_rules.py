@@ -16,8 +16,8 @@ from bot.domain.masking import KEYS
 from bot.domain.memories import Kind, StoredFact, Visibility
 from bot.domain.run import Asker
 from bot.domain.traits import Audience
-from bot.domain.visible_text import visible
-from bot.policy.similarity import is_like
+from bot.domain.visible_text import visible_text
+from bot.policy.similarity import is_similar
 from bot.policy.tokens import estimate_text
 
 MAX_TEXT = 200  # characters of one fact
@@ -67,7 +67,7 @@ FRAME = re.compile(r"^\W*[\[【]|#\d+\s*:")
 YEARS = re.compile(r"(?<!\d)(?:19|20)\d\d[-./年 ]{1,2}\d{1,2}(?:[-./月 ]{1,2}\d{1,2})?(?!\d)")
 
 
-def wrong_with(text: str) -> str:
+def fact_problem(text: str) -> str:
     """Why this is not kept, for the model; empty where it may be."""
     folded = unicodedata.normalize("NFKC", text[: MAX_TEXT + 1])
     if not folded.strip():
@@ -87,14 +87,14 @@ def wrong_with(text: str) -> str:
     return ""
 
 
-def is_same(text: str, other: str) -> bool:
+def is_same_fact(text: str, other: str) -> bool:
     """Whether two texts about the same person tell the same fact, the later one anew."""
-    return is_like(text, other, least=ALIKE)
+    return is_similar(text, other, least=ALIKE)
 
 
-def in_one_line(text: str) -> str:
+def fact_line(text: str) -> str:
     """A fact as it is kept: without what nobody sees, in one line."""
-    return " ".join(visible(text).split())
+    return " ".join(visible_text(text).split())
 
 
 def is_owners_word(asker: Asker) -> bool:
@@ -119,7 +119,7 @@ def may_forget(asker: Asker, memory: StoredFact, *, where: Conversation) -> bool
     return memory.scope == where and (is_admin or memory.author == asker.user_id)
 
 
-def surfaces(memory: StoredFact, *, where: Conversation, asker: int) -> bool:
+def may_surface(memory: StoredFact, *, where: Conversation, asker: int) -> bool:
     """Whether a fact may be told there, to whoever asks there."""
     if memory.scope == where:
         return True
@@ -162,7 +162,7 @@ OF_KIND = {
 """What facts of a kind are asked for by, whatever their own words."""
 
 
-def found_by(memory: StoredFact) -> tuple[str, ...]:
+def fact_terms(memory: StoredFact) -> tuple[str, ...]:
     """The words that a fact is found by: its own, and those of its kind."""
     return tuple(dict.fromkeys((*terms(memory.text), *OF_KIND.get(memory.kind, "").split())))
 
@@ -187,12 +187,12 @@ def characters(text: str) -> tuple[str, ...]:
     return tuple(term for term in terms(text) if len(term) == 1 and re.match(rf"[{CJK}]", term))
 
 
-def best(found: Iterable[StoredFact], question: str, *, asker: int) -> tuple[StoredFact, ...]:
+def rank_facts(found: Iterable[StoredFact], question: str, *, asker: int) -> tuple[StoredFact, ...]:
     """The few that are told: by how many of the question's words they have, the asker's own first,
     the latest used first; each fact once.
     """
     asked = set(terms(question))
-    scored = [(len(asked.intersection((*found_by(one), *one.text))), one) for one in found]
+    scored = [(len(asked.intersection((*fact_terms(one), *one.text))), one) for one in found]
     scored.sort(key=lambda pair: (-pair[0], pair[1].subject != asker, -pair[1].used))
     told: dict[str, StoredFact] = {}
     left = TOKENS

@@ -36,7 +36,7 @@ LineKey: TypeAlias = Callable[[KnownLine], Hashable]
 RowKey: TypeAlias = Callable[[MessageReceived], Hashable]
 
 
-def aliases(history: Sequence[MessageReceived], known: Iterable[KnownLine]) -> dict[str, str]:
+def find_aliases(history: Sequence[MessageReceived], known: Iterable[KnownLine]) -> dict[str, str]:
     """The ids of these rows by which no line is known, each with the id of the line that it is."""
     lines = {one.message_id: one for one in known}
     shown = {row.message_id for row in history}
@@ -80,11 +80,11 @@ def is_row_of(row: MessageReceived, event: MessageReceived) -> bool:
         row.conversation == event.conversation
         and row.sender.user_id == event.sender.user_id
         and abs(row.time - event.time) <= AT_ONCE
-        and essence(row.segments) == essence(event.segments)
+        and message_fingerprint(row.segments) == message_fingerprint(event.segments)
     )
 
 
-def renamed(
+def rename_messages(
     history: Sequence[MessageReceived], names: dict[str, str]
 ) -> tuple[MessageReceived, ...]:
     """The history with the ids by which its lines, and what they quote, are known here."""
@@ -105,7 +105,7 @@ def renamed(
     )
 
 
-def essence(segments: Collection[Segment]) -> Hashable:
+def message_fingerprint(segments: Collection[Segment]) -> Hashable:
     """What two tellings of one message have in common: words, blanks aside, whom it mentions, and
     how many media it has; of a merged forward nothing else is told the same way.
     """
@@ -122,8 +122,10 @@ def essence(segments: Collection[Segment]) -> Hashable:
 
 
 BY_CONTENT: tuple[LineKey, RowKey] = (
-    lambda line: None if line.segments is None else (line.sender, essence(line.segments)),
-    lambda row: (row.sender.user_id, essence(row.segments)),
+    lambda line: (
+        None if line.segments is None else (line.sender, message_fingerprint(line.segments))
+    ),
+    lambda row: (row.sender.user_id, message_fingerprint(row.segments)),
 )
 # What was recalled has no content any more, what was forgotten no sender either. A row beside it
 # is one that was missed, unless the history has other ids: it tells some line under another one, or

@@ -35,7 +35,7 @@ ALL_OR_NOTHING = frozenset({"url", "file", "path", "id", "key", "hash", "package
 """What is of no use when it is cut."""
 
 
-def lighten(message: MessageReceived) -> MessageReceived:
+def trim_message(message: MessageReceived) -> MessageReceived:
     """The same message with long data cut; the very same object where there is nothing to cut."""
     segments = tuple([_lighten(segment) for segment in message.segments[:MAX_SEGMENTS]])
     if (total := _length(segments)) > MAX_TEXT:
@@ -51,7 +51,7 @@ def lighten(message: MessageReceived) -> MessageReceived:
     return replace(message, segments=segments, sender=sender, group_name=group_name)
 
 
-def weight_of(message: MessageReceived) -> int:
+def message_weight(message: MessageReceived) -> int:
     """How many ordinary messages it counts as, where many are kept."""
     return min(HEAVIEST, 1 + _length(message.segments) // ORDINARY)
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from bot.domain.actions import Attachment, SendSegment
 from bot.domain.errors import InvalidArguments, ToolDenied
 from bot.domain.events import Conversation, MessageReceived, Sender
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.model_messages import Message, ToolMessage
 from bot.domain.run import Asker
 from bot.domain.segments import (
@@ -33,12 +33,12 @@ MAX_VOICES = 5  # people who are named to whoever is asked about a call
 RANKS = (Audience.EVERYONE, Audience.GROUP_ADMIN, Audience.OWNER)
 
 
-def reaches(authority: Audience, audience: Audience) -> bool:
+def is_sufficient(authority: Audience, audience: Audience) -> bool:
     """Whether this authority is enough for what is for that audience."""
     return RANKS.index(authority) >= RANKS.index(audience)
 
 
-def least(authorities: Iterable[Audience]) -> Audience:
+def lowest_authority(authorities: Iterable[Audience]) -> Audience:
     """The lowest of them; where there are none, nothing is in the way."""
     return min(authorities, key=RANKS.index, default=Audience.OWNER)
 
@@ -55,30 +55,30 @@ def acts_as_owner(asker: Asker) -> bool:
     """Whether a run begins with an owner's whole authority. Nothing that others chose may be in its
     prompt then, such as the group's name, which its admins set.
     """
-    left = least((asker.authority, asker.overheard))
+    left = lowest_authority((asker.authority, asker.overheard))
     return asker.is_owner and left is Audience.OWNER
 
 
-def highest(where: Conversation, owners: Collection[int]) -> Audience:
+def highest_authority(where: Conversation, owners: Collection[int]) -> Audience:
     """The most authority that anybody can have there."""
     if where.is_group:
         return Audience.OWNER if owners else Audience.GROUP_ADMIN
     return Audience.OWNER if where.session_id in owners else Audience.EVERYONE
 
 
-def lowered(asker: Asker, before: Iterable[Message], results: Iterable[Message]) -> Asker:
+def lower_authority(asker: Asker, before: Iterable[Message], results: Iterable[Message]) -> Asker:
     """The asker with no more authority than the results of his run have; it is known which tools
     brought words from outside, in rounds before it, too.
     """
     told = [one for one in results if isinstance(one, ToolMessage)]
-    authority = least((asker.authority, *(one.authority for one in told)))
-    read = tuple(dict.fromkeys((*asker.read, *outside((*before, *told)))))
+    authority = lowest_authority((asker.authority, *(one.authority for one in told)))
+    read = tuple(dict.fromkeys((*asker.read, *outside_tools((*before, *told)))))
     if authority is asker.authority and read == asker.read:
         return asker
     return replace(asker, authority=authority, read=read)
 
 
-def outside(messages: Iterable[Message]) -> Iterator[str]:
+def outside_tools(messages: Iterable[Message]) -> Iterator[str]:
     """The tools that brought words from outside into these messages."""
     return (one.name for one in messages if isinstance(one, ToolMessage) and one.tainted)
 
@@ -127,8 +127,8 @@ def asker_of(
     voices += map(str, sorted(named - known - {0} - senders.keys()))
     return replace(
         asker,
-        authority=least(passed_on),
-        overheard=least(around),
+        authority=lowest_authority(passed_on),
+        overheard=lowest_authority(around),
         voices=tuple(voices[:MAX_VOICES]),
     )
 
@@ -173,7 +173,7 @@ def may_call(asker: Asker, audience: Audience, *, where: Conversation) -> bool:
 
     Admins are so in their group only.
     """
-    if not reaches(asker.authority, audience):
+    if not is_sufficient(asker.authority, audience):
         return False
     match audience:
         case Audience.EVERYONE:
@@ -194,7 +194,7 @@ def must_be_confirmed(asker: Asker, audience: Audience, *, goes_beyond: bool = F
     """
     if asker.read and (goes_beyond or audience is not Audience.EVERYONE):
         return True
-    return not reaches(asker.overheard, audience)
+    return not is_sufficient(asker.overheard, audience)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,14 +236,14 @@ NOT_ALL = (
 )
 
 
-def permit(
+def check_reach(
     asker: Asker,
     segments: Iterable[SendSegment],
     *,
     active: Conversation,
     target: Conversation,
     allowed: bool,
-    tongue: Tongue = Tongue.CHINESE,
+    tongue: Language = Language.CHINESE,
 ) -> None:
     """Let it be said there, or not: by the run of `asker` in `active`, which may be `allowed` to.
     Whoever is asked about it reads Chinese, or English.
@@ -260,11 +260,11 @@ def permit(
     if to_all and not may_mention_all(asker, where=target):
         raise ToolDenied(NOT_ALL)
     if (to_all or target != active) and not allowed:
-        raise Suspend(asks(said, target, tongue=tongue), seconds=WAIT)
+        raise Suspend(confirmation_text(said, target, tongue=tongue), seconds=WAIT)
 
 
-def asks(
-    segments: Iterable[SendSegment], target: Conversation, *, tongue: Tongue = Tongue.CHINESE
+def confirmation_text(
+    segments: Iterable[SendSegment], target: Conversation, *, tongue: Language = Language.CHINESE
 ) -> str:
     """The text that shows people what is to be said where: `发到群 4242：words [图片 cat.png]`."""
     line = (TO_GROUP if target.is_group else TO_PERSON)[tongue]
@@ -273,7 +273,7 @@ def asks(
     )
 
 
-def _shown(segment: SendSegment, tongue: Tongue) -> str:
+def _shown(segment: SendSegment, tongue: Language) -> str:
     match segment:
         case Text(text=text):
             return text

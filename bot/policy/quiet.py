@@ -36,7 +36,7 @@ class Hours:
         return minute >= self.begins or minute < self.ends
 
 
-def lasts(hours: Collection[Hours], minute: int) -> int:
+def quiet_minutes(hours: Collection[Hours], minute: int) -> int:
     """For how many minutes from that one of the day it is quiet; a day or more where always."""
     left = 0
     while left < DAY:
@@ -47,7 +47,7 @@ def lasts(hours: Collection[Hours], minute: int) -> int:
     return left
 
 
-def read_while(text: str) -> int | None:
+def parse_duration(text: str) -> int | None:
     """`2h`, `1h30m`, `90分钟` -> minutes, from 1 to 30 days; None for what is no such time."""
     words = "".join(text.split())
     found = STEP.findall(words)

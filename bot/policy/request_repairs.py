@@ -54,7 +54,7 @@ def without_pictures(
     request: ModelRequest, is_refused: Callable[[str], bool] = lambda _: True
 ) -> ModelRequest | None:
     """The request with words in the place of those pictures; None for one that is about them."""
-    if request.about_pictures or not any(map(is_refused, pictures_in(request))):
+    if request.about_pictures or not any(map(is_refused, pictures_of(request))):
         return None
     messages = tuple(_without_pictures(message, is_refused) for message in request.messages)
     return replace(request, messages=messages)
@@ -62,10 +62,10 @@ def without_pictures(
 
 def has_pictures(request: ModelRequest) -> bool:
     """Whether any message shows a picture."""
-    return any(True for _ in pictures_in(request))
+    return any(True for _ in pictures_of(request))
 
 
-def pictures_in(request: ModelRequest) -> Iterator[str]:
+def pictures_of(request: ModelRequest) -> Iterator[str]:
     """All pictures that the messages show, as data urls."""
     for message in request.messages:
         if isinstance(message, UserMessage | ToolMessage):
@@ -83,7 +83,7 @@ def _without_pictures(message: Message, is_refused: Callable[[str], bool]) -> Me
     return replace(message, content=text, images=shown)
 
 
-def plain(request: ModelRequest) -> ModelRequest | None:
+def without_vendor_fields(request: ModelRequest) -> ModelRequest | None:
     """The request without anything that belongs to one vendor: reasoning, and fields beside the
     calls.
     """
@@ -98,7 +98,7 @@ def _plain(message: Message) -> Message:
     return replace(message, reasoning=None, tool_calls=calls)
 
 
-def in_words(request: ModelRequest) -> ModelRequest | None:
+def calls_as_words(request: ModelRequest) -> ModelRequest | None:
     """The request in the plainest form there is: people and the model speak in turn, and calls with
     their results are told as text.
 
@@ -168,11 +168,11 @@ def question_in_words(request: ModelRequest) -> ModelRequest | None:
     """The latest question alone, in the plainest form, without pictures."""
     changed = latest_round(request) or request
     changed = without_pictures(changed) or changed
-    changed = in_words(changed) or changed
+    changed = calls_as_words(changed) or changed
     return None if changed == request else changed
 
 
-def asking_again(request: ModelRequest) -> ModelRequest:
+def with_call_error(request: ModelRequest) -> ModelRequest:
     """The request with a word on what was wrong with the call."""
     return replace(request, messages=with_notice(request.messages, CALL_AGAIN))
 
@@ -185,7 +185,7 @@ def latest_round(request: ModelRequest) -> ModelRequest | None:
     it, so there one more round stays.
     """
     earlier = earlier_rounds(request)
-    return dropping(request, earlier) if earlier else None
+    return without_messages(request, earlier) if earlier else None
 
 
 def earlier_rounds(request: ModelRequest) -> tuple[Message, ...]:
@@ -205,14 +205,16 @@ def earlier_rounds(request: ModelRequest) -> tuple[Message, ...]:
     return messages[begin:cut]
 
 
-def dropping(request: ModelRequest, earlier: tuple[Message, ...]) -> ModelRequest:
+def without_messages(request: ModelRequest, earlier: tuple[Message, ...]) -> ModelRequest:
     """The request without these messages, which stand first behind the system's words."""
     begin = _beginning(request)
     messages = request.messages
     return replace(request, messages=(*messages[:begin], *messages[begin + len(earlier) :]))
 
 
-def beginning_with(request: ModelRequest, lengths: Iterable[int]) -> Iterable[tuple[Message, ...]]:
+def request_beginnings(
+    request: ModelRequest, lengths: Iterable[int]
+) -> Iterable[tuple[Message, ...]]:
     """The first so many messages behind the system's words, for each length that leaves a question
     behind it.
     """

@@ -13,7 +13,7 @@ import re
 import unicodedata
 from enum import Enum
 
-from bot.policy.similarity import bare
+from bot.policy.similarity import letters_only
 
 
 class Silent(Enum):
@@ -128,8 +128,11 @@ def keeps_silent(text: str, before: str = "", *, asked: str, weak: bool) -> bool
     kind = silence_in(text)
     if kind is None or weak:
         return kind is not None or (weak and _ends_in_silence(text))
-    letters, is_again = bare(text), bool(before) and bare(text) == bare(before)
-    if kind is Silent.MOOD or (letters and letters in bare(asked)):
+    letters, is_again = (
+        letters_only(text),
+        bool(before) and letters_only(text) == letters_only(before),
+    )
+    if kind is Silent.MOOD or (letters and letters in letters_only(asked)):
         return not is_again
     return not (kind is Silent.CONTROL and is_again and ASKS_FOR_WORDS.search(asked))
 

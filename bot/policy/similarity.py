@@ -22,22 +22,22 @@ from functools import cache, lru_cache
 from itertools import pairwise
 
 
-def is_like(text: str, *others: str, least: float) -> bool:
+def is_similar(text: str, *others: str, least: float) -> bool:
     """Whether it shares at least so many percent of its characters, in order, with one of the
     others.
 
     What differs too much in length for that is not compared: as nearly always.
     """
-    return is_near(text, of_length(len(text), others, least=least), least=least)
+    return is_similar_to_any(text, comparable_lengths(len(text), others, least=least), least=least)
 
 
-def is_near(text: str, others: Collection[str], *, least: float) -> bool:
+def is_similar_to_any(text: str, others: Collection[str], *, least: float) -> bool:
     """The same of others that are `of_length`."""
     # Where it is less it is 0, and found out sooner.
     return bool(others) and any(_ratio()(text, one, score_cutoff=least) for one in others)
 
 
-def of_length(length: int, others: Iterable[str], *, least: float) -> list[str]:
+def comparable_lengths(length: int, others: Iterable[str], *, least: float) -> list[str]:
     """Those of the others that a text of this length can share so much with."""
     # Of both together, 2 * shared / (one + other) is the share; shared is at most the shorter.
     shortest, longest = length * least / (200 - least), length * (200 - least) / least
@@ -205,10 +205,10 @@ def _is_noted_alike(new: str, old: str) -> bool:
     whole.
     """
     ours, theirs = (Counter(mark.strip() for mark in NOTATION.findall(text)) for text in (new, old))
-    return ours == theirs or (ours <= theirs and bare(new) != bare(old))
+    return ours == theirs or (ours <= theirs and letters_only(new) != letters_only(old))
 
 
-def bare(text: str) -> str:
+def letters_only(text: str) -> str:
     """Letters and digits only, folded: what people hear when they read it."""
     if text.isascii():  # five to fifteen times as fast
         return text.encode().translate(None, ASCII_UNHEARD).lower().decode()
@@ -216,9 +216,9 @@ def bare(text: str) -> str:
 
 
 @lru_cache(maxsize=512)
-def letters_of(known: str) -> str:
+def cached_letters(known: str) -> str:
     """The same of what is asked for again and again: rules, names of places, the moment."""
-    return bare(known)
+    return letters_only(known)
 
 
 def _repeats(new: str, letters: str, old: str) -> bool:

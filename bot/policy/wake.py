@@ -109,7 +109,7 @@ Local: TypeAlias = Callable[[Conversation, Rules], Rules]
 """The rules of one place, made of those of all."""
 
 
-def alike(_where: Conversation, rules: Rules) -> Rules:
+def same_rules(_where: Conversation, rules: Rules) -> Rules:
     """Everywhere the same."""
     return rules
 
@@ -176,7 +176,7 @@ def judge(
     """Decide what a message is to the bot; `accounts` are all of the bot's own, `robots` such as
     became known besides those of the rules.
     """
-    against = barred(message, rules, accounts=accounts, robots=robots)
+    against = sender_veto(message, rules, accounts=accounts, robots=robots)
     is_group = message.conversation.is_group
     if against and (not is_group or against in (Silence.BLOCKED, Silence.NOT_IN_GROUPS)):
         return Ignore(against)
@@ -190,7 +190,7 @@ def judge(
     return verdict
 
 
-def barred(
+def sender_veto(
     message: MessageReceived,
     rules: Rules,
     *,
@@ -240,7 +240,7 @@ def _addressed(message: MessageReceived, rules: Rules) -> Wake | NeedsQuoted | O
                 pass
     if is_called(message, rules.names):
         called = Wake("name", weak=True)
-    elif begins(message, rules.prefixes):
+    elif has_prefix(message, rules.prefixes):
         called = Wake("prefix", weak=True)
     return called if quote is None else NeedsQuoted(quote.message_id, called)
 
@@ -267,20 +267,20 @@ def is_called(message: MessageReceived, names: tuple[str, ...]) -> bool:
     quotes or as part of a longer word is talk about the bot, not to it.
     """
     text = _text(message)
-    begin, end = bare(text[:EDGE]), bare(text[-EDGE:])
-    return any(_calls(begin, end, bare(name)) for name in names)
+    begin, end = without_marks(text[:EDGE]), without_marks(text[-EDGE:])
+    return any(_calls(begin, end, without_marks(name)) for name in names)
 
 
-def begins(message: MessageReceived, prefixes: tuple[str, ...]) -> bool:
+def has_prefix(message: MessageReceived, prefixes: tuple[str, ...]) -> bool:
     """Whether the message begins with one of the prefixes, as a word of its own where it is one:
     "/ai", "!".
     """
     if not prefixes:
         return False
-    text = folded(_text(message)[:EDGE]).lstrip()
+    text = fold_text(_text(message)[:EDGE]).lstrip()
     return any(
         text.startswith(prefix) and not _joins(prefix[-1], text[len(prefix) : len(prefix) + 2])
-        for prefix in map(folded, prefixes)
+        for prefix in map(fold_text, prefixes)
         if prefix
     )
 
@@ -306,13 +306,13 @@ def _joins(letter: str, neighbours: str) -> bool:
     return letter.isascii() and letter.isalnum() and word.isascii() and word.isalnum()
 
 
-def bare(text: str) -> str:
+def without_marks(text: str) -> str:
     """The text folded, without the marks, emoji and blanks around it."""
-    one_form = folded(text)
+    one_form = fold_text(text)
     return one_form.strip("".join(char for char in set(one_form) if _is_around(char)))
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     """The text in one form for all ways to write it, without capitals."""
     return normalize("NFKC", text).casefold()
 

@@ -11,10 +11,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from bot.domain.model_messages import AssistantMessage, ToolCall
-from bot.domain.visible_text import visible, without_controls
-from bot.policy.cq_codes import may_hold, without_meaningless
-from bot.prompt.echo_detection import is_all_of, is_echo
-from bot.prompt.frame_removal import Frames
+from bot.domain.visible_text import visible_text, without_controls
+from bot.policy.cq_codes import may_contain_codes, strip_meaningless_codes
+from bot.prompt.echo_detection import is_echo, repeats_whole
+from bot.prompt.frame_removal import FrameRemover
 
 SEND = "send_message"  # the tool whose words are ours
 BESIDE = frozenset({"session", "last"})  # what else is given to it
@@ -23,8 +23,8 @@ LONGEST_SILENCE = 400  # characters of arguments that may say nothing but that n
 ESCAPES = ("\\u", "\\r", "\\b", "\\f")  # of JSON, behind which anything may stand
 
 
-def tidy(
-    frames: Frames,
+def clean_message(
+    frames: FrameRemover,
     message: AssistantMessage,
     *,
     question: str = "",
@@ -36,10 +36,10 @@ def tidy(
     What is sent with `send_message` loses words that are silence however often they are said.
     """
     text = frames.cut(without_controls(_said(message.text)))
-    if may_hold(text) and not frames.people.speak_of_codes:
-        text = without_meaningless(text)
-    said_back = not message.tool_calls and (is_echo(text, question) or is_all_of(text, now))
-    if said_back or not visible(text).strip():
+    if may_contain_codes(text) and not frames.people.speak_of_codes:
+        text = strip_meaningless_codes(text)
+    said_back = not message.tool_calls and (is_echo(text, question) or repeats_whole(text, now))
+    if said_back or not visible_text(text).strip():
         text = ""
     calls = tuple(_tidy_call(frames, call, is_silence) for call in message.tool_calls)
     if text == message.text and calls == message.tool_calls:
@@ -47,14 +47,14 @@ def tidy(
     return replace(message, text=text, tool_calls=calls)
 
 
-def is_tidy(frames: Frames, call: ToolCall) -> bool:
+def is_clean_call(frames: FrameRemover, call: ToolCall) -> bool:
     """Whether no frame, and nothing unseen, can be in what the call gives to `send_message`."""
     if call.name != SEND:
         return True
     folded = call.arguments.casefold()
     named = any(name.casefold() in folded for name in frames.names)
     is_plain = not any(escape in call.arguments for escape in ESCAPES)
-    is_seen = visible(call.arguments) == call.arguments
+    is_seen = visible_text(call.arguments) == call.arguments
     return is_plain and is_seen and not named and frames.is_clean(call.arguments)
 
 
@@ -78,10 +78,10 @@ def _said(text: str) -> str:
 
 
 def _tidy_call(
-    frames: Frames, call: ToolCall, is_silence: Callable[[str, str], bool] | None
+    frames: FrameRemover, call: ToolCall, is_silence: Callable[[str, str], bool] | None
 ) -> ToolCall:
     may_be_silence = is_silence is not None and len(call.arguments) <= LONGEST_SILENCE
-    if is_tidy(frames, call) and not (may_be_silence and call.name == SEND):
+    if is_clean_call(frames, call) and not (may_be_silence and call.name == SEND):
         return call
     try:
         arguments = json.loads(call.arguments)

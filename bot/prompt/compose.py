@@ -29,7 +29,7 @@ MAX_LINES = 60  # of it: where members are answered side by side more may be new
 NAME_TOKENS = 8.0  # in front of a line
 
 
-class Passed(Struct, frozen=True):
+class ForwardedMessage(Struct, frozen=True):
     """A message inside a merged forward; `depth` is 1, and one more for each forward around it."""
 
     message: MessageReceived
@@ -41,7 +41,7 @@ class Forwarded(Struct, frozen=True):
     out.
     """
 
-    lines: tuple[Passed, ...] = ()
+    lines: tuple[ForwardedMessage, ...] = ()
     left_out: int = 0
 
 
@@ -65,7 +65,7 @@ class Question(Struct, frozen=True):
         return (*self.lines, self.message)
 
 
-class Talk(Struct, frozen=True):
+class OverheardTalk(Struct, frozen=True):
     """The lines overheard since the last run, oldest first, and how many before it nobody kept.
 
     `replies` are messages that these quote, by their ids.
@@ -107,7 +107,7 @@ class QuestionPicture:
         return words.heading(words.segments.picture, words.lacks[self.lack])
 
 
-NO_TALK = Talk()
+NO_TALK = OverheardTalk()
 
 
 @lru_cache(maxsize=256)
@@ -131,7 +131,7 @@ def system_prompt(persona: str, *, name: str, words: Wording, sees: bool = True)
 
 
 def user_message(
-    question: Question, view: View, talk: Talk = NO_TALK, *, day: str = ""
+    question: Question, view: View, talk: OverheardTalk = NO_TALK, *, day: str = ""
 ) -> UserMessage:
     """The messages overheard since the last run, then the question. Rendered once and stored as
     rendered.
@@ -141,7 +141,7 @@ def user_message(
     writer = _Writer(view, day)
     writer.record(talk)
     words, asked = view.words, question.message
-    writer.parts += passed_on(question.forwarded, view)
+    writer.parts += forwarded_lines(question.forwarded, view)
     first = question.lines[0] if question.lines else asked
     writer.date(first)
     writer.parts.append(words.heading(words.question, view.clock(asked.time)))
@@ -170,7 +170,7 @@ class _Writer:
         self.sources: list[str] = []
         self.quotes: list[tuple[str, str]] = []
 
-    def record(self, talk: Talk) -> None:
+    def record(self, talk: OverheardTalk) -> None:
         """Tell the newest of what was overheard, and how many there were before."""
         if not talk.messages:
             return
@@ -187,7 +187,7 @@ class _Writer:
             self.date(message)
             self.line(message, talk.replies, limit=MAX_ASIDE)
 
-    def _room(self, talk: Talk) -> Sequence[MessageReceived]:
+    def _room(self, talk: OverheardTalk) -> Sequence[MessageReceived]:
         tokens, first = 0.0, max(0, len(talk.messages) - MAX_LINES)
         for place in reversed(range(first, len(talk.messages))):
             message = talk.messages[place]
@@ -238,7 +238,7 @@ def last_day(rounds: Sequence[Message]) -> str:
     return ""
 
 
-def passed_on(forwarded: Forwarded, view: View) -> Iterator[str]:
+def forwarded_lines(forwarded: Forwarded, view: View) -> Iterator[str]:
     """Lines that somebody passes on, each fenced one level deeper than what it is inside of."""
     if not forwarded.lines:
         return
@@ -280,7 +280,7 @@ def without_summary(messages: Sequence[Message], words: Wording) -> tuple[Messag
     )
 
 
-def showing(
+def with_pictures(
     messages: tuple[Message, ...],
     pictures: Sequence[QuestionPicture],
     *,
@@ -308,7 +308,7 @@ def showing(
     return (*messages[:-1], replace(question, text="\n".join(parts), images=images))
 
 
-def moment(told: str, words: Wording, recalled: Sequence[str] = ()) -> str:
+def now_line(told: str, words: Wording, recalled: Sequence[str] = ()) -> str:
     """The line of `facts`, behind the heading `[此刻]`; then what is remembered, a line each, under
     `[记得]`.
     """
@@ -319,7 +319,7 @@ def moment(told: str, words: Wording, recalled: Sequence[str] = ()) -> str:
     return "\n".join([now, words.heading(words.recalled), *lines])
 
 
-def facts(question: MessageReceived, view: View) -> str:
+def now_facts(question: MessageReceived, view: View) -> str:
     """The line of what is so at the moment: the date, where this is, and who asks."""
     return view.words.comma.join(filter(None, _facts(question, view)))
 
@@ -339,7 +339,7 @@ def _place(name: str) -> str:
     return label(name, MAX_NAME)
 
 
-def addition(
+def addition_line(
     message: MessageReceived, view: View, *, quoted: MessageReceived | None = None
 ) -> UserMessage:
     """The line under its heading, with the time."""
@@ -353,18 +353,20 @@ def addition(
 MAX_LOOKED = 9000  # characters: more than anybody gives of one thing
 
 
-def looked(message: MessageReceived, forwarded: Forwarded, view: View) -> str:
+def opened_line(message: MessageReceived, forwarded: Forwarded, view: View) -> str:
     """Something that was opened, as the line of whoever sent it; of what is inside a forward nobody
     knows who that was.
     """
     if message.sender.user_id:
-        return "\n".join((line(message, view, limit=MAX_LOOKED), *passed_on(forwarded, view)))
+        return "\n".join((line(message, view, limit=MAX_LOOKED), *forwarded_lines(forwarded, view)))
     inner = indented(plain(message.segments, view, self_id=message.self_id), MAX_LOOKED)
     heading = view.words.heading(view.words.forwarded)
-    return "\n".join((heading, "  " + inner.replace("\n", "\n  "), *passed_on(forwarded, view)))
+    return "\n".join(
+        (heading, "  " + inner.replace("\n", "\n  "), *forwarded_lines(forwarded, view))
+    )
 
 
-def lacking(segment: Segment, lack: Lack, words: Wording) -> str:
+def missing_words(segment: Segment, lack: Lack, words: Wording) -> str:
     """The words for something that cannot be had: `[图片 已过期]`."""
     match segment:
         case Picture():

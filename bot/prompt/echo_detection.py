@@ -17,7 +17,14 @@ from msgspec.structs import force_setattr
 
 from bot.domain.errors import ERROR
 from bot.domain.model_messages import AssistantMessage, Message, SystemMessage, UserMessage
-from bot.policy.similarity import already_said, bare, is_like, is_near, letters_of, of_length
+from bot.policy.similarity import (
+    already_said,
+    cached_letters,
+    comparable_lengths,
+    is_similar,
+    is_similar_to_any,
+    letters_only,
+)
 from bot.prompt.prompt_language import WORDINGS
 from bot.prompt.render import LINE, REPLY
 from bot.prompt.wording import Wording
@@ -64,21 +71,21 @@ OUR_ERROR = re.compile(rf"\s*{ERROR}.*\[[A-Z]+(?:_[A-Z]+)+\]\s*", re.DOTALL)
 """A failed call, in the words a model is told of it."""
 
 
-class ToldTexts:
+class KnownTexts:
     """What we told a model ourselves, to look for in what it says: made once for texts that are
     always told, as each answer is looked at.
     """
 
     def __init__(self, *texts: str) -> None:
-        self._texts = tuple(map(bare, texts))
+        self._texts = tuple(map(letters_only, texts))
         self._all = "\n".join(self._texts)
         self._longest = max(map(len, self._texts), default=0)
         self._near: dict[int, tuple[str, ...]] = {}  # by the length of what is said
 
     def has(self, text: str) -> bool:
         """Whether the text is nothing but a part of one of these, or nearly all of one."""
-        words = bare(text)
-        if words in self._all or is_near(words, self._like(len(words)), least=ECHO):
+        words = letters_only(text)
+        if words in self._all or is_similar_to_any(words, self._like(len(words)), least=ECHO):
             return len(words) + (LETTERS - 1) * len(CJK.findall(words)) >= LETTERS * LONG_ENOUGH
         return False  # as nearly all are
 
@@ -86,7 +93,7 @@ class ToldTexts:
         if length > 2 * self._longest:
             return ()
         if (near := self._near.get(length)) is None:
-            near = self._near[length] = tuple(of_length(length, self._texts, least=ECHO))
+            near = self._near[length] = tuple(comparable_lengths(length, self._texts, least=ECHO))
         return near
 
 
@@ -95,27 +102,29 @@ def is_call_error(text: str) -> bool:
     return OUR_ERROR.fullmatch(text) is not None
 
 
-def is_all_of(text: str, told: str) -> bool:
+def repeats_whole(text: str, told: str) -> bool:
     """Whether it is nothing but all of what we told, nearly in the same letters; a part of it, as
     the date alone, is an answer.
     """
     if not told or len(text) > 2 * len(told) or len(told) > 2 * len(text):
         return False  # as nearly all are
-    words = letters_of(told)
-    return len(words) >= LONG_ENOUGH and is_like(bare(text), words, least=ECHO)
+    words = cached_letters(told)
+    return len(words) >= LONG_ENOUGH and is_similar(letters_only(text), words, least=ECHO)
 
 
 def is_echo(text: str, question: str) -> bool:
     """Whether it is nothing but the question, said back; who asks for that, or greets, gets it."""
     if len(text) > 2 * len(question) or len(question) > 2 * len(text):
         return False
-    if not is_like(text.casefold(), question.casefold(), least=ALIKE):
+    if not is_similar(text.casefold(), question.casefold(), least=ALIKE):
         return False  # as nearly all are
-    if len(bare(GREETING.sub("", text))) < LONG_ENOUGH:
+    if len(letters_only(GREETING.sub("", text))) < LONG_ENOUGH:
         return False
     if ASKS_TO_REPEAT.search(question) and not _asks_the_same(text, question):
         return False
-    if (dictates := DICTATES.match(question)) and not bare(text).startswith(bare(dictates[0])):
+    if (dictates := DICTATES.match(question)) and not letters_only(text).startswith(
+        letters_only(dictates[0])
+    ):
         return False
     if "```" in text or text.count("\n") > question.count("\n"):
         return False
@@ -126,20 +135,22 @@ def is_echo(text: str, question: str) -> bool:
     # What differs in a number, a name or a negation is an answer, however much of the question is
     # in it.
     said, asked = (one.rstrip("?？ ") for one in (text, question))
-    return already_said(said, (asked,)) and is_like(bare(said), bare(asked), least=ECHO)
+    return already_said(said, (asked,)) and is_similar(
+        letters_only(said), letters_only(asked), least=ECHO
+    )
 
 
 def is_greeting(text: str) -> bool:
     """Whether it greets, thanks or wishes, and says hardly anything else."""
     beside, greetings = GREETING.subn("", text)
-    return greetings > 0 and len(bare(beside)) < BESIDE
+    return greetings > 0 and len(letters_only(beside)) < BESIDE
 
 
 def _asks_the_same(text: str, question: str) -> bool:
     """Whether it asks what the question asks, in the same letters: "how do I read this" is none for
     who was asked to read.
     """
-    return ASKING.search(question) is not None and bare(text) == bare(question)
+    return ASKING.search(question) is not None and letters_only(text) == letters_only(question)
 
 
 LONGEST = 600  # characters: nobody who says so much only says it back
@@ -161,15 +172,17 @@ ASKS_RULES = re.compile(r"规|允许|禁止|不准|rule|allow|forbid", re.IGNORE
 REPLIES = REPLY.partition("{")[0].strip()
 SAYS = LINE.partition("{text}")[0].removeprefix("{who}")
 TOLD = tuple(
-    bare(told) for words in WORDINGS for told in (words.notices.last_step, words.notices.empty)
+    letters_only(told)
+    for words in WORDINGS
+    for told in (words.notices.last_step, words.notices.empty)
 )
-ROLES = tuple(bare(role) for words in WORDINGS for role in words.roles.values())
+ROLES = tuple(letters_only(role) for words in WORDINGS for role in words.roles.values())
 OURS = "|".join(re.escape(words.rules.splitlines()[0]) for words in WORDINGS)
 BEFORE_OURS = re.compile(rf".*\n\n(?={OURS})", re.DOTALL)
 """What stands before our rules: the persona, and the rules of the house."""
 
 
-class EchoDoubts(Struct, frozen=True):
+class PromptEcho(Struct, frozen=True):
     """A prompt as `read`, and the question `asked` in it; the words about the moment behind that,
     the day in them and the name of the place; and what was answered twice in a row, if anything.
     What people said in it is `told`.
@@ -195,7 +208,7 @@ class EchoDoubts(Struct, frozen=True):
         words = text.strip()
         if not words or len(words) > LONGEST:
             return False
-        lines = [(line, bare(line)) for line in words.splitlines() if line.strip()]
+        lines = [(line, letters_only(line)) for line in words.splitlines() if line.strip()]
         letters = "".join(letters for _, letters in lines)
         return (
             _is_aside(words)
@@ -213,7 +226,7 @@ class EchoDoubts(Struct, frozen=True):
         """Whether it is the question itself, or the answer of the two before; people greet each
         other in the same words, and are greeted so in turn.
         """
-        if letters == bare(self.asked) and _weight(letters) >= ASKED_BACK:
+        if letters == letters_only(self.asked) and _weight(letters) >= ASKED_BACK:
             return not is_greeting(self.asked) or bool(THANKS.search(self.asked))
         is_again = words == self.twice and _weight(letters) >= TELLING
         return is_again and not is_greeting(self.asked)
@@ -225,18 +238,18 @@ class EchoDoubts(Struct, frozen=True):
 
     def _is_moment(self, letters: str) -> bool:
         """Whether it is of the words about the moment, or has both their day and their place."""
-        place, weekday = letters_of(self.place), self.day.rpartition(" ")[2].casefold()
+        place, weekday = cached_letters(self.place), self.day.rpartition(" ")[2].casefold()
         is_here = bool(place) and (
             place == letters or (place in letters and bool(weekday) and weekday in letters)
         )
-        if not is_here and (letters not in letters_of(self.now) or _weight(letters) < TELLING):
+        if not is_here and (letters not in cached_letters(self.now) or _weight(letters) < TELLING):
             return False
         return not self._is_asked_for(letters)
 
     def _is_asked_for(self, letters: str) -> bool:
         """Whether it is of that of the moment which the question asks for."""
-        here = (bare(words.here.format(name=self.place)) for words in WORDINGS)
-        parts = ((ASKS_WHEN, (bare(self.day),)), (ASKS_WHERE, here), (ASKS_WHO, ROLES))
+        here = (letters_only(words.here.format(name=self.place)) for words in WORDINGS)
+        parts = ((ASKS_WHEN, (letters_only(self.day),)), (ASKS_WHERE, here), (ASKS_WHO, ROLES))
         return any(
             letters in part for asks, told in parts if asks.search(self.asked) for part in told
         )
@@ -247,14 +260,14 @@ class EchoDoubts(Struct, frozen=True):
 
     def _is_said(self, lines: Sequence[tuple[str, str]]) -> bool:
         """Whether with each line one of somebody's begins, whoever's name stands before it."""
-        return all(any(begun in self.told for begun in beginnings(*line)) for line in lines)
+        return all(any(begun in self.told for begun in line_beginnings(*line)) for line in lines)
 
     def _is_recited(self, lines: Sequence[tuple[str, str]]) -> bool:
         """Whether the letters of a line are of the rules; only ours are no answer to who asks for
         some.
         """
         said = [letters for _, letters in lines if len(letters) >= RECITED]
-        rules = [letters_of(text) for text in self._rules()] if said else ()
+        rules = [cached_letters(text) for text in self._rules()] if said else ()
         return any(letters in text for letters in said for text in rules)
 
     def _rules(self) -> Iterator[str]:
@@ -274,7 +287,7 @@ def example_rounds(words: Wording) -> tuple[Message, ...]:
     )
 
 
-def said_twice(rounds: Sequence[Message]) -> str:
+def repeated_answer(rounds: Sequence[Message]) -> str:
     """The last answer in these rounds, where the answer before was the same; else empty."""
     last = ""
     for one in reversed(rounds):
@@ -296,7 +309,7 @@ def _is_aside(words: str) -> bool:
     return f"{words[0]}{words[-1]}" in BRACKETS and not (words[0] in inside or words[-1] in inside)
 
 
-def beginnings(line: str, letters: str) -> Iterator[str]:
+def line_beginnings(line: str, letters: str) -> Iterator[str]:
     """How a line of somebody would begin that has these words: all of them, or those behind one of
     the first colons; enough of each to be somebody's.
     """
@@ -305,5 +318,5 @@ def beginnings(line: str, letters: str) -> Iterator[str]:
     yield SAYS + line.strip(ENDS)
     for colon in islice(COLON.finditer(line, 0, WHOSE), MOST_COLONS):
         part = line[colon.end() :]
-        if len(bare(part)) >= TELLING:
+        if len(letters_only(part)) >= TELLING:
             yield SAYS + part.strip(ENDS)

@@ -25,7 +25,7 @@ from bot.domain.model_messages import (
     SystemMessage,
     UserMessage,
 )
-from bot.policy.memory_rules import in_one_line, terms, wrong_with
+from bot.policy.memory_rules import fact_line, fact_problem, terms
 from bot.policy.similarity import NUMERALS, TIME
 from bot.prompt.render import indented
 
@@ -216,10 +216,10 @@ def _value(text: str) -> Any:
 def _fact(row: Mapping[str, Any], lines: _Lines) -> ExtractedFact | None:
     match row:
         case {"about": str(about), "fact": str(words), "lines": [*places]}:
-            text, whom, named = in_one_line(words), about.strip(), lines.at(places)
+            text, whom, named = fact_line(words), about.strip(), lines.at(places)
         case _:
             return None
-    if wrong_with(text):
+    if fact_problem(text):
         return None
     if not _say(named, text, whom, lines):
         named = lines.nearest(text, whom)

@@ -14,7 +14,7 @@ from bot.prompt.prompt_language import WORDINGS
 from bot.prompt.wording import Wording
 
 
-def any_of(words: Iterable[str]) -> str:
+def any_pattern(words: Iterable[str]) -> str:
     """One of these, as a pattern."""
     return "|".join(map(re.escape, words))
 
@@ -37,14 +37,14 @@ ANNOUNCED = re.compile(
 """A line that announces what stands below it: with a colon, in so many words, or as its heading."""
 STAGE = re.compile(r"\s*(?:[(（].*[)）]|\*[^*]+\*)\s*$")  # what happens while nobody speaks
 
-_quoting = any_of(words.quoted.partition("{")[0] for words in WORDINGS)
+_quoting = any_pattern(words.quoted.partition("{")[0] for words in WORDINGS)
 _who = rf"({NAME})(?:#(\d+)|\((\d+)\))"
 SAID_BY = re.compile(
     rf"(?:^(?:  )?(?={NAME}(?:#\d+|\(\d+\))(?: ↩[^\n]*?)?: )|@|↩|{_quoting}){_who}", re.MULTILINE
 )
 """A name and its number where we write them, either form."""
 
-HEADINGS = any_of(
+HEADINGS = any_pattern(
     heading
     for words in WORDINGS
     for heading in (
@@ -65,16 +65,16 @@ HEADING = re.compile(
     rf"[^\]］】\n]{{0,40}}[\]］】]{MARK}(?P<number>{ID})?[^\S\n]*"
 )
 LABEL = re.compile(r"[\[［【][^\]］】\n]{1,20}[\]］】]")
-_beside = any_of(
+_beside = any_pattern(
     words.heading(heading)
     for words in WORDINGS
     for heading in (words.pictures, words.now, words.recalled)
 )
-_days = any_of(day for words in WORDINGS for day in words.weekdays)
+_days = any_pattern(day for words in WORDINGS for day in words.weekdays)
 ROLES = tuple(role for words in WORDINGS for role in words.roles.values())
 BESIDE = re.compile(
     rf"(?:{_beside})[^\n]*|\[\d{{4}}-\d\d-\d\d (?:{_days})\]"
-    rf"|\d{{4}}-\d\d-\d\d (?:{_days})[^\n]*(?:{any_of(ROLES)})[^\n]{{0,2}}"
+    rf"|\d{{4}}-\d\d-\d\d (?:{_days})[^\n]*(?:{any_pattern(ROLES)})[^\n]{{0,2}}"
 )
 """Lines that are ours to their end: pictures, the moment (its heading may be gone), a date."""
 
@@ -94,8 +94,8 @@ _quote = rf"(?:{'|'.join(map(_quotation, WORDINGS))})[^\S\n]*"
 OUR_QUOTE = re.compile(_quote)
 QUOTE_INSIDE = re.compile(rf"(^|[。！？!?…~～;；])[^\S\n]*{_quote}")
 """Elsewhere in a line it is what is spoken of."""
-_begins = any_of(words.quoted.partition("{")[0].strip()[1:] for words in WORDINGS)
-_lost = any_of(one[1:10] for words in WORDINGS for one in (words.elsewhere, words.unreadable))
+_begins = any_pattern(words.quoted.partition("{")[0].strip()[1:] for words in WORDINGS)
+_lost = any_pattern(one[1:10] for words in WORDINGS for one in (words.elsewhere, words.unreadable))
 QUOTE = re.compile(
     rf"[\[［](?:{_begins})(?!\s*\d{{1,3}}[\]］])(?:[\s:：][^\[\]［］\n]{{0,200}})?[\]］]"
     r"(?!\s*(?:参?见|[来出引摘]自|来源|《|https?:))[^\S\n]*"  # there it is a source
@@ -121,7 +121,7 @@ _wholes = [
 ]
 _answers = [about.answer.strip() for about in _abouts]
 NOTE_LINE = re.compile(
-    rf"\s*(?:{OPEN}{FATE}{CLOSE}|(?:{any_of(_answers)})\s*{FATE}|{any_of(_wholes)}"
+    rf"\s*(?:{OPEN}{FATE}{CLOSE}|(?:{any_pattern(_answers)})\s*{FATE}|{any_pattern(_wholes)}"
     rf"|{SENT}\s*\(message_id:[^\n)]*\))\s*"
 )
 BRACKETS = ("(", "（", "[", "［", "【", "#", "＃")

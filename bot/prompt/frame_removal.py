@@ -22,15 +22,15 @@ from functools import lru_cache
 
 from msgspec import Struct, field
 
-from bot.domain.visible_text import visible
+from bot.domain.visible_text import visible_text
 from bot.prompt import frame_patterns
-from bot.prompt.participants import People, name_key
+from bot.prompt.participants import Participants, name_key
 from bot.prompt.speaker_headings import (
     SpeakerHeading,
     Sure,
     heading_of,
     may_have_heading,
-    spoken_in,
+    speakers_in_json,
 )
 
 MOST_FRAMES = 12  # one within the other, before the first word of an answer
@@ -40,28 +40,28 @@ LONGEST_STAND_IN = max(map(len, frame_patterns.STAND_INS))
 REMEMBERED = 4_000  # characters of a text that is looked at once: longer ones are rare, and large
 
 
-class Frames(Struct, frozen=True):
+class FrameRemover(Struct, frozen=True):
     """Cuts the frame out of the bot's own words. `names` are those it goes by, `number` is its
     account.
     """
 
     names: tuple[str, ...] = ()
     number: int = 0
-    people: People = field(default_factory=People)
+    people: Participants = field(default_factory=Participants)
 
     def cut(self, text: str) -> str:
         """The text without what is the frame's; the very same text where nothing of it is.
 
         Marks that nobody sees hide no frame.
         """
-        seen = visible(text)
+        seen = visible_text(text)
         if self.is_clean(seen):
             return text  # as nearly all are
         left = self._without_frames(seen)
         if left == seen:
             return text
         kept = self._without_frames(text)  # with its joiners, unless those hide something
-        return kept if visible(kept) == left else left
+        return kept if visible_text(kept) == left else left
 
     def _without_frames(self, text: str) -> str:
         text = self._tally(text) or text
@@ -84,7 +84,7 @@ class Frames(Struct, frozen=True):
         """
         if not may_have_heading(text):
             return False
-        if len(spoken_in(text)) == 1:
+        if len(speakers_in_json(text)) == 1:
             return True  # what is certain of it was cut
         lines = [line for line in text.splitlines() if line.strip()]
         if any(map(frame_patterns.FENCE.match, lines)) or self._is_dialogue(lines):
@@ -187,7 +187,7 @@ class Frames(Struct, frozen=True):
     def _without_json(self, text: str) -> str:
         """The words of an answer that is JSON of a speaker and a text."""
         own: list[str] = []
-        spoken = spoken_in(text)
+        spoken = speakers_in_json(text)
         for name, number, words, certain in spoken:
             if (not name and not number) or self._is_us(name, number):
                 own.append(words)
@@ -361,7 +361,9 @@ class Frames(Struct, frozen=True):
     def _is_known(self, match: re.Match[str]) -> bool:
         if match["sign"] in frame_patterns.SIGNS:
             name = name_key(match["name"])
-            return name in self.people.names or is_like(name, self.people.called(match["number"]))
+            return name in self.people.names or is_short_name(
+                name, self.people.called(match["number"])
+            )
         return _is_one_of(match, self.people.names, self.people.numbers)
 
     def _goes_on(self, lines: list[str], place: int) -> bool:
@@ -386,7 +388,7 @@ class Frames(Struct, frozen=True):
         )
 
 
-def is_like(name: str, names: Collection[str]) -> bool:
+def is_short_name(name: str, names: Collection[str]) -> bool:
     """Whether it may be a short form of one of the names: 澈澈 of 阿澈. A letter alone says
     nothing.
     """

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from bot.domain.model_messages import Message, ToolMessage, UserMessage
 from bot.domain.traits import Audience
-from bot.policy.cq_codes import are_spoken_of
+from bot.policy.cq_codes import mentions_codes
 from bot.prompt import frame_patterns
 from bot.prompt.prompt_language import WORDINGS
 from bot.prompt.render import NAMELESS
@@ -19,13 +19,13 @@ NUMBER = re.compile(rf"{frame_patterns.HASH}(\d+)")
 ADDRESS = re.compile(r"://[^\s()（）「」，。]*$")
 
 
-class People(Struct, frozen=True, dict=True):
+class Participants(Struct, frozen=True, dict=True):
     """Who is in a prompt: names, folded, with their numbers there; accounts where it has them."""
 
     messages: tuple[Message, ...] = ()
 
     @classmethod
-    def of(cls, messages: Iterable[Message]) -> People:
+    def of(cls, messages: Iterable[Message]) -> Participants:
         """Those whose lines, mentions or quotations stand in it; they are looked for when somebody
         asks.
         """
@@ -47,7 +47,7 @@ class People(Struct, frozen=True, dict=True):
         round: the answer may explain them.
         """
         said = [one.text for one in self.messages if isinstance(one, UserMessage)]
-        return bool(said) and are_spoken_of(said[-1])
+        return bool(said) and mentions_codes(said[-1])
 
     def called(self, number: str) -> Collection[str]:
         """The names that somebody of this number has."""
@@ -129,7 +129,7 @@ _forwards = "|".join(re.escape(words.heading(words.forwarded)) for words in WORD
 PASSED_ON = re.compile(rf"^ *(?:{_forwards})$|\[(?:{_kinds}) ", re.MULTILINE)
 
 
-def voices(
+def speakers_in(
     rounds: Iterable[Message], person: Callable[[int], int | None], *, summary: str = ""
 ) -> frozenset[int]:
     """The accounts of those whose words, names included, are in these rounds or in the summary of

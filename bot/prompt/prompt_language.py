@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.model_messages import Message, UserMessage
 from bot.prompt.wording import Wording
 from bot.prompt.wording_en import EN
@@ -34,14 +34,14 @@ def is_chinese(text: str) -> bool:
     return 3 * len(CJK.findall(words)) >= len(LETTER.findall(words))
 
 
-def tongue_of(text: str, *, usual: Tongue = Tongue.CHINESE) -> Tongue:
+def language_of_text(text: str, *, usual: Language = Language.CHINESE) -> Language:
     """The language of words; of few, the usual one."""
     if len(LETTER.findall(text)) < FEW and not CJK.search(text):
         return usual
-    return Tongue.CHINESE if is_chinese(text) else Tongue.ENGLISH
+    return Language.CHINESE if is_chinese(text) else Language.ENGLISH
 
 
-def wording_of(rounds: Sequence[Message], user: str, *, chosen: str = "") -> Wording:
+def choose_wording(rounds: Sequence[Message], user: str, *, chosen: str = "") -> Wording:
     """The words for a conversation with these rounds, whose next question is `user`; the `chosen`
     language goes first.
 

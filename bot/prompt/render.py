@@ -45,7 +45,7 @@ from bot.domain.segments import (
     Unsupported,
     Video,
 )
-from bot.domain.visible_text import visible
+from bot.domain.visible_text import visible_text
 from bot.prompt.wording import Wording
 from bot.prompt.wording_zh import ZH
 
@@ -96,13 +96,13 @@ def label(text: str, limit: int) -> str:
     looks like our frame, or begins code.
     """
     seen = "".join(filter(str.isprintable, text[: 16 * limit].translate(FRAME)))
-    name = " ".join(visible(seen).split())[:limit]
+    name = " ".join(visible_text(seen).split())[:limit]
     return name[0] + name.lstrip(name[0]) if name.startswith(FENCES) else name
 
 
 def person_name(text: str, limit: int) -> str:
     """The label of a person, without a number that could be taken for ours."""
-    seen = visible("".join(filter(str.isprintable, text[: 16 * limit].translate(BUT_HASHES))))
+    seen = visible_text("".join(filter(str.isprintable, text[: 16 * limit].translate(BUT_HASHES))))
     return label(NUMBER.sub(" ", seen), limit)
 
 
@@ -264,7 +264,7 @@ def indented(text: str, limit: int = MAX_TEXT) -> str:
 def plain(segments: tuple[Segment, ...], view: View, *, self_id: int) -> str:
     """The segments as text: what a person would see, the rest as short words in brackets."""
     told = [
-        visible(segment.text) if isinstance(segment, Text) else _plain(segment, view, self_id)
+        visible_text(segment.text) if isinstance(segment, Text) else _plain(segment, view, self_id)
         for segment in segments
     ]
     return "".join(told).strip()
@@ -276,7 +276,7 @@ def _plain(segment: Segment, view: View, self_id: int) -> str:
         case Mention(user_id=user_id, name=name):
             return "" if user_id == self_id else f"@{speaker(Sender(user_id, name), view)} "
         case Text(text=text) | Markdown(content=text):
-            return visible(text)
+            return visible_text(text)
         case MentionAll():
             return view.words.everybody
         case Quote():
@@ -289,7 +289,7 @@ def _plain(segment: Segment, view: View, self_id: int) -> str:
             return _bracket(words.sticker, summary)
         case Record(handle=handle, seconds=seconds, text=text):
             length = f"{seconds}s" if seconds else ""
-            return f"{_bracket(words.voice, length, handle=handle)}{visible(text)}"
+            return f"{_bracket(words.voice, length, handle=handle)}{visible_text(text)}"
         case Video():
             return _bracket(words.video, "")
         case File(name=name, size=size, handle=handle):
@@ -348,7 +348,7 @@ def file_size(size: int) -> str:
 ALL_SAID = "(已用 send_message 回答)"
 
 
-def note(words: Wording, what: str) -> UserMessage:
+def history_note(words: Wording, what: str) -> UserMessage:
     """The note, as it stands at the end of a round."""
     return UserMessage(f"{words.heading(words.notes)}\n  {what}")
 

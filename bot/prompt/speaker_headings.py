@@ -166,7 +166,7 @@ def _unclosed(words: str, element: str) -> str:
     return told.removesuffix(closing) if told.endswith(closing) else words
 
 
-def spoken_in(text: str) -> list[JsonLine]:
+def speakers_in_json(text: str) -> list[JsonLine]:
     """The lines of several speakers that the text is as JSON: one object, a list of them, or one in
     each line. Empty if it is anything else.
     """

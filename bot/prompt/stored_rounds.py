@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from bot.domain.events import Conversation
 from bot.domain.model_messages import AssistantMessage, Message
-from bot.policy.fallback_replies import is_ours
+from bot.policy.fallback_replies import is_fallback_reply
 from bot.prompt import render
-from bot.prompt.answer_cleanup import is_tidy, tidy
-from bot.prompt.frame_removal import Frames
-from bot.prompt.participants import People
+from bot.prompt.answer_cleanup import clean_message, is_clean_call
+from bot.prompt.frame_removal import FrameRemover
+from bot.prompt.participants import Participants
 from bot.prompt.wording_zh import ZH
 
 
@@ -23,32 +23,34 @@ def tell_round(
     """The round as the model is told of it, with a note if no answer is left; `names` are those of
     the bot. The very same object where nothing is cut.
     """
-    frames = Frames(names, where.platform_id)
+    frames = FrameRemover(names, where.platform_id)
     if all(_is_told_as_stored(frames, message) for message in messages):
         return messages
-    frames = replace(frames, people=People.of(messages))
+    frames = replace(frames, people=Participants.of(messages))
     told = tuple(one for message in messages if (one := _tidied(frames, message)) is not None)
     if told == messages:
         return messages
-    return told if told[1:] else (*told, render.note(ZH, ZH.about.unanswered))
+    return told if told[1:] else (*told, render.history_note(ZH, ZH.about.unanswered))
 
 
-def _is_told_as_stored(frames: Frames, message: Message) -> bool:
+def _is_told_as_stored(frames: FrameRemover, message: Message) -> bool:
     """Whether there is certainly nothing to cut; looks at each message by itself."""
     if not isinstance(message, AssistantMessage):
         return True
     if not (message.text.strip() or message.tool_calls) or not frames.is_clean(message.text):
         return False
-    if is_ours(message.text):
+    if is_fallback_reply(message.text):
         return False
-    return all(is_tidy(frames, call) for call in message.tool_calls)
+    return all(is_clean_call(frames, call) for call in message.tool_calls)
 
 
-def _tidied(frames: Frames, message: Message) -> Message | None:
+def _tidied(frames: FrameRemover, message: Message) -> Message | None:
     """None where nothing is left of a message."""
     if not isinstance(message, AssistantMessage):
         return message
-    tidied = tidy(frames, replace(message, text="") if is_ours(message.text) else message)
+    tidied = clean_message(
+        frames, replace(message, text="") if is_fallback_reply(message.text) else message
+    )
     if not (tidied.text.strip() or tidied.tool_calls):
         return None
     return message if tidied == message else tidied

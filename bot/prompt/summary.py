@@ -136,7 +136,7 @@ def in_one_line(round_: Sequence[Message]) -> str:
     return LINE.format(asked=_beginning(asked), answered=_beginning(answered))
 
 
-def continued(summary: str, lines: Iterable[str], *, tokens: float) -> str:
+def continue_summary(summary: str, lines: Iterable[str], *, tokens: float) -> str:
     """The summary, and behind it these rounds in a line each; the oldest lines are only counted
     where they have more tokens.
     """
@@ -153,17 +153,17 @@ def continued(summary: str, lines: Iterable[str], *, tokens: float) -> str:
     return "\n".join([*words, *[left_out.summary.omitted.format(number=omitted)][:omitted], *older])
 
 
-def brought_in(summary: str) -> tuple[str, ...]:
+def outside_tools_in(summary: str) -> tuple[str, ...]:
     """The tools that brought words from outside into what this summary was made of."""
     marks = filter(None, map(BROUGHT.fullmatch, summary.splitlines()))
     return tuple(name for mark in marks for name in (mark[1] or mark[2]).split(", "))
 
 
-def with_brought(summary: str, tools: Iterable[str]) -> str:
+def with_outside_tools(summary: str, tools: Iterable[str]) -> str:
     """The summary, which says of these tools, too, that they brought some of it: that outlives any
     summary of it. What a model writes can only add to them.
     """
-    if not (names := sorted({*brought_in(summary), *tools})):
+    if not (names := sorted({*outside_tools_in(summary), *tools})):
         return summary
     lines = [line for line in summary.splitlines() if not BROUGHT.fullmatch(line)]
     words = ZH if is_chinese(summary) else EN

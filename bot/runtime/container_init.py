@@ -22,7 +22,7 @@ HEARD = {*PASSED_ON, signal.SIGCHLD}
 BY_SIGNAL = 128  # what a shell adds to the number of the signal that ended a program
 
 
-def attend() -> None:
+def run_as_init() -> None:
     """Return in a child, once; this process stays, attends to it, and ends as it does."""
     hide_process()
     signal.pthread_sigmask(signal.SIG_BLOCK, HEARD)
@@ -30,7 +30,7 @@ def attend() -> None:
     if child == 0:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, HEARD)
         return
-    while (code := bury(child)) is None:
+    while (code := reap_children(child)) is None:
         heard = signal.sigwaitinfo(HEARD)
         # What the kernel sends, as for Ctrl-C at a terminal, the child gets as well.
         if heard.si_signo != signal.SIGCHLD and heard.si_code <= 0:
@@ -38,7 +38,7 @@ def attend() -> None:
     os._exit(code)
 
 
-def bury(child: int) -> int | None:
+def reap_children(child: int) -> int | None:
     """Let go of whoever has ended; the exit code of `child` where that has, as a shell tells it."""
     with suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:

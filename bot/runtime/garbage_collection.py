@@ -22,10 +22,10 @@ def relax_collector() -> None:
     """
     gc.collect()
     gc.freeze()
-    look_seldom()
+    collect_seldom()
 
 
-def look_seldom() -> None:
+def collect_seldom() -> None:
     """Look for cycles less often. While modules are loaded hardly any arise: a tenth of the time to
     start.
     """

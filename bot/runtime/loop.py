@@ -36,17 +36,17 @@ def on_signal(name: signal.Signals, do: Callable[[], object]) -> None:
             signal.signal(name, pass_on)
 
 
-def leave(code: int = 0) -> NoReturn:
+def exit_process(code: int = 0) -> NoReturn:
     """End the process at once, when all is done but for a thread that hangs."""
     sys.stdout.flush()
     os._exit(code)
 
 
-def leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+def leaf_exceptions(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
     """The exceptions inside a group, however deep."""
     for error in group.exceptions:
         if isinstance(error, BaseExceptionGroup):
-            yield from leaves(error)
+            yield from leaf_exceptions(error)
         else:
             yield error
 

@@ -22,28 +22,28 @@ used.
 
 
 @dataclass(frozen=True, slots=True)
-class Reread:
+class ReloadResult:
     """The outcome, a line for each; `whole` where nothing had to be kept as it was."""
 
     lines: tuple[str, ...] = ()
     whole: bool = True
 
-    def and_then(self, level: int, line: str) -> Reread:
+    def and_then(self, level: int, line: str) -> ReloadResult:
         """With one more line, which is logged."""
         logger.log(level, line)
-        return Reread((*self.lines, line), self.whole and level < logging.WARNING)
+        return ReloadResult((*self.lines, line), self.whole and level < logging.WARNING)
 
 
-def reload_all(reloads: Mapping[str, Reload]) -> Reread:
+def reload_all(reloads: Mapping[str, Reload]) -> ReloadResult:
     """Everything once more, each on its own; the names are for people."""
-    told = Reread()
+    told = ReloadResult()
     for name, reload in reloads.items():
         try:
             problems = reload()
         except Exception:
             line = f"{name} could not be read again and is kept as it was"
             logger.exception(line)
-            told = Reread((*told.lines, line), whole=False)
+            told = ReloadResult((*told.lines, line), whole=False)
             continue
         for problem in problems:
             told = told.and_then(logging.ERROR, f"{name} is kept as it was: {problem}")

@@ -16,7 +16,7 @@ from msgspec import Struct
 from bot.domain.actions import (
     Confirmed,
     Drafted,
-    Merged,
+    MergedForward,
     Queued,
     Receipt,
     Refused,
@@ -27,13 +27,13 @@ from bot.domain.actions import (
 )
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.journal import Undelivered
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.ports import Clock
 from bot.domain.redaction import OwnWords
 from bot.domain.segments import Face, Mention, Quote, Text
 from bot.memory.history import History
-from bot.policy.blocked_words import words_of as read_in
-from bot.policy.cq_codes import Code, may_hold, reading
+from bot.policy.blocked_words import sent_words as read_in
+from bot.policy.cq_codes import Code, may_contain_codes, replace_codes
 from bot.policy.fallback_replies import is_quoted
 from bot.prompt import render
 from bot.prompt.wording import Wording
@@ -112,7 +112,7 @@ class Manner:
 
     paced: bool = False
     name: Callable[[Conversation], str] = nameless
-    tongue: Tongue = Tongue.CHINESE
+    tongue: Language = Language.CHINESE
 
 
 PLAIN: Final = Manner()
@@ -163,7 +163,7 @@ class Delivery:
         self._limit = limit
 
     @property
-    def tongue(self) -> Tongue:
+    def tongue(self) -> Language:
         """The owners'."""
         return self._manner.tongue
 
@@ -206,7 +206,9 @@ class Delivery:
                 return said
         return await say(messages, words)
 
-    def _merged(self, where: Conversation, segments: Parts, messages: list[Parts]) -> Merged | None:
+    def _merged(
+        self, where: Conversation, segments: Parts, messages: list[Parts]
+    ) -> MergedForward | None:
         if len(messages) < 2:
             return None  # one has room for it
         name = self._manner.name(where)
@@ -225,7 +227,7 @@ class Delivery:
         pauses: Sequence[float] = (),
     ) -> tuple[SaidMessage, ...]:
         kept = untouched(words)
-        if may_hold(words) and not keeps_codes:
+        if may_contain_codes(words) and not keeps_codes:
             messages = list(self._reading(where, messages, kept))
         if may_call(words):
             messages = list(self._calling(where, messages, kept))
@@ -308,9 +310,9 @@ class Delivery:
             for segment in message:
                 match segment:
                     case Text(text=text):
-                        parts += reading(text, means, but=kept)
-                    case Merged(nodes=nodes, name=name):
-                        parts.append(Merged(tuple(self._in_words(where, nodes, kept)), name))
+                        parts += replace_codes(text, means, but=kept)
+                    case MergedForward(nodes=nodes, name=name):
+                        parts.append(MergedForward(tuple(self._in_words(where, nodes, kept)), name))
                     case _:
                         parts.append(segment)
             if any(not isinstance(part, Quote) for part in parts):
@@ -328,7 +330,7 @@ class Delivery:
             return Text(f"@{found.name}") if found is not None and found.name else None
 
         for node in nodes:
-            said = reading(node, means, but=kept)
+            said = replace_codes(node, means, but=kept)
             if words := "".join(part.text for part in said if isinstance(part, Text)):
                 yield words
 
@@ -352,9 +354,9 @@ class Delivery:
                         named = mentioning(text, who, most=left, but=kept)
                         left -= sum(isinstance(part, Mention) for part in named)
                         parts += named
-                    case Merged(nodes=nodes, name=name):
+                    case MergedForward(nodes=nodes, name=name):
                         named_nodes = tuple(naming(node, but=kept) for node in nodes)
-                        parts.append(Merged(named_nodes, name))
+                        parts.append(MergedForward(named_nodes, name))
                     case _:
                         parts.append(segment)
             yield tuple(parts)

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 from typing import Final, TypeAlias
 
-from bot.domain.actions import Attachment, Merged, SendSegment
+from bot.domain.actions import Attachment, MergedForward, SendSegment
 from bot.domain.segments import Quote, Text
-from bot.prompt.prompt_language import tongue_of
+from bot.prompt.prompt_language import language_of_text
 from bot.speaking.markdown import CJK, FENCE, blocks, closes, plain
 
 LIMIT = 1500  # characters
@@ -140,7 +140,7 @@ def messages_of(segments: Parts, *, limit: int = LIMIT) -> list[Parts]:
     if len(messages) <= MAX_MESSAGES:
         return messages
     said = "".join([segment.text for segment in segments if isinstance(segment, Text)])
-    return [*messages[:-1], (Text(CUT_SHORT[tongue_of(said)]),)]
+    return [*messages[:-1], (Text(CUT_SHORT[language_of_text(said)]),)]
 
 
 def in_turns(segments: Parts) -> list[Parts]:
@@ -161,7 +161,7 @@ def in_turns(segments: Parts) -> list[Parts]:
     return [(*quotes, Text(first)), *((Text(paragraph),) for paragraph in others)]
 
 
-def merged(segments: Parts, messages: list[Parts], *, name: str) -> Merged | None:
+def merged(segments: Parts, messages: list[Parts], *, name: str) -> MergedForward | None:
     """Words too long for messages, as a merged forward in which `name` says it; None where it is
     short (as more than three messages of words never are), or not in words alone.
     """
@@ -173,8 +173,12 @@ def merged(segments: Parts, messages: list[Parts], *, name: str) -> Merged | Non
     text = "".join(words)
     nodes = [plain(node) for node in split_text(text, NODE)]
     said = [node for node in nodes if node.strip()]
-    kept = said if len(said) <= MAX_NODES else [*said[: MAX_NODES - 1], CUT_SHORT[tongue_of(text)]]
-    return Merged(tuple(kept), name)
+    kept = (
+        said
+        if len(said) <= MAX_NODES
+        else [*said[: MAX_NODES - 1], CUT_SHORT[language_of_text(text)]]
+    )
+    return MergedForward(tuple(kept), name)
 
 
 def pauses(messages: list[Parts]) -> list[float]:

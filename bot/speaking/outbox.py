@@ -16,7 +16,7 @@ from contextlib import AbstractAsyncContextManager
 from itertools import pairwise
 
 from bot.domain.actions import Confirmed, Drafted, Queued, Receipt, Refused, SendMessage
-from bot.domain.cluster_messages import Forgotten
+from bot.domain.cluster_messages import SubjectErased
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Entry, SendState, StoredSend
 from bot.domain.refusals import is_of_place
@@ -196,7 +196,7 @@ class Outbox:
             self._rows.withdraw(send, STOPPED)
         return len(sends)
 
-    def forget(self, note: Forgotten) -> None:
+    def forget(self, note: SubjectErased) -> None:
         """Say nothing of no turn any more that is about who is forgotten."""
         self._queues.forget(note)
 

@@ -11,10 +11,10 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from bot.domain.actions import Receipt, Refused, SendMessage
-from bot.domain.cluster_messages import ALONE, Alarmed, Forgotten, Neighbours
+from bot.domain.cluster_messages import ALONE, AlarmRaised, ClusterPeers, SubjectErased
 from bot.domain.events import Conversation
 from bot.domain.journal import SendState
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.masking import Quoting
 from bot.domain.ports import Clock
 from bot.domain.run import RunEvent, RunFinished, Stop
@@ -67,8 +67,8 @@ class Owner:
         clock: Clock,
         mask: Callable[[str], str] = str,
         quiet: Collection[int] = (),
-        tongue: Tongue = Tongue.CHINESE,
-        neighbours: Neighbours = ALONE,
+        tongue: Language = Language.CHINESE,
+        neighbours: ClusterPeers = ALONE,
     ) -> None:
         self.tongue = tongue
         self.owners = sorted(owners)
@@ -87,7 +87,7 @@ class Owner:
         self._account = account
         self._connections += 1
         for kind in {kind for _, kind in self._untold}:
-            self._neighbours.tell(Alarmed(kind))
+            self._neighbours.tell(AlarmRaised(kind))
         self._say_untold()
 
     def tell(self, kind: str, text: str) -> None:
@@ -103,12 +103,12 @@ class Owner:
             return
         self._keep(kind, text)  # until another bot has said it
         if self._account:
-            self._neighbours.tell(Alarmed(kind))
+            self._neighbours.tell(AlarmRaised(kind))
         else:
             quoting = isinstance(text, Quoting)
-            self._neighbours.tell(Alarmed(kind, self._mask(text), is_quoting=quoting))
+            self._neighbours.tell(AlarmRaised(kind, self._mask(text), is_quoting=quoting))
 
-    def hear(self, alarmed: Alarmed) -> None:
+    def hear(self, alarmed: AlarmRaised) -> None:
         """Another bot of the cluster tells the owners, or cannot: then this one does, once it has
         an account.
         """
@@ -121,9 +121,9 @@ class Owner:
             if self._is_new(alarmed.kind):
                 self._keep(alarmed.kind, alarmed.text)
             if self._account:  # also of one that was said lately: it is told until this is heard
-                self._neighbours.tell(Alarmed(alarmed.kind))
+                self._neighbours.tell(AlarmRaised(alarmed.kind))
 
-    def forget(self, note: Forgotten) -> None:
+    def forget(self, note: SubjectErased) -> None:
         """Say nothing of what waits that names who is forgotten."""
         for line in [one for one, text in self._untold.items() if note.is_named_in(text)]:
             del self._untold[line]
@@ -157,7 +157,7 @@ class Owner:
     def post(self, text: str) -> None:
         """Say it to every owner, however lately something was said; never waits."""
         if self._is_for_others:
-            self._neighbours.tell(Alarmed("", self._mask(text)))
+            self._neighbours.tell(AlarmRaised("", self._mask(text)))
         else:
             self._post(text)
 

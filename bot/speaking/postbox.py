@@ -12,7 +12,7 @@ from functools import partial
 
 from bot.domain.actions import Attachment, Confirmed, Receipt, Refused, SendMessage, as_received
 from bot.domain.events import Conversation, MessageReceived, Sender
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.ports import Clock
 from bot.domain.segments import Quote, Text
 from bot.memory.history import History
@@ -76,7 +76,7 @@ class Postbox:
         name: str,
         unshown: Callable[[], None],
         about: str = "",
-        tongue: Tongue = Tongue.CHINESE,
+        tongue: Language = Language.CHINESE,
     ) -> None:
         """Send the words as a text file of that name; in messages where the server takes no file,
         headed in that language.
@@ -103,7 +103,7 @@ class Postbox:
         name: str,
         unshown: Callable[[], None],
         about: str,
-        tongue: Tongue,
+        tongue: Language,
     ) -> None:
         pieces = split_text(words, ROOM) if len(words) <= MAX_PIECES * ROOM else ()
         told = [

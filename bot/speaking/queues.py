@@ -13,8 +13,8 @@ from contextlib import asynccontextmanager
 
 from msgspec import Struct, field
 
-from bot.domain.actions import Receipt, SendMessage, about_person
-from bot.domain.cluster_messages import Forgotten
+from bot.domain.actions import Receipt, SendMessage, send_prefix_of_person
+from bot.domain.cluster_messages import SubjectErased
 from bot.domain.events import Conversation
 from bot.domain.journal import SendState
 from bot.speaking.carrier import Carrier
@@ -115,11 +115,11 @@ class Queues:
         sends = queue.sends if queue else ()
         return [send for send in sends if send.state is SendState.QUEUED]
 
-    def forget(self, note: Forgotten) -> None:
+    def forget(self, note: SubjectErased) -> None:
         """Withdraw the lines of no turn that wait and are about who is forgotten. Their rows are
         erased; one that has no row yet is leaving already.
         """
-        tagged = about_person(note.user) if note.user else None
+        tagged = send_prefix_of_person(note.user) if note.user else None
         for send in self.sends:
             if send.turn_id or not send.recorded:
                 continue

@@ -9,10 +9,10 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from bot.domain.actions import SendMessage
-from bot.domain.blocked_words import Words
-from bot.domain.language import Tongue
-from bot.policy.blocked_words import screened, screened_behind
-from bot.prompt.prompt_language import tongue_of
+from bot.domain.blocked_words import BlockedWords
+from bot.domain.language import Language
+from bot.policy.blocked_words import screen_continuation, screen_messages
+from bot.prompt.prompt_language import language_of_text
 from bot.speaking.owner_alerts import Owner
 
 logger = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class Screen:
     `withheld` is how often that was, since the start.
     """
 
-    def __init__(self, *, words: Words, owner: Owner, owners: Collection[int]) -> None:
+    def __init__(self, *, words: BlockedWords, owner: Owner, owners: Collection[int]) -> None:
         self._words = words
         self._owner = owner
         self._owners = owners
@@ -57,8 +57,8 @@ class Screen:
         if not before or self._is_owners(before[0]):
             return before
         self._line = 0
-        alone = screened(before, self._withholds, self._tongue_of)
-        after = screened_behind(earlier, alone, self._withholds, self._tongue_of)
+        alone = screen_messages(before, self._withholds, self._tongue_of)
+        after = screen_continuation(earlier, alone, self._withholds, self._tongue_of)
         if after != before:
             self.withheld += 1
             where = before[0].conversation
@@ -67,8 +67,8 @@ class Screen:
             self._owner.tell(f"words in {where}", line)
         return after
 
-    def _tongue_of(self, words: str) -> Tongue:
-        return tongue_of(words, usual=self._owner.tongue)
+    def _tongue_of(self, words: str) -> Language:
+        return language_of_text(words, usual=self._owner.tongue)
 
     def _withholds(self, text: str) -> bool:
         line = self._words.withholds(text)

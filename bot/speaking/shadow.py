@@ -14,7 +14,7 @@ from bot.domain.actions import Attachment, Drafted, Refused, SendMessage, SentSe
 from bot.domain.drafts import draft_id
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Entry, SendState
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.ports import Clock
 from bot.domain.segments import Text
 from bot.memory.drafts import Drafts, KeptDraft
@@ -26,8 +26,8 @@ from bot.policy.drafts import (
     RECALLED,
     TAKEN_BACK,
     UNSHOWN,
-    only_told,
-    shown,
+    draft_text,
+    shadow_notice,
 )
 from bot.policy.new_groups import Mode
 from bot.prompt.render import View, plain
@@ -62,7 +62,7 @@ class Shadow:
         owner: Owner,
         asked: Callable[[Conversation, str], MessageReceived | None],
         clock: Clock,
-        tongue: Tongue = Tongue.CHINESE,
+        tongue: Language = Language.CHINESE,
     ) -> None:
         self._modes = modes
         self.drafts = drafts
@@ -150,7 +150,7 @@ class Shadow:
         if not (calls := self._calls.pop(turn_id, None)):
             return
         group = _group(where, self._asked(where, turn_id))
-        line = only_told(group, tuple(calls), tongue=self._tongue)
+        line = shadow_notice(group, tuple(calls), tongue=self._tongue)
         self._tell_owners(where.platform_id, line, turn_id=turn_id)
 
     def forget(self) -> None:
@@ -200,7 +200,7 @@ class Shadow:
             words = plain(question.segments, View(), self_id=question.self_id)
             said = f"{question.sender.name}：{words}"
         words = "\n".join(filter(None, (action.words for action in actions)))
-        text = shown(number, group, said, words, calls, tongue=self._tongue)
+        text = draft_text(number, group, said, words, calls, tongue=self._tongue)
         parts = [part for action in actions for part in action.segments]
         media = [part for part in parts if isinstance(part, Attachment)]
         pictures = tuple(part for part in media if part.kind == "image")

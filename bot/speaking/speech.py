@@ -28,10 +28,10 @@ from bot.domain.events import Conversation, NotAConversation
 from bot.domain.run import Asker
 from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
 from bot.policy.budget import Budget
-from bot.policy.cq_codes import may_hold, without_meaningless
-from bot.policy.permissions import permit
+from bot.policy.cq_codes import may_contain_codes, strip_meaningless_codes
+from bot.policy.permissions import check_reach
 from bot.policy.similarity import already_said, only_omits
-from bot.prompt.frame_removal import Frames
+from bot.prompt.frame_removal import FrameRemover
 from bot.speaking.delivery import Delivery, SaidMessage
 
 REPEATED = "this was said already in this run, in the same words or nearly so"
@@ -80,7 +80,7 @@ class TurnSpeaker(msgspec.Struct):
     turn_id: str
     asker: Asker
     conversation: Conversation
-    frames: Frames = msgspec.field(default_factory=Frames)
+    frames: FrameRemover = msgspec.field(default_factory=FrameRemover)
     budget: Budget = msgspec.field(default_factory=Budget)
     said: list[str] = []
     heard: dict[Conversation, Heard] = {}
@@ -105,7 +105,7 @@ class TurnSpeaker(msgspec.Struct):
             target == self.conversation and heard_before(text, media, self.said)
         ):
             raise AlreadySaid(REPEATED)
-        permit(
+        check_reach(
             self.asker,
             segments,
             active=self.conversation,
@@ -199,9 +199,9 @@ class TurnSpeaker(msgspec.Struct):
 
     def _own_text(self, text: str) -> str:
         own = self.frames.cut(text)
-        if not may_hold(own) or self.keeps_codes:
+        if not may_contain_codes(own) or self.keeps_codes:
             return own
-        return without_meaningless(own)
+        return strip_meaningless_codes(own)
 
     def _count(self, number: int) -> None:
         left = self.budget.sends_left

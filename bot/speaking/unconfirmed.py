@@ -10,14 +10,14 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from msgspec.structs import replace
 
-from bot.domain.actions import Attachment, Merged, SendMessage, SendSegment, as_received
+from bot.domain.actions import Attachment, MergedForward, SendMessage, SendSegment, as_received
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import KnownLine, SendChanged, SendState
 from bot.domain.ports import Clock
 from bot.domain.segments import File, Forward, Picture, Record, Segment, Sticker, Text, Video
 from bot.memory.latest import Kept
 from bot.policy.answered_questions import SKEW
-from bot.policy.message_aliases import aliases
+from bot.policy.message_aliases import find_aliases
 from bot.speaking.sends import Rows, Send
 
 
@@ -27,7 +27,7 @@ def is_same_message(seen: MessageReceived, sent: SendMessage) -> bool:
     """
     if seen.conversation != sent.conversation:
         return False
-    if any(isinstance(segment, Merged) for segment in sent.segments):
+    if any(isinstance(segment, MergedForward) for segment in sent.segments):
         return any(isinstance(segment, Forward) for segment in seen.segments)
     words = "".join(segment.text for segment in seen.segments if isinstance(segment, Text))
     sent_words = "".join(segment.text for segment in sent.segments if isinstance(segment, Text))
@@ -44,7 +44,8 @@ BASE64 = "base64://"
 def as_line(sent: SendMessage, message_id: str, at: float) -> KnownLine:
     """A message of ours as a history shows it, without what it weighs."""
     parts = (
-        Forward("") if isinstance(part, Merged) else _with_size(part) for part in sent.segments
+        Forward("") if isinstance(part, MergedForward) else _with_size(part)
+        for part in sent.segments
     )
     return KnownLine(message_id, sent.conversation.platform_id, at, tuple(parts))
 
@@ -140,7 +141,7 @@ class Unconfirmed:
         self._forget_old()
         own = [message for message in history if message.is_own]
         known = [line for where, line in self._said if own and where == own[0].conversation]
-        names = aliases(own, known)
+        names = find_aliases(own, known)
         return [message for message in own if message.message_id not in names]
 
     def tells(self, message: MessageReceived, sends: Iterable[Send]) -> bool:

@@ -18,7 +18,7 @@ from adapters.onebot.protocol import ActionReply
 from adapters.onebot.transport import OneBotTransport
 from bot.domain.cancellation import background
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
-from bot.domain.language import Tell
+from bot.domain.language import NotifyOwners
 from bot.domain.ports import Clock, EventSink, Ids
 from bot.wiring.line import Durable, Hearing, Seat
 from bot.wiring.onebot import Sockets
@@ -131,7 +131,7 @@ def build_broker_line(
 
 
 def build_gateway(
-    settings: Settings, sockets: Sockets, *, clock: Clock, ids: Ids, trouble: Tell
+    settings: Settings, sockets: Sockets, *, clock: Clock, ids: Ids, trouble: NotifyOwners
 ) -> Gateway:
     """The composition behind the sockets of a gateway."""
 

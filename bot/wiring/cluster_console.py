@@ -12,7 +12,17 @@ from typing import Final, assert_never
 from msgspec.structs import replace
 
 from bot.domain.cancellation import background
-from bot.domain.cluster_queries import Answering, Around, Ask, Glance, Look, Parts, Said, Told, Word
+from bot.domain.cluster_queries import (
+    AnswerQuery,
+    ClusterQuery,
+    ClusterReply,
+    ContextQuery,
+    ContextReply,
+    DecisionResult,
+    OwnerDecision,
+    PartitionStatus,
+    StatusQuery,
+)
 from bot.domain.console_views import ModelState, State
 from bot.domain.errors import ActionUnanswered, NotConnected
 from bot.domain.events import Conversation
@@ -30,17 +40,17 @@ from bot.wiring.console_backend import (
 FAILURES: Final = 20  # that are shown of all bots
 
 
-def answering(seen: ConsoleBackend) -> Answering:
+def answering(seen: ConsoleBackend) -> AnswerQuery:
     """The function that answers the other bots of a cluster for this one."""
 
-    async def answer(ask: Ask) -> Told:
+    async def answer(ask: ClusterQuery) -> ClusterReply:
         match ask:
-            case Look(with_drafts=with_drafts):
+            case StatusQuery(with_drafts=with_drafts):
                 return await glance_of(seen, with_drafts=with_drafts)
-            case Word():
-                return Said(await settle(seen.rooms, ask))
-            case Around(where=where):
-                return Parts(rendered(seen.rooms, where))
+            case OwnerDecision():
+                return DecisionResult(await settle(seen.rooms, ask))
+            case ContextQuery(where=where):
+                return ContextReply(rendered(seen.rooms, where))
             case _:
                 assert_never(ask)
 
@@ -72,12 +82,12 @@ class ClusterConsole:
         else:
             yield
 
-    async def look(self, *, with_drafts: bool = False) -> Glance:
+    async def look(self, *, with_drafts: bool = False) -> PartitionStatus:
         """How all are now, as one; the partition is this bot's own."""
-        told = await self._others.ask_all(Look(with_drafts))
+        told = await self._others.ask_all(StatusQuery(with_drafts))
         own = await glance_of(self._seen, with_drafts=with_drafts)
         # While a partition changes hands two bots may answer for it.
-        found = {one.partition: one for one in (*told, own) if isinstance(one, Glance)}
+        found = {one.partition: one for one in (*told, own) if isinstance(one, PartitionStatus)}
         others = [found[number] for number in sorted(found) if number != own.partition]
         self._elsewhere = sum(one.waiting for one in others)
         return together([own, *others], absent=self._others.count - len(others))
@@ -86,7 +96,7 @@ class ClusterConsole:
         """How much waits for an owner's word: here now, and elsewhere when that was asked last."""
         return waiting_on_page(self._seen.rooms) + self._elsewhere
 
-    async def settle(self, word: Word) -> Settled:
+    async def settle(self, word: OwnerDecision) -> Settled:
         """An owner's word, carried out by the bot that has its account."""
         try:
             told = await self._ask(word.account, word)
@@ -94,22 +104,22 @@ class ClusterConsole:
             return Settled("away", "")
         except ActionUnanswered:
             return Settled("lost", "")
-        return told.settled if isinstance(told, Said) else Settled("lost", "")
+        return told.settled if isinstance(told, DecisionResult) else Settled("lost", "")
 
     async def rendered(self, where: Conversation) -> Sequence[str] | None:
         """The prompt before a conversation; None where nobody has its account just now."""
         try:
-            told = await self._ask(where.platform_id, Around(where))
+            told = await self._ask(where.platform_id, ContextQuery(where))
         except (NotConnected, ActionUnanswered):
             return None
-        return told.parts if isinstance(told, Parts) else None
+        return told.parts if isinstance(told, ContextReply) else None
 
-    async def _ask(self, account: int, ask: Ask) -> Told:
+    async def _ask(self, account: int, ask: ClusterQuery) -> ClusterReply:
         is_ours = not account or self._seen.journal.share.has(account)
         return await (self._answer(ask) if is_ours else self._others.ask(account, ask))
 
 
-def together(glances: Sequence[Glance], *, absent: int = 0) -> Glance:
+def together(glances: Sequence[PartitionStatus], *, absent: int = 0) -> PartitionStatus:
     """Several bots, shown as one. A model that is left alone by one of them is so for all."""
     first, states = glances[0], [one.state for one in glances]
     drafts = sorted(
@@ -153,7 +163,7 @@ def _models(states: Sequence[State]) -> tuple[ModelState, ...]:
     return tuple(ModelState(name, seconds) for name, seconds in cooldowns.items())
 
 
-def _personas(glances: Sequence[Glance]) -> Mapping[str, tuple[str, ...]]:
+def _personas(glances: Sequence[PartitionStatus]) -> Mapping[str, tuple[str, ...]]:
     """Their chats: those of the files every bot knows, the chosen ones only who has them."""
     keys = dict.fromkeys(chain.from_iterable(one.personas for one in glances))
     return {

@@ -7,8 +7,16 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from bot.domain.cluster_messages import Alarmed, Forgotten, Hear, Note, PlaceTold, RowSet, Taken
-from bot.domain.cluster_queries import Ask, Ears, Said, Told
+from bot.domain.cluster_messages import (
+    AlarmRaised,
+    ClusterMessage,
+    OnClusterMessage,
+    PlaceChanged,
+    RowChanged,
+    SubjectErased,
+    UsageTaken,
+)
+from bot.domain.cluster_queries import ClusterHandlers, ClusterQuery, ClusterReply, DecisionResult
 from bot.domain.suspension import Settled
 from bot.memory.own_limits import SETTING as LIMITS
 from bot.memory.personas import SETTING as TEXTS
@@ -23,29 +31,29 @@ AT_WORK_WITHIN: Final = 5.0  # seconds; who asks waits for eight
 logger = logging.getLogger(__name__)
 
 
-def ears_of(seen: ConsoleBackend, at_work: Callable[[], Awaitable[None]]) -> Ears:
+def ears_of(seen: ConsoleBackend, at_work: Callable[[], Awaitable[None]]) -> ClusterHandlers:
     """The ears of a bot for the others. Before it is `at_work` it does not know yet what waits
     there, and answers nothing; a word waits for that, for a while.
     """
     answer = answering(seen)
 
-    async def answer_at_work(ask: Ask) -> Told:
+    async def answer_at_work(ask: ClusterQuery) -> ClusterReply:
         try:
             async with asyncio.timeout(AT_WORK_WITHIN):
                 await at_work()
         except TimeoutError:
-            return Said(Settled("away", ""))
+            return DecisionResult(Settled("away", ""))
         return await answer(ask)
 
     journal = seen.journal
     suspects = Suspects(journal.share.partition, store=seen.rooms.on.store, choices=journal.books)
-    return Ears(note_handler(seen.shown), answer_at_work, at_work, suspects)
+    return ClusterHandlers(note_handler(seen.shown), answer_at_work, at_work, suspects)
 
 
-def note_handler(shown: Shown) -> Hear:
+def note_handler(shown: Shown) -> OnClusterMessage:
     """The function that lets a bot know; nothing raises."""
 
-    async def hear(note: Note | None) -> None:
+    async def hear(note: ClusterMessage | None) -> None:
         try:
             await _hear(shown, note)
         except Exception:  # of another version, or a bug: the events behind it are not to wait
@@ -54,24 +62,24 @@ def note_handler(shown: Shown) -> Hear:
     return hear
 
 
-async def _hear(shown: Shown, note: Note | None) -> None:
+async def _hear(shown: Shown, note: ClusterMessage | None) -> None:
     spending, personas = shown.spending, shown.rooms.keeping.personas
     match note:
-        case Taken():
+        case UsageTaken():
             spending.hear(note)
-        case RowSet(name=name, value=value) if name == LIMITS:
+        case RowChanged(name=name, value=value) if name == LIMITS:
             spending.own.hear(value)
-        case RowSet(name=name, value=value) if name == TEXTS:
+        case RowChanged(name=name, value=value) if name == TEXTS:
             personas.hear(value)
-        case RowSet():
+        case RowChanged():
             pass
-        case PlaceTold(where=where, name=name, value=value) if name == HUSH:
+        case PlaceChanged(where=where, name=name, value=value) if name == HUSH:
             shown.rooms.on.wishes.hear(where, value)
-        case PlaceTold():
+        case PlaceChanged():
             pass
-        case Forgotten():
+        case SubjectErased():
             await shown.rooms.forgetting.elsewhere(note)
-        case Alarmed():
+        case AlarmRaised():
             shown.rooms.owner.hear(note)
         case None:  # whatever it was
             await spending.own.reread()

@@ -24,7 +24,7 @@ from bot.domain.query_results import UsageSum
 from bot.domain.run import Asker, Terms
 from bot.domain.tool import Tool, ToolContext
 from bot.domain.traits import Audience, Permission, SideEffects
-from bot.domain.trial_group import TRIED, Ceiling, Trial, Wanted
+from bot.domain.trial_group import TRIED, Trial, TrialLimits, TrialOptions
 from bot.engine.toolset import NOWHERE as NO_CONVERSATION
 from bot.memory.kept_settings import NOWHERE
 from bot.memory.own_limits import OwnLimits
@@ -32,7 +32,7 @@ from bot.memory.personas import Personas
 from bot.memory.window import weigh
 from bot.memory.wishes import Wish
 from bot.policy.calendar_days import midnight
-from bot.policy.day_limits import OwnCap, Rung
+from bot.policy.day_limits import LimitLevel, LimitOverride
 from bot.policy.tokens import estimate_text
 from bot.wiring.console_backend import ConsoleBackend, personas_of
 from bot.wiring.resources import Resources
@@ -100,11 +100,11 @@ def _value(name: str, value: object) -> str:
             return ""
 
 
-def _amounts(cap: OwnCap) -> str:
+def _amounts(cap: LimitOverride) -> str:
     """The amounts set for one, ∞ for one that is lifted; empty where both are. Those that are as
     usual are left out: the usual stands above.
     """
-    if cap == OwnCap(cost=0.0, tokens=0):
+    if cap == LimitOverride(cost=0.0, tokens=0):
         return ""
     told = [] if cap.cost is None else [f"${cap.cost:g}" if cap.cost else "$∞"]
     if cap.tokens is not None:
@@ -267,7 +267,7 @@ def trials_of(settings: Settings, seen: ConsoleBackend, mask: Mask, opens: Opens
     """The trials beside the bot; nothing of it is loaded before somebody wants it."""
     rooms = seen.rooms
 
-    def opening(wanted: Wanted) -> AbstractAsyncContextManager[Trial]:
+    def opening(wanted: TrialOptions) -> AbstractAsyncContextManager[Trial]:
         from bot.wiring.trial import offered, open_trial
 
         told = personas_of(rooms.keeping.personas)
@@ -281,12 +281,12 @@ def trials_of(settings: Settings, seen: ConsoleBackend, mask: Mask, opens: Opens
             mask=mask,
         )
 
-    def budget(most: Ceiling) -> TrialBudget:
+    def budget(most: TrialLimits) -> TrialBudget:
         store, day = rooms.on.store, trials.today
         return TrialBudget(most, day=day, is_spent=is_spent, store=store, clock=seen.clock)
 
     def is_spent() -> bool:
-        return seen.spending.rung(NOWHERE, 0) >= Rung.SPENT
+        return seen.spending.rung(NOWHERE, 0) >= LimitLevel.SPENT
 
     def told(taken: UsageSum) -> None:
         plural = "" if taken.requests == 1 else "s"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from adapters.storage.store import SqlStore
 from bot.conversation.approval.register import DAYS
 from bot.domain.actions import plain_words
-from bot.domain.cluster_queries import Glance, Others, Word
+from bot.domain.cluster_queries import ClusterClient, OwnerDecision, PartitionStatus
 from bot.domain.console_views import (
     AccountState,
     Doctor,
@@ -21,7 +21,7 @@ from bot.domain.console_views import (
     State,
     WaitingCall,
     WaitingDraft,
-    WaitingPetition,
+    WaitingJoinRequest,
 )
 from bot.domain.drafts import draft_id
 from bot.domain.events import Conversation
@@ -56,7 +56,7 @@ class ConsoleBackend:
     means: Resources
     newest: Newest
     clock: Clock
-    others: Others
+    others: ClusterClient
     trying: Trial | None = None
     doctor: Doctor | None = None
 
@@ -76,7 +76,7 @@ class ConsoleBackend:
         return self.shown.spending
 
 
-async def settle(rooms: Rooms, word: Word) -> Settled:
+async def settle(rooms: Rooms, word: OwnerDecision) -> Settled:
     """An owner's word that was said on a page, about a call, a request of people or a draft."""
     number, reason, by = word.number, word.reason.strip(), BY[rooms.owner.tongue]
     if word.kind == "D":
@@ -96,14 +96,14 @@ def cut(reason: str) -> str:
     return " ".join(reason.split())[:MAX_REASON]
 
 
-async def glance_of(seen: ConsoleBackend, *, with_drafts: bool) -> Glance:
+async def glance_of(seen: ConsoleBackend, *, with_drafts: bool) -> PartitionStatus:
     """How a bot is now."""
     rooms = seen.rooms
     drafts, more = await drafts_of(rooms) if with_drafts else ((), 0)
     personas = {one.key: one.chats for one in personas_of(rooms.keeping.personas)}
     waits = count_waiting(rooms.on, rooms.answering, rooms.stages.petitions)
     share, waiting = seen.journal.share, waiting_on_page(rooms)
-    return Glance(share.partition, state_of(seen), waiting, drafts, more, personas, waits)
+    return PartitionStatus(share.partition, state_of(seen), waiting, drafts, more, personas, waits)
 
 
 def calls_of(rooms: Rooms) -> tuple[WaitingCall, ...]:
@@ -155,10 +155,10 @@ async def draft_of(rooms: Rooms, where: Conversation, waiting: KeptDraft) -> Wai
     )
 
 
-def petitions_of(rooms: Rooms) -> tuple[WaitingPetition, ...]:
+def petitions_of(rooms: Rooms) -> tuple[WaitingJoinRequest, ...]:
     """The friend requests and invites that wait."""
     return tuple(
-        WaitingPetition(
+        WaitingJoinRequest(
             one.number,
             one.user_id,
             one.group_id,

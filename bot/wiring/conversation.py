@@ -42,16 +42,16 @@ from bot.conversation.turns.preparation import Preparation
 from bot.conversation.turns.suspensions import Suspensions
 from bot.conversation.turns.thrift import NO_LIMIT, Rungs, Thrift
 from bot.conversation.turns.turn import Turns
-from bot.domain.blocked_words import Words
-from bot.domain.cluster_messages import ALONE, Neighbours
-from bot.domain.language import Tongue
+from bot.domain.blocked_words import BlockedWords
+from bot.domain.cluster_messages import ALONE, ClusterPeers
+from bot.domain.language import Language
 from bot.domain.ports import Clock, Ids, Store
 from bot.engine.engine import Engine
 from bot.memory.history import History
 from bot.memory.modes import Modes
 from bot.memory.personas import Personas
 from bot.memory.wishes import Wishes
-from bot.policy.wake import Local, Rules, alike
+from bot.policy.wake import Local, Rules, same_rules
 from bot.speaking.delivery import Delivery, Manner
 from bot.speaking.gestures import Gestures
 from bot.speaking.outbox import Outbox
@@ -80,10 +80,10 @@ class Ground:
     modes: Modes
     shadow: Shadow
     clock: Clock
-    local: Local = alike
-    words: Words | None = None
+    local: Local = same_rules
+    words: BlockedWords | None = None
     rungs: Rungs = NO_LIMIT
-    neighbours: Neighbours = ALONE
+    neighbours: ClusterPeers = ALONE
 
     @property
     def postbox(self) -> Postbox:
@@ -190,7 +190,7 @@ def build_desks(
     return groups, word, build_desk(on, publishing), publishing
 
 
-def build_publishing(on: Ground, *, tongue: Tongue) -> Publishing:
+def build_publishing(on: Ground, *, tongue: Language) -> Publishing:
     """Who publishes drafts."""
     return Publishing(
         drafts=on.shadow.drafts,

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from adapters.storage.books import SqlBooks
 from bot.conversation.turns.thrift import Thrift
-from bot.domain.cluster_messages import ALONE, Neighbours
-from bot.domain.language import Tell
+from bot.domain.cluster_messages import ALONE, ClusterPeers
+from bot.domain.language import NotifyOwners
 from bot.domain.model_messages import Attempt
 from bot.domain.ports import Clock, Ids, Store
 from bot.memory.own_limits import OwnLimits
@@ -24,8 +24,8 @@ def build_spending(
     store: Store,
     books: SqlBooks,
     clock: Clock,
-    tell: Tell,
-    neighbours: Neighbours = ALONE,
+    tell: NotifyOwners,
+    neighbours: ClusterPeers = ALONE,
     kind: Callable[..., Spending] = Spending,
 ) -> Spending:
     """Who knows what was taken today; `tell` reaches the owner."""

@@ -12,8 +12,8 @@ from adapters.onebot.peers import Account
 from adapters.onebot.transport import AnyTransport
 from adapters.storage.store import SqlStore
 from adapters.web.file_offers import FileOffers
-from bot.domain.cluster_messages import ALONE, Neighbours, Share
-from bot.domain.cluster_queries import NO_OTHERS, Ears, Others
+from bot.domain.cluster_messages import ALONE, ClusterPartition, ClusterPeers
+from bot.domain.cluster_queries import NO_OTHERS, ClusterClient, ClusterHandlers
 from bot.domain.ports import Clock, EventSink, Ids
 from bot.memory.spending import Spending
 from bot.policy.day_limits import DayLimits
@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # of clusters alone
 Durable: TypeAlias = Callable[[], Awaitable[bool]]
 """Waits until all that was put into the journal is durable; False where nobody can promise it."""
 
-Hearing: TypeAlias = Callable[[], Ears]
+Hearing: TypeAlias = Callable[[], ClusterHandlers]
 """Makes the ears for the others of a cluster; one alone never does."""
 
 
@@ -42,7 +42,7 @@ class Seat:
     and what it asks), how its process works, and where that offers large files, if it does.
     """
 
-    share: Share
+    share: ClusterPartition
     lease: Lease
     metrics: Metrics
     notices: NoteExchange
@@ -113,7 +113,7 @@ def offers_of(settings: Settings) -> FileOffers | None:
     return FileOffers(settings.media_url) if settings.media_url and settings.web_port else None
 
 
-def neighbours_of(seat: Seat | None) -> Neighbours:
+def neighbours_of(seat: Seat | None) -> ClusterPeers:
     """The other bots of the cluster, if there can be any."""
     return seat.notices if seat and seat.share.partitions > 1 else ALONE
 
@@ -138,7 +138,7 @@ def spending_of(seat: Seat | None, journal: SqlStore, clock: Clock) -> Callable[
 def hearing_of(seen: ConsoleBackend, at_work: Callable[[], Awaitable[None]]) -> Hearing:
     """How a bot hears the others, which it answers once it is `at_work`."""
 
-    def ears() -> Ears:
+    def ears() -> ClusterHandlers:
         from bot.wiring.cluster_events import ears_of  # of clusters alone
 
         return ears_of(seen, at_work)
@@ -146,6 +146,6 @@ def hearing_of(seen: ConsoleBackend, at_work: Callable[[], Awaitable[None]]) -> 
     return ears
 
 
-def others_of(seat: Seat | None) -> Others:
+def others_of(seat: Seat | None) -> ClusterClient:
     """The same, to be asked."""
     return seat.asks if seat else NO_OTHERS

@@ -16,8 +16,8 @@ from adapters.media.attachments import Ask, PictureSight
 from adapters.media.decoder_process import DecoderProcess
 from adapters.media.folder import MAX_BASE64, MediaFolder
 from adapters.onebot.transport import MOST_INLINE
-from bot.domain.language import Tell
-from bot.domain.ports import Clock, Media, Sight, Web
+from bot.domain.language import NotifyOwners
+from bot.domain.ports import Clock, Media, PictureReader, Web
 from bot.wiring.fetching import LateWeb
 from config.settings import Settings
 
@@ -33,9 +33,9 @@ class Foreign:
     media: Media
     web: Web
     decoder: DecoderProcess
-    tell: Tell
+    tell: NotifyOwners
 
-    def sight(self, ask: Ask) -> Sight:
+    def sight(self, ask: Ask) -> PictureReader:
         """Sees the pictures people send; `ask` asks the OneBot server for one."""
         decode = self.decoder.decode
         return PictureSight(web=self.web, ask=ask, decode=decode, tell=self.tell)
@@ -43,7 +43,7 @@ class Foreign:
 
 @asynccontextmanager
 async def open_media(
-    settings: Settings, *, clock: Clock, user_agent: str, tell: Tell
+    settings: Settings, *, clock: Clock, user_agent: str, tell: NotifyOwners
 ) -> AsyncIterator[Foreign]:
     """All of it, at hand while the block runs; connections and the process are made when they are
     first needed.

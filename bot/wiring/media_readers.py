@@ -9,7 +9,7 @@ from adapters.media.attachments import TextReader, VoiceEar
 from adapters.onebot.transport import AnyTransport
 from bot.conversation.context.describing import DescribedSight
 from bot.conversation.context.perception import LOOKING, Senses
-from bot.domain.ports import Clock, Ear, Sight, Store
+from bot.domain.ports import Clock, PictureReader, Store, VoiceListener
 from bot.wiring.resources import Resources
 
 DESCRIBING = 25.0  # seconds until all pictures of a question are described
@@ -22,8 +22,8 @@ def build_senses(means: Resources, transport: AnyTransport, store: Store, clock:
     describes them, else nobody looks.
     """
     models, web = means.models, means.media.web
-    sight: Sight | None = None
-    ear: Ear | None = None
+    sight: PictureReader | None = None
+    ear: VoiceListener | None = None
     looking = LOOKING
     if models.see or models.vision is not None:
         sight = means.media.sight(transport.get_image)

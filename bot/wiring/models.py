@@ -14,7 +14,7 @@ from aiohttp import ClientSession
 from adapters.openai.client import OpenAIModel
 from adapters.openai.deadlines import Timeouts
 from adapters.openai.endpoint import join_url
-from bot.domain.language import Tell
+from bot.domain.language import NotifyOwners
 from bot.domain.model_messages import ModelRequest
 from bot.domain.ports import ChatModel, Clock, Ids
 from bot.domain.traits import Rate
@@ -62,7 +62,7 @@ def build_models(
     meter: Meter,
     clock: Clock,
     ids: Ids,
-    tell: Tell,
+    tell: NotifyOwners,
     timeouts: Timeouts | None = None,
 ) -> Models:
     """The models of these settings. Raises ConfigError for a table of prices with a mistake."""

@@ -9,9 +9,9 @@ from adapters.media.folder import DraftFiles
 from adapters.storage.store import SqlStore
 from bot.conversation.intake.mutes import Mutes
 from bot.conversation.turns.live import LiveTurns
-from bot.domain.cluster_messages import ALONE, Neighbours
+from bot.domain.cluster_messages import ALONE, ClusterPeers
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.masking import Mask
 from bot.domain.ports import Clock, Ids, Store, Transport
 from bot.memory.drafts import Drafts
@@ -29,9 +29,9 @@ from bot.wiring.resources import Resources
 from config.settings import Settings
 
 
-def owners_tongue(settings: Settings) -> Tongue:
+def owners_tongue(settings: Settings) -> Language:
     """English where BOT_LANGUAGE says so."""
-    return Tongue.ENGLISH if settings.bot_language == "en" else Tongue.CHINESE
+    return Language.ENGLISH if settings.bot_language == "en" else Language.CHINESE
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def build_mouth(
     mask: Mask,
     clock: Clock,
     ids: Ids,
-    neighbours: Neighbours = ALONE,
+    neighbours: ClusterPeers = ALONE,
 ) -> Mouth:
     """Where everything is said, and who tells the owners what only they can mend: that what a turn
     said got lost, too.
@@ -118,7 +118,7 @@ def question_in(live: LiveTurns) -> Callable[[Conversation, str], MessageReceive
 
 
 def build_owner(
-    settings: Settings, queues: Queues, *, mask: Mask, clock: Clock, neighbours: Neighbours
+    settings: Settings, queues: Queues, *, mask: Mask, clock: Clock, neighbours: ClusterPeers
 ) -> Owner:
     """Who writes to the owners, in their language."""
     return Owner(

@@ -13,7 +13,7 @@ from adapters.onebot.reverse_ws import ReverseServer
 from adapters.onebot.transport import OneBotTransport
 from adapters.web.file_offers import FileOffers
 from bot.domain.cancellation import background
-from bot.domain.cluster_queries import Ears
+from bot.domain.cluster_queries import ClusterHandlers
 from bot.domain.ports import Clock, EventSink, Ids
 from config.settings import Settings
 
@@ -34,7 +34,7 @@ class Sockets:
         self,
         sink: EventSink,
         _durable: Callable[[], Awaitable[bool]] | None = None,
-        _ears: Callable[[], Ears] | None = None,
+        _ears: Callable[[], ClusterHandlers] | None = None,
         /,
     ) -> AsyncIterator[int]:
         """Listen for OneBot servers or dial one; the port listened on, 0 in forward mode."""

@@ -13,7 +13,7 @@ from bot.domain.query_results import Choices
 from bot.domain.traits import Audience
 from bot.memory.personas import Cast, House, Persona, Personas
 from bot.memory.spending import Spending
-from bot.policy.day_limits import AS_USUAL, OwnCap
+from bot.policy.day_limits import AS_USUAL, LimitOverride
 from bot.policy.quiet import Hours, Quiet
 from bot.runtime.reloading import Reload
 from config.groups import GroupRow, read_groups
@@ -100,7 +100,7 @@ class PersonaFiles:
             audiences=self._audiences(row.tools_audience),
             quiet=None if row.quiet is None else tuple(starmap(Hours, row.quiet)),
             quiet_mode=None if row.quiet_mode is None else Quiet(row.quiet_mode),
-            day=None if (day := OwnCap(row.day_cost, row.day_tokens)) == AS_USUAL else day,
+            day=None if (day := LimitOverride(row.day_cost, row.day_tokens)) == AS_USUAL else day,
         )
 
     def _audiences(self, own: Mapping[str, str] | None = None) -> dict[str, Audience]:

@@ -14,7 +14,7 @@ from adapters.openai.endpoint import join_url
 from adapters.openai.transcription import Transcription
 from adapters.words.word_file import WordFile
 from bot.domain.command import Command
-from bot.domain.language import Tell
+from bot.domain.language import NotifyOwners
 from bot.domain.ports import ChatModel, Clock, Ids
 from bot.models.meter import CountedSpeech, Meter
 from bot.policy.prices import read_known
@@ -55,7 +55,7 @@ async def open_resources(
     user_agent: str,
     clock: Clock,
     ids: Ids,
-    tell: Tell,
+    tell: NotifyOwners,
 ) -> AsyncIterator[Resources]:
     """All of them, while the block runs. Raises ConfigError for a file that cannot be used."""
     report(found.problems)

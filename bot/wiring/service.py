@@ -32,9 +32,9 @@ from bot.conversation.recovery.deafness import DeafnessWatch
 from bot.conversation.recovery.doubts import Doubts
 from bot.conversation.recovery.recovery import Recoverer
 from bot.conversation.tasks import Work, due_of, person_of
-from bot.domain.cluster_queries import Others
-from bot.domain.drafts import Shade
-from bot.domain.group_admin import Accept, Admitting, Chair
+from bot.domain.cluster_queries import ClusterClient
+from bot.domain.drafts import ShadowMode
+from bot.domain.group_admin import Accept, Chair, JoinRequestReplies
 from bot.domain.masking import Mask
 from bot.domain.ports import (
     Approver,
@@ -85,7 +85,7 @@ MAX_LOGGED = 200  # characters of a line that is looked up
 ABREAST = 3  # people answered side by side in a group
 
 
-class Server(Transport, Admitting, Protocol):
+class Server(Transport, JoinRequestReplies, Protocol):
     """A OneBot server, as far as it is asked for anything."""
 
 
@@ -113,7 +113,7 @@ def build_rooms(
     settings: Settings,
     means: Resources,
     journal: SqlStore,
-    others: Others,
+    others: ClusterClient,
     *,
     transport: Server,
     store: Store,
@@ -168,7 +168,7 @@ def accept_of(settings: Settings, user_id: int) -> Accept:
     return "none" if user_id in settings.bot_block else settings.bot_accept
 
 
-def build_petitions(settings: Settings, on: Ground, admitting: Admitting) -> Petitions:
+def build_petitions(settings: Settings, on: Ground, admitting: JoinRequestReplies) -> Petitions:
     """Who hears of friend requests and invites."""
     return Petitions(
         accept=partial(accept_of, settings),
@@ -365,7 +365,7 @@ def ports_of_chat(
         )
     return {
         **chair,
-        Shade: mouth.shadow,
+        ShadowMode: mouth.shadow,
         Looking: build_looks(settings, transport, telling, senses),
         ChatLog: build_log(settings, telling, members, store=keeping.store, clock=clock),
     }

@@ -25,12 +25,12 @@ from adapters.simulator.console import REPLY, parse_mentions, render, render_ges
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
 from adapters.storage.store import SqlStore
-from bot.domain.console_views import Showing
+from bot.domain.console_views import ConsoleQueries
 from bot.domain.errors import ConfigError, MediaError
 from bot.domain.events import Conversation, Identity
 from bot.domain.masking import Mask
 from bot.domain.query_results import UsageSum
-from bot.domain.trial_group import BOT, Ceiling, Source, TriedLine, Wanted
+from bot.domain.trial_group import BOT, Source, TrialLimits, TrialLine, TrialOptions
 from bot.memory.newest import Newest
 from bot.memory.spending import ALL
 from bot.wiring.discovery import Discovered
@@ -228,18 +228,20 @@ class SeenOut:
 class SimulatedTrial:
     """Fits `Trial`. The simulator tells it what the bot says; `connect` it with both."""
 
-    def __init__(self, world: World, *, wanted: Wanted, budget: TrialBudget | None = None) -> None:
+    def __init__(
+        self, world: World, *, wanted: TrialOptions, budget: TrialBudget | None = None
+    ) -> None:
         self.wanted = wanted
         self.name = secrets.token_hex(4)
         self.trouble = ""
         self.faults: tuple[str, ...] = FAULTS
         self.feed = Newest()
-        self.draft: TriedLine | None = None
+        self.draft: TrialLine | None = None
         self._budget = budget
         self._guests = Guests(world)
         self._world = world
         self._home = next(iter(world.groups))
-        self._lines: deque[TriedLine] = deque(maxlen=KEPT)
+        self._lines: deque[TrialLine] = deque(maxlen=KEPT)
         self._album = Album(self._forget)
         self._decoded: set[int] = set()
         self.seen_out = SeenOut(self.feed)
@@ -264,12 +266,12 @@ class SimulatedTrial:
         return tuple(name for name, number in people.items() if number != own)
 
     @property
-    def lines(self) -> tuple[TriedLine, ...]:
+    def lines(self) -> tuple[TrialLine, ...]:
         """The lines that were said, oldest first."""
         return tuple(self._lines)
 
     @property
-    def showing(self) -> Showing:
+    def showing(self) -> ConsoleQueries:
         """Its own journal."""
         return self._running.journal.shown
 
@@ -289,7 +291,7 @@ class SimulatedTrial:
         await self._running.journal.commit()
 
     @property
-    def ceiling(self) -> Ceiling | None:
+    def ceiling(self) -> TrialLimits | None:
         """The most it takes."""
         return None if self._budget is None else self._budget.most
 
@@ -317,7 +319,7 @@ class SimulatedTrial:
 
     def note(self, who: str, text: str) -> None:
         """Something was said, or happened."""
-        self._add(TriedLine(who, text))
+        self._add(TrialLine(who, text))
 
     def note_sent(self, message: SentMessage) -> None:
         """The bot said something, and people got it."""
@@ -327,7 +329,7 @@ class SimulatedTrial:
         bare = dataclasses.replace(message, segments=tuple(one for one, data in shown if not data))
         said = render(bare, names, home=self._home).removeprefix(f"{BOT}: ").rstrip()
         said = REPLY.sub("", f"{said} ").strip()
-        self._add(TriedLine(BOT, said, str(message.message_id), pictures))
+        self._add(TrialLine(BOT, said, str(message.message_id), pictures))
 
     def note_said(self, message_id: int) -> None:
         """Somebody said something elsewhere, as on a terminal."""
@@ -336,7 +338,7 @@ class SimulatedTrial:
         spoken = SentMessage(message_id, stored.segments, group_id=self._home)
         text = render(spoken, names, home=self._home).removeprefix(f"{BOT}: ")
         who = names.get(stored.author, str(stored.author))
-        self._add(TriedLine(who, text, str(message_id)))
+        self._add(TrialLine(who, text, str(message_id)))
         if self._simulator is not None:
             self.seen_out.follow(self._running, self._simulator, message_id)
 
@@ -347,7 +349,7 @@ class SimulatedTrial:
 
     def propose(self, who: str, question: str, source: Source | None = None) -> None:
         """Let a question stand ready."""
-        self.draft = TriedLine(self._guests.welcome(who, source), question)
+        self.draft = TrialLine(self._guests.welcome(who, source), question)
 
     def has_words_of(self, user: int, group: int) -> bool:
         """Whether anything of theirs was brought here."""
@@ -385,12 +387,12 @@ class SimulatedTrial:
             self._decoded.add(number)
             segments = [shared_media.own_picture(self._world, _name(number), jpeg), *segments]
         self.draft = None
-        self._add(line := TriedLine(who, text, pictures=pictures))
+        self._add(line := TrialLine(who, text, pictures=pictures))
         said = await simulator.say(segments, user_id=people[who])
         if line in self._lines:  # nobody was forgotten meanwhile
             self._lines[self._lines.index(line)] = replace(line, message_id=str(said))
         if said in simulator.missed:
-            self._add(TriedLine("", MISSED, happened="missed"))
+            self._add(TrialLine("", MISSED, happened="missed"))
         self.seen_out.follow(self._running, simulator, said)
         await settle(self._running, simulator, [said])
         await finish(self._running)
@@ -399,7 +401,7 @@ class SimulatedTrial:
         """Let one of the faults go wrong."""
         if fault in self.faults and self._simulator is not None:
             told = await obey(self._simulator, f"!{fault}")
-            self._add(TriedLine("", f"!{fault}: {told}", happened=fault))
+            self._add(TrialLine("", f"!{fault}: {told}", happened=fault))
 
     async def picture(self, number: int) -> bytes:
         """A picture of a line; what the bot sends may be a stranger's, and is unpacked as such."""
@@ -416,7 +418,7 @@ class SimulatedTrial:
             raise RuntimeError("the trial is not connected")
         return self._service
 
-    def _add(self, line: TriedLine) -> None:
+    def _add(self, line: TrialLine) -> None:
         self._lines.append(line)
         self.feed.add(line.message_id)
 

@@ -12,7 +12,7 @@ from adapters.storage.store import SqlStore
 from bot.commands.alarms import AlarmMonitor
 from bot.commands.digest import Daily
 from bot.domain.cancellation import background
-from bot.domain.cluster_queries import NO_OTHERS, Others
+from bot.domain.cluster_queries import NO_OTHERS, ClusterClient
 from bot.domain.masking import Mask
 from bot.domain.ports import Clock, Store
 from bot.memory.spending import Spending
@@ -33,7 +33,7 @@ def run_daily_tasks(
     spending: Spending,
     journal: SqlStore,
     store: Store,
-    others: Others,
+    others: ClusterClient,
     clock: Clock,
 ) -> AbstractAsyncContextManager[None]:
     """While it is open, the owners are told once a day how the one before went, and of a disk that

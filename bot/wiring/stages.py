@@ -25,7 +25,7 @@ from bot.conversation.recovery.overdue import Overdue
 from bot.conversation.recovery.recovery import Recoverer
 from bot.conversation.recovery.unfinished import Unfinished
 from bot.conversation.way import CommandSink, LaneWay, MessageWay
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.policy.wake import Rules
 from bot.speaking.owner_alerts import Owner
 from bot.wiring.conversation import Answering, Asking, Ground
@@ -58,7 +58,7 @@ def build_stages(
     owner: Owner,
     deafness: DeafnessWatch,
     steers: bool,
-    tongue: Tongue = Tongue.CHINESE,
+    tongue: Language = Language.CHINESE,
 ) -> Stages:
     """The way from a question to its answer, and who sends messages on it."""
     meet = partial(answering.groups.meet, calls=asking.verdicts.calls, tell=owner.tell)
@@ -107,7 +107,7 @@ def build_stages(
 
 
 def build_desks(
-    on: Ground, answering: Answering, petitions: Petitions, owner: Owner, tongue: Tongue
+    on: Ground, answering: Answering, petitions: Petitions, owner: Owner, tongue: Language
 ) -> Desks:
     """Where an owner's word may be waited for."""
     return Desks(
@@ -198,7 +198,7 @@ def build_dispatcher(
     *,
     owner: Owner,
     deafness: DeafnessWatch,
-    tongue: Tongue,
+    tongue: Language,
 ) -> Dispatcher:
     """Who hands every event to whom it concerns."""
     greetings = Greetings(

@@ -7,8 +7,8 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from bot.domain.language import Pair, Tongue
-from bot.domain.masking import for_the_log
+from bot.domain.language import Language, Pair
+from bot.domain.masking import text_for_log
 from bot.speaking.owner_alerts import Owner
 
 logger = logging.getLogger(__name__)
@@ -32,14 +32,14 @@ class StartupAlerts:
         if self._speaks:
             self.tell(line)
         else:
-            logger.info(for_the_log(line[Tongue.ENGLISH]))
+            logger.info(text_for_log(line[Language.ENGLISH]))
 
     async def pass_on(self, owner: Owner) -> None:
         """Tell the owner, until cancelled; lines are of one kind whose
         English is the same up to its bracket."""
         while True:
             line = await self._told.get()
-            owner.tell(line[Tongue.ENGLISH].partition(" (")[0], line[owner.tongue])
+            owner.tell(line[Language.ENGLISH].partition(" (")[0], line[owner.tongue])
 
     @contextmanager
     def logged_at_the_end(self) -> Iterator[None]:
@@ -48,4 +48,4 @@ class StartupAlerts:
             yield
         finally:
             while not self._told.empty():
-                logger.error(for_the_log(self._told.get_nowait()[Tongue.ENGLISH]))
+                logger.error(text_for_log(self._told.get_nowait()[Language.ENGLISH]))

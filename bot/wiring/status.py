@@ -10,7 +10,7 @@ from adapters.storage.files import free_at
 from adapters.storage.url import file_of, read_url
 from bot.commands.digest import Standing
 from bot.conversation.approval.petitions import Petitions
-from bot.domain.cluster_queries import Glance, Look, Others
+from bot.domain.cluster_queries import ClusterClient, PartitionStatus, StatusQuery
 from bot.wiring.conversation import Answering, Ground
 from config.settings import Settings
 
@@ -28,13 +28,13 @@ def count_waiting(on: Ground, answering: Answering, petitions: Petitions) -> Map
 
 
 async def current_status(
-    others: Others, folder: Path, on: Ground, answering: Answering, petitions: Petitions
+    others: ClusterClient, folder: Path, on: Ground, answering: Answering, petitions: Petitions
 ) -> Standing:
     """How things stand here and at the `others`, the disk being that of the folder."""
     waiting = Counter(count_waiting(on, answering, petitions))
     # While a partition changes hands two bots may answer for it.
-    told = await others.ask_all(Look())
-    found = {one.partition: one.waits for one in told if isinstance(one, Glance)}
+    told = await others.ask_all(StatusQuery())
+    found = {one.partition: one.waits for one in told if isinstance(one, PartitionStatus)}
     for waits in found.values():
         waiting.update(waits)
     return Standing(waiting, await free_at(folder), absent=others.count - len(found))

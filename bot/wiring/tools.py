@@ -14,7 +14,7 @@ from adapters.traces.spans import SpanObserver
 from bot.domain.group_admin import Chair, Topic
 from bot.domain.masking import Mask
 from bot.domain.memories import Notebook
-from bot.domain.ports import ChatLog, Clock, Follower, Looking, Media, Speaker, Subagents, Web
+from bot.domain.ports import ChatLog, Clock, Looking, Media, Speaker, Subagents, TurnFollower, Web
 from bot.domain.tool import Tool
 from bot.engine.toolset import Toolset
 from bot.wiring.discovery import (
@@ -124,7 +124,7 @@ def build_ports(
 @contextmanager
 def following(
     settings: Settings, mask: Callable[[str], str], clock: Clock, aside: Discovered | None = None
-) -> Iterator[list[Follower]]:
+) -> Iterator[list[TurnFollower]]:
     """Who follows turns while the block runs: spans always (nothing without an SDK), and
     LOG_RUNS; nobody those of a service that is `aside` of another.
     """

@@ -28,7 +28,7 @@ from bot.domain.events import Conversation
 from bot.domain.masking import Mask
 from bot.domain.ports import Subagents
 from bot.domain.tool import Tool
-from bot.domain.trial_group import Ceiling, Wanted
+from bot.domain.trial_group import TrialLimits, TrialOptions
 from bot.memory.personas import Personas
 from bot.wiring.discovery import Discovered, PackagedTools, discover
 from bot.wiring.simulated import Opens, SimulatedTrial, isolated_settings
@@ -107,7 +107,7 @@ def demo_model(url: str) -> dict[str, Any]:
     }
 
 
-def real_model(settings: Settings, ceiling: Ceiling) -> dict[str, Any]:
+def real_model(settings: Settings, ceiling: TrialLimits) -> dict[str, Any]:
     """That the bot's own model is asked, and told how much is left: for that the limits of a day
     are those of a trial. What keeps them is the budget.
     """
@@ -122,7 +122,7 @@ def real_model(settings: Settings, ceiling: Ceiling) -> dict[str, Any]:
 @asynccontextmanager
 async def open_trial(
     settings: Settings,
-    wanted: Wanted,
+    wanted: TrialOptions,
     *,
     opening: Opens,
     found: Discovered,
@@ -170,7 +170,7 @@ async def open_trial(
 
 
 async def take_over(
-    personas: Personas, where: Conversation, wanted: Wanted, texts: Mapping[str, str]
+    personas: Personas, where: Conversation, wanted: TrialOptions, texts: Mapping[str, str]
 ) -> bool:
     """Tell its personas what they are told, and be the one that is wanted; whether it is that one,
     by the text that is wanted.

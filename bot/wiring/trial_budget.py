@@ -17,7 +17,7 @@ from bot.domain.model_messages import Completion, ModelRequest, Usage
 from bot.domain.ports import ChatModel, Clock, Store
 from bot.domain.query_results import UsageSum
 from bot.domain.run import StepFinished
-from bot.domain.trial_group import TRIED, Ceiling
+from bot.domain.trial_group import TRIED, TrialLimits
 from bot.memory.witnesses import WitnessedStore
 
 T = TypeVar("T")
@@ -58,7 +58,7 @@ class BudgetTally:
             sums = plus(sums, usage)
         return replace(sums, requests=self.requests)
 
-    def is_beyond(self, most: Ceiling, *, times: int = 1) -> bool:
+    def is_beyond(self, most: TrialLimits, *, times: int = 1) -> bool:
         """Whether that is more than so many times this, a further request among it."""
         took = self.taken
         return (
@@ -76,7 +76,7 @@ class TrialBudget:
 
     def __init__(
         self,
-        most: Ceiling,
+        most: TrialLimits,
         *,
         day: BudgetTally,
         is_spent: Callable[[], bool],

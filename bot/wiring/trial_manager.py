@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from bot.domain.cancellation import BROKEN, background, isolate
-from bot.domain.cluster_messages import Forgotten
+from bot.domain.cluster_messages import SubjectErased
 from bot.domain.ports import Clock
 from bot.domain.query_results import UsageSum
-from bot.domain.task_context import is_tried
-from bot.domain.trial_group import Ceiling, Trial, Trying, Wanted
+from bot.domain.task_context import is_trial
+from bot.domain.trial_group import Trial, TrialLimits, TrialOptions, TrialRuns
 from bot.policy.calendar_days import midnight
 from bot.wiring.models import prices_asked
 from bot.wiring.trial_budget import A_DAY, BudgetTally
@@ -30,14 +30,14 @@ OPEN_WITHIN: Final = 20.0  # seconds
 COST, TOKENS, REQUESTS = 0.25, 100_000, 40
 """The most that one trial with a real model takes: US dollars, tokens, requests."""
 
-Opening = Callable[[Wanted], AbstractAsyncContextManager[Trial]]
+Opening = Callable[[TrialOptions], AbstractAsyncContextManager[Trial]]
 
 
 @dataclass(eq=False)
 class _Request:
     """Somebody who waits for a trial, and what is told him: what came in between, in a word."""
 
-    wanted: Wanted
+    wanted: TrialOptions
     told: asyncio.Future[str]
     is_forgotten: bool = False  # whoever asked the question that was brought along
 
@@ -45,24 +45,24 @@ class _Request:
         if not self.told.done():  # else he has given up
             self.told.set_result(word)
 
-    def hear(self, note: Forgotten) -> None:
+    def hear(self, note: SubjectErased) -> None:
         source = self.wanted.source
         if source is not None and source.is_of(note.user, note.group):
             self.is_forgotten = True
 
 
-class TrialManager(Trying):
-    """Fits `Trying`; `run` is its task. `opening` makes a trial, `is_spent` says that the bot has
-    no money left today, `told` hears what one with a real model took when it is over. A `home` is
-    there whenever no other is, and never ends. `took` reads what trials took since a moment, also
-    before this process; None where that cannot be read now.
+class TrialManager(TrialRuns):
+    """Fits `TrialRuns`; `run` is its task. `opening` makes a trial, `is_spent` says that the bot
+    has no money left today, `told` hears what one with a real model took when it is over. A `home`
+    is there whenever no other is, and never ends. `took` reads what trials took since a moment,
+    also before this process; None where that cannot be read now.
     """
 
     def __init__(
         self,
         opening: Opening,
         *,
-        ceiling: Callable[[], Ceiling | None],
+        ceiling: Callable[[], TrialLimits | None],
         is_spent: Callable[[], bool],
         told: Callable[[UsageSum], None],
         took: Callable[[float], Awaitable[UsageSum | None]],
@@ -88,7 +88,7 @@ class TrialManager(Trying):
         self.last: UsageSum | None = None
 
     @property
-    def ceiling(self) -> Ceiling | None:
+    def ceiling(self) -> TrialLimits | None:
         """The most that a trial with the bot's own model may take; of a demo's there is none."""
         is_demo = self._home is not None and not self._home.wanted.is_real
         return None if is_demo else self._ceiling()
@@ -112,7 +112,7 @@ class TrialManager(Trying):
         """Somebody is at it."""
         self._touched = self._clock.monotonic()
 
-    async def open(self, wanted: Wanted) -> str:
+    async def open(self, wanted: TrialOptions) -> str:
         """End the one that is open, and open another. Raises TimeoutError."""
         request = _Request(wanted, asyncio.get_running_loop().create_future())
         self._waiting.add(request)
@@ -131,7 +131,7 @@ class TrialManager(Trying):
         self._over.set()
         await self._gone.wait()
 
-    def forget(self, note: Forgotten) -> None:
+    def forget(self, note: SubjectErased) -> None:
         """Somebody is forgotten, or a group: what has words of theirs ends, or is not opened."""
         for request in self._waiting:
             request.hear(note)
@@ -141,7 +141,7 @@ class TrialManager(Trying):
 
     async def run(self) -> None:
         """Open what is asked for, one after the other."""
-        is_tried.set(True)  # what this task and those of a trial log
+        is_trial.set(True)  # what this task and those of a trial log
         while True:
             request = await self._asked.get()
             self._over.clear()
@@ -199,9 +199,9 @@ class TrialManager(Trying):
         self._over.set()
 
 
-def ceiling_of(settings: Settings) -> Ceiling | None:
+def ceiling_of(settings: Settings) -> TrialLimits | None:
     """The most that a trial of the bot's own model may take; None where there is no such model."""
     if not settings.llm_base_url:
         return None
     unpriced = dict.fromkeys(name for name, price in prices_asked(settings) if price is None)
-    return Ceiling(settings.llm_model, COST, TOKENS, REQUESTS, tuple(unpriced))
+    return TrialLimits(settings.llm_model, COST, TOKENS, REQUESTS, tuple(unpriced))

@@ -11,10 +11,10 @@ from adapters.metrics.metrics import Metrics, Today, Vitals, together
 from adapters.storage.files import free_at
 from adapters.web.file_offers import FileOffers
 from adapters.web.readiness import Attendance
-from bot.domain.cluster_messages import WHOLE, Share
+from bot.domain.cluster_messages import WHOLE, ClusterPartition
 from bot.domain.ports import Clock
 from bot.memory.spending import ALL, Spending
-from bot.policy.day_limits import NO_CAP, rung_of
+from bot.policy.day_limits import NO_CAP, limit_level
 from bot.policy.wake import Silence
 from bot.speaking.screening import Screen
 from bot.wiring.line import Connections
@@ -58,7 +58,7 @@ class Shown:
     rooms: Rooms
     spending: Spending
     peers: Connections
-    share: Share = WHOLE
+    share: ClusterPartition = WHOLE
     offers: FileOffers | None = None
 
 
@@ -157,6 +157,6 @@ def today_of(spending: Spending) -> Today | None:
         cost=taken.known_cost,
         tokens=taken.tokens,
         reserved=spending.reserved.tokens,
-        rung=rung_of(used, is_owner=False),
+        rung=limit_level(used, is_owner=False),
         used=used if cap != NO_CAP else None,
     )

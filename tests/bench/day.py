@@ -22,7 +22,7 @@ from unittest.mock import patch
 
 from adapters.simulator.wire import mention, text
 from bot.domain.model_messages import AssistantMessage, Completion, FinishReason, ModelRequest, ToolCall, Usage
-from bot.policy.day_limits import rung_of
+from bot.policy.day_limits import limit_level
 from bot.policy.tokens import estimate
 from bot.runtime import watchdog
 from tests.bench.crowd import Crowd, make_crowd
@@ -192,7 +192,7 @@ def read(file: Path, limit: float, spammers: frozenset[int], bots: frozenset[int
 
     def rung(at: float) -> int:
         used = sum(one["cost"] for one in spent if one["at"] <= at)
-        return int(rung_of(used / limit if limit else 0.0, is_owner=False))
+        return int(limit_level(used / limit if limit else 0.0, is_owner=False))
 
     questions = [
         Question(

@@ -18,14 +18,14 @@ from adapters.storage.migrate import migrate
 from adapters.storage.store import SqlStore, open_store
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageObserved
-from bot.domain.language import Pair, Tongue
+from bot.domain.language import Language, Pair
 from bot.domain.memories import MemoryKept, StoredFact
 from bot.domain.model_messages import ToolCall
 from bot.domain.tool import tool
 from bot.engine.batches import Batch, Batches
-from bot.engine.call_state import Tally
+from bot.engine.call_state import CallTotals
 from bot.engine.toolset import Toolset
-from bot.policy.memory_rules import found_by, terms
+from bot.policy.memory_rules import fact_terms, terms
 from bot.runtime.clock import SystemClock
 from tests.adapters.storage.conftest import POSTGRES
 from tests.adapters.storage.schemas import Schemas
@@ -80,7 +80,7 @@ async def tool_pipeline(number: int) -> Cost:
     calls = [ToolCall(f"c{index}", "nothing", '{"text": "words", "times": 2}') for index in range(number)]
 
     async def once() -> None:
-        tally = Tally()
+        tally = CallTotals()
         for call in calls:
             batch = Batch([call])
             await batches.run(batch, [context], tally)
@@ -162,7 +162,7 @@ async def recall(number: int, url: str = "") -> Cost:
                 text=text,
                 expires=FAR,
             )
-            store.put(MemoryKept(fact, found_by(fact)))
+            store.put(MemoryKept(fact, fact_terms(fact)))
             if place % AT_ONCE == AT_ONCE - 1 or place == facts - 1:
                 assert await store.commit()
         taken = []
@@ -177,7 +177,7 @@ async def recall(number: int, url: str = "") -> Cost:
 
 def fail(trouble: Pair) -> None:
     """A journal in trouble takes rows for nothing: what they cost then would be no figure."""
-    raise RuntimeError(trouble[Tongue.ENGLISH])
+    raise RuntimeError(trouble[Language.ENGLISH])
 
 
 async def _rows(store: SqlStore, number: int) -> Cost:

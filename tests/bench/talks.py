@@ -27,7 +27,7 @@ from adapters.simulator.call import SentMessage
 from adapters.simulator.server import Simulator
 from adapters.simulator.wire import mention, text
 from adapters.simulator.world import Person, World
-from bot.policy.fallback_replies import is_ours
+from bot.policy.fallback_replies import is_fallback_reply
 from bot.wiring.tools import find_tools
 from config.settings import Settings
 from tests.bench.leftovers import FORMS, Room
@@ -160,7 +160,7 @@ class Playing:
 
     def _answer(self, line: Line, said: Sequence[SentMessage], room: Room, seen: tuple[Exchange, ...]) -> Answer:
         words = "\n".join(one.text for one in said)
-        forms = () if is_ours(words) else room.forms(words, line.words.removeprefix(ASKED))
+        forms = () if is_fallback_reply(words) else room.forms(words, line.words.removeprefix(ASKED))
         return Answer(line, words, bool(said) and quoted_by(said[0]) != 0, forms, seen)
 
     def _room(self, seen: Sequence[Exchange]) -> Room:
@@ -287,7 +287,7 @@ def figures(answers: Sequence[Answer]) -> str:
     forms = Counter(form for answer in answers for form in answer.forms)
     wrong = sum(not answer.quotes_it for answer in answers if answer.sent)
     silent = sum(not answer.sent for answer in answers)
-    apologies = sum(is_ours(answer.sent) for answer in answers)
+    apologies = sum(is_fallback_reply(answer.sent) for answer in answers)
     counted = {"answers": len(answers), "apologies": apologies, "silent": silent, "with a frame": framed}
     counted |= {"quote somebody else": wrong} | {f"  {form}": forms[form] for form in FORMS}
     return "".join(f"{number:4} {what}\n" for what, number in counted.items())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bot.policy.day_limits import Rung
+from bot.policy.day_limits import LimitLevel
 from bot.policy.wake import Silence
 from tests.bench.crowd import make_crowd
 from tests.bench.day import day
@@ -18,9 +18,9 @@ def test_an_evening_ends_at_its_limit_and_until_then_everybody_has_his_turn(tmp_
     assert crowd == make_crowd(1, people=200, lines=160, hours=(19, 20), flood=20)
     lived = day(crowd, tmp_path, limit=THIRD)
     assert 0.98 <= lived.bill / THIRD <= 1.02, lived.table()
-    assert list(lived.rungs) == [*Rung], lived.table()
+    assert list(lived.rungs) == [*LimitLevel], lived.table()
     assert all(taken == answered for _, taken, answered in lived.rungs.values()), lived.table()
-    assert [turn for turn in lived.turns if turn.rung == Rung.SPENT] == []
+    assert [turn for turn in lived.turns if turn.rung == LimitLevel.SPENT] == []
     assert lived.passed == 1, lived.table()
     assert 0 < lived.most(lived.spammers, 60) <= RATE
     assert 0 < lived.most(lived.bots, 600) <= RATE

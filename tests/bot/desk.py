@@ -16,7 +16,7 @@ from bot.conversation.approval.requests import Requests
 from bot.conversation.intake.ages import Ages
 from bot.conversation.tasks import Resume
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.model_messages import AssistantMessage, ToolCall, Usage
 from bot.domain.run import Asker, PendingCall, SuspendedRun
 from bot.domain.suspension import ApprovalRequest, Decision
@@ -47,7 +47,7 @@ class Desk:
     resumed: list[tuple[str, Mapping[str, Decision]]] = field(default_factory=list)
     free: bool = True
     terminal: Say | None = None
-    tongue: Tongue = Tongue.CHINESE
+    tongue: Language = Language.CHINESE
     at_server: dict[str, MessageReceived] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -101,7 +101,7 @@ class Desk:
 
 @asynccontextmanager
 async def desk(
-    owners: frozenset[int] = frozenset({999}), *, terminal: Say | None = None, tongue: Tongue = Tongue.CHINESE
+    owners: frozenset[int] = frozenset({999}), *, terminal: Say | None = None, tongue: Language = Language.CHINESE
 ) -> AsyncIterator[Desk]:
     made = Desk(owners, terminal=terminal, tongue=tongue)
     async with asyncio.timeout(30), made.outbox.open():

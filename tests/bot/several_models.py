@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.domain.errors import ModelError
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.model_messages import (
     AssistantMessage,
     Attempt,
@@ -68,7 +68,7 @@ class Bench:
             vision=[*seeing, *self.upstreams] if seeing else (),
             clock=self.clock,
             ids=CountingIds(),
-            tell=read(self.told, Tongue.CHINESE),
+            tell=read(self.told, Language.CHINESE),
             meter=Meter(None, clock=self.clock, ids=CountingIds(), count=self.attempts.append),
             attempts=attempts,
             patience=patience,

@@ -23,7 +23,7 @@ from bot.conversation.recovery import recovery
 from bot.domain.errors import ConfigError
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageObserved, TurnOpened
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.model_messages import UserMessage
 from bot.models.failover import Failover
 from config.settings import Settings
@@ -328,7 +328,7 @@ async def test_facts_and_summaries_wait_as_long_for_a_slow_model_as_questions_do
 
 async def test_whoever_asks_or_alarms_the_owners_does_so_in_the_language_that_is_set() -> None:
     async with OfflineModel() as model:
-        for chosen, tongue in (("en", Tongue.ENGLISH), ("zh", Tongue.CHINESE), ("", Tongue.CHINESE)):
+        for chosen, tongue in (("en", Language.ENGLISH), ("zh", Language.CHINESE), ("", Language.CHINESE)):
             given = settings(model.base_url, bot_memory=True, bot_language=chosen, tools_group=True)
             async with open_service(given) as service:
                 rooms = service.rooms

@@ -17,7 +17,7 @@ from adapters.storage.claim import Away, JournalTaken
 from adapters.storage.leases import SECONDS, Board, Roster, name_of
 from bot import worker as module
 from bot.app import Service
-from bot.domain.cluster_messages import Share
+from bot.domain.cluster_messages import ClusterPartition
 from bot.domain.errors import ConfigError, Problem
 from bot.worker import PATIENCE, PAUSE, STEPS_BACK, UNREACHED, Steward
 from tests.fakes import ManualClock, until
@@ -55,7 +55,7 @@ class Office:
             raise Away("PostgreSQL", "nobody is there")
 
     @asynccontextmanager
-    async def opening(self, share: Share) -> AsyncIterator[Service]:
+    async def opening(self, share: ClusterPartition) -> AsyncIterator[Service]:
         number = share.partition
         if refusals := self.refusals.get(number):
             raise refusals.pop()

@@ -15,7 +15,7 @@ from bot.domain.result import Image, ToolResult
 from bot.domain.suspension import Suspend
 from bot.domain.tool import Tool, ToolContext, tool
 from bot.engine.batches import Batch
-from bot.engine.call_state import Executed, Tally
+from bot.engine.call_state import CallTotals, Executed
 from bot.engine.registry import Registry
 from bot.engine.toolset import Toolset
 from tests.fakes import ManualClock, tool_context
@@ -141,10 +141,10 @@ def calls_of(*names: str) -> Batch:
 
 
 async def executed_of(
-    tools: Registry, call: ToolCall, context: ToolContext | None = None, tally: Tally | None = None
+    tools: Registry, call: ToolCall, context: ToolContext | None = None, tally: CallTotals | None = None
 ) -> Executed:
     """What comes of one call alone. Raises Suspend where it must wait for somebody's word."""
-    flow, tally = tools.calls.start(call, context or tool_context()), tally or Tally()
+    flow, tally = tools.calls.start(call, context or tool_context()), tally or CallTotals()
     await tools.calls.begin(flow, tally)
     await tools.calls.run(flow)
     return await tools.calls.finish(flow, tally)
@@ -156,9 +156,9 @@ async def once(offered: Tool, raw: str = "{}", *, context: ToolContext | None = 
     if "approver" in settings:
         context = replace(context, ports={**context.ports, Approver: settings.pop("approver")})
     tools = Toolset([offered], clock=settings.pop("clock", None) or ManualClock(), **settings)
-    tally = Tally()
+    tally = CallTotals()
     executed = await executed_of(tools, ToolCall("c1", offered.name, raw), context, tally)
-    assert tally.left < Tally().left
+    assert tally.left < CallTotals().left
     return executed
 
 

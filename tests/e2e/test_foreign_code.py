@@ -11,7 +11,7 @@ from bot.domain.model_messages import ToolCall
 from bot.domain.result import Image, ToolResult
 from bot.domain.suspension import Allow, ApprovalRequest
 from bot.domain.tool import Tool, tool
-from bot.engine.call_state import Tally
+from bot.engine.call_state import CallTotals
 from bot.engine.toolset import Toolset
 from tests.bot.toolbox import echo, executed_of, once
 from tests.cases import each_case
@@ -93,7 +93,7 @@ async def test_a_result_that_is_known_goes_through_the_after_hooks_once() -> Non
         return Rewrite(replace(event.output, content=f"{event.output.content}<seen>"))
 
     tools = Toolset([echo(idempotent=True, side_effects="read")], clock=ManualClock(), hooks=[Hooks(after_call=mark)])
-    tally, contents = Tally(), []
+    tally, contents = CallTotals(), []
     for _ in range(2):
         executed = await executed_of(tools, ToolCall("c", "say", ""), tool_context(), tally)
         tally.repeats.next_step()

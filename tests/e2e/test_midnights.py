@@ -20,7 +20,7 @@ from bot.domain.model_messages import Usage
 from bot.memory.own_limits import OwnLimits
 from bot.memory.spending import ALL, Spending
 from bot.policy.calendar_days import midnight
-from bot.policy.day_limits import Amount, Cap, DayLimits, Rung
+from bot.policy.day_limits import Amount, Cap, DayLimits, LimitLevel
 from bot.runtime.clock import SystemClock
 from tests.bot.memory.till import opened
 from tests.fakes import GROUP, ManualClock
@@ -81,14 +81,18 @@ async def test_a_request_that_midnight_overtakes_counts_once(day: tuple[float, i
         assert ends - midnight(noon) == hours * 3600
         clock.time = ends - 2
         see(opened("t1", GROUP, 777), reserved(1, clock.time), reserved(2, clock.time))
-        assert (spending.taken(777).tokens, spending.rung(GROUP, 777)) == (200, Rung.SPENT)
+        assert (spending.taken(777).tokens, spending.rung(GROUP, 777)) == (200, LimitLevel.SPENT)
         clock.time = ends + 1
-        assert (spending.taken(777), spending.reserved, spending.rung(GROUP, 777)) == (Amount(), Amount(), Rung.ALL)
+        assert (spending.taken(777), spending.reserved, spending.rung(GROUP, 777)) == (
+            Amount(),
+            Amount(),
+            LimitLevel.ALL,
+        )
         see(UsageAdded(turn_id="t1", model="m", usage=Usage(60, 10, reserved=1), at=clock.time))
-        assert (spending.taken(777).tokens, spending.rung(GROUP, 777)) == (70, Rung.CHEAP)
+        assert (spending.taken(777).tokens, spending.rung(GROUP, 777)) == (70, LimitLevel.CHEAP)
         await agree(store, spending, before=100)
     async with life(tmp_path, clock) as (store, spending):  # what nobody settled stays with the day before
-        assert (spending.taken(777).tokens, spending.rung(GROUP, 777)) == (70, Rung.CHEAP)
+        assert (spending.taken(777).tokens, spending.rung(GROUP, 777)) == (70, LimitLevel.CHEAP)
         await agree(store, spending, before=100)
 
 

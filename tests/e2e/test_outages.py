@@ -31,7 +31,7 @@ from adapters.simulator.world import Person, World
 from adapters.storage import database, notices, writer
 from bot.app import Service
 from bot.conversation.recovery import recovery
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.speaking.outbox import Outbox
 from tests.e2e.test_restart import life
 from tests.fakes import until
@@ -41,7 +41,7 @@ ACCOUNT, OWNER, TALKER = 10001, 20001, 20002
 ONE, TWO, IDLE = GROUPS = 4242, 4343, 4444
 NOBODY = 65534
 PATIENCE = 10.0  # seconds for one life; each takes a tenth of one
-CANNOT, AGAIN = (line[Tongue.CHINESE].partition(" (")[0] for line in (notices.CANNOT, notices.AGAIN))
+CANNOT, AGAIN = (line[Language.CHINESE].partition(" (")[0] for line in (notices.CANNOT, notices.AGAIN))
 
 
 class House:

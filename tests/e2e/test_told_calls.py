@@ -16,7 +16,7 @@ from bot.domain.suspension import Allow, ApprovalRequest, Deny, Suspend
 from bot.domain.tool import Tool, tool
 from bot.domain.traits import Execution
 from bot.engine.batches import Batch, Batches
-from bot.engine.call_state import Tally
+from bot.engine.call_state import CallTotals
 from bot.engine.toolset import Toolset
 from tests.bot.engine.test_batches import counted, run
 from tests.bot.toolbox import add, ask_always, ask_first, calls_of, toolset
@@ -231,7 +231,7 @@ async def test_a_hook_that_stops_the_run_before_a_call_stops_the_whole_step() ->
         return StopRun("enough") if event.input["where"] == "there" else None
 
     hooks = Hooks(before_call=before, after_call=lambda event: asked.append(f"after {event.error}"))
-    tally, tools = Tally(), Toolset([look], clock=ManualClock(), hooks=[hooks])
+    tally, tools = CallTotals(), Toolset([look], clock=ManualClock(), hooks=[hooks])
     batch = Batch([ToolCall(where, "look", f'{{"where": "{where}"}}') for where in ("here", "there", "anywhere")])
     results = await run(batch, tools, tally)
     stopped = "error: the run was stopped here: the call was not done. [TOOL_CANCELLED]"
@@ -243,7 +243,7 @@ async def test_a_hook_that_stops_the_run_before_a_call_stops_the_whole_step() ->
 async def test_where_a_hook_stops_the_run_after_a_call_what_waits_waits_no_more() -> None:
     done: list[str] = []
     hooks = Hooks(after_call=lambda event: StopRun("enough") if event.name == "add" else done.append(event.name))
-    tools, tally = Toolset([ask_first, add], clock=ManualClock(), hooks=[hooks]), Tally()
+    tools, tally = Toolset([ask_first, add], clock=ManualClock(), hooks=[hooks]), CallTotals()
     batch = Batch([ToolCall("x", "ask_first", '{"what": "it"}'), ToolCall("y", "add", '{"a": 1}')])
     results = await run(batch, tools, tally)
     assert [result.code for result in results] == ["TOOL_CANCELLED", ""]

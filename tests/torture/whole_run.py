@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from adapters.simulator.call import SentMessage
-from bot.policy.fallback_replies import is_ours
+from bot.policy.fallback_replies import is_fallback_reply
 from tests.system.processes.test_signals import quoted
 from tests.torture.journal import Journal
 from tests.torture.oracle import unsound_rows
@@ -51,7 +51,7 @@ def _is_final(message: SentMessage, query: Query) -> bool:
     """Whether it ends the question: its answer, or a polite line that quotes it."""
     if message.text in (f"A:{query.token}", f"F:{query.token}"):
         return True
-    return is_ours(message.text) and message.group_id == query.group and quoted(message) == query.message_id
+    return is_fallback_reply(message.text) and message.group_id == query.group and quoted(message) == query.message_id
 
 
 def _said_twice(heard: Heard) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from bot.cli.setup.trial import NO_EYES, Mend
 from bot.domain.errors import Problem
-from bot.domain.language import Bilingual, Sentences, in_chinese
+from bot.domain.language import Bilingual, Translations, in_chinese
 from config.checks import HOW_TO_MAKE_ONE
 
 CHECKS: Final = {
@@ -376,7 +376,7 @@ SENTENCES: Final = {
     "Please report this": "请反馈给开发者",
 }
 
-_of_connections = Sentences(
+_of_connections = Translations(
     {
         "{}: its name was not found, check the base URL and the DNS ({})": (
             "{}：找不到这个域名，请检查接口地址和 DNS（{}）"

@@ -9,7 +9,7 @@ from unicodedata import east_asian_width
 
 from bot.cli.doctor.checks import Check, Verdict
 from bot.cli.doctor.chinese import CHECKS
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 
 
 def to_json(checks: Collection[Check]) -> str:
@@ -17,7 +17,7 @@ def to_json(checks: Collection[Check]) -> str:
     return json.dumps([asdict(check) for check in checks], ensure_ascii=False, indent=2)
 
 
-def to_text(checks: Collection[Check], tongue: Tongue = Tongue.ENGLISH) -> str:
+def to_text(checks: Collection[Check], tongue: Language = Language.ENGLISH) -> str:
     """A line for each check, in columns, the mend behind what is wrong."""
     rows = [_row(check, tongue) for check in checks]
     widths = [max(map(_width, column)) for column in zip(*rows, strict=True)][:-1]
@@ -34,9 +34,9 @@ def masked(check: Check, mask: Callable[[str], str]) -> Check:
     return replace(check, said=check.said.each(mask), mend=check.mend.each(mask))
 
 
-def _row(check: Check, tongue: Tongue) -> tuple[str, str, str]:
+def _row(check: Check, tongue: Language) -> tuple[str, str, str]:
     """The verdict, the name of the check, and the words."""
-    if tongue is Tongue.CHINESE:
+    if tongue is Language.CHINESE:
         verdict, name = CHECKS[check.verdict], CHECKS.get(check.check, check.check)
         words = "。".join(filter(None, (check.said.zh, check.mend.zh)))
     else:

@@ -12,7 +12,7 @@ from cachetools import LRUCache
 
 from bot.conversation.approval.deciders import Deciders
 from bot.conversation.approval.requests import EndedRequest, Request, Requests
-from bot.domain.actions import Receipt, Refused, about_turn
+from bot.domain.actions import Receipt, Refused, send_prefix_of_turn
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
 from bot.domain.run import SuspendedRun
@@ -26,8 +26,8 @@ from bot.policy.approval import (
     UNDONE,
     UNREACHABLE,
     WITHDRAWN,
-    how,
-    notice,
+    reply_line,
+    waiting_line,
 )
 from bot.policy.fallback_replies import is_quoted, language_of
 from bot.speaking.postbox import Postbox
@@ -96,11 +96,11 @@ class Approvals:
                 self._deciders.terminal(f"{request.full or first}  {words}")
                 continue
             left = request.expires - self._clock.now()
-            said = [request.text, how(request.number, left, tongue=tongue)]
+            said = [request.text, reply_line(request.number, left, tongue=tongue)]
             words = "\n".join(
                 [*said, FILE[tongue].format(number=request.number)] if request.full else said
             )
-            about = about_turn(request.run_id)
+            about = send_prefix_of_turn(request.run_id)
             for owner in sorted(self._deciders.owners):
                 where = Conversation(request.where.platform_id, "private", owner)
                 learn = partial(self._learn, request, owner)
@@ -150,7 +150,7 @@ class Approvals:
             return
         numbers = [other.number for other in self._requests.of(request.run_id)]
         quote = question.message_id if is_quoted(question) else ""
-        words = notice(numbers, tongue=language_of(question))
+        words = waiting_line(numbers, tongue=language_of(question))
         self._postbox.post(question.conversation, words, quote=quote)
 
     def expire(self, run_id: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.suspension import ApprovalRequest, Deny, Pending
 from bot.policy.approval import NO_OWNER
 from bot.policy.permissions import WAIT
@@ -25,7 +25,7 @@ class Deciders:
 
     owners: frozenset[int] = frozenset()
     terminal: Say | None = None
-    tongue: Tongue = Tongue.CHINESE
+    tongue: Language = Language.CHINESE
 
     @property
     def are_there(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Protocol
 from bot.conversation.approval.requests import Runs
 from bot.conversation.intake.ages import Ages
 from bot.domain.events import MessageReceived
-from bot.domain.language import Tongue, filled, listed
+from bot.domain.language import Language, fill_pair, join_pairs
 from bot.memory.history import History
 from bot.policy.approval import WHICH, quote_in
 from bot.policy.fallback_replies import is_quoted
@@ -65,7 +65,7 @@ class Desks:
         ages: Ages,
         runs: Runs,
         postbox: Postbox,
-        tongue: Tongue = Tongue.CHINESE,
+        tongue: Language = Language.CHINESE,
     ) -> None:
         self._desks = desks
         self._owners = owners
@@ -126,8 +126,8 @@ class Desks:
             case [Meant(is_sure=True) as only]:
                 return only.take()
             case several:
-                names = listed([(one.name, one.name) for one in several])
-                words = filled(WHICH, names=names, example=several[0].example)[self._tongue]
+                names = join_pairs([(one.name, one.name) for one in several])
+                words = fill_pair(WHICH, names=names, example=several[0].example)[self._tongue]
                 quote = message.message_id if is_quoted(message) else ""
                 self._postbox.post(message.conversation, words, quote=quote)
                 return True

@@ -13,8 +13,8 @@ from bot.conversation.approval.publishing import Publishing
 from bot.conversation.intake.ages import Ages
 from bot.domain.events import MessageReceived
 from bot.memory.drafts import Drafts
-from bot.policy.approval import quote_in, words_in, words_of
-from bot.policy.drafts import AGAIN, DraftWord, naming, number_in, read_word
+from bot.policy.approval import message_words, quote_in, words_in
+from bot.policy.drafts import AGAIN, DraftWord, number_in, publish_word, read_word
 from bot.prompt.render import account
 from bot.speaking.postbox import Postbox
 
@@ -50,7 +50,7 @@ class DraftDesk:
             return False
         number = said.number
         if number is None and quoted is not None:
-            number = number_in(words_of(quoted))
+            number = number_in(message_words(quoted))
         return number is not None and self._is_settled(message, said, number)
 
     def meant_by(self, message: MessageReceived) -> list[Meant]:
@@ -65,7 +65,7 @@ class DraftDesk:
         return [
             Meant(
                 name=f"D{number}",
-                example=naming(text, number),
+                example=publish_word(text, number),
                 take=partial(self._is_settled, message, said, number),
             )
             for number, (where, one) in self._drafts.open.items()

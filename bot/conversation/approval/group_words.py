@@ -16,10 +16,10 @@ from bot.conversation.approval.desks import Meant
 from bot.conversation.intake.ages import Ages
 from bot.domain.actions import Receipt, Refused
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.language import Pair, filled, listed
+from bot.domain.language import Pair, fill_pair, join_pairs
 from bot.domain.ports import Clock
 from bot.memory.modes import OPEN, Modes
-from bot.policy.approval import words_in, words_of
+from bot.policy.approval import message_words, words_in
 from bot.policy.new_groups import (
     DECIDED,
     DONE,
@@ -100,7 +100,7 @@ class GroupWords:
             return None
         groups = [(name, name) for name in (str(where.session_id) for where in self._met)]
         self._met.clear()
-        return filled(MET, groups=listed(groups))
+        return fill_pair(MET, groups=join_pairs(groups))
 
     def _ask(self, where: Conversation) -> None:
         now = self._clock.monotonic()
@@ -132,7 +132,7 @@ class GroupWords:
             return False
         group = said.group
         if group is None and quoted is not None:
-            group = group_in(words_of(quoted))
+            group = group_in(message_words(quoted))
         return self._is_settled(message, said, group) if group else False
 
     def meant_by(self, message: MessageReceived) -> list[Meant]:

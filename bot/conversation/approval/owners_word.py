@@ -17,7 +17,7 @@ from bot.conversation.approval.desks import Meant
 from bot.conversation.approval.requests import Requests
 from bot.conversation.intake.ages import Ages
 from bot.domain.events import MessageReceived
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.ports import Clock
 from bot.domain.suspension import Allow, Deny, Settled
 from bot.policy.approval import (
@@ -31,13 +31,13 @@ from bot.policy.approval import (
     WORD_OF,
     Answer,
     answer_in,
-    flat,
     mentions_the_bot,
-    notice,
+    message_words,
     number_in,
     quote_in,
     read_answer,
-    words_of,
+    waiting_line,
+    without_blanks,
 )
 from bot.policy.fallback_replies import is_quoted
 from bot.prompt.render import account
@@ -119,16 +119,18 @@ class OwnersWord:
 
     def _number_of(self, quoted: MessageReceived) -> int | None:
         """The request that a message of ours asks about; None for one that only looks like that."""
-        text = words_of(quoted)
+        text = message_words(quoted)
         if number := number_in(text):
             request = self._requests.open.get(number)
-            is_it = request is None or flat(text).startswith(flat(request.text))
+            is_it = request is None or without_blanks(text).startswith(without_blanks(request.text))
             return number if is_it else None
-        said = flat(text)
+        said = without_blanks(text)
         notices = (
-            (notice([one], tongue=each), one) for one in self._requests.open for each in Tongue
+            (waiting_line([one], tongue=each), one)
+            for one in self._requests.open
+            for each in Language
         )
-        return next((one for line, one in notices if said == flat(line)), None)
+        return next((one for line, one in notices if said == without_blanks(line)), None)
 
     def _decide(
         self,

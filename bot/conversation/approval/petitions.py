@@ -18,12 +18,20 @@ from bot.conversation.approval.register import DAYS, Register
 from bot.conversation.intake.ages import Ages
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.events import Conversation, MessageReceived, Requested
-from bot.domain.group_admin import Accept, Admitting, Petition
-from bot.domain.language import Tongue
+from bot.domain.group_admin import Accept, JoinRequest, JoinRequestReplies
+from bot.domain.language import Language
 from bot.domain.ports import Clock
 from bot.domain.suspension import Settled
 from bot.policy import join_requests as words
-from bot.policy.approval import ALLOWED, DENIED, WORD_OF, Answer, in_one_line, quote_in, words_of
+from bot.policy.approval import (
+    ALLOWED,
+    DENIED,
+    WORD_OF,
+    Answer,
+    in_one_line,
+    message_words,
+    quote_in,
+)
 from bot.policy.fallback_replies import is_quoted
 from bot.speaking.postbox import Postbox
 
@@ -46,12 +54,12 @@ class Petitions:
         *,
         accept: Callable[[int], Accept],
         owners: frozenset[int],
-        admitting: Admitting,
+        admitting: JoinRequestReplies,
         register: Register,
         postbox: Postbox,
         ages: Ages,
         clock: Clock,
-        tongue: Tongue = Tongue.CHINESE,
+        tongue: Language = Language.CHINESE,
     ) -> None:
         self._tongue = tongue
         self._accept = accept
@@ -70,7 +78,7 @@ class Petitions:
         if event.kind == "group" and event.sub_type != "invite":
             logger.info("somebody wants to join group %d: left to its admins", event.group_id)
             return
-        petition = Petition(
+        petition = JoinRequest(
             account=event.self_id,
             kind="friend" if event.kind == "friend" else "invite",
             user_id=event.user_id,
@@ -84,7 +92,7 @@ class Petitions:
         else:
             self._put(partial(self._take, petition))
 
-    async def _take(self, petition: Petition) -> None:
+    async def _take(self, petition: JoinRequest) -> None:
         who, kind = petition.user_id, petition.kind
         if self._register.is_known(petition):
             return
@@ -97,7 +105,9 @@ class Petitions:
             logger.warning("%s of %d is left alone: too many wait", kind, who)
         else:
             petition = await self._register.add(petition)
-            self._tell(petition.account, words.asked(petition, days=DAYS, tongue=self._tongue))
+            self._tell(
+                petition.account, words.request_text(petition, days=DAYS, tongue=self._tongue)
+            )
 
     # --- the owners' word ---------------------------------------------------------------------
 
@@ -108,7 +118,7 @@ class Petitions:
             return False
         number = answer.number
         if number is None and quoted is not None:
-            number = words.number_of(self._register.open, words_of(quoted))
+            number = words.number_of(self._register.open, message_words(quoted))
         return number is not None and self._is_settled(message, answer, number)
 
     def meant_by(self, message: MessageReceived) -> list[Meant]:
@@ -174,7 +184,7 @@ class Petitions:
             logger.info("R%d: %s by %s", number, answer.allows, by)
             reply(await self._answer(petition, answer))
 
-    async def _answer(self, petition: Petition, answer: Answer) -> Settled:
+    async def _answer(self, petition: JoinRequest, answer: Answer) -> Settled:
         """Pass the answer on; what came of it. What did not go out still waits."""
         number = petition.number
         if not await self._register.answer(petition):
@@ -206,7 +216,9 @@ class Petitions:
             await self._clock.sleep(LOOK)
         for petition in doubtful:
             told = words.UNANSWERED[self._tongue].format(number=petition.number)
-            self._tell(petition.account, f"{words.told(petition, tongue=self._tongue)}\n{told}")
+            self._tell(
+                petition.account, f"{words.request_line(petition, tongue=self._tongue)}\n{told}"
+            )
         while True:
             work = await self._work.get()
             await work()
@@ -214,7 +226,7 @@ class Petitions:
     # --- saying -------------------------------------------------------------------------------
 
     @property
-    def open(self) -> Collection[Petition]:
+    def open(self) -> Collection[JoinRequest]:
         """Those that wait."""
         return self._register.open.values()
 

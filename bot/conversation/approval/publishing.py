@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from bot.domain.actions import (
     Attachment,
     Confirmed,
-    Merged,
+    MergedForward,
     Queued,
     Receipt,
     Refused,
@@ -25,7 +25,7 @@ from bot.domain.actions import (
 from bot.domain.drafts import draft_id, published_id, published_line
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.journal import MessageErased, MessageObserved, SendChanged, SendState, Spoken
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.ports import Clock, Store
 from bot.domain.segments import Quote, Text
 from bot.domain.suspension import Settled, Settlement
@@ -79,7 +79,7 @@ class Publishing:
         store: Store,
         history: History,
         clock: Clock,
-        tongue: Tongue = Tongue.CHINESE,
+        tongue: Language = Language.CHINESE,
     ) -> None:
         self._drafts = drafts
         self._outbox = outbox
@@ -91,7 +91,7 @@ class Publishing:
         self._unknown: asyncio.Queue[int] = asyncio.Queue()
 
     @property
-    def tongue(self) -> Tongue:
+    def tongue(self) -> Language:
         """The owners'."""
         return self._tongue
 
@@ -289,6 +289,7 @@ def quoting(actions: tuple[SendMessage, ...], message_id: str) -> tuple[SendMess
 def _may_quote(action: SendMessage) -> bool:
     """Whether it quotes nothing yet, and is nothing that QQ shows alone."""
     return not any(
-        isinstance(part, Quote | Merged) or (isinstance(part, Attachment) and part.kind != "image")
+        isinstance(part, Quote | MergedForward)
+        or (isinstance(part, Attachment) and part.kind != "image")
         for part in action.segments
     )

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from bot.conversation.tasks import Resume
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.ports import Clock
 from bot.domain.run import Led, PendingCall, SuspendedRun
 from bot.domain.suspension import Decision
@@ -28,9 +28,9 @@ from bot.policy.approval import (
     EXPIRED,
     MAX_OPEN,
     WITHDRAWN,
-    behind,
-    in_full,
-    in_parts,
+    full_request,
+    influence_line,
+    request_parts,
     what,
     who,
 )
@@ -102,7 +102,7 @@ class EndedRequest:
 class Requests:
     """All of them, `open` and `past`, by number; `ended` counts by outcome since the start."""
 
-    def __init__(self, *, runs: Runs, clock: Clock, tongue: Tongue = Tongue.CHINESE) -> None:
+    def __init__(self, *, runs: Runs, clock: Clock, tongue: Language = Language.CHINESE) -> None:
         self._runs = runs
         self._clock = clock
         self._tongue = tongue
@@ -159,11 +159,11 @@ class Requests:
                 where=run.conversation,
                 question=question,
                 expires=pending.expires,
-                text=f"{what(pending)}\n{asked_by}{behind(pending, tongue=self._tongue)}",
+                text=f"{what(pending)}\n{asked_by}{influence_line(pending, tongue=self._tongue)}",
                 asker=asker.user_id,
                 since=pending.since if pending.number in asked_before else self._clock.now(),
-                full=in_full(pending),
-                parts=in_parts(pending),
+                full=full_request(pending),
+                parts=request_parts(pending),
                 led=pending.led,
             )
             for pending in run.pending

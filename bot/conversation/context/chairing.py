@@ -12,12 +12,12 @@ from bot.domain.actions import SendMessage
 from bot.domain.errors import ActionUnanswered, BotError, InvalidArguments, ToolDenied, ToolFailed
 from bot.domain.events import Conversation, Role
 from bot.domain.group_admin import GroupAct, Mute, Pin, Recall, SetCard
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.ports import Transport
 from bot.domain.segments import Text
 from bot.domain.suspension import Suspend
 from bot.domain.tool import ToolContext
-from bot.policy.approval import in_one_line, words_of
+from bot.policy.approval import in_one_line, message_words
 from bot.policy.permissions import WAIT
 from bot.speaking.screening import Screened, as_they_are
 
@@ -83,7 +83,7 @@ class Chairing:
         *,
         name: Callable[[Conversation, int], str],
         screened: Screened = as_they_are,
-        tongue: Tongue = Tongue.CHINESE,
+        tongue: Language = Language.CHINESE,
     ) -> None:
         self._tongue = tongue  # owners are asked in it
         self._transport = transport
@@ -146,7 +146,7 @@ class Chairing:
         message = await self._transport.get_message(where.platform_id, act.message_id)
         if message is None or message.conversation != where:
             raise InvalidArguments(UNKNOWN, fields=(UNKNOWN,))
-        return message.sender.user_id, words_of(message)
+        return message.sender.user_id, message_words(message)
 
     async def _roles(self, context: ToolContext, whose: int) -> Roles:
         where, asker = context.conversation, context.asker
@@ -164,7 +164,7 @@ class Chairing:
         )
 
 
-def told(act: GroupAct, who: str, words: str, *, tongue: Tongue = Tongue.CHINESE) -> str:
+def told(act: GroupAct, who: str, words: str, *, tongue: Language = Language.CHINESE) -> str:
     """The act in words; `who` is whom it is done to, `words` those of his message."""
     said = in_one_line(words, MAX_SHOWN) or NO_WORDS[tongue]
     match act:

@@ -13,7 +13,7 @@ from cachetools import LRUCache
 from bot.domain.errors import Lack, MediaError, ModelError
 from bot.domain.journal import PictureDescribed, UsageAdded
 from bot.domain.model_messages import ModelRequest, SystemMessage, UserMessage
-from bot.domain.ports import ChatModel, Clock, Seen, Sight, Store
+from bot.domain.ports import ChatModel, Clock, PictureReader, Seen, Store
 from bot.domain.segments import Picture
 from bot.domain.task_context import current_run
 
@@ -31,9 +31,11 @@ MAX_WORDS = 400  # characters: 60 words, also where a model does not count
 
 
 class DescribedSight:
-    """Fits `Sight`: what `sight` sees, in the words of `model`."""
+    """Fits `PictureReader`: what `sight` sees, in the words of `model`."""
 
-    def __init__(self, sight: Sight, *, model: ChatModel, store: Store, clock: Clock) -> None:
+    def __init__(
+        self, sight: PictureReader, *, model: ChatModel, store: Store, clock: Clock
+    ) -> None:
         self._sight = sight
         self._model = model
         self._store = store

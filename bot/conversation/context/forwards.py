@@ -15,9 +15,9 @@ from bot.domain.errors import TransportError
 from bot.domain.events import MessageReceived
 from bot.domain.ports import Transport
 from bot.domain.segments import Forward
-from bot.policy.message_trimming import lighten
+from bot.policy.message_trimming import trim_message
 from bot.policy.tokens import estimate_text
-from bot.prompt.compose import MAX_ASIDE, Forwarded, Passed
+from bot.prompt.compose import MAX_ASIDE, Forwarded, ForwardedMessage
 from bot.prompt.render import View, plain
 
 logger = logging.getLogger(__name__)
@@ -37,8 +37,8 @@ class _Node:
     depth: int
     inside: list[_Node] = field(default_factory=list)
 
-    def in_order(self) -> Iterator[Passed]:
-        yield Passed(lighten(self.message), self.depth)
+    def in_order(self) -> Iterator[ForwardedMessage]:
+        yield ForwardedMessage(trim_message(self.message), self.depth)
         for node in self.inside:
             yield from node.in_order()
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from bot.domain.errors import MediaError
 from bot.domain.events import MessageReceived
-from bot.domain.ports import Ear
+from bot.domain.ports import VoiceListener
 from bot.domain.segments import Record, Segment
 from bot.prompt.compose import Question
 
@@ -21,7 +21,9 @@ MAX_VOICES = 3
 LISTENING = 20.0  # seconds for all of them together
 
 
-async def listened(question: Question, ear: Ear, *, within: float = LISTENING) -> Question:
+async def listened(
+    question: Question, ear: VoiceListener, *, within: float = LISTENING
+) -> Question:
     """The question with the words of its voice messages: its own first, then those of its lines,
     the newest first, then the one it quotes.
     """

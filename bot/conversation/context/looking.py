@@ -13,7 +13,7 @@ from bot.conversation.context.perception import Senses
 from bot.conversation.context.telling import Telling
 from bot.domain.errors import InvalidArguments, Lack, MediaError, ToolDenied
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import ThingNamed
+from bot.domain.journal import AttachmentNamed
 from bot.domain.result import Image, ToolResult
 from bot.domain.segments import File, Forward, Picture, Record, Segment, Text
 from bot.domain.traits import Audience
@@ -60,14 +60,14 @@ class Looks:
         result = await self._opened(thing, thing.segment)
         return replace(result, sources=(thing.message_id,), authority=self._authority(thing))
 
-    def _authority(self, thing: ThingNamed) -> Audience:
+    def _authority(self, thing: AttachmentNamed) -> Audience:
         """Of the words in a forward nobody knows whose they are: anybody can make one."""
         if isinstance(thing.segment, Forward):
             return Audience.EVERYONE
         return authority_of(thing.sender, where=thing.conversation, owners=self._owners)
 
     async def _opened(
-        self, thing: ThingNamed, segment: Picture | Record | File | Forward
+        self, thing: AttachmentNamed, segment: Picture | Record | File | Forward
     ) -> ToolResult:
         where = thing.conversation
         message = MessageReceived(

@@ -17,10 +17,10 @@ from bot.conversation.context.forwards import PATIENCE, Forwards
 from bot.conversation.context.listening import listened
 from bot.domain.errors import ActionUnanswered, Lack, MediaError, TransportError
 from bot.domain.events import NO_IDS, Conversation, MessageReceived
-from bot.domain.ports import Ear, Reader, Sight, Transport
+from bot.domain.ports import PictureReader, TextFileReader, Transport, VoiceListener
 from bot.domain.segments import Forward, Picture, Quote
 from bot.memory.history import History
-from bot.policy.message_trimming import lighten
+from bot.policy.message_trimming import trim_message
 from bot.prompt.compose import Forwarded, PicturePlace, Question, QuestionPicture
 
 logger = logging.getLogger(__name__)
@@ -40,9 +40,9 @@ class Senses:
     `looking` is in seconds, for all pictures of a question together.
     """
 
-    sight: Sight | None = None
-    ear: Ear | None = None
-    reader: Reader | None = None
+    sight: PictureReader | None = None
+    ear: VoiceListener | None = None
+    reader: TextFileReader | None = None
     looking: float = LOOKING
 
     @property
@@ -170,7 +170,7 @@ class Perception:
         if message_id in NO_IDS:
             return None
         found = await self._transport.get_message(message.self_id, message_id)
-        return None if found is None else lighten(found)
+        return None if found is None else trim_message(found)
 
     # --- pictures ---------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from bot.domain.errors import Lack
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import ThingNamed
+from bot.domain.journal import AttachmentNamed
 from bot.domain.model_messages import Counted, Message, UserMessage
 from bot.domain.segments import Mention, Quote, Segment
 from bot.memory.history import History
@@ -21,15 +21,15 @@ from bot.memory.speakers import Speakers
 from bot.prompt.compose import (
     NO_TALK,
     Forwarded,
+    OverheardTalk,
     Question,
-    Talk,
-    addition,
-    lacking,
-    looked,
+    addition_line,
+    missing_words,
+    opened_line,
     user_message,
 )
-from bot.prompt.participants import voices
-from bot.prompt.prompt_language import wording_of
+from bot.prompt.participants import speakers_in
+from bot.prompt.prompt_language import choose_wording
 from bot.prompt.render import MAX_TEXT, View, line, plain
 
 LOOK_UPS = 8  # messages quoted among others that the store is asked for
@@ -68,7 +68,7 @@ class Telling:
         known = self._history.counted(where)
         return replace(known, place=before + known.place)
 
-    def take_talk(self, where: Conversation, reader: int) -> Talk:
+    def take_talk(self, where: Conversation, reader: int) -> OverheardTalk:
         """The lines overheard since the last run, which belong to the run that begins for this
         person.
         """
@@ -78,14 +78,14 @@ class Telling:
         missed = unread.missed
         heard = self._history.take_overheard(where, reader)
         self._meet(*heard)
-        return Talk([self._named(message) for message in heard], missed)
+        return OverheardTalk([self._named(message) for message in heard], missed)
 
-    def with_more(self, talk: Talk, where: Conversation, reader: int) -> Talk:
+    def with_more(self, talk: OverheardTalk, where: Conversation, reader: int) -> OverheardTalk:
         """The same with what was overheard meanwhile."""
         more = self.take_talk(where, reader)
         return replace(talk, messages=(*talk.messages, *more.messages)) if more.messages else talk
 
-    async def with_replies(self, question: Question, talk: Talk) -> Talk:
+    async def with_replies(self, question: Question, talk: OverheardTalk) -> OverheardTalk:
         """The same with what is quoted in it, as far as it is known."""
         if not (talk.messages or question.lines):
             return talk
@@ -138,18 +138,18 @@ class Telling:
         )
         return replace(forwarded, lines=tuple(lines))
 
-    def find(self, where: Conversation, handle: str) -> ThingNamed | None:
+    def find(self, where: Conversation, handle: str) -> AttachmentNamed | None:
         """The thing that a prompt there showed by this short name."""
         return self._history.things.find(where, handle)
 
     def opened(self, message: MessageReceived, forwarded: Forwarded) -> str:
         """Something that was opened, and what it passes on."""
         view = self.view(message.conversation)
-        return looked(message, self._within(message, forwarded), view)
+        return opened_line(message, self._within(message, forwarded), view)
 
     def lacking(self, where: Conversation, segment: Segment, lack: Lack) -> str:
         """The words for what cannot be opened."""
-        return lacking(segment, lack, self.view(where).words)
+        return missing_words(segment, lack, self.view(where).words)
 
     def view(
         self, where: Conversation, said: Callable[[], str] = str, *, language: str = ""
@@ -158,10 +158,10 @@ class Telling:
         nobody asks for the words where it goes on in the language of before.
         """
         rounds = self.rounds(where)
-        words = wording_of(rounds, "" if language or rounds else said(), chosen=language)
+        words = choose_wording(rounds, "" if language or rounds else said(), chosen=language)
         return View(words, lambda user_id: self._speakers.number(where, user_id))
 
-    def render(self, question: Question, talk: Talk, view: View) -> UserMessage:
+    def render(self, question: Question, talk: OverheardTalk, view: View) -> UserMessage:
         """The question, and what was overheard before it."""
         where = question.message.conversation
         for message in (*talk.replies.values(), *filter(None, [question.quoted])):
@@ -177,7 +177,7 @@ class Telling:
         """
         self._meet(message)
         view = view or self.view(message.conversation)
-        return addition(self._named(message), view, quoted=quoted and self._named(quoted))
+        return addition_line(self._named(message), view, quoted=quoted and self._named(quoted))
 
     def line(self, message: MessageReceived, *, limit: int = MAX_TEXT) -> str:
         """A message of this conversation by itself."""
@@ -189,7 +189,7 @@ class Telling:
 
     def voices(self, where: Conversation) -> frozenset[int]:
         """Who has spoken in what the prompt tells of earlier rounds."""
-        return voices(
+        return speakers_in(
             self._history.messages(where),
             lambda number: self._speakers.user_id(where, number),
             summary=self._history.summary(where),
@@ -219,7 +219,7 @@ class Telling:
         return replace(segment, name=seen) if seen else segment
 
 
-def words_of(question: Question, talk: Talk, names: Iterable[str] = ()) -> str:
+def words_of(question: Question, talk: OverheardTalk, names: Iterable[str] = ()) -> str:
     """The words of all that a prompt tells anew, without the `names` by which the bot is called:
     those are of no language.
     """

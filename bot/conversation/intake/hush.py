@@ -14,7 +14,7 @@ from bot.domain.traits import Audience
 from bot.memory.modes import Modes
 from bot.memory.wishes import Wishes
 from bot.policy.new_groups import Mode
-from bot.policy.quiet import DAY, Quiet, lasts
+from bot.policy.quiet import DAY, Quiet, quiet_minutes
 from bot.policy.wake import Local, Rules, Silence, Wake, Why
 
 HEARD = (Mode.LIVE, Mode.SHADOW)
@@ -84,7 +84,7 @@ class Hush:
         if not math.isfinite(at):
             return 0.0
         hours = self._local(where, self._rules).quiet
-        while left := lasts(hours, _minute(time.localtime(at))):
+        while left := quiet_minutes(hours, _minute(time.localtime(at))):
             if left >= DAY:
                 return 0.0
             at = _later(at - at % 60, left)

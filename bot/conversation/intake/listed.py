@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 from msgspec.structs import replace
 
-from bot.domain.blocked_words import Words
+from bot.domain.blocked_words import BlockedWords
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.segments import Mention, Segment
 from bot.policy.approval import quote_in
-from bot.policy.blocked_words import said_in, shown_in
+from bot.policy.blocked_words import words_said, words_shown
 
 
 class Listed:
@@ -21,7 +21,7 @@ class Listed:
 
     def __init__(
         self,
-        words: Words | None,
+        words: BlockedWords | None,
         known: Callable[[Conversation, str], MessageReceived | None],
         name_of: Callable[[Conversation, int], str],
     ) -> None:
@@ -34,7 +34,7 @@ class Listed:
         if self._words is None:
             return False
         lines = [self._with_names(one) for line in said for one in self._with_its_quote(line)]
-        written, shown = said_in(lines), shown_in(lines)
+        written, shown = words_said(lines), words_shown(lines)
         # Written words may go on behind a picture: its caption must not keep them apart.
         return bool(self._words.stops(written)) or (
             shown != written and bool(self._words.stops(shown))

@@ -8,7 +8,7 @@ from cachetools import LRUCache
 
 from bot.conversation.intake.verdicts import Verdicts
 from bot.domain.events import Conversation, MessageReceived, Poked, Sender
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.ports import Clock, Store
 from bot.domain.query_results import Choices
 from bot.domain.segments import Mention
@@ -67,7 +67,7 @@ class Pokes:
         answered: AnsweredPokes,
         clock: Clock,
         *,
-        tongue: Tongue = Tongue.CHINESE,
+        tongue: Language = Language.CHINESE,
     ) -> None:
         self._tongue = tongue
         self._verdicts = verdicts

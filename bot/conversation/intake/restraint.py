@@ -20,7 +20,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
 from bot.domain.segments import Text
 from bot.memory.latest import Latest
-from bot.policy.similarity import is_like
+from bot.policy.similarity import is_similar
 from bot.policy.wake import Observe, Rules, Silence, Wake, Why
 from bot.prompt.render import MAX_NAME, label
 from bot.speaking.outbox import Outbox
@@ -57,7 +57,7 @@ class Waker:
         if now < self.until:
             return Loop.HOLDS
         short = text.strip().casefold()[:LONGEST]
-        is_alike = bool(short) and is_like(short, self._text, least=ALIKE)
+        is_alike = bool(short) and is_similar(short, self._text, least=ALIKE)
         is_answer = self._latest <= spoke  # else he has not read anything of ours since
         self._text, self._latest = short, now
         if is_alike or (is_answer and now - spoke <= FAST):

@@ -25,9 +25,9 @@ from bot.policy.wake import (
     Verdict,
     Wake,
     Why,
-    alike,
-    barred,
     judge,
+    same_rules,
+    sender_veto,
 )
 
 COOLDOWN = 120.0  # seconds between two of them in one group
@@ -68,7 +68,7 @@ class Verdicts:
         robots: Robots,
         clock: Clock,
         ids: Ids,
-        local: Local = alike,
+        local: Local = same_rules,
     ) -> None:
         """`local` are the rules of one place, made of those of all."""
         self._rules = rules
@@ -133,7 +133,7 @@ class Verdicts:
         if not command.lasts and self._restraint.is_told_late(message):
             return False
         rules, robots = self._local(message.conversation, self._rules), self._robots.known
-        return not barred(message, rules, accounts=self._accounts, robots=robots)
+        return not sender_veto(message, rules, accounts=self._accounts, robots=robots)
 
     def may_be_muted(self, where: Conversation) -> bool:
         """Whether nobody would hear the bot there, or nobody knows whether they would again."""

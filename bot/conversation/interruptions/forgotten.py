@@ -18,7 +18,7 @@ from bot.conversation.turns.live import LiveTurns
 from bot.conversation.turns.suspensions import Suspensions
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Store
-from bot.policy.fallback_replies import LOST, in_language, is_quoted
+from bot.policy.fallback_replies import LOST, in_question_language, is_quoted
 from bot.speaking.postbox import Postbox
 
 
@@ -77,7 +77,9 @@ class ForgottenQuestions:
                 continue  # somebody's word came meanwhile
             self._suspensions.give_up(question.__eq__)
             quote = question.message_id if is_quoted(question) else ""
-            self._postbox.post(question.conversation, in_language(LOST, question), quote=quote)
+            self._postbox.post(
+                question.conversation, in_question_language(LOST, question), quote=quote
+            )
 
     def _drop(self, where: Conversation, left: Callable[[Task], Task | None]) -> None:
         begun = [live.message for live in self._live.at(where) if live.turn is not None]

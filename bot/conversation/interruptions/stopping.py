@@ -21,8 +21,8 @@ from bot.domain.segments import Mention, Quote, Text
 from bot.domain.traits import Audience
 from bot.memory.history import History
 from bot.policy.approval import quote_in
-from bot.policy.permissions import authority_of, reaches
-from bot.policy.wake import Local, Observe, Rules, Silence, alike, bare, folded
+from bot.policy.permissions import authority_of, is_sufficient
+from bot.policy.wake import Local, Observe, Rules, Silence, fold_text, same_rules, without_marks
 from bot.speaking.gestures import Gestures
 
 COMMAND = "/stop"
@@ -52,7 +52,7 @@ def stop_in(message: MessageReceived, names: Iterable[str]) -> StopWord | None:
     anything else.
     """
     words = "".join([one.text for one in message.segments if isinstance(one, Text)])
-    text = folded(words[: LONGEST + 1])
+    text = fold_text(words[: LONGEST + 1])
     if len(text) > LONGEST or not any(map(text.__contains__, SIGNS)):
         return None
     mentioned = False
@@ -64,7 +64,7 @@ def stop_in(message: MessageReceived, names: Iterable[str]) -> StopWord | None:
                 pass
             case _:
                 return None
-    text = " ".join(bare(text).split())
+    text = " ".join(without_marks(text).split())
     if text not in WORDS:
         named = _without_name(text, names)
         if named not in WORDS:
@@ -74,11 +74,11 @@ def stop_in(message: MessageReceived, names: Iterable[str]) -> StopWord | None:
 
 
 def _without_name(text: str, names: Iterable[str]) -> str:
-    for name in map(bare, names):
+    for name in map(without_marks, names):
         if name and text.startswith(name):
-            return bare(text.removeprefix(name))
+            return without_marks(text.removeprefix(name))
         if name and text.endswith(name):
-            return bare(text.removesuffix(name))
+            return without_marks(text.removesuffix(name))
     return text
 
 
@@ -99,7 +99,7 @@ class Stopping:
         history: History,
         gestures: Gestures,
         rules: Rules,
-        local: Local = alike,
+        local: Local = same_rules,
     ) -> None:
         self._goings_on = goings_on
         self._ages = ages
@@ -150,7 +150,7 @@ class Stopping:
         """
         where, sender = message.conversation, message.sender
         authority = authority_of(sender, where=where, owners=self._rules.owners)
-        if reaches(authority, Audience.GROUP_ADMIN):
+        if is_sufficient(authority, Audience.GROUP_ADMIN):
             return askers
         alone = not (everything and where.is_group)
         return askers & {sender.user_id} if alone else frozenset()

@@ -19,8 +19,8 @@ from bot.conversation.tasks import Task, Work
 from bot.domain.events import MessageReceived
 from bot.domain.ports import Clock
 from bot.policy.incomplete_messages import (
-    calls,
-    is_bare,
+    is_addressed_to_bot,
+    is_bare_mention,
     is_for_others,
     looks_unfinished,
     shows_something,
@@ -103,7 +103,7 @@ class Gathering:
 
         def belongs(line: MessageReceived) -> bool:
             # One that called the bot was a question of its own: it was answered, stopped, let be.
-            is_talk = not self._is_for_others(line) and not calls(line)
+            is_talk = not self._is_for_others(line) and not is_addressed_to_bot(line)
             is_his = line.sender.user_id == message.sender.user_id
             return is_his and is_talk and message.time - line.time <= BACK
 
@@ -164,7 +164,7 @@ class Gathering:
         if not self._debounce or not looks_unfinished(message):
             return 0.0, 0.0
         now = self._clock.monotonic()
-        if is_bare(message):
+        if is_bare_mention(message):
             return now + BARE, now + BARE
         return now + self._quiet(message), now + max(LONGEST, self._debounce)
 
@@ -174,8 +174,8 @@ class Gathering:
 
         Who writes in a burst goes on: here a line that looks finished waits, too.
         """
-        if is_bare(work.message):
-            return (work.due, work.at_latest) if is_bare(line) else self._patience(line)
+        if is_bare_mention(work.message):
+            return (work.due, work.at_latest) if is_bare_mention(line) else self._patience(line)
         now = self._clock.monotonic()
         if len(work.said) + 1 >= MOST:
             return now, now

@@ -22,8 +22,8 @@ from bot.conversation.turns.thrift import Rungs
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
 from bot.domain.traits import Rate
-from bot.policy.day_limits import Rung
-from bot.policy.fallback_replies import CROWDED, NO_MORE, SLOW_DOWN, in_language, is_quoted
+from bot.policy.day_limits import LimitLevel
+from bot.policy.fallback_replies import CROWDED, NO_MORE, SLOW_DOWN, in_question_language, is_quoted
 from bot.policy.wake import Rules, Silence, Why
 from bot.speaking.gestures import NOT_NOW, Gestures
 from bot.speaking.postbox import Postbox
@@ -166,7 +166,7 @@ class Turnstile:
         process began is brought to its end.
         """
         message, who = task.message, _payer(task)
-        if task.retry or self._rungs.rung(message.conversation, who) < Rung.SPENT:
+        if task.retry or self._rungs.rung(message.conversation, who) < LimitLevel.SPENT:
             return ""
         if who:
             now = self._clock.now()
@@ -226,7 +226,7 @@ class Turnstile:
                 return False
             self._crowded[where] = now
         quote = message.message_id if is_quoted(message) else ""
-        return self._postbox.remark(where, in_language(words, message), quote=quote)
+        return self._postbox.remark(where, in_question_language(words, message), quote=quote)
 
 
 def _payer(task: Task) -> int:

@@ -23,7 +23,7 @@ from bot.conversation.tasks import Work
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock, Store, Transport
-from bot.policy.answered_questions import answered
+from bot.policy.answered_questions import answered_ids
 from bot.speaking.outbox import Outbox
 
 logger = logging.getLogger(__name__)
@@ -128,7 +128,7 @@ class Catchup:
         self._outbox.compare(one for one in history if one.message_id not in (heard or ()))
         known = self._accounted(history, heard or ())
         found = [message for message in history if not message.is_own and message.time >= since]
-        answers = answered(history, accounted=known)
+        answers = answered_ids(history, accounted=known)
         for message in self._new(found, heard):
             self._late.take_missed(message, answered=message.message_id in answers)
         self._go_on(round_, where, history, known)

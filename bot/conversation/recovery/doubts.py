@@ -25,8 +25,8 @@ from bot.domain.run import Stop
 from bot.domain.segments import Text
 from bot.memory.history import History
 from bot.memory.latest import Kept
-from bot.policy.answered_questions import is_unheard, lacks_answer, lost_part
-from bot.policy.fallback_replies import LOST, apology, is_apology, line_on
+from bot.policy.answered_questions import is_undelivered, lacks_answer, lost_part
+from bot.policy.fallback_replies import LOST, apology, is_apology, refusal_reply
 from bot.speaking.outbox import Outbox
 from bot.speaking.sends import Send
 
@@ -133,7 +133,7 @@ class Doubts:
             for send in doubted
             if lacks_answer(history, spoken.question, send.at, accounted=known)
         ]
-        if lost and is_unheard(spoken, {send.send_id for send in lost}):
+        if lost and is_undelivered(spoken, {send.send_id for send in lost}):
             self._tell(spoken, lost)
         return not spoken.is_over
 
@@ -194,7 +194,7 @@ class Doubts:
         if any(is_apology(one.action) for one in spoken.sends):
             return ""
         part = lost_part(spoken, send.send_id)
-        return "" if part == "nothing" else line_on(receipt, is_part=part == "rest")
+        return "" if part == "nothing" else refusal_reply(receipt, is_part=part == "rest")
 
     def _ask_to_ask_again(self, spoken: Spoken, turn_id: str, line: str, *entries: Entry) -> None:
         """Say this line to its asker, unless it was said; with the entries that go with it."""

@@ -11,7 +11,7 @@ from bot.conversation.queue.put_off import PutOff
 from bot.conversation.queue.questions import Questions
 from bot.conversation.tasks import Resume, Work
 from bot.domain.events import Conversation, MessageReceived
-from bot.policy.answered_questions import answered, order_of, quoted
+from bot.policy.answered_questions import answered_ids, history_order, quoted_ids
 
 logger = logging.getLogger(__name__)
 
@@ -34,8 +34,11 @@ class HeldLanes:
 
         Own words in the history whose ids are not `accounted` for are an earlier process's.
         """
-        place_of = order_of(history)
-        now, before = quoted(history, accounted=accounted), answered(history, accounted=accounted)
+        place_of = history_order(history)
+        now, before = (
+            quoted_ids(history, accounted=accounted),
+            answered_ids(history, accounted=accounted),
+        )
 
         def unanswered(work: Work) -> Work | None:
             if isinstance(work, Resume):

@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Store, Transport
-from bot.policy.message_aliases import aliases, renamed
-from bot.policy.message_trimming import lighten
+from bot.policy.message_aliases import find_aliases, rename_messages
+from bot.policy.message_trimming import trim_message
 
 
 async def read_history(
@@ -22,5 +22,5 @@ async def read_history(
         return history, heard
     if (known := await store.latest(where)) is None:
         return history, None
-    names = aliases([lighten(message) for message in history], known)
-    return renamed(history, names), {*heard, *names.values()}
+    names = find_aliases([trim_message(message) for message in history], known)
+    return rename_messages(history, names), {*heard, *names.values()}

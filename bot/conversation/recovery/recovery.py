@@ -44,7 +44,7 @@ from bot.engine.toolset import Toolset
 from bot.engine.transcripts import close_interrupted
 from bot.policy.fallback_replies import SORRY, apology
 from bot.prompt import render
-from bot.prompt.prompt_language import wording_of
+from bot.prompt.prompt_language import choose_wording
 from bot.speaking.outbox import Outbox
 
 logger = logging.getLogger(__name__)
@@ -174,8 +174,8 @@ class Recoverer:
         if drafted and isinstance(last := messages[-1], AssistantMessage) and not last.tool_calls:
             messages = messages[:-1]  # nobody has read it
         if not messages or not isinstance(messages[-1], AssistantMessage):
-            words = wording_of((turn.user,), "")
-            messages = (*messages, render.note(words, words.about.broken_off))
+            words = choose_wording((turn.user,), "")
+            messages = (*messages, render.history_note(words, words.about.broken_off))
         return TurnClosed(
             turn_id=turn.turn_id,
             stop=Stop.INTERRUPTED,

@@ -31,7 +31,7 @@ from bot.domain.segments import Picture
 from bot.engine.registry import Registry
 from bot.memory.history import History
 from bot.models.failover import Failover
-from bot.prompt.compose import PicturePlace, QuestionPicture, moment, showing
+from bot.prompt.compose import PicturePlace, QuestionPicture, now_line, with_pictures
 
 FIRST = 1  # step
 
@@ -82,9 +82,9 @@ class Unfinished:
     def _estimate(self, turn: OpenTurn) -> tuple[str, Usage]:
         begun = self._preparation.go_on(turn.turn_id, _as_it_began(turn))
         run = begun.run.leaner(begun.run)
-        now = moment(begun.now, begun.words)
+        now = now_line(begun.now, begun.words)
         pictures = _pictures_of(turn) if begun.sees else ()
-        shown = showing(run.transcript, pictures, words=begun.words, now=now)
+        shown = with_pictures(run.transcript, pictures, words=begun.words, now=now)
         model = run.model if isinstance(run.model, Failover) else self._model
         return model.estimate(ModelRequest(shown, self._toolset.definitions(run.ports, run.terms)))
 

@@ -29,9 +29,9 @@ from bot.domain.run import Outcome, Stop
 from bot.engine.engine import RunState
 from bot.engine.transcripts import close_suspended
 from bot.memory.history import History
-from bot.policy.fallback_replies import UNANSWERED, in_language, line_on
+from bot.policy.fallback_replies import UNANSWERED, in_question_language, refusal_reply
 from bot.prompt import render
-from bot.prompt.prompt_language import wording_of
+from bot.prompt.prompt_language import choose_wording
 from bot.prompt.summary import Prefix
 from bot.speaking.delivery import Delivery, SaidMessage, note_on, undelivered
 from bot.speaking.shadow import Shadow
@@ -87,7 +87,7 @@ class Closing:
                 return NOTHING_SAID
             case Stop.FAILED | Stop.DENIED | Stop.OUT_OF_BUDGET | Stop.INTERRUPTED:
                 # No words of the model's: kept as its own, it says them again.
-                words = in_language(UNANSWERED, turn.message).format(trace=turn.run.id)
+                words = in_question_language(UNANSWERED, turn.message).format(trace=turn.run.id)
                 said = await self._say(turn, words)
                 self._report(said)
                 return NOTHING_SAID
@@ -133,10 +133,10 @@ class Closing:
         """Tell the asker that QQ did not take the answer, or not all of it, if QQ may take that."""
         if not isinstance(receipt := refused.receipt, Refused):
             return
-        line = line_on(receipt, is_part=is_part)
+        line = refusal_reply(receipt, is_part=is_part)
         if not line or turn.wake.is_uncalled:  # nobody waits for it
             return
-        words = in_language(line, turn.message)
+        words = in_question_language(line, turn.message)
         await self._delivery.answer(turn.message, words, turn_id=turn.run.id)
 
     def _kept_back(self, turn: Turn) -> str:
@@ -154,12 +154,12 @@ class Closing:
             is_answered = False
         if not is_answered and outcome.stop is not Stop.SILENT:
             what = note or turn.words.about.unanswered
-            answer.append(render.note(turn.words, what))
+            answer.append(render.history_note(turn.words, what))
             note = ""
         elif not answer:
-            answer.append(render.note(turn.words, turn.words.about.silent))
+            answer.append(render.history_note(turn.words, turn.words.about.silent))
         if note:
-            answer.append(render.note(turn.words, note))
+            answer.append(render.history_note(turn.words, note))
         run = turn.run
         self._shadow.end(run.conversation, run.id)
         prefix = Prefix(run.transcript, turn.before, state.shown, state.model)
@@ -175,9 +175,9 @@ class Closing:
         answer = list(close_suspended(run))
         outcome = RunState(answer, run.usage, run.steps).outcome(Stop.STOPPED)
         self._store.put(RunResumed(run.run_id))
-        words = wording_of((waiting.user,), "")
+        words = choose_wording((waiting.user,), "")
         note = words.about.broken_off if muted else words.about.stopped
-        answer.append(render.note(words, note))
+        answer.append(render.history_note(words, note))
         self._keep(run.conversation, run.run_id, waiting.user, answer, outcome)
         self._approvals.undo(run, muted=muted)
 

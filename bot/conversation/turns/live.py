@@ -25,11 +25,11 @@ from bot.domain.model_messages import Message, Usage, UserMessage, joined
 from bot.domain.ports import Clock, Store
 from bot.domain.redaction import (
     OwnWords,
-    lines_of,
-    redacted,
+    lines_of_messages,
+    redact_messages,
+    redact_own,
+    redact_own_anywhere,
     sources_of,
-    unsaid,
-    unsaid_anywhere,
 )
 from bot.domain.segments import Picture
 from bot.engine.engine import Run, RunState
@@ -88,8 +88,8 @@ class Gone(Struct, eq=False):
         if not self.ids:
             return run
         *rounds, last = run.transcript
-        left = redacted(tuple(rounds), self.ids, lines_of(rounds, self.ids))
-        kept = (*reduce(unsaid_anywhere, self.own, left), last)
+        left = redact_messages(tuple(rounds), self.ids, lines_of_messages(rounds, self.ids))
+        kept = (*reduce(redact_own_anywhere, self.own, left), last)
         return replace(run, transcript=without_summary(kept, words) if self.is_summed_up else kept)
 
     async def judge(
@@ -217,7 +217,7 @@ class LiveTurn(Struct, eq=False):
         if own is not None:
             self.gone.own += (own,)
             if self.turn is not None and self.turn.run.id == own.turn_id:
-                self.state.messages[:] = unsaid(tuple(self.state.messages), own)
+                self.state.messages[:] = redact_own(tuple(self.state.messages), own)
         if line := _of(self.waiting, message_id):
             self.waiting.remove(line)
             if line.user in self.state.steering:
@@ -266,8 +266,8 @@ class LiveTurn(Struct, eq=False):
         a round before them tells.
         """
         messages, ids = (turn.user, *self.state.messages), self.gone.ids
-        words = lines_of((*turn.run.transcript[:-1], *messages), ids)
-        user, *rest = redacted(messages, ids, words)
+        words = lines_of_messages((*turn.run.transcript[:-1], *messages), ids)
+        user, *rest = redact_messages(messages, ids, words)
         if (user, *rest) != messages and isinstance(user, UserMessage):
             self._rephrase(user)
             self.state.messages[:] = rest

@@ -28,27 +28,27 @@ from bot.memory.personas import Persona, Personas
 from bot.memory.remembering import NOTHING_RECALLED, Recalled
 from bot.policy.approval import quote_in
 from bot.policy.budget import NOTHING_SPENT
-from bot.policy.day_limits import Rung
+from bot.policy.day_limits import LimitLevel
 from bot.policy.fallback_replies import language_of
-from bot.policy.permissions import acts_as_owner, asker_of, highest, least
+from bot.policy.permissions import acts_as_owner, asker_of, highest_authority, lowest_authority
 from bot.policy.silence import keeps_silent
 from bot.policy.wake import CALLED, Wake
-from bot.prompt.answer_cleanup import tidy
+from bot.prompt.answer_cleanup import clean_message
 from bot.prompt.compose import (
     NO_TALK,
+    OverheardTalk,
     Question,
-    Talk,
-    facts,
-    moment,
-    showing,
+    now_facts,
+    now_line,
     system_prompt,
     transcript,
+    with_pictures,
 )
-from bot.prompt.echo_detection import EchoDoubts, example_rounds, said_twice
-from bot.prompt.frame_removal import Frames
-from bot.prompt.participants import People
+from bot.prompt.echo_detection import PromptEcho, example_rounds, repeated_answer
+from bot.prompt.frame_removal import FrameRemover
+from bot.prompt.participants import Participants
 from bot.prompt.render import View, plain
-from bot.prompt.summary import brought_in
+from bot.prompt.summary import outside_tools_in
 from bot.prompt.wording import Wording
 from bot.speaking.delivery import Delivery
 from bot.speaking.speech import TurnSpeaker
@@ -170,7 +170,7 @@ class Preparation:
         asker = replace(
             asker,
             authority=before.authority,
-            overheard=least((before.overheard, asker.overheard)),
+            overheard=lowest_authority((before.overheard, asker.overheard)),
             voices=before.voices,
         )
         turn = self._turn(
@@ -198,7 +198,9 @@ class Preparation:
         """Which tools are there: the same in each run of a conversation, so that prompts begin
         alike.
         """
-        return Terms(who.denied, self._personas.audiences(where), highest(where, self._owners))
+        return Terms(
+            who.denied, self._personas.audiences(where), highest_authority(where, self._owners)
+        )
 
     async def seeing(self, turn: Turn) -> Run:
         """The run with the moment and the pictures of its question, which nothing else gets:
@@ -206,8 +208,8 @@ class Preparation:
         """
         run = turn.run
         pictures = await self._perception.look(turn.question) if turn.sees else ()
-        now = moment(turn.now, turn.words, turn.recalled)
-        shown = showing(run.transcript, pictures, words=turn.words, now=now)
+        now = now_line(turn.now, turn.words, turn.recalled)
+        shown = with_pictures(run.transcript, pictures, words=turn.words, now=now)
         return replace(run, transcript=shown)
 
     def _turn(
@@ -218,23 +220,23 @@ class Preparation:
         *,
         run_id: str,
         view: View,
-        rung: Rung,
+        rung: LimitLevel,
         spent: Spent = NOTHING_SPENT,
         wake: Wake = CALLED,
         recalled: tuple[str, ...] = (),
     ) -> Turn:
         message, where = question.message, question.message.conversation
-        sees = self._perception.sees and rung < Rung.PLAIN
+        sees = self._perception.sees and rung < LimitLevel.PLAIN
         who, words = self._personas.of(where), view.words
         rounds, before = told_on(rung, self._telling.rounds(where)), 1 + len(who.examples)
         system = system_prompt(who.prompt, name=who.name, words=words, sees=sees)
         summary = self._telling.summary(where)
-        asker = replace(asker, read=brought_in(summary)) if summary else asker
+        asker = replace(asker, read=outside_tools_in(summary)) if summary else asker
         read = transcript(system, rounds, user, words=words, summary=summary, examples=who.examples)
         told = replace(message, group_name="") if acts_as_owner(asker) else message
         doubts = doubts_of(told, view, read, rounds)
         silence = partial(keeps_silent, asked=doubts.asked, weak=wake.weak)
-        frames = Frames(who.names, number=where.platform_id, people=People.of(read))
+        frames = FrameRemover(who.names, number=where.platform_id, people=Participants.of(read))
         budget = self._thrift.budget(run_id, spent)
         speaker = TurnSpeaker(self._delivery, run_id, asker, where, frames, budget)
         speaker.question = message.message_id if message.has_identity else ""
@@ -247,7 +249,9 @@ class Preparation:
             asked=tuple(one.message_id for one in question.said if one.has_identity),
             ports=self._ports_of(message, speaker),
             heard=lambda: bool(speaker.said),
-            tidy=partial(tidy, frames, question=doubts.asked, now=doubts.now, is_silence=silence),
+            tidy=partial(
+                clean_message, frames, question=doubts.asked, now=doubts.now, is_silence=silence
+            ),
             doubts=lambda text: doubts.has(text) or frames.may_be_anothers(text),
             silence=silence,
             examples=example_rounds(words),
@@ -266,21 +270,21 @@ class Preparation:
 
 def doubts_of(
     message: MessageReceived, view: View, read: Sequence[Message], rounds: Sequence[Message]
-) -> EchoDoubts:
+) -> PromptEcho:
     """Which answers to this question may be nothing but a part of what was read."""
-    return EchoDoubts(
+    return PromptEcho(
         read,
         asked=plain(message.segments, view, self_id=message.self_id),
-        now=facts(message, view),
+        now=now_facts(message, view),
         day=view.date(message.time),
         place=message.group_name,
-        twice=said_twice(rounds),
+        twice=repeated_answer(rounds),
     )
 
 
 async def remember(
     telling: Telling, question: Question, *, is_retry: bool
-) -> tuple[Question, Talk, Recalled]:
+) -> tuple[Question, OverheardTalk, Recalled]:
     """Have the history at hand, and with it the question as it is told, what was overheard
     before it, and the facts that it is about; once more where all was let go of meanwhile, as
     when somebody is forgotten.

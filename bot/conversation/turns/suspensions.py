@@ -16,12 +16,12 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import RunResumed, RunSuspended, Suspended
 from bot.domain.model_messages import AssistantMessage, ToolMessage, UserMessage, as_kept
 from bot.domain.ports import Store
-from bot.domain.redaction import OwnWords, lines_of, redacted, unsaid
+from bot.domain.redaction import OwnWords, lines_of_messages, redact_messages, redact_own
 from bot.domain.run import Stop, SuspendedRun
 from bot.engine.engine import RunState
 from bot.memory.history import History
 from bot.prompt import render
-from bot.prompt.prompt_language import wording_of
+from bot.prompt.prompt_language import choose_wording
 from bot.speaking.speech import Heard
 
 logger = logging.getLogger(__name__)
@@ -77,8 +77,8 @@ class Suspensions:
             interrupted = RunState().outcome(
                 Stop.INTERRUPTED, error="interrupted: what was suspended cannot be read"
             )
-            words = wording_of((suspended.user,), "")
-            round_ = (suspended.user, render.note(words, words.about.unanswered))
+            words = choose_wording((suspended.user,), "")
+            round_ = (suspended.user, render.history_note(words, words.about.unanswered))
             closed = self._ledger.closed(suspended.turn_id, interrupted, round_)
             self._store.put(RunResumed(suspended.turn_id), closed)
             return None
@@ -147,7 +147,7 @@ def _kept(run: SuspendedRun) -> SuspendedRun:
 
 def _without_own(turn: WaitingTurn, own: OwnWords) -> WaitingTurn:
     """The turn without these words, which the bot said in it."""
-    *messages, message = unsaid((*turn.run.messages, turn.run.message), own)
+    *messages, message = redact_own((*turn.run.messages, turn.run.message), own)
     if not isinstance(message, AssistantMessage):
         return turn  # never: it stays of its kind
     return replace(turn, run=renewed(turn.run, messages=tuple(messages), message=message))
@@ -160,7 +160,7 @@ def _without(turn: WaitingTurn, message_id: str) -> WaitingTurn:
     run, ids, step = turn.run, frozenset((message_id,)), len(turn.run.messages)
     results = tuple(one for one in run.answers if isinstance(one, ToolMessage))
     told = (turn.user, *run.messages, run.message, *results)
-    user, *after = redacted(told, ids, lines_of(told, ids))
+    user, *after = redact_messages(told, ids, lines_of_messages(told, ids))
     message = after[step]
     if not isinstance(user, UserMessage) or not isinstance(message, AssistantMessage):
         return turn  # never: each stays of its kind

@@ -16,7 +16,7 @@ from bot.domain.run import Spent
 from bot.domain.tool import Tool
 from bot.engine.engine import Run
 from bot.policy.budget import NO_LIMITS, NOTHING_SPENT, Budget, Limits
-from bot.policy.day_limits import Rung
+from bot.policy.day_limits import LimitLevel
 
 DEAR = frozenset({Looking, Subagents})
 """The ports of tools that show pictures, or ask others."""
@@ -29,11 +29,11 @@ class Rungs(Protocol):
         """Whether anybody has one, so that first requests are reserved, too."""
         ...
 
-    def rung(self, where: Conversation, who: int, /) -> Rung:
+    def rung(self, where: Conversation, who: int, /) -> LimitLevel:
         """The rung of somebody there; of the group alone for 0."""
         ...
 
-    def rung_of(self, turn_id: str, /) -> Rung:
+    def rung_of(self, turn_id: str, /) -> LimitLevel:
         """The rung of whoever a turn is for."""
         ...
 
@@ -49,13 +49,13 @@ class NoLimit:
         """No."""
         return False
 
-    def rung(self, _where: Conversation, _who: int, /) -> Rung:
+    def rung(self, _where: Conversation, _who: int, /) -> LimitLevel:
         """All there is."""
-        return Rung.ALL
+        return LimitLevel.ALL
 
-    def rung_of(self, _turn_id: str, /) -> Rung:
+    def rung_of(self, _turn_id: str, /) -> LimitLevel:
         """All there is."""
-        return Rung.ALL
+        return LimitLevel.ALL
 
     def ends(self) -> float:
         """Never."""
@@ -81,25 +81,27 @@ class Thrift:
         for no more than the words it owes.
         """
         rung_of = self.rungs.rung_of
-        return Budget(self.limits, spent, lambda: rung_of(turn_id) >= Rung.SPENT)
+        return Budget(self.limits, spent, lambda: rung_of(turn_id) >= LimitLevel.SPENT)
 
     def leaner(self, run: Run) -> Run:
         """The run as its next request may be made; one inside another is of the same turn."""
         rung = self.rungs.rung_of(run.id.partition("/")[0])
-        if rung < Rung.CHEAP:
+        if rung < LimitLevel.CHEAP:
             return run
         if self.cheap is not None:
             run = replace(run, model=self.cheap)
-        if rung >= Rung.PLAIN:
-            left_out = (tool for tool in self.tools() if rung >= Rung.BARE or DEAR & {*tool.needs})
+        if rung >= LimitLevel.PLAIN:
+            left_out = (
+                tool for tool in self.tools() if rung >= LimitLevel.BARE or DEAR & {*tool.needs}
+            )
             denied = run.terms.denied | {tool.name for tool in left_out}
             run = replace(run, terms=replace(run.terms, denied=denied))
         return run
 
 
-def told_on(rung: Rung, rounds: tuple[Message, ...]) -> tuple[Message, ...]:
+def told_on(rung: LimitLevel, rounds: tuple[Message, ...]) -> tuple[Message, ...]:
     """So much of what was said before as is told on that rung: whole rounds, the latest."""
-    if rung < Rung.BARE:
+    if rung < LimitLevel.BARE:
         return rounds
     begins = (
         place

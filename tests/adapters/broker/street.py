@@ -22,8 +22,8 @@ from adapters.broker.payloads import AccountPresence, CallEnd, GatewayCall, Pres
 from adapters.broker.requests import RequestExchange
 from adapters.broker.topology import queue_of
 from adapters.broker.worker import Worker
-from bot.domain.cluster_messages import Note, RowSet, Share, partition_of
-from bot.domain.cluster_queries import Ask, Ears, Told
+from bot.domain.cluster_messages import ClusterMessage, ClusterPartition, RowChanged, partition_of
+from bot.domain.cluster_queries import ClusterHandlers, ClusterQuery, ClusterReply
 from bot.domain.events import Connected, Conversation, Event, MessageReceived, MessageWaited, Sender
 from bot.domain.ports import Clock
 from bot.domain.segments import Text
@@ -34,7 +34,7 @@ from tests.owners import read
 
 ACCOUNT = 10001
 PATIENCE = 20.0  # seconds
-SHARE = Share(partition_of(ACCOUNT, PARTITIONS), PARTITIONS)
+SHARE = ClusterPartition(partition_of(ACCOUNT, PARTITIONS), PARTITIONS)
 OURS = queue_of(SHARE.partition)
 
 
@@ -79,11 +79,11 @@ class Desk:
 
     events: list[Event] = field(default_factory=list)
     is_durable: bool = True
-    notes: list[Note | None] = field(default_factory=list)
+    notes: list[ClusterMessage | None] = field(default_factory=list)
     promises: int = 0
     breaks_at: str = ""
-    asked: list[Ask] = field(default_factory=list)
-    says: Told | None = None
+    asked: list[ClusterQuery] = field(default_factory=list)
+    says: ClusterReply | None = None
     recovers: bool = False  # for ever
 
     async def at_work(self) -> None:
@@ -95,10 +95,10 @@ class Desk:
         if isinstance(event, MessageReceived) and event.message_id == self.breaks_at:
             raise ZeroDivisionError("a bug of ours")
 
-    async def hear(self, note: Note | None) -> None:
+    async def hear(self, note: ClusterMessage | None) -> None:
         self.notes.append(note)
 
-    async def answer(self, ask: Ask) -> Told:
+    async def answer(self, ask: ClusterQuery) -> ClusterReply:
         self.asked.append(ask)
         if self.says is None:
             raise ZeroDivisionError("a bug of ours")
@@ -182,7 +182,7 @@ async def blocked(worker: Shop, told: list[str]) -> None:
 
     def knows() -> bool:
         if not worker.notices._waiting:
-            worker.notices.tell(RowSet("limits", "1"))
+            worker.notices.tell(RowChanged("limits", "1"))
         return bool(told)
 
     await until(knows, seconds=PATIENCE)
@@ -211,7 +211,7 @@ async def gateway_of(
 async def worker_of(
     url: str, desk: Desk, *, epoch: int = 1, book: Book | None = None, **more: Any
 ) -> AsyncIterator[Shop]:
-    ears = Ears(desk.hear, desk.answer, desk.at_work, book or Book())
+    ears = ClusterHandlers(desk.hear, desk.answer, desk.at_work, book or Book())
     clock, told = more.get("clock") or SystemClock(), more.get("told", [])
     share, aside = more.get("share", SHARE), more.get("aside", [])
     where = AccountLocations(share=share, clock=clock)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from adapters.broker.account_locations import GONE_AFTER, AccountLocations
 from adapters.broker.payloads import AccountPresence, Presence
-from bot.domain.cluster_messages import WHOLE, Share, partition_of
+from bot.domain.cluster_messages import WHOLE, ClusterPartition, partition_of
 from bot.domain.errors import NotConnected
 from tests.fakes import ManualClock
 
@@ -108,7 +108,7 @@ def test_what_all_gateways_say_is_put_together(where: AccountLocations) -> None:
 
 
 def test_the_first_partition_with_an_account_is_for_what_all_are_to_hear(clock: ManualClock) -> None:
-    where = AccountLocations(share=Share(5, 8), clock=clock)
+    where = AccountLocations(share=ClusterPartition(5, 8), clock=clock)
     first, second = sorted(range(10001, 10020), key=lambda account: partition_of(account, 8))[::18]
     assert where.announcing_partition is None
     where.update(told("a", second))

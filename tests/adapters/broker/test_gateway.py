@@ -33,7 +33,7 @@ from adapters.broker.payloads import (
     unpack,
 )
 from adapters.broker.topology import EVENTS, Topology, queue_of
-from bot.domain.cluster_messages import Share, partition_of
+from bot.domain.cluster_messages import ClusterPartition, partition_of
 from bot.domain.errors import NotConnected
 from bot.domain.events import (
     AccountChanged,
@@ -158,7 +158,7 @@ async def test_a_worker_that_was_replaced_is_obeyed_no_more(broker: str) -> None
 async def test_a_worker_that_was_replaced_in_one_partition_is_obeyed_in_the_others(broker: str) -> None:
     other = 10002
     sockets = Sockets(Presence("", (AccountPresence(ACCOUNT), AccountPresence(other))))
-    theirs = Share(partition_of(other, PARTITIONS), PARTITIONS)
+    theirs = ClusterPartition(partition_of(other, PARTITIONS), PARTITIONS)
     async with (
         gateway_of(broker, sockets),
         worker_of(broker, Desk(), epoch=5) as newer,
@@ -206,7 +206,7 @@ async def test_what_finds_its_partition_full_is_lost_and_counted_and_a_worker_te
         async with asyncio.timeout(PATIENCE):
             await gateway.wait_published()
         assert gateway.published + gateway.lost == 41
-        async with worker_of(broker, Desk(), share=Share(0, PARTITIONS), told=told):
+        async with worker_of(broker, Desk(), share=ClusterPartition(0, PARTITIONS), told=told):
             await until(lambda: told, seconds=PATIENCE)
             async with worker_of(broker, desk):
                 taken = gateway.published - 1
@@ -225,7 +225,7 @@ async def test_who_speaks_to_an_account_whose_partition_is_full_is_told_of_to_it
     monkeypatch.setattr(topology, "MOST", 5)
     monkeypatch.setattr(outflow, "PAUSE", 0.05)
     ours, theirs = Desk(recovers=True), Desk(recovers=True)
-    other = Share((SHARE.partition + 1) % PARTITIONS, PARTITIONS)
+    other = ClusterPartition((SHARE.partition + 1) % PARTITIONS, PARTITIONS)
     asked = replace(said(99), segments=(Mention(ACCOUNT), Text("one")))
     async with (
         gateway_of(broker, Sockets()) as gateway,
@@ -279,8 +279,8 @@ async def test_a_loss_is_told_by_one_worker_once_and_an_old_one_by_nobody(broker
     async with gateway_of(broker, Sockets(here)) as gateway:
         gateway._publisher.lost, gateway._publisher.lost_at = 7, clock.now() - 3600
         async with (
-            worker_of(broker, Desk(), share=Share(0, PARTITIONS), told=first) as teller,
-            worker_of(broker, Desk(), share=Share(1, PARTITIONS), told=other) as worker,
+            worker_of(broker, Desk(), share=ClusterPartition(0, PARTITIONS), told=first) as teller,
+            worker_of(broker, Desk(), share=ClusterPartition(1, PARTITIONS), told=other) as worker,
         ):
             both = (teller.where, worker.where)
             await until(lambda: all(one.is_present("frost.gateway.a") for one in both), seconds=PATIENCE)

@@ -19,7 +19,14 @@ from adapters.broker.link import BrokerLink
 from adapters.broker.notes import ENOUGH, KEPT, NoteExchange
 from adapters.broker.payloads import VERSION, AccountPresence, Presence, unpack
 from adapters.broker.topology import NOTES
-from bot.domain.cluster_messages import Alarmed, Forgotten, Note, RowSet, Share, partition_of
+from bot.domain.cluster_messages import (
+    AlarmRaised,
+    ClusterMessage,
+    ClusterPartition,
+    RowChanged,
+    SubjectErased,
+    partition_of,
+)
 from bot.runtime.clock import SystemClock
 from bot.speaking.owner_alerts import QUIET, Owner
 from tests.adapters.broker.conftest import PARTITIONS
@@ -28,16 +35,16 @@ from tests.bot.speaking.post import build_outbox
 from tests.fakes import BOT, ManualClock, RecordingStore, RecordingTransport, until
 from tests.owners import read
 
-FULL = Alarmed("disk", "it is full")
+FULL = AlarmRaised("disk", "it is full")
 
 
-def row(number: int) -> RowSet:
-    return RowSet("limits", str(number))
+def row(number: int) -> RowChanged:
+    return RowChanged("limits", str(number))
 
 
 async def test_the_others_hear_it_in_order_and_who_told_it_does_not(broker: str) -> None:
     desks = [Desk() for _ in range(PARTITIONS)]
-    shares = [Share(number, PARTITIONS) for number in range(PARTITIONS)]
+    shares = [ClusterPartition(number, PARTITIONS) for number in range(PARTITIONS)]
     async with (
         worker_of(broker, desks[0], share=shares[0]) as first,
         worker_of(broker, desks[1], share=shares[1]) as second,
@@ -46,20 +53,20 @@ async def test_the_others_hear_it_in_order_and_who_told_it_does_not(broker: str)
         for number in range(20):
             first.notices.tell(row(number))
         await until(lambda: all(len(desk.notes) == 21 for desk in desks[1:]), seconds=PATIENCE)
-        second.notices.tell(Forgotten(user=7))
+        second.notices.tell(SubjectErased(user=7))
         await until(lambda: len(desks[2].notes) == 22, seconds=PATIENCE)
         await until(lambda: len(desks[0].notes) == 2, seconds=PATIENCE)
     missed, told = [None], [row(number) for number in range(20)]
     assert [desk.notes for desk in desks] == [
-        [*missed, Forgotten(user=7)],
+        [*missed, SubjectErased(user=7)],
         [*missed, *told],
-        [*missed, *told, Forgotten(user=7)],
+        [*missed, *told, SubjectErased(user=7)],
     ]
 
 
 async def test_what_owners_are_to_hear_is_for_the_first_partition_that_has_an_account(broker: str) -> None:
     desks = [Desk() for _ in range(PARTITIONS)]
-    shares = [Share(number, PARTITIONS) for number in range(PARTITIONS)]
+    shares = [ClusterPartition(number, PARTITIONS) for number in range(PARTITIONS)]
     sockets = Sockets(Presence("", tuple(AccountPresence(account) for account in (10001, 10002))))
     crier, other = sorted(partition_of(there.self_id, PARTITIONS) for there in sockets.here.accounts)
     (silent,) = {*range(PARTITIONS)} - {crier, other}
@@ -73,9 +80,9 @@ async def test_what_owners_are_to_hear_is_for_the_first_partition_that_has_an_ac
         await until(lambda: all(worker.notices.has_crier for worker in workers), seconds=PATIENCE)
         workers[silent].notices.tell(FULL)
         await until(lambda: FULL in desks[crier].notes, seconds=PATIENCE)
-        workers[crier].notices.tell(Alarmed("disk"))  # it is said
+        workers[crier].notices.tell(AlarmRaised("disk"))  # it is said
         await until(lambda: all(len(desks[number].notes) == 2 for number in (silent, other)), seconds=PATIENCE)
-    assert [desks[number].notes[-1] for number in (crier, silent, other)] == [FULL, *[Alarmed("disk")] * 2]
+    assert [desks[number].notes[-1] for number in (crier, silent, other)] == [FULL, *[AlarmRaised("disk")] * 2]
 
 
 async def test_an_alarm_for_a_bot_that_is_not_there_reaches_the_one_that_comes_after_it(
@@ -88,41 +95,41 @@ async def test_an_alarm_for_a_bot_that_is_not_there_reaches_the_one_that_comes_a
     sockets = Sockets(Presence("", tuple(AccountPresence(account) for account in (10001, 10002))))
     async with (
         gateway_of(broker, sockets),
-        worker_of(broker, desks[silent], share=Share(silent, PARTITIONS)) as teller,
-        worker_of(broker, desks[other], share=Share(other, PARTITIONS)) as bystander,
+        worker_of(broker, desks[silent], share=ClusterPartition(silent, PARTITIONS)) as teller,
+        worker_of(broker, desks[other], share=ClusterPartition(other, PARTITIONS)) as bystander,
     ):
         await until(lambda: teller.notices.has_crier and bystander.notices.has_crier, seconds=PATIENCE)
         teller.notices.tell(FULL)
         await until(lambda: not teller.notices.waiting, seconds=PATIENCE)
-        async with worker_of(broker, desks[crier], share=Share(crier, PARTITIONS)) as successor:
+        async with worker_of(broker, desks[crier], share=ClusterPartition(crier, PARTITIONS)) as successor:
             await until(lambda: FULL in desks[crier].notes, seconds=PATIENCE)
-            successor.notices.tell(Alarmed("disk"))
-            await until(lambda: Alarmed("disk") in desks[silent].notes, seconds=PATIENCE)
-            await until(lambda: Alarmed("disk") in desks[other].notes, seconds=PATIENCE)
+            successor.notices.tell(AlarmRaised("disk"))
+            await until(lambda: AlarmRaised("disk") in desks[silent].notes, seconds=PATIENCE)
+            await until(lambda: AlarmRaised("disk") in desks[other].notes, seconds=PATIENCE)
         assert teller.notices.unsaid == ()
-    assert desks[other].notes == [None, Alarmed("disk")]
+    assert desks[other].notes == [None, AlarmRaised("disk")]
 
 
 async def test_an_alarm_is_told_again_until_somebody_has_said_it(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "AGAIN", 0.1)
     desk = Desk()
-    async with worker_of(broker, Desk()) as teller, worker_of(broker, desk, share=Share(0, PARTITIONS)):
-        teller.notices.tell(Alarmed("model", "it is gone"))
+    async with worker_of(broker, Desk()) as teller, worker_of(broker, desk, share=ClusterPartition(0, PARTITIONS)):
+        teller.notices.tell(AlarmRaised("model", "it is gone"))
         teller.notices.tell(FULL)
-        teller.notices.tell(Alarmed("", "how the day was"))
+        teller.notices.tell(AlarmRaised("", "how the day was"))
         await until(lambda: desk.notes.count(FULL) > 2, seconds=PATIENCE)
-        teller.notices.tell(Alarmed("model"))  # with an account of its own by now
+        teller.notices.tell(AlarmRaised("model"))  # with an account of its own by now
         assert teller.notices.unsaid == (FULL,)
-        await until(lambda: Alarmed("model") in desk.notes, seconds=PATIENCE)
+        await until(lambda: AlarmRaised("model") in desk.notes, seconds=PATIENCE)
         so_far = len(desk.notes)
         await until(lambda: len(desk.notes) > so_far + 2, seconds=PATIENCE)
     assert {*desk.notes[so_far:]} == {FULL}
-    assert desk.notes.count(Alarmed("", "how the day was")) == 1
+    assert desk.notes.count(AlarmRaised("", "how the day was")) == 1
 
 
 async def test_where_nobody_has_an_account_an_alarm_is_kept_by_all_that_hear_it(broker: str) -> None:
     desks = [Desk() for _ in range(PARTITIONS)]
-    shares = [Share(number, PARTITIONS) for number in range(PARTITIONS)]
+    shares = [ClusterPartition(number, PARTITIONS) for number in range(PARTITIONS)]
     async with (
         worker_of(broker, desks[0], share=shares[0]) as first,
         worker_of(broker, desks[1], share=shares[1]),
@@ -134,7 +141,7 @@ async def test_where_nobody_has_an_account_an_alarm_is_kept_by_all_that_hear_it(
 
 
 async def test_what_cannot_be_read_is_passed_over(broker: str) -> None:
-    desk, other = Desk(), Share(0, PARTITIONS)
+    desk, other = Desk(), ClusterPartition(0, PARTITIONS)
     async with worker_of(broker, desk), worker_of(broker, Desk(), share=other) as teller:
         async with await aio_pika.connect(broker) as connection:
             notes = await (await connection.channel()).get_exchange(NOTES)
@@ -146,7 +153,7 @@ async def test_what_cannot_be_read_is_passed_over(broker: str) -> None:
 
 
 def test_what_waits_for_a_broker_has_an_end() -> None:
-    notices, told = NoteExchange("me"), list[Note]()
+    notices, told = NoteExchange("me"), list[ClusterMessage]()
     for number in range(KEPT + 5):
         notices.tell(row(number))
     told.extend(notices.waiting)
@@ -189,7 +196,7 @@ class Crier:
 
     async def publish(self, message: Message, *_: object, **__: object) -> None:
         self.heard += 1
-        self.owner.hear(unpack(Note, message.body, VERSION))
+        self.owner.hear(unpack(ClusterMessage, message.body, VERSION))
 
 
 @asynccontextmanager

@@ -18,8 +18,17 @@ from adapters.broker import requests
 from adapters.broker.gateway import Gateway
 from adapters.broker.requests import RequestExchange
 from adapters.broker.topology import QUESTIONS
-from bot.domain.cluster_messages import Share, partition_of
-from bot.domain.cluster_queries import Around, Ask, Glance, Look, Parts, Said, Told, Word
+from bot.domain.cluster_messages import ClusterPartition, partition_of
+from bot.domain.cluster_queries import (
+    ClusterQuery,
+    ClusterReply,
+    ContextQuery,
+    ContextReply,
+    DecisionResult,
+    OwnerDecision,
+    PartitionStatus,
+    StatusQuery,
+)
 from bot.domain.console_views import State
 from bot.domain.errors import ActionUnanswered, NotConnected
 from bot.domain.suspension import Settled
@@ -28,13 +37,13 @@ from tests.adapters.broker.line import Line, line_to
 from tests.adapters.broker.street import ACCOUNT, PATIENCE, SHARE, Desk, Sockets, gateway_of, said, worker_of
 from tests.fakes import GROUP, until
 
-OTHER, THIRD = (Share(number, PARTITIONS) for number in range(PARTITIONS) if number != SHARE.partition)
-WORD = Word(ACCOUNT, "A", 3, allows=True)
-DONE = Said(Settled("done", "好了"))
+OTHER, THIRD = (ClusterPartition(number, PARTITIONS) for number in range(PARTITIONS) if number != SHARE.partition)
+WORD = OwnerDecision(ACCOUNT, "A", 3, allows=True)
+DONE = DecisionResult(Settled("done", "好了"))
 
 
-def glance(share: Share) -> Glance:
-    return Glance(share.partition, State(active=share.partition))
+def glance(share: ClusterPartition) -> PartitionStatus:
+    return PartitionStatus(share.partition, State(active=share.partition))
 
 
 async def test_the_bot_of_the_account_is_asked_and_no_other(broker: str) -> None:
@@ -45,9 +54,9 @@ async def test_the_bot_of_the_account_is_asked_and_no_other(broker: str) -> None
         worker_of(broker, desks[2], share=THIRD),
     ):
         assert await asker.asks.ask(ACCOUNT, WORD) == DONE
-        desks[1].says = Parts(("一",))
-        assert await asker.asks.ask(ACCOUNT, Around(GROUP)) == Parts(("一",))
-    assert [desk.asked for desk in desks] == [[], [WORD, Around(GROUP)], []]
+        desks[1].says = ContextReply(("一",))
+        assert await asker.asks.ask(ACCOUNT, ContextQuery(GROUP)) == ContextReply(("一",))
+    assert [desk.asked for desk in desks] == [[], [WORD, ContextQuery(GROUP)], []]
 
 
 async def test_all_others_are_asked_at_once_and_it_is_not_waited_longer_than_they_take(
@@ -61,9 +70,9 @@ async def test_all_others_are_asked_at_once_and_it_is_not_waited_longer_than_the
         worker_of(broker, desks[1], share=THIRD),
     ):
         async with asyncio.timeout(20):
-            told = await asker.asks.ask_all(Look())
-    assert (asker.asks.count, mine.asked, [desk.asked for desk in desks]) == (2, [], [[Look()], [Look()]])
-    assert sorted(one.partition for one in told if isinstance(one, Glance)) == sorted(
+            told = await asker.asks.ask_all(StatusQuery())
+    assert (asker.asks.count, mine.asked, [desk.asked for desk in desks]) == (2, [], [[StatusQuery()], [StatusQuery()]])
+    assert sorted(one.partition for one in told if isinstance(one, PartitionStatus)) == sorted(
         (SHARE.partition, THIRD.partition)
     )
 
@@ -88,10 +97,10 @@ async def test_who_does_not_answer_is_missing_and_what_became_of_a_word_nobody_k
         worker_of(broker, broken, share=SHARE),
         worker_of(broker, well, share=THIRD),
     ):
-        told: tuple[Told, ...] = ()
+        told: tuple[ClusterReply, ...] = ()
         async with asyncio.timeout(20):
             while len(told) != 1:  # of a busy machine not even the one that answers may do so in time
-                told = await asker.asks.ask_all(Look())
+                told = await asker.asks.ask_all(StatusQuery())
         with pytest.raises(ActionUnanswered):
             await asker.asks.ask(ACCOUNT, WORD)
         assert told == (glance(THIRD),)
@@ -117,8 +126,8 @@ async def test_what_cannot_be_read_is_not_answered_and_ends_nothing(
 
 
 async def test_without_a_broker_nothing_was_done() -> None:
-    nobody = RequestExchange("me", Share(0, 4))
-    assert await nobody.ask_all(Look()) == ()
+    nobody = RequestExchange("me", ClusterPartition(0, 4))
+    assert await nobody.ask_all(StatusQuery()) == ()
     with pytest.raises(NotConnected, match="the broker cannot be reached"):
         await nobody.ask(ACCOUNT, WORD)
     assert nobody.count == 3
@@ -126,7 +135,10 @@ async def test_without_a_broker_nothing_was_done() -> None:
 
 
 async def test_one_that_has_all_partitions_to_itself_asks_nobody() -> None:
-    assert (RequestExchange("me", Share()).count, await RequestExchange("me", Share()).ask_all(Look())) == (0, ())
+    assert (
+        RequestExchange("me", ClusterPartition()).count,
+        await RequestExchange("me", ClusterPartition()).ask_all(StatusQuery()),
+    ) == (0, ())
 
 
 async def test_what_is_asked_on_a_channel_that_is_closed_already_was_not_asked(broker: str) -> None:
@@ -141,7 +153,7 @@ async def test_what_is_asked_on_a_channel_that_is_closed_already_was_not_asked(b
         await channel.close()
         with pytest.raises(NotConnected, match="the broker cannot be reached"):
             await asker.asks.ask(ACCOUNT, WORD)
-        assert await asker.asks.ask_all(Look()) == ()
+        assert await asker.asks.ask_all(StatusQuery()) == ()
     assert desk.asked == []
 
 
@@ -149,10 +161,10 @@ async def test_a_word_that_is_being_carried_out_does_not_end_with_the_connection
     broker: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    asked, go_on, done = asyncio.Event(), asyncio.Event(), list[Told]()
+    asked, go_on, done = asyncio.Event(), asyncio.Event(), list[ClusterReply]()
 
     class Slow(Desk):
-        async def answer(self, ask: Ask) -> Told:
+        async def answer(self, ask: ClusterQuery) -> ClusterReply:
             asked.set()
             await go_on.wait()
             done.append(DONE)
@@ -179,10 +191,10 @@ async def test_a_stream_that_ends_between_two_frames_ends_nobody_who_answers(
     broker: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    asked, go_on, done = asyncio.Event(), asyncio.Event(), list[Told]()
+    asked, go_on, done = asyncio.Event(), asyncio.Event(), list[ClusterReply]()
 
     class Slow(Desk):
-        async def answer(self, ask: Ask) -> Told:
+        async def answer(self, ask: ClusterQuery) -> ClusterReply:
             asked.set()
             await go_on.wait()
             done.append(DONE)
@@ -218,7 +230,7 @@ async def test_what_became_of_a_word_whose_stream_ends_between_two_frames_nobody
         asyncio.TaskGroup() as group,
     ):
         await hold(line, gateway, desk)
-        all_around = group.create_task(asker.asks.ask_all(Look()))
+        all_around = group.create_task(asker.asks.ask_all(StatusQuery()))
         word = group.create_task(failure_of(asker.asks.ask(ACCOUNT, WORD)))
         await until(lambda: len(asker.asks._open) == 2, seconds=PATIENCE)
         await line.end()
@@ -247,7 +259,7 @@ async def hold(line: Line, gateway: Gateway, desk: Desk) -> None:
     await until(lambda: line.kept.count(b"message_received") == 30, seconds=PATIENCE)
 
 
-async def failure_of(asking: Awaitable[Told]) -> ActionUnanswered:
+async def failure_of(asking: Awaitable[ClusterReply]) -> ActionUnanswered:
     with pytest.raises(ActionUnanswered) as raised:
         await asking
     return raised.value
@@ -258,15 +270,15 @@ async def test_an_answer_that_is_too_large_is_none(
 ) -> None:
     monkeypatch.setattr(requests, "LARGEST", 1000)
     monkeypatch.setattr(requests, "ALL_WITHIN", 20.0)
-    large, small = Desk(says=Parts(("x" * 2000,))), Desk(says=Parts(("x",)))
+    large, small = Desk(says=ContextReply(("x" * 2000,))), Desk(says=ContextReply(("x",)))
     async with (
         worker_of(broker, Desk(), share=OTHER) as asker,
         worker_of(broker, large, share=SHARE),
         worker_of(broker, small, share=THIRD),
         asyncio.TaskGroup() as group,
     ):
-        told = group.create_task(asker.asks.ask_all(Look()))
+        told = group.create_task(asker.asks.ask_all(StatusQuery()))
         await until(lambda: "it takes 20" in caplog.text, seconds=20)
         monkeypatch.setattr(requests, "LARGEST", 3000)
-        assert await asker.asks.ask(ACCOUNT, Around(GROUP)) == large.says
+        assert await asker.asks.ask(ACCOUNT, ContextQuery(GROUP)) == large.says
         told.cancel()

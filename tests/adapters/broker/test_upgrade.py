@@ -16,7 +16,7 @@ from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 
 from adapters.broker.payloads import VERSION, AccountPresence, CallEnd, GatewayCall, Presence, pack, unpack
 from adapters.broker.topology import DEAD, EVENTS, PRESENCE
-from bot.domain.cluster_messages import Forgotten, Note, PlaceTold, RowSet, Taken
+from bot.domain.cluster_messages import ClusterMessage, PlaceChanged, RowChanged, SubjectErased, UsageTaken
 from bot.domain.events import Event, Poked
 from tests.adapters.broker.street import ACCOUNT, OURS, PATIENCE, Desk, Sockets, gateway_of, next_in, said, worker_of
 from tests.cases import each_case
@@ -76,17 +76,17 @@ FIRST: list[tuple[Any, Any, dict[str, Any]]] = [
         },
     ),
     (
-        Note,
-        Taken(WHERE, 777, 5.0, 0.1, 1.0, 2.0),
+        ClusterMessage,
+        UsageTaken(WHERE, 777, 5.0, 0.1, 1.0, 2.0),
         {"type": "taken", "where": PLACE, "who": 777, "tokens": 5.0, "cost": 0.1, "at": 1.0, "told": 2.0},
     ),
-    (Note, RowSet("limits", "x"), {"type": "row_set", "name": "limits", "value": "x"}),
+    (ClusterMessage, RowChanged("limits", "x"), {"type": "row_set", "name": "limits", "value": "x"}),
     (
-        Note,
-        PlaceTold(WHERE, "hush", "mute"),
+        ClusterMessage,
+        PlaceChanged(WHERE, "hush", "mute"),
         {"type": "place_told", "where": PLACE, "name": "hush", "value": "mute"},
     ),
-    (Note, Forgotten(user=7, said=1.0), {"type": "forgotten", "user": 7, "group": 0, "said": 1.0}),
+    (ClusterMessage, SubjectErased(user=7, said=1.0), {"type": "forgotten", "user": 7, "group": 0, "said": 1.0}),
 ]
 """What the first version wrote; nothing of it is ever changed here while VERSION is 1."""
 

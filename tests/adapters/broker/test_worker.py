@@ -13,7 +13,7 @@ from pamqp.header import ContentHeader
 from adapters.broker.account_locations import AccountLocations
 from adapters.broker.payloads import HEADER_GATEWAY, Presence
 from adapters.broker.worker import INTRODUCED_WITHIN, Inbox
-from bot.domain.cluster_messages import Alarmed, RowSet, Share, partition_of
+from bot.domain.cluster_messages import AlarmRaised, ClusterPartition, RowChanged, partition_of
 from bot.domain.events import AccountChanged, Connected
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.street import ACCOUNT, PATIENCE, Desk, Sockets, gateway_of, said, worker_of
@@ -41,7 +41,7 @@ async def test_the_events_of_other_partitions_are_left_to_whoever_has_them(broke
     async with worker_of(broker, desk):
         await until(lambda: desk.numbers == [1], seconds=PATIENCE)
         assert [event.self_id for event in desk.events] == [ACCOUNT]
-    async with worker_of(broker, desk, share=Share(partition_of(other, PARTITIONS), PARTITIONS)):
+    async with worker_of(broker, desk, share=ClusterPartition(partition_of(other, PARTITIONS), PARTITIONS)):
         await until(lambda: len(desk.events) == 2, seconds=PATIENCE)
         assert desk.events[1].self_id == other
 
@@ -57,7 +57,7 @@ class Entrance:
     come: list[object] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.where = AccountLocations(share=Share(), clock=self.clock)
+        self.where = AccountLocations(share=ClusterPartition(), clock=self.clock)
         self.inbox = Inbox(self.where, self.clock)
 
     async def event(self, number: int, gateway: str | None) -> None:
@@ -113,7 +113,7 @@ async def test_a_gateway_that_is_gone_is_not_waited_for_for_ever() -> None:
 
 
 async def test_an_alarm_waits_until_every_gateway_has_said_who_is_there() -> None:
-    entrance, full, row = Entrance(), Alarmed("disk", "it is full"), RowSet("limits", "1")
+    entrance, full, row = Entrance(), AlarmRaised("disk", "it is full"), RowChanged("limits", "1")
     entrance.inbox.put(full)
     entrance.inbox.put(row)
     assert await entrance.has_come() == [row]

@@ -5,7 +5,7 @@ import re
 from adapters.console.guard import cookie_name
 from adapters.console.logins import BURST, EVERY, LINK
 from bot.domain.journal import Audited
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from tests.adapters.console.visiting import SAME, TOKEN, visiting
 
 
@@ -72,7 +72,7 @@ async def test_a_name_is_no_words_whatever_it_is() -> None:
 
 async def test_owners_hear_of_a_login_in_their_language() -> None:
     async with visiting() as place:
-        place.tongue = Tongue.ENGLISH
+        place.tongue = Language.ENGLISH
         assert await place.log_in() == 303
         (line,) = place.told
         assert line.startswith("Somebody logged in to the console (from 127.0.0.1). ")

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import re
 
-from bot.domain.cluster_queries import Word
-from bot.domain.console_views import AccountState, State, WaitingCall, WaitingDraft, WaitingPetition
+from bot.domain.cluster_queries import OwnerDecision
+from bot.domain.console_views import AccountState, State, WaitingCall, WaitingDraft, WaitingJoinRequest
 from bot.domain.events import Conversation
 from bot.domain.run import Led
 from bot.domain.suspension import Settled
@@ -33,7 +33,7 @@ async def test_what_waits_is_shown_whole_and_what_people_wrote_stays_words() -> 
                 WaitingCall(4, GROUP, "wipe it", now + 492, led=OLD),
                 WaitingCall(5, GROUP, "wipe it", now + 492),
             ),
-            petitions=(WaitingPetition(2, 5, 77, HOSTILE, now + 604_800),),
+            petitions=(WaitingJoinRequest(2, 5, 77, HOSTILE, now + 604_800),),
         )
         _, text, _ = await place.ask("GET", "/approvals", headers=ENGLISH)
         for words in ("A3", "8 min left", "END", "R2", "5 invites the bot into the group 77", "7 d left"):
@@ -86,7 +86,10 @@ async def test_a_word_is_passed_on_written_down_and_says_what_came_of_it() -> No
             text = (await answer(place, "A3", "0"))[1]
             assert said in text
             assert "<script>" not in text
-        assert place.words[:2] == [Word(1000, "A", 3, allows=True), Word(1000, "R", 2, allows=False, reason="no")]
+        assert place.words[:2] == [
+            OwnerDecision(1000, "A", 3, allows=True),
+            OwnerDecision(1000, "R", 2, allows=False, reason="no"),
+        ]
         assert place.journal.lines is not None
         done = [(line.action, line.object, line.outcome) for line in place.journal.lines[1:]]
         assert done[:3] == [("allow", "1000:A3", "ok"), ("deny", "1000:R2", "ok"), ("deny", "1000:A3", "over")]
@@ -105,8 +108,8 @@ async def test_drafts_are_shown_with_their_questions_and_published_changed_or_le
         assert "D7 is published." in (await answer(place, "D7", "1", "other words"))[1]
         assert "D7 is left." in (await answer(place, "D7", "0"))[1]
         assert place.words == [
-            Word(1000, "D", 7, allows=True, reason="other words"),
-            Word(1000, "D", 7, allows=False),
+            OwnerDecision(1000, "D", 7, allows=True, reason="other words"),
+            OwnerDecision(1000, "D", 7, allows=False),
         ]
 
 
@@ -117,7 +120,7 @@ async def test_requests_of_one_number_at_two_accounts_are_told_apart_by_their_ac
         place.state = State(
             accounts=(AccountState(10001, online=True), AccountState(10002, online=True)),
             calls=(WaitingCall(3, GROUP, "wipe it", later), WaitingCall(3, there, "wipe it", later)),
-            petitions=(WaitingPetition(2, 5, 77, "", later, 10001), WaitingPetition(2, 5, 77, "", later, 10002)),
+            petitions=(WaitingJoinRequest(2, 5, 77, "", later, 10001), WaitingJoinRequest(2, 5, 77, "", later, 10002)),
         )
         place.drafts = (
             WaitingDraft(7, GROUP, "小明", "hi", "ho", later),

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from adapters.console.opening import PERSONA
 from bot.domain.console_views import PersonaState
 from bot.domain.query_results import UsageSum
-from bot.domain.trial_group import Source, TriedLine, Wanted
+from bot.domain.trial_group import Source, TrialLine, TrialOptions
 from tests.adapters.console.samples import HOSTILE, trace
 from tests.adapters.console.test_trying import ENGLISH, post, typed
 from tests.adapters.console.trials import CEILING
@@ -88,15 +88,15 @@ async def test_a_question_is_brought_along_from_its_turn_or_stands_ready_in_what
         assert 'name="turn" value="t1"' in text
         source = Source(row.asker, row.where.session_id)
         for turn, wanted in (
-            ("t1", Wanted(asker=row.name, question=row.text, source=source)),
-            ("forgotten", Wanted()),
-            ("", Wanted(asker="x", question="typed")),
+            ("t1", TrialOptions(asker=row.name, question=row.text, source=source)),
+            ("forgotten", TrialOptions()),
+            ("", TrialOptions(asker="x", question="typed")),
         ):
             assert (await post(place, "/try/open", turn=turn, asker="x", question="typed"))[0] == 303
             assert place.trying.wanted[-1] == wanted
         trial = place.tries()
         assert await post(place, "/try/turn", turn="t1") == (303, "", "/try#say")
-        assert (trial.draft, trial.sources) == (TriedLine(row.name, row.text), [source])
+        assert (trial.draft, trial.sources) == (TrialLine(row.name, row.text), [source])
         trial.people = (*trial.people, row.name)
         _, text, _ = await place.ask("GET", "/try", headers=ENGLISH)
         assert f"<option selected>{row.name}</option>" in text

@@ -14,7 +14,7 @@ from bot.domain.console_views import (
     State,
     WaitingCall,
     WaitingDraft,
-    WaitingPetition,
+    WaitingJoinRequest,
 )
 from bot.domain.events import Conversation
 from bot.domain.journal import ENDINGS
@@ -111,7 +111,7 @@ async def test_what_waits_is_allowed_where_it_is_seen_three_at_most_and_more_are
             )
             for number in range(1, 12)
         )
-        place.state = State(calls=calls, petitions=(WaitingPetition(2, 5, 77, HOSTILE, now + 1, 1000),))
+        place.state = State(calls=calls, petitions=(WaitingJoinRequest(2, 5, 77, HOSTILE, now + 1, 1000),))
         place.drafts = (WaitingDraft(7, GROUP, "x", "y", "z", now + 60),)
         _, text, _ = await place.ask("GET", "/", headers=ENGLISH)
         first = re.findall(r"<b>([AR]\d+)</b>", text)

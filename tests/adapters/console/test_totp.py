@@ -4,7 +4,7 @@ from base64 import b32encode
 
 from adapters.console.logins import EVERY
 from adapters.console.totp import STEP, Totp, code_of
-from bot.domain.cluster_queries import Word
+from bot.domain.cluster_queries import OwnerDecision
 from bot.domain.console_views import State, WaitingCall
 from tests.adapters.console.visiting import SAME, TOKEN, Place, visiting
 from tests.cases import each_case
@@ -75,7 +75,7 @@ async def test_what_is_allowed_needs_a_new_code_and_what_is_denied_does_not() ->
         later(place)
         assert (await place.ask("POST", "/approvals", data=form | word | {"totp": code(place)}, headers=SAME))[0] == 200
         assert (await place.ask("POST", "/approvals", data=form | {"allows": "0"}, headers=SAME))[0] == 200
-        assert place.words == [Word(1000, "A", 3, allows=True), Word(1000, "A", 3, allows=False)]
+        assert place.words == [OwnerDecision(1000, "A", 3, allows=True), OwnerDecision(1000, "A", 3, allows=False)]
         for _ in range(9):  # whoever guesses has few tries
             status, text, _ = await place.ask("POST", "/approvals", data=form | word, headers=SAME | ENGLISH)
         assert "Too many tries" in text

@@ -14,7 +14,7 @@ from adapters.console.trying import PATIENCE, SENT_WITHIN
 from bot.domain.console_views import Chat, ChatLine, PersonaState
 from bot.domain.errors import MediaError
 from bot.domain.query_results import UsageSum
-from bot.domain.trial_group import TriedLine, Wanted
+from bot.domain.trial_group import TrialLine, TrialOptions
 from tests.adapters.console.samples import HOSTILE, NOW, trace
 from tests.adapters.console.trials import CEILING, ListTrial
 from tests.adapters.console.visiting import SAME, Place, visiting
@@ -49,8 +49,8 @@ async def test_nothing_is_open_before_somebody_asks_and_then_as_he_asks() -> Non
         assert await post(place, "/try/open", **fields) == (303, "", "/try#say")
         assert await post(place, "/try/open", model="demo") == (303, "", "/try#say")
         persona = text.replace("\r\n", "\n")
-        first = Wanted(is_real=True, key="k", text=persona, asker="小明", question="伞？")
-        assert place.trying.wanted == [first, Wanted()]
+        first = TrialOptions(is_real=True, key="k", text=persona, asker="小明", question="伞？")
+        assert place.trying.wanted == [first, TrialOptions()]
         assert await post(place, "/try/end") == (303, "", "/try")
         assert place.trying.current is None
         assert place.journal.lines is not None
@@ -196,15 +196,15 @@ async def test_each_line_says_why_it_was_answered_or_not_and_leads_to_its_trace(
     async with visiting() as place:
         await place.log_in()
         trial = place.tries(
-            TriedLine("user1", "@bot 带伞吗", "1", (1,)),
-            TriedLine("bot", "查一下", "2"),
-            TriedLine("", "!timeout: timeout next", happened="timeout"),
-            TriedLine("", "the words of the simulator", happened="missed"),
-            TriedLine("", "somebody joined"),
-            TriedLine("bot", "带", "3"),
-            TriedLine("user2", "吃了吗", "4"),
-            TriedLine("user2", "@bot 快", "5"),
-            TriedLine("user2", "@bot 还没写下", "6"),
+            TrialLine("user1", "@bot 带伞吗", "1", (1,)),
+            TrialLine("bot", "查一下", "2"),
+            TrialLine("", "!timeout: timeout next", happened="timeout"),
+            TrialLine("", "the words of the simulator", happened="missed"),
+            TrialLine("", "somebody joined"),
+            TrialLine("bot", "带", "3"),
+            TrialLine("user2", "吃了吗", "4"),
+            TrialLine("user2", "@bot 快", "5"),
+            TrialLine("user2", "@bot 还没写下", "6"),
         )
         place.journal.traces.append(trace())
         lines = (
@@ -244,7 +244,7 @@ async def test_a_line_whose_answer_did_not_arrive_says_so_in_red() -> None:
     for outcome, tone in (("not_delivered", "bad"), ("unconfirmed", "warn"), ("answered", "")):
         async with visiting() as place:
             await place.log_in()
-            place.tries(TriedLine("user1", "@bot 带伞吗", "1"))
+            place.tries(TrialLine("user1", "@bot 带伞吗", "1"))
             one = trace()
             place.journal.traces.append(replace(one, row=replace(one.row, outcome=outcome)))
             woke = line("1", wakes=True, reason="mention", turn_id="t1")
@@ -276,7 +276,7 @@ async def test_a_real_model_says_what_it_took_and_when_that_is_all() -> None:
     async with visiting() as place:
         await place.log_in()
         trial = place.tries()
-        trial.wanted, trial.ceiling = Wanted(is_real=True, key="k", text="x"), CEILING
+        trial.wanted, trial.ceiling = TrialOptions(is_real=True, key="k", text="x"), CEILING
         place.personas = [PersonaState(key="k", name="小霜", text="y")]
         trial.spent = UsageSum(4, 2900, 0, 100, 0.02)
         _, text, _ = await place.ask("GET", "/try", headers=ENGLISH)

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from bot.domain.console_views import Showing
+from bot.domain.console_views import ConsoleQueries
 from bot.domain.errors import MediaError
 from bot.domain.events import Conversation
 from bot.domain.query_results import UsageSum
-from bot.domain.trial_group import Ceiling, Source, TriedLine, Trying, Wanted
+from bot.domain.trial_group import Source, TrialLimits, TrialLine, TrialOptions, TrialRuns
 from bot.memory.newest import Newest
 from tests.fakes import GROUP
 
-CEILING = Ceiling("deepseek-chat", 0.25, 100_000, 40)
+CEILING = TrialLimits("deepseek-chat", 0.25, 100_000, 40)
 
 
 @dataclass
 class ListTrial:
     """Fits `Trial`."""
 
-    showing: Showing
+    showing: ConsoleQueries
     name: str = "one"
     trouble: str = ""
     lacks: str = ""
     where: Conversation = GROUP
-    wanted: Wanted = field(default_factory=Wanted)
-    ceiling: Ceiling | None = None
+    wanted: TrialOptions = field(default_factory=TrialOptions)
+    ceiling: TrialLimits | None = None
     people: tuple[str, ...] = ("user1", "user2")
     faults: tuple[str, ...] = ("timeout", "slow 3")
-    lines: tuple[TriedLine, ...] = ()
-    draft: TriedLine | None = None
+    lines: tuple[TrialLine, ...] = ()
+    draft: TrialLine | None = None
     feed: Newest = field(default_factory=Newest)
     is_busy: bool = False
     spent: UsageSum = field(default_factory=UsageSum)
@@ -66,7 +66,7 @@ class ListTrial:
         return self.spent
 
     def propose(self, who: str, question: str, source: Source | None = None) -> None:
-        self.draft = TriedLine(who, question)
+        self.draft = TrialLine(who, question)
         if source is not None:
             self.sources.append(source)
 
@@ -78,22 +78,22 @@ class ListTrial:
 
 
 @dataclass
-class ListTrials(Trying):
-    """Fits `Trying`: opens what is `made` ready."""
+class ListTrials(TrialRuns):
+    """Fits `TrialRuns`: opens what is `made` ready."""
 
     made: ListTrial | None = None
     current: ListTrial | None = None
-    ceiling: Ceiling | None = CEILING
+    ceiling: TrialLimits | None = CEILING
     can_end: bool = True
     trouble: str = ""
     last: UsageSum | None = None
-    wanted: list[Wanted] = field(default_factory=list)
+    wanted: list[TrialOptions] = field(default_factory=list)
     touched: int = 0
 
     def touch(self) -> None:
         self.touched += 1
 
-    async def open(self, wanted: Wanted) -> str:
+    async def open(self, wanted: TrialOptions) -> str:
         self.wanted.append(wanted)
         if not self.trouble:
             self.current = self.made

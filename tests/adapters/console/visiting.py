@@ -21,7 +21,7 @@ from adapters.console.server import Console
 from adapters.console.site import routes_of
 from adapters.console.sources import Sources
 from bot.commands.why import Explanations
-from bot.domain.cluster_queries import Glance, Word
+from bot.domain.cluster_queries import OwnerDecision, PartitionStatus
 from bot.domain.console_views import (
     Chat,
     ChatLine,
@@ -45,11 +45,11 @@ from bot.domain.console_views import (
 from bot.domain.errors import BotError
 from bot.domain.events import Conversation
 from bot.domain.journal import Audited
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.masking import Mask
 from bot.domain.query_results import DayCounts, Story
 from bot.domain.suspension import Settled
-from bot.domain.trial_group import TriedLine
+from bot.domain.trial_group import TrialLine
 from bot.memory.newest import Newest
 from bot.policy.calendar_days import midnight
 from tests.adapters.console.trials import ListTrial, ListTrials
@@ -136,8 +136,8 @@ class Place:
     clock: ManualClock
     journal: Journal = field(default_factory=Journal)
     told: list[str] = field(default_factory=list)
-    tongue: Tongue = Tongue.CHINESE
-    words: list[Word] = field(default_factory=list)
+    tongue: Language = Language.CHINESE
+    words: list[OwnerDecision] = field(default_factory=list)
     settled: Settled = field(default_factory=lambda: Settled("done", ""))
     tools: list[ToolState] = field(default_factory=list)
     called: list[tuple[str, str]] = field(default_factory=list)
@@ -231,16 +231,16 @@ class Place:
         self.forgotten.append(where)
         return 7
 
-    async def look(self, *, with_drafts: bool = False) -> Glance:
+    async def look(self, *, with_drafts: bool = False) -> PartitionStatus:
         drafts = self.drafts if with_drafts else ()
-        return Glance(0, self.state, 0, drafts, 3, {one.key: one.chats for one in self.personas})
+        return PartitionStatus(0, self.state, 0, drafts, 3, {one.key: one.chats for one in self.personas})
 
     async def rendered(self, where: Conversation) -> list[str] | None:
         if where.platform_id == AWAY:
             return None
         return [f"rendered for {where}", *(one.text for one in self.personas)]
 
-    async def settle(self, word: Word) -> Settled:
+    async def settle(self, word: OwnerDecision) -> Settled:
         self.words.append(word)
         return self.settled
 
@@ -254,7 +254,7 @@ class Place:
         async with self.session.request(method, url, allow_redirects=False, **more) as answer:
             return answer.status, await answer.text(), answer
 
-    def tries(self, *lines: TriedLine) -> ListTrial:
+    def tries(self, *lines: TrialLine) -> ListTrial:
         """A trial that is open, in whose journal is the same as in the bot's."""
         self.trying.current = self.trying.made = trial = ListTrial(self.journal, lines=lines)
         return trial

@@ -11,7 +11,7 @@ from typing import Any
 
 from adapters.logs.output import Style, make_formatter
 from bot.domain.masking import MASK, Mask
-from bot.domain.task_context import current_run, is_tried
+from bot.domain.task_context import current_run, is_trial
 from tests.cases import each_case
 
 SECRET = 'sk-"very\\secret"-1234'
@@ -57,7 +57,7 @@ def test_a_console_line_has_time_level_logger_message_and_values() -> None:
 
 def test_a_line_of_what_is_only_tried_out_says_so() -> None:
     def log(logger: logging.Logger) -> None:
-        is_tried.set(True)
+        is_trial.set(True)
         logger.info("hello")
 
     assert entry(log)["tried"] is True

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from adapters.media.folder import FOLDER, UNDONE, DraftFiles, MediaFolder
-from bot.domain.cluster_messages import Share
+from bot.domain.cluster_messages import ClusterPartition
 from bot.domain.errors import MediaError
 
 
@@ -26,7 +26,11 @@ async def test_what_is_kept_is_found_by_the_next_process_until_it_is_not_wanted_
 
 
 async def test_a_share_deletes_nothing_of_anothers(tmp_path: Path) -> None:
-    first, second, alone = DraftFiles(tmp_path, Share(0, 2)), DraftFiles(tmp_path, Share(1, 2)), DraftFiles(tmp_path)
+    first, second, alone = (
+        DraftFiles(tmp_path, ClusterPartition(0, 2)),
+        DraftFiles(tmp_path, ClusterPartition(1, 2)),
+        DraftFiles(tmp_path),
+    )
     for shelf in (first, second, alone):
         await shelf.keep("1-a", b"x")
     await second.keep_only(())

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from adapters.onebot.protocol import tells_of_failure, write_act, write_admission
-from bot.domain.group_admin import Mute, Petition, Pin, Recall, SetCard
+from bot.domain.group_admin import JoinRequest, Mute, Pin, Recall, SetCard
 from tests.fakes import GROUP
 
 
@@ -16,8 +16,8 @@ def test_each_act_is_the_action_that_servers_have() -> None:
 
 
 def test_a_friend_request_and_an_invite_are_answered_by_their_flag() -> None:
-    friend = Petition(account=1, kind="friend", user_id=5, flag="f|1")
-    invite = Petition(account=1, kind="invite", user_id=5, group_id=7, flag="g|1")
+    friend = JoinRequest(account=1, kind="friend", user_id=5, flag="f|1")
+    invite = JoinRequest(account=1, kind="invite", user_id=5, group_id=7, flag="g|1")
     assert write_admission(friend, granted=True, reason="") == (
         "set_friend_add_request",
         {"flag": "f|1", "approve": True},

@@ -11,7 +11,7 @@ import pytest
 
 from adapters.onebot.protocol import INLINE
 from adapters.onebot.transport import MOST_INLINE, with_offered_media
-from bot.domain.actions import Attachment, Merged, SendMessage, SentSegment
+from bot.domain.actions import Attachment, MergedForward, SendMessage, SentSegment
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.events import Conversation
 from bot.domain.segments import Quote, Text
@@ -57,7 +57,7 @@ def message(*segments: SentSegment) -> SendMessage:
     "action",
     [
         message(Text("hello")),
-        message(Merged(("a" * MOST_INLINE, "b"), "bot")),
+        message(MergedForward(("a" * MOST_INLINE, "b"), "bot")),
         message(Text("x" * (MOST_INLINE + 1))),
         message(Attachment("image", inline(MOST_INLINE))),
         message(

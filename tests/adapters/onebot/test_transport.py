@@ -10,7 +10,7 @@ import pytest
 from adapters.onebot.protocol import write_action
 from adapters.onebot.transport import MOST_INLINE, OneBotTransport
 from adapters.web.file_offers import FileOffers
-from bot.domain.actions import Attachment, Gesture, Merged, React, SendMessage, ShowTyping
+from bot.domain.actions import Attachment, Gesture, MergedForward, React, SendMessage, ShowTyping
 from bot.domain.errors import ActionRefused, ActionUnanswered, ActionUnsupported, NotConnected, TransportError
 from bot.domain.events import Conversation, MessageType
 from bot.domain.group_admin import GroupAct, Pin, Recall
@@ -358,7 +358,7 @@ async def sign(house: House) -> TransportError | None:
 
 @each_case(("kind", "place"), [("group", "group_id"), ("private", "user_id")])
 def test_a_merged_forward_is_nodes_of_text_by_the_account(kind: MessageType, place: str) -> None:
-    merged = Merged(("一", "[CQ:at,qq=all]"), "小霜")
+    merged = MergedForward(("一", "[CQ:at,qq=all]"), "小霜")
     name, params = write_action(SendMessage(Conversation(ACCOUNT, kind, 4242), (merged,)))
     assert name == f"send_{kind}_forward_msg"
     who = {"user_id": str(ACCOUNT), "nickname": "小霜"}
@@ -372,7 +372,7 @@ def test_a_merged_forward_is_nodes_of_text_by_the_account(kind: MessageType, pla
 
 
 async def test_onebots_finds_the_fields_of_a_node_at_its_top(house: House, dial: Dial) -> None:
-    merged = Merged(("一", "二"), "小霜")
+    merged = MergedForward(("一", "二"), "小霜")
     async with dial() as server, asyncio.TaskGroup() as group:
         house.peers.set_server(ACCOUNT, "onebots 0.4.96")
         sending = group.create_task(house.transport.send(SendMessage(GROUP, (merged,))))

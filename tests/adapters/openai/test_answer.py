@@ -7,14 +7,14 @@ from typing import Any
 import orjson
 import pytest
 
-from adapters.openai.answer import MAX_SAID, MAX_THOUGHT, Draft, RawAnswer, RawCall
+from adapters.openai.answer import MAX_SAID, MAX_THOUGHT, AnswerDraft, RawAnswer, RawCall
 from adapters.openai.stream import AnswerReader
 from bot.domain.errors import ModelRejected
 from tests.cases import each_case
 
 
 def gather(*deltas: dict[str, Any], whole: bool = False) -> RawAnswer:
-    draft = Draft()
+    draft = AnswerDraft()
     for delta in deltas:
         draft.add(delta, whole=whole)
     return draft.freeze(finish_reason=None, native_finish_reason=None, usage=None, model="", identity="", done=None)
@@ -81,7 +81,7 @@ def test_what_never_ends_is_known_by_its_length(piece: dict[str, Any], most: int
             case _:
                 return value
 
-    draft = Draft()
+    draft = AnswerDraft()
     draft.add(longer(piece))
     draft.add(longer(piece))
     assert not draft.is_too_long
@@ -90,10 +90,10 @@ def test_what_never_ends_is_known_by_its_length(piece: dict[str, Any], most: int
 
 
 def test_an_object_as_content_and_details_count_too() -> None:
-    draft = Draft()
+    draft = AnswerDraft()
     draft.add({"content": {"a": "x" * MAX_SAID}})
     assert draft.is_too_long
-    draft = Draft()
+    draft = AnswerDraft()
     for _ in range(3):
         draft.add({"reasoning": "-", "reasoning_details": [{**DETAIL, "text": "x" * (MAX_THOUGHT // 2)}]})
     assert draft.is_too_long
@@ -187,7 +187,7 @@ def test_5_reasoning_is_read_from_the_details_where_it_is_nowhere_else() -> None
     ],
 )
 def test_an_answer_begins_with_its_first_word_and_not_with_a_role(delta: dict[str, Any], pieces: int) -> None:
-    draft = Draft()
+    draft = AnswerDraft()
     draft.add(delta)
     assert draft.pieces == pieces
     draft.add(delta)

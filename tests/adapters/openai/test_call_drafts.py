@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from adapters.openai.answer import Draft, RawCall
+from adapters.openai.answer import AnswerDraft, RawCall
 from tests.adapters.openai.test_answer import call, gather
 from tests.cases import each_case
 
@@ -167,7 +167,7 @@ def test_pieces_that_look_whole_are_no_calls_sent_twice() -> None:
 
 
 def test_a_hundred_thousand_whole_pieces_hold_nobody_up() -> None:
-    draft = Draft()
+    draft = AnswerDraft()
     draft.add(call(index=0, id="a", name="f", arguments='{"x":['))
     piece = call(index=0, arguments='{"y":1},')
     for _ in range(100_000):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.openai.errors import classify, clean, read_wait
+from adapters.openai.errors import classify, clean_words, read_wait
 from bot.domain.errors import (
     BadHistory,
     ContentFiltered,
@@ -308,7 +308,7 @@ def test_a_gateway_quotes_the_headers_of_the_vendor_behind_it() -> None:
     ],
 )
 def test_keys_and_accounts_are_masked(text: str, masked: str) -> None:
-    assert clean(text) == masked
+    assert clean_words(text) == masked
 
 
 def test_a_long_message_is_cut_to_500_characters() -> None:

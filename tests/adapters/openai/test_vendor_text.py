@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adapters.openai.vendor_text import mend, to_json
+from adapters.openai.vendor_text import repair_text, to_json
 
 
 def test_json_that_is_none_to_the_letter_is_kept() -> None:
@@ -10,5 +10,5 @@ def test_json_that_is_none_to_the_letter_is_kept() -> None:
 
 
 def test_lone_halves_of_a_character_are_replaced_and_two_are_joined() -> None:
-    assert mend("a\ud83d") == "a\ufffd"
-    assert mend("\ud83d\ude00") == "😀"
+    assert repair_text("a\ud83d") == "a\ufffd"
+    assert repair_text("\ud83d\ude00") == "😀"

@@ -12,12 +12,12 @@ from adapters.storage.database import Database
 from bot.domain.actions import Attachment, SendMessage
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.journal import (
+    AttachmentNamed,
     Entry,
     Judged,
     MessageObserved,
     RequestMade,
     SendQueued,
-    ThingNamed,
     TurnClosed,
     TurnOpened,
     TurnSteered,
@@ -205,7 +205,9 @@ def read(database: Database, query: Callable[..., T], *arguments: Any) -> T:
         return query(connection, *arguments)
 
 
-def thing(number: int, *, message_id: str = "7", user: int = 777, where: Conversation = GROUP) -> ThingNamed:
+def thing(number: int, *, message_id: str = "7", user: int = 777, where: Conversation = GROUP) -> AttachmentNamed:
     """A picture that got a name."""
     picture = Picture(f"{number}.png", summary=f"picture {number} of {user}")
-    return ThingNamed(conversation=where, number=number, message_id=message_id, sender=Sender(user), segment=picture)
+    return AttachmentNamed(
+        conversation=where, number=number, message_id=message_id, sender=Sender(user), segment=picture
+    )

@@ -19,7 +19,7 @@ from adapters.storage.retention import LONGEST_DAY
 from adapters.storage.tables import PAYER, day_usage, usage
 from bot.domain.journal import UsageAdded
 from bot.domain.model_messages import Usage, UserMessage
-from bot.domain.query_results import TakenSum
+from bot.domain.query_results import SpentSum
 from tests.adapters.storage.entries import NOW, closing, opening, put
 from tests.adapters.storage.test_books import ELSEWHERE
 from tests.fakes import GROUP, said
@@ -101,8 +101,8 @@ def test_what_a_run_takes_that_was_erased_before_its_first_request_is_still_whoe
     batches.write(put(*(took(one, NOW) for one in ("t-own", "t-told", "t-uncalled", "t-stays")), closing(stays)))
     with database.reading() as connection:
         after = {one for one in books.taken(connection, NOW - 1, NOW) if one.tokens or one.cost}
-        own, other, nobody = (TakenSum(GROUP, who, 15, 0.5) for who in (USER, 778, 0))
-        assert {own, other, nobody, TakenSum(ELSEWHERE, 779, 30, 1.0)} <= after
+        own, other, nobody = (SpentSum(GROUP, who, 15, 0.5) for who in (USER, 778, 0))
+        assert {own, other, nobody, SpentSum(ELSEWHERE, 779, 30, 1.0)} <= after
     assert batches.run(lambda connection: add_up(connection, now=NOW + LONGEST_DAY + 86_400))
     with database.reading() as connection:
         assert set(connection.scalars(select(day_usage.c.model))) == {"demo"}

@@ -8,7 +8,7 @@ from adapters.storage.books import spent
 from adapters.storage.database import Database
 from adapters.storage.day_sums import day
 from bot.domain.journal import Judged, MemberNumbered, SendChanged, SendState
-from bot.domain.query_results import DaySum, Taker
+from bot.domain.query_results import DaySum, Spender
 from tests.adapters.storage.entries import NOW, closing, opening, put, read, step
 from tests.adapters.storage.test_books import ELSEWHERE, drafted, whole, write
 from tests.fakes import GROUP, said
@@ -21,7 +21,7 @@ def test_a_day_counts_what_usage_counts_and_nothing_of_elsewhere(batches: EntryB
     told = read(database, day, 0.0, 1e12, GROUP)
     assert (told.questions, told.turns, told.dropped, told.failed) == (2, (("answered", 1),), (("muted", 1),), ())
     assert told.models == (("demo", read(database, spent, 0.0, None, None)),)
-    assert (told.people, told.groups) == ((Taker(777, "小明", 30, 0.5),), (Taker(4242, "", 30, 0.5),))
+    assert (told.people, told.groups) == ((Spender(777, "小明", 30, 0.5),), (Spender(4242, "", 30, 0.5),))
     assert read(database, day, 0.0, 1e12, None) == told
     assert read(database, day, 0.0, 1e12, ELSEWHERE) == DaySum()
     assert read(database, day, 0.0, NOW - 100, None).models == ()

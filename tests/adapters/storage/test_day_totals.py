@@ -25,9 +25,9 @@ from adapters.storage.migrate import migrate
 from adapters.storage.retention import LONGEST_DAY, Retention
 from adapters.storage.tables import day_totals, usage
 from adapters.storage.url import read_url
-from bot.domain.cluster_messages import Note, Share
+from bot.domain.cluster_messages import ClusterMessage, ClusterPartition
 from bot.domain.errors import DaySpent
-from bot.domain.journal import Entry, Found, Stood, UsageAdded, UsageReleased, UsageReserved
+from bot.domain.journal import DayStanding, Entry, Found, UsageAdded, UsageReleased, UsageReserved
 from bot.domain.model_messages import Usage
 from bot.domain.task_context import early_payer
 from bot.memory.own_limits import OwnLimits
@@ -54,7 +54,7 @@ class Keeper:
 
     def __init__(self, *, together: bool = True, people: bool = True) -> None:
         self.counts = together, people
-        self.found: list[Stood] = []
+        self.found: list[DayStanding] = []
         self.now = NOW
 
     def find(self, found: Found) -> None:
@@ -144,7 +144,7 @@ class Unheard:
 
     has_crier = False
 
-    def tell(self, note: Note, /) -> None:
+    def tell(self, note: ClusterMessage, /) -> None:
         pass
 
 
@@ -170,8 +170,8 @@ async def test_of_requests_at_once_at_two_workers_those_are_made_that_fit(
     clock = SteppedClock()
     early_payer.set((PRIVATE, 5))
     async with (
-        opened(postgres, clock=clock, lease=Lease(name_of(0)), share=Share(0, 2)) as first,
-        opened(postgres, clock=clock, lease=Lease(name_of(1)), share=Share(1, 2)) as second,
+        opened(postgres, clock=clock, lease=Lease(name_of(0)), share=ClusterPartition(0, 2)) as first,
+        opened(postgres, clock=clock, lease=Lease(name_of(1)), share=ClusterPartition(1, 2)) as second,
     ):
         meters = list[Meter]()
         for store, ids in ((first.store, CountingIds(0.1)), (second.store, CountingIds(0.9))):

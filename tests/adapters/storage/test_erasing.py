@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from adapters.storage.erasure import NotErased, SqlErasing
 from adapters.storage.tables import messages, speakers, turns
-from bot.domain.cluster_messages import Share, partition_of
+from bot.domain.cluster_messages import ClusterPartition, partition_of
 from bot.domain.events import Conversation
 from bot.domain.journal import MemberNumbered, MessageObserved
 from bot.memory.forgetting import Forgetting
@@ -88,7 +88,7 @@ async def test_what_is_asked_between_the_two_times_it_is_erased_stays_and_all_be
 
 
 async def test_another_workers_clock_tells_nothing_apart(url: str) -> None:
-    theirs = Share(1 - partition_of(BOT, 2), 2)
+    theirs = ClusterPartition(1 - partition_of(BOT, 2), 2)
     async with opened(url) as place:
         place.store.put(MessageObserved(said(SECRET, user=12345), overheard=False))
         erasing = SqlErasing(

@@ -17,9 +17,9 @@ from adapters.storage.erasure import forget_group, forget_user
 from adapters.storage.retention import LONGEST_DAY, Retention
 from adapters.storage.tables import messages, metadata, sends, turns, usage
 from bot.domain import codec
-from bot.domain.actions import Attachment, SendMessage, SentSegment, about_person, about_turn
+from bot.domain.actions import Attachment, SendMessage, SentSegment, send_prefix_of_person, send_prefix_of_turn
 from bot.domain.events import Conversation
-from bot.domain.group_admin import Petition
+from bot.domain.group_admin import JoinRequest
 from bot.domain.journal import (
     Audited,
     Entry,
@@ -37,11 +37,11 @@ from bot.domain.journal import (
     WindowMoved,
 )
 from bot.domain.model_messages import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
-from bot.domain.query_results import TakenSum
+from bot.domain.query_results import SpentSum
 from bot.domain.run import Asker
 from bot.domain.segments import Mention, Text
 from bot.policy.approval import who
-from bot.policy.join_requests import asked as asked_of_owners
+from bot.policy.join_requests import request_text as asked_of_owners
 from bot.policy.memory_rules import terms
 from tests.adapters.storage.entries import (
     NOW,
@@ -155,7 +155,7 @@ def everything_of(user: int) -> list[Entry]:
 def test_no_table_names_who_is_forgotten_though_an_operator_or_an_invite_did(
     batches: EntryBatches, filled: Database
 ) -> None:
-    invite = Petition(account=BOT, kind="invite", user_id=USER, group_id=GROUP.session_id, comment=SECRET, flag="f")
+    invite = JoinRequest(account=BOT, kind="invite", user_id=USER, group_id=GROUP.session_id, comment=SECRET, flag="f")
     paused = Audited(at=NOW, login="a", address="::1", action="pause", object=str(PRIVATE))
     others = Audited(at=NOW, login="a", address="::1", action="pause", object=str(GROUP))
     batches.write(put(*everything_of(USER), paused, others, PlaceSet(invite.where, "petition", codec.write(invite))))
@@ -211,7 +211,7 @@ def test_what_was_taken_today_counts_until_the_day_has_ended_without_a_word_of_t
     nobodys = UsageAdded(turn_id="t-nobodys", model="demo", usage=Usage(7), at=today - 1)
     batches.write(put(*everything_of(USER), yesterday, reserved, nobodys))
 
-    def sums() -> set[TakenSum]:
+    def sums() -> set[SpentSum]:
         with filled.reading() as connection:
             return set(books.taken(connection, today, NOW))
 
@@ -310,22 +310,22 @@ def test_a_number_that_only_looks_alike_is_somebody_else(batches: EntryBatches, 
 
 
 OWNERS_CHAT = Conversation(BOT, "private", 999)
-PETITION = Petition(account=BOT, kind="friend", user_id=USER, group_id=0, comment=SECRET, flag="f", number=3)
+PETITION = JoinRequest(account=BOT, kind="friend", user_id=USER, group_id=0, comment=SECRET, flag="f", number=3)
 ABOUT_THEM = {
     "a friend request": ("b-1", asked_of_owners(PETITION, days=7), OWNERS_CHAT),
     "who asked for a call": ("b-2", who(Asker(USER, SECRET), ELSEWHERE, SECRET), OWNERS_CHAT),
-    "a call that their words led to": (f"{about_turn('t-own')}b-3", f"#A4 send {SECRET}", OWNERS_CHAT),
+    "a call that their words led to": (f"{send_prefix_of_turn('t-own')}b-3", f"#A4 send {SECRET}", OWNERS_CHAT),
     "a loop": ("b-4", f"{SECRET}({USER}) keeps answering in {ELSEWHERE}", OWNERS_CHAT),
     "a digest": ("b-5", f"People: {SECRET}({USER}) $0.10, 某(34567) $0.01", OWNERS_CHAT),
-    "what a command told them": (f"{about_person(USER)}b-6", f"· {SECRET}", GROUP),
+    "what a command told them": (f"{send_prefix_of_person(USER)}b-6", f"· {SECRET}", GROUP),
     "what a command told of them": ("b-7", f"阿霜#1: {SECRET}", GROUP),
 }
 ABOUT_OTHERS = {
     "longer": ("b-8", f"#R4 9{USER} asks, #R5 {USER}0 asks", OWNERS_CHAT),
     "another's number": ("b-9", "阿霜#10: kept, 阿霜 #1", GROUP),
     "the same number elsewhere": ("b-10", "阿霜#1: kept", ELSEWHERE),
-    "another turn": (f"{about_turn('t-others')}b-11", "#A5 send kept", OWNERS_CHAT),
-    "another person": (f"{about_person(1234)}b-12", "· kept", GROUP),
+    "another turn": (f"{send_prefix_of_turn('t-others')}b-11", "#A5 send kept", OWNERS_CHAT),
+    "another person": (f"{send_prefix_of_person(1234)}b-12", "· kept", GROUP),
 }
 
 
@@ -351,7 +351,7 @@ def test_what_owners_were_told_about_a_group_goes_with_it(batches: EntryBatches,
     file = Attachment("file", f"base64://{SECRET}", "A4.txt")
     lines: dict[str, tuple[SentSegment, ...]] = {
         "b-1": (Text(f"a new group, {GROUP.session_id}: {SECRET}"),),
-        f"{about_turn('t-there')}b-2": (file,),
+        f"{send_prefix_of_turn('t-there')}b-2": (file,),
         "b-3": (Text(f"{ELSEWHERE} and {GROUP.session_id}0 are others"),),
     }
     for of, segments in lines.items():

@@ -15,7 +15,7 @@ from adapters.storage.claim import NAME, JournalTaken
 from adapters.storage.database import Database
 from adapters.storage.leases import Lease, Roster, holder_of_process
 from adapters.storage.url import read_url
-from bot.domain.cluster_messages import Share, partition_of
+from bot.domain.cluster_messages import ClusterPartition, partition_of
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageObserved, PersonaChosen, PlaceSet, RunSuspended
 from bot.memory.kept_settings import NOWHERE
@@ -149,7 +149,7 @@ async def test_a_share_of_a_journal_is_what_its_own_accounts_left_and_have_set(t
                 PersonaChosen(where, "fox"),
             )
         assert await at.store.commit(PlaceSet(NOWHERE, "hush", "everybody's"))
-    for share in (Share(partition_of(account, 4), 4) for account in (BOT, other)):
+    for share in (ClusterPartition(partition_of(account, 4), 4) for account in (BOT, other)):
         async with opened(url, share=share) as at:
             ours = GROUP if share.has(BOT) else theirs
             recovery = await at.store.recover()

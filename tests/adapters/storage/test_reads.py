@@ -19,7 +19,7 @@ from adapters.storage.tables import messages as message_table
 from adapters.storage.tables import metadata
 from adapters.storage.tables import turns as turn_table
 from bot.domain import codec
-from bot.domain.actions import Attachment, Merged, SendMessage, SentSegment
+from bot.domain.actions import Attachment, MergedForward, SendMessage, SentSegment
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.journal import (
     ConversationReset,
@@ -240,7 +240,7 @@ def test_the_bots_own_message_is_found_as_it_was_sent(batches: EntryBatches, dat
         Attachment("video", "x"),
         Attachment("file", "x", "b"),
     )
-    action = SendMessage(GROUP, (Quote("5"), Text("看"), *media, Merged(("一", "二"), "小霜")))
+    action = SendMessage(GROUP, (Quote("5"), Text("看"), *media, MergedForward(("一", "二"), "小霜")))
     batches.write(put(SendQueued(send_id="s", turn_id="", action=action, final=True, at=NOW)))
     assert read(database, reads.find, GROUP, "") is None
     assert read(database, reads.find, GROUP, "77") is None
@@ -363,7 +363,7 @@ def test_the_latest_lines_of_a_place_are_told_with_what_is_gone_and_what_was_sen
     batches.write(put(*[MessageObserved(one, overheard=True) for one in taken], MessageErased(GROUP, "b")))
     parts: dict[str, tuple[SentSegment, ...]] = {
         "s1": (Text("hi"),),
-        "s2": (Merged(("long",), name="bot"),),
+        "s2": (MergedForward(("long",), name="bot"),),
         "s3": (Text("unsent"),),
     }
     for send_id, segments in parts.items():

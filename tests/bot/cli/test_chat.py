@@ -19,7 +19,7 @@ from adapters.simulator.world import demo_world
 from bot.cli.chat import apart, converse, open_chat, read_lines, speaking_as
 from bot.cli.control_commands import answer_to
 from bot.domain.errors import ConfigError
-from bot.domain.trial_group import Wanted
+from bot.domain.trial_group import TrialOptions
 from bot.wiring.simulated import SimulatedTrial
 from config.owners import Owners
 from config.settings import Settings
@@ -236,7 +236,7 @@ async def test_on_a_terminal_the_same_group_can_be_talked_in_by_browsers(
 async def test_the_demo_model_looks_at_a_picture_and_answers_in_the_language_of_the_question(
     text: str, start: str
 ) -> None:
-    said, trial = list[str](), SimulatedTrial(world := demo_world(), wanted=Wanted())
+    said, trial = list[str](), SimulatedTrial(world := demo_world(), wanted=TrialOptions())
     settings = Settings(bot_debounce=0.0, bot_pace=False)
     out = io.BytesIO()
     Image.new("RGB", (320, 200), "#1d6fb8").save(out, "PNG")
@@ -247,7 +247,7 @@ async def test_the_demo_model_looks_at_a_picture_and_answers_in_the_language_of_
 
 
 async def test_what_came_of_a_line_on_the_terminal_is_news_on_the_page() -> None:
-    said, trial = list[str](), SimulatedTrial(world := demo_world(), wanted=Wanted())
+    said, trial = list[str](), SimulatedTrial(world := demo_world(), wanted=TrialOptions())
     settings = Settings(bot_debounce=0.0, bot_pace=False)
     async with open_chat(settings, world, said.append, said.append, trial) as (service, simulator):
         trial.connect(service, simulator)

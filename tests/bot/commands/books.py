@@ -7,7 +7,7 @@ from bot.domain.query_results import DaySum, PlaceSum, Story, UsageSum
 
 
 class PaperBooks:
-    """Fits `Books`; `away` ones cannot be read."""
+    """Fits `JournalQueries`; `away` ones cannot be read."""
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from bot.commands.digest import SETTING, Daily, Standing
 from bot.domain.cancellation import background
 from bot.domain.journal import PlaceSet
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.query_results import DaySum
 from bot.memory.kept_settings import NOWHERE
 from bot.policy.calendar_days import midnight
@@ -47,7 +47,7 @@ async def stands() -> Standing:
 
 @asynccontextmanager
 async def morning(
-    store: RecordingStore, *days: DaySum, begins: float, at: float | None = NINE, tongue: Tongue = Tongue.CHINESE
+    store: RecordingStore, *days: DaySum, begins: float, at: float | None = NINE, tongue: Language = Language.CHINESE
 ) -> AsyncIterator[Morning]:
     life = Morning(store, *days, begins=begins)
     daily = Daily(
@@ -83,7 +83,7 @@ async def test_each_owner_hears_at_that_time_how_yesterday_went_once_over_restar
 
 
 async def test_who_was_down_at_that_time_is_late_and_waits_for_a_connection() -> None:
-    async with morning(RecordingStore(), BUSY, CALM, begins=NINE + 7200, tongue=Tongue.ENGLISH) as life:
+    async with morning(RecordingStore(), BUSY, CALM, begins=NINE + 7200, tongue=Language.ENGLISH) as life:
         assert await life.pass_time(60) == []
         life.owner.connected(BOT)
         assert (

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from bot.commands.digest import LONGEST, NO_NUMBER, WAITS, YESTERDAY, Standing, digest_command, told_of
 from bot.commands.phrases import AWAY
 from bot.domain.journal import ENDINGS
-from bot.domain.query_results import DaySum, Taker, UsageSum
+from bot.domain.query_results import DaySum, Spender, UsageSum
 from bot.policy.calendar_days import midnight
 from tests.bot.commands.books import PaperBooks
 from tests.bot.commands.typed import NOW, lines
@@ -19,8 +19,8 @@ TODAY = DaySum(
     turns=(("answered", 2), ("silent", 1)),
     dropped=(("nobody came to it in time", 1), ("rate", 4)),
     failed=(("auth", "t7"), ("bug", "t6"), ("auth", "t5")),
-    people=(Taker(777, "名字长得一眼看不完的人", 900, 0.25), Taker(888, "", 10, 0.0)),
-    groups=(Taker(4242, "", 1100, 0.5),),
+    people=(Spender(777, "名字长得一眼看不完的人", 900, 0.25), Spender(888, "", 10, 0.0)),
+    groups=(Spender(4242, "", 1100, 0.5),),
     models=(("demo", UsageSum(3, 1000, 500, 200, 0.5)),),
     published=(("主人(999)", 2), ("", 1)),
 )
@@ -110,7 +110,7 @@ async def test_only_in_private_and_only_what_can_be_read_is_told() -> None:
 
 words = st.text(max_size=300)
 numbers = st.integers(0, 2**62)
-takers = st.lists(st.builds(Taker, numbers, words, numbers, st.floats(0, 1e9)), max_size=5).map(tuple)
+takers = st.lists(st.builds(Spender, numbers, words, numbers, st.floats(0, 1e9)), max_size=5).map(tuple)
 counted = st.lists(st.tuples(words, numbers), max_size=30).map(tuple)
 sums = st.builds(UsageSum, numbers, numbers, numbers, numbers, st.floats(0, 1e9), numbers)
 days = st.builds(

@@ -57,7 +57,7 @@ class Asked:
 
 
 class Nobody:
-    """Fits `WaitingPetitions`; of whom nobody waits any more."""
+    """Fits `WaitingJoinRequests`; of whom nobody waits any more."""
 
     def __init__(self) -> None:
         self.gone: list[tuple[int, int]] = []

@@ -10,7 +10,7 @@ from bot.domain.traits import Audience
 from bot.memory.modes import Modes
 from bot.memory.wishes import Wish, Wishes
 from bot.policy.quiet import Hours
-from bot.policy.wake import Rules, alike
+from bot.policy.wake import Rules, same_rules
 from tests.bot.commands.typed import NOW, lines
 from tests.fakes import GROUP, ManualClock, RecordingStore
 
@@ -20,7 +20,7 @@ def quiet(*hours: Hours) -> tuple[Command, Wishes, RecordingStore]:
     store, clock = RecordingStore(), ManualClock(NOW)
     wishes = Wishes(store=store, choices=store, clock=clock)
     modes = Modes(store=store, choices=store, clock=clock)
-    hush = Hush(rules=Rules(quiet=hours), local=alike, wishes=wishes, modes=modes, clock=clock)
+    hush = Hush(rules=Rules(quiet=hours), local=same_rules, wishes=wishes, modes=modes, clock=clock)
     return quiet_command(wishes, hush.is_hour, hush.end), wishes, store
 
 

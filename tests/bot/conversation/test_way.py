@@ -12,7 +12,7 @@ from bot.domain.events import (
 from bot.domain.journal import Judged, MessageErased, MessageObserved
 from bot.domain.model_messages import Completion, ModelRequest, UserMessage
 from bot.domain.segments import Card, Forward, Quote, Text
-from bot.policy.approval import notice
+from bot.policy.approval import waiting_line
 from bot.policy.wake import Rules, Wake
 from tests.bot.conversation.turns.test_turn import OWNER
 from tests.bot.hall import hall
@@ -74,7 +74,7 @@ async def test_a_run_that_is_cut_off_leaves_its_turn_open(caplog: pytest.LogCapt
 @each_case("in_the_lane", [False, True])
 async def test_an_owners_word_is_kept_as_taken_and_as_nothing_else(in_the_lane: bool) -> None:
     """Where it quotes what only the store knows, it is found to be one in the lane."""
-    asked = said(notice([1]), user=BOT, message_id="70", at=False)
+    asked = said(waiting_line([1]), user=BOT, message_id="70", at=False)
     text = (Quote("70"), Text("同意")) if in_the_lane else "同意 A1"
     word = said(text, user=OWNER, message_id="71")
     async with hall(calls(("ask_first", "")), words("done")) as house:
@@ -94,7 +94,7 @@ async def test_an_owners_word_is_kept_as_taken_and_as_nothing_else(in_the_lane: 
 
 
 async def test_an_owners_word_leaves_the_question_that_it_waited_with() -> None:
-    asked = said(notice([1]), user=BOT, message_id="70", at=False)
+    asked = said(waiting_line([1]), user=BOT, message_id="70", at=False)
     word, question = said((Quote("70"), Text("同意")), user=OWNER), said("and now?", user=OWNER)
     async with hall(calls(("ask_first", "")), words("later"), words("done")) as house:
         house.toolset.register(ask_first)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.arguments import parse_arguments, parse_for, parse_input
+from bot.domain.arguments import parse_arguments, parse_by_schema, parse_input
 from bot.domain.errors import InvalidArguments
 from bot.domain.tool import tool
 from bot.domain.traits import SideEffects
@@ -38,7 +38,7 @@ CITY = {"type": "object", "properties": {"city": {"type": "string"}}}
 
 @each_case("raw", WRAPPED)
 def test_3_5_arguments_that_came_wrapped_are_taken_out(raw: str) -> None:
-    given, notes = parse_for(CITY, raw, name="look")
+    given, notes = parse_by_schema(CITY, raw, name="look")
     assert given == {"city": "Rome"}
     assert notes[-1] in {"arguments: taken out of arguments", "arguments: taken out of parameters"}
 
@@ -59,11 +59,11 @@ def test_3_5_arguments_that_came_wrapped_are_taken_out(raw: str) -> None:
     ],
 )
 def test_3_5_what_may_be_the_tools_own_is_left(schema: dict[str, Any], raw: str) -> None:
-    assert parse_for(schema, raw, name="look") == (json.loads(raw), ())
+    assert parse_by_schema(schema, raw, name="look") == (json.loads(raw), ())
 
 
 def test_3_5_nothing_is_taken_out_for_a_tool_that_takes_nothing() -> None:
-    assert parse_for({"properties": {}}, '{"arguments": {}}', name="look")[0] == {}
+    assert parse_by_schema({"properties": {}}, '{"arguments": {}}', name="look")[0] == {}
 
 
 @each_case("raw", ['{"city": "Rome"}{"city": "Rome"}', "{'city': 'Rome'}", *WRAPPED])

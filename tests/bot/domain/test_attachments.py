@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from bot.domain import codec
 from bot.domain.events import Sender
-from bot.domain.journal import ThingNamed
+from bot.domain.journal import AttachmentNamed
 from bot.domain.segments import File, Forward, Picture, Record
 from tests.cases import each_case
 from tests.fakes import GROUP
@@ -10,5 +10,5 @@ from tests.fakes import GROUP
 
 @each_case("segment", [Picture("a"), Record("b"), File("c"), Forward("9"), None])
 def test_a_thing_is_read_as_it_was_written(segment: Picture | Record | File | Forward | None) -> None:
-    thing = ThingNamed(conversation=GROUP, number=7, message_id="5", sender=Sender(5, "小红"), segment=segment)
-    assert codec.read(ThingNamed, codec.write(thing)) == thing
+    thing = AttachmentNamed(conversation=GROUP, number=7, message_id="5", sender=Sender(5, "小红"), segment=segment)
+    assert codec.read(AttachmentNamed, codec.write(thing)) == thing

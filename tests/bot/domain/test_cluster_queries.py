@@ -5,7 +5,17 @@ from __future__ import annotations
 import pytest
 
 from adapters.broker.payloads import VERSION, pack, unpack
-from bot.domain.cluster_queries import NO_OTHERS, Around, Ask, Glance, Look, Parts, Said, Told, Word
+from bot.domain.cluster_queries import (
+    NO_OTHERS,
+    ClusterQuery,
+    ClusterReply,
+    ContextQuery,
+    ContextReply,
+    DecisionResult,
+    OwnerDecision,
+    PartitionStatus,
+    StatusQuery,
+)
 from bot.domain.console_views import (
     AccountState,
     Failure,
@@ -14,7 +24,7 @@ from bot.domain.console_views import (
     State,
     WaitingCall,
     WaitingDraft,
-    WaitingPetition,
+    WaitingJoinRequest,
 )
 from bot.domain.errors import NotConnected
 from bot.domain.query_results import Ignored
@@ -35,7 +45,7 @@ STATE = State(
         WaitingCall(1, GROUP, "擦掉", 9.0, "小明", "please", Led(people=True, names=("x",), read=("web",)), "群"),
         WaitingCall(2, GROUP, "wipe", 9.0, led="别人的话"),
     ),
-    petitions=(WaitingPetition(1, 5, 77, "让我进", 9.0, 10001),),
+    petitions=(WaitingJoinRequest(1, 5, 77, "让我进", 9.0, 10001),),
     failures=(Failure(1.0, "t1", "it broke"),),
     paused=(GROUP,),
     outbox=(OutboxState(GROUP, 1, 2, 3.0),),
@@ -45,24 +55,27 @@ STATE = State(
 DRAFT = WaitingDraft(7, GROUP, "小明", "hi", "ho", 9.0, "群")
 
 
-@each_case("ask", [Look(), Look(with_drafts=True), Word(10001, "D", 7, True, "别的话"), Around(GROUP)])
-def test_a_question_comes_as_it_was(ask: Ask) -> None:
-    assert unpack(Ask, pack(ask), VERSION) == ask
+@each_case(
+    "ask",
+    [StatusQuery(), StatusQuery(with_drafts=True), OwnerDecision(10001, "D", 7, True, "别的话"), ContextQuery(GROUP)],
+)
+def test_a_question_comes_as_it_was(ask: ClusterQuery) -> None:
+    assert unpack(ClusterQuery, pack(ask), VERSION) == ask
 
 
 @each_case(
     "told",
     [
-        Glance(3, STATE, 5, (DRAFT,), 2, {"": (), "cat": ("10001:group:1",)}),
-        Said(Settled("refused", "QQ 没有接受")),
-        Parts(("one", "两")),
+        PartitionStatus(3, STATE, 5, (DRAFT,), 2, {"": (), "cat": ("10001:group:1",)}),
+        DecisionResult(Settled("refused", "QQ 没有接受")),
+        ContextReply(("one", "两")),
     ],
 )
-def test_an_answer_comes_as_it_was(told: Told) -> None:
-    assert unpack(Told, pack(told), VERSION) == told
+def test_an_answer_comes_as_it_was(told: ClusterReply) -> None:
+    assert unpack(ClusterReply, pack(told), VERSION) == told
 
 
 async def test_a_bot_alone_asks_nobody() -> None:
-    assert (NO_OTHERS.count, await NO_OTHERS.ask_all(Look())) == (0, ())
+    assert (NO_OTHERS.count, await NO_OTHERS.ask_all(StatusQuery())) == (0, ())
     with pytest.raises(NotConnected):
-        await NO_OTHERS.ask(1, Look())
+        await NO_OTHERS.ask(1, StatusQuery())

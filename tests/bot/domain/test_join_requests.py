@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from bot.domain import codec
 from bot.domain.events import Conversation
-from bot.domain.group_admin import Petition
+from bot.domain.group_admin import JoinRequest
 
 
 def test_a_petition_is_about_the_place_that_would_come_of_it_and_outlives_the_process() -> None:
-    friend = Petition(account=1, kind="friend", user_id=5, flag="f")
-    invite = Petition(account=1, kind="invite", user_id=5, group_id=7, flag="g", number=2)
+    friend = JoinRequest(account=1, kind="friend", user_id=5, flag="f")
+    invite = JoinRequest(account=1, kind="invite", user_id=5, group_id=7, flag="g", number=2)
     assert (friend.where, invite.where) == (Conversation(1, "private", 5), Conversation(1, "group", 7))
-    assert codec.read(Petition, codec.write(invite)) == invite
+    assert codec.read(JoinRequest, codec.write(invite)) == invite

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from bot.domain.language import Tongue, filled, listed
+from bot.domain.language import Language, fill_pair, join_pairs
 
 
 def test_a_pair_is_chinese_and_english() -> None:
     pair = ("好", "fine")
-    assert [pair[tongue] for tongue in Tongue] == ["好", "fine"]
-    assert [tongue.either(*pair) for tongue in (Tongue.CHINESE, Tongue.ENGLISH)] == ["好", "fine"]
+    assert [pair[tongue] for tongue in Language] == ["好", "fine"]
+    assert [tongue.either(*pair) for tongue in (Language.CHINESE, Language.ENGLISH)] == ["好", "fine"]
 
 
 def test_values_go_into_both_lines_and_each_takes_its_own_of_a_pair() -> None:
-    assert filled(("{a} 是 {b}", "{a} is {b}"), a=1, b=("好", "fine")) == ("1 是 好", "1 is fine")
+    assert fill_pair(("{a} 是 {b}", "{a} is {b}"), a=1, b=("好", "fine")) == ("1 是 好", "1 is fine")
 
 
 def test_of_a_long_list_the_first_are_named_and_the_others_counted() -> None:
     three = [("甲", "A"), ("乙", "B"), ("丙", "C")]
-    assert listed(three, most=3) == ("甲、乙、丙", "A, B, C")
-    assert listed(three, most=1) == ("甲，还有 2 个", "A, and 2 more")
-    assert listed(three, most=2, measure="位") == ("甲、乙，还有 1 位", "A, B, and 1 more")
+    assert join_pairs(three, most=3) == ("甲、乙、丙", "A, B, C")
+    assert join_pairs(three, most=1) == ("甲，还有 2 个", "A, and 2 more")
+    assert join_pairs(three, most=2, measure="位") == ("甲、乙，还有 1 位", "A, B, and 1 more")

@@ -8,7 +8,7 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.masking import MASK, Mask, Quoting, for_the_log, one_line
+from bot.domain.masking import MASK, Mask, Quoting, one_line, text_for_log
 from tests.cases import each_case
 
 KEY = "sk-1234567890abcdef"
@@ -64,8 +64,8 @@ def test_what_is_no_secret_at_all_does_not_blacken_the_log() -> None:
 
 
 def test_of_a_text_that_quotes_a_vendor_the_log_gets_what_is_our_own() -> None:
-    assert for_the_log(Quoting("the key is refused (auth: what somebody said)")) == "the key is refused"
-    assert for_the_log("the journal cannot be written (disk full)") == "the journal cannot be written (disk full)"
+    assert text_for_log(Quoting("the key is refused (auth: what somebody said)")) == "the key is refused"
+    assert text_for_log("the journal cannot be written (disk full)") == "the journal cannot be written (disk full)"
 
 
 @each_case(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.domain.cluster_messages import WHOLE, Share, partition_of
+from bot.domain.cluster_messages import WHOLE, ClusterPartition, partition_of
 from bot.domain.events import Conversation
 from bot.memory.kept_settings import NOWHERE
 
@@ -22,7 +22,7 @@ def test_accounts_are_spread_over_all_partitions() -> None:
 
 
 def test_a_share_has_its_accounts_with_their_places_and_what_belongs_to_nobody() -> None:
-    shares = [Share(number, 8) for number in range(8)]
+    shares = [ClusterPartition(number, 8) for number in range(8)]
     assert [share.partition for share in shares if share.has(10001)] == [3]
     for where in (Conversation(10001, "group", 4242), Conversation(10001, "private", 10002)):
         assert [share.partition for share in shares if share.has_place(where)] == [3]

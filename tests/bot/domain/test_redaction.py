@@ -5,7 +5,14 @@ import json
 from msgspec.structs import replace
 
 from bot.domain.model_messages import AssistantMessage, Message, Reasoning, ToolCall, ToolMessage, UserMessage
-from bot.domain.redaction import OwnWords, lines_of, redacted, unsaid, unsaid_anywhere, unsaid_inside
+from bot.domain.redaction import (
+    OwnWords,
+    lines_of_messages,
+    redact_messages,
+    redact_own,
+    redact_own_anywhere,
+    redact_own_in_subagent,
+)
 from tests.cases import each_case
 
 TEXT = (
@@ -17,7 +24,7 @@ TOLD = UserMessage(TEXT, sources=("11", "12", "13", "14"))
 
 def without(*message_ids: str, messages: tuple[Message, ...] = (TOLD,)) -> tuple[Message, ...]:
     ids = frozenset(message_ids)
-    return redacted(messages, ids, lines_of(messages, ids))
+    return redact_messages(messages, ids, lines_of_messages(messages, ids))
 
 
 def text_without(*message_ids: str) -> str:
@@ -124,19 +131,21 @@ def test_the_bots_own_words_are_taken_out_of_the_turn_that_said_them() -> None:
         ("one of two", [speaking("去香山"), speaking("八点")], "八点", False, [speaking("去香山"), quiet]),
         ("people's words", [UserMessage("小明#1: 去香山")], "去香山", True, [UserMessage("小明#1: 去香山")]),
     ]
-    left = {name: list(unsaid(tuple(said), OwnWords("t1", words, final))) for name, said, words, final, _ in rows}
+    left = {name: list(redact_own(tuple(said), OwnWords("t1", words, final))) for name, said, words, final, _ in rows}
     assert left == {name: after for name, _, _, _, after in rows}
     # It is told twice, by the run and by its round: the second time takes nothing more.
-    again = {name: list(unsaid(tuple(left[name]), OwnWords("t1", words, final))) for name, _, words, final, _ in rows}
+    again = {
+        name: list(redact_own(tuple(left[name]), OwnWords("t1", words, final))) for name, _, words, final, _ in rows
+    }
     assert again == left
 
 
 def test_among_other_turns_only_words_that_are_surely_the_same_are_taken_out() -> None:
     messages = (AssistantMessage("好的"), AssistantMessage("好的，周六八点半在北门见"), AssistantMessage("对"))
-    assert unsaid_anywhere(messages, OwnWords("t1", "对的", final=True)) is messages
-    short = unsaid_anywhere(messages, OwnWords("t1", "好的", final=True))
+    assert redact_own_anywhere(messages, OwnWords("t1", "对的", final=True)) is messages
+    short = redact_own_anywhere(messages, OwnWords("t1", "好的", final=True))
     assert short == (AssistantMessage("[已撤回]"), *messages[1:])
-    long = unsaid_anywhere(messages, OwnWords("t1", "周六八点半在北门见", final=True))
+    long = redact_own_anywhere(messages, OwnWords("t1", "周六八点半在北门见", final=True))
     assert long == (messages[0], AssistantMessage("好的，[已撤回]"), messages[2])
 
 
@@ -157,10 +166,10 @@ def test_of_several_recalled_messages_of_one_turn_one_that_is_in_another_layout_
         gone = [OwnWords("t1", words, final, earlier) for earlier, words in enumerate(recalled)]
         messages = tuple(said)
         for own in gone:
-            messages = unsaid(messages, own)
+            messages = redact_own(messages, own)
         assert list(messages) == left
         for own in (*gone, *gone):  # told again, by the run's round
-            messages = unsaid(messages, own)
+            messages = redact_own(messages, own)
         assert list(messages) == left
 
 
@@ -179,15 +188,15 @@ def test_the_bots_own_words_are_taken_out_of_what_it_had_them_from() -> None:
     ]
     for content, left in rows:
         found = ToolMessage("c1", "use_subagent", content, kept=content)
-        assert unsaid((found, answer), own) == (replace(found, content=left, kept=left), GONE)
-        assert unsaid_anywhere((found,), own) == (found,)
+        assert redact_own((found, answer), own) == (replace(found, content=left, kept=left), GONE)
+        assert redact_own_anywhere((found,), own) == (found,)
     whole = ToolMessage("c1", "chat_log", f"我: {own.words}。")
-    assert unsaid_anywhere((whole,), own) == (replace(whole, content="我: [已撤回]。"),)
+    assert redact_own_anywhere((whole,), own) == (replace(whole, content="我: [已撤回]。"),)
     writing = AssistantMessage(
         "", (ToolCall("c1", "write", json.dumps({"text": own.words})), ToolCall("c2", "look", "{}"))
     )
     cleared = AssistantMessage("", (ToolCall("c1", "write", "{}"), ToolCall("c2", "look", "{}")))
-    assert unsaid_anywhere((writing,), own) == (cleared,)
+    assert redact_own_anywhere((writing,), own) == (cleared,)
 
 
 def test_what_a_subagent_said_is_left_without_the_bots_words() -> None:
@@ -195,6 +204,6 @@ def test_what_a_subagent_said_is_left_without_the_bots_words() -> None:
     thoughts = Reasoning("say 香山", "https://x.test/v1", "m", "reasoning_content")
     said = AssistantMessage("周六去香山公园\n带水", (), thoughts)
     long = AssistantMessage("周六去香山公园，八点半\n带水", (), thoughts)
-    assert unsaid_inside(long, own) == AssistantMessage("[已撤回]\n带水")
-    assert unsaid_inside(said, own) is said  # seven letters
-    assert unsaid_inside(speaking("周六去香山公园，八点半在北门见"), own).tool_calls[0].arguments == "{}"
+    assert redact_own_in_subagent(long, own) == AssistantMessage("[已撤回]\n带水")
+    assert redact_own_in_subagent(said, own) is said  # seven letters
+    assert redact_own_in_subagent(speaking("周六去香山公园，八点半在北门见"), own).tool_calls[0].arguments == "{}"

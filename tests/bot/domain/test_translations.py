@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from bot.domain.language import Sentences
+from bot.domain.language import Translations
 
 
 def test_a_sentence_is_told_with_what_stands_in_its_places_and_any_other_as_it_is() -> None:
-    told = Sentences(
+    told = Translations(
         {
             "{} of {} are here": "{1} 个里有 {0} 个在",
             "{} is away": "{} 不在",
@@ -26,5 +26,5 @@ def test_a_sentence_is_told_with_what_stands_in_its_places_and_any_other_as_it_i
 
 def test_what_stands_first_is_told_where_two_fit() -> None:
     both = {"{} answers in {} s": "{} 用 {} 秒", "{} answers {}": "{} 说 {}"}
-    assert Sentences(both)("it answers in 3 s") == "it 用 3 秒"
-    assert Sentences(dict(reversed(both.items())))("it answers in 3 s") == "it 说 in 3 s"
+    assert Translations(both)("it answers in 3 s") == "it 用 3 秒"
+    assert Translations(dict(reversed(both.items())))("it answers in 3 s") == "it 说 in 3 s"

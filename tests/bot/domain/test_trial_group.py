@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from bot.domain.trial_group import BOT, Source, TriedLine
+from bot.domain.trial_group import BOT, Source, TrialLine
 
 
 def test_a_line_is_the_bots_a_members_or_nobodys() -> None:
-    assert [TriedLine(who, "x").is_ours for who in (BOT, "user1", "")] == [True, False, False]
+    assert [TrialLine(who, "x").is_ours for who in (BOT, "user1", "")] == [True, False, False]
 
 
 def test_words_are_of_whoever_said_them_and_of_their_group_and_of_nobody_else() -> None:

@@ -6,7 +6,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.visible_text import visible, without_controls
+from bot.domain.visible_text import visible_text, without_controls
 from tests.cases import each_case
 
 # Format characters that are drawn, signs before a number or a name, and the joints of other signs.
@@ -32,7 +32,7 @@ DRAWN = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110
     ],
 )
 def test_what_cannot_be_seen_is_not_there(text: str, seen: str) -> None:
-    assert visible(text) == seen
+    assert visible_text(text) == seen
 
 
 def test_nothing_unseen_that_unicode_knows_is_left() -> None:
@@ -42,23 +42,23 @@ def test_nothing_unseen_that_unicode_knows_is_left() -> None:
         for code in range(sys.maxunicode + 1)
         if unicodedata.category(chr(code)) in ("Cc", "Cf", "Zl", "Zp")
         and chr(code) not in "\t\n\r\v\f\x85\u2028\u2029\x1b\x9b"
-        and visible(f"a{chr(code)}b") != "ab"
+        and visible_text(f"a{chr(code)}b") != "ab"
     }
     assert left == DRAWN
-    assert [visible(f"a{end}b") for end in "\n\r\v\f\x85\u2028\u2029"] == ["a\nb"] * 7
-    assert [visible(f"中{mark}") for mark in "\x1b\x9b"] == ["中"] * 2
+    assert [visible_text(f"a{end}b") for end in "\n\r\v\f\x85\u2028\u2029"] == ["a\nb"] * 7
+    assert [visible_text(f"中{mark}") for mark in "\x1b\x9b"] == ["中"] * 2
 
 
 @given(st.text())
 def test_cleaning_again_changes_nothing_and_splits_no_line_but_at_newlines(text: str) -> None:
-    seen = visible(text)
-    assert visible(seen) == seen
+    seen = visible_text(text)
+    assert visible_text(seen) == seen
     assert "".join(seen.splitlines()) == seen.replace("\n", "")
 
 
 def test_a_text_with_nothing_to_take_out_is_the_same_object() -> None:
     text = "一切正常, all fine\n" * 3
-    assert visible(text) is text
+    assert visible_text(text) is text
 
 
 @each_case(
@@ -80,4 +80,4 @@ def test_controls_and_directions_leave_own_words_and_their_code_keeps_all(text: 
 
 @given(st.text(alphabet="a`\n\r\x07\u202e\u200c"))
 def test_of_own_words_nothing_is_taken_that_can_be_seen(text: str) -> None:
-    assert visible(without_controls(text)) == visible(text)
+    assert visible_text(without_controls(text)) == visible_text(text)

@@ -16,7 +16,7 @@ from bot.domain.suspension import Allow, ApprovalRequest, digest_call
 from bot.domain.tool import Tool, tool
 from bot.domain.traits import Execution, SideEffects
 from bot.engine.batches import AT_ONCE, MAX_CALLS, Batch, Batches
-from bot.engine.call_state import MAX_RESULTS, Tally
+from bot.engine.call_state import MAX_RESULTS, CallTotals
 from bot.engine.toolset import Toolset
 from tests.bot.toolbox import ALL, add, ask_always, ask_first, calls_of, results_of, toolset
 from tests.cases import each_case
@@ -223,7 +223,7 @@ async def test_more_calls_than_one_step_may_have_are_refused_not_run() -> None:
 
 
 async def run(
-    batch: Batch, tools: Toolset, tally: Tally | None = None, *, approver: Approver | None = None, **settings: Any
+    batch: Batch, tools: Toolset, tally: CallTotals | None = None, *, approver: Approver | None = None, **settings: Any
 ) -> tuple[ToolMessage, ...]:
     context = tool_context({Approver: approver} if approver else {})
     async with asyncio.timeout(30):
@@ -335,7 +335,7 @@ def counted(**declared: Any) -> tuple[Tool, list[str]]:
 
 async def test_the_same_call_again_gets_what_it_gave_then_an_error_then_ends_the_run() -> None:
     look, runs = counted()
-    tools, tally = Toolset([look], clock=ManualClock()), Tally()
+    tools, tally = Toolset([look], clock=ManualClock()), CallTotals()
     told = [(await run(calls_of("look"), tools, tally))[0].content for _ in range(4)]
     assert told[0] == "saw here"
     assert told[1].endswith("\nsaw here")
@@ -347,21 +347,21 @@ async def test_the_same_call_again_gets_what_it_gave_then_an_error_then_ends_the
 async def test_twice_in_one_step_after_a_write_or_where_a_tool_may_be_repeated_the_call_is_made() -> None:
     look, runs = counted()
     track = Track(send={"side_effects": "write"})
-    tools, tally = Toolset([look, *track.tools], clock=ManualClock()), Tally()
+    tools, tally = Toolset([look, *track.tools], clock=ManualClock()), CallTotals()
     await run(calls_of("look", "look"), tools, tally)
     await run(calls_of("send"), tools, tally)
     await run(calls_of("look"), tools, tally)
     assert len(runs) == 3
     for declared in ({"repeatable": True}, {"idempotent": False}, {"side_effects": "undeclared"}):
         again, again_runs = counted(**declared)
-        tools, tally = Toolset([again], clock=ManualClock()), Tally()
+        tools, tally = Toolset([again], clock=ManualClock()), CallTotals()
         for _ in range(4):
             await run(calls_of("look"), tools, tally)
         assert len(again_runs) == 4
 
 
 async def test_a_tool_called_wrongly_three_times_in_a_row_is_not_run_any_more_but_stays_listed() -> None:
-    tools, tally = toolset(add), Tally()
+    tools, tally = toolset(add), CallTotals()
     for _ in range(3):
         await run(calls_of("add"), tools, tally)
     (result,) = await run(Batch([ToolCall("x", "add", '{"a": 1}')]), tools, tally)
@@ -375,7 +375,7 @@ async def test_all_results_of_a_run_together_have_a_cap_and_each_has_something()
         """Talks too much."""
         return "x" * 7000
 
-    tally = Tally()
+    tally = CallTotals()
     await run(calls_of(*["flood"] * 12), toolset(flood), tally)
     results = await run(calls_of(*["flood"] * 8), toolset(flood), tally)
     assert all("characters cut" in result.content for result in results)

@@ -8,8 +8,8 @@ from bot.domain.errors import InvalidArguments, ToolCancelled, ToolDenied
 from bot.domain.hooks import AfterCall, BeforeCall, Block, Change, Hooks, Rewrite, StopRun
 from bot.domain.model_messages import ToolCall
 from bot.domain.result import ToolResult
-from bot.engine.call_hooks import Interception
-from bot.engine.call_state import Flow, Tally
+from bot.engine.call_hooks import CallHooks
+from bot.engine.call_state import CallState, CallTotals
 from tests.bot.toolbox import Stubborn, broken, cancelled, echo
 from tests.cases import each_case
 from tests.fakes import tool_context
@@ -19,8 +19,8 @@ STOP = StopRun("enough")
 FAILED = "TOOL_EXECUTION_FAILED"
 
 
-def flow_of(raw: str = '{"text": "hi"}', **known: Any) -> Flow:
-    return Flow(ToolCall("c", "say", raw), tool_context(), 0.0, tool=SAY, checked=SAY.read(raw), **known)
+def flow_of(raw: str = '{"text": "hi"}', **known: Any) -> CallState:
+    return CallState(ToolCall("c", "say", raw), tool_context(), 0.0, tool=SAY, checked=SAY.read(raw), **known)
 
 
 # --- before -----------------------------------------------------------------------------------------
@@ -34,7 +34,7 @@ async def test_hooks_are_asked_in_order_each_with_what_the_one_before_it_made_of
         return Change({"text": event.input["text"] + "!"})
 
     flow = flow_of()
-    await Interception([Hooks(before_call=change), Hooks(), Hooks(before_call=change)]).before(flow, SAY, Tally())
+    await CallHooks([Hooks(before_call=change), Hooks(), Hooks(before_call=change)]).before(flow, SAY, CallTotals())
     assert seen == [{"text": "hi"}, {"text": "hi!"}]
     assert flow.checked is not None
     assert flow.checked.arguments == {"text": "hi!!"}
@@ -45,29 +45,29 @@ async def test_what_a_hook_does_to_its_event_does_not_reach_the_call() -> None:
         dict.clear(event.input)  # type: ignore[arg-type]  # a hook may do what it likes with its own copy
 
     flow = flow_of()
-    await Interception([Hooks(before_call=spoil)]).before(flow, SAY, Tally())
+    await CallHooks([Hooks(before_call=spoil)]).before(flow, SAY, CallTotals())
     assert flow.input == {"text": "hi"}
 
 
 async def test_changed_arguments_are_validated_and_checked_again() -> None:
     checked: list[object] = []
     guarded = SAY.wrap(lambda _context, arguments: checked.append(arguments["text"]))
-    hooks = Interception([Hooks(before_call=lambda _: Change({"text": "new"}))])
-    await hooks.before(flow_of(), guarded, Tally())
+    hooks = CallHooks([Hooks(before_call=lambda _: Change({"text": "new"}))])
+    await hooks.before(flow_of(), guarded, CallTotals())
     assert checked == ["new"]
     with pytest.raises(InvalidArguments):
-        await Interception([Hooks(before_call=lambda _: Change({"wrong": 1}))]).before(flow_of(), SAY, Tally())
+        await CallHooks([Hooks(before_call=lambda _: Change({"wrong": 1}))]).before(flow_of(), SAY, CallTotals())
 
 
 async def test_the_first_that_blocks_or_stops_is_the_last_that_is_asked() -> None:
     asked: list[str] = []
-    tally = Tally()
+    tally = CallTotals()
     last = Hooks(before_call=lambda _: asked.append("last"))
     with pytest.raises(ToolDenied, match="the tool call was blocked: no"):
-        await Interception([Hooks(before_call=lambda _: Block("no")), last]).before(flow_of(), SAY, tally)
+        await CallHooks([Hooks(before_call=lambda _: Block("no")), last]).before(flow_of(), SAY, tally)
     assert tally.stop is None
     with pytest.raises(ToolCancelled, match="the run was stopped here: the call was not done"):
-        await Interception([Hooks(before_call=lambda _: STOP), last]).before(flow_of(), SAY, tally)
+        await CallHooks([Hooks(before_call=lambda _: STOP), last]).before(flow_of(), SAY, tally)
     assert asked == []
     assert tally.stop is STOP
 
@@ -75,7 +75,7 @@ async def test_the_first_that_blocks_or_stops_is_the_last_that_is_asked() -> Non
 @each_case("answer", [True, "no", Rewrite(ToolResult())])
 async def test_a_before_hook_that_answers_anything_else_is_wrong(answer: Any) -> None:
     with pytest.raises(TypeError, match="a before hook answers Block, Change, StopRun or nothing, not "):
-        await Interception([Hooks(before_call=lambda _: answer)]).before(flow_of(), SAY, Tally())
+        await CallHooks([Hooks(before_call=lambda _: answer)]).before(flow_of(), SAY, CallTotals())
 
 
 async def test_a_check_says_in_its_words_what_is_wrong() -> None:
@@ -84,7 +84,7 @@ async def test_a_check_says_in_its_words_what_is_wrong() -> None:
 
     guarded = SAY.wrap(refuse)
     with pytest.raises(InvalidArguments) as caught:
-        await Interception().check(flow_of(), guarded, SAY.read("{}"))
+        await CallHooks().check(flow_of(), guarded, SAY.read("{}"))
     assert (str(caught.value), caught.value.fields) == ("text: do not shout", ("text: do not shout",))
 
 
@@ -93,11 +93,11 @@ async def test_one_that_catches_its_cancellation_is_left_as_it_stands(
     where: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     stubborn, flow = Stubborn(), flow_of(owes_after=True)
-    hooks = Interception([Hooks(before_call=stubborn, after_call=stubborn)])
+    hooks = CallHooks([Hooks(before_call=stubborn, after_call=stubborn)])
     ways = {
         "a check": lambda: hooks.check(flow, SAY.wrap(stubborn), SAY.read("{}")),
-        "before": lambda: hooks.before(flow, SAY, Tally()),
-        "after": lambda: hooks.after(flow, Tally()),
+        "before": lambda: hooks.before(flow, SAY, CallTotals()),
+        "after": lambda: hooks.after(flow, CallTotals()),
     }
     assert (await cancelled(ways[where])).cancelled()
     assert "does not end when it is cancelled" in caplog.text
@@ -107,8 +107,8 @@ async def test_one_that_catches_its_cancellation_is_left_as_it_stands(
 # --- after ------------------------------------------------------------------------------------------
 
 
-async def after(hooks: list[Hooks], flow: Flow, tally: Tally | None = None) -> Flow:
-    await Interception(hooks).after(flow, tally or Tally())
+async def after(hooks: list[Hooks], flow: CallState, tally: CallTotals | None = None) -> CallState:
+    await CallHooks(hooks).after(flow, tally or CallTotals())
     return flow
 
 
@@ -170,7 +170,7 @@ async def test_what_was_for_its_run_alone_is_not_kept_of_a_hooks_words_either(ke
 
 async def test_all_after_hooks_are_asked_although_one_stops_the_run_and_the_first_is_heard() -> None:
     asked: list[str] = []
-    tally = Tally()
+    tally = CallTotals()
     hooks = [
         Hooks(after_call=lambda _: STOP),
         Hooks(after_call=lambda event: asked.append(event.output.content)),
@@ -202,7 +202,7 @@ async def test_an_after_hook_that_answers_anything_else_breaks(answer: Any, capl
 
 
 def test_whether_a_result_may_still_be_another_is_known() -> None:
-    asking = Interception([Hooks(after_call=lambda _: None)])
+    asking = CallHooks([Hooks(after_call=lambda _: None)])
     assert asking.will_be_asked_after(flow_of(owes_after=True))
     assert not asking.will_be_asked_after(flow_of())
-    assert not Interception([Hooks(before_call=lambda _: None)]).will_be_asked_after(flow_of(owes_after=True))
+    assert not CallHooks([Hooks(before_call=lambda _: None)]).will_be_asked_after(flow_of(owes_after=True))

@@ -3,34 +3,34 @@ from __future__ import annotations
 from bot.domain.arguments import Checked
 from bot.domain.model_messages import ToolCall
 from bot.domain.result import Image, ToolResult
-from bot.engine.call_state import Flow, as_told, readable, told_with_images, with_left_out
+from bot.engine.call_state import CallState, readable, told_with_images, with_left_out, worded_failure
 from tests.cases import each_case
 from tests.fakes import tool_context
 
 
 @each_case(("raw", "known"), [('{"a": "1"}', {"a": "1"}), ("[", {})])
 def test_the_arguments_of_a_call_are_known_as_far_as_it_came(raw: str, known: dict[str, object]) -> None:
-    flow = Flow(ToolCall("c", "add", raw), tool_context(), 0.0)
+    flow = CallState(ToolCall("c", "add", raw), tool_context(), 0.0)
     assert flow.input == known
     flow.checked = Checked({"a": 1}, {"a": 1})
     assert flow.input == {"a": 1}
 
 
 def test_a_failure_is_told_in_the_same_words_once() -> None:
-    told = as_told(ToolResult("gone", is_error=True))
+    told = worded_failure(ToolResult("gone", is_error=True))
     assert told.content == "error: gone [TOOL_EXECUTION_FAILED]"
-    assert (told.code, as_told(told)) == ("TOOL_EXECUTION_FAILED", told)
-    assert as_told(ToolResult("error")) == ToolResult("error")
-    assert as_told(ToolResult("error: gone", is_error=True)) == told
-    late = as_told(ToolResult("error: gone [TOOL_TIMEOUT]", is_error=True), "TOOL_TIMEOUT")
+    assert (told.code, worded_failure(told)) == ("TOOL_EXECUTION_FAILED", told)
+    assert worded_failure(ToolResult("error")) == ToolResult("error")
+    assert worded_failure(ToolResult("error: gone", is_error=True)) == told
+    late = worded_failure(ToolResult("error: gone [TOOL_TIMEOUT]", is_error=True), "TOOL_TIMEOUT")
     assert (late.content, late.code) == ("error: gone [TOOL_TIMEOUT]", "TOOL_TIMEOUT")
 
 
 def test_what_a_failure_reads_like_does_not_make_its_code() -> None:
-    told = as_told(ToolResult("gone [TOOL_CANCELLED]", is_error=True))
+    told = worded_failure(ToolResult("gone [TOOL_CANCELLED]", is_error=True))
     assert told.content == "error: gone [TOOL_CANCELLED] [TOOL_EXECUTION_FAILED]"
     assert told.code == "TOOL_EXECUTION_FAILED"
-    flow = Flow(ToolCall("c", "add", "{}"), tool_context(), 0.0, result=told)
+    flow = CallState(ToolCall("c", "add", "{}"), tool_context(), 0.0, result=told)
     assert flow.code == "TOOL_EXECUTION_FAILED"
     flow.result = ToolResult("fine [TOOL_CANCELLED]")
     assert flow.code == "ok"
@@ -48,7 +48,7 @@ def test_what_was_left_out_is_said_after_the_result() -> None:
 
 
 def test_what_was_left_out_is_said_before_the_code_of_a_failure() -> None:
-    failed = as_told(ToolResult("gone", is_error=True))
+    failed = worded_failure(ToolResult("gone", is_error=True))
     told = with_left_out(failed, Checked({}, {}, unknown=("z",))).content
     assert told == "error: gone\n(Left out, no such parameter: z.) [TOOL_EXECUTION_FAILED]"
 

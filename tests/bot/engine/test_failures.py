@@ -9,16 +9,18 @@ from bot.domain.errors import ToolDenied, ToolFailed
 from bot.domain.masking import Mask
 from bot.domain.model_messages import ToolCall
 from bot.domain.tool import tool
-from bot.engine.call_state import Doing, Flow
+from bot.engine.call_state import CallStage, CallState
 from bot.engine.tool_execution import LONGEST, error_text, record_failure
 from tests.bot.toolbox import echo, once
 from tests.cases import each_case
 from tests.fakes import tool_context
 
 
-def told(error: BaseException, doing: Doing = Doing.RUNNING) -> tuple[str, str]:
+def told(error: BaseException, doing: CallStage = CallStage.RUNNING) -> tuple[str, str]:
     """What the model reads of it, and its code."""
-    flow = Flow(ToolCall("c", "say", "{}"), tool_context(), 0.0, tool=echo(), doing=doing, ran=doing is Doing.RUNNING)
+    flow = CallState(
+        ToolCall("c", "say", "{}"), tool_context(), 0.0, tool=echo(), doing=doing, ran=doing is CallStage.RUNNING
+    )
     record_failure(flow, error)
     assert flow.result is not None
     assert flow.result.is_error
@@ -38,20 +40,20 @@ def test_any_other_bug_is_told_without_its_words(error: Exception) -> None:
     assert "secret" not in content
 
 
-@each_case("doing", [Doing.HOOK, Doing.HOOK_AFTER, Doing.CHECKING])
-def test_a_value_error_of_somebody_else_is_a_bug(doing: Doing) -> None:
+@each_case("doing", [CallStage.HOOK, CallStage.HOOK_AFTER, CallStage.CHECKING])
+def test_a_value_error_of_somebody_else_is_a_bug(doing: CallStage) -> None:
     assert told(ValueError("secret"), doing)[0].startswith(f"error: {doing} broke (ValueError).")
 
 
 def test_who_cannot_be_asked_has_not_allowed_it() -> None:
-    content, code = told(ValueError("secret"), Doing.ASKING)
+    content, code = told(ValueError("secret"), CallStage.ASKING)
     assert content == "error: nobody could be asked to allow it (ValueError). Do without it. [TOOL_DENIED]"
     assert code == "TOOL_DENIED"
 
 
 def test_what_preparing_refuses_are_wrong_arguments() -> None:
     content = "error: limit: too much [TOOL_INVALID_ARGUMENTS]"
-    assert told(ValueError("limit: too much"), Doing.PREPARING) == (content, "TOOL_INVALID_ARGUMENTS")
+    assert told(ValueError("limit: too much"), CallStage.PREPARING) == (content, "TOOL_INVALID_ARGUMENTS")
 
 
 def test_a_tools_words_are_one_short_line_without_secrets() -> None:
@@ -84,7 +86,7 @@ async def test_the_secrets_that_are_known_stay_out_of_what_a_tool_and_its_check_
 
 def test_a_failure_that_is_told_stays_what_it_is() -> None:
     assert told(ToolFailed("gone"))[0] == "error: gone [TOOL_EXECUTION_FAILED]"
-    assert told(ToolDenied("no"), Doing.HOOK) == ("error: no [TOOL_DENIED]", "TOOL_DENIED")
+    assert told(ToolDenied("no"), CallStage.HOOK) == ("error: no [TOOL_DENIED]", "TOOL_DENIED")
     assert told(asyncio.CancelledError())[0].startswith("error: the tool gave up on itself.")
 
 
@@ -92,7 +94,7 @@ def test_only_the_failure_of_the_tool_itself_is_put_down_to_its_being_unavailabl
     gone = echo(available=lambda: "has no wire")
 
     def code_of(error: BaseException, *, ran: bool = True) -> str:
-        flow = Flow(ToolCall("c", "say", "{}"), tool_context(), 0.0, tool=gone, ran=ran)
+        flow = CallState(ToolCall("c", "say", "{}"), tool_context(), 0.0, tool=gone, ran=ran)
         record_failure(flow, error)
         return flow.code
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from bot.engine.forced_cancel import LettingGo, settled
+from bot.engine.forced_cancel import ForcedCancel, await_settled
 from tests.bot.toolbox import Stubborn, cancelled
 from tests.cases import each_case
 
@@ -24,8 +24,8 @@ def stubborn() -> Stubborn:
     return Stubborn()
 
 
-def letting_go(body: Coroutine[Any, Any, T], patience: float = SOON) -> LettingGo[T]:
-    return LettingGo(body, name="tool cling", patience=patience)
+def letting_go(body: Coroutine[Any, Any, T], patience: float = SOON) -> ForcedCancel[T]:
+    return ForcedCancel(body, name="tool cling", patience=patience)
 
 
 async def test_it_is_as_if_it_was_awaited_here() -> None:
@@ -145,7 +145,7 @@ async def test_a_deadline_is_one_for_it_too(stubborn: Stubborn) -> None:
 
 async def test_it_has_four_tenths_of_a_second(stubborn: Stubborn, monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> object:
-        return await LettingGo(stubborn(), name="tool cling")
+        return await ForcedCancel(stubborn(), name="tool cling")
 
     over, loop = list[bool](), asyncio.get_running_loop()
     now = loop.time()
@@ -216,8 +216,8 @@ async def test_what_others_answered_is_awaited_where_it_is_to_be_and_has_to_let_
             return stubborn().__await__()
 
     answer = stubborn() if kind == "a coroutine" else Awaitable()
-    assert await settled("at once", name="a hook") == "at once"
-    task = await cancelled(lambda: settled(answer, name="a hook"))
+    assert await await_settled("at once", name="a hook") == "at once"
+    task = await cancelled(lambda: await_settled(answer, name="a hook"))
     assert task.cancelled()
     assert "a hook does not end when it is cancelled" in caplog.text
     stubborn.released = True
@@ -267,7 +267,7 @@ async def test_who_waits_for_a_task_that_does_not_end_is_left_too(
     async with asyncio.TaskGroup() as group:
         inner = group.create_task(stubborn())
         answer = inner if kind == "answered" else body(inner)
-        task = await cancelled(lambda: settled(answer, name="a hook"))
+        task = await cancelled(lambda: await_settled(answer, name="a hook"))
         was_done, stubborn.released = inner.done(), True
         inner.cancel()
     assert task.cancelled()

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from bot.domain.drafts import Shade
+from bot.domain.drafts import ShadowMode
 from bot.domain.errors import ToolDenied
 from bot.domain.events import Conversation
 from bot.domain.model_messages import ToolCall
@@ -40,11 +40,11 @@ class Twilight:
 async def test_in_a_shadow_only_what_reads_runs_and_the_turn_of_a_subagent_tells_the_rest() -> None:
     acts, reads = echo(side_effects="write"), echo(side_effects="read")
     shade, light = Twilight(falls=True), Twilight(falls=False)
-    under = replace(tool_context({Shade: shade}), run_id="t0/2")
+    under = replace(tool_context({ShadowMode: shade}), run_id="t0/2")
     assert "say was not run" in (await once(acts, context=under)).message.content
     assert shade.told == [("t0", 'say {"text": "hi"}')]
     assert (await once(reads, context=under)).message.content == "hi"
-    assert (await once(acts, context=tool_context({Shade: light}))).message.content == "hi"
+    assert (await once(acts, context=tool_context({ShadowMode: light}))).message.content == "hi"
     assert (len(shade.told), light.told) == (1, [])
 
 

@@ -13,15 +13,15 @@ from bot.domain.model_messages import (
 )
 from bot.domain.result import ToolResult
 from bot.domain.run import Asker, PendingCall, Stop, SuspendedRun
-from bot.engine.call_state import MAX_RESULTS, key_of
-from bot.engine.run_state import Run, RunState, may_ask
+from bot.engine.call_state import MAX_RESULTS, call_key
+from bot.engine.run_state import Run, RunState, may_request
 from bot.policy.budget import Budget, Limits
 from bot.policy.tokens import estimate
 from tests.fakes import GROUP
 
 
 def test_what_people_say_is_taken_in_as_one_message_and_makes_every_call_new() -> None:
-    state, key = RunState(), key_of("look", {})
+    state, key = RunState(), call_key("look", {})
     state.tally.repeats.judge(key)
     state.tally.repeats.keep(key, ToolResult("old"))
     state.tally.repeats.next_step()
@@ -74,11 +74,11 @@ def test_the_last_request_a_budget_has_room_for_ends_the_run_and_after_it_there_
         id="r", conversation=GROUP, asker=Asker(1), transcript=(UserMessage("hi"),), share=Budget(Limits(2)).share()
     )
     state = RunState()
-    assert may_ask(run, state, ())
+    assert may_request(run, state, ())
     assert not state.tally.is_over
-    assert may_ask(run, state, ())
+    assert may_request(run, state, ())
     assert state.tally.is_over
-    assert not may_ask(run, state, ())
+    assert not may_request(run, state, ())
 
 
 def test_a_request_is_estimated_with_what_was_said_and_its_tools_where_tokens_count() -> None:
@@ -86,7 +86,7 @@ def test_a_request_is_estimated_with_what_was_said_and_its_tools_where_tokens_co
     budget = Budget(Limits(tokens=10**6))
     run = Run(id="r", conversation=GROUP, asker=Asker(1), transcript=(UserMessage("hi"),), share=budget.share())
     state = RunState([AssistantMessage("ho")])
-    may_ask(run, state, tools)
+    may_request(run, state, tools)
     assert budget.spent.tokens == estimate(ModelRequest((UserMessage("hi"), AssistantMessage("ho")), tools))
 
 
@@ -105,7 +105,7 @@ def test_of_a_request_what_the_transcript_has_counted_is_known() -> None:
     )
     request = run.request((*transcript, UserMessage("and?")), ())
     assert (request.counted, request.temperature, request.allowance) == (counted, 0.5, run.share)
-    may_ask(run, RunState([UserMessage("and?")]), ())
+    may_request(run, RunState([UserMessage("and?")]), ())
     assert budget.spent.tokens == estimate(request) > 500
 
 

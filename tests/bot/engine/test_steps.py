@@ -17,7 +17,7 @@ from bot.domain.model_messages import (
     Usage,
     UserMessage,
 )
-from bot.engine.run_state import ask_after_step, ask_before_request, consult, drain, tokens_of, words_of
+from bot.engine.run_state import ask_after_step, ask_before_request, completion_words, consult, drain, request_tokens
 from bot.policy.request_repairs import with_notice
 from bot.policy.tokens import estimate, estimate_message
 from tests.bot.toolbox import Stubborn, cancelled
@@ -44,7 +44,7 @@ def test_a_notice_joins_the_user_message_that_stands_last_or_becomes_one() -> No
     ],
 )
 def test_what_is_said_is_the_text_or_the_refusal_marked_where_it_was_cut(completion: Any, text: str) -> None:
-    assert words_of(completion) == text
+    assert completion_words(completion) == text
 
 
 def test_what_waits_is_taken_as_one_message() -> None:
@@ -118,6 +118,6 @@ async def test_a_hook_that_catches_its_cancellation_is_left_as_it_stands(caplog:
 def test_what_a_request_took_is_what_the_vendor_says_or_an_estimate_of_both() -> None:
     request = ModelRequest((UserMessage("how long is this?"),))
     answer = Completion(AssistantMessage("so long"), FinishReason.STOP, usage=Usage(30, 12))
-    assert tokens_of(request, answer) == 42
-    unknown = tokens_of(request, replace(answer, usage=None))
+    assert request_tokens(request, answer) == 42
+    unknown = request_tokens(request, replace(answer, usage=None))
     assert unknown == estimate(request) + estimate_message(answer.message) > 0

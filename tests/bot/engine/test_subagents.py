@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from bot.domain.actions import Confirmed, Receipt, SendSegment
 from bot.domain.errors import InvalidArguments, ModelAuth, NotConnected, ToolFailed
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.model_messages import Completion, FinishReason, ModelRequest, SystemMessage, Usage, UserMessage
 from bot.domain.ports import Approver, Clock, Speaker, Subagents
 from bot.domain.result import ToolResult
@@ -18,7 +18,7 @@ from bot.domain.suspension import Suspend
 from bot.domain.tool import Tool, ToolContext, tool
 from bot.domain.traits import Audience, SideEffects
 from bot.engine.engine import Engine, RunState
-from bot.engine.run_state import Inside
+from bot.engine.run_state import NestedObserver
 from bot.engine.subagents import CODER_PROMPT, NOT_KEPT, PATIENCE, RULES, NamedSubagents, Subagent
 from bot.engine.toolset import Toolset
 from tests.bot.runs import engine, run, to_the_end
@@ -283,7 +283,7 @@ async def test_what_it_takes_is_the_asking_runs_and_what_it_tells_names_that() -
 async def test_an_inner_run_of_an_inner_run_keeps_its_own_parent() -> None:
     seen, state = RecordingObserver(), RunState()
     event = RunStarted(run_id="c", parent="b", conversation=GROUP, asker=Asker(1))
-    Inside(run(), state, seen).notice(event)
+    NestedObserver(run(), state, seen).notice(event)
     assert seen.events == [event]
 
 
@@ -317,10 +317,10 @@ async def test_a_deadline_of_somebody_else_stays_theirs() -> None:
 # --- patience ---------------------------------------------------------------------------------------
 
 
-@each_case("tongue", Tongue)
+@each_case("tongue", Language)
 @each_case("failure", [None, NotConnected("away")])
 async def test_whoever_waits_longer_than_ten_seconds_is_told_so_once_in_his_language(
-    failure: Exception | None, tongue: Tongue
+    failure: Exception | None, tongue: Language
 ) -> None:
     clock, mouth, go_on = StoppedClock(), Mouth(failure), asyncio.Event()
 

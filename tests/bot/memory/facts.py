@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from bot.domain.events import Conversation
 from bot.domain.memories import MemoriesForgotten, MemoryKept, StoredFact
-from bot.policy.memory_rules import found_by
+from bot.policy.memory_rules import fact_terms
 from tests.fakes import RecordingStore
 
 
@@ -20,7 +20,7 @@ class KeptFacts:
         return True
 
     async def recall(self, where: Conversation, asker: int, terms: Collection[str]) -> tuple[StoredFact, ...]:
-        return tuple(one for one in self._facts() if set(terms) & {*found_by(one), *one.text})
+        return tuple(one for one in self._facts() if set(terms) & {*fact_terms(one), *one.text})
 
     async def listed(self, *, scope: Conversation | None = None, subject: int | None = None) -> tuple[StoredFact, ...]:
         return tuple(

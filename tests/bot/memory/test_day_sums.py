@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from bot.memory.own_limits import OwnLimits
 from bot.memory.spending import DaySums
-from bot.policy.day_limits import NOTHING, Amount, Cap, DayLimits, OwnCap
+from bot.policy.day_limits import NOTHING, Amount, Cap, DayLimits, LimitOverride
 from tests.fakes import GROUP, ManualClock, RecordingStore
 
 LIMITS = DayLimits(user=Cap(tokens=100), group=Cap(cost=2.0), all=Cap(tokens=1000, cost=10.0))
@@ -20,7 +20,7 @@ async def test_each_sum_is_its_keys_and_its_share_is_of_the_limit_of_its_kind() 
     assert sums.all_shares() == {"all": 0.3, GROUP: 0.5, 777: 0.5, 5: 1.0}
     sums.add((777,), NOTHING.less(Amount(25)))
     assert (sums.of(777), sums.shares((777,))) == (Amount(25, 1.0), [0.25])
-    assert await own.keep(777, OwnCap(tokens=50))
+    assert await own.keep(777, LimitOverride(tokens=50))
     assert sums.shares((777, 5)) == [0.5, 1.0]
     assert await own.keep(777, None)
     assert sums.shares((777, 5)) == [0.25, 1.0]

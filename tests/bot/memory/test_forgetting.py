@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from bot.domain.cluster_messages import Forgotten
+from bot.domain.cluster_messages import SubjectErased
 from bot.domain.errors import BotError
 from bot.memory.forgetting import Forgetting
 from bot.memory.history import History
@@ -69,19 +69,19 @@ async def test_what_is_said_once_all_is_let_go_of_is_neither_erased_nor_dropped_
         assert place.shredder.since == [math.inf, 102.0]
         assert (place.asked.said, place.asked.since) == ([said, said], [math.inf, since])
         by_then, later = (None if at == math.inf else at for at in (said, since))
-        assert [(one.said, one.since) for one in place.ear.notes if isinstance(one, Forgotten)] == [
+        assert [(one.said, one.since) for one in place.ear.notes if isinstance(one, SubjectErased)] == [
             (by_then, None),
             (by_then, later),
         ]
 
 
 async def test_whoever_follows_is_told_who_is_forgotten_here_or_by_another_bot() -> None:
-    place, told = Place(), list[Forgotten]()
+    place, told = Place(), list[SubjectErased]()
     place.forgetting.follow(told.append)
     await place.forgetting.person(777)
     assert [one.user for one in told] == [777] * 2
-    await place.forgetting.elsewhere(Forgotten(group=5))
-    assert told[2:] == [Forgotten(group=5)]
+    await place.forgetting.elsewhere(SubjectErased(group=5))
+    assert told[2:] == [SubjectErased(group=5)]
 
 
 async def test_who_is_forgotten_has_no_number_in_a_run_that_goes_on() -> None:
@@ -102,7 +102,7 @@ async def test_what_cannot_be_erased_is_not_let_go_of_here_or_by_others(times: i
     with pytest.raises(BotError, match="disk is full"):
         await place.forgetting.person(777)
     assert place.asked.gone == place.waiting.gone == [(777, 0)] * times
-    assert place.ear.notes == [Forgotten(user=777)] * times
+    assert place.ear.notes == [SubjectErased(user=777)] * times
     assert place.order.count("let_go") == times
 
 
@@ -110,10 +110,10 @@ async def test_the_other_bots_of_a_cluster_are_told_and_let_go_without_erasing()
     here, there = Place(), Place()
     await here.forgetting.person(777)
     await here.forgetting.group(4242, said=5.0)
-    once, again = Forgotten(user=777), Forgotten(user=777, since=102.0)
-    assert here.ear.notes == [once, again] + [Forgotten(group=4242, said=5.0)] * 2
+    once, again = SubjectErased(user=777), SubjectErased(user=777, since=102.0)
+    assert here.ear.notes == [once, again] + [SubjectErased(group=4242, said=5.0)] * 2
     for note in here.ear.notes[1:3]:
-        assert isinstance(note, Forgotten)
+        assert isinstance(note, SubjectErased)
         await there.forgetting.elsewhere(note)
     assert there.order == ["let_go"] * 2
     assert there.asked.gone == there.waiting.gone == [(777, 0), (0, 4242)]

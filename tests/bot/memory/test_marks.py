@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.memory.marks import Marks
 from bot.policy.calendar_days import midnight
 from bot.policy.day_limits import Amount
@@ -30,7 +30,7 @@ def test_each_mark_is_told_once_a_day_unless_it_was_told_elsewhere() -> None:
 
 def test_a_group_is_named() -> None:
     told: list[str] = []
-    Marks(read(told, Tongue.CHINESE), now=ManualClock().now).reach(GROUP, 0.8, Amount(1))
+    Marks(read(told, Language.CHINESE), now=ManualClock().now).reach(GROUP, 0.8, Amount(1))
     assert told == ["群 4242 今天的额度用了 80%（$0.0000, 1 token）：用满就不再回答，到零点重新算起。"]
 
 
@@ -67,7 +67,7 @@ def test_people_are_told_together_each_at_both_marks_and_owners_of_none_of_their
 
 def test_of_a_limit_that_is_not_all_used_it_is_never_said_that_it_is() -> None:
     told: list[str] = []
-    marks = Marks(read(told, Tongue.CHINESE), now=ManualClock().now)
+    marks = Marks(read(told, Language.CHINESE), now=ManualClock().now)
     for key in (GROUP, 777):
         marks.reach(key, 0.9996, Amount(1))
     assert told == ["群 4242 今天的额度用了 99%（$0.0000, 1 token）：用满就不再回答，到零点重新算起。"]

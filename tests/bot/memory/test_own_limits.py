@@ -3,7 +3,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bot.memory.own_limits import OwnLimits
-from bot.policy.day_limits import LIFTED, Cap, DayLimits, OwnCap, Rung
+from bot.policy.day_limits import LIFTED, Cap, DayLimits, LimitLevel, LimitOverride
 from tests.bot.memory.till import till_of
 from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingStore
 
@@ -13,14 +13,14 @@ async def test_what_was_set_outlives_a_restart_and_nothing_is_set_that_would_not
     limits = OwnLimits(store=store, choices=store, clock=clock)
     assert not await limits.keep(777, LIFTED)  # nobody knows yet what else there is
     assert await limits.start()
-    assert await limits.keep(777, OwnCap(cost=5.0))
+    assert await limits.keep(777, LimitOverride(cost=5.0))
     assert await limits.keep(777, LIFTED, until=clock.time + 60)
-    assert await limits.keep(GROUP, OwnCap(tokens=9), until=clock.time + 60)
+    assert await limits.keep(GROUP, LimitOverride(tokens=9), until=clock.time + 60)
     again = OwnLimits(store=store, choices=store, clock=clock)
     assert await again.start()
-    assert again.all() == limits.all() == {777: LIFTED, GROUP: OwnCap(tokens=9)}
+    assert again.all() == limits.all() == {777: LIFTED, GROUP: LimitOverride(tokens=9)}
     clock.time += 60
-    assert again.all() == {777: OwnCap(cost=5.0)}
+    assert again.all() == {777: LimitOverride(cost=5.0)}
     assert await again.keep(777, None)
     assert not again.are_some  # what is over is let go of
     store.trouble = True
@@ -34,14 +34,14 @@ async def test_a_group_has_the_limits_of_the_operators_file_where_no_owner_has_s
     limits = OwnLimits(store=store, choices=store, clock=clock)
     assert await limits.start()
     usual = DayLimits(user=Cap(1.0), group=Cap(2.0, 9000))
-    filed = {GROUP.session_id: OwnCap(cost=0.5)}
+    filed = {GROUP.session_id: LimitOverride(cost=0.5)}
     assert not limits.are_some
     limits.filed = lambda: filed
     assert limits.are_some
     assert limits.cap(GROUP, usual) == Cap(0.5, 9000)
     assert limits.cap(replace(GROUP, session_id=9), usual) == Cap(2.0, 9000)
     assert limits.cap(GROUP.session_id, usual) == Cap(1.0)  # a person of that number
-    assert await limits.keep(GROUP, OwnCap(tokens=7))
+    assert await limits.keep(GROUP, LimitOverride(tokens=7))
     assert limits.cap(GROUP, usual) == Cap(0.5, 7)
     filed.clear()
     assert limits.cap(GROUP, usual) == Cap(2.0, 7)
@@ -51,15 +51,19 @@ async def test_a_limit_of_somebodys_own_holds_at_once_and_so_does_its_end() -> N
     """Though nothing is taken in between."""
     till = await till_of(DayLimits(user=Cap(tokens=100)))
     till.takes(60)
-    assert till.rung() is Rung.ALL
+    assert till.rung() is LimitLevel.ALL
     own = till.spending.own
-    for cap, rung in ((OwnCap(tokens=50), Rung.SPENT), (LIFTED, Rung.ALL), (OwnCap(tokens=80), Rung.CHEAP)):
+    for cap, rung in (
+        (LimitOverride(tokens=50), LimitLevel.SPENT),
+        (LIFTED, LimitLevel.ALL),
+        (LimitOverride(tokens=80), LimitLevel.CHEAP),
+    ):
         assert await own.keep(777, cap)
         assert till.rung() is till.rung(PRIVATE) is rung
-        assert till.rung(who=5) is Rung.ALL
-    assert await own.keep(777, OwnCap(tokens=60), until=till.clock.now() + 60)
-    assert till.rung() is Rung.SPENT
+        assert till.rung(who=5) is LimitLevel.ALL
+    assert await own.keep(777, LimitOverride(tokens=60), until=till.clock.now() + 60)
+    assert till.rung() is LimitLevel.SPENT
     till.clock.time += 60
-    assert till.rung() is Rung.CHEAP
+    assert till.rung() is LimitLevel.CHEAP
     assert await own.keep(777, None)
-    assert till.rung() is Rung.ALL
+    assert till.rung() is LimitLevel.ALL

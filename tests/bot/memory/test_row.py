@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.domain.cluster_messages import Note, RowSet
+from bot.domain.cluster_messages import ClusterMessage, RowChanged
 from bot.domain.ports import Store
 from bot.domain.query_results import Choices
 from bot.memory.kept_settings import NOWHERE, Row
 from bot.memory.own_limits import OwnLimits
-from bot.policy.day_limits import LIFTED, OwnCap
+from bot.policy.day_limits import LIFTED, LimitOverride
 from tests.fakes import GROUP, ManualClock, RecordingStore
 
 
@@ -58,9 +58,9 @@ class Ear:
     has_crier = False
 
     def __init__(self) -> None:
-        self.notes: list[Note] = []
+        self.notes: list[ClusterMessage] = []
 
-    def tell(self, note: Note, /) -> None:
+    def tell(self, note: ClusterMessage, /) -> None:
         self.notes.append(note)
 
 
@@ -73,13 +73,13 @@ async def test_what_is_set_here_is_known_to_who_hears_it() -> None:
     assert await here.keep(777, LIFTED)
     assert there.of(777) is None
     (note,) = ear.notes
-    assert isinstance(note, RowSet)
+    assert isinstance(note, RowChanged)
     there.hear(note.value)
     assert there.all() == {777: LIFTED}
-    assert await there.keep(GROUP, OwnCap(tokens=9))
+    assert await there.keep(GROUP, LimitOverride(tokens=9))
     assert len(ear.notes) == 1
     await here.reread()
-    assert here.all() == {777: LIFTED, GROUP: OwnCap(tokens=9)}
+    assert here.all() == {777: LIFTED, GROUP: LimitOverride(tokens=9)}
 
 
 async def test_what_could_not_be_written_is_not_told_and_what_cannot_be_read_stays() -> None:
@@ -102,6 +102,6 @@ async def test_what_another_bot_has_just_set_stays_though_nobody_told_it() -> No
     assert await here.start()
     assert await there.start()
     assert await here.keep(777, LIFTED)
-    assert await there.keep(GROUP, OwnCap(tokens=9))
+    assert await there.keep(GROUP, LimitOverride(tokens=9))
     await here.reread()
-    assert here.all() == there.all() == {777: LIFTED, GROUP: OwnCap(tokens=9)}
+    assert here.all() == there.all() == {777: LIFTED, GROUP: LimitOverride(tokens=9)}

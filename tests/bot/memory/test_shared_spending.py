@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from bot.domain.cluster_messages import Taken
-from bot.domain.journal import Stood, UsageAdded, UsageReleased, UsageReserved
+from bot.domain.cluster_messages import UsageTaken
+from bot.domain.journal import DayStanding, UsageAdded, UsageReleased, UsageReserved
 from bot.domain.model_messages import Usage
 from bot.memory.own_limits import OwnLimits
 from bot.memory.shared_spending import SharedSpending
 from bot.policy.calendar_days import midnight
-from bot.policy.day_limits import LIFTED, Cap, DayLimits, OwnCap, Rung
+from bot.policy.day_limits import LIFTED, Cap, DayLimits, LimitLevel, LimitOverride
 from tests.bot.memory.test_row import Ear
 from tests.bot.memory.till import Empty, opened
 from tests.cases import each_case
@@ -31,7 +31,7 @@ class Desk:
     def finds(self, number: int = 1, turn_id: str = "t1", who: int = 777, *, cost: float = 0, tokens: int = 0) -> bool:
         """A reservation finds what was taken; whether it is refused then."""
         at = self.clock.now()
-        stood = Stood(turn_id, number, who, at, (0, cost), (tokens, 0))
+        stood = DayStanding(turn_id, number, who, at, (0, cost), (tokens, 0))
         self.spending.find((stood,))
         return self.spending.refuses(turn_id, number)
 
@@ -41,7 +41,7 @@ class Desk:
 
     def told(self) -> list[float]:
         """The tokens that the others heard of."""
-        return [note.tokens for note in self.ear.notes if isinstance(note, Taken)]
+        return [note.tokens for note in self.ear.notes if isinstance(note, UsageTaken)]
 
 
 async def desk_of(limits: DayLimits = LIMITS) -> Desk:
@@ -75,15 +75,18 @@ async def test_a_turn_that_was_refused_has_its_last_words_left_until_the_day_is_
     assert not desk.finds(tokens=50)
     assert desk.finds(number=2, tokens=120)
     assert not spending.refuses("t1", 3)
-    assert [spending.rung_of("t1"), spending.rung_of("t2"), spending.rung(GROUP, 777)] == [Rung.SPENT, *[Rung.ALL] * 2]
+    assert [spending.rung_of("t1"), spending.rung_of("t2"), spending.rung(GROUP, 777)] == [
+        LimitLevel.SPENT,
+        *[LimitLevel.ALL] * 2,
+    ]
     assert spending.is_spent("t1")
     desk.clock.time = spending.ends()
-    assert spending.rung_of("t1") is Rung.ALL
+    assert spending.rung_of("t1") is LimitLevel.ALL
 
 
 async def test_what_was_found_of_a_day_that_is_over_is_nothing_to_the_next() -> None:
     desk = await desk_of()
-    late = Stood("t1", 1, 777, desk.clock.now(), (0, 5.0), (500, 0))
+    late = DayStanding("t1", 1, 777, desk.clock.now(), (0, 5.0), (500, 0))
     desk.spending.find((late,))
     desk.clock.time = desk.spending.ends()
     assert not desk.spending.refuses("t1", 1)
@@ -94,7 +97,7 @@ async def test_what_was_found_of_a_day_that_is_over_is_nothing_to_the_next() -> 
 async def test_what_an_owner_set_for_somebody_holds() -> None:
     desk = await desk_of(DayLimits())
     assert desk.spending.counts == (False, False)
-    assert await desk.own.keep(777, OwnCap(tokens=10))
+    assert await desk.own.keep(777, LimitOverride(tokens=10))
     assert desk.spending.counts == (False, True)
     assert desk.finds(tokens=10)
     assert await desk.own.keep(777, LIFTED)

@@ -7,18 +7,18 @@ from msgspec.structs import replace
 
 from adapters.storage.migrate import migrate
 from adapters.storage.store import SqlStore, open_store
-from bot.domain.cluster_messages import Taken
+from bot.domain.cluster_messages import UsageTaken
 from bot.domain.events import Conversation
 from bot.domain.journal import UsageAdded, UsageReleased, UsageReserved
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.model_messages import Usage
-from bot.domain.query_results import TakenSum
+from bot.domain.query_results import SpentSum
 from bot.memory.own_limits import OwnLimits
 from bot.memory.shared_spending import SharedSpending
 from bot.memory.spending import ALL, NOBODY, TURNS, Payer, Spending
 from bot.memory.witnesses import WitnessedStore
 from bot.policy.calendar_days import midnight
-from bot.policy.day_limits import NOTHING, Amount, Cap, DayLimits, Rung
+from bot.policy.day_limits import NOTHING, Amount, Cap, DayLimits, LimitLevel
 from bot.runtime.clock import SystemClock
 from bot.wiring.web import today_of
 from tests.bot.memory.test_row import Ear
@@ -34,8 +34,8 @@ async def test_each_rung_is_reached_by_what_somebody_took_wherever_he_asked() ->
     for turn_id, tokens in (("t1", 69), ("p1", 1), ("t1", 15), ("p1", 10), ("t1", 5)):
         till.takes(tokens, turn_id)
         rungs.append(till.rung())
-    assert rungs == [Rung.ALL, Rung.CHEAP, Rung.PLAIN, Rung.BARE, Rung.SPENT]
-    assert [till.rung(who=5), till.rung(PRIVATE)] == [Rung.ALL, Rung.SPENT]
+    assert rungs == [LimitLevel.ALL, LimitLevel.CHEAP, LimitLevel.PLAIN, LimitLevel.BARE, LimitLevel.SPENT]
+    assert [till.rung(who=5), till.rung(PRIVATE)] == [LimitLevel.ALL, LimitLevel.SPENT]
     till.spending.see(opened("o1", GROUP, 999))
     till.takes(100, "o1")  # an owner, who has no limit
     assert till.told == []  # of people the owner hears together
@@ -50,11 +50,11 @@ async def test_what_nobody_called_for_is_its_groups_alone_an_owners_words_too() 
         till.takes(50, turn_id)
     assert [till.spending.taken(key) for key in (777, 999, GROUP)] == [NOTHING, NOTHING, Amount(100)]
     rungs = [till.spending.rung_of(turn_id) for turn_id in ("c2", "p1", "unknown")]
-    assert [*rungs, till.rung(who=0)] == [Rung.SPENT, Rung.ALL, Rung.ALL, Rung.SPENT]
+    assert [*rungs, till.rung(who=0)] == [LimitLevel.SPENT, LimitLevel.ALL, LimitLevel.ALL, LimitLevel.SPENT]
 
 
 async def test_the_owner_hears_of_a_day_that_is_spent_in_his_language() -> None:
-    till = Till(DayLimits(group=Cap(cost=1.0), all=Cap(cost=1.0)), tongue=Tongue.ENGLISH)
+    till = Till(DayLimits(group=Cap(cost=1.0), all=Cap(cost=1.0)), tongue=Language.ENGLISH)
     assert await till.spending.start()
     till.takes(10, cost=0.9)
     till.takes(10, cost=0.1)
@@ -75,17 +75,17 @@ async def test_a_group_and_all_have_their_own_sums_and_the_owner_hears_of_each_a
     assert [line.startswith("群 4242 今天的额度用了 81%") for line in till.told] == [True]
     till.takes(970, cost=0.2)
     assert [line[:9] for line in till.told[1:]] == ["所有会话今天的额度", "群 4242 今天"]
-    assert [till.rung(who=5), till.rung(ELSEWHERE, 5)] == [Rung.SPENT, Rung.SPENT]
-    assert till.rung(who=999) is Rung.ALL
+    assert [till.rung(who=5), till.rung(ELSEWHERE, 5)] == [LimitLevel.SPENT, LimitLevel.SPENT]
+    assert till.rung(who=999) is LimitLevel.ALL
     till.takes(200)
-    assert till.rung(PRIVATE, 999) is Rung.SPENT
+    assert till.rung(PRIVATE, 999) is LimitLevel.SPENT
 
 
 async def test_of_unknown_price_only_the_tokens_count() -> None:
     till = await till_of(DayLimits(user=Cap(cost=0.01, tokens=100)))
     till.takes(60, cost=None)
     assert till.spending.taken(777) == Amount(60, 0.0)
-    assert till.rung() is Rung.ALL
+    assert till.rung() is LimitLevel.ALL
 
 
 async def test_what_is_reserved_counts_until_it_is_settled_or_released() -> None:
@@ -93,7 +93,7 @@ async def test_what_is_reserved_counts_until_it_is_settled_or_released() -> None
     for number, tokens in ((7, 60), (8, 40)):
         usage = Usage(tokens)
         till.spending.see(UsageReserved(turn_id="t1", number=number, model="m", usage=usage, at=till.clock.now()))
-    assert till.rung() is Rung.SPENT
+    assert till.rung() is LimitLevel.SPENT
     assert till.spending.reserved == Amount(100)
     till.spending.see(UsageReleased(turn_id="t1", number=8))
     till.takes(10, reserved=7)
@@ -111,9 +111,9 @@ async def test_at_midnight_all_begins_anew_and_what_was_reserved_before_is_not_t
     till = await till_of(DayLimits(user=Cap(tokens=100)))
     till.takes(80)
     till.spending.see(UsageReserved(turn_id="t1", number=7, model="m", usage=Usage(20), at=till.clock.now()))
-    assert till.rung() is Rung.SPENT
+    assert till.rung() is LimitLevel.SPENT
     till.clock.time = till.spending.ends()
-    assert (till.rung(), till.spending.taken(777)) == (Rung.ALL, NOTHING)
+    assert (till.rung(), till.spending.taken(777)) == (LimitLevel.ALL, NOTHING)
     till.takes(5, reserved=7)
     assert till.spending.taken(ALL) == Amount(5)
 
@@ -125,18 +125,18 @@ async def test_a_clock_that_goes_back_over_midnight_gives_nobody_the_day_once_mo
     till.takes(100)
     for moment in (-0.4, 0.6, -3600.0, 1.0):
         till.clock.time = till.spending.ends() - 86_400 + moment
-        assert till.rung() is Rung.SPENT
+        assert till.rung() is LimitLevel.SPENT
         assert till.spending.taken(777) == Amount(100)
     till.clock.time = till.spending.ends()
-    assert till.rung() is Rung.ALL
+    assert till.rung() is LimitLevel.ALL
     till.takes(100)
     till.clock.time -= 3700.0  # the clock was wrong altogether: the day it shows now is another one
-    assert till.rung() is Rung.ALL
+    assert till.rung() is LimitLevel.ALL
 
 
 async def test_the_owner_hears_anew_on_another_day_and_not_anew_after_a_restart() -> None:
     till = Till(DayLimits(all=Cap(tokens=100)))
-    till.book.rows = (TakenSum(GROUP, 777, 85, 0.0),)
+    till.book.rows = (SpentSum(GROUP, 777, 85, 0.0),)
     await till.spending.start()
     till.takes(5)
     assert till.told == []
@@ -158,7 +158,7 @@ async def test_what_was_taken_or_reserved_before_midnight_is_none_of_the_new_day
 
 async def test_sums_that_were_read_while_the_day_ended_are_read_again() -> None:
     till = Till(DayLimits(user=Cap(tokens=100)))
-    till.book.rows = (TakenSum(GROUP, 777, 100, 0.0),)
+    till.book.rows = (SpentSum(GROUP, 777, 100, 0.0),)
 
     class Slow(Empty):
         async def payers(self, *, latest: int) -> tuple[tuple[str, Conversation, int], ...] | None:
@@ -178,10 +178,10 @@ async def test_sums_that_were_read_while_the_day_ended_are_read_again() -> None:
 
 async def test_the_sums_of_before_are_read_once_and_added_and_until_then_only_owners_get_more_than_the_least() -> None:
     till = Till(DayLimits(user=Cap(tokens=100)))
-    till.book.away, till.book.rows = True, (TakenSum(GROUP, 777, 40, 0.4),)
+    till.book.away, till.book.rows = True, (SpentSum(GROUP, 777, 40, 0.4),)
     assert not await till.spending.start()
     till.takes(10)
-    assert [till.rung(), till.rung(who=999)] == [Rung.BARE, Rung.ALL]
+    assert [till.rung(), till.rung(who=999)] == [LimitLevel.BARE, LimitLevel.ALL]
     assert today_of(till.spending) is None
     till.book.away = False
     await till.spending.run()
@@ -189,7 +189,7 @@ async def test_the_sums_of_before_are_read_once_and_added_and_until_then_only_ow
     assert till.spending.taken(777) == Amount(50, 0.4)
     till.takes(5, "t0")
     assert till.spending.taken(777) == Amount(55, 0.4)
-    assert [till.rung(), Till(DayLimits()).rung()] == [Rung.ALL, Rung.ALL]
+    assert [till.rung(), Till(DayLimits()).rung()] == [LimitLevel.ALL, LimitLevel.ALL]
 
 
 async def test_who_reached_a_mark_just_before_midnight_is_told_of_as_of_the_day_before() -> None:
@@ -294,11 +294,11 @@ async def test_what_is_taken_here_counts_in_every_bot_and_a_limit_is_told_of_whe
     here.spending.see(UsageReserved(turn_id="t1", number=4, model="m", usage=reserved, at=now))
     here.spending.see(UsageReleased(turn_id="t1", number=4))
     here.takes(25)
-    assert [(note.tokens, note.cost) for note in ear.notes if isinstance(note, Taken)] == [
+    assert [(note.tokens, note.cost) for note in ear.notes if isinstance(note, UsageTaken)] == [
         *((60, 0.0), (30, 0.5), (-30, -0.5), (25, 0.0))
     ]
     for note in ear.notes:
-        assert isinstance(note, Taken)
+        assert isinstance(note, UsageTaken)
         there.spending.hear(note)
     keys = (ALL, 777, GROUP)
     assert [there.spending.taken(key) for key in keys] == [here.spending.taken(key) for key in keys]
@@ -317,7 +317,7 @@ async def test_a_mark_that_is_passed_by_what_is_under_way_here_is_not_taken_for_
     assert await till.spending.start()
     till.takes(70)
     till.reserves(10, number=4)
-    till.spending.hear(Taken(GROUP, 777, 5.0, 0.0, till.clock.now(), till.clock.now()))
+    till.spending.hear(UsageTaken(GROUP, 777, 5.0, 0.0, till.clock.now(), till.clock.now()))
     assert (till.spending.taken(ALL).tokens, till.told) == (85, [])
     till.ends(4, took=9)
     assert [line.startswith("所有会话今天的额度用了 84%") for line in till.told] == [True]
@@ -326,5 +326,5 @@ async def test_a_mark_that_is_passed_by_what_is_under_way_here_is_not_taken_for_
 async def test_what_was_taken_yesterday_elsewhere_is_not_counted_today() -> None:
     till = await till_of(DayLimits(all=Cap(tokens=100)))
     now = till.clock.time
-    till.spending.hear(Taken(GROUP, 777, 90.0, 0.0, midnight(now) - 1, now))
-    assert till.rung() is Rung.ALL
+    till.spending.hear(UsageTaken(GROUP, 777, 90.0, 0.0, midnight(now) - 1, now))
+    assert till.rung() is LimitLevel.ALL

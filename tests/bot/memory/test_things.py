@@ -3,14 +3,14 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bot.domain.events import Conversation, MessageReceived, Sender
-from bot.domain.journal import Remembered, ThingNamed
+from bot.domain.journal import AttachmentNamed, Remembered
 from bot.domain.segments import File, Forward, Picture, Record, Segment, Text
 from bot.memory.history import History
 from bot.memory.things import MAX_CONTENT, MAX_THINGS, Things
 from tests.fakes import BOT, GROUP, PRIVATE, RecordingStore, said
 
 
-def book(*things: ThingNamed, kinds: str = "ivaf") -> tuple[Things, RecordingStore]:
+def book(*things: AttachmentNamed, kinds: str = "ivaf") -> tuple[Things, RecordingStore]:
     store = RecordingStore()
     known = Things(store=store, kinds=kinds)
     known.learn(GROUP, things)
@@ -30,7 +30,7 @@ def test_each_thing_has_a_short_name_which_is_written_down_once() -> None:
     message = sharing(Picture("a.png"), Text("看"), Record("b.amr"), File("c.txt", "c1"), Forward("9"))
     assert handles(things.named(message)) == ["i1", "", "v2", "a3", "f4"]
     assert things.named(message) == things.named(message)
-    assert [entry.number for entry in store.entries if isinstance(entry, ThingNamed)] == [1, 2, 3, 4]
+    assert [entry.number for entry in store.entries if isinstance(entry, AttachmentNamed)] == [1, 2, 3, 4]
 
 
 def test_a_thing_is_found_by_its_name_with_or_without_brackets_and_by_no_other() -> None:
@@ -48,14 +48,14 @@ def test_a_thing_is_found_by_its_name_with_or_without_brackets_and_by_no_other()
 def test_names_go_on_after_a_restart_and_the_same_thing_keeps_its_own() -> None:
     first, store = book()
     first.named(sharing(Picture("a.png")))
-    (entry,) = (entry for entry in store.entries if isinstance(entry, ThingNamed))
+    (entry,) = (entry for entry in store.entries if isinstance(entry, AttachmentNamed))
     second, store = book(entry)
     assert handles(second.named(sharing(Picture("a.png"), Picture("b.png")))) == ["i1", "i2"]
     assert len(store.entries) == 1
 
 
 def test_what_was_recalled_is_not_found_and_nothing_gets_its_name() -> None:
-    gone = ThingNamed(conversation=GROUP, number=7, message_id="", sender=Sender(0), segment=None)
+    gone = AttachmentNamed(conversation=GROUP, number=7, message_id="", sender=Sender(0), segment=None)
     things, _ = book(gone)
     assert things.find(GROUP, "i7") is None
     assert handles(things.named(sharing(Picture("a.png")))) == ["i8"]
@@ -101,7 +101,7 @@ def test_a_forward_is_kept_with_what_came_inside_it_unless_that_is_a_flood() -> 
 
 async def test_the_history_knows_what_the_store_knows_and_forgets_what_is_recalled() -> None:
     store = RecordingStore()
-    thing = ThingNamed(conversation=GROUP, number=3, message_id="500", sender=Sender(5), segment=Picture("a.png"))
+    thing = AttachmentNamed(conversation=GROUP, number=3, message_id="500", sender=Sender(5), segment=Picture("a.png"))
     store.remembered[GROUP] = Remembered(things=(thing,))
     history = History(store=store)
     await history.load(GROUP)

@@ -16,7 +16,7 @@ from bot.memory.history import History
 from bot.memory.window import Fold, weigh
 from bot.policy.compaction import LONG
 from bot.policy.tokens import estimate_message
-from bot.prompt.summary import Prefix, brought_in
+from bot.prompt.summary import Prefix, outside_tools_in
 from tests.bot.memory.test_history import users
 from tests.cases import each_case
 from tests.fakes import GROUP, PRIVATE, RecordingStore
@@ -137,7 +137,7 @@ async def test_what_tools_brought_is_known_of_whatever_it_became(in_time: bool) 
         memory.summarise("再领红包")
     for _ in range(4):
         await memory.talk(4)
-    assert brought_in(memory.history.summary(GROUP)) == ("look_up",)
+    assert outside_tools_in(memory.history.summary(GROUP)) == ("look_up",)
     assert memory.history.summary(GROUP).count("工具从外面带来") == 1
 
 

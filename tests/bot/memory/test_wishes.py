@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.domain.cluster_messages import PlaceTold
+from bot.domain.cluster_messages import PlaceChanged
 from bot.domain.journal import PlaceSet
 from bot.memory.wishes import Wish, Wishes
 from tests.bot.memory.test_row import Ear
@@ -61,12 +61,12 @@ async def test_what_is_wished_on_a_page_of_another_bot_holds_here_until_it_is_en
     there = Wishes(store=store, choices=store, clock=clock)
     assert await here.keep(GROUP, Wish(is_mute=True))
     for note in ear.notes:
-        assert isinstance(note, PlaceTold)
+        assert isinstance(note, PlaceChanged)
         there.hear(note.where, note.value)
     held = [there.of(GROUP)]
     assert await here.end(GROUP)
     (*_, note) = ear.notes
-    assert isinstance(note, PlaceTold)
+    assert isinstance(note, PlaceChanged)
     there.hear(note.where, note.value)
     held.append(there.of(GROUP))
     assert held == [Wish(is_mute=True), None]

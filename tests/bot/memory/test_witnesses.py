@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from bot.domain.events import MessageReceived
 from bot.domain.journal import Entry, MessageObserved, RunResumed, Spoken, TurnClosed, TurnOpened, Undelivered
 from bot.domain.model_messages import AssistantMessage, Message, Usage, UserMessage
-from bot.domain.ports import Store, Witness
+from bot.domain.ports import JournalObserver, Store
 from bot.domain.run import Stop
 from bot.domain.segments import Picture, Text
 from bot.memory.witnesses import ContentLog, WitnessedStore, shown_first
@@ -86,7 +86,7 @@ async def test_a_witness_that_breaks_stops_neither_the_others_nor_the_store(capl
 class CountingStore(WitnessedStore):
     """One that does more than show."""
 
-    def __init__(self, store: Store, witnesses: Sequence[Witness]) -> None:
+    def __init__(self, store: Store, witnesses: Sequence[JournalObserver]) -> None:
         super().__init__(store, witnesses)
         self.taken = 0
 

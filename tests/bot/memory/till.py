@@ -9,13 +9,13 @@ from msgspec.structs import replace
 
 from bot.domain.events import Conversation
 from bot.domain.journal import Entry, TurnOpened, UsageAdded, UsageReleased, UsageReserved
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.model_messages import Usage
-from bot.domain.query_results import TakenSum
+from bot.domain.query_results import SpentSum
 from bot.memory.own_limits import OwnLimits
 from bot.memory.spending import Spending
 from bot.policy.calendar_days import midnight
-from bot.policy.day_limits import DayLimits, Rung
+from bot.policy.day_limits import DayLimits, LimitLevel
 from tests.adapters.storage.entries import opening
 from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore, said
 from tests.owners import read
@@ -27,11 +27,11 @@ class Empty:
     """A book of a journal in which nothing is yet, but for `rows`; `away` while it cannot be read."""
 
     away = False
-    rows: tuple[TakenSum, ...] = ()
+    rows: tuple[SpentSum, ...] = ()
     turns: tuple[tuple[str, Conversation, int], ...] = (("t0", GROUP, 777),)
     meanwhile: Callable[[], None] = list[None]().clear
 
-    async def taken(self, *, since: float, until: float) -> tuple[TakenSum, ...] | None:
+    async def taken(self, *, since: float, until: float) -> tuple[SpentSum, ...] | None:
         self.meanwhile()
         return None if self.away else self.rows if since <= until else ()
 
@@ -42,7 +42,9 @@ class Empty:
 class Till:
     """A day's sums between fakes; `told` is what the owner heard."""
 
-    def __init__(self, limits: DayLimits, *, tongue: Tongue = Tongue.CHINESE, kind: type[Spending] = Spending) -> None:
+    def __init__(
+        self, limits: DayLimits, *, tongue: Language = Language.CHINESE, kind: type[Spending] = Spending
+    ) -> None:
         self.clock, self.told, self.book = ManualClock(), list[str](), Empty()
         self.clock.time = midnight(1_700_000_000.0) + 3600
         self.store = RecordingStore()
@@ -73,7 +75,7 @@ class Till:
         else:
             self.takes(took, reserved=number)
 
-    def rung(self, where: Conversation = GROUP, who: int = 777) -> Rung:
+    def rung(self, where: Conversation = GROUP, who: int = 777) -> LimitLevel:
         return self.spending.rung(where, who)
 
 

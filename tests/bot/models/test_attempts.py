@@ -21,10 +21,10 @@ from bot.domain.errors import (
     ModelTransport,
 )
 from bot.domain.model_messages import AssistantMessage, Completion, ModelRequest, ToolCall, ToolMessage, UserMessage
-from bot.models.attempts import Errand
+from bot.models.attempts import PendingRequest
 from bot.models.failover import LONG_ENOUGH, SLOW, STALLS, Failover
 from bot.models.upstreams import Upstream
-from bot.policy.request_repairs import CALL_AGAIN, asking_again
+from bot.policy.request_repairs import CALL_AGAIN, with_call_error
 from tests.bot.several_models import EARLIER, QUESTION, REQUEST, SYSTEM, TOOLS, Bench, one
 from tests.cases import each_case
 from tests.fakes import CountingIds, ScriptedModel, Step, words
@@ -170,19 +170,19 @@ async def test_who_is_alone_is_asked_however_often_it_failed() -> None:
 
 
 def test_a_change_is_made_so_often_and_only_where_there_is_one() -> None:
-    errand = Errand(REQUEST, ())
+    errand = PendingRequest(REQUEST, ())
     assert not errand.change(lambda request: None)
     assert not errand.change(lambda request: request)
-    assert errand.change(asking_again, times=2)
-    assert errand.change(asking_again, times=2)
-    assert not errand.change(asking_again, times=2)
+    assert errand.change(with_call_error, times=2)
+    assert errand.change(with_call_error, times=2)
+    assert not errand.change(with_call_error, times=2)
     [asked] = errand.request.messages  # two of one role in a row are refused by some
     assert asked == UserMessage(f"three\n\n{CALL_AGAIN}\n\n{CALL_AGAIN}")
 
 
 def test_who_is_closed_is_not_chosen() -> None:
     first, second = (Upstream(ScriptedModel(), ScriptedModel()) for _ in range(2))
-    errand = Errand(REQUEST, (first, second))
+    errand = PendingRequest(REQUEST, (first, second))
     chosen = []
     while way := errand.choose(now=0):
         chosen.append((way.upstream, way.line))

@@ -14,7 +14,7 @@ from bot.domain.errors import (
     ModelStalled,
     ModelTransport,
 )
-from bot.domain.journal import Entry, Errand, RequestMade, UsageAdded, UsageReleased, UsageReserved
+from bot.domain.journal import Entry, RequestMade, RequestPurpose, UsageAdded, UsageReleased, UsageReserved
 from bot.domain.model_messages import (
     AssistantMessage,
     Attempt,
@@ -121,8 +121,8 @@ async def test_what_no_vendor_charges_for_is_released(step: Step) -> None:
 async def test_a_request_on_an_errand_is_written_down_as_one_whatever_became_of_it() -> None:
     """Not one that answers: that is a step of its run."""
     for errand, step, outcome in (
-        (Errand.FACTS, words("fine"), "ok"),
-        (Errand.SUMMARY, ModelBilling("no money", status=402), "billing:402"),
+        (RequestPurpose.FACTS, words("fine"), "ok"),
+        (RequestPurpose.SUMMARY, ModelBilling("no money", status=402), "billing:402"),
         ("", ModelOverloaded("broken", status=500), "overloaded:500"),
         ("", ModelTransport("nobody there"), "transport"),
     ):

@@ -15,7 +15,7 @@ from bot.domain.model_messages import (
     UserMessage,
 )
 from bot.models.upstreams import BLIND, NARROW, TOOLLESS, Upstream
-from bot.policy.compaction import room_in, shrink
+from bot.policy.compaction import prompt_room, shrink_request
 from bot.policy.prices import Price
 from bot.policy.request_repairs import without_pictures
 from bot.policy.tokens import estimate
@@ -79,16 +79,16 @@ def test_a_request_is_no_longer_than_the_window_without_the_answer() -> None:
     assert Upstream(ScriptedModel()).fit(LONG, now=0) is LONG
     assert Upstream(ScriptedModel(), window=10_000).fit(LONG, now=0) is LONG
     upstream = Upstream(ScriptedModel(), window=2000)
-    assert upstream.fit(LONG, now=0) == shrink(LONG, to=room_in(2000))
+    assert upstream.fit(LONG, now=0) == shrink_request(LONG, to=prompt_room(2000))
     upstream.learn(LONG, replace(words("a"), usage=Usage(prompt=round(2 * estimate(LONG)))))
-    assert upstream.fit(LONG, now=0) == shrink(LONG, to=room_in(2000) / upstream.scale.factor)
+    assert upstream.fit(LONG, now=0) == shrink_request(LONG, to=prompt_room(2000) / upstream.scale.factor)
 
 
 def test_a_request_that_was_too_long_is_made_half_as_long_or_as_short_as_its_window() -> None:
     half = estimate(LONG) / 2
-    assert Upstream(ScriptedModel()).shrink(LONG) == shrink(LONG, to=half)
-    assert Upstream(ScriptedModel(), window=100_000).shrink(LONG) == shrink(LONG, to=half)
-    assert Upstream(ScriptedModel(), window=1000).shrink(LONG) == shrink(LONG, to=room_in(1000))
+    assert Upstream(ScriptedModel()).shrink(LONG) == shrink_request(LONG, to=half)
+    assert Upstream(ScriptedModel(), window=100_000).shrink(LONG) == shrink_request(LONG, to=half)
+    assert Upstream(ScriptedModel(), window=1000).shrink(LONG) == shrink_request(LONG, to=prompt_room(1000))
     assert Upstream(ScriptedModel()).shrink(ModelRequest((UserMessage("q" * 500),))) is None
 
 
@@ -98,7 +98,7 @@ def test_a_window_that_a_refusal_named_counts_for_a_while() -> None:
         upstream.learn_window(2000, now=10)
         upstream.learn_window(4000, now=10)
         assert upstream.window == 2000
-        assert upstream.fit(LONG, now=9 + NARROW) == shrink(LONG, to=room_in(2000))
+        assert upstream.fit(LONG, now=9 + NARROW) == shrink_request(LONG, to=prompt_room(2000))
         assert upstream.fit(LONG, now=10 + NARROW) is LONG
         assert upstream.window == known
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.policy.similarity import COMPARABLE, already_said, bare, only_omits
+from bot.policy.similarity import COMPARABLE, already_said, letters_only, only_omits
 from tests.cases import each_case
 from tests.data.speech import pairs
 
@@ -108,7 +108,7 @@ def test_where_nothing_was_said_every_word_is_new(text: str) -> None:
 
 @given(st.text())
 def test_only_letters_and_digits_are_heard(text: str) -> None:
-    assert all(char.isalnum() for char in bare(text))
+    assert all(char.isalnum() for char in letters_only(text))
 
 
 @given(st.text(), st.lists(st.text(), max_size=3), st.text(), st.text())
@@ -134,7 +134,7 @@ def test_there_are_enough_pairs() -> None:
     assert len(set(pairs("different.txt"))) >= 60
 
 
-SENTENCES = st.sampled_from([text for _, text in pairs("same.txt") if len(bare(text)) >= COMPARABLE])
+SENTENCES = st.sampled_from([text for _, text in pairs("same.txt") if len(letters_only(text)) >= COMPARABLE])
 WORDS = st.sampled_from(["杭州", "不", "没有", "三", "25", "Bob", "小红", "左", "yes", "昨天", "可能"])
 
 
@@ -188,13 +188,13 @@ LETTERS = st.text(st.sampled_from("明天有雨ＡＢａｂAbĲßİé½①０９
 def test_what_is_heard_is_the_same_however_it_is_punctuated(parts: list[tuple[str, str]]) -> None:
     marked = "".join(letters + marks for letters, marks in parts)
     letters = "".join(letters for letters, _ in parts)
-    assert bare(marked) == bare(letters)
-    assert bare(bare(marked)) == bare(marked)
+    assert letters_only(marked) == letters_only(letters)
+    assert letters_only(letters_only(marked)) == letters_only(marked)
 
 
 @given(st.text(st.characters(max_codepoint=127)))
 def test_ascii_is_heard_as_all_else_is(text: str) -> None:
-    assert bare(text + "。") == bare(text) == "".join(filter(str.isalnum, text)).lower()
+    assert letters_only(text + "。") == letters_only(text) == "".join(filter(str.isalnum, text)).lower()
 
 
 def test_what_only_lacks_a_few_words_of_what_was_said_tells_nothing_new() -> None:

@@ -6,7 +6,14 @@ from bot.domain.actions import SendMessage
 from bot.domain.events import MessageReceived
 from bot.domain.journal import SendState, Spoken, StoredSend
 from bot.domain.segments import Quote, Segment, Text
-from bot.policy.answered_questions import answered, is_unheard, lacks_answer, lost_part, order_of, quoted
+from bot.policy.answered_questions import (
+    answered_ids,
+    history_order,
+    is_undelivered,
+    lacks_answer,
+    lost_part,
+    quoted_ids,
+)
 from tests.fakes import BOT, GROUP, PRIVATE, said
 
 NOW = 1_700_000_000.0
@@ -27,40 +34,40 @@ def own(message_id: str, *quotes: str, ago: float = 50) -> MessageReceived:
 
 
 def test_what_own_words_quote_is_answered_wherever_it_stands() -> None:
-    assert answered([own("9", "1")]) == {"1"}
-    assert answered([ask("1"), ask("2"), own("9", "1")]) == {"1"}
-    assert answered([ask("2"), own("9", "1"), ask("3")]) == {"1"}
+    assert answered_ids([own("9", "1")]) == {"1"}
+    assert answered_ids([ask("1"), ask("2"), own("9", "1")]) == {"1"}
+    assert answered_ids([ask("2"), own("9", "1"), ask("3")]) == {"1"}
 
 
 def test_own_words_without_a_quote_may_answer_all_that_stands_before_them_and_nothing_after() -> None:
-    assert answered([ask("1"), ask("2"), own("9"), ask("3")]) == {"1", "2"}
-    assert answered([own("9"), ask("1")]) == set()
-    assert answered([]) == set()
+    assert answered_ids([ask("1"), ask("2"), own("9"), ask("3")]) == {"1", "2"}
+    assert answered_ids([own("9"), ask("1")]) == set()
+    assert answered_ids([]) == set()
 
 
 def test_a_long_answer_goes_on_without_a_quote_and_answers_nothing_more() -> None:
-    assert answered([ask("1"), ask("2"), own("8", "1"), own("9"), own("10")]) == {"1"}
+    assert answered_ids([ask("1"), ask("2"), own("8", "1"), own("9"), own("10")]) == {"1"}
 
 
 def test_after_somebody_else_has_spoken_own_words_are_no_longer_the_rest_of_an_answer() -> None:
-    assert answered([ask("1"), own("8", "1"), ask("2"), own("9")]) == {"1", "2"}
+    assert answered_ids([ask("1"), own("8", "1"), ask("2"), own("9")]) == {"1", "2"}
 
 
 def test_own_words_whose_question_is_known_answer_nothing_else() -> None:
-    assert answered([ask("1"), own("9")], accounted=["9"]) == set()
-    assert answered([ask("1"), ask("2"), own("9", "1")], accounted=["9"]) == {"1"}
-    assert answered([ask("1"), own("9"), own("10")], accounted=["9"]) == {"1"}
+    assert answered_ids([ask("1"), own("9")], accounted=["9"]) == set()
+    assert answered_ids([ask("1"), ask("2"), own("9", "1")], accounted=["9"]) == {"1"}
+    assert answered_ids([ask("1"), own("9"), own("10")], accounted=["9"]) == {"1"}
 
 
 def test_an_answer_with_a_quote_hides_no_question_that_was_answered_without_one_before() -> None:
-    assert answered([ask("1"), own("8"), ask("2"), own("9", "2"), ask("3")]) == {"1", "2"}
+    assert answered_ids([ask("1"), own("8"), ask("2"), own("9", "2"), ask("3")]) == {"1", "2"}
 
 
 def test_only_quotes_of_which_nobody_knows_are_another_process_s() -> None:
     history = [ask("1"), ask("2"), own("8", "1"), own("9", "2"), own("10")]
-    assert quoted(history) == {"1", "2"}
-    assert quoted(history, accounted=["8"]) == {"2"}
-    assert quoted([structs.replace(own("9", "1"), sender=ask("1").sender)]) == set()
+    assert quoted_ids(history) == {"1", "2"}
+    assert quoted_ids(history, accounted=["8"]) == {"2"}
+    assert quoted_ids([structs.replace(own("9", "1"), sender=ask("1").sender)]) == set()
 
 
 # --- what never arrived ---------------------------------------------------------------------------
@@ -106,48 +113,48 @@ def spoken(*sends: StoredSend, is_over: bool = True) -> Spoken:
 
 def test_a_turn_whose_only_answer_is_lost_is_unheard() -> None:
     lost = send("a", SendState.UNKNOWN)
-    assert is_unheard(spoken(lost), {"a"})
-    assert not is_unheard(spoken(lost), set())
-    assert not is_unheard(spoken(lost, is_over=False), {"a"})
-    assert not is_unheard(spoken(), {"a"})
+    assert is_undelivered(spoken(lost), {"a"})
+    assert not is_undelivered(spoken(lost), set())
+    assert not is_undelivered(spoken(lost, is_over=False), {"a"})
+    assert not is_undelivered(spoken(), {"a"})
 
 
 def test_a_turn_is_heard_where_another_part_of_its_answer_may_have_arrived() -> None:
     lost = send("a", SendState.UNKNOWN)
     for state in (SendState.CONFIRMED, SendState.UNKNOWN, SendState.SENDING, SendState.QUEUED):
-        assert not is_unheard(spoken(send("b", state), lost), {"a"})
+        assert not is_undelivered(spoken(send("b", state), lost), {"a"})
     for state in (SendState.REFUSED, SendState.WITHDRAWN, SendState.DROPPED):
-        assert is_unheard(spoken(lost, send("b", state)), {"a"})
-        assert not is_unheard(spoken(send("b", state)), {"a"})
+        assert is_undelivered(spoken(lost, send("b", state)), {"a"})
+        assert not is_undelivered(spoken(send("b", state)), {"a"})
 
 
 def test_words_in_the_middle_of_a_run_are_its_answer_only_where_there_is_no_other() -> None:
     middle, final = send("a", SendState.CONFIRMED, final=False), send("b", SendState.UNKNOWN)
-    assert is_unheard(spoken(middle, final), {"b"})
+    assert is_undelivered(spoken(middle, final), {"b"})
     lost = send("a", SendState.UNKNOWN, final=False)
-    assert is_unheard(spoken(lost), {"a"})
-    assert not is_unheard(spoken(lost, send("b", SendState.CONFIRMED)), {"a"})
-    assert not is_unheard(spoken(lost, send("b", SendState.CONFIRMED, final=False)), {"a"})
+    assert is_undelivered(spoken(lost), {"a"})
+    assert not is_undelivered(spoken(lost, send("b", SendState.CONFIRMED)), {"a"})
+    assert not is_undelivered(spoken(lost, send("b", SendState.CONFIRMED, final=False)), {"a"})
 
 
 def test_what_was_said_elsewhere_is_no_answer() -> None:
     lost = send("a", SendState.UNKNOWN)
-    assert is_unheard(spoken(lost, send("b", SendState.CONFIRMED, elsewhere=True)), {"a"})
-    assert not is_unheard(spoken(send("a", SendState.UNKNOWN, elsewhere=True)), {"a"})
+    assert is_undelivered(spoken(lost, send("b", SendState.CONFIRMED, elsewhere=True)), {"a"})
+    assert not is_undelivered(spoken(send("a", SendState.UNKNOWN, elsewhere=True)), {"a"})
 
 
 # --- order ----------------------------------------------------------------------------------------
 
 
 def test_what_a_history_shows_stands_in_its_order_and_the_rest_between_by_its_time() -> None:
-    place_of = order_of([ask("3", ago=60), ask("1", ago=60), ask("2", ago=50)])
+    place_of = history_order([ask("3", ago=60), ask("1", ago=60), ask("2", ago=50)])
     messages = [ask("5", ago=40), ask("2"), ask("4", ago=55), ask("1"), None, ask("6", ago=70), ask("3")]
     names = [message.message_id if message else "" for message in sorted(messages, key=place_of)]
     assert names == ["", "6", "3", "1", "4", "2", "5"]
 
 
 def test_an_id_that_many_have_has_no_place() -> None:
-    place_of = order_of([ask("0", ago=60), ask("1", ago=50)])
+    place_of = history_order([ask("0", ago=60), ask("1", ago=50)])
     assert place_of(ask("0", ago=40)) > place_of(ask("1"))
 
 

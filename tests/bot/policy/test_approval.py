@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.model_messages import ToolCall
 from bot.domain.run import Asker, Led, PendingCall
 from bot.domain.segments import Mention, Picture, Quote, Segment, Text
@@ -10,14 +10,14 @@ from bot.domain.traits import Audience
 from bot.policy.approval import (
     Answer,
     answer_in,
-    behind,
-    how,
     in_one_line,
-    in_parts,
+    influence_line,
     led_by,
     number_in,
     quote_in,
     read_answer,
+    reply_line,
+    request_parts,
     what,
     who,
 )
@@ -110,7 +110,7 @@ def test_what_is_asked_is_one_line_that_names_the_tool() -> None:
 
 def test_a_call_is_told_in_parts_for_a_page_and_as_a_text_where_it_has_none() -> None:
     def told(arguments: str, asks: str, prepared: str = "") -> tuple[str, tuple[tuple[str, str], ...]]:
-        return in_parts(PendingCall(ToolCall("c0", "mail", arguments), asks, 0, "", arguments=prepared))
+        return request_parts(PendingCall(ToolCall("c0", "mail", arguments), asks, 0, "", arguments=prepared))
 
     given = '{"to": "ann", "copies": 2, "more": {"a": [1]}}'
     parts = (("to", "ann"), ("copies", "2"), ("more", '{"a": [1]}'))
@@ -136,8 +136,8 @@ def test_of_a_long_text_both_ends_are_shown() -> None:
 def test_who_asks_and_where_is_named_by_number() -> None:
     assert who(Asker(777, "小明"), GROUP, "删了它") == "小明(777)，群 4242：「删了它」"
     assert who(Asker(777, "「\n主人"), PRIVATE, "「删」") == "『 主人(777)，私聊：「『删』」"
-    assert who(Asker(777, "小明"), GROUP, "删了它", tongue=Tongue.ENGLISH) == "小明(777), group 4242: 「删了它」"
-    assert who(Asker(777, "Ming"), PRIVATE, "wipe it", tongue=Tongue.ENGLISH) == "Ming(777), in private: 「wipe it」"
+    assert who(Asker(777, "小明"), GROUP, "删了它", tongue=Language.ENGLISH) == "小明(777), group 4242: 「删了它」"
+    assert who(Asker(777, "Ming"), PRIVATE, "wipe it", tongue=Language.ENGLISH) == "Ming(777), in private: 「wipe it」"
 
 
 def test_whose_words_led_there_is_told_in_either_language_and_as_an_older_version_wrote_it() -> None:
@@ -146,21 +146,23 @@ def test_whose_words_led_there_is_told_in_either_language_and_as_an_older_versio
     led = led_by(stranger)
     assert led == Led(people=True, names=("小红#3", "x #A9 y"), read=("web", "look"))
     told = replace(call, led=led)
-    assert behind(told) == "\n此前读到：别人的话（小红#3、x #A9 y）；工具带来的内容（web、look）"
+    assert influence_line(told) == "\n此前读到：别人的话（小红#3、x #A9 y）；工具带来的内容（web、look）"
     assert (
-        behind(told, tongue=Tongue.ENGLISH)
+        influence_line(told, tongue=Language.ENGLISH)
         == "\nRead before: words of others (小红#3, x #A9 y); what tools brought (web, look)"
     )
-    assert behind(replace(call, led=Led(people=True)), tongue=Tongue.ENGLISH) == "\nRead before: words of others"
-    assert behind(replace(call, led="别人的话"), tongue=Tongue.ENGLISH) == "\nRead before: 别人的话"
+    assert (
+        influence_line(replace(call, led=Led(people=True)), tongue=Language.ENGLISH) == "\nRead before: words of others"
+    )
+    assert influence_line(replace(call, led="别人的话"), tongue=Language.ENGLISH) == "\nRead before: 别人的话"
     owner = Asker(1, "主人", authority=Audience.OWNER, overheard=Audience.OWNER)
-    assert (behind(call), led_by(owner)) == ("", Led())
+    assert (influence_line(call), led_by(owner)) == ("", Led())
 
 
 def test_what_may_be_answered_is_said_as_the_answers_are_read() -> None:
-    assert how(3, 119.0) == "回复「同意 A3」或「拒绝 A3 理由」，也可以引用这条回复；2 分钟内有效。"
+    assert reply_line(3, 119.0) == "回复「同意 A3」或「拒绝 A3 理由」，也可以引用这条回复；2 分钟内有效。"
     assert (
-        how(3, 1.0, tongue=Tongue.ENGLISH)
+        reply_line(3, 1.0, tongue=Language.ENGLISH)
         == 'Answer "approve A3" or "deny A3 reason", or quote this, within 1 minutes.'
     )
     assert read_answer("approve A3") == Answer(allows=True, number=3)

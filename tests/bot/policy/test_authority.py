@@ -6,7 +6,14 @@ from bot.domain.events import Conversation, MessageReceived, Role, Sender
 from bot.domain.model_messages import ToolMessage, UserMessage
 from bot.domain.segments import Card, File, Link, Markdown, Mention, Segment, Text, Transfer
 from bot.domain.traits import Audience
-from bot.policy.permissions import asker_of, authority_of, highest, least, lowered, reaches
+from bot.policy.permissions import (
+    asker_of,
+    authority_of,
+    highest_authority,
+    is_sufficient,
+    lower_authority,
+    lowest_authority,
+)
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, said
 
@@ -19,7 +26,7 @@ def by(user: int, role: Role = "member") -> MessageReceived:
 
 
 def test_authorities_have_an_order() -> None:
-    assert [[reaches(has, needs) for needs in Audience] for has in Audience] == [
+    assert [[is_sufficient(has, needs) for needs in Audience] for has in Audience] == [
         [True, False, False],
         [True, True, False],
         [True, True, True],
@@ -27,8 +34,8 @@ def test_authorities_have_an_order() -> None:
 
 
 def test_nobody_takes_nothing_away() -> None:
-    assert least(()) is OWNER
-    assert least((OWNER, EVERYONE, ADMIN)) is EVERYONE
+    assert lowest_authority(()) is OWNER
+    assert lowest_authority((OWNER, EVERYONE, ADMIN)) is EVERYONE
 
 
 @each_case(
@@ -54,7 +61,12 @@ def test_those_whose_words_lower_it_are_named_to_whoever_is_asked() -> None:
 
 def test_somewhere_nobody_has_more_than_those_who_can_speak_there() -> None:
     mine = replace(PRIVATE, session_id=999)
-    told = [highest(GROUP, OWNERS), highest(GROUP, ()), highest(mine, OWNERS), highest(PRIVATE, OWNERS)]
+    told = [
+        highest_authority(GROUP, OWNERS),
+        highest_authority(GROUP, ()),
+        highest_authority(mine, OWNERS),
+        highest_authority(PRIVATE, OWNERS),
+    ]
     assert told == [OWNER, ADMIN, OWNER, EVERYONE]
 
 
@@ -147,7 +159,7 @@ def test_results_lower_the_authority_of_what_follows_and_tell_which_tools_brough
     asker = asker_of(by(999), owners=OWNERS)
     told = ToolMessage("c1", "look", "x", authority=EVERYONE)
     page = ToolMessage("c2", "read_page", "x", tainted=True)
-    assert lowered(asker, (), (UserMessage("x"),)) is asker
-    assert lowered(asker, (), (told,)) == replace(asker, authority=EVERYONE)
-    assert lowered(asker, (page,), ()) == replace(asker, read=("read_page",))
-    assert lowered(asker, (page,), (page, told)) == replace(asker, authority=EVERYONE, read=("read_page",))
+    assert lower_authority(asker, (), (UserMessage("x"),)) is asker
+    assert lower_authority(asker, (), (told,)) == replace(asker, authority=EVERYONE)
+    assert lower_authority(asker, (page,), ()) == replace(asker, read=("read_page",))
+    assert lower_authority(asker, (page,), (page, told)) == replace(asker, authority=EVERYONE, read=("read_page",))

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.domain.actions import Attachment, Merged, SendMessage, SentSegment
-from bot.domain.blocked_words import LONGEST, fold
+from bot.domain.actions import Attachment, MergedForward, SendMessage, SentSegment
+from bot.domain.blocked_words import LONGEST, fold_text
 from bot.domain.segments import (
     Card,
     Face,
@@ -20,8 +20,8 @@ from bot.domain.segments import (
     Text,
     Transfer,
 )
-from bot.policy.blocked_words import POLITE, said_in, screened, screened_behind, shown_in
-from bot.prompt.prompt_language import tongue_of
+from bot.policy.blocked_words import POLITE, screen_continuation, screen_messages, words_said, words_shown
+from bot.prompt.prompt_language import language_of_text
 from tests.fakes import BOT, GROUP, said
 
 ZH, EN = POLITE
@@ -33,7 +33,7 @@ def bad(text: str) -> bool:
 
 def shown(*messages: tuple[SentSegment, ...]) -> list[tuple[SentSegment, ...]]:
     actions = tuple(SendMessage(GROUP, segments) for segments in messages)
-    return [action.segments for action in screened(actions, bad, tongue_of)]
+    return [action.segments for action in screen_messages(actions, bad, language_of_text)]
 
 
 def test_a_sentence_that_is_withheld_is_a_polite_line_and_the_rest_is_said() -> None:
@@ -59,10 +59,10 @@ def behind(earlier: str, *messages: tuple[SentSegment, ...], looked: list[str] |
 
     def withholds(text: str) -> bool:
         (looked if looked is not None else []).append(text)
-        return bad(fold(text)) or "头尾" in fold(text).replace("中", "")
+        return bad(fold_text(text)) or "头尾" in fold_text(text).replace("中", "")
 
     actions = tuple(SendMessage(GROUP, segments) for segments in messages)
-    return [action.words for action in screened_behind(earlier, actions, withholds, tongue_of)]
+    return [action.words for action in screen_continuation(earlier, actions, withholds, language_of_text)]
 
 
 def test_words_that_go_on_from_what_was_said_are_withheld_together_with_it_and_the_rest_is_said() -> None:
@@ -98,8 +98,8 @@ def test_many_sentences_behind_what_was_said_take_linear_time() -> None:
 
 
 def test_each_message_of_a_forward_is_looked_at() -> None:
-    assert shown((Merged(("好", "坏事。好事"), "霜"),)) == [(Merged(("好", f"{ZH}好事"), "霜"),)]
-    assert shown((Merged(("好",), "坏霜"),)) == [(Text(ZH),)]
+    assert shown((MergedForward(("好", "坏事。好事"), "霜"),)) == [(MergedForward(("好", f"{ZH}好事"), "霜"),)]
+    assert shown((MergedForward(("好",), "坏霜"),)) == [(Text(ZH),)]
 
 
 def test_all_that_somebody_reads_of_a_question_is_its_words() -> None:
@@ -107,7 +107,7 @@ def test_all_that_somebody_reads_of_a_question_is_its_words() -> None:
         *(Text("一"), Markdown("二"), File(name="三"), Link("share", title="四", content="五")),
         *(Card("json", prompt="六", title="七", description="八"), Mention(5, "九")),
     )
-    assert said_in(replace(said(""), segments=(part,)) for part in parts) == "一二三四五六七八"
+    assert words_said(replace(said(""), segments=(part,)) for part in parts) == "一二三四五六七八"
 
 
 def test_all_that_a_prompt_shows_of_somebodys_choosing_is_shown() -> None:
@@ -116,4 +116,4 @@ def test_all_that_a_prompt_shows_of_somebodys_choosing_is_shown() -> None:
         *(Record(text="五"), Face("1", "六"), Transfer("flash_file", "七"), Keyboard(("八", "九"))),
         *(Location("十", "甲"), Link("share", title="乙", url="丙", content="丁"), Card("json", url="戊")),
     )
-    assert shown_in(replace(said(""), segments=(part,)) for part in parts) == "一二三四五六七八九十甲乙丁丙戊"
+    assert words_shown(replace(said(""), segments=(part,)) for part in parts) == "一二三四五六七八九十甲乙丁丙戊"

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.policy.calendar_days import HOUR, at_time, midnight
+from bot.policy.calendar_days import HOUR, midnight, time_of_day
 
 
 @pytest.fixture(params=["Asia/Shanghai", "Europe/Berlin", "America/Havana", "Africa/Cairo", "America/New_York"])
@@ -39,5 +39,5 @@ def test_nine_is_nine_by_the_wall_clock_on_every_day(zone: str) -> None:
     where, begin = ZoneInfo(zone), datetime(2026, 1, 1, 12, tzinfo=ZoneInfo(zone)).timestamp()
     for day in range(366):
         now = begin + day * 24 * HOUR
-        nine = datetime.fromtimestamp(at_time(now, 9 * HOUR + 1800), where)
+        nine = datetime.fromtimestamp(time_of_day(now, 9 * HOUR + 1800), where)
         assert (nine.date(), nine.hour, nine.minute) == (datetime.fromtimestamp(now, where).date(), 9, 30)

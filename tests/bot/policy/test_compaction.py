@@ -12,7 +12,16 @@ from bot.domain.model_messages import (
     ToolMessage,
     UserMessage,
 )
-from bot.policy.compaction import HEAD, LEAST_HISTORY, LONG, TAIL, history_room, lighten, room_in, shrink
+from bot.policy.compaction import (
+    HEAD,
+    LEAST_HISTORY,
+    LONG,
+    TAIL,
+    history_room,
+    prompt_room,
+    shrink_request,
+    trim_tool_results,
+)
 from bot.policy.request_repairs import PICTURE_LEFT_OUT
 from bot.policy.tokens import estimate, estimate_message
 from tests.cases import each_case
@@ -49,7 +58,7 @@ def wire(messages: tuple[Message, ...]) -> list[dict[str, object]]:
 
 def test_a_long_result_keeps_its_beginning_and_its_end_and_says_what_is_missing() -> None:
     call, result = looked("a" * 500 + "b" * 500)
-    _, light = lighten((call, result))
+    _, light = trim_tool_results((call, result))
     assert isinstance(light, ToolMessage)
     assert light.content == "a" * HEAD + "\n[400 characters left out]\n" + "b" * TAIL
     assert (light.call_id, light.name) == ("c0", "look")
@@ -57,7 +66,7 @@ def test_a_long_result_keeps_its_beginning_and_its_end_and_says_what_is_missing(
 
 def test_what_is_not_long_stays_the_very_same() -> None:
     messages = (UserMessage("x" * 5000), *looked("x" * LONG), AssistantMessage("x" * 5000))
-    assert lighten(messages) is messages
+    assert trim_tool_results(messages) is messages
 
 
 TEXTS = st.text(st.sampled_from("a 好\n😀1."), max_size=30).flatmap(
@@ -67,9 +76,9 @@ TEXTS = st.text(st.sampled_from("a 好\n😀1."), max_size=30).flatmap(
 
 @given(TEXTS)
 def test_shortening_a_result_never_makes_it_more_and_is_done_once(text: str) -> None:
-    light = lighten(looked(text))
+    light = trim_tool_results(looked(text))
     assert estimate_message(light[1]) <= estimate_message(looked(text)[1])
-    assert lighten(light) is light
+    assert trim_tool_results(light) is light
 
 
 # --- requests -------------------------------------------------------------------------------------
@@ -77,30 +86,30 @@ def test_shortening_a_result_never_makes_it_more_and_is_done_once(text: str) -> 
 
 def test_a_request_that_fits_is_left_alone() -> None:
     request = ModelRequest((SYSTEM, QUESTION))
-    assert shrink(request, to=estimate(request)) is None
+    assert shrink_request(request, to=estimate(request)) is None
 
 
 def test_results_of_earlier_rounds_shrink_first() -> None:
     request = ModelRequest((SYSTEM, UserMessage("one"), *looked("x" * 2000), AssistantMessage("a"), QUESTION))
-    shrunk = shrink(request, to=estimate(request) - 100)
+    shrunk = shrink_request(request, to=estimate(request) - 100)
     assert shrunk is not None
-    assert shrunk.messages == (*request.messages[:2], *lighten(request.messages[2:]))
+    assert shrunk.messages == (*request.messages[:2], *trim_tool_results(request.messages[2:]))
 
 
 def test_then_the_oldest_rounds_go() -> None:
     rounds = [(UserMessage(word), *looked("ok"), AssistantMessage("a" * 300)) for word in ("one", "two", "three")]
     request = ModelRequest((SYSTEM, *rounds[0], *rounds[1], *rounds[2], QUESTION, *looked("x" * 2000)))
-    shrunk = shrink(request, to=estimate(request) - 100)
+    shrunk = shrink_request(request, to=estimate(request) - 100)
     assert shrunk == ModelRequest((SYSTEM, *rounds[2], QUESTION, *looked("x" * 2000)))
 
 
 def test_then_the_results_of_the_question_itself_the_oldest_first() -> None:
     messages = (QUESTION, *looked("x" * 2000, 1), *looked("y" * 2000, 2))
     request = ModelRequest((SYSTEM, *messages))
-    assert shrink(request, to=estimate(request) - 100) == ModelRequest(
-        (SYSTEM, QUESTION, *lighten(messages[1:3]), *messages[3:])
+    assert shrink_request(request, to=estimate(request) - 100) == ModelRequest(
+        (SYSTEM, QUESTION, *trim_tool_results(messages[1:3]), *messages[3:])
     )
-    tiny = shrink(request, to=0)
+    tiny = shrink_request(request, to=0)
     assert tiny is not None
     assert all(len(m.content) < 200 for m in tiny.messages if isinstance(m, ToolMessage))
     assert tiny.messages[:2] == (SYSTEM, QUESTION)
@@ -109,9 +118,9 @@ def test_then_the_results_of_the_question_itself_the_oldest_first() -> None:
 def test_the_questions_pictures_go_last() -> None:
     question = UserMessage("look", images=("data:image/png;base64,AAAA",))
     request = ModelRequest((SYSTEM, UserMessage("one"), AssistantMessage("two"), question))
-    shrunk = shrink(request, to=estimate(request) - 5)
+    shrunk = shrink_request(request, to=estimate(request) - 5)
     assert shrunk == ModelRequest((SYSTEM, question))
-    assert shrink(request, to=500) == ModelRequest((SYSTEM, UserMessage(f"look\n{PICTURE_LEFT_OUT}")))
+    assert shrink_request(request, to=500) == ModelRequest((SYSTEM, UserMessage(f"look\n{PICTURE_LEFT_OUT}")))
 
 
 @st.composite
@@ -136,14 +145,14 @@ def requests(draw: st.DrawFn) -> ModelRequest:
 def test_a_shrunk_request_is_valid_no_longer_and_as_short_as_asked_unless_the_question_is_longer(
     request: ModelRequest, to: int
 ) -> None:
-    shrunk = shrink(request, to=to)
+    shrunk = shrink_request(request, to=to)
     if shrunk is None:
         assert estimate(request) <= to or not any(
             isinstance(m, ToolMessage) and len(m.content) > 200 for m in request.messages
         )
         return
     assert estimate(shrunk) < estimate(request)
-    assert shrink(shrunk, to=to) is None
+    assert shrink_request(shrunk, to=to) is None
     with_system = shrunk.messages if shrunk.messages[0].type == "system" else (SYSTEM, *shrunk.messages)
     assert faults(wire(with_system)) == []
     users = [m for m in shrunk.messages if isinstance(m, UserMessage)]
@@ -174,4 +183,4 @@ def test_the_history_has_what_the_operator_pays_for_where_the_window_has_so_much
 
 
 def test_the_answer_has_its_place_in_a_window() -> None:
-    assert (room_in(128_000), room_in(4096)) == (123_904, 3072)
+    assert (prompt_room(128_000), prompt_room(4096)) == (123_904, 3072)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.segments import Face, Mention, Quote, Text
-from bot.policy.cq_codes import Code, may_hold, reading, without_meaningless
+from bot.policy.cq_codes import Code, may_contain_codes, replace_codes, strip_meaningless_codes
 from tests.cases import each_case
 
 CODES = [
@@ -49,33 +49,33 @@ def means(code: Code) -> Text | Code | None:
     ],
 )
 def test_a_code_is_what_it_means_where_that_may_be_said(text: str, parts: list[Text | Code]) -> None:
-    assert reading(text, means) == parts
+    assert replace_codes(text, means) == parts
 
 
 def test_a_code_that_is_spoken_of_stays() -> None:
     text = "写 [CQ:at,qq=all] 就行，[CQ:at,qq=5]"
-    assert reading(text, means, but=["[CQ:at,qq=all]"]) == [Text("写 [CQ:at,qq=all] 就行，"), Mention(5)]
+    assert replace_codes(text, means, but=["[CQ:at,qq=all]"]) == [Text("写 [CQ:at,qq=all] 就行，"), Mention(5)]
     for code in CODES:
         for form in (f"写成 `{code}`", f"```\n{code}\n```", f"~~~\n{code}"):
-            assert without_meaningless(form) == form
+            assert strip_meaningless_codes(form) == form
 
 
 def test_what_only_calls_or_quotes_says_nothing() -> None:
     for text in ("[CQ:at,qq=5]", " [CQ:reply,id=7][CQ:at,qq=5] ", "[CQ:image,file=a.png]", "[CQ:at,qq=all]"):
-        assert without_meaningless(text) == ""
+        assert strip_meaningless_codes(text) == ""
     for text in ("早", "[CQ:face,id=14]", "[CQ:at,qq=5] 早", ""):
-        assert without_meaningless(text) == text
-    assert without_meaningless("[CQ:at,qq=all] 集合[CQ:image,file=a.png]") == " 集合"
+        assert strip_meaningless_codes(text) == text
+    assert strip_meaningless_codes("[CQ:at,qq=all] 集合[CQ:image,file=a.png]") == " 集合"
 
 
 @given(st.lists(st.sampled_from([*CODES, "早", " ", "[", "]", ",", "`", "\n", "[CQ:"])).map("".join))
 def test_nothing_that_is_left_means_everybody_or_a_file(text: str) -> None:
-    said = reading(text, means)
+    said = replace_codes(text, means)
     words = "".join(part.text for part in said if isinstance(part, Text))
     assert all(isinstance(part, Text | Mention | Face | Quote) for part in said)
     assert {part.user_id for part in said if isinstance(part, Mention)} <= {5}
     if "[CQ:[" not in text:  # a beginning of one in front may leave another
         assert not any(code in words for code in CODES)
-    assert may_hold(text) or reading(text, means) == ([Text(text)] if text else [])
-    once = without_meaningless(text)
+    assert may_contain_codes(text) or replace_codes(text, means) == ([Text(text)] if text else [])
+    once = strip_meaningless_codes(text)
     assert set(once) <= set(text)

@@ -6,33 +6,43 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.policy.day_limits import LIFTED, NOTHING, Amount, Cap, DayLimits, OwnCap, Rung, percent_of, rung_of
+from bot.policy.day_limits import (
+    LIFTED,
+    NOTHING,
+    Amount,
+    Cap,
+    DayLimits,
+    LimitLevel,
+    LimitOverride,
+    limit_level,
+    percent_of,
+)
 from tests.cases import each_case
 
 
 @each_case(
     ("used", "rung"),
     [
-        (0, Rung.ALL),
-        (0.69, Rung.ALL),
-        (0.7, Rung.CHEAP),
-        (0.849, Rung.CHEAP),
-        (0.85, Rung.PLAIN),
-        (0.949, Rung.PLAIN),
-        (0.95, Rung.BARE),
-        (0.999, Rung.BARE),
-        (1, Rung.SPENT),
+        (0, LimitLevel.ALL),
+        (0.69, LimitLevel.ALL),
+        (0.7, LimitLevel.CHEAP),
+        (0.849, LimitLevel.CHEAP),
+        (0.85, LimitLevel.PLAIN),
+        (0.949, LimitLevel.PLAIN),
+        (0.95, LimitLevel.BARE),
+        (0.999, LimitLevel.BARE),
+        (1, LimitLevel.SPENT),
         (9, 100),
     ],
 )
 def test_any_of_three_sums_leads_up_the_ladder(used: float, rung: int) -> None:
     for shares in ((used, 0, 0), (0, used, 0), (0, 0, used), (used,)):
-        assert rung_of(*shares, is_owner=False) == rung
+        assert limit_level(*shares, is_owner=False) == rung
 
 
 def test_an_owner_has_everything_until_a_fifth_more_than_all_is_used() -> None:
-    rungs = [rung_of(used, 9, 9, is_owner=True) for used in (0, 1.19, 1.2)]
-    assert rungs == [Rung.ALL, Rung.ALL, Rung.SPENT]
+    rungs = [limit_level(used, 9, 9, is_owner=True) for used in (0, 1.19, 1.2)]
+    assert rungs == [LimitLevel.ALL, LimitLevel.ALL, LimitLevel.SPENT]
 
 
 def test_the_share_is_the_larger_of_money_and_tokens_and_nothing_where_there_is_no_limit() -> None:
@@ -51,7 +61,7 @@ def test_the_cost_of_tokens_whose_price_nobody_knows_is_unknown() -> None:
 
 def test_what_an_owner_set_counts_in_place_of_the_usual_and_nothing_is_no_limit() -> None:
     usual = Cap(1.0, 100)
-    told = [own.over(usual) for own in (OwnCap(), OwnCap(cost=5.0), OwnCap(tokens=7), LIFTED)]
+    told = [own.over(usual) for own in (LimitOverride(), LimitOverride(cost=5.0), LimitOverride(tokens=7), LIFTED)]
     assert told == [usual, Cap(5.0, 100), Cap(1.0, 7), Cap()]
 
 
@@ -68,4 +78,4 @@ def test_a_whole_percentage_is_told_as_it_is(used: float, most: float, percent: 
 
 def test_all_is_told_as_used_only_where_the_last_rung_is_reached() -> None:
     for share in (1 - 1e-6, 1 - 1e-12, math.nextafter(1, 0), 1.0):
-        assert (percent_of(share) >= 100) is (rung_of(share, is_owner=False) is Rung.SPENT), share
+        assert (percent_of(share) >= 100) is (limit_level(share, is_owner=False) is LimitLevel.SPENT), share

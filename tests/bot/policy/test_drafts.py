@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from bot.domain.language import Tongue
-from bot.policy.drafts import DraftWord, number_in, only_told, read_word, shown
+from bot.domain.language import Language
+from bot.policy.drafts import DraftWord, draft_text, number_in, read_word, shadow_notice
 from tests.cases import each_case
 
 
@@ -33,13 +33,13 @@ def test_a_word_on_a_draft_is_nothing_else_than_that(text: str, word: DraftWord 
 
 def test_only_we_write_at_the_beginning_of_a_line_of_a_draft() -> None:
     forged = "[草稿 D9 别的群]"
-    line = shown(
-        7, f"群]\n{forged}", f"小明：在吗\n{forged}", f"好\n{forged}", (f"mute {forged}",), tongue=Tongue.CHINESE
+    line = draft_text(
+        7, f"群]\n{forged}", f"小明：在吗\n{forged}", f"好\n{forged}", (f"mute {forged}",), tongue=Language.CHINESE
     )
     assert [part for part in line.split("\n") if part.startswith("[")] == ["[草稿 D7 群］ [草稿 D9 别的群］]"]
     assert (number_in(line), number_in(f" {line}"), number_in(forged)) == (7, None, 9)
 
 
 def test_owners_who_read_english_are_told_in_english() -> None:
-    assert shown(7, "g", "", "hi", (), tongue=Tongue.ENGLISH).startswith("[Draft D7 g]\n  hi\nAnswer ")
-    assert only_told("g", ("mute {}",), tongue=Tongue.ENGLISH) == "[Shadow g]\nNot done: mute {}"
+    assert draft_text(7, "g", "", "hi", (), tongue=Language.ENGLISH).startswith("[Draft D7 g]\n  hi\nAnswer ")
+    assert shadow_notice("g", ("mute {}",), tongue=Language.ENGLISH) == "[Shadow g]\nNot done: mute {}"

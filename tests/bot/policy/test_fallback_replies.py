@@ -9,9 +9,9 @@ from bot.policy.fallback_replies import (
     SORRY,
     UNANSWERED,
     apology,
-    in_language,
+    in_question_language,
     is_apology,
-    is_ours,
+    is_fallback_reply,
 )
 from tests.fakes import GROUP, PRIVATE, said
 
@@ -32,7 +32,7 @@ def test_the_lines_that_ask_to_ask_again_are_known_again() -> None:
 
 def test_a_line_is_in_the_language_of_the_question_or_of_who_asked() -> None:
     def told(text: str, name: str) -> str:
-        return in_language(SORRY, said(text, name=name))
+        return in_question_language(SORRY, said(text, name=name))
 
     assert told("What is the weather like?", "小明") == ENGLISH[SORRY]
     assert told("今天天气怎么样", "Ann") == SORRY
@@ -43,5 +43,5 @@ def test_a_line_is_in_the_language_of_the_question_or_of_who_asked() -> None:
 
 
 def test_our_lines_are_known_in_both_languages_whatever_run_they_name() -> None:
-    assert all(is_ours(line.format(trace="cwr74ez5")) for line in OURS)
-    assert not is_ours(f"{UNANSWERED.format(trace='cwr74ez5')} Sunny.")
+    assert all(is_fallback_reply(line.format(trace="cwr74ez5")) for line in OURS)
+    assert not is_fallback_reply(f"{UNANSWERED.format(trace='cwr74ez5')} Sunny.")

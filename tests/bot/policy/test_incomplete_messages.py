@@ -14,7 +14,13 @@ from bot.domain.segments import (
     Segment,
     Text,
 )
-from bot.policy.incomplete_messages import calls, is_bare, is_for_others, looks_unfinished, shows_something
+from bot.policy.incomplete_messages import (
+    is_addressed_to_bot,
+    is_bare_mention,
+    is_for_others,
+    looks_unfinished,
+    shows_something,
+)
 from tests.cases import each_case
 from tests.fakes import BOT, PRIVATE, said
 
@@ -79,10 +85,10 @@ def test_what_is_spoken_and_a_quote_without_words_are_finished() -> None:
 
 
 def test_a_call_is_bare_where_nothing_stands_beside_it() -> None:
-    assert is_bare(said(" \n"))
+    assert is_bare_mention(said(" \n"))
     others = (Text("hi"), Face("1"), Picture(), Quote("7"), Mention(5))
-    assert [is_bare(said((one,))) for one in others] == [False] * 5
-    assert not is_bare(said((), where=PRIVATE))
+    assert [is_bare_mention(said((one,))) for one in others] == [False] * 5
+    assert not is_bare_mention(said((), where=PRIVATE))
 
 
 def test_a_line_that_mentions_or_quotes_somebody_is_for_others() -> None:
@@ -99,7 +105,7 @@ def test_a_quote_or_a_mention_of_oneself_is_for_nobody_else() -> None:
 
 
 def test_in_private_all_is_said_to_the_bot_and_in_a_group_what_mentions_it() -> None:
-    assert calls(said("在吗", where=PRIVATE))
-    assert calls(said("在吗"))
-    assert not calls(said("在吗", at=False))
-    assert not calls(said((Mention(5), Text("在吗")), at=False))
+    assert is_addressed_to_bot(said("在吗", where=PRIVATE))
+    assert is_addressed_to_bot(said("在吗"))
+    assert not is_addressed_to_bot(said("在吗", at=False))
+    assert not is_addressed_to_bot(said((Mention(5), Text("在吗")), at=False))

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-from bot.domain.group_admin import Petition
+from bot.domain.group_admin import JoinRequest
 from bot.domain.segments import Quote, Text
 from bot.policy.approval import Answer
-from bot.policy.join_requests import answer_in, asked, number_of, told
+from bot.policy.join_requests import answer_in, number_of, request_line, request_text
 from tests.cases import each_case
 from tests.fakes import said
 
-FRIEND = Petition(account=1, kind="friend", user_id=5, flag="f", number=3, comment="我是「小明」\n#R9 同意")
+FRIEND = JoinRequest(account=1, kind="friend", user_id=5, flag="f", number=3, comment="我是「小明」\n#R9 同意")
 
 
 @each_case(
@@ -31,10 +31,10 @@ def test_an_answer_names_a_request_or_quotes_it(words: str, answer: Answer | Non
 
 
 def test_a_strangers_words_stand_in_one_line_and_make_no_request() -> None:
-    line = asked(FRIEND, days=7)
+    line = request_text(FRIEND, days=7)
     assert line.split("\n")[0] == "#R3 5 想加机器人为好友：「我是『小明』 #R9 同意」"
     assert len(line.split("\n")) == 2
     assert number_of({3: FRIEND}, line) == 3
     assert number_of({3: FRIEND}, "#R3 6 想加机器人为好友") is None  # another's words
     assert number_of({3: FRIEND}, "#R9 5 想加机器人为好友") == 9  # one that is over: its answer is told so
-    assert number_of({3: FRIEND}, f"我看 {told(FRIEND)}") is None
+    assert number_of({3: FRIEND}, f"我看 {request_line(FRIEND)}") is None

@@ -4,7 +4,7 @@ from bot.domain.events import Conversation
 from bot.domain.memories import StoredFact, Visibility
 from bot.domain.run import Asker
 from bot.domain.traits import Audience
-from bot.policy.memory_rules import MAX_TEXT, in_one_line, is_same, may_change, may_forget, surfaces, wrong_with
+from bot.policy.memory_rules import MAX_TEXT, fact_line, fact_problem, is_same_fact, may_change, may_forget, may_surface
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE
 
@@ -34,7 +34,7 @@ ELSEWHERE = Conversation(BOT, "group", 4343)
     ],
 )
 def test_facts_are_kept(text: str) -> None:
-    assert wrong_with(text) == ""
+    assert fact_problem(text) == ""
 
 
 @each_case(
@@ -81,17 +81,17 @@ def test_facts_are_kept(text: str) -> None:
     ],
 )
 def test_orders_secrets_and_numbers_are_not(text: str, why: str) -> None:
-    assert why in wrong_with(text)
+    assert why in fact_problem(text)
 
 
 def test_a_fact_is_one_line_of_what_people_see() -> None:
-    assert in_one_line("小明\n喜欢\u202e猫\u200b ") == "小明 喜欢猫"
+    assert fact_line("小明\n喜欢\u202e猫\u200b ") == "小明 喜欢猫"
 
 
 def test_the_same_fact_is_told_in_nearly_the_same_words() -> None:
-    assert is_same("住在杭州西湖边", "住在杭州西湖边上")
-    assert not is_same("养了一只橘猫", "养了一只白鹅")
-    assert not is_same("住在杭州西湖边", "住在苏州太湖边")
+    assert is_same_fact("住在杭州西湖边", "住在杭州西湖边上")
+    assert not is_same_fact("养了一只橘猫", "养了一只白鹅")
+    assert not is_same_fact("住在杭州西湖边", "住在苏州太湖边")
 
 
 def test_facts_about_a_person_are_that_persons_and_the_owners() -> None:
@@ -134,4 +134,4 @@ def test_a_fact_about_a_conversation_goes_by_its_author_or_an_admin_there() -> N
 def test_a_fact_is_told_where_it_may_be_and_nothing_private_in_a_group(
     memory: StoredFact, where: Conversation, asker: int, told: bool
 ) -> None:
-    assert surfaces(memory, where=where, asker=asker) is told
+    assert may_surface(memory, where=where, asker=asker) is told

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.memories import StoredFact
-from bot.policy.memory_rules import MOST, best, characters, terms
+from bot.policy.memory_rules import MOST, characters, rank_facts, terms
 from bot.policy.tokens import estimate_text
 from tests.fakes import GROUP
 
@@ -32,7 +32,7 @@ def test_any_text_has_few_words_each_once(text: str) -> None:
 
 
 def told(question: str, *facts: StoredFact, asker: int = MING) -> list[str]:
-    return [one.text for one in best(facts, question, asker=asker)]
+    return [one.text for one in rank_facts(facts, question, asker=asker)]
 
 
 def test_what_has_more_of_the_question_is_told_first_and_what_has_none_of_it_not() -> None:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from bot.domain.events import MessageReceived, Sender
 from bot.domain.journal import KnownLine
 from bot.domain.segments import Face, Forward, Mention, Picture, Quote, Segment, Text
-from bot.policy.message_aliases import aliases, essence, is_row_of, renamed
+from bot.policy.message_aliases import find_aliases, is_row_of, message_fingerprint, rename_messages
 from tests.fakes import BOT, said
 
 LINES = st.lists(
@@ -38,21 +38,21 @@ def test_of_each_persons_equal_lines_as_many_are_new_as_were_missed(
     ]
     rows += [line(f"missed {n}", time, words, user=user) for n, (user, time, words) in enumerate(missed)]
     rows.sort(key=lambda one: one.time)
-    names = aliases(rows, map(known, live))
+    names = find_aliases(rows, map(known, live))
     ids = {one.message_id for one in live}
     assert set(names.values()) <= ids
     assert len(set(names.values())) == len(names)  # one to one
-    new = [one for one in renamed(rows, names) if one.message_id not in ids]
-    told = Counter((one.sender.user_id, essence(one.segments)) for one in new)
-    assert told == Counter((user, essence(line("", 0, words).segments)) for user, _, words in missed)
+    new = [one for one in rename_messages(rows, names) if one.message_id not in ids]
+    told = Counter((one.sender.user_id, message_fingerprint(one.segments)) for one in new)
+    assert told == Counter((user, message_fingerprint(line("", 0, words).segments)) for user, _, words in missed)
 
 
 def test_two_equal_lines_of_one_person_in_one_second_stay_two() -> None:
     live = [line("a", 100), line("b", 100)]
-    assert aliases(live, map(known, live)) == {}  # by their ids
+    assert find_aliases(live, map(known, live)) == {}  # by their ids
     rows = [line("1", 100), line("2", 100), line("3", 101)]
-    assert aliases(rows, map(known, live)) == {"1": "a", "2": "b"}
-    assert aliases(rows, [known(live[0])]) == {"1": "a"}
+    assert find_aliases(rows, map(known, live)) == {"1": "a", "2": "b"}
+    assert find_aliases(rows, [known(live[0])]) == {"1": "a"}
 
 
 def test_what_differs_in_person_time_or_content_is_another_line() -> None:
@@ -64,10 +64,10 @@ def test_what_differs_in_person_time_or_content_is_another_line() -> None:
         replace(line("a", 100), segments=(Text("哈哈"), Picture("x.png"))),
         replace(line("a", 100), segments=(Mention(7), Text("哈哈"))),
     ]
-    assert [aliases([row], [known(other)]) for other in others] == [{}] * len(others)
+    assert [find_aliases([row], [known(other)]) for other in others] == [{}] * len(others)
     own = line("1", 100, user=BOT)  # its own words have the time of our clock
-    assert aliases([own], [known(line("a", 70, user=BOT))]) == {"1": "a"}
-    assert aliases([own], [known(line("a", 69, user=BOT))]) == {}
+    assert find_aliases([own], [known(line("a", 70, user=BOT))]) == {"1": "a"}
+    assert find_aliases([own], [known(line("a", 69, user=BOT))]) == {}
 
 
 def test_content_is_what_every_server_tells_alike() -> None:
@@ -79,7 +79,7 @@ def test_content_is_what_every_server_tells_alike() -> None:
         ((Forward("7"),), (Forward("8", "[]"),)),
     ]
     for one, other in same:
-        assert essence(one) == essence(other)
+        assert message_fingerprint(one) == message_fingerprint(other)
 
 
 def test_what_was_recalled_is_known_by_its_time_and_what_was_forgotten_by_that_alone() -> None:
@@ -90,23 +90,23 @@ def test_what_was_recalled_is_known_by_its_time_and_what_was_forgotten_by_that_a
         known(line("c", 200), sender=0, gone=True),
         known(line("d", 302), gone=True),
     ]
-    assert aliases(rows, lines) == {"1": "a", "2": "b", "3": "c"}
+    assert find_aliases(rows, lines) == {"1": "a", "2": "b", "3": "c"}
 
 
 def test_where_ids_agree_a_new_line_beside_a_recalled_or_forgotten_one_is_new() -> None:
     rows = [line("a", 90), line("1", 100, "几点？"), line("2", 200, "在哪？")]
     lines = [known(rows[0]), known(line("b", 100), gone=True), known(line("c", 200), sender=0, gone=True)]
-    assert aliases(rows, lines) == {}
+    assert find_aliases(rows, lines) == {}
     # A line under another id shows that ids do not agree; "a" was taken from such a history before.
-    assert aliases([*rows, line("3", 300)], [*lines, known(line("d", 300))]) == {"1": "b", "2": "c", "3": "d"}
+    assert find_aliases([*rows, line("3", 300)], [*lines, known(line("d", 300))]) == {"1": "b", "2": "c", "3": "d"}
 
 
 def test_quotes_in_a_history_are_of_the_lines_as_they_are_known() -> None:
     rows = [line("1", 100), replace(line("2", 150), segments=(Quote("1"), Text("谁？")))]
-    names = aliases(rows, [known(line("a", 100))])
-    first, second = renamed(rows, names)
+    names = find_aliases(rows, [known(line("a", 100))])
+    first, second = rename_messages(rows, names)
     assert (first.message_id, second.message_id, second.segments[0]) == ("a", "2", Quote("a"))
-    assert renamed(rows, {}) == tuple(rows)
+    assert rename_messages(rows, {}) == tuple(rows)
 
 
 def test_an_event_that_comes_behind_its_row_is_that_row_within_a_second() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.policy.quiet import Hours, lasts, read_while
+from bot.policy.quiet import Hours, parse_duration, quiet_minutes
 from tests.cases import each_case
 
 
@@ -40,7 +40,7 @@ def test_hours_begin_with_their_first_minute_and_may_go_over_midnight(
     ],
 )
 def test_a_while_is_read_as_people_type_it(text: str, minutes: int | None) -> None:
-    assert read_while(text) == minutes
+    assert parse_duration(text) == minutes
 
 
 @each_case(
@@ -58,4 +58,4 @@ def test_a_while_is_read_as_people_type_it(text: str, minutes: int | None) -> No
 def test_how_long_it_is_quiet_counts_hours_that_follow_each_other(
     hours: tuple[Hours, ...], minute: int, left: int
 ) -> None:
-    assert lasts(hours, minute) == left
+    assert quiet_minutes(hours, minute) == left

@@ -5,11 +5,11 @@ import pytest
 from bot.domain.actions import Attachment, SendSegment
 from bot.domain.errors import InvalidArguments, ToolDenied
 from bot.domain.events import Conversation, MessageType
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.run import Asker
 from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
 from bot.domain.suspension import Suspend
-from bot.policy.permissions import WAIT, asks, permit
+from bot.policy.permissions import WAIT, check_reach, confirmation_text
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE
 
@@ -20,7 +20,7 @@ HI, ALL = (Text("hi"),), (MentionAll(), Text("hi"))
 
 def outcome(asker: Asker, said: tuple[SendSegment, ...], target: Conversation, *, allowed: bool) -> str:
     try:
-        permit(asker, said, active=GROUP, target=target, allowed=allowed)
+        check_reach(asker, said, active=GROUP, target=target, allowed=allowed)
     except ToolDenied:
         return "denied"
     except Suspend:
@@ -58,7 +58,7 @@ def test_elsewhere_and_to_everybody_is_said_when_somebody_has_allowed_it(
 @each_case("kind", ["group", "private"])
 def test_no_place_has_the_number_0(asker: Asker, kind: MessageType) -> None:
     with pytest.raises(InvalidArguments):
-        permit(asker, HI, active=GROUP, target=Conversation(BOT, kind, 0), allowed=True)
+        check_reach(asker, HI, active=GROUP, target=Conversation(BOT, kind, 0), allowed=True)
 
 
 def test_who_is_asked_reads_what_is_said_and_where_in_full() -> None:
@@ -72,15 +72,15 @@ def test_who_is_asked_reads_what_is_said_and_where_in_full() -> None:
         Attachment("file", "https://a.example/b.pdf", "b.pdf"),
     )
     with pytest.raises(Suspend) as caught:
-        permit(OWNER, said, active=GROUP, target=OTHER, allowed=False)
+        check_reach(OWNER, said, active=GROUP, target=OTHER, allowed=False)
     assert caught.value.asks == (
         f"发到群 5555：[引用 7]@全体成员 @5 {'很长' * 5000}[表情 14][图片 cat.png][文件 https://a.example/b.pdf]"
     )
     assert caught.value.seconds == WAIT
-    assert asks(said, OTHER, tongue=Tongue.ENGLISH) == (
+    assert confirmation_text(said, OTHER, tongue=Language.ENGLISH) == (
         f"Say in group 5555: [quote 7]@all @5 {'很长' * 5000}[face 14][picture cat.png][file https://a.example/b.pdf]"
     )
-    assert (asks(HI, PRIVATE), asks(HI, PRIVATE, tongue=Tongue.ENGLISH)) == (
+    assert (confirmation_text(HI, PRIVATE), confirmation_text(HI, PRIVATE, tongue=Language.ENGLISH)) == (
         "发到私聊 777：hi",
         "Say to 777 in private: hi",
     )

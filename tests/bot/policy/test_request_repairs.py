@@ -21,16 +21,16 @@ from bot.domain.model_messages import (
 from bot.policy.request_repairs import (
     CALL_AGAIN,
     PICTURE_LEFT_OUT,
-    asking_again,
-    beginning_with,
-    dropping,
+    calls_as_words,
     earlier_rounds,
     has_pictures,
-    in_words,
     latest_round,
-    plain,
     question_in_words,
+    request_beginnings,
+    with_call_error,
+    without_messages,
     without_pictures,
+    without_vendor_fields,
 )
 from tests.cases import each_case
 
@@ -65,16 +65,16 @@ def test_pictures_become_words_that_say_they_were_there() -> None:
 def test_what_belongs_to_one_vendor_goes() -> None:
     call = ToolCall("c0", "f", "{}", extras='{"signature": "x"}')
     request = ask(UserMessage("q"), AssistantMessage("", (call,), Reasoning("hm", "a.test", "m")), RESULT)
-    changed = plain(request)
+    changed = without_vendor_fields(request)
     assert changed == ask(UserMessage("q"), CALLING, RESULT)
     assert changed is not None
-    assert plain(changed) is None
+    assert without_vendor_fields(changed) is None
 
 
 def test_a_model_that_called_wrongly_is_told_so_at_the_end() -> None:
-    assert asking_again(ask(UserMessage("q"))).messages == (UserMessage(f"q\n\n{CALL_AGAIN}"),)
-    assert asking_again(ask(UserMessage("", (PICTURE,)))).messages == (UserMessage(CALL_AGAIN, (PICTURE,)),)
-    assert asking_again(ask(UserMessage("q"), CALLING, RESULT)).messages[2:] == (RESULT, UserMessage(CALL_AGAIN))
+    assert with_call_error(ask(UserMessage("q"))).messages == (UserMessage(f"q\n\n{CALL_AGAIN}"),)
+    assert with_call_error(ask(UserMessage("", (PICTURE,)))).messages == (UserMessage(CALL_AGAIN, (PICTURE,)),)
+    assert with_call_error(ask(UserMessage("q"), CALLING, RESULT)).messages[2:] == (RESULT, UserMessage(CALL_AGAIN))
 
 
 ONCE = "You called the tool f with {}, and its result was:\n| done"
@@ -122,10 +122,10 @@ ONCE = "You called the tool f with {}, and its result was:\n| done"
 def test_in_words_people_and_the_model_speak_in_turn_and_calls_are_told(
     said: tuple[Message, ...], told: tuple[Message, ...]
 ) -> None:
-    changed = in_words(ask(*said))
+    changed = calls_as_words(ask(*said))
     assert changed == ask(*told)
     assert changed is not None
-    assert in_words(changed) is None
+    assert calls_as_words(changed) is None
 
 
 @given(
@@ -144,14 +144,14 @@ def test_in_words_people_and_the_model_speak_in_turn_and_calls_are_told(
     )
 )
 def test_in_words_whatever_was_said_alternates_and_no_result_is_lost(said: list[Message]) -> None:
-    changed = (in_words(ask(SYSTEM, *said)) or ask(SYSTEM, *said)).messages[1:]
+    changed = (calls_as_words(ask(SYSTEM, *said)) or ask(SYSTEM, *said)).messages[1:]
     assert not any(isinstance(message, ToolMessage) for message in changed)
     assert all(type(one) is not type(other) for one, other in pairwise(changed))
     assert not any(message.tool_calls for message in changed if isinstance(message, AssistantMessage))
     told = "\n".join(message.text for message in changed)
     assert told.count("| done") == said.count(RESULT)
     assert told.count("| 1\n| 2\n| 3") == sum(isinstance(one, ToolMessage) and one.name == "g" for one in said)
-    assert in_words(ask(SYSTEM, *changed)) is None
+    assert calls_as_words(ask(SYSTEM, *changed)) is None
 
 
 def test_the_question_alone_has_neither_pictures_nor_calls() -> None:
@@ -207,5 +207,5 @@ def test_where_nobody_asks_nothing_is_dropped() -> None:
 
 def test_beginnings_end_before_a_question() -> None:
     request = ask(SYSTEM, *EARLIER, UserMessage("three"))
-    assert list(beginning_with(request, (1, 2, 3, 9))) == [EARLIER]
-    assert dropping(request, EARLIER) == ask(SYSTEM, UserMessage("three"))
+    assert list(request_beginnings(request, (1, 2, 3, 9))) == [EARLIER]
+    assert without_messages(request, EARLIER) == ask(SYSTEM, UserMessage("three"))

@@ -5,7 +5,7 @@ import random
 import pytest
 from rapidfuzz import fuzz
 
-from bot.policy.similarity import is_like
+from bot.policy.similarity import is_similar
 
 
 @pytest.mark.parametrize("least", [60.0, 85.0, 90.0])
@@ -15,6 +15,6 @@ def test_texts_are_alike_where_they_share_so_much_and_never_other_ones_for_their
         one, other = ("".join(chance.choices("ab", k=chance.randint(0, 40))) for _ in range(2))
         longer = one + other[: chance.randint(0, 12)]
         for left, right in ((one, other), (one, longer), (longer, one)):
-            found.add(is_like(left, right, least=least))
-            assert is_like(left, right, least=least) == (fuzz.ratio(left, right) >= least), (left, right)
+            found.add(is_similar(left, right, least=least))
+            assert is_similar(left, right, least=least) == (fuzz.ratio(left, right) >= least), (left, right)
     assert found == {True, False}

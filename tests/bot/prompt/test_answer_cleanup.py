@@ -5,19 +5,19 @@ from functools import partial
 
 from bot.domain.model_messages import AssistantMessage, ToolCall
 from bot.policy.silence import keeps_silent
-from bot.prompt.answer_cleanup import tidy
+from bot.prompt.answer_cleanup import clean_message
 from tests.bot.prompt.test_frame_removal import FRAMES
 from tests.cases import each_case
 
 
 def test_a_question_said_back_is_no_answer() -> None:
     message = AssistantMessage("北京明天的天气怎么样")
-    assert tidy(FRAMES, message, question="北京明天的天气怎么样？").text == ""
+    assert clean_message(FRAMES, message, question="北京明天的天气怎么样？").text == ""
 
 
 def test_words_beside_a_call_may_be_the_question() -> None:
     message = AssistantMessage("北京明天的天气怎么样？", (ToolCall("1", "get_weather", "{}"),))
-    assert tidy(FRAMES, message, question=message.text) is message
+    assert clean_message(FRAMES, message, question=message.text) is message
 
 
 def sending(messages: object, **more: object) -> AssistantMessage:
@@ -41,7 +41,7 @@ LEAK, CLEAN = {"type": "plain", "text": "小霜(10001): 好"}, {"text": "好", "
     ],
 )
 def test_what_a_model_sends_is_cut_before_it_is_kept_in_every_form_the_tool_takes(given: object, left: object) -> None:
-    tidied = tidy(FRAMES, sending(given, session="x"))
+    tidied = clean_message(FRAMES, sending(given, session="x"))
     assert json.loads(tidied.tool_calls[0].arguments) == {"messages": left, "session": "x"}
 
 
@@ -50,19 +50,19 @@ def test_what_a_model_sends_is_cut_before_it_is_kept_in_every_form_the_tool_take
 )
 def test_arguments_that_are_something_else_stay_as_they_came(arguments: str) -> None:
     message = AssistantMessage("", (ToolCall("1", "send_message", arguments),))
-    assert tidy(FRAMES, message) is message
+    assert clean_message(FRAMES, message) is message
 
 
 def test_a_clean_call_and_a_call_of_another_tool_stay_byte_for_byte() -> None:
     clean = AssistantMessage("", (ToolCall("1", "send_message", '{"messages" : [{"text":"好","type":"plain"}]}'),))
     other = AssistantMessage("", (ToolCall("1", "note", '{"messages": [{"type": "plain", "text": "小霜: 好"}]}'),))
-    assert tidy(FRAMES, clean) is clean
-    assert tidy(FRAMES, other) is other
+    assert clean_message(FRAMES, clean) is clean
+    assert clean_message(FRAMES, other) is other
 
 
 def test_what_nobody_sees_and_other_line_ends_leave_an_answer() -> None:
     assert (
-        tidy(FRAMES, AssistantMessage("你\x00好\x07呀\x1b[31m红\u202e反\r\n👨\u200d👩")).text
+        clean_message(FRAMES, AssistantMessage("你\x00好\x07呀\x1b[31m红\u202e反\r\n👨\u200d👩")).text
         == "你好呀红反\n👨\u200d👩"
     )
 
@@ -73,20 +73,20 @@ SCRIPTS = ("می\u200cخواهم", "क्\u200dष", "葛\U000e0100城", "☺\u
 @each_case("word", SCRIPTS)
 def test_the_joiners_and_variants_of_a_script_stay_in_an_answer_and_in_what_is_sent(word: str) -> None:
     message = AssistantMessage(word)
-    assert tidy(FRAMES, message) is message
-    assert tidy(FRAMES, AssistantMessage(f"小霜(10001): {word}")).text == word
-    sent = tidy(FRAMES, sending([{"text": f"\u202e{word}", "type": "plain"}])).tool_calls[0]
+    assert clean_message(FRAMES, message) is message
+    assert clean_message(FRAMES, AssistantMessage(f"小霜(10001): {word}")).text == word
+    sent = clean_message(FRAMES, sending([{"text": f"\u202e{word}", "type": "plain"}])).tool_calls[0]
     assert json.loads(sent.arguments) == {"messages": [{"text": word, "type": "plain"}]}
 
 
 def test_an_answer_of_which_nothing_can_be_seen_is_none() -> None:
-    assert tidy(FRAMES, AssistantMessage("\u200b \u2060\n\u200d")).text == ""
+    assert clean_message(FRAMES, AssistantMessage("\u200b \u2060\n\u200d")).text == ""
 
 
 def test_nothing_is_taken_out_of_code() -> None:
     code = "`\u202e` 和\n```\n\x1b[31m\r\n\u200f\n```"
     message = AssistantMessage(code)
-    assert tidy(FRAMES, message) is message
+    assert clean_message(FRAMES, message) is message
 
 
 PLAIN = {"type": "plain", "text": "好"}
@@ -106,7 +106,7 @@ PLAIN = {"type": "plain", "text": "好"}
 def test_an_answer_that_is_written_as_a_call_of_send_message_is_its_words_where_they_are_for_this_chat(
     given: object, left: str
 ) -> None:
-    assert tidy(FRAMES, AssistantMessage(json.dumps(given, ensure_ascii=False, indent=1) + "\n")).text == left
+    assert clean_message(FRAMES, AssistantMessage(json.dumps(given, ensure_ascii=False, indent=1) + "\n")).text == left
 
 
 @each_case(
@@ -124,14 +124,14 @@ def test_other_json_with_messages_in_it_stays_as_it_is(given: object) -> None:
     text = json.dumps(given, ensure_ascii=False)
     for said in (text, f"{text}}}", f"看：{text}"):
         message = AssistantMessage(said)
-        assert tidy(FRAMES, message) is message
+        assert clean_message(FRAMES, message) is message
 
 
 def test_silence_that_is_sent_is_not_sent() -> None:
     silence = partial(keeps_silent, asked="几点？", weak=False)
     for text in ("（不回复）", "[SILENT]", "*No response*"):
-        (call,) = tidy(FRAMES, sending([{"type": "plain", "text": text}]), is_silence=silence).tool_calls
+        (call,) = clean_message(FRAMES, sending([{"type": "plain", "text": text}]), is_silence=silence).tool_calls
         assert json.loads(call.arguments) == {"messages": [{"type": "plain", "text": ""}]}, text
     for text in ("沉默", "七点"):
         message = sending([{"type": "plain", "text": text}])
-        assert tidy(FRAMES, message, is_silence=silence) is message
+        assert clean_message(FRAMES, message, is_silence=silence) is message

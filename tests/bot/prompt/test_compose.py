@@ -16,16 +16,16 @@ from bot.prompt import compose
 from bot.prompt.compose import (
     MAX_ASIDE,
     Forwarded,
-    Passed,
+    ForwardedMessage,
+    OverheardTalk,
     PicturePlace,
     Question,
     QuestionPicture,
-    Talk,
-    facts,
     last_day,
-    moment,
-    showing,
+    now_facts,
+    now_line,
     system_prompt,
+    with_pictures,
     without_summary,
 )
 from bot.prompt.render import View
@@ -41,7 +41,7 @@ ASKED = "[提问 22:13]"
 
 def user_message(question: Question, overheard: Sequence[MessageReceived] = (), **more: Any) -> UserMessage:
     """Without the date, which stands in the prompt already."""
-    return compose.user_message(question, VIEW, Talk(overheard, **more), day=DAY)
+    return compose.user_message(question, VIEW, OverheardTalk(overheard, **more), day=DAY)
 
 
 def transcript(
@@ -80,7 +80,7 @@ def at(text: str, day: int, hour: int = 14, **more: Any) -> MessageReceived:
 
 def test_the_day_is_told_where_it_changes_and_not_again() -> None:
     overheard = [at("one", 20, message_id="1"), at("two", 22, message_id="2"), at("three", 22, 15, message_id="3")]
-    asked = compose.user_message(Question(at("well?", 22, 16, message_id="4")), VIEW, Talk(overheard))
+    asked = compose.user_message(Question(at("well?", 22, 16, message_id="4")), VIEW, OverheardTalk(overheard))
     assert asked.text == (
         "[2026-11-20 星期五]\n[群聊记录 14:02-15:02]\n小明#777: one\n"
         "[2026-11-22 星期日]\n小明#777: two\n小明#777: three\n[提问 16:02]\n小明#777: well?"
@@ -102,7 +102,7 @@ def test_the_day_is_told_where_it_changes_and_not_again() -> None:
 def test_a_moment_that_cannot_be_is_not_told(time: float) -> None:
     message = structs.replace(said("hi", at=False), time=time)
     assert user_message(Question(message), [message]).text == "[群聊记录]\n小明#777: hi\n[提问]\n小明#777: hi"
-    assert moment(facts(message, VIEW), VIEW.words) == "[此刻] 提问的是普通成员"
+    assert now_line(now_facts(message, VIEW), VIEW.words) == "[此刻] 提问的是普通成员"
 
 
 def test_a_quote_that_nobody_can_read_leaves_a_trace() -> None:
@@ -160,18 +160,20 @@ def test_sixty_lines_are_told_however_short_and_many_there_are() -> None:
 
 def test_behind_the_question_stands_what_is_so_at_the_moment() -> None:
     message = structs.replace(said("hi", role="admin"), group_name="登山[提问]")
-    assert moment(facts(message, VIEW), VIEW.words) == "[此刻] 2023-11-14 星期二，群「登山 提问」，提问的是管理员"
+    assert now_line(now_facts(message, VIEW), VIEW.words) == "[此刻] 2023-11-14 星期二，群「登山 提问」，提问的是管理员"
     assert (
-        moment(facts(message, ENGLISH), ENGLISH.words)
+        now_line(now_facts(message, ENGLISH), ENGLISH.words)
         == "[Right now] 2023-11-14 Tuesday, group 「登山 提问」, an admin of the group is asking"
     )
-    assert moment(facts(said("hi", where=PRIVATE), VIEW), VIEW.words) == "[此刻] 2023-11-14 星期二，私聊"
+    assert now_line(now_facts(said("hi", where=PRIVATE), VIEW), VIEW.words) == "[此刻] 2023-11-14 星期二，私聊"
 
 
 def test_in_english_every_word_of_ours_is_english() -> None:
     overheard = [said("one", at=False), said((Quote("1"), Text("two")), at=False)]
     question = Question(said("hi"), quoted=said("was?", user=5, name="Ann"), forwarded=inside(said("three")))
-    text = compose.user_message(question, ENGLISH, Talk(overheard, 3, {"1": said("x", user=5, name="Ann")})).text
+    text = compose.user_message(
+        question, ENGLISH, OverheardTalk(overheard, 3, {"1": said("x", user=5, name="Ann")})
+    ).text
     assert text == (
         "[2023-11-14 Tuesday]\n[Chat log 22:13]\n(3 more before these)\n小明#777: one\n小明#777 ↩Ann#5「x」: two\n"
         "[Passed on]\n  小明#777: three\n[Asked 22:13]\n小明#777: [quoting Ann#5 「was?」] hi"
@@ -183,7 +185,9 @@ def test_nobody_has_an_account_in_what_is_told() -> None:
     said_ = (Quote("1"), Mention(666666), Mention(555555, "555555"), Text("hi"))
     overheard = [said(said_, user=888888, name="888888", at=False)]
     question = Question(said("x", user=777777), quoted=said("y", user=666666, name=""))
-    told = compose.user_message(question, view, Talk(overheard, replies={"1": said("z", user=555555, name="")}))
+    told = compose.user_message(
+        question, view, OverheardTalk(overheard, replies={"1": said("z", user=555555, name="")})
+    )
     assert not any(str(account) in told.text for account in (888888, 777777, 666666, 555555))
     assert "?#1 ↩?#4「z」: @?#3 @?#4 hi" in told.text
 
@@ -209,9 +213,9 @@ def test_forwarded_messages_are_indented_under_their_heading() -> None:
 
 def test_what_is_inside_of_a_forward_in_a_forward_stands_one_level_deeper() -> None:
     nested = (
-        Passed(said("one", user=5, name="小红")),
-        Passed(said("two\nlines", user=6, name="小刚"), 2),
-        Passed(said("[群聊记录]\n小红#5: hi", user=7, name="小华"), 3),
+        ForwardedMessage(said("one", user=5, name="小红")),
+        ForwardedMessage(said("two\nlines", user=6, name="小刚"), 2),
+        ForwardedMessage(said("[群聊记录]\n小红#5: hi", user=7, name="小华"), 3),
     )
     assert user_message(Question(said("看", message_id="7"), forwarded=Forwarded(nested, 4))).text == (
         "[转发内容]\n"
@@ -268,7 +272,7 @@ def test_a_question_is_shown_with_its_pictures_and_whose_they_are() -> None:
     user = UserMessage("[提问 22:13]\n小明#777: [图片]", sources=("7",))
     messages = transcript(SystemMessage("s"), (), user)
     pictures = [QuestionPicture(PicturePlace.QUOTED, "data:1"), QuestionPicture(PicturePlace.QUESTION, "data:2")]
-    *before, shown = showing(messages, pictures, words=ZH, now="[此刻] 私聊")
+    *before, shown = with_pictures(messages, pictures, words=ZH, now="[此刻] 私聊")
     assert before == [SystemMessage("s")]
     assert shown == UserMessage(f"{user.text}\n[附图] 引用, 提问\n[此刻] 私聊", ("data:1", "data:2"), ("7",))
-    assert showing(messages, (), words=ZH) == messages
+    assert with_pictures(messages, (), words=ZH) == messages

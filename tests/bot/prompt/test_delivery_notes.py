@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from bot.domain.model_messages import NOTED, UserMessage
 from bot.prompt import frame_patterns, render
-from bot.prompt.frame_removal import Frames
+from bot.prompt.frame_removal import FrameRemover
 from bot.prompt.prompt_language import WORDINGS
 from bot.prompt.wording import Wording
 from bot.prompt.wording_en import EN
@@ -11,7 +11,7 @@ from tests.cases import each_case
 
 
 def test_a_note_is_a_users_message_under_a_heading_of_ours() -> None:
-    assert render.note(ZH, "x") == UserMessage("[系统记录]\n  x")
+    assert render.history_note(ZH, "x") == UserMessage("[系统记录]\n  x")
 
 
 def test_a_note_on_delivery_says_how_much_had_arrived() -> None:
@@ -31,5 +31,5 @@ def test_no_note_and_no_stand_in_can_be_said_back(words: Wording) -> None:
     said = [render.delivery_note(words, fate, arrived=arrived) for fate in fates for arrived in (0, 3)]
     said += [about.unanswered, about.broken_off, render.ALL_SAID, NOTED, *frame_patterns.STAND_INS]
     for what in said:
-        assert Frames().cut(what) == ""
-        assert Frames().cut(render.note(words, what).text) == ""
+        assert FrameRemover().cut(what) == ""
+        assert FrameRemover().cut(render.history_note(words, what).text) == ""

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.policy.fallback_replies import OURS
-from bot.policy.similarity import bare, is_like
-from bot.prompt.echo_detection import ECHO, ToldTexts, is_all_of, is_call_error, is_echo, is_greeting
+from bot.policy.similarity import is_similar, letters_only
+from bot.prompt.echo_detection import ECHO, KnownTexts, is_call_error, is_echo, is_greeting, repeats_whole
 from tests.cases import each_case
 
 
@@ -74,11 +74,11 @@ def test_a_greeting_says_hardly_anything_else(text: str, greets: bool) -> None:
 
 def test_a_part_of_what_we_told_it_is_said_back_and_few_letters_are_not() -> None:
     told = "until: '2026 Monday' is no time; write 14:02, 2026-11-22 14:02 or 2026-11-22"
-    notices = ToldTexts("Answer now, in words.", told)
+    notices = KnownTexts("Answer now, in words.", told)
     assert notices.has("14:02, 2026-11-22 14:02 or 2026-11-22.")
     assert not notices.has("14:02")
     assert not notices.has("at 14:02, 2026-11-22, I think")
-    ours = ToldTexts(*OURS)
+    ours = KnownTexts(*OURS)
     assert not any(map(ours.has, ("Delivered.", "I was restarted.", "请稍后再试。")))
     assert ours.has("My last answer could not be delivered.")
     assert ours.has("这次没能回答上来")
@@ -88,13 +88,15 @@ def test_a_part_of_what_we_told_it_is_said_back_and_few_letters_are_not() -> Non
 
 @given(st.lists(st.text(alphabet="ab天", min_size=8, max_size=12), min_size=1, max_size=6))
 def test_nearly_all_of_what_we_told_it_is_found_whatever_was_looked_for_before(told: list[str]) -> None:
-    ours = ToldTexts(*told)
+    ours = KnownTexts(*told)
     for text in (*told, *(f"{one}!{one}" for one in told)):  # of lengths that some of them are near to
         ours.has(text)
     nearly = [f"{one[:6]}9{one[6:]}" for one in told]
     for text in (*told, *nearly, *(one[2:] for one in told)):
-        assert ours.has(text) is ToldTexts(*told).has(text)
-    assert ToldTexts(*told).has(nearly[0]) is is_like(bare(nearly[0]), *told, least=ECHO) & (weight(nearly[0]) >= 24)
+        assert ours.has(text) is KnownTexts(*told).has(text)
+    assert KnownTexts(*told).has(nearly[0]) is is_similar(letters_only(nearly[0]), *told, least=ECHO) & (
+        weight(nearly[0]) >= 24
+    )
 
 
 def weight(text: str) -> int:
@@ -114,9 +116,9 @@ def weight(text: str) -> int:
     ],
 )
 def test_all_that_was_told_of_the_moment_is_no_answer_and_a_part_of_it_is_one(answer: str, is_all: bool) -> None:
-    assert is_all_of(answer, "2026-11-22 Sunday, group 「Friends」, a member is asking") is is_all
+    assert repeats_whole(answer, "2026-11-22 Sunday, group 「Friends」, a member is asking") is is_all
 
 
 def test_where_nothing_was_told_of_the_moment_every_answer_is_one() -> None:
-    assert not is_all_of("fine", "")
-    assert not is_all_of("11:20", "11:20")  # too short to be more than chance
+    assert not repeats_whole("fine", "")
+    assert not repeats_whole("11:20", "11:20")  # too short to be more than chance

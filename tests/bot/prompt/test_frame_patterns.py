@@ -7,7 +7,7 @@ from tests.cases import each_case
 
 
 def test_one_of_several_words_is_found_as_it_stands() -> None:
-    assert re.findall(frame_patterns.any_of(["a.b", "(c)"]), "a.b axb (c) c") == ["a.b", "(c)"]
+    assert re.findall(frame_patterns.any_pattern(["a.b", "(c)"]), "a.b axb (c) c") == ["a.b", "(c)"]
 
 
 @each_case(

@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from bot.domain.events import Sender
 from bot.domain.model_messages import UserMessage
-from bot.prompt.compose import Question, facts, moment, user_message
-from bot.prompt.frame_removal import REMEMBERED, Frames
-from bot.prompt.participants import People
+from bot.prompt.compose import Question, now_facts, now_line, user_message
+from bot.prompt.frame_removal import REMEMBERED, FrameRemover
+from bot.prompt.participants import Participants
 from bot.prompt.prompt_language import WORDINGS
 from bot.prompt.render import line, speaker
-from bot.prompt.speaker_headings import heading_of, spoken_in
+from bot.prompt.speaker_headings import heading_of, speakers_in_json
 from bot.prompt.wording import Wording
 from tests.bot.prompt import VIEW
 from tests.cases import each_case
@@ -26,12 +26,12 @@ PROMPT = UserMessage(
     "[提问] 消息号 8\n小明(777): 你好"
 )
 """As older versions wrote it: models that read such rounds say them back."""
-FRAMES = Frames(("小霜", "霜霜", "霜", "Frost"), 10001, People.of([PROMPT]))
+FRAMES = FrameRemover(("小霜", "霜霜", "霜", "Frost"), 10001, Participants.of([PROMPT]))
 NUMBERS = {"777": "1", "2002": "2", "3003": "3", "4444": "4", "88888": "5"}
 TODAY = UserMessage(
     "[群聊记录 14:02-14:09]\n阿澈#2: hi @小红#3 在吗\n老王#5 ↩李 四#4「嗯」: 好\n[提问 14:10]\n小明#1: 你好"
 )
-BY_NUMBER = replace(FRAMES, people=People.of([TODAY]))
+BY_NUMBER = replace(FRAMES, people=Participants.of([TODAY]))
 
 
 def today(text: str) -> str:
@@ -126,7 +126,7 @@ def test_whatever_somebody_is_called_the_line_we_render_is_not_said_in_his_name(
     """The frame is cut as it is rendered: both use the same constants."""
     message = said(words, user=number, name=name, at=False)
     prompt = user_message(Question(message), VIEW)
-    frames = replace(FRAMES, people=People.of([prompt]))
+    frames = replace(FRAMES, people=Participants.of([prompt]))
     assert frames.people.called(str(number))
     shown = speaker(Sender(number, name), VIEW)
     assert frames.cut(prompt.text) == ""
@@ -136,7 +136,7 @@ def test_whatever_somebody_is_called_the_line_we_render_is_not_said_in_his_name(
 
 @each_case("words", WORDINGS)
 def test_what_is_so_at_the_moment_is_cut_without_its_heading_too(words: Wording) -> None:
-    now = facts(said("hi"), replace(VIEW, words=words))
+    now = now_facts(said("hi"), replace(VIEW, words=words))
     assert FRAMES.cut(now) == ""
     assert FRAMES.cut(f"{now}\n七点") == "七点"
     date = now.partition(words.comma)[0]
@@ -151,23 +151,23 @@ def test_every_heading_of_ours_is_cut_in_front(words: Wording) -> None:
     headings += [
         f"{words.heading(words.pictures)} x, y",
         words.heading(view.date(1.0)),
-        moment(facts(said("hi"), view), words),
+        now_line(now_facts(said("hi"), view), words),
     ]
     for heading in headings:
         assert FRAMES.cut(f"{heading}\n好的。") == "好的。"
 
 
 def test_a_member_who_bears_the_bots_name_is_somebody_else() -> None:
-    frames = replace(FRAMES, people=People.of([UserMessage("小霜(2002): hi")]))
+    frames = replace(FRAMES, people=Participants.of([UserMessage("小霜(2002): hi")]))
     assert frames.cut("好的。\n小霜(2002): 我也是") == "好的。"
     assert frames.cut("小霜(10001): 我是真的") == "我是真的"
-    frames = replace(FRAMES, people=People.of([UserMessage("小霜#2: hi")]))
+    frames = replace(FRAMES, people=Participants.of([UserMessage("小霜#2: hi")]))
     assert frames.cut("好的。\n小霜#2: 我也是") == "好的。"
     assert frames.cut("小霜#9: 我是真的") == "我是真的"
 
 
 def test_an_at_in_front_is_a_mention_unless_it_is_part_of_a_name() -> None:
-    frames = replace(FRAMES, people=People.of([UserMessage("@阿花(5005): hi\n  @小红(3003) 在吗")]))
+    frames = replace(FRAMES, people=Participants.of([UserMessage("@阿花(5005): hi\n  @小红(3003) 在吗")]))
     assert frames.cut("好。\n@阿花(5005): 我也是") == "好。"
     assert frames.cut("好。\n@小红(3003): 来一下") == "好。\n@小红 来一下"
 
@@ -180,13 +180,13 @@ def test_a_frame_is_seen_wherever_it_stands_in_however_long_a_text(length: int) 
 
 
 def test_a_name_of_one_letter_is_a_name_though_such_an_alias_is_a_word() -> None:
-    assert Frames(("霜", "雪")).cut("霜：在的") == "在的"
-    assert Frames(("霜", "雪")).cut("雪：六角形的冰晶") == "雪：六角形的冰晶"
+    assert FrameRemover(("霜", "雪")).cut("霜：在的") == "在的"
+    assert FrameRemover(("霜", "雪")).cut("雪：六角形的冰晶") == "雪：六角形的冰晶"
 
 
 def test_without_names_and_people_only_what_nobody_says_is_cut() -> None:
-    assert Frames().cut("小霜：你好") == "小霜：你好"
-    assert Frames().cut("好\n阿澈(2002): 谢谢") == "好\n阿澈(2002): 谢谢"
+    assert FrameRemover().cut("小霜：你好") == "小霜：你好"
+    assert FrameRemover().cut("好\n阿澈(2002): 谢谢") == "好\n阿澈(2002): 谢谢"
 
 
 def test_a_model_that_goes_round_in_frames_holds_nobody_up() -> None:
@@ -204,7 +204,7 @@ def test_words_behind_many_frames_are_an_answer() -> None:
 
 
 def test_our_own_name_and_number_in_somebodys_words_take_no_answer_away() -> None:
-    people = People.of([UserMessage("小明(2002): 你看 @小霜(10001) 说的")])
+    people = Participants.of([UserMessage("小明(2002): 你看 @小霜(10001) 说的")])
     assert replace(FRAMES, people=people).cut("小霜(10001): 我说的是三点开会") == "我说的是三点开会"
 
 
@@ -246,7 +246,7 @@ def test_brackets_of_ones_own_stay(answer: str) -> None:
 
 
 @each_case("frames", [FRAMES, BY_NUMBER])
-def test_a_heading_of_another_bots_goes_as_ours_does_and_honest_words_stay(frames: Frames) -> None:
+def test_a_heading_of_another_bots_goes_as_ours_does_and_honest_words_stay(frames: FrameRemover) -> None:
     leaks = [(text, cut) for text, left in pairs("headings.txt") if (cut := frames.cut(text)) != left]
     assert leaks == []
     again = [(text, left) for text, left in pairs("headings.txt") if frames.cut(left) != left]
@@ -291,7 +291,7 @@ def test_the_log_said_back_in_another_bots_form_is_no_dialogue() -> None:
 
 @each_case("text", entries("headings_honest.txt"))
 def test_whatever_heading_stands_before_it_the_answer_stays(text: str) -> None:
-    if heading_of(text.partition("\n")[0]) or "小明" in text or spoken_in(text):
+    if heading_of(text.partition("\n")[0]) or "小明" in text or speakers_in_json(text):
         return  # lines of others, or of a dialogue
     for heading in ("[UserID:10001,Nickname:小霜]: ", "<sender>小霜</sender>: ", "[小霜/10:00:00]: "):
         assert FRAMES.cut(heading + text) == FRAMES.cut(text.strip())

@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from bot.domain.model_messages import AssistantMessage, UserMessage
-from bot.policy.similarity import bare
-from bot.prompt.compose import Question, facts, moment, system_prompt, user_message
-from bot.prompt.echo_detection import LONGEST, MOST_COLONS, EchoDoubts, beginnings, example_rounds, said_twice
-from bot.prompt.frame_removal import Frames
-from bot.prompt.participants import People
+from bot.policy.similarity import letters_only
+from bot.prompt.compose import Question, now_facts, now_line, system_prompt, user_message
+from bot.prompt.echo_detection import LONGEST, MOST_COLONS, PromptEcho, example_rounds, line_beginnings, repeated_answer
+from bot.prompt.frame_removal import FrameRemover
+from bot.prompt.participants import Participants
 from bot.prompt.prompt_language import WORDINGS
 from bot.prompt.wording import Wording
 from bot.prompt.wording_en import EN
@@ -24,7 +24,7 @@ TALK = UserMessage(
     "Alice#3: I have the tickets, Ray has the food\n小明#4 ↩阿澈#1「那就周六」: 太早了吧\n"
     "[提问 10:16]\n小明#4: 最后是怎么定下来的呢？"
 )
-READ = EchoDoubts(
+READ = PromptEcho(
     (system_prompt("你是小霜，一只雪狐。", name="小霜", words=ZH), TALK),
     now="2026-11-24 星期二，群「我们的群」，提问的是普通成员",
     day="2026-11-24 星期二",
@@ -119,10 +119,10 @@ def test_few_honest_answers_are_doubted_and_which() -> None:
 def test_the_moment_and_the_lines_we_render_are_doubted_in_either_language(words: Wording) -> None:
     view, message = replace(VIEW, words=words), said("what did they decide in the end?", at=False)
     prompt = user_message(Question(message), view)
-    doubts = EchoDoubts((prompt,), now=facts(message, view), day=view.date(message.time), place=message.group_name)
+    doubts = PromptEcho((prompt,), now=now_facts(message, view), day=view.date(message.time), place=message.group_name)
     for answer in (
-        facts(message, view),
-        moment(facts(message, view), words),
+        now_facts(message, view),
+        now_line(now_facts(message, view), words),
         prompt.text.splitlines()[-1],
         *words.roles.values(),
     ):
@@ -130,9 +130,9 @@ def test_the_moment_and_the_lines_we_render_are_doubted_in_either_language(words
 
 
 def test_where_nothing_was_read_nothing_but_brackets_are_doubted() -> None:
-    assert not EchoDoubts(()).has("九点")
-    assert not EchoDoubts(()).has("")
-    assert EchoDoubts(()).has("(noted)")
+    assert not PromptEcho(()).has("九点")
+    assert not PromptEcho(()).has("")
+    assert PromptEcho(()).has("(noted)")
 
 
 @given(st.text(alphabet="（()）:：\n↩a九 ", max_size=2 * LONGEST))
@@ -144,13 +144,13 @@ def test_a_line_of_an_answer_is_looked_for_a_few_times_however_it_goes_round(ans
     said = replace(READ, read=(UserMessage(f"a: {answer}"),)).has(answer)
     assert not said or len(answer.strip()) <= LONGEST
     for line in answer.splitlines():
-        sought = list(beginnings(line, bare(line)))
+        sought = list(line_beginnings(line, letters_only(line)))
         assert len(sought) <= 1 + MOST_COLONS
         assert all("\n" not in one for one in sought)  # or it could begin in one message and end in the next
 
 
 def test_what_is_looked_for_is_looked_for_in_each_text() -> None:
-    assert list(beginnings("b: aaaaaa", bare("b: aaaaaa"))) == [": b: aaaaaa", ": aaaaaa"]
+    assert list(line_beginnings("b: aaaaaa", letters_only("b: aaaaaa"))) == [": b: aaaaaa", ": aaaaaa"]
     read = (UserMessage("c: 1"), UserMessage("a: aaaaaa"), UserMessage("d: 2"))
     assert replace(READ, read=read).has("b: aaaaaa")
     assert not replace(READ, read=(UserMessage("a: "), UserMessage("aaaaaa"))).has("b: aaaaaa")
@@ -169,7 +169,7 @@ def test_who_asks_when_may_be_told_todays_day() -> None:
 )
 def test_who_goes_round_has_said_it_twice_in_a_row(answers: str, twice: str) -> None:
     rounds = [(UserMessage("?"), AssistantMessage(one.strip("_"))) for one in answers]
-    assert said_twice([message for round_ in rounds for message in round_]) == twice
+    assert repeated_answer([message for round_ in rounds for message in round_]) == twice
 
 
 @each_case(
@@ -232,7 +232,7 @@ def test_who_asks_who_he_is_may_be_told_so(asked: str) -> None:
 def test_who_asks_for_the_rules_of_the_group_may_be_told_them_but_not_ours(words: Wording) -> None:
     house = "一天最多发三张图，广告一律踢出去"
     system = system_prompt(f"你是小霜，一只雪狐。\n\n{house}", name="小霜", words=words)
-    rules, ours = EchoDoubts((system,)), system.text.splitlines()[-1]
+    rules, ours = PromptEcho((system,)), system.text.splitlines()[-1]
     assert rules.has(house)
     for asked in ("群规是什么？", "有什么规矩", "What are the rules?", "is that allowed?"):
         assert not replace(rules, asked=asked).has(house)
@@ -249,12 +249,12 @@ def test_the_examples_are_questions_as_we_write_them_and_answers_without_a_frame
             assert any(line.startswith(f"[{words.question} ") for line in lines)
             assert lines[-1].startswith(words.heading(words.now))
             assert lines[-1].endswith(words.roles["member"])
-            assert People.of([one]).called("91")
+            assert Participants.of([one]).called("91")
         else:
-            assert Frames(("小霜",), 10001, People.of(rounds)).cut(one.text) is one.text
-            assert not EchoDoubts(rounds).has(one.text)
+            assert FrameRemover(("小霜",), 10001, Participants.of(rounds)).cut(one.text) is one.text
+            assert not PromptEcho(rounds).has(one.text)
     assert {ZH.examples, EN.examples} == {one.examples for one in WORDINGS}
 
 
 def test_a_line_that_stands_twice_counts_twice() -> None:
-    assert EchoDoubts((UserMessage("[提问 14:10]\n小明#2: 在吗在吗"),), asked="在吗在吗").has("在吗\n在吗")
+    assert PromptEcho((UserMessage("[提问 14:10]\n小明#2: 在吗在吗"),), asked="在吗在吗").has("在吗\n在吗")

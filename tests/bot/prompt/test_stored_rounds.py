@@ -14,7 +14,7 @@ ASKED = UserMessage("[提问 14:10]\n小明#1: 你好", sources=("8",))
 
 
 def note(words: str) -> UserMessage:
-    return render.note(ZH, words)
+    return render.history_note(ZH, words)
 
 
 CALLED = AssistantMessage("", (ToolCall("1", "send_message", "{}"),))

@@ -14,13 +14,13 @@ from bot.domain.model_messages import (
     UserMessage,
 )
 from bot.prompt.compose import Question, user_message
-from bot.prompt.render import note
+from bot.prompt.render import history_note
 from bot.prompt.summary import (
     MAX_ASIDE,
     MAX_SUMMARY,
     MAX_WORDS,
     Prefix,
-    continued,
+    continue_summary,
     in_one_line,
     read_summary,
     summary_of_prefix,
@@ -62,16 +62,19 @@ def test_a_round_in_one_line_is_how_its_question_and_its_answer_begin() -> None:
     asked = UserMessage("小明#777: " + "喂" * 50 + "\n  小红#5: 装的")
     silent = (asked, AssistantMessage("", (CALL,)))
     assert in_one_line(silent) == f"· 小明#777: {'喂' * 31}… -> get_weather"
-    assert in_one_line((UserMessage(""), note(ZH, "x"))) == "· … -> …"
+    assert in_one_line((UserMessage(""), history_note(ZH, "x"))) == "· … -> …"
 
 
 def test_lines_stand_behind_the_summary_and_the_oldest_are_counted() -> None:
     told = ""
     for number in range(7):
-        told = continued(told or "小明#777 喜欢猫", [f"· 问题{number}"], tokens=9)
+        told = continue_summary(told or "小明#777 喜欢猫", [f"· 问题{number}"], tokens=9)
     assert told == "小明#777 喜欢猫\n·（更早的 4 轮从略）\n· 问题4\n· 问题5\n· 问题6"
-    assert continued("he likes cats", ["· one", "· two"], tokens=1) == "he likes cats\n· (2 earlier rounds left out)"
-    assert continued("he likes cats\n· (2 earlier rounds left out)", ["· six"], tokens=0).endswith(
+    assert (
+        continue_summary("he likes cats", ["· one", "· two"], tokens=1)
+        == "he likes cats\n· (2 earlier rounds left out)"
+    )
+    assert continue_summary("he likes cats\n· (2 earlier rounds left out)", ["· six"], tokens=0).endswith(
         "(3 earlier rounds left out)"
     )
 

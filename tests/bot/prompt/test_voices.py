@@ -8,8 +8,8 @@ from bot.domain.events import MessageReceived
 from bot.domain.model_messages import AssistantMessage, Message, ToolMessage
 from bot.domain.segments import Card, File, Link, Location, Mention, Quote, Text
 from bot.domain.traits import Audience
-from bot.prompt.compose import Question, Talk, user_message
-from bot.prompt.participants import NOBODY_KNOWS, voices
+from bot.prompt.compose import OverheardTalk, Question, user_message
+from bot.prompt.participants import NOBODY_KNOWS, speakers_in
 from tests.bot.prompt import VIEW
 from tests.cases import each_case
 from tests.fakes import BOT, inside, said
@@ -18,8 +18,8 @@ OWNER = 999
 
 
 def told(question: Question, *overheard: MessageReceived) -> frozenset[int]:
-    told = user_message(question, VIEW, Talk(overheard))
-    return voices([told, AssistantMessage("小红#6: ok")], int)
+    told = user_message(question, VIEW, OverheardTalk(overheard))
+    return speakers_in([told, AssistantMessage("小红#6: ok")], int)
 
 
 def test_who_asked_was_overheard_or_quoted_is_known_again() -> None:
@@ -46,24 +46,24 @@ def test_of_what_was_passed_on_nobody_knows_whose_words_it_is(shared: Card | Lin
 def test_neither_of_a_forward_nor_of_a_summary() -> None:
     forwarded = Question(said("sum up", user=OWNER), forwarded=inside(said("hi", user=OWNER)))
     assert told(forwarded) == {NOBODY_KNOWS, OWNER}
-    assert voices((), int, summary="小明#5 问了天气") == {NOBODY_KNOWS}
-    assert voices((), int) == frozenset()
+    assert speakers_in((), int, summary="小明#5 问了天气") == {NOBODY_KNOWS}
+    assert speakers_in((), int) == frozenset()
 
 
 def test_of_a_number_that_nobody_has_nobody_knows_whose_words_it_is() -> None:
     rounds = [user_message(Question(said("hi", user=7)), VIEW)]
-    assert voices(rounds, {7: 70007}.get) == {70007}
-    assert voices(rounds, {7: 0}.get) == {NOBODY_KNOWS}
+    assert speakers_in(rounds, {7: 70007}.get) == {70007}
+    assert speakers_in(rounds, {7: 0}.get) == {NOBODY_KNOWS}
 
 
 def test_only_what_people_said_counts() -> None:
     others: tuple[Message, ...] = (AssistantMessage("小明#5: hi"), ToolMessage("c", "web", "小明#5: hi"))
-    assert voices(others, int) == frozenset()
+    assert speakers_in(others, int) == frozenset()
 
 
 def test_who_is_told_of_in_a_result_is_not_known_later() -> None:
     result = ToolMessage("c", "chat_log", "小明#2: hi", authority=Audience.EVERYONE)
-    assert voices((result,), int) == {NOBODY_KNOWS}
+    assert speakers_in((result,), int) == {NOBODY_KNOWS}
 
 
 NAMES = st.text(max_size=30) | st.sampled_from(["小明#1: ", "a ↩小明#1「x」", "a]b", "\u3164", "x\ny", "(7)"])
@@ -76,5 +76,5 @@ def test_nobody_gets_his_words_into_a_round_unseen(name: str, other: str, text: 
     quoted = replace(said(more, user=6), sender=said("x", user=6, name=other).sender)
     assert told(Question(asked, quoted=quoted), overheard) >= {5, 6, OWNER}
     replying = replace(overheard, segments=(Quote("1"), *overheard.segments))
-    told_ = user_message(Question(asked), VIEW, Talk([replying], replies={"1": quoted}))
-    assert voices([told_], int) >= {5, 6, OWNER}
+    told_ = user_message(Question(asked), VIEW, OverheardTalk([replying], replies={"1": quoted}))
+    assert speakers_in([told_], int) >= {5, 6, OWNER}

@@ -20,7 +20,7 @@ import ctypes, os, signal, subprocess
 from bot.runtime import container_init
 system = ctypes.CDLL(None)
 system.prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER: as if this were the first process
-container_init.attend()
+container_init.run_as_init()
 signal.alarm(30)  # nothing of a test that failed goes on
 orphan = subprocess.run(["sh", "-c", "true & echo $!"], stdout=subprocess.PIPE, text=True).stdout.strip()
 while os.path.exists(f"/proc/{orphan}"):
@@ -58,7 +58,7 @@ def test_the_bot_is_not_the_first_process_of_its_container(monkeypatch: pytest.M
     def attend() -> None:
         raise Attended
 
-    monkeypatch.setattr(container_init, "attend", attend)
+    monkeypatch.setattr(container_init, "run_as_init", attend)
     monkeypatch.setattr(os, "getpid", lambda: 1)
     with pytest.raises(Attended):
         runpy.run_module("bot", run_name="__main__")

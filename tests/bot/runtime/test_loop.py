@@ -9,13 +9,13 @@ from contextvars import ContextVar
 
 import pytest
 
-from bot.runtime.loop import fast_loop, leaves, on_signal
+from bot.runtime.loop import fast_loop, leaf_exceptions, on_signal
 
 
 def test_the_exceptions_of_a_group_are_told_one_by_one_however_deep() -> None:
     one, two, three = ValueError("1"), KeyError("2"), OSError("3")
     group = ExceptionGroup("all", [one, ExceptionGroup("inner", [two, ExceptionGroup("innermost", [three])])])
-    assert list(leaves(group)) == [one, two, three]
+    assert list(leaf_exceptions(group)) == [one, two, three]
 
 
 async def test_something_is_done_whenever_a_signal_comes() -> None:

@@ -12,7 +12,7 @@ from bot.conversation.intake.mutes import Mutes
 from bot.domain.actions import SendMessage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import SendChanged, SendQueued, SendState, StoredSend
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.ports import Clock, Store, Transport
 from bot.domain.segments import Quote, Text
 from bot.memory.drafts import Drafts
@@ -55,7 +55,7 @@ def build_shadow(
     """Who keeps back what is said where the bot is a shadow; of turns about this `question`."""
     return Shadow(
         modes=Modes(store=store, choices=store, clock=clock),
-        drafts=Drafts(store=store, choices=store, clock=clock, forgotten=FORGOTTEN[Tongue.CHINESE]),
+        drafts=Drafts(store=store, choices=store, clock=clock, forgotten=FORGOTTEN[Language.CHINESE]),
         rows=Rows(store=store, clock=clock, ids=CountingIds()),
         queues=queues,
         owner=Owner(owners=frozenset({999}), queues=queues, clock=clock),

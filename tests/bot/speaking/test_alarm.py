@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from bot.domain.actions import SendMessage
 from bot.domain.journal import SendState
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.masking import MASK, Mask
 from bot.domain.model_messages import Usage
 from bot.domain.run import Asker, Outcome, RunFinished, RunStarted, Stop
@@ -20,7 +20,7 @@ SECRET = "sk-1234567890"
 
 
 class Desk:
-    def __init__(self, *, tongue: Tongue = Tongue.CHINESE) -> None:
+    def __init__(self, *, tongue: Language = Language.CHINESE) -> None:
         self.transport, self.clock = RecordingTransport(), ManualClock()
         self.outbox, queues = build_outbox(self.transport, RecordingStore(), self.clock)
         self.owner = Owner(owners=frozenset({8}), queues=queues, clock=self.clock, tongue=tongue)
@@ -36,7 +36,7 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk(*, tongue: Tongue = Tongue.CHINESE) -> AsyncIterator[Desk]:
+async def desk(*, tongue: Language = Language.CHINESE) -> AsyncIterator[Desk]:
     there = Desk(tongue=tongue)
     async with asyncio.timeout(30), there.outbox.open():
         there.owner.connected(BOT)
@@ -63,7 +63,7 @@ async def test_a_long_stall_is_told_and_each_is_counted() -> None:
 
 
 async def test_alarms_are_in_the_language_of_the_owners() -> None:
-    async with desk(tongue=Tongue.ENGLISH) as there:
+    async with desk(tongue=Language.ENGLISH) as there:
         there.fail("auth: 401 invalid key", run="abcd2345")
         there.fail("odd", run="t2")
         of_stalls(there.owner, lambda _: None)(31.4)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from bot.domain.actions import Attachment, Confirmed, Merged, Refused, SendMessage, Unknown
+from bot.domain.actions import Attachment, Confirmed, MergedForward, Refused, SendMessage, Unknown
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.events import Conversation
 from bot.domain.journal import SendQueued
@@ -123,7 +123,9 @@ LONG = "长" * 1000 + "\n\n" + "话" * 1000
 async def test_a_long_answer_is_a_merged_forward_and_its_words_are_known_when_somebody_quotes_it() -> None:
     async with speaking(Manner(name=lambda _: "小霜")) as mouth:
         (one,) = await mouth.delivery.answer(said("hi"), LONG)
-        assert [action.segments for action in mouth.transport.sent] == [(Merged(("长" * 1000, "话" * 1000), "小霜"),)]
+        assert [action.segments for action in mouth.transport.sent] == [
+            (MergedForward(("长" * 1000, "话" * 1000), "小霜"),)
+        ]
         assert mouth.delivery.count(GROUP, (Text(LONG),)) == 1
         assert one.words == LONG
         known = await mouth.history.find(GROUP, "9001")
@@ -268,5 +270,5 @@ async def test_cq_codes_elsewhere_are_names_or_nothing_and_in_code_they_stay() -
         one, two, forward = mouth.transport.sent
         assert (one.words, two.words) == ("@小明 早", "写成 [CQ:at,qq=all] 就行，")
         (merged,) = forward.segments
-        assert isinstance(merged, Merged)
+        assert isinstance(merged, MergedForward)
         assert merged.nodes[0].startswith("@小明 很长")

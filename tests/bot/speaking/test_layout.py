@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.domain.actions import Attachment, Merged, SendSegment
-from bot.domain.language import Tongue
+from bot.domain.actions import Attachment, MergedForward, SendSegment
+from bot.domain.language import Language
 from bot.domain.segments import Mention, Quote, Text
 from bot.speaking.layout import (
     CUT_SHORT,
@@ -63,8 +63,8 @@ def test_marks_and_nothing_else_stay_as_they_are_beside_a_quote_too(before: tupl
         assert "".join(one.text for message in said for one in message if isinstance(one, Text)).strip()
 
 
-@each_case(("piece", "tongue"), [("四个汉字", Tongue.CHINESE), ("abcd", Tongue.ENGLISH)])
-def test_a_flood_of_pieces_ends_in_a_line_that_says_so_in_its_language(piece: str, tongue: Tongue) -> None:
+@each_case(("piece", "tongue"), [("四个汉字", Language.CHINESE), ("abcd", Language.ENGLISH)])
+def test_a_flood_of_pieces_ends_in_a_line_that_says_so_in_its_language(piece: str, tongue: Language) -> None:
     messages = split(Text("\n\n".join(piece for _ in range(30))), limit=6)
     assert len(messages) == MAX_MESSAGES + 1
     assert messages[-1] == (Text(CUT_SHORT[tongue]),)
@@ -107,7 +107,7 @@ def test_what_takes_longer_to_type_comes_later_within_limits() -> None:
     assert said == [0.0, LEAST, pytest.approx(1.2), MOST]
 
 
-def long(segments: tuple[SendSegment, ...]) -> Merged | None:
+def long(segments: tuple[SendSegment, ...]) -> MergedForward | None:
     return merged(segments, messages_of(segments), name="小霜")
 
 
@@ -122,12 +122,12 @@ def test_what_is_long_is_a_merged_forward_of_nodes_that_qq_takes() -> None:
 
 
 def test_one_character_more_than_a_message_takes_is_a_forward() -> None:
-    assert long((Text("字" * 1501),)) == Merged(("字" * 1501,), "小霜")
+    assert long((Text("字" * 1501),)) == MergedForward(("字" * 1501,), "小霜")
     assert in_turns((Text("一" * 149 + "\n\n" + "二" * 150),)) != []
 
 
 def test_a_forward_that_would_have_too_many_nodes_says_that_it_was_cut() -> None:
-    for letter, tongue in zip("字a", Tongue, strict=True):
+    for letter, tongue in zip("字a", Language, strict=True):
         found = long((Text(letter * NODE * 60),))
         assert found is not None
         assert (len(found.nodes), found.nodes[-1]) == (MAX_NODES, CUT_SHORT[tongue])

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from bot.domain.actions import SendMessage
-from bot.domain.cluster_messages import Alarmed, Forgotten, Note
+from bot.domain.cluster_messages import AlarmRaised, ClusterMessage, SubjectErased
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, NotConnected
 from bot.domain.events import Conversation
 from bot.domain.journal import SendState
@@ -98,7 +98,7 @@ async def test_what_waits_for_a_connection_about_who_is_forgotten_is_not_told() 
     async with desk(9) as there:
         there.owner.tell("loop", "a loop in 10001:group:4242")
         there.owner.tell("disk", "4242000 bytes are free")
-        there.owner.forget(Forgotten(group=4242))
+        there.owner.forget(SubjectErased(group=4242))
         there.owner.connected(BOT)
         await there.outbox.wait_idle()
         assert there.transport.texts == ["4242000 bytes are free"]
@@ -239,7 +239,7 @@ class Line:
     def __init__(self) -> None:
         self.desks: list[Desk] = []
         self.crier: Desk | None = None
-        self.notes: list[Note] = []
+        self.notes: list[ClusterMessage] = []
 
     def of(self, at: Desk) -> Ear:
         self.desks.append(at)
@@ -257,8 +257,8 @@ class Ear:
     def has_crier(self) -> bool:
         return self._line.crier is not None
 
-    def tell(self, note: Note, /) -> None:
-        assert isinstance(note, Alarmed)
+    def tell(self, note: ClusterMessage, /) -> None:
+        assert isinstance(note, AlarmRaised)
         self._line.notes.append(note)
         for one in self._line.desks:
             if one is not self._at and (not note.text or self._line.crier in (None, one)):
@@ -279,7 +279,7 @@ async def test_of_several_bots_one_tells_a_trouble_and_all_may_again_after_a_whi
         first.owner.tell("disk", "the disk is still full")
         await first.received(1)
         assert (first.transport.texts, second.transport.texts) == (["the disk is still full"], ["the disk is full"])
-    assert line.notes == [Alarmed("disk"), Alarmed("disk")]
+    assert line.notes == [AlarmRaised("disk"), AlarmRaised("disk")]
 
 
 async def test_who_has_no_account_leaves_it_to_one_that_has_and_without_any_the_first_that_has_one_says_it(
@@ -304,12 +304,12 @@ async def test_who_has_no_account_leaves_it_to_one_that_has_and_without_any_the_
         assert [text for _, text in await first.received(1)] == ["with an account of its own"]
     assert "sk-secret" not in caplog.text
     early = [one for one in line.notes if one.kind == "early"]
-    assert early == [Alarmed("early", "before anybody came"), Alarmed("early")]
+    assert early == [AlarmRaised("early", "before anybody came"), AlarmRaised("early")]
     told = [one for one in line.notes if one.kind not in ("early", "late")]
     assert told == [
-        Alarmed("model", "it said ***", is_quoting=True),
-        Alarmed("model"),
-        Alarmed("", "how the day was"),
+        AlarmRaised("model", "it said ***", is_quoting=True),
+        AlarmRaised("model"),
+        AlarmRaised("", "how the day was"),
     ]
 
 
@@ -320,13 +320,13 @@ async def test_what_is_for_another_is_kept_until_it_has_said_it_for_it_may_be_de
         line.crier = dead
         first.owner.tell("disk", "the disk is full")
         first.owner.tell("model", "it is gone")
-        first.owner.hear(Alarmed("model"))
+        first.owner.hear(AlarmRaised("model"))
         first.owner.connected(BOT)
         assert [text for _, text in await first.received(1)] == ["the disk is full"]
     assert line.notes == [
-        Alarmed("disk", "the disk is full"),
-        Alarmed("model", "it is gone"),
-        Alarmed("disk"),
+        AlarmRaised("disk", "the disk is full"),
+        AlarmRaised("model", "it is gone"),
+        AlarmRaised("disk"),
     ]
 
 
@@ -336,12 +336,12 @@ async def test_of_what_was_said_lately_whoever_asks_hears_so_and_who_has_no_acco
         line.of(crier)
         crier.owner.connected(BOT)
         for _ in range(2):
-            crier.owner.hear(Alarmed("disk", "the disk is full"))
+            crier.owner.hear(AlarmRaised("disk", "the disk is full"))
         assert [text for _, text in await crier.received(1)] == ["the disk is full"]
-        assert line.notes == [Alarmed("disk"), Alarmed("disk")]
+        assert line.notes == [AlarmRaised("disk"), AlarmRaised("disk")]
         line.of(silent)
-        silent.owner.hear(Alarmed("disk", "the disk is full"))
-        assert line.notes == [Alarmed("disk"), Alarmed("disk")]
+        silent.owner.hear(AlarmRaised("disk", "the disk is full"))
+        assert line.notes == [AlarmRaised("disk"), AlarmRaised("disk")]
 
 
 async def test_without_anybody_to_alarm_nothing_waits_for_another_bot() -> None:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.domain.actions import Queued, Refused, SendMessage, about_person
-from bot.domain.cluster_messages import Forgotten
+from bot.domain.actions import Queued, Refused, SendMessage, send_prefix_of_person
+from bot.domain.cluster_messages import SubjectErased
 from bot.domain.errors import NotConnected
 from bot.speaking.carrier import APART
 from bot.speaking.queues import MAX_WAITING
@@ -146,13 +146,13 @@ async def test_lines_that_wait_about_who_is_forgotten_are_not_said() -> None:
             "friend request of 345": "",
             "request of 3456": "",
             "group 345 says hello": "t1",
-            "· likes tea": about_person(345),
-            "· likes milk": about_person(3456),
+            "· likes tea": send_prefix_of_person(345),
+            "· likes milk": send_prefix_of_person(3456),
         }
         for text, of in lines.items():
             is_turn = of.startswith("t")
             post.outbox.post(hello(text, PRIVATE), turn_id=of if is_turn else "", name="" if is_turn else of)
-        post.outbox.forget(Forgotten(user=345))
+        post.outbox.forget(SubjectErased(user=345))
         transport.gate.set()
         await post.outbox.wait_idle()
     assert transport.texts == ["first", "request of 3456", "group 345 says hello", "· likes milk"]

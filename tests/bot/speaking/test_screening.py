@@ -3,9 +3,9 @@ from __future__ import annotations
 import asyncio
 
 from bot.domain.actions import SendMessage
-from bot.domain.blocked_words import fold
+from bot.domain.blocked_words import fold_text
 from bot.domain.events import Conversation
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.segments import Text
 from bot.policy.blocked_words import POLITE
 from bot.speaking.owner_alerts import Owner
@@ -23,15 +23,15 @@ class List:
         return 0
 
     def withholds(self, text: str) -> int:
-        return 3 if "坏" in text or "bad" in fold(text) else 0
+        return 3 if "坏" in text or "bad" in fold_text(text) else 0
 
 
 def says(where: Conversation, text: str) -> SendMessage:
     return SendMessage(where, (Text(text),))
 
 
-@each_case("tongue", Tongue)
-async def test_whatever_is_said_is_looked_at_but_for_what_owners_read_and_they_hear(tongue: Tongue) -> None:
+@each_case("tongue", Language)
+async def test_whatever_is_said_is_looked_at_but_for_what_owners_read_and_they_hear(tongue: Language) -> None:
     clock, transport = ManualClock(), RecordingTransport()
     outbox, queues = build_outbox(transport, RecordingStore(), clock)
     owner = Owner(owners=frozenset({OWNER}), queues=queues, clock=clock, tongue=tongue)
@@ -46,7 +46,7 @@ async def test_whatever_is_said_is_looked_at_but_for_what_owners_read_and_they_h
         await until(lambda: len(transport.sent) == 5)
     told = dict.fromkeys(transport.texts)
     line = f"发到 {GROUP} 的话里有词表（WORDS_FILE 第 3 行）不让说的，那一句没有发。"
-    if tongue is Tongue.ENGLISH:
+    if tongue is Language.ENGLISH:
         line = f"A sentence to {GROUP} had words of line 3 of WORDS_FILE in it: it was not said."
     assert told == dict.fromkeys([f"{POLITE[0]}好的", POLITE[0], "A1：坏", line])
     assert screen.withheld == 3
@@ -73,7 +73,7 @@ async def test_the_polite_line_is_in_the_language_of_the_message_and_the_owners_
     owner = Owner(owners=frozenset(), queues=queues, clock=clock)
     outbox.screened = Screen(words=List(), owner=owner, owners=())
     async with asyncio.timeout(30), outbox.open():
-        for tongue in Tongue:
+        for tongue in Language:
             owner.tongue = tongue
             for text in ("bad words of 小明 and nothing else", "坏话都在这里", "bad!"):
                 await outbox.send(says(GROUP, text))

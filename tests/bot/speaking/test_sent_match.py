@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.domain.actions import Attachment, Merged, SendMessage, SentSegment
+from bot.domain.actions import Attachment, MergedForward, SendMessage, SentSegment
 from bot.domain.segments import File, Forward, Mention, Picture, Quote, Segment, Text, Video
 from bot.speaking.unconfirmed import as_line, is_same_file, is_same_message
 from tests.cases import each_case
@@ -17,8 +17,8 @@ from tests.fakes import BOT, GROUP, PRIVATE, said
         ((Text("你好"),), (Text("您好"),), False),
         ((Text("look"), Picture(file="x")), (Text("look"), Attachment("image", "base64://aa")), True),
         ((Text("look"),), (Text("look"), Attachment("image", "base64://aa")), False),
-        ((Forward("123"),), (Merged(("a", "b"), "小霜"),), True),
-        ((Text("a"),), (Merged(("a", "b"), "小霜"),), False),
+        ((Forward("123"),), (MergedForward(("a", "b"), "小霜"),), True),
+        ((Text("a"),), (MergedForward(("a", "b"), "小霜"),), False),
         ((Video(file="x"),), (Attachment("video", "file:///a"),), True),
     ],
 )

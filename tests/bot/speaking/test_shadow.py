@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.actions import MAX_SOURCE, Attachment, Drafted, Merged, Refused, SendMessage
+from bot.domain.actions import MAX_SOURCE, Attachment, Drafted, MergedForward, Refused, SendMessage
 from bot.domain.cancellation import background
 from bot.domain.journal import PlaceSet, SendQueued, SendState, TurnOpened
 from bot.domain.segments import Mention, Quote, Text
@@ -35,7 +35,7 @@ async def test_owners_see_pictures_people_and_forwards_as_they_would_be_said() -
     async with studio() as made:
         await made.would_say(Quote("q1"), Text("看 "), Mention(5, "阿澈"), CAT)
         await made.would_say(SONG)
-        await made.would_say(Merged(("一", "二"), "Frost"))
+        await made.would_say(MergedForward(("一", "二"), "Frost"))
         await made.outbox.wait_idle()
         assert made.heard == []
         sent = [action.segments for action in made.transport.sent]

@@ -17,8 +17,8 @@ from bot.domain.suspension import Allow, Decision, Deny
 from bot.domain.tool import tool
 from bot.memory.history import History
 from bot.policy.budget import Budget, Limits
-from bot.prompt.frame_removal import Frames
-from bot.prompt.participants import People
+from bot.prompt.frame_removal import FrameRemover
+from bot.prompt.participants import Participants
 from bot.speaking.delivery import Delivery
 from bot.speaking.speech import TurnSpeaker
 from tests.bot.conversation.turns.test_turn import OWNER, living, speak
@@ -43,14 +43,14 @@ SHORTER = "北京明天多云转晴，最高 25 度，不用带伞。"
 
 @asynccontextmanager
 async def speaking(
-    *, limits: Limits = FIVE, frames: Frames | None = None
+    *, limits: Limits = FIVE, frames: FrameRemover | None = None
 ) -> AsyncIterator[tuple[TurnSpeaker, RecordingTransport]]:
     transport, store, clock = RecordingTransport(), RecordingStore(), ManualClock()
     outbox, _ = build_outbox(transport, store, clock)
     delivery = Delivery(outbox=outbox, history=History(store=store), clock=clock, limit=20)
     asker = Asker(999, is_owner=True)
     async with asyncio.timeout(30), outbox.open():
-        yield TurnSpeaker(delivery, "t1", asker, GROUP, frames or Frames(), Budget(limits)), transport
+        yield TurnSpeaker(delivery, "t1", asker, GROUP, frames or FrameRemover(), Budget(limits)), transport
 
 
 @each_case(
@@ -235,7 +235,7 @@ async def test_what_an_earlier_segment_of_the_run_said_is_known() -> None:
 
 
 async def test_the_frame_is_cut_out_of_whatever_is_sent() -> None:
-    frames = Frames(("小霜",), 10001, People.of([UserMessage("小明(777): hi")]))
+    frames = FrameRemover(("小霜",), 10001, Participants.of([UserMessage("小明(777): hi")]))
     async with speaking(frames=frames) as (speaker, transport):
         await speaker.say((Text("小霜(10001): 好的\n小明(777): 谢谢"),))
         with pytest.raises(InvalidArguments, match="your own words"):

@@ -8,8 +8,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.cluster_messages import Share, partition_of
-from bot.domain.cluster_queries import Around, Ask, Glance, Look, Parts, Said, Told, Word
+from bot.domain.cluster_messages import ClusterPartition, partition_of
+from bot.domain.cluster_queries import (
+    ClusterQuery,
+    ClusterReply,
+    ContextQuery,
+    ContextReply,
+    DecisionResult,
+    OwnerDecision,
+    PartitionStatus,
+    StatusQuery,
+)
 from bot.domain.console_views import (
     AccountState,
     Failure,
@@ -18,7 +27,7 @@ from bot.domain.console_views import (
     State,
     WaitingCall,
     WaitingDraft,
-    WaitingPetition,
+    WaitingJoinRequest,
 )
 from bot.domain.errors import ActionUnanswered, NotConnected
 from bot.domain.events import Conversation
@@ -30,7 +39,7 @@ from bot.wiring.cluster_console import FAILURES, ClusterConsole, answering, toge
 from bot.wiring.console_backend import DRAFTS
 from tests.fakes import SteppedClock
 
-SHARE = Share(0, 2)
+SHARE = ClusterPartition(0, 2)
 HERE, THERE = (next(account for account in range(1, 99) if partition_of(account, 2) == part) for part in range(2))
 AT_HERE, AT_THERE = Conversation(HERE, "group", 4242), Conversation(THERE, "group", 4242)
 
@@ -46,7 +55,7 @@ def state(account: int, at: float, *, cooldown: float) -> State:
         in_trouble=account == THERE,
         unwritten=3,
         calls=(WaitingCall(1, where, "wipe", 9.0),),
-        petitions=(WaitingPetition(1, 5, 0, "", 9.0, account),),
+        petitions=(WaitingJoinRequest(1, 5, 0, "", 9.0, account),),
         failures=tuple(Failure(at + number, "t", "broke") for number in reversed(range(FAILURES))),
         paused=(where,),
         outbox=(OutboxState(where, 1, 0, at),),
@@ -59,8 +68,8 @@ def drafts(account: int, *expire: float) -> tuple[WaitingDraft, ...]:
     return tuple(WaitingDraft(number, where, "x", "hi", "ho", at) for number, at in enumerate(expire))
 
 
-OWN = Glance(0, state(HERE, 5.0, cooldown=0.0), 2, drafts(HERE, 1.0, 3.0), 4, {"": (), "cat": ("a", "1")})
-ELSEWHERE = Glance(
+OWN = PartitionStatus(0, state(HERE, 5.0, cooldown=0.0), 2, drafts(HERE, 1.0, 3.0), 4, {"": (), "cat": ("a", "1")})
+ELSEWHERE = PartitionStatus(
     1, state(THERE, 4.5, cooldown=7.0), 5, drafts(THERE, 2.0, *[0.5] * DRAFTS), 1, {"cat": ("b", "1"), "dog": ("c",)}
 )
 
@@ -88,15 +97,15 @@ def test_what_several_show_is_one_page() -> None:
 class Others:
     """One other bot, which says what it is to, or raises it; what it was asked, and about which account."""
 
-    def __init__(self, says: Told | Exception | None, count: int = 1, *also: Told) -> None:
+    def __init__(self, says: ClusterReply | Exception | None, count: int = 1, *also: ClusterReply) -> None:
         self.says, self.count, self.also = says, count, also
-        self.asked: list[tuple[int, Ask]] = []
+        self.asked: list[tuple[int, ClusterQuery]] = []
 
-    async def ask_all(self, ask: Ask, /) -> tuple[Told, ...]:
+    async def ask_all(self, ask: ClusterQuery, /) -> tuple[ClusterReply, ...]:
         self.asked.append((0, ask))
         return () if self.says is None or isinstance(self.says, Exception) else (self.says, *self.also)
 
-    async def ask(self, account: int, ask: Ask, /) -> Told:
+    async def ask(self, account: int, ask: ClusterQuery, /) -> ClusterReply:
         self.asked.append((account, ask))
         if self.says is None or isinstance(self.says, Exception):
             raise self.says or AssertionError(ask)
@@ -111,20 +120,20 @@ def seen(others: Others) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def own(monkeypatch: pytest.MonkeyPatch) -> list[Ask]:
+def own(monkeypatch: pytest.MonkeyPatch) -> list[ClusterQuery]:
     """This bot shows that, and keeps what it is to do."""
-    done: list[Ask] = []
+    done: list[ClusterQuery] = []
 
-    async def glance_of(_seen: Any, *, with_drafts: bool) -> Glance:
-        done.append(Look(with_drafts))
+    async def glance_of(_seen: Any, *, with_drafts: bool) -> PartitionStatus:
+        done.append(StatusQuery(with_drafts))
         return OWN
 
-    async def settle(_rooms: Any, word: Word) -> Settled:
+    async def settle(_rooms: Any, word: OwnerDecision) -> Settled:
         done.append(word)
         return Settled("done", "here")
 
     def rendered(_rooms: Any, where: Conversation) -> tuple[str, ...]:
-        done.append(Around(where))
+        done.append(ContextQuery(where))
         return ("here",)
 
     monkeypatch.setattr(cluster_console, "glance_of", glance_of)
@@ -134,22 +143,22 @@ def own(monkeypatch: pytest.MonkeyPatch) -> list[Ask]:
     return done
 
 
-async def test_all_are_asked_and_who_says_nothing_is_counted(own: list[Ask]) -> None:
+async def test_all_are_asked_and_who_says_nothing_is_counted(own: list[ClusterQuery]) -> None:
     others = Others(ELSEWHERE, count=3)
     shown = ClusterConsole(seen(others))
     assert shown.waiting() == 2
     found = await shown.look(with_drafts=True)
     assert found == together((OWN, ELSEWHERE), absent=2)
-    assert (others.asked, own) == ([(0, Look(with_drafts=True))], [Look(with_drafts=True)])
+    assert (others.asked, own) == ([(0, StatusQuery(with_drafts=True))], [StatusQuery(with_drafts=True)])
     assert shown.waiting() == 2 + 5
-    others.says = Said(Settled("done", ""))  # no answer to that question
+    others.says = DecisionResult(Settled("done", ""))  # no answer to that question
     assert (await shown.look()).state.absent == 3
     assert shown.waiting() == 2
 
 
-async def test_a_word_is_carried_out_by_who_has_the_account(own: list[Ask]) -> None:
-    there, here = (Word(account, "A", 1, allows=True) for account in (THERE, HERE))
-    others = Others(Said(Settled("over", "there")))
+async def test_a_word_is_carried_out_by_who_has_the_account(own: list[ClusterQuery]) -> None:
+    there, here = (OwnerDecision(account, "A", 1, allows=True) for account in (THERE, HERE))
+    others = Others(DecisionResult(Settled("over", "there")))
     shown = ClusterConsole(seen(others))
     assert await shown.settle(here) == Settled("done", "here")
     assert (own, others.asked) == ([here], [])
@@ -163,35 +172,35 @@ async def test_a_word_is_carried_out_by_who_has_the_account(own: list[Ask]) -> N
         (NotConnected("nobody"), "away", None),
         (ActionUnanswered("late"), "lost", None),
         (ELSEWHERE, "lost", None),
-        (Said(Settled("busy", "")), "busy", None),
-        (Parts(("there",)), "lost", ("there",)),
+        (DecisionResult(Settled("busy", "")), "busy", None),
+        (ContextReply(("there",)), "lost", ("there",)),
     ],
 )
 async def test_what_comes_of_it_where_that_does_not_go_well(
-    says: Told | Exception, kind: str, parts: tuple[str, ...] | None
+    says: ClusterReply | Exception, kind: str, parts: tuple[str, ...] | None
 ) -> None:
     shown = ClusterConsole(seen(Others(says)))
-    assert (await shown.settle(Word(THERE, "A", 1, allows=True))).kind == kind
+    assert (await shown.settle(OwnerDecision(THERE, "A", 1, allows=True))).kind == kind
     assert await shown.rendered(AT_THERE) == parts
 
 
-async def test_the_prompt_of_a_chat_is_told_by_who_has_its_account(own: list[Ask]) -> None:
-    others, anywhere = Others(Parts(("there",))), Conversation(0, "private", 0)
+async def test_the_prompt_of_a_chat_is_told_by_who_has_its_account(own: list[ClusterQuery]) -> None:
+    others, anywhere = Others(ContextReply(("there",))), Conversation(0, "private", 0)
     shown = ClusterConsole(seen(others))
     assert [await shown.rendered(where) for where in (AT_HERE, AT_THERE, anywhere)] == [
         ("here",),
         ("there",),
         ("here",),
     ]
-    assert (own, others.asked) == ([Around(AT_HERE), Around(anywhere)], [(THERE, Around(AT_THERE))])
+    assert (own, others.asked) == ([ContextQuery(AT_HERE), ContextQuery(anywhere)], [(THERE, ContextQuery(AT_THERE))])
 
 
-async def test_another_bots_questions_are_answered_as_the_pages_own_are(own: list[Ask]) -> None:
-    answer, word = answering(seen(Others(None))), Word(HERE, "D", 1, allows=False)
-    assert await answer(Look(with_drafts=True)) == OWN
-    assert await answer(word) == Said(Settled("done", "here"))
-    assert await answer(Around(AT_HERE)) == Parts(("here",))
-    assert own == [Look(with_drafts=True), word, Around(AT_HERE)]
+async def test_another_bots_questions_are_answered_as_the_pages_own_are(own: list[ClusterQuery]) -> None:
+    answer, word = answering(seen(Others(None))), OwnerDecision(HERE, "D", 1, allows=False)
+    assert await answer(StatusQuery(with_drafts=True)) == OWN
+    assert await answer(word) == DecisionResult(Settled("done", "here"))
+    assert await answer(ContextQuery(AT_HERE)) == ContextReply(("here",))
+    assert own == [StatusQuery(with_drafts=True), word, ContextQuery(AT_HERE)]
 
 
 async def test_a_bot_alone_looks_at_nobody_else() -> None:
@@ -199,7 +208,7 @@ async def test_a_bot_alone_looks_at_nobody_else() -> None:
     async with shown.open():
         assert (await shown.look()).state == OWN.state
         assert shown.feed.number == 0
-    assert alone.asked == [(0, Look())]
+    assert alone.asked == [(0, StatusQuery())]
 
 
 async def test_who_answers_for_a_partition_that_another_has_by_now_is_shown_once() -> None:

@@ -8,8 +8,17 @@ from typing import Any, cast
 
 import pytest
 
-from bot.domain.cluster_messages import WHOLE, Alarmed, Forgotten, Note, PlaceTold, RowSet, Share, Taken
-from bot.domain.cluster_queries import Ask, Parts, Said, Told, Word
+from bot.domain.cluster_messages import (
+    WHOLE,
+    AlarmRaised,
+    ClusterMessage,
+    ClusterPartition,
+    PlaceChanged,
+    RowChanged,
+    SubjectErased,
+    UsageTaken,
+)
+from bot.domain.cluster_queries import ClusterQuery, ClusterReply, ContextReply, DecisionResult, OwnerDecision
 from bot.domain.journal import PlaceSet
 from bot.domain.suspension import Settled
 from bot.memory.kept_settings import NOWHERE
@@ -19,7 +28,7 @@ from bot.wiring.console_backend import ConsoleBackend
 from tests.cases import each_case
 from tests.fakes import GROUP, RecordingStore
 
-TAKEN = Taken(GROUP, 777, 5.0, 0.0, 1.0, 1.0)
+TAKEN = UsageTaken(GROUP, 777, 5.0, 0.0, 1.0, 1.0)
 
 
 class Heard:
@@ -37,7 +46,7 @@ class Heard:
     async def reread(self) -> None:
         self.ledger.append((self.name, None))
 
-    async def elsewhere(self, note: Forgotten) -> None:
+    async def elsewhere(self, note: SubjectErased) -> None:
         self.hear(note)
 
 
@@ -74,18 +83,18 @@ def told_by(ledger: list[tuple[str, Any]]) -> Any:
     ("note", "who"),
     [
         (TAKEN, [("spending", TAKEN)]),
-        (Alarmed("disk"), [("owner", Alarmed("disk"))]),
-        (RowSet("limits", "{}"), [("limits", "{}")]),
-        (RowSet("persona_texts", "{}"), [("personas", "{}")]),
-        (RowSet("colours", "{}"), []),
-        (RowSet("limits", "broken"), []),
-        (PlaceTold(GROUP, "hush", "mute"), [("wishes", (GROUP, "mute"))]),
-        (PlaceTold(GROUP, "mode", "off"), []),
-        (Forgotten(user=7), [("forgetting", Forgotten(user=7))]),
+        (AlarmRaised("disk"), [("owner", AlarmRaised("disk"))]),
+        (RowChanged("limits", "{}"), [("limits", "{}")]),
+        (RowChanged("persona_texts", "{}"), [("personas", "{}")]),
+        (RowChanged("colours", "{}"), []),
+        (RowChanged("limits", "broken"), []),
+        (PlaceChanged(GROUP, "hush", "mute"), [("wishes", (GROUP, "mute"))]),
+        (PlaceChanged(GROUP, "mode", "off"), []),
+        (SubjectErased(user=7), [("forgetting", SubjectErased(user=7))]),
         (None, [(name, None) for name in ("limits", "spending", "personas", "wishes", "history")]),
     ],
 )
-async def test_each_note_reaches_who_is_to_know(note: Note | None, who: list[tuple[str, Any]]) -> None:
+async def test_each_note_reaches_who_is_to_know(note: ClusterMessage | None, who: list[tuple[str, Any]]) -> None:
     ledger: list[tuple[str, Any]] = []
     hear = note_handler(told_by(ledger))
     await hear(note)
@@ -94,7 +103,7 @@ async def test_each_note_reaches_who_is_to_know(note: Note | None, who: list[tup
     assert ledger == [*who, ("spending", TAKEN)]
 
 
-def seen_by(store: RecordingStore, share: Share = WHOLE) -> ConsoleBackend:
+def seen_by(store: RecordingStore, share: ClusterPartition = WHOLE) -> ConsoleBackend:
     """A bot with no more than what ears are made of."""
     rooms, journal = SimpleNamespace(on=SimpleNamespace(store=store)), SimpleNamespace(share=share, books=store)
     return cast("ConsoleBackend", SimpleNamespace(shown=told_by([]), rooms=rooms, journal=journal))
@@ -104,30 +113,30 @@ async def test_what_a_worker_suspects_is_in_the_journal_by_its_partition() -> No
     async def at_work() -> None: ...
 
     store = RecordingStore()
-    ears = cluster_events.ears_of(seen_by(store, Share(3, 8)), at_work)
+    ears = cluster_events.ears_of(seen_by(store, ClusterPartition(3, 8)), at_work)
     assert await ears.suspicion.begin("one") == 0
     assert store.entries == [PlaceSet(NOWHERE, "begun 3", '{"one":1}')]
     assert ears.at_work is at_work
 
 
 async def test_nothing_is_answered_before_a_bot_is_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, opened = list[Ask](), asyncio.Event()
+    asked, opened = list[ClusterQuery](), asyncio.Event()
 
-    async def answer(ask: Ask) -> Told:
+    async def answer(ask: ClusterQuery) -> ClusterReply:
         asked.append(ask)
-        return Parts(("all of it",))
+        return ContextReply(("all of it",))
 
     async def at_work() -> None:
         await opened.wait()
 
-    async def told(ask: Ask) -> Told:
+    async def told(ask: ClusterQuery) -> ClusterReply:
         return await ears.answer(ask)
 
     monkeypatch.setattr(cluster_events, "answering", lambda _: answer)
     ears = cluster_events.ears_of(seen_by(RecordingStore()), at_work)
     monkeypatch.setattr(cluster_events, "AT_WORK_WITHIN", 0.01)
-    word = Word(10001, "D", 1, allows=True)
-    assert await ears.answer(word) == Said(Settled("away", ""))
+    word = OwnerDecision(10001, "D", 1, allows=True)
+    assert await ears.answer(word) == DecisionResult(Settled("away", ""))
     assert asked == []
     monkeypatch.setattr(cluster_events, "AT_WORK_WITHIN", 60.0)
     async with asyncio.TaskGroup() as group:
@@ -135,4 +144,4 @@ async def test_nothing_is_answered_before_a_bot_is_at_work(monkeypatch: pytest.M
         await asyncio.sleep(0)
         assert asked == []
         opened.set()
-    assert (waiting.result(), asked) == (Parts(("all of it",)), [word])
+    assert (waiting.result(), asked) == (ContextReply(("all of it",)), [word])

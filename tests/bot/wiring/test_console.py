@@ -31,7 +31,7 @@ from bot.domain.trial_group import TRIED
 from bot.memory.own_limits import OwnLimits
 from bot.memory.personas import Cast, House, Persona, Personas
 from bot.models.meter import Meter
-from bot.policy.day_limits import OwnCap
+from bot.policy.day_limits import LimitOverride
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.wiring import console
 from bot.wiring.console import LIMIT_SETTINGS, call_tool, limits_shown, tools_of
@@ -302,9 +302,13 @@ async def test_each_limit_is_told_with_the_setting_and_what_owners_set_with_the_
     store, clock = RecordingStore(), ManualClock()
     own = OwnLimits(store=store, choices=store, clock=clock)
     await own.start()
-    await own.keep(GROUP, OwnCap(cost=2.5))
-    own.filed = lambda: {5252: OwnCap(cost=0.5, tokens=0), 5353: OwnCap(cost=0.0), 5454: OwnCap(cost=0.0, tokens=0)}
-    await own.keep(777, OwnCap(tokens=200_000))
+    await own.keep(GROUP, LimitOverride(cost=2.5))
+    own.filed = lambda: {
+        5252: LimitOverride(cost=0.5, tokens=0),
+        5353: LimitOverride(cost=0.0),
+        5454: LimitOverride(cost=0.0, tokens=0),
+    }
+    await own.keep(777, LimitOverride(tokens=200_000))
     settings = Settings(bot_day_cost_all=3.5, bot_day_tokens_user=1_500_000, bot_group_rate=None)
     told = {(one.setting, one.whose): one.value for one in limits_shown(settings, own)}
     assert told["BOT_USER_RATE", ""] == "6 / 60 s"

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bot.domain.actions import SendMessage
-from bot.domain.cluster_queries import Word
+from bot.domain.cluster_queries import OwnerDecision
 from bot.domain.console_views import OutboxState
 from bot.domain.events import Conversation
 from bot.domain.journal import SendState
@@ -15,8 +15,8 @@ from tests.e2e.town import WIPE, open_town
 from tests.fakes import GROUP, words
 
 
-def publish(number: int, reason: str = "") -> Word:
-    return Word(10001, "D", number, allows=True, reason=reason)
+def publish(number: int, reason: str = "") -> OwnerDecision:
+    return OwnerDecision(10001, "D", number, allows=True, reason=reason)
 
 
 async def test_a_draft_is_shown_with_its_words_and_published_changed_or_left_by_the_same_code(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ async def test_a_draft_is_shown_with_its_words_and_published_changed_or_left_by_
         before = len(simulator.sent)
         assert (await settle(service.rooms, publish(1))).kind == "done"
         assert (await settle(service.rooms, publish(2, " two\nlines "))).kind == "done"
-        assert (await settle(service.rooms, Word(10001, "D", 3, allows=False))).kind == "done"
+        assert (await settle(service.rooms, OwnerDecision(10001, "D", 3, allows=False))).kind == "done"
         assert (await settle(service.rooms, publish(3))).kind == "over"
         said = [one.text for one in simulator.sent[before:] if one.group_id == 4242]
         assert said == [drafts[2].text, "two\nlines"]

@@ -16,8 +16,8 @@ from adapters.metrics.cluster import Work
 from adapters.storage.batches import Transactions
 from adapters.storage.day_totals import CountingTransactions
 from adapters.storage.leases import Lease
-from bot.domain.cluster_messages import ALONE, Note, Share
-from bot.domain.cluster_queries import Ask, Ears, Told
+from bot.domain.cluster_messages import ALONE, ClusterMessage, ClusterPartition
+from bot.domain.cluster_queries import ClusterHandlers, ClusterQuery, ClusterReply
 from bot.domain.events import Event
 from bot.memory.own_limits import OwnLimits
 from bot.memory.shared_spending import SharedSpending
@@ -43,10 +43,10 @@ class Silence:
     async def durable(self) -> bool:
         raise AssertionError
 
-    async def hear(self, note: Note | None) -> None:
+    async def hear(self, note: ClusterMessage | None) -> None:
         raise AssertionError(note)
 
-    async def answer(self, ask: Ask) -> Told:
+    async def answer(self, ask: ClusterQuery) -> ClusterReply:
         raise AssertionError(ask)
 
     async def at_work(self) -> None:
@@ -65,16 +65,25 @@ def test_the_line_follows_the_seat() -> None:
     alone = build_line(Settings(), None, None, clock=clock, ids=ids, troubles=troubles)
     assert isinstance(alone, Sockets)
     settings = Settings(broker_url=SecretStr("amqp://queue/"))
-    seat = Seat(Share(), Lease(), metrics_of((), clock), NoteExchange("me"), RequestExchange("me", Share()), Work(1))
+    seat = Seat(
+        ClusterPartition(),
+        Lease(),
+        metrics_of((), clock),
+        NoteExchange("me"),
+        RequestExchange("me", ClusterPartition()),
+        Work(1),
+    )
     many = build_line(settings, seat, None, clock=clock, ids=ids, troubles=troubles)
     assert isinstance(many, BrokerLine)
     assert (alone.peers.accounts(), many.peers.accounts()) == ((), ())
     assert (many.peers.refused, many.peers.reconnects) == ("the broker cannot be reached", 0)
 
 
-@pytest.mark.parametrize(("share", "told"), [(Share(), 1), (Share(0, 8), 1), (Share(3, 8), 0)])
+@pytest.mark.parametrize(
+    ("share", "told"), [(ClusterPartition(), 1), (ClusterPartition(0, 8), 1), (ClusterPartition(3, 8), 0)]
+)
 async def test_that_a_broker_is_away_is_told_by_the_first_share(
-    share: Share, told: int, caplog: pytest.LogCaptureFixture
+    share: ClusterPartition, told: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock, ids = ManualClock(), CountingIds()
     settings = Settings(broker_url=SecretStr("amqp://127.0.0.1:1/"))
@@ -82,7 +91,9 @@ async def test_that_a_broker_is_away_is_told_by_the_first_share(
     troubles = startup_alerts_of(seat)
     line, nobody = build_line(settings, seat, None, clock=clock, ids=ids, troubles=troubles), Silence()
     with troubles.logged_at_the_end():
-        async with line.open(nobody, nobody.durable, lambda: Ears(nobody.hear, nobody.answer, nobody.at_work, nobody)):
+        async with line.open(
+            nobody, nobody.durable, lambda: ClusterHandlers(nobody.hear, nobody.answer, nobody.at_work, nobody)
+        ):
             await until(lambda: len(clock.slept) > 2)
     assert caplog.text.count("The broker cannot be reached") == told
 
@@ -102,13 +113,13 @@ def test_large_files_are_offered_where_somebody_listens_at_an_address_that_is_kn
 
 
 def test_a_bot_that_has_all_accounts_tells_nobody_of_them() -> None:
-    def seat_of(share: Share) -> Seat:
+    def seat_of(share: ClusterPartition) -> Seat:
         metrics = metrics_of((), ManualClock())
         return Seat(share, Lease(), metrics, NoteExchange("me"), RequestExchange("me", share), Work(share.partitions))
 
-    one_of_two = seat_of(Share(1, 2))
+    one_of_two = seat_of(ClusterPartition(1, 2))
     assert neighbours_of(one_of_two) is one_of_two.notices
-    assert neighbours_of(seat_of(Share())) is ALONE
+    assert neighbours_of(seat_of(ClusterPartition())) is ALONE
     assert neighbours_of(None) is ALONE
 
 
@@ -118,8 +129,8 @@ async def test_only_with_neighbours_the_journal_counts_what_all_of_them_take(tmp
         own = OwnLimits(store=at.store, choices=at.store.books, clock=clock)
         parts = {"own": own, "book": at.store.books, "owners": frozenset({5}), "clock": clock, "tell": print}
         for share, kind, writing in (
-            (Share(), Spending, Transactions),
-            (Share(1, 2), SharedSpending, CountingTransactions),
+            (ClusterPartition(), Spending, Transactions),
+            (ClusterPartition(1, 2), SharedSpending, CountingTransactions),
         ):
             seat = Seat(
                 share, Lease(), metrics_of((), clock), NoteExchange("me"), RequestExchange("me", share), Work(2)

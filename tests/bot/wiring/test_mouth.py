@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.wiring.mouth import owners_tongue, question_in, tells_of_new_groups
 from config.settings import Settings
 from tests.bot.hall import hall
@@ -22,6 +22,6 @@ def test_owners_who_named_no_groups_hear_of_new_ones(owners: set[int], groups: s
     assert tells_of_new_groups(settings) is tells
 
 
-@each_case(("chosen", "tongue"), [("", Tongue.CHINESE), ("zh", Tongue.CHINESE), ("en", Tongue.ENGLISH)])
-def test_owners_read_chinese_unless_english_is_set(chosen: Any, tongue: Tongue) -> None:
+@each_case(("chosen", "tongue"), [("", Language.CHINESE), ("zh", Language.CHINESE), ("en", Language.ENGLISH)])
+def test_owners_read_chinese_unless_english_is_set(chosen: Any, tongue: Language) -> None:
     assert owners_tongue(Settings(bot_language=chosen)) is tongue

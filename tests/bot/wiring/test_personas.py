@@ -9,7 +9,7 @@ from bot.domain.model_messages import AssistantMessage, UserMessage
 from bot.domain.ports import ChatModel
 from bot.domain.traits import Audience
 from bot.memory.personas import House, Persona, Personas
-from bot.policy.day_limits import OwnCap
+from bot.policy.day_limits import LimitOverride
 from bot.wiring.personas import PersonaFiles
 from config.settings import Settings
 from tests.fakes import ManualClock, RecordingStore, ScriptedModel
@@ -107,6 +107,6 @@ def test_a_broken_file_is_told_and_the_last_good_one_stays_while_others_are_read
         row = "[[group]]\nnumber = 1\npersona = 'owl'\nchance = 0.0\nday_tokens = 9\n"
         (tmp_path / "groups.toml").write_text(row)
         assert reloads["the file of groups"]() == ()
-        day, audiences = OwnCap(tokens=9), {"look": Audience.EVERYONE}
+        day, audiences = LimitOverride(tokens=9), {"look": Audience.EVERYONE}
         assert personas.cast.houses == {1: House("owl", chance=0.0, audiences=audiences, day=day)}
         assert personas.days() == {1: day}

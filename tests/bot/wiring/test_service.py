@@ -15,7 +15,7 @@ from bot.memory.personas import Cast, Persona, Personas
 from bot.memory.speakers import Speakers
 from bot.models.failover import Failover
 from bot.models.upstreams import Upstream
-from bot.prompt.render import note
+from bot.prompt.render import history_note
 from bot.prompt.wording_zh import ZH
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.wiring.keeping import around_of, build_history
@@ -49,7 +49,7 @@ async def test_what_an_older_version_noted_in_its_answers_is_told_otherwise() ->
     history = build_history(personas, Speakers(store=store), store=store, room=lambda: 5000.0)
     await history.load(GROUP)
     assert "没有回答)" not in str(history.messages(GROUP))
-    assert history.messages(GROUP)[-1] == note(ZH, ZH.about.unanswered)
+    assert history.messages(GROUP)[-1] == history_note(ZH, ZH.about.unanswered)
 
 
 @each_case("window", [None, 1_000_000])

@@ -15,11 +15,11 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.wire import text
 from adapters.simulator.world import demo_world
 from bot.domain.cancellation import background
-from bot.domain.cluster_messages import Forgotten
+from bot.domain.cluster_messages import SubjectErased
 from bot.domain.console_views import CostSum
 from bot.domain.errors import MediaError
 from bot.domain.query_results import UsageSum
-from bot.domain.trial_group import Ceiling, Source, TriedLine, Wanted
+from bot.domain.trial_group import Source, TrialLimits, TrialLine, TrialOptions
 from bot.policy.day_limits import NOTHING, Amount
 from bot.wiring import simulated
 from bot.wiring.simulated import (
@@ -46,7 +46,7 @@ class Running:
     def __init__(self, *, decoded: bytes = b"jpeg") -> None:
         self.sums: tuple[CostSum, ...] | None = ()
         self.amount = NOTHING
-        self.followers: list[Callable[[Forgotten], None]] = []
+        self.followers: list[Callable[[SubjectErased], None]] = []
         self.settled: list[Any] = []
         self.committed = 0
         self.shown = SimpleNamespace(spending=SimpleNamespace(taken=lambda _: self.amount))
@@ -77,7 +77,7 @@ class Running:
 
 def group(*, budget: TrialBudget | None = None) -> tuple[SimulatedTrial, Running, Simulator]:
     simulator = Simulator(world := demo_world())
-    trial, running = SimulatedTrial(world, wanted=Wanted(), budget=budget), Running()
+    trial, running = SimulatedTrial(world, wanted=TrialOptions(), budget=budget), Running()
     service: Any = running
     trial.connect(service, simulator)
     return trial, running, simulator
@@ -92,7 +92,7 @@ def picture(data: bytes) -> dict[str, Any]:
 
 
 async def test_before_it_is_connected_nobody_is_heard() -> None:
-    trial = SimulatedTrial(demo_world(), wanted=Wanted())
+    trial = SimulatedTrial(demo_world(), wanted=TrialOptions())
     assert not await trial.say("user1", "hello")
     await trial.obey("timeout")
     assert trial.lines == ()
@@ -111,7 +111,7 @@ async def test_members_speak_and_whoever_is_none_does_not(monkeypatch: pytest.Mo
         "user2",
         "@user1 hi",
         (1,),
-        TriedLine("", MISSED, happened="missed"),
+        TrialLine("", MISSED, happened="missed"),
     )
     assert simulator.missed == [int(said.message_id)]  # no bot has dialled
     assert trial.feed.number == 2
@@ -179,7 +179,7 @@ async def test_whoever_asked_joins_by_his_name_and_nobody_by_that_of_the_bot() -
         ("x" * 99, "x" * LONGEST_NAME),
     ):
         trial.propose(name, "今天？")
-        assert trial.draft == TriedLine(joins, "今天？")
+        assert trial.draft == TrialLine(joins, "今天？")
         assert joins in trial.people
     assert "bot" not in trial.people
 
@@ -189,14 +189,14 @@ async def test_what_is_said_on_a_terminal_is_there_too() -> None:
     said = await simulator.say_line("user2: @bot hi @user1")
     assert said is not None
     trial.note_said(said)
-    assert trial.lines == (TriedLine("user2", "[@bot] hi [@user1]", str(said)),)
+    assert trial.lines == (TrialLine("user2", "[@bot] hi [@user1]", str(said)),)
 
 
 async def test_faults_are_those_of_the_list_and_what_comes_of_them_is_told() -> None:
     trial, _, simulator = group()
     await trial.obey("timeout")
     await trial.obey("drop 9")
-    assert trial.lines == (TriedLine("", "!timeout: timeout next", happened="timeout"),)
+    assert trial.lines == (TrialLine("", "!timeout: timeout next", happened="timeout"),)
     assert [str(one) for one in simulator.faults.armed] == ["timeout next"]
 
 
@@ -224,7 +224,7 @@ async def test_what_it_took_is_what_the_journal_and_the_day_know_also_when_it_is
 
 
 async def test_one_with_a_purse_takes_what_is_in_it_and_then_nobody_is_heard() -> None:
-    most = Ceiling("m", 1.0, 1000, 4)
+    most = TrialLimits("m", 1.0, 1000, 4)
     store, clock = RecordingStore(), ManualClock()
     budget = TrialBudget(most, day=BudgetTally(), is_spent=lambda: False, store=store, clock=clock)
     trial, running, _ = group(budget=budget)
@@ -285,7 +285,7 @@ async def test_what_was_said_is_let_go_of_where_anybody_is_forgotten() -> None:
     trial.note_sent(sent(text("you said so"), picture(b"one")))
     trial.propose("小明", "今天？", Source(777, 4242))
     for follower in running.followers:
-        follower(Forgotten(user=20001))
+        follower(SubjectErased(user=20001))
     assert (trial.lines, trial.draft) == ((), None)
     with pytest.raises(MediaError):
         await trial.picture(1)

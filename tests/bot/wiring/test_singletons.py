@@ -11,10 +11,10 @@ from pydantic import SecretStr
 from bot.app import open_service
 from bot.commands import alarms
 from bot.commands.digest import DAILY_LOOK
-from bot.domain.cluster_messages import WHOLE, Share
+from bot.domain.cluster_messages import WHOLE, ClusterPartition
 from bot.domain.cluster_queries import NO_OTHERS
 from bot.domain.events import Conversation
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.masking import Mask
 from bot.domain.query_results import DaySum
 from bot.memory.newest import Newest
@@ -29,7 +29,7 @@ from tests.ports import free_port
 class Journal:
     """Knows of no logins; asking it for anything else fails."""
 
-    def __init__(self, share: Share) -> None:
+    def __init__(self, share: ClusterPartition) -> None:
         self.books, self.share, self.shown = self, share, None
         self.asked: list[str] = []
 
@@ -38,12 +38,14 @@ class Journal:
         return {}
 
 
-@each_case(("share", "asked"), [(WHOLE, ["console"]), (Share(0, 8), ["console"]), (Share(3, 8), [])])
-async def test_the_first_share_alone_has_the_console(share: Share, asked: list[str]) -> None:
+@each_case(
+    ("share", "asked"), [(WHOLE, ["console"]), (ClusterPartition(0, 8), ["console"]), (ClusterPartition(3, 8), [])]
+)
+async def test_the_first_share_alone_has_the_console(share: ClusterPartition, asked: list[str]) -> None:
     none, journal = SimpleNamespace(open={}), Journal(share)
     groups = SimpleNamespace(news=None)
     answering = SimpleNamespace(groups=groups)
-    rooms: Any = SimpleNamespace(answering=answering, owner=SimpleNamespace(tongue=Tongue.CHINESE, tell=None))
+    rooms: Any = SimpleNamespace(answering=answering, owner=SimpleNamespace(tongue=Language.CHINESE, tell=None))
     rooms.stages = SimpleNamespace(petitions=none)
     rooms.forgetting = SimpleNamespace(follow=lambda _: None)
     rooms.on = SimpleNamespace(lanes=SimpleNamespace(in_progress=dict), store=RecordingStore())
@@ -71,7 +73,7 @@ async def test_with_no_time_for_it_nothing_is_looked_at() -> None:
         share=WHOLE,
         answering=SimpleNamespace(groups=SimpleNamespace(news=None)),
         marks=SimpleNamespace(people=None),
-        owner=SimpleNamespace(tongue=Tongue.CHINESE, tell=None),
+        owner=SimpleNamespace(tongue=Language.CHINESE, tell=None),
     )
     nothing.stages = SimpleNamespace(petitions=None)
     clock, store = SteppedClock(), RecordingStore()
@@ -88,7 +90,7 @@ async def test_owners_hear_of_people_near_their_limits_of_new_groups_and_of_a_tu
     groups = SimpleNamespace(news=lambda: ("新群", "new groups"))
     answering = SimpleNamespace(requests=SimpleNamespace(open={}), groups=groups)
     at: Any = SimpleNamespace(books=PaperBooks(), share=WHOLE, answering=answering)
-    at.owner = SimpleNamespace(tongue=Tongue.CHINESE, tell=lambda kind, _line: told.append(kind))
+    at.owner = SimpleNamespace(tongue=Language.CHINESE, tell=lambda kind, _line: told.append(kind))
     at.marks = SimpleNamespace(people=lambda: ("快用完了", "nearly all"))
     at.stages = SimpleNamespace(petitions=SimpleNamespace(open=()))
     none: Any = SimpleNamespace(open={})
@@ -104,8 +106,10 @@ async def test_owners_hear_of_people_near_their_limits_of_new_groups_and_of_a_tu
     assert told[:2] == ["nearly all", "new groups"]
 
 
-@each_case(("share", "asks"), [(WHOLE, True), (Share(0, 8), True), (Share(3, 8), False)])
-async def test_what_is_told_of_all_accounts_is_looked_for_by_the_first_share_alone(share: Share, asks: bool) -> None:
+@each_case(("share", "asks"), [(WHOLE, True), (ClusterPartition(0, 8), True), (ClusterPartition(3, 8), False)])
+async def test_what_is_told_of_all_accounts_is_looked_for_by_the_first_share_alone(
+    share: ClusterPartition, asks: bool
+) -> None:
     asked: list[float] = []
 
     class Asked(PaperBooks):
@@ -116,7 +120,7 @@ async def test_what_is_told_of_all_accounts_is_looked_for_by_the_first_share_alo
     groups = SimpleNamespace(news=lambda: None)
     answering = SimpleNamespace(requests=SimpleNamespace(open={}), groups=groups)
     at: Any = SimpleNamespace(books=Asked(), share=share, answering=answering)
-    at.owner = SimpleNamespace(tongue=Tongue.CHINESE, tell=lambda *_: None, is_reachable=True, post=lambda _: None)
+    at.owner = SimpleNamespace(tongue=Language.CHINESE, tell=lambda *_: None, is_reachable=True, post=lambda _: None)
     at.marks = SimpleNamespace(people=lambda: None)
     at.stages, at.looks = SimpleNamespace(petitions=SimpleNamespace(open=())), list[int]()
     none: Any = SimpleNamespace(open={})

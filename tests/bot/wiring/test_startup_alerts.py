@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.speaking.owner_alerts import Owner
 from bot.wiring.startup_alerts import StartupAlerts
 from tests.bot.speaking.post import build_outbox
@@ -13,10 +13,10 @@ from tests.fakes import BOT, ManualClock, RecordingStore, RecordingTransport, un
 
 @pytest.mark.parametrize(
     ("tongue", "texts"),
-    [(Tongue.CHINESE, ["没盘 (1)", "没模型"]), (Tongue.ENGLISH, ["no disk (1)", "no model (1)"])],
+    [(Language.CHINESE, ["没盘 (1)", "没模型"]), (Language.ENGLISH, ["no disk (1)", "no model (1)"])],
 )
 async def test_the_owner_is_told_once_in_his_language_of_troubles_that_differ_in_their_brackets(
-    tongue: Tongue, texts: list[str], caplog: pytest.LogCaptureFixture
+    tongue: Language, texts: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     clock, troubles, transport = ManualClock(), StartupAlerts(), RecordingTransport()
     outbox, queues = build_outbox(transport, RecordingStore(), clock)

@@ -4,7 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from bot.domain.cluster_queries import NO_OTHERS, Ask, Glance, Look, Parts, Told
+from bot.domain.cluster_queries import NO_OTHERS, ClusterQuery, ClusterReply, ContextReply, PartitionStatus, StatusQuery
 from bot.domain.console_views import State
 from bot.domain.errors import NotConnected
 from bot.wiring.status import current_status, data_folder
@@ -22,12 +22,15 @@ class Three:
 
     count = 3
 
-    async def ask_all(self, ask: Ask, /) -> tuple[Told, ...]:
-        assert ask == Look()
-        first, older = Glance(1, State(), waits={"call": 2, "draft": 1}), Glance(2, State(), waits={"call": 5})
-        return first, older, Glance(2, State(), waits={"friend": 1, "group": 4}), Parts(())
+    async def ask_all(self, ask: ClusterQuery, /) -> tuple[ClusterReply, ...]:
+        assert ask == StatusQuery()
+        first, older = (
+            PartitionStatus(1, State(), waits={"call": 2, "draft": 1}),
+            PartitionStatus(2, State(), waits={"call": 5}),
+        )
+        return first, older, PartitionStatus(2, State(), waits={"friend": 1, "group": 4}), ContextReply(())
 
-    async def ask(self, account: int, ask: Ask, /) -> Told:
+    async def ask(self, account: int, ask: ClusterQuery, /) -> ClusterReply:
         raise NotConnected(f"{account} is asked {ask}")
 
 

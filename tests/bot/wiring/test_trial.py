@@ -23,7 +23,7 @@ from bot.domain.errors import MediaError
 from bot.domain.journal import UsageAdded, UsageReserved
 from bot.domain.masking import Mask
 from bot.domain.tool import tool
-from bot.domain.trial_group import TRIED, Ceiling, Wanted
+from bot.domain.trial_group import TRIED, TrialLimits, TrialOptions
 from bot.wiring.simulated import SimulatedTrial
 from bot.wiring.trial import demo_model, offered, open_trial, real_model, settings_aside
 from bot.wiring.trial_budget import BudgetTally, TrialBudget
@@ -32,7 +32,7 @@ from config.settings import Settings
 from tests.bot.test_app import settings
 from tests.fakes import ManualClock, RecordingStore, until
 
-CEILING = Ceiling("m", 0.25, 100_000, 40)
+CEILING = TrialLimits("m", 0.25, 100_000, 40)
 
 
 def png(size: tuple[int, int] = (40, 30)) -> bytes:
@@ -56,7 +56,7 @@ def inside(folder: Path) -> list[str]:
 async def trial(
     given: Settings,
     *,
-    ceiling: Ceiling | None = None,
+    ceiling: TrialLimits | None = None,
     texts: dict[str, str] | None = None,
     store: RecordingStore | None = None,
     day: BudgetTally | None = None,
@@ -65,7 +65,7 @@ async def trial(
     paying: dict[str, Any] = {"store": store or RecordingStore(), "day": day or BudgetTally(), "clock": ManualClock()}
     opened = open_trial(
         given,
-        Wanted(is_real=ceiling is not None, **wanted),
+        TrialOptions(is_real=ceiling is not None, **wanted),
         opening=open_service,
         found=offered(()),
         texts=texts or {},
@@ -143,7 +143,7 @@ async def test_the_demo_asks_no_model_of_the_bot_and_a_real_one_is_asked_within_
         async with trial(given) as one:
             await one.say("user1", "@bot write a quicksort in python")
         assert not model.requests
-        few, store = Ceiling("m", 0.0, 100_000, 2), RecordingStore()
+        few, store = TrialLimits("m", 0.0, 100_000, 2), RecordingStore()
         async with trial(given, ceiling=few, store=store) as one:
             for _ in range(4):
                 await one.say("user1", "@bot hello")
@@ -157,7 +157,7 @@ async def test_the_demo_asks_no_model_of_the_bot_and_a_real_one_is_asked_within_
         assert under_way == [entry.usage.reserved for entry in charged]  # nothing is reserved any more
         assert took.requests == 2
         model.requests.clear()
-        async with trial(given, ceiling=Ceiling("m", 0.0, 5000, 40)) as one:
+        async with trial(given, ceiling=TrialLimits("m", 0.0, 5000, 40)) as one:
             for _ in range(9):
                 await one.say("user1", "@bot hello")
             took = await one.taken()
@@ -168,7 +168,7 @@ async def test_the_demo_asks_no_model_of_the_bot_and_a_real_one_is_asked_within_
 
 async def test_lines_that_are_said_at_the_same_time_have_no_more_requests_together() -> None:
     async with OfflineModel() as model:
-        few = Ceiling("m", 0.0, 1_000_000, 3)
+        few = TrialLimits("m", 0.0, 1_000_000, 3)
         async with trial(settings(model.base_url), ceiling=few) as one:
             for number in range(6):
                 one.propose(f"guest{number}", "hello")

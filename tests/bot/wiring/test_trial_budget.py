@@ -14,7 +14,7 @@ from bot.domain.model_messages import Completion, ModelRequest, Usage, UserMessa
 from bot.domain.ports import Store
 from bot.domain.query_results import UsageSum
 from bot.domain.run import StepFinished
-from bot.domain.trial_group import TRIED, Ceiling
+from bot.domain.trial_group import TRIED, TrialLimits
 from bot.memory.witnesses import shown_first
 from bot.models.failover import Failover
 from bot.models.meter import Meter
@@ -24,7 +24,7 @@ from bot.wiring.trial_budget import A_DAY, BudgetTally, PaidModel, PaidStore, Tr
 from tests.cases import each_case
 from tests.fakes import CountingIds, ManualClock, RecordingStore, ScriptedModel, words
 
-MOST = Ceiling("m", 0.25, 1000, 3)
+MOST = TrialLimits("m", 0.25, 1000, 3)
 REQUEST = ModelRequest((UserMessage("how are you?"),))
 NO_COST = replace(MOST, cost=0.0)
 
@@ -34,7 +34,7 @@ def reserved(number: int, *, tokens: int = 100, cost: float | None = None) -> Us
 
 
 def budget(
-    most: Ceiling = MOST, *, day: BudgetTally | None = None, spent: Callable[[], bool] = lambda: False
+    most: TrialLimits = MOST, *, day: BudgetTally | None = None, spent: Callable[[], bool] = lambda: False
 ) -> tuple[TrialBudget, RecordingStore]:
     store = RecordingStore()
     return TrialBudget(most, day=day or BudgetTally(), is_spent=spent, store=store, clock=ManualClock()), store
@@ -64,7 +64,7 @@ def test_no_more_requests_are_made_than_it_has_whether_they_come_to_anything_or_
     ],
 )
 def test_a_request_is_not_made_where_what_it_may_take_is_beyond_the_rest(
-    most: Ceiling, tokens: int, cost: float | None, lacks: str
+    most: TrialLimits, tokens: int, cost: float | None, lacks: str
 ) -> None:
     one, _ = budget(most)
     one.note([reserved(1, tokens=tokens, cost=cost)])

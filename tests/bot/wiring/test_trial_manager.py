@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from bot.domain.cancellation import background
-from bot.domain.cluster_messages import Forgotten
+from bot.domain.cluster_messages import SubjectErased
 from bot.domain.query_results import UsageSum
-from bot.domain.trial_group import Ceiling, Source, Trial, Wanted
+from bot.domain.trial_group import Source, Trial, TrialLimits, TrialOptions
 from bot.policy.calendar_days import midnight
 from bot.wiring import trial_manager as module
 from bot.wiring.trial_manager import COST, IDLE, REQUESTS, TOKENS, TrialManager, ceiling_of
@@ -39,7 +39,7 @@ class Opened:
     slow: asyncio.Event | None = None
 
     @asynccontextmanager
-    async def opening(self, wanted: Wanted) -> AsyncIterator[Trial]:
+    async def opening(self, wanted: TrialOptions) -> AsyncIterator[Trial]:
         if self.fails:
             raise OSError("there is no room")
         if self.slow is not None:
@@ -73,7 +73,7 @@ async def test_one_is_open_at_a_time_and_the_next_takes_its_place() -> None:
     trying = trials(opened, SteppedClock())
     async with background(trying.run()):
         assert (trying.current, trying.can_end) == (None, False)
-        await asyncio.gather(trying.open(Wanted()), trying.open(Wanted(key="k")))
+        await asyncio.gather(trying.open(TrialOptions()), trying.open(TrialOptions(key="k")))
         assert opened.ledger == ["opens 0", "ends 0", "opens 1"]
         assert trying.current is opened.trials[1]
         assert trying.can_end
@@ -81,7 +81,7 @@ async def test_one_is_open_at_a_time_and_the_next_takes_its_place() -> None:
         assert trying.current is None
         assert opened.ledger[-1] == "ends 1"
         await trying.end()
-        assert await trying.open(Wanted()) == ""
+        assert await trying.open(TrialOptions()) == ""
     assert opened.ledger[-1] == "ends 2"
     assert not opened.told  # the demo model costs nothing
 
@@ -90,7 +90,7 @@ async def test_it_ends_when_nobody_was_at_it_for_ten_minutes() -> None:
     opened, clock = Opened(), SteppedClock()
     trying = trials(opened, clock)
     async with background(trying.run()):
-        await trying.open(Wanted())
+        await trying.open(TrialOptions())
         await clock.advance(IDLE - 1)
         trying.touch()
         await clock.advance(IDLE - 1)
@@ -105,15 +105,15 @@ async def test_what_a_real_model_took_is_told_when_it_is_over() -> None:
     trying = trials(opened, SteppedClock())
     async with background(trying.run()):
         for _ in range(2):
-            await trying.open(Wanted(is_real=True))
+            await trying.open(TrialOptions(is_real=True))
         assert (opened.told, trying.last) == ([TOOK], TOOK)
-        await trying.open(Wanted(is_real=True))
+        await trying.open(TrialOptions(is_real=True))
     assert opened.told == [TOOK] * 3  # also where the process ends
 
 
 async def test_a_real_model_is_asked_where_there_is_one_and_the_day_has_money_left() -> None:
     opened, clock = Opened(), SteppedClock()
-    demo, real = (ListTrial(Journal(), wanted=Wanted(is_real=is_real)) for is_real in (False, True))
+    demo, real = (ListTrial(Journal(), wanted=TrialOptions(is_real=is_real)) for is_real in (False, True))
     for more, said in (
         ({"ceiling": lambda: None}, "failed"),
         ({"is_spent": lambda: True}, "spent"),
@@ -122,7 +122,7 @@ async def test_a_real_model_is_asked_where_there_is_one_and_the_day_has_money_le
     ):
         trying = trials(opened, clock, **more)
         async with background(trying.run()):
-            assert await trying.open(Wanted(is_real=True)) == said
+            assert await trying.open(TrialOptions(is_real=True)) == said
     assert opened.ledger == ["opens 0", "ends 0"]
 
 
@@ -132,7 +132,7 @@ async def test_the_group_of_a_terminal_is_there_whenever_no_other_is() -> None:
     async with background(trying.run()):
         await trying.end()
         assert (trying.current, trying.can_end) == (home, False)
-        await trying.open(Wanted())
+        await trying.open(TrialOptions())
         assert trying.current is opened.trials[0]
         await trying.end()
         assert trying.current is home
@@ -142,14 +142,14 @@ async def test_one_that_cannot_be_opened_or_breaks_down_harms_nobody(caplog: pyt
     opened = Opened(fails=True)
     trying = trials(opened, SteppedClock())
     async with background(trying.run()):
-        assert await trying.open(Wanted()) == "failed"
+        assert await trying.open(TrialOptions()) == "failed"
         opened.fails = False
-        assert await trying.open(Wanted(is_real=True)) == ""
+        assert await trying.open(TrialOptions(is_real=True)) == ""
         opened.breaks.set()
         await until(lambda: trying.current is None)
         await until(lambda: opened.ledger == ["opens 0", "ends 0"])
         opened.breaks.clear()
-        assert await trying.open(Wanted()) == ""
+        assert await trying.open(TrialOptions()) == ""
     assert opened.told == [TOOK]
     assert len([one for one in caplog.records if one.levelno == logging.WARNING]) == 2
 
@@ -158,25 +158,25 @@ async def test_one_that_is_not_as_it_was_wanted_is_not_held_open() -> None:
     opened = Opened(trouble="persona")
     trying = trials(opened, SteppedClock())
     async with background(trying.run()):
-        assert await trying.open(Wanted(key="gone")) == "persona"
+        assert await trying.open(TrialOptions(key="gone")) == "persona"
         await until(lambda: opened.ledger == ["opens 0", "ends 0"])
         assert trying.current is None
         opened.trouble = ""
-        assert await trying.open(Wanted()) == ""
+        assert await trying.open(TrialOptions()) == ""
 
 
 async def test_all_of_a_day_together_take_no_more_than_four_times_one_and_the_next_day_begins_anew() -> None:
     opened, clock = Opened(), SteppedClock()
     trying = trials(opened, clock)
     async with background(trying.run()):
-        assert await trying.open(Wanted(is_real=True)) == ""
+        assert await trying.open(TrialOptions(is_real=True)) == ""
         trying.today.requests = 4 * REQUESTS - 1
-        assert await trying.open(Wanted(is_real=True)) == ""
+        assert await trying.open(TrialOptions(is_real=True)) == ""
         trying.today.requests += 1
-        assert await trying.open(Wanted(is_real=True)) == "often"
-        assert await trying.open(Wanted()) == ""  # the demo model is there all the same
+        assert await trying.open(TrialOptions(is_real=True)) == "often"
+        assert await trying.open(TrialOptions()) == ""  # the demo model is there all the same
         await clock.advance(86_400)
-        assert await trying.open(Wanted(is_real=True)) == ""
+        assert await trying.open(TrialOptions(is_real=True)) == ""
         assert trying.today.requests == 0
 
 
@@ -190,15 +190,15 @@ async def test_the_day_goes_on_after_a_restart_and_none_is_paid_for_while_nobody
 
     trying = trials(opened, clock, took=took)
     async with background(trying.run()):
-        assert await trying.open(Wanted(is_real=True)) == "failed"
-        assert await trying.open(Wanted()) == ""  # the demo model costs nothing
+        assert await trying.open(TrialOptions(is_real=True)) == "failed"
+        assert await trying.open(TrialOptions()) == ""  # the demo model costs nothing
         assert opened.ledger == ["opens 0"]
-        assert await trying.open(Wanted(is_real=True)) == ""
+        assert await trying.open(TrialOptions(is_real=True)) == ""
         trying.today.requests += 1
-        assert await trying.open(Wanted(is_real=True)) == "often"
+        assert await trying.open(TrialOptions(is_real=True)) == "often"
         assert asked == [midnight(clock.now())] * 2
         await clock.advance(86_400)
-        assert await trying.open(Wanted(is_real=True)) == ""
+        assert await trying.open(TrialOptions(is_real=True)) == ""
         assert (asked[2:], trying.today.requests) == ([midnight(clock.now())], 2)
 
 
@@ -206,13 +206,13 @@ async def test_one_with_words_of_somebody_who_is_forgotten_ends_and_no_other() -
     opened = Opened()
     trying = trials(opened, SteppedClock())
     async with background(trying.run()):
-        trying.forget(Forgotten(user=777))
-        await trying.open(Wanted())
+        trying.forget(SubjectErased(user=777))
+        await trying.open(TrialOptions())
         opened.trials[0].propose("小明", "伞？", Source(777, 4242))
-        trying.forget(Forgotten(user=778, group=4243))
+        trying.forget(SubjectErased(user=778, group=4243))
         await asyncio.sleep(0)
         assert (trying.current, opened.ledger) == (opened.trials[0], ["opens 0"])
-        trying.forget(Forgotten(user=777))
+        trying.forget(SubjectErased(user=777))
         assert opened.trials[0].draft is None  # at once
         await until(lambda: trying.current is None)
         await until(lambda: opened.ledger == ["opens 0", "ends 0"])
@@ -223,14 +223,14 @@ async def test_one_for_a_question_of_somebody_who_is_forgotten_before_it_is_open
     opened = Opened(slow=asyncio.Event())
     assert opened.slow is not None
     trying = trials(opened, SteppedClock())
-    asked = Wanted(is_real=True, asker="小明", question="伞？", source=Source(777, 4242))
+    asked = TrialOptions(is_real=True, asker="小明", question="伞？", source=Source(777, 4242))
     async with background(trying.run()), asyncio.TaskGroup() as group:
-        before = None if is_first else group.create_task(trying.open(Wanted()))
+        before = None if is_first else group.create_task(trying.open(TrialOptions()))
         await asyncio.sleep(0)
         opening = group.create_task(trying.open(asked))
         await until(lambda: len(trying._waiting) == 2 - is_first)
-        trying.forget(Forgotten(user=778, group=4243))
-        trying.forget(Forgotten(group=4242))
+        trying.forget(SubjectErased(user=778, group=4243))
+        trying.forget(SubjectErased(group=4242))
         opened.slow.set()
         assert await opening == "forgotten"
         assert before is None or await before == ""  # another's is open until then
@@ -245,13 +245,13 @@ async def test_one_that_nobody_waits_for_any_more_is_not_held_open(monkeypatch: 
     trying = trials(opened, SteppedClock())
     async with background(trying.run()):
         with pytest.raises(TimeoutError):
-            await trying.open(Wanted(is_real=True))
+            await trying.open(TrialOptions(is_real=True))
         assert opened.slow is not None
         opened.slow.set()
         await until(lambda: opened.ledger == ["opens 0", "ends 0"])
         assert trying.current is None
         monkeypatch.setattr(module, "OPEN_WITHIN", 20.0)
-        assert await trying.open(Wanted()) == ""
+        assert await trying.open(TrialOptions()) == ""
         assert trying.current is opened.trials[1]
 
 
@@ -269,7 +269,9 @@ def test_the_most_a_trial_may_take_is_told_with_those_whose_price_nobody_knows(
 ) -> None:
     given = {"llm_base_url": "https://api.deepseek.com/v1", "llm_model": "deepseek-chat", **more}
     # What has a price, a fallback or the vendor's own figure, is bounded also where the main model has none.
-    assert ceiling_of(Settings.model_validate(given)) == Ceiling(given["llm_model"], COST, TOKENS, REQUESTS, unpriced)
+    assert ceiling_of(Settings.model_validate(given)) == TrialLimits(
+        given["llm_model"], COST, TOKENS, REQUESTS, unpriced
+    )
 
 
 def test_without_a_model_there_is_no_trial_of_it() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.app import open_service
-from bot.domain.cluster_messages import WHOLE, Share
+from bot.domain.cluster_messages import WHOLE, ClusterPartition
 from bot.domain.errors import ConfigError
 from bot.wiring.web import attendance_of
 from tests.e2e.test_watching import settings
@@ -36,7 +36,7 @@ async def test_a_port_somebody_asked_for_or_fetches_files_from_must_be_had_and_a
                 pass
 
 
-def bot(account: int, share: Share = WHOLE, *, finishing: bool = False) -> Any:
+def bot(account: int, share: ClusterPartition = WHOLE, *, finishing: bool = False) -> Any:
     there = [SimpleNamespace(self_id=account, online=True, server="")]
     lanes = SimpleNamespace(finishing=finishing)
     return SimpleNamespace(
@@ -56,8 +56,10 @@ def test_a_worker_is_ready_while_one_of_its_bots_is_and_says_why_it_is_not() -> 
 
 
 def test_an_account_that_another_worker_has_now_is_not_missed() -> None:
-    one, another = (next(number for number in range(1, 99) if Share(place, 2).has(number)) for place in (0, 1))
-    bots = [bot(one, Share(0, 2)), bot(another, Share(1, 2))]
+    one, another = (
+        next(number for number in range(1, 99) if ClusterPartition(place, 2).has(number)) for place in (0, 1)
+    )
+    bots = [bot(one, ClusterPartition(0, 2)), bot(another, ClusterPartition(1, 2))]
     attend = attendance_of(lambda: bots)
     assert [seen.account for seen in attend().accounts] == [one, another]
     del bots[1]

@@ -20,7 +20,7 @@ from bot.app import Service, open_service
 from bot.domain.events import Conversation
 from bot.domain.ports import ChatModel
 from bot.policy.new_groups import Mode
-from bot.runtime.reloading import Reread
+from bot.runtime.reloading import ReloadResult
 from bot.runtime.watchdog import Watchdog
 from config.loading import load_settings
 from tests.e2e.scenarios.loop import ScriptedClock, ScriptedLoop
@@ -143,7 +143,7 @@ class Stage:
         """The folder that a script writes files into: `$FILES` in a setting."""
         return self.folder / "files"
 
-    async def reload(self) -> Reread:
+    async def reload(self) -> ReloadResult:
         """The service reads its files again."""
         assert self._service is not None
         return await self._service.reload()

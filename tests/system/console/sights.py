@@ -27,11 +27,11 @@ from bot.domain.console_views import (
     ToolUse,
     WaitingCall,
     WaitingDraft,
-    WaitingPetition,
+    WaitingJoinRequest,
 )
 from bot.domain.events import Conversation
 from bot.domain.query_results import UsageSum
-from bot.domain.trial_group import TriedLine, Wanted
+from bot.domain.trial_group import TrialLine, TrialOptions
 from bot.policy.calendar_days import midnight
 from tests.adapters.console.samples import NOW, silent, trace
 from tests.adapters.console.trials import CEILING
@@ -135,7 +135,7 @@ def fill(place: Place) -> None:
         in_trouble=True,
         unwritten=12,
         calls=(WaitingCall(3, GROUP, WORDS, now + 492, WORDS, WORDS, "别人的话（小红）", WORDS),),
-        petitions=(WaitingPetition(2, 5, 77, WORDS, now + 99),),
+        petitions=(WaitingJoinRequest(2, 5, 77, WORDS, now + 99),),
         paused=(Conversation(10001, "group", 7),),
         outbox=(OutboxState(GROUP, 2, 1, now - 60),),
         place=WORDS,
@@ -145,13 +145,13 @@ def fill(place: Place) -> None:
 def fill_trial(place: Place) -> None:
     """Let something be tried out, with pictures, a question that stands ready, and real money."""
     trial = place.tries(
-        TriedLine(WORDS, WORDS, "0", (1,)),
-        TriedLine("", WORDS),
-        TriedLine("bot", WORDS, "1", (1, 2)),
-        TriedLine("user1", WORDS, "2"),
+        TrialLine(WORDS, WORDS, "0", (1,)),
+        TrialLine("", WORDS),
+        TrialLine("bot", WORDS, "1", (1, 2)),
+        TrialLine("user1", WORDS, "2"),
     )
-    trial.wanted, trial.ceiling, trial.is_busy = Wanted(is_real=True, text=WORDS), CEILING, True
-    trial.people, trial.draft = (WORDS, "user1"), TriedLine(WORDS, WORDS)
+    trial.wanted, trial.ceiling, trial.is_busy = TrialOptions(is_real=True, text=WORDS), CEILING, True
+    trial.people, trial.draft = (WORDS, "user1"), TrialLine(WORDS, WORDS)
     out = io.BytesIO()
     Image.new("RGB", (900, 700), "#1d6fb8").save(out, "JPEG")
     trial.pictures[1] = out.getvalue()

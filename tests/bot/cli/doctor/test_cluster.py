@@ -19,7 +19,7 @@ from adapters.storage.url import read_url
 from bot.cli.doctor.checks import Check, Verdict
 from bot.cli.doctor.cluster import check_cluster, online_anywhere
 from bot.cli.doctor.run import probes
-from bot.domain.cluster_messages import Share
+from bot.domain.cluster_messages import ClusterPartition
 from bot.domain.errors import ConfigError, Problem
 from bot.runtime.clock import RandomIds
 from config.settings import Settings
@@ -142,7 +142,7 @@ async def test_a_partition_is_worked_by_who_holds_its_lease_and_takes_from_it(
     broker: str, postgres: str, leasing: Connection
 ) -> None:
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(worker_of(broker, Desk(), share=Share(0, PARTITIONS)))
+        await stack.enter_async_context(worker_of(broker, Desk(), share=ClusterPartition(0, PARTITIONS)))
         unheld = "who takes from partition 0 holds no lease, and cannot answer"
         idle = Verdict.PROBLEM, "workers", "nobody takes from partition 1, 2"
         assert await found_in(broker, postgres) == [idle, (Verdict.WARNING, "leases", unheld)]
@@ -155,7 +155,7 @@ async def test_a_partition_is_worked_by_who_holds_its_lease_and_takes_from_it(
         ]
         first, _ = leased(leasing, 0), leased(leasing, 2)
         for number in (1, 2):
-            await stack.enter_async_context(worker_of(broker, Desk(), share=Share(number, PARTITIONS)))
+            await stack.enter_async_context(worker_of(broker, Desk(), share=ClusterPartition(number, PARTITIONS)))
         well = [(Verdict.OK, "workers", "every partition has one")]
         assert await found_in(broker, postgres) == well
         first.give_back(leasing)
@@ -166,7 +166,7 @@ async def test_a_partition_is_worked_by_who_holds_its_lease_and_takes_from_it(
 
 
 async def test_a_lease_without_anybody_at_work_is_told(broker: str, postgres: str, leasing: Connection) -> None:
-    async with worker_of(broker, Desk(), share=Share(0, PARTITIONS)):
+    async with worker_of(broker, Desk(), share=ClusterPartition(0, PARTITIONS)):
         pass  # it made its queue
     assert await found_in(broker, postgres) == [(Verdict.OK, "workers", "none is at work yet")]
     leased(leasing, 0)

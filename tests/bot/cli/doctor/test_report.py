@@ -7,7 +7,7 @@ import json
 from bot.cli.doctor.checks import warn, well, wrong
 from bot.cli.doctor.chinese import sentence
 from bot.cli.doctor.report import exit_code, masked, to_json, to_text
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 
 CHECKS = [
     well("clock", "agrees"),
@@ -31,7 +31,7 @@ def test_the_text_in_chinese_has_the_same_columns() -> None:
         warn("data folder", sentence("{} can be written, {} MiB free", "data", 300), "Make room on the disk soon"),
         wrong("something new", "says: no", ""),
     ]
-    assert to_text(checks, Tongue.CHINESE).splitlines() == [
+    assert to_text(checks, Language.CHINESE).splitlines() == [
         "正常  时钟           和模型的服务器一致",
         "警告  数据目录       data 可以写，还剩 300 MiB。磁盘空间不多了，尽快清理",
         "问题  something new  says: no",

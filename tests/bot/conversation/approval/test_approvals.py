@@ -4,10 +4,10 @@ import base64
 
 from msgspec.structs import replace
 
-from bot.domain.actions import Attachment, about
+from bot.domain.actions import Attachment, send_prefix
 from bot.domain.errors import ActionRefused, ActionUnanswered
 from bot.domain.journal import SendQueued
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.run import Asker
 from bot.domain.segments import Quote, Text
 from bot.domain.suspension import Allow, Deny
@@ -74,11 +74,11 @@ async def test_long_arguments_are_shown_whole() -> None:
         assert "长" * 500 in base64.b64decode(sent.source.removeprefix("base64://")).decode()
         assert request.conversation == file.conversation == OWNER
         queued = [entry.send_id for entry in at.store.entries if isinstance(entry, SendQueued)]
-        assert [about(send_id) for send_id in queued] == ["turn-t1-", "turn-t1-", ""]  # they go with the turn
+        assert [send_prefix(send_id) for send_id in queued] == ["turn-t1-", "turn-t1-", ""]  # they go with the turn
 
 
 async def test_owners_are_asked_in_their_language_and_the_asker_is_told_in_his() -> None:
-    async with desk(tongue=Tongue.ENGLISH) as at:
+    async with desk(tongue=Language.ENGLISH) as at:
         at.wait(waiting("mail", "dig", "sing"))
         at.wait(waiting("wash", run_id="t2", asker=5), said("please wash all of it now", user=5, message_id="q2"))
         await at.outbox.wait_idle()
@@ -110,7 +110,7 @@ async def test_owners_are_asked_in_their_language_and_the_asker_is_told_in_his()
 
 
 async def test_an_answer_that_quotes_the_notice_in_either_language_means_its_request() -> None:
-    for tongue, words in zip(Tongue, ("把它删掉吧", "please wipe all of it now"), strict=True):
+    for tongue, words in zip(Language, ("把它删掉吧", "please wipe all of it now"), strict=True):
         async with desk(tongue=tongue) as at:
             at.wait(waiting("mail"), said(words, user=5, message_id="q2"))
             await at.outbox.wait_idle()

@@ -10,7 +10,7 @@ from bot.conversation.tasks import Resume
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.segments import Quote, Text
 from bot.memory.history import History
-from bot.policy.approval import words_of
+from bot.policy.approval import message_words
 from bot.speaking.postbox import Postbox
 from tests.bot.speaking.post import build_outbox
 from tests.bot.studio import lost
@@ -27,8 +27,8 @@ class Waiting:
     heard: list[str | None] = field(default_factory=list)
 
     def take(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
-        self.heard.append(None if quoted is None else words_of(quoted))
-        return words_of(message) == self.word
+        self.heard.append(None if quoted is None else message_words(quoted))
+        return message_words(message) == self.word
 
     def meant_by(self, _message: MessageReceived) -> list[Meant]:
         return []

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.domain.actions import Attachment, Merged, SendMessage
+from bot.domain.actions import Attachment, MergedForward, SendMessage
 from bot.domain.cancellation import background
 from bot.domain.errors import ActionRefused, ActionUnanswered
 from bot.domain.journal import MessageErased, SendChanged, SendQueued, SendState, Spoken
@@ -26,8 +26,8 @@ async def test_a_young_draft_quotes_its_question_and_an_old_one_nothing() -> Non
         assert made.heard == [(Quote("q1"), Text("周六")), (Text("周日"),)]
 
 
-@each_case("part", [Merged(("一", "二"), "Frost"), Attachment("record", "base64://eA==", "a.amr")])
-async def test_what_qq_shows_alone_quotes_nothing(part: Merged | Attachment) -> None:
+@each_case("part", [MergedForward(("一", "二"), "Frost"), Attachment("record", "base64://eA==", "a.amr")])
+async def test_what_qq_shows_alone_quotes_nothing(part: MergedForward | Attachment) -> None:
     async with studio() as made:
         await made.would_say(part)
         await made.says("发 D1")

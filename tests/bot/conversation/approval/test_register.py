@@ -3,15 +3,15 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bot.conversation.approval.register import DAYS, MAX_OPEN, MAX_OPEN_EACH, Register
-from bot.domain.group_admin import Petition
+from bot.domain.group_admin import JoinRequest
 from bot.domain.journal import PlaceSet
 from tests.fakes import BOT, GROUP, ManualClock, RecordingStore
 
-FRIEND = Petition(account=BOT, kind="friend", user_id=5, flag="f")
+FRIEND = JoinRequest(account=BOT, kind="friend", user_id=5, flag="f")
 
 
-def invite(user: int, group: int) -> Petition:
-    return Petition(account=BOT, kind="invite", user_id=user, group_id=group, flag=f"{user}|{group}")
+def invite(user: int, group: int) -> JoinRequest:
+    return JoinRequest(account=BOT, kind="invite", user_id=user, group_id=group, flag=f"{user}|{group}")
 
 
 def register(store: RecordingStore, clock: ManualClock | None = None) -> Register:

@@ -14,7 +14,7 @@ from bot.domain.errors import (
 )
 from bot.domain.events import Conversation
 from bot.domain.group_admin import GroupAct, Mute, Pin, Recall, SetCard
-from bot.domain.language import Tongue
+from bot.domain.language import Language
 from bot.domain.ports import Member
 from bot.domain.run import Asker
 from bot.domain.suspension import Suspend
@@ -25,7 +25,7 @@ from tests.fakes import BOT, GROUP, RecordingTransport, said, tool_context
 ADMIN, MING = 7, 8
 
 
-def chair(*known: str, tongue: Tongue = Tongue.CHINESE) -> tuple[Chairing, RecordingTransport, ToolContext]:
+def chair(*known: str, tongue: Language = Language.CHINESE) -> tuple[Chairing, RecordingTransport, ToolContext]:
     messages = [replace(said(text, user=MING), message_id=text) for text in known]
     transport = RecordingTransport(messages)
     roles = {BOT: Member("admin"), ADMIN: Member("admin"), MING: Member("member")}
@@ -47,7 +47,7 @@ def chair(*known: str, tongue: Tongue = Tongue.CHINESE) -> tuple[Chairing, Recor
     ],
 )
 async def test_whoever_is_asked_reads_what_is_done_to_whom_and_where(act: GroupAct, words: str, english: str) -> None:
-    abroad, _, here = chair("早", tongue=Tongue.ENGLISH)
+    abroad, _, here = chair("早", tongue=Language.ENGLISH)
     assert await abroad.permit(here, act) == f"Group {GROUP.session_id}: {english}"
     chairing, transport, context = chair("早")
     assert await chairing.permit(context, act) == f"群 {GROUP.session_id}：{words}"

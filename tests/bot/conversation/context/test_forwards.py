@@ -7,9 +7,9 @@ import pytest
 from bot.conversation.context.forwards import Forwards
 from bot.domain.events import MessageReceived
 from bot.domain.segments import Forward, Segment, Text
-from bot.policy.message_trimming import lighten
+from bot.policy.message_trimming import trim_message
 from bot.policy.tokens import estimate_text
-from bot.prompt.compose import MAX_ASIDE, Forwarded, Passed
+from bot.prompt.compose import MAX_ASIDE, Forwarded, ForwardedMessage
 from tests.fakes import BOT, RecordingTransport, inside, said
 
 MAX_MESSAGES, MAX_TOKENS, MAX_FETCHES = 60, 3000.0, 8
@@ -30,12 +30,12 @@ async def test_of_a_forward_in_a_forward_three_levels_are_opened_each_after_what
     opened = await Forwards(transport).open(BOT, Forward("f1"))
     assert opened == Forwarded(
         (
-            Passed(passed_on("f2"), 1),
-            Passed(passed_on("f3"), 2),
-            Passed(passed_on("f4"), 3),
-            Passed(saying(Text("end 3")), 3),
-            Passed(saying(Text("end 2")), 2),
-            Passed(saying(Text("end 1")), 1),
+            ForwardedMessage(passed_on("f2"), 1),
+            ForwardedMessage(passed_on("f3"), 2),
+            ForwardedMessage(passed_on("f4"), 3),
+            ForwardedMessage(saying(Text("end 3")), 3),
+            ForwardedMessage(saying(Text("end 2")), 2),
+            ForwardedMessage(saying(Text("end 1")), 1),
         )
     )
     assert transport.opened == ["f1", "f2", "f3"]
@@ -62,7 +62,7 @@ async def test_long_messages_take_more_of_the_room_and_are_no_flood() -> None:
     flood = saying(Text("长" * 480_000))
     transport.forwards["f1"] = (flood,) * 5000
     opened = await Forwards(transport).open(BOT, Forward("f1"))
-    assert set(opened.lines) == {Passed(lighten(flood))}
+    assert set(opened.lines) == {ForwardedMessage(trim_message(flood))}
     assert 1 < len(opened.lines) < MAX_TOKENS / (MAX_ASIDE / 2)
     assert opened.left_out == 5000 - len(opened.lines)
 
@@ -75,7 +75,7 @@ async def test_the_server_is_asked_for_so_many_forwards_and_not_for_what_came_in
     transport.forwards["inline"] = (saying(Text("there")),)
     opened = await Forwards(transport).open(BOT, Forward("f1"))
     assert transport.opened == ["f1", "inline", *(f"g{number}" for number in range(MAX_FETCHES - 1))]
-    assert Passed(saying(Text("there")), 2) in opened.lines
+    assert ForwardedMessage(saying(Text("there")), 2) in opened.lines
 
 
 async def test_what_came_before_the_time_was_over_is_kept() -> None:

@@ -11,7 +11,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Seen
 from bot.domain.segments import Forward, Picture, Quote, Text
 from bot.memory.history import MAX_KNOWN, History
-from bot.policy.message_trimming import lighten
+from bot.policy.message_trimming import trim_message
 from bot.prompt.compose import Forwarded, PicturePlace, Question, QuestionPicture, user_message
 from tests.bot.prompt import VIEW
 from tests.cases import each_case
@@ -95,7 +95,7 @@ async def test_what_is_quoted_and_forwarded_is_no_flood_either() -> None:
     transport = RecordingTransport([flood])
     transport.forwards["f1"] = (flood,) * 5000
     question = await perception(transport).perceive(said((Quote("500"), Forward("f1"))))
-    assert question.quoted == lighten(flood)
+    assert question.quoted == trim_message(flood)
     assert len(user_message(question, VIEW).text) < 20_000
 
 

@@ -6,7 +6,7 @@ from bot.conversation.context.telling import LOOK_UPS, Telling
 from bot.domain.journal import MemberNumbered
 from bot.domain.segments import Mention, Quote, Text
 from bot.memory.history import History
-from bot.prompt.compose import Question, Talk
+from bot.prompt.compose import OverheardTalk, Question
 from tests.fakes import BOT, GROUP, RecordingStore, said
 
 
@@ -29,7 +29,7 @@ async def test_what_was_quoted_long_ago_does_not_bring_an_old_name_back() -> Non
     teller = await telling(RecordingStore())
     old = said("早先说的", user=5, name="旧名", message_id="1")
     question = teller.named(Question(said("hi", user=5, name="新名"), quoted=old))
-    teller.render(question, Talk(replies={"1": old}), teller.view(GROUP))
+    teller.render(question, OverheardTalk(replies={"1": old}), teller.view(GROUP))
     named = teller.named(Question(said((Mention(5),))))
     assert named.message.segments[-1] == Mention(5, "新名")
 
@@ -44,7 +44,7 @@ async def test_of_what_is_quoted_among_others_only_the_latest_is_looked_for_in_t
     teller = await telling(Store())
     lines = [said((Quote(str(number)), Text("hm")), at=False, message_id=f"m{number}") for number in range(20)]
     first = said((Quote("m3"), Text("on m3")), at=False, message_id="f")
-    talk = await teller.with_replies(Question(said("hi", message_id="q")), Talk([*lines, first]))
+    talk = await teller.with_replies(Question(said("hi", message_id="q")), OverheardTalk([*lines, first]))
     assert set(asked) == {str(number) for number in range(20 - LOOK_UPS, 20)}
     assert set(talk.replies) == {"m3"}
 

@@ -13,7 +13,7 @@ from bot.memory.modes import Modes
 from bot.memory.wishes import Wish, Wishes
 from bot.policy.new_groups import Mode
 from bot.policy.quiet import Hours, Quiet
-from bot.policy.wake import Rules, Silence, Wake, alike
+from bot.policy.wake import Rules, Silence, Wake, same_rules
 from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingStore, said
 
 STRONG, WEAK, CHANCE = Wake("mention"), Wake("name", weak=True), Wake("chance", weak=True)
@@ -28,7 +28,7 @@ def hush(clock: ManualClock, rules: Rules) -> tuple[Hush, Wishes]:
     store = RecordingStore()
     wishes = Wishes(store=store, choices=store, clock=clock)
     modes = Modes(store=store, choices=store, clock=clock)
-    return Hush(rules=rules, local=alike, wishes=wishes, modes=modes, clock=clock), wishes
+    return Hush(rules=rules, local=same_rules, wishes=wishes, modes=modes, clock=clock), wishes
 
 
 def test_in_quiet_hours_only_who_certainly_means_the_bot_is_answered() -> None:
@@ -153,7 +153,7 @@ def test_in_a_group_that_is_not_live_only_owners_commands_are_answered() -> None
     clock, store = at(12, 0), RecordingStore()
     modes = Modes(store=store, choices=store, clock=clock)
     wishes = Wishes(store=store, choices=store, clock=clock)
-    kept = Hush(rules=Rules(), local=alike, wishes=wishes, modes=modes, clock=clock)
+    kept = Hush(rules=Rules(), local=same_rules, wishes=wishes, modes=modes, clock=clock)
     for mode in Mode:
         modes.put(GROUP, mode)
         live = Audience.EVERYONE if mode is Mode.LIVE else Audience.OWNER

@@ -16,7 +16,7 @@ from bot.domain.ports import JoinedGroup, Member
 from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
 from bot.domain.suspension import Allow
-from bot.policy.approval import EXPIRED, UNDONE, WITHDRAWN, notice
+from bot.policy.approval import EXPIRED, UNDONE, WITHDRAWN, waiting_line
 from bot.policy.wake import Silence, Wake
 from bot.prompt import render
 from bot.prompt.wording_zh import ZH
@@ -37,7 +37,7 @@ async def test_a_run_under_way_ends_and_it_is_written_down_why() -> None:
         (closed,) = house.store.of("turn_closed")
         assert isinstance(closed, TurnClosed)
         assert closed.stop is Stop.STOPPED
-        assert closed.round[-1] == render.note(ZH, ZH.about.broken_off)
+        assert closed.round[-1] == render.history_note(ZH, ZH.about.broken_off)
         told = [(one.message_id, one.reason, one.until - house.clock.now()) for one in house.verdicts]
         assert told[-1] == ("q1", Silence.MUTED, 60)
         robot = said("hello!", message_id="r", user=2854196301)
@@ -62,7 +62,7 @@ async def test_who_was_stopped_by_a_person_was_not_by_the_mute() -> None:
         await house.take(muted(60))
         (closed,) = house.store.of("turn_closed")
         assert isinstance(closed, TurnClosed)
-        assert closed.round[-1] == render.note(ZH, ZH.about.stopped)
+        assert closed.round[-1] == render.history_note(ZH, ZH.about.stopped)
         assert Silence.MUTED not in {one.reason for one in house.verdicts}
 
 
@@ -186,7 +186,7 @@ async def test_a_mute_that_is_found_when_the_account_connects_ends_a_run_too(rol
 
 async def test_a_question_that_an_owners_word_has_left_is_not_asked_either(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = asyncio.Event()
-    request = said(notice([1]), user=BOT, message_id="70", at=False)
+    request = said(waiting_line([1]), user=BOT, message_id="70", at=False)
     word = said((Quote("70"), Text("同意")), user=OWNER, message_id="71")
     question = said((Quote("8"), Text("and now?")), user=OWNER, message_id="q2")
 
@@ -349,7 +349,7 @@ async def test_what_an_owner_allowed_is_not_done_after_its_time_and_he_and_the_a
         (closed,) = house.store.of("turn_closed")
         assert isinstance(closed, TurnClosed)
         assert (closed.stop, house.verdicts[-1].reason) == (Stop.STOPPED, Silence.MUTED)
-        assert closed.round[-1] == render.note(ZH, ZH.about.broken_off)
+        assert closed.round[-1] == render.history_note(ZH, ZH.about.broken_off)
         assert house.store.of("run_resumed")
         assert [(one.message_id, one.reason) for one in house.verdicts][-1] == ("q1", Silence.MUTED)
         assert house.asked[-1] == UNDONE[0].format(number=1)

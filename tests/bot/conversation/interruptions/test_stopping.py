@@ -70,7 +70,7 @@ async def test_a_run_ends_at_the_word_of_its_asker_an_admin_or_an_owner(stop: Me
         assert isinstance(closed, TurnClosed)
         assert (closed.stop, closed.error) == (Stop.STOPPED, "")
         assert [message.type for message in closed.round] == ["user", "assistant", "tool", "user"]
-        assert closed.round[-1] == render.note(ZH, ZH.about.stopped)
+        assert closed.round[-1] == render.history_note(ZH, ZH.about.stopped)
         assert house.transport.texts == []
         await until(lambda: house.transport.gestures == [React(GROUP, "s", HEARD)])
         known = [entry.message for entry in house.store.entries if isinstance(entry, MessageObserved)]

@@ -22,7 +22,7 @@ from bot.domain.events import MessageReceived
 from bot.domain.journal import MessageObserved, MessageOverheard, MessageTakenUp
 from bot.domain.segments import Mention, Picture, Quote, Segment, Text
 from bot.memory.history import History
-from bot.policy.incomplete_messages import shows_something, words_of
+from bot.policy.incomplete_messages import message_words, shows_something
 from bot.policy.wake import NeedsQuoted, Observe, Rules, Silence, Wake
 from bot.speaking.gestures import Gestures
 from bot.speaking.postbox import Postbox
@@ -37,7 +37,7 @@ BUSY = Resume("t1", {}, None)
 
 
 def told(message: MessageReceived) -> str:
-    return words_of(message) or "[图片]" * shows_something(message)
+    return message_words(message) or "[图片]" * shows_something(message)
 
 
 class Porch:

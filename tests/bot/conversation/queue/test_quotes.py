@@ -49,4 +49,4 @@ async def test_a_name_in_what_quotes_somebody_else_wakes_and_an_empty_answer_to_
         house.transport.known["77"] = said("and you?", user=6, at=False, message_id="77")
         await house.take(said((Quote("77"), Text("小霜真可爱")), at=False))
         assert house.transport.sent == []
-        assert house.history.messages(GROUP)[1:] == (render.note(ZH, ZH.about.silent),)
+        assert house.history.messages(GROUP)[1:] == (render.history_note(ZH, ZH.about.silent),)

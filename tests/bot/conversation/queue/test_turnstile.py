@@ -13,7 +13,7 @@ from bot.domain.journal import OpenTurn
 from bot.domain.model_messages import Completion, ModelRequest, UserMessage
 from bot.domain.ports import Clock
 from bot.domain.traits import Rate
-from bot.policy.day_limits import Rung
+from bot.policy.day_limits import LimitLevel
 from bot.policy.fallback_replies import CROWDED, ENGLISH, NO_MORE, SLOW_DOWN
 from bot.policy.wake import Rules, Silence, Wake
 from bot.speaking.gestures import NOT_NOW
@@ -60,8 +60,8 @@ class Spent(NoLimit):
     def __init__(self, clock: Clock, *, ends: float) -> None:
         self._clock, self._ends = clock, ends
 
-    def rung(self, _where: Conversation, _who: int, /) -> Rung:
-        return Rung.SPENT if self._clock.now() < self._ends else Rung.ALL
+    def rung(self, _where: Conversation, _who: int, /) -> LimitLevel:
+        return LimitLevel.SPENT if self._clock.now() < self._ends else LimitLevel.ALL
 
     def ends(self) -> float:
         return self._ends

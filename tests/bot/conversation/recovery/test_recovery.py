@@ -28,7 +28,7 @@ from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
 from bot.domain.tool import tool
 from bot.policy.fallback_replies import SORRY
-from bot.prompt.render import note
+from bot.prompt.render import history_note
 from bot.prompt.wording_zh import ZH
 from tests.bot.conversation.recovery.test_unfinished import unfinished_of
 from tests.bot.hall import Hall
@@ -221,7 +221,7 @@ async def test_who_heard_half_of_it_is_told_and_nothing_runs_twice() -> None:
             assert house.transport.texts == [SORRY]
             (closed,) = house.store.of("turn_closed")
             assert isinstance(closed, TurnClosed)
-            assert closed.round[1:] == (note(ZH, ZH.about.broken_off),)
+            assert closed.round[1:] == (history_note(ZH, ZH.about.broken_off),)
 
 
 async def test_who_had_nothing_but_harmless_calls_is_answered_now() -> None:

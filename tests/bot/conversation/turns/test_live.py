@@ -13,7 +13,7 @@ from bot.domain.model_messages import Completion, ModelRequest
 from bot.domain.segments import Quote, Text
 from bot.domain.tool import Tool, tool
 from bot.policy.wake import Silence
-from bot.prompt.compose import addition
+from bot.prompt.compose import addition_line
 from tests.bot.conversation.turns.test_turn import speak
 from tests.bot.hall import Hall, hall, recalled
 from tests.bot.prompt import VIEW
@@ -25,7 +25,7 @@ QUESTION = said("go", message_id="q1")
 
 def line(message_id: str, came_back: list[tuple[str, str]]) -> Line:
     message = said("more", message_id=message_id)
-    return Line(message, addition(message, VIEW), lambda why: came_back.append((message_id, why)))
+    return Line(message, addition_line(message, VIEW), lambda why: came_back.append((message_id, why)))
 
 
 @each_case(("muted", "why"), [(None, ""), (False, Silence.UNREAD), (True, Silence.MUTED)])

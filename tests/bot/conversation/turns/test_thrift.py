@@ -11,7 +11,7 @@ from bot.domain.run import Asker, Terms
 from bot.domain.tool import tool
 from bot.engine.engine import Run
 from bot.policy.budget import Room
-from bot.policy.day_limits import Rung
+from bot.policy.day_limits import LimitLevel
 from tests.fakes import GROUP, ScriptedModel
 
 ROUNDS = tuple(
@@ -40,10 +40,10 @@ def weather() -> str:
 class At(NoLimit):
     """The turn t1 is on this rung."""
 
-    def __init__(self, rung: Rung) -> None:
+    def __init__(self, rung: LimitLevel) -> None:
         self._rung = rung
 
-    def rung_of(self, turn_id: str, /) -> Rung:
+    def rung_of(self, turn_id: str, /) -> LimitLevel:
         assert turn_id == "t1"
         return self._rung
 
@@ -53,19 +53,21 @@ def test_a_run_has_less_from_rung_to_rung_and_at_the_end_its_last_words() -> Non
     thrift = Thrift(cheap=cheap, tools=lambda: (look, ask, weather))
     run = Run(id="t1", conversation=GROUP, asker=Asker(1), transcript=(), terms=Terms(frozenset({"no"})))
     assert thrift.leaner(run) == run
-    seen = [replace(thrift, rungs=At(rung)).leaner(run) for rung in (Rung.CHEAP, Rung.PLAIN, Rung.BARE)]
+    seen = [
+        replace(thrift, rungs=At(rung)).leaner(run) for rung in (LimitLevel.CHEAP, LimitLevel.PLAIN, LimitLevel.BARE)
+    ]
     assert all(one.model is cheap for one in seen)
     assert [one.terms.denied - {"no"} for one in seen] == [set(), {"look", "ask"}, {"look", "ask", "weather"}]
-    inside = replace(thrift, rungs=At(Rung.PLAIN)).leaner(msgspec_replace(run, id="t1/2/c1"))
+    inside = replace(thrift, rungs=At(LimitLevel.PLAIN)).leaner(msgspec_replace(run, id="t1/2/c1"))
     assert inside.terms.denied == {"no", "look", "ask"}
-    assert Thrift(rungs=At(Rung.CHEAP), tools=lambda: (look,)).leaner(run).model is None
-    assert NO_LIMIT.rung(GROUP, 1) is Rung.ALL
-    rooms = [Thrift(rungs=At(rung)).budget("t1").share().begin() for rung in (Rung.BARE, Rung.SPENT)]
+    assert Thrift(rungs=At(LimitLevel.CHEAP), tools=lambda: (look,)).leaner(run).model is None
+    assert NO_LIMIT.rung(GROUP, 1) is LimitLevel.ALL
+    rooms = [Thrift(rungs=At(rung)).budget("t1").share().begin() for rung in (LimitLevel.BARE, LimitLevel.SPENT)]
     assert rooms == [Room.MORE, Room.LAST]
 
 
 def test_of_the_history_the_latest_half_is_told_in_whole_rounds() -> None:
-    assert told_on(Rung.PLAIN, ROUNDS) == ROUNDS
-    assert told_on(Rung.BARE, ROUNDS) == ROUNDS[4:]
-    assert told_on(Rung.BARE, ROUNDS[:6]) == ROUNDS[4:6]
-    assert told_on(Rung.BARE, ()) == ()
+    assert told_on(LimitLevel.PLAIN, ROUNDS) == ROUNDS
+    assert told_on(LimitLevel.BARE, ROUNDS) == ROUNDS[4:]
+    assert told_on(LimitLevel.BARE, ROUNDS[:6]) == ROUNDS[4:6]
+    assert told_on(LimitLevel.BARE, ()) == ()

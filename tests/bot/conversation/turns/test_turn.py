@@ -34,7 +34,7 @@ from bot.domain.model_messages import (
     SystemMessage,
     ToolMessage,
 )
-from bot.domain.ports import ChatModel, Media, Sight
+from bot.domain.ports import ChatModel, Media, PictureReader
 from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
 from bot.engine.engine import Engine, Run
@@ -93,7 +93,7 @@ class House:
         self,
         model: ChatModel,
         store: RecordingStore | None = None,
-        sight: Sight | None = None,
+        sight: PictureReader | None = None,
         limits: Limits = NO_LIMITS,
     ) -> None:
         self.transport, self.store = RecordingTransport(), store or RecordingStore()
@@ -146,7 +146,7 @@ class House:
 
 
 @asynccontextmanager
-async def living(*steps: Step, sight: Sight | None = None, limits: Limits = NO_LIMITS) -> AsyncIterator[House]:
+async def living(*steps: Step, sight: PictureReader | None = None, limits: Limits = NO_LIMITS) -> AsyncIterator[House]:
     """A house with a scripted model, its outbox at work."""
     with ScriptedModel(*steps) as model:
         house = House(model, sight=sight, limits=limits)
