@@ -32,7 +32,7 @@ class NoteExchange:
 
     def __init__(self, origin: str) -> None:
         self._origin = origin
-        self.has_crier = False  # as the gateways tell it
+        self.can_alarm = False  # as the gateways tell it
         self._waiting: deque[ClusterMessage] = deque(maxlen=KEPT)
         self._unsaid: dict[str, AlarmRaised] = {}  # by kind
         self._sayable: dict[str, float] = {}  # since when, by kind
@@ -80,7 +80,7 @@ class NoteExchange:
             await clock.sleep(AGAIN)
             now = clock.monotonic()
             for one in self.unsaid:
-                if self.has_crier and now - self._sayable.setdefault(one.kind, now) > ENOUGH:
+                if self.can_alarm and now - self._sayable.setdefault(one.kind, now) > ENOUGH:
                     self._drop(one.kind)  # whoever has said it writes as nobody here can read
                 elif one not in self._waiting:
                     self._waiting.append(one)

@@ -254,7 +254,7 @@ class Worker:
         if self._share.is_first:
             self._look_at_losses(told)
         came = self._where.update(told)
-        self._notices.has_crier = self._where.announcing_partition is not None
+        self._notices.can_alarm = self._where.announcing_partition is not None
         yield from (Connected(self_id=account, time=now) for account in came)
         for one in told.asked:
             if self._share.has(one.self_id):

@@ -91,7 +91,7 @@ class TryPages:
         if fault and fault not in trial.faults:
             raise RequestRefused(400, "nothing of that kind goes wrong")
         if fault:
-            await trial.obey(fault)
+            await trial.inject_fault(fault)
         if not (text or visit.file):
             return go(visit, f"{BASE}?as={quote(who)}#say")
         if trial.lacks:  # the page says why

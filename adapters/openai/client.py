@@ -317,7 +317,7 @@ class OpenAIModel:
         self, reader: AnswerReader, deadline: Deadline, error: BaseException
     ) -> ModelTransport:
         """The line broke, or a deadline passed, before the answer was whole."""
-        kind = ModelStalled if deadline.is_unheard else ModelTransport
+        kind = ModelStalled if deadline.has_no_answer else ModelTransport
         reason = deadline.explain() if deadline.timer.expired() else _explain(error)
         broken = kind(clean_words(f"{self.name}: {reason}"))
         broken.took = _taken(reader) or broken.took

@@ -69,7 +69,7 @@ class Deadline:
         self.timer.reschedule(min(silent, self._closed_by, self._gone_by, self._end))
 
     @property
-    def is_unheard(self) -> bool:
+    def has_no_answer(self) -> bool:
         """Whether it is over because no answer began; one that is over by the time for everything
         is so as well.
         """

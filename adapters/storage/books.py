@@ -80,7 +80,9 @@ class SqlBooks:
         """The sums of what was taken from then on, to `until`, by place and person."""
         return await self._read(lambda connection: taken(connection, since, until), None)
 
-    async def payers(self, *, latest: int) -> tuple[tuple[str, Conversation, int], ...] | None:
+    async def latest_payers(
+        self, *, latest: int
+    ) -> tuple[tuple[str, Conversation, int], ...] | None:
         """So many turns, the latest first: the id, where it was, and who asked."""
         return await self._read(lambda connection: payers(connection, latest), None)
 

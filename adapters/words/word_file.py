@@ -91,7 +91,7 @@ class WordFile:
         """The line that keeps what somebody said from being answered; 0 for none."""
         return self._coming.find(text)
 
-    def withholds(self, text: str) -> int:
+    def blocks_answer(self, text: str) -> int:
         """The line that keeps this from being said; 0 for none."""
         return self._going.find(text)
 

@@ -18,7 +18,7 @@ class BlockedWords(Protocol):
         """Whether what somebody says in these words is not answered."""
         ...
 
-    def withholds(self, text: str) -> int:
+    def blocks_answer(self, text: str) -> int:
         """Whether this is not said."""
         ...
 

@@ -115,7 +115,7 @@ class ClusterPeers(Protocol):
     """The other bots of a cluster."""
 
     @property
-    def has_crier(self) -> bool:
+    def can_alarm(self) -> bool:
         """Whether one of them can reach the owners."""
         ...
 
@@ -127,7 +127,7 @@ class ClusterPeers(Protocol):
 class NoPeers:
     """Fits `ClusterPeers`: a bot alone has none."""
 
-    has_crier: Final = False
+    can_alarm: Final = False
 
     def tell(self, note: ClusterMessage, /) -> None:
         """Nobody hears it."""

@@ -15,7 +15,7 @@ DRAFT, PUBLISHED = "draft-", "published-"
 class ShadowMode(Protocol):
     """Knows where the bot is a shadow, and what it would have done there."""
 
-    def falls_on(self, where: Conversation) -> bool:
+    def is_active_in(self, where: Conversation) -> bool:
         """Whether nothing is said or done there but what an owner publishes."""
         ...
 

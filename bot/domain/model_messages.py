@@ -154,7 +154,7 @@ class Allowance(Protocol):
         """Count one more attempt; False where it may not be made."""
         ...
 
-    def broke_off(self, model: str, usage: Usage) -> bool:
+    def record_broken_off(self, model: str, usage: Usage) -> bool:
         """Keep what an attempt took that somebody broke off, as far as it is known; whether he
         who broke it off writes that down.
         """

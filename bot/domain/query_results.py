@@ -176,7 +176,9 @@ class DayUsageQueries(Protocol):
         """The sums of what was taken from then on, to `until`."""
         ...
 
-    async def payers(self, *, latest: int) -> tuple[tuple[str, Conversation, int], ...] | None:
+    async def latest_payers(
+        self, *, latest: int
+    ) -> tuple[tuple[str, Conversation, int], ...] | None:
         """So many turns, the latest first: the id, where it was, and who pays; 0 is the group."""
         ...
 

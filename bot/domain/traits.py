@@ -45,7 +45,7 @@ class SideEffects(StrEnum):
         return self is SideEffects.NONE or self is SideEffects.READ
 
     @classmethod
-    def of_all(cls, kinds: Iterable[SideEffects]) -> SideEffects:
+    def strictest(cls, kinds: Iterable[SideEffects]) -> SideEffects:
         """The kind of somebody who may do each of these: the strictest."""
         found = set(kinds)
         return next(

@@ -135,7 +135,7 @@ class Trial(Protocol):
         """
         ...
 
-    async def obey(self, fault: str) -> None:
+    async def inject_fault(self, fault: str) -> None:
         """Let one of the faults go wrong."""
         ...
 

@@ -70,7 +70,7 @@ class BodyRunner:
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
 
-    async def ask_for_word(self, flow: CallState, tool: Tool) -> None:
+    async def ask_approver(self, flow: CallState, tool: Tool) -> None:
         """Ask the run's `Approver` about the call.
 
         Raises ToolDenied for a no, or where there is nobody to ask; Suspend where the answer comes
@@ -222,7 +222,7 @@ class Calls:
         try:
             if flow.needs_word:
                 flow.doing = CallStage.ASKING
-                await self._bodies.ask_for_word(flow, flow.tool)
+                await self._bodies.ask_approver(flow, flow.tool)
             flow.doing, flow.ran, began = CallStage.RUNNING, True, self._clock.monotonic()
             answer = await self._bodies.run(flow, flow.tool, flow.checked)
             result = worded_failure(ToolResult.of(answer))
@@ -300,7 +300,7 @@ class Calls:
                 code=result.code,
                 sources=result.sources,
                 authority=result.authority,
-                tainted=self._rules.taints(flow),
+                tainted=self._rules.brings_outside_words(flow),
                 kept=readable(result.kept, most),
             ),
             flow.code,

@@ -108,7 +108,7 @@ class PermissionChecks:
         """
         self._wary = True
 
-    def taints(self, flow: CallState) -> bool:
+    def brings_outside_words(self, flow: CallState) -> bool:
         """Whether words from outside may be in what the call gave."""
         if flow.result is not None and flow.result.tainted:
             return True
@@ -153,7 +153,7 @@ class PermissionChecks:
         """Whether nothing is done there: the owners are told, and so is the model."""
         context = flow.context
         shade = cast("ShadowMode | None", context.ports.get(ShadowMode))
-        if shade is None or not shade.falls_on(context.conversation):
+        if shade is None or not shade.is_active_in(context.conversation):
             return False
         call = f"{tool.name} {json.dumps(flow.input, ensure_ascii=False)}"
         shade.note(context.run_id.partition("/")[0], call)

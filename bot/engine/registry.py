@@ -105,7 +105,7 @@ class Registry:
         """The operator's word on this tool, else what it declares."""
         return self._rules.permission(tool)
 
-    def strangers(self) -> tuple[str, ...]:
+    def unknown_names(self) -> tuple[str, ...]:
         """The names the operator denies or wants approved that no tool has, sorted."""
         return tuple(sorted(self._rules.named.difference(self._tools)))
 

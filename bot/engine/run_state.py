@@ -131,7 +131,7 @@ class Inbox(Protocol):
         """Take in what was said so far, before the model reads it; the run as it is asked then."""
         ...
 
-    def broke_off(self, model: str, usage: Usage, step: int) -> None:
+    def record_broken_off(self, model: str, usage: Usage, step: int) -> None:
         """Count a request that was broken off at this step."""
         ...
 
@@ -367,7 +367,7 @@ async def _answer(
         run.share.lost = None
         run.share.settle(usage.prompt)
         state.usage += usage
-        run.inbox.broke_off(name, usage, state.steps)
+        run.inbox.record_broken_off(name, usage, state.steps)
         if isinstance(broken, TimeoutError):
             return None
         raise

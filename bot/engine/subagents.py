@@ -109,9 +109,9 @@ class NamedSubagents:
         self._clock = clock
         self.leaner: Callable[[Run], Run] = unchanged_run
         self._by_name: dict[str, Subagent] = {}
-        self.appoint(subagents)
+        self.replace_all(subagents)
 
-    def appoint(self, subagents: Sequence[Subagent]) -> None:
+    def replace_all(self, subagents: Sequence[Subagent]) -> None:
         """These are there from now on; who is at work goes on."""
         self._by_name = {subagent.name.casefold(): subagent for subagent in subagents}
 
@@ -119,13 +119,13 @@ class NamedSubagents:
     def names(self) -> tuple[str, ...]:
         return tuple(sorted(subagent.name for subagent in self._by_name.values()))
 
-    def introduced(self, tool: Tool) -> Tool:
+    def described_tool(self, tool: Tool) -> Tool:
         """The tool that asks them, told who they are, with the time that the slowest of them
         has.
         """
         known = [self._by_name[key] for key in sorted(self._by_name)]
         who = "\n".join(f"- {each.name}: {each.description}" for each in known)
-        effects = SideEffects.of_all([tool.side_effects, *(each.side_effects for each in known)])
+        effects = SideEffects.strictest([tool.side_effects, *(each.side_effects for each in known)])
         timeout = max((each.deadline for each in known), default=tool.timeout) + MARGIN
         description = f"{tool.description}\n\nSubagents:\n{who}" if known else tool.description
         return replace(tool, description=description, timeout=timeout, side_effects=effects)

@@ -44,7 +44,7 @@ class ReadRows(Struct, frozen=True):
         if note.told < self.since - LATE:
             return NOTHING
         amount = Amount(note.tokens, note.cost)
-        return amount if note.told >= self.by else amount.or_nothing
+        return amount if note.told >= self.by else amount.at_least_zero
 
 
 class Rereading(Struct, frozen=True):
@@ -58,7 +58,7 @@ class Rereading(Struct, frozen=True):
         """An amount with which a reservation `ends`, if any does. One of before may have ended in
         what is read, too: it is not taken off twice, rather not at all.
         """
-        self.taken.append((keys, amount.or_nothing if ends in self.before else amount))
+        self.taken.append((keys, amount.at_least_zero if ends in self.before else amount))
 
     def hear(self, keys: tuple[Whose, ...], note: UsageTaken) -> None:
         """Another bot took something."""
@@ -188,7 +188,7 @@ class Spending:
         self._turn_over()
         begin = self._begin
         rows = await self._book.taken(since=begin, until=self._rows.since)
-        payers = await self._book.payers(latest=TURNS)
+        payers = await self._book.latest_payers(latest=TURNS)
         if rows is None or payers is None or begin != self._begin:
             return False
         earlier = [(turn_id, Payer(where, who)) for turn_id, where, who in reversed(payers)]

@@ -253,9 +253,9 @@ class PendingRequest(Struct):
         if len(lines) > 1:
             line = min(
                 lines,
-                key=lambda one: (not one.breaker.trusts(now), self._ready(upstream, one, now)),
+                key=lambda one: (not one.breaker.allows(now), self._ready(upstream, one, now)),
             )
-        trusted = line.breaker.trusts(now) and upstream.breaker.trusts(now)
+        trusted = line.breaker.allows(now) and upstream.breaker.allows(now)
         return Route(upstream, line, self._ready(upstream, line, now) - now, trusted)
 
     def _ready(self, upstream: Upstream, line: ModelLine, now: float) -> float:

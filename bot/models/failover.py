@@ -400,7 +400,7 @@ class Failover:
     def _break_off(self, way: Route, request: ModelRequest, reserved: int) -> None:
         """Count an attempt that somebody broke off, who may do that himself."""
         name, usage = way.upstream.name, way.upstream.reading(request, reserved=reserved)
-        if request.allowance is None or not request.allowance.broke_off(name, usage):
+        if request.allowance is None or not request.allowance.record_broken_off(name, usage):
             self._meter.charge(name, usage)
 
     # --- beginnings that a vendor refuses ---------------------------------------------------------

@@ -47,7 +47,7 @@ class Breaker:
     _until: float | None = None  # None: closed
     _probes: int = 0
 
-    def trusts(self, now: float) -> bool:
+    def allows(self, now: float) -> bool:
         """Whether it may be asked: closed, or its rest is over and nobody else is trying it."""
         return self._until is None or (now >= self._until and not self._probes)
 

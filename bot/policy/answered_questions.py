@@ -108,7 +108,7 @@ def is_undelivered(spoken: Spoken, lost: Collection[str]) -> bool:
 
 def lost_part(spoken: Spoken, send_id: str) -> Part:
     """What its asker misses of an answer, as this send of the turn was refused: all of it, or the
-    rest; nothing where another one answers, or may yet. See `is_unheard`.
+    rest; nothing where another one answers, or may yet. See `is_undelivered`.
     """
     here = [
         send for send in spoken.sends if send.action.conversation == spoken.question.conversation

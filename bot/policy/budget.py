@@ -150,7 +150,7 @@ class BudgetShare(Struct, eq=False):
         self._count(self.estimate)
         return True
 
-    def broke_off(self, model: str, usage: Usage) -> bool:
+    def record_broken_off(self, model: str, usage: Usage) -> bool:
         """Keep what the request under way took of that model, which somebody broke off."""
         self.lost = (model, usage)
         return self.step > 0

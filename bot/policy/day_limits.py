@@ -26,7 +26,7 @@ class Amount(Struct, frozen=True):
         return Amount(self.tokens - other.tokens, self.cost - other.cost)
 
     @property
-    def or_nothing(self) -> Amount:
+    def at_least_zero(self) -> Amount:
         """This, but less than nothing of neither."""
         return Amount(max(0.0, self.tokens), max(0.0, self.cost))
 

@@ -152,7 +152,7 @@ class Outbox:
         the wire only after all of that is durable, wherever the store can promise it.
         """
         shown = self.screened((action,))
-        if self._shadow is not None and self._shadow.falls_on(action.conversation):
+        if self._shadow is not None and self._shadow.is_active_in(action.conversation):
             self._shadow.keep(shown, *entries, turn_id=turn_id, final=True, question=question)
             return
         self._queue_with(*entries, actions=shown, turn_id=turn_id)
@@ -238,7 +238,7 @@ class Outbox:
         name: str = "",
     ) -> list[Send]:
         shown, shadow = self.screened(actions), self._shadow
-        if shadow is not None and not openly and shadow.falls_on(actions[0].conversation):
+        if shadow is not None and not openly and shadow.is_active_in(actions[0].conversation):
             return shadow.keep(shown, turn_id=turn_id, final=final)
         sends = [self._new(one, turn_id=turn_id, final=final, name=name) for one in shown]
         _chain(sends)

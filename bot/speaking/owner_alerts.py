@@ -147,12 +147,12 @@ class Owner:
     @property
     def is_reachable(self) -> bool:
         """Whether there is an owner, and an account that is connected to write to him."""
-        return bool(self.owners) and (bool(self._account) or self._neighbours.has_crier)
+        return bool(self.owners) and (bool(self._account) or self._neighbours.can_alarm)
 
     @property
     def _is_for_others(self) -> bool:
         """No account is here, but one is where another bot is."""
-        return not self._account and self._neighbours.has_crier
+        return not self._account and self._neighbours.can_alarm
 
     def post(self, text: str) -> None:
         """Say it to every owner, however lately something was said; never waits."""

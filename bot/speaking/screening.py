@@ -71,7 +71,7 @@ class Screen:
         return language_of_text(words, usual=self._owner.tongue)
 
     def _withholds(self, text: str) -> bool:
-        line = self._words.withholds(text)
+        line = self._words.blocks_answer(text)
         self._line = self._line or line
         return bool(line)
 

@@ -77,7 +77,7 @@ class Shadow:
         self._account = 0
         self._calls = Latest[str, list[str]](MAX_TURNS, list)
 
-    def falls_on(self, where: Conversation) -> bool:
+    def is_active_in(self, where: Conversation) -> bool:
         """Whether nothing is said there but what an owner publishes."""
         return self._modes.of(where) is Mode.SHADOW
 
@@ -122,7 +122,7 @@ class Shadow:
         tongue = self._tongue
         waiting = (where for where, one in self.drafts.open.values() if not one.published)
         for where in dict.fromkeys(waiting):
-            if self.falls_on(where):
+            if self.is_active_in(where):
                 continue
             count, entry = self.drafts.give_up(where, LEFT[tongue])
             logger.info("%d drafts of %s are given up: it is no shadow", count, where)

@@ -196,7 +196,7 @@ def build_ground(
     """The parts that nearly all others need."""
     store, history, telling = keeping.store, keeping.history, keeping.telling
     perception = Perception(transport=transport, history=history, senses=senses)
-    gestures = Gestures(transport=transport, clock=clock, unseen=mouth.shadow.falls_on)
+    gestures = Gestures(transport=transport, clock=clock, unseen=mouth.shadow.is_active_in)
     books, neighbours = journal.books, spending.neighbours
     wishes = Wishes(store=store, choices=books, clock=clock, neighbours=neighbours)
     return Ground(

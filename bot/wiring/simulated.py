@@ -397,7 +397,7 @@ class SimulatedTrial:
         await settle(self._running, simulator, [said])
         await finish(self._running)
 
-    async def obey(self, fault: str) -> None:
+    async def inject_fault(self, fault: str) -> None:
         """Let one of the faults go wrong."""
         if fault in self.faults and self._simulator is not None:
             told = await obey(self._simulator, f"!{fault}")

@@ -65,9 +65,9 @@ class Staff:
     def _appoint(self, rows: tuple[SubagentRow, ...]) -> None:
         has_coder = any(row.is_coder for row in rows)
         everybody = rows if has_coder else (SubagentRow(name=CODER), *rows)
-        self.subagents.appoint([self._hire(row) for row in everybody])
+        self.subagents.replace_all([self._hire(row) for row in everybody])
         if self._tool is not None and Subagents in self._tool.needs:
-            self.toolset.register(self.subagents.introduced(self._tool), replace=True)
+            self.toolset.register(self.subagents.described_tool(self._tool), replace=True)
 
     def _hire(self, row: SubagentRow) -> Subagent:
         tools = self.toolset.part(row.tools)
@@ -88,7 +88,7 @@ class Staff:
             deadline=row.deadline,
             max_tokens=row.max_tokens,
             speaks=any(Speaker in tool.needs for tool in tools.list()),
-            side_effects=SideEffects.of_all(tool.side_effects for tool in tools.list()),
+            side_effects=SideEffects.strictest(tool.side_effects for tool in tools.list()),
         )
 
 

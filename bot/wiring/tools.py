@@ -93,7 +93,7 @@ def build_toolset(settings: Settings, found: Iterable[Tool], *, clock: Clock) ->
 def strangers(settings: Settings, toolset: Toolset) -> list[str]:
     """The names in TOOLS_DENY, TOOLS_APPROVE and TOOLS_AUDIENCE that no tool has."""
     own = {name for name in settings.tools_audience if toolset.get(name) is None}
-    return sorted(own.union(toolset.strangers()))
+    return sorted(own.union(toolset.unknown_names()))
 
 
 def build_ports(

@@ -68,7 +68,7 @@ class NullStore:
         """Nothing was taken before."""
         return ()
 
-    async def payers(self, *, latest: int) -> tuple[()]:
+    async def latest_payers(self, *, latest: int) -> tuple[()]:
         return ()
 
     async def has_any(self, *_: Any) -> bool:

@@ -205,7 +205,7 @@ class LiveTurn(Struct, eq=False):
             self.state.forget_doubts()
         return self._asking(run)
 
-    def broke_off(self, model: str, usage: Usage, step: int) -> None:
+    def record_broken_off(self, model: str, usage: Usage, step: int) -> None:
         """Count a request that was broken off."""
         turn_id, now = self._turn.run.id, self.clock.now()
         self.store.put(UsageAdded(turn_id=turn_id, model=model, usage=usage, at=now, step=step))

@@ -75,9 +75,9 @@ async def test_what_owners_are_to_hear_is_for_the_first_partition_that_has_an_ac
             await stack.enter_async_context(worker_of(broker, desk, share=share))
             for desk, share in zip(desks, shares, strict=True)
         ]
-        assert not workers[silent].notices.has_crier
+        assert not workers[silent].notices.can_alarm
         await stack.enter_async_context(gateway_of(broker, sockets))
-        await until(lambda: all(worker.notices.has_crier for worker in workers), seconds=PATIENCE)
+        await until(lambda: all(worker.notices.can_alarm for worker in workers), seconds=PATIENCE)
         workers[silent].notices.tell(FULL)
         await until(lambda: FULL in desks[crier].notes, seconds=PATIENCE)
         workers[crier].notices.tell(AlarmRaised("disk"))  # it is said
@@ -98,7 +98,7 @@ async def test_an_alarm_for_a_bot_that_is_not_there_reaches_the_one_that_comes_a
         worker_of(broker, desks[silent], share=ClusterPartition(silent, PARTITIONS)) as teller,
         worker_of(broker, desks[other], share=ClusterPartition(other, PARTITIONS)) as bystander,
     ):
-        await until(lambda: teller.notices.has_crier and bystander.notices.has_crier, seconds=PATIENCE)
+        await until(lambda: teller.notices.can_alarm and bystander.notices.can_alarm, seconds=PATIENCE)
         teller.notices.tell(FULL)
         await until(lambda: not teller.notices.waiting, seconds=PATIENCE)
         async with worker_of(broker, desks[crier], share=ClusterPartition(crier, PARTITIONS)) as successor:
@@ -216,7 +216,7 @@ async def unheard(notices: NoteExchange, clock: ManualClock) -> AsyncIterator[tu
 
 async def test_an_alarm_is_said_once_by_a_bot_of_a_version_whose_word_for_that_is_not_understood() -> None:
     notices, clock = NoteExchange("teller"), ManualClock()
-    notices.has_crier, begun = True, clock.time
+    notices.can_alarm, begun = True, clock.time
     async with unheard(notices, clock) as (crier, transport):
         notices.tell(FULL)
         await until(lambda: clock.time > begun + 3 * QUIET, seconds=PATIENCE)
@@ -235,6 +235,6 @@ async def test_an_alarm_is_told_for_as_long_as_nobody_can_say_it() -> None:
     async with unheard(notices, clock) as (crier, _):
         notices.tell(FULL)
         await until(lambda: clock.time > begun + 2 * ENOUGH, seconds=PATIENCE)
-        notices.has_crier, heard = True, crier.heard
+        notices.can_alarm, heard = True, crier.heard
         await until(lambda: crier.heard > heard + 2, seconds=PATIENCE)
         assert notices.unsaid == (FULL,)

@@ -54,7 +54,7 @@ class ListTrial:
         self.draft = None
         return True
 
-    async def obey(self, fault: str) -> None:
+    async def inject_fault(self, fault: str) -> None:
         self.obeyed.append(fault)
 
     async def picture(self, number: int) -> bytes:

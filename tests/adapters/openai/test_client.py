@@ -393,7 +393,7 @@ async def test_asking_without_stream_options_is_an_attempt_that_is_counted(vendo
         def again(self) -> bool:
             return False
 
-        def broke_off(self, model: str, usage: Usage) -> bool:
+        def record_broken_off(self, model: str, usage: Usage) -> bool:
             raise AssertionError(model)
 
     vendor.say(b'{"error":{"message":"Unrecognized request argument: stream_options"}}', status=400)

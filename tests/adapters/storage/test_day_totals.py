@@ -142,7 +142,7 @@ def test_what_workers_reserve_at_once_stands_one_behind_the_other(postgres: str,
 class Unheard:
     """Neighbours whom nothing reaches in time."""
 
-    has_crier = False
+    can_alarm = False
 
     def tell(self, note: ClusterMessage, /) -> None:
         pass

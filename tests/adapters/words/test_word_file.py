@@ -71,17 +71,17 @@ def words(tmp_path: Path) -> WordFile:
 @pytest.mark.parametrize("text", EVASIONS, ids=ascii)
 def test_no_disguise_hides_a_word(words: WordFile, text: str) -> None:
     assert words.stops(text)
-    assert words.withholds(text)
+    assert words.blocks_answer(text)
 
 
 def test_other_words_are_nobodys_business(words: WordFile) -> None:
-    assert [text for text in INNOCENT if words.stops(text) or words.withholds(text)] == []
+    assert [text for text in INNOCENT if words.stops(text) or words.blocks_answer(text)] == []
 
 
 def test_a_line_counts_where_it_says_and_is_named(words: WordFile) -> None:
-    assert (words.stops("代写"), words.withholds("代写")) == (3, 0)
-    assert (words.stops("138 0013 8000"), words.withholds("138 0013 8000")) == (0, 4)
-    assert (words.stops("casino 加微信"), words.withholds("casino")) == (2, 6)
+    assert (words.stops("代写"), words.blocks_answer("代写")) == (3, 0)
+    assert (words.stops("138 0013 8000"), words.blocks_answer("138 0013 8000")) == (0, 4)
+    assert (words.stops("casino 加微信"), words.blocks_answer("casino")) == (2, 6)
 
 
 @each_case(
@@ -148,7 +148,7 @@ def test_a_list_that_is_too_large_for_looking_leaves_the_last_good_one(
     file.write_text("in: 新\nout: /(a{90}b){9}/", "utf-8")
     (problem,) = words.reload()
     assert (problem.name, problem.what[:15]) == ("WORDS_FILE", "words.txt has t")
-    assert (words.stops("旧"), words.stops("新"), words.withholds("旧")) == (1, 0, 1)
+    assert (words.stops("旧"), words.stops("新"), words.blocks_answer("旧")) == (1, 0, 1)
 
 
 def test_an_empty_list_finds_nothing(tmp_path: Path) -> None:

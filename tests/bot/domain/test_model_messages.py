@@ -59,7 +59,7 @@ def test_a_request_is_told_apart_by_what_it_asks_not_by_who_counts_its_attempts(
         def again(self) -> bool:
             return False
 
-        def broke_off(self, model: str, usage: Usage) -> bool:
+        def record_broken_off(self, model: str, usage: Usage) -> bool:
             raise AssertionError(model)
 
     asked = ModelRequest((UserMessage("hi"),))

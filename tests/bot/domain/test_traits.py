@@ -34,4 +34,4 @@ def test_only_what_writes_may_have_happened_and_only_what_reads_is_harmless() ->
     ],
 )
 def test_who_may_do_several_things_does_what_is_trusted_least(kinds: list[str], together: SideEffects) -> None:
-    assert SideEffects.of_all(map(SideEffects, kinds)) is together
+    assert SideEffects.strictest(map(SideEffects, kinds)) is together

@@ -77,7 +77,7 @@ class Silence:
     async def read(self, run: Run, state: RunState) -> Run:
         return run
 
-    def broke_off(self, model: str, usage: Usage, step: int) -> None:
+    def record_broken_off(self, model: str, usage: Usage, step: int) -> None:
         assert model == "scripted"
         self.lost.append(usage)
         self.at.append(step)

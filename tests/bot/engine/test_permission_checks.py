@@ -30,7 +30,7 @@ class Twilight:
         self.falls = falls
         self.told: list[tuple[str, str]] = []
 
-    def falls_on(self, where: Conversation) -> bool:
+    def is_active_in(self, where: Conversation) -> bool:
         return self.falls
 
     def note(self, turn_id: str, call: str) -> None:

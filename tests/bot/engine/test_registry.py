@@ -98,7 +98,7 @@ def test_availability_is_checked_for_a_runs_ports_where_they_are_named() -> None
 def test_the_operators_word_is_known_and_names_that_no_tool_has() -> None:
     tools = Toolset([add, look], clock=ManualClock(), deny={"add", "ad"}, approve={"look", "loook"})
     assert [tools.permission_of(each) for each in (add, look)] == [Permission.DENY, Permission.REQUIRE_APPROVAL]
-    assert tools.strangers() == ("ad", "loook")
+    assert tools.unknown_names() == ("ad", "loook")
 
 
 def test_what_nobody_there_may_call_is_not_offered_and_what_is_stays_the_same_object() -> None:

@@ -356,7 +356,7 @@ async def test_who_is_answered_at_once_is_told_nothing_more() -> None:
 
 def test_the_tool_says_who_they_are_and_has_time_for_the_slowest() -> None:
     subagents, _ = coder(deadline=120)
-    introduced = subagents.introduced(ask)
+    introduced = subagents.described_tool(ask)
     assert introduced.description == "Asks somebody.\n\nSubagents:\n- Coder: writes code"
     assert introduced.timeout > 120
     assert introduced.side_effects is SideEffects.NONE
@@ -364,7 +364,7 @@ def test_the_tool_says_who_they_are_and_has_time_for_the_slowest() -> None:
 
 def test_one_that_may_change_something_makes_the_tool_one_that_does() -> None:
     subagents, _ = coder()
-    subagents.appoint(
+    subagents.replace_all(
         [
             Subagent(
                 name="A",
@@ -376,12 +376,14 @@ def test_one_that_may_change_something_makes_the_tool_one_that_does() -> None:
         ]
     )
     assert subagents.names == ("A",)
-    assert subagents.introduced(ask).side_effects is SideEffects.WRITE
-    assert subagents.introduced(replace(ask, side_effects=SideEffects.EXTERNAL)).side_effects is SideEffects.EXTERNAL
+    assert subagents.described_tool(ask).side_effects is SideEffects.WRITE
+    assert (
+        subagents.described_tool(replace(ask, side_effects=SideEffects.EXTERNAL)).side_effects is SideEffects.EXTERNAL
+    )
 
 
 def test_where_there_is_nobody_the_tool_stays_as_it_is() -> None:
-    introduced = NamedSubagents(clock=ManualClock()).introduced(ask)
+    introduced = NamedSubagents(clock=ManualClock()).described_tool(ask)
     assert introduced.description == ask.description
 
 

@@ -55,7 +55,7 @@ async def test_what_cannot_be_read_or_written_down_changes_nothing() -> None:
 
 
 class Ear:
-    has_crier = False
+    can_alarm = False
 
     def __init__(self) -> None:
         self.notes: list[ClusterMessage] = []

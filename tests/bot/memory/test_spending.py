@@ -161,10 +161,10 @@ async def test_sums_that_were_read_while_the_day_ended_are_read_again() -> None:
     till.book.rows = (SpentSum(GROUP, 777, 100, 0.0),)
 
     class Slow(Empty):
-        async def payers(self, *, latest: int) -> tuple[tuple[str, Conversation, int], ...] | None:
+        async def latest_payers(self, *, latest: int) -> tuple[tuple[str, Conversation, int], ...] | None:
             till.clock.time = midnight(till.clock.time, later=1)
             till.spending.ends()
-            return await till.book.payers(latest=latest)
+            return await till.book.latest_payers(latest=latest)
 
     own = OwnLimits(store=till.store, choices=till.store, clock=till.clock)
     slow = Slow()

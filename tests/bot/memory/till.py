@@ -35,7 +35,7 @@ class Empty:
         self.meanwhile()
         return None if self.away else self.rows if since <= until else ()
 
-    async def payers(self, *, latest: int) -> tuple[tuple[str, Conversation, int], ...] | None:
+    async def latest_payers(self, *, latest: int) -> tuple[tuple[str, Conversation, int], ...] | None:
         return None if self.away else self.turns[:latest]
 
 

@@ -254,7 +254,7 @@ class Ear:
         self._line, self._at = line, at
 
     @property
-    def has_crier(self) -> bool:
+    def can_alarm(self) -> bool:
         return self._line.crier is not None
 
     def tell(self, note: ClusterMessage, /) -> None:

@@ -22,7 +22,7 @@ class List:
     def stops(self, text: str) -> int:
         return 0
 
-    def withholds(self, text: str) -> int:
+    def blocks_answer(self, text: str) -> int:
         return 3 if "坏" in text or "bad" in fold_text(text) else 0
 
 

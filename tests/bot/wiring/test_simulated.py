@@ -94,7 +94,7 @@ def picture(data: bytes) -> dict[str, Any]:
 async def test_before_it_is_connected_nobody_is_heard() -> None:
     trial = SimulatedTrial(demo_world(), wanted=TrialOptions())
     assert not await trial.say("user1", "hello")
-    await trial.obey("timeout")
+    await trial.inject_fault("timeout")
     assert trial.lines == ()
     with pytest.raises(RuntimeError):
         assert trial.is_busy
@@ -194,8 +194,8 @@ async def test_what_is_said_on_a_terminal_is_there_too() -> None:
 
 async def test_faults_are_those_of_the_list_and_what_comes_of_them_is_told() -> None:
     trial, _, simulator = group()
-    await trial.obey("timeout")
-    await trial.obey("drop 9")
+    await trial.inject_fault("timeout")
+    await trial.inject_fault("drop 9")
     assert trial.lines == (TrialLine("", "!timeout: timeout next", happened="timeout"),)
     assert [str(one) for one in simulator.faults.armed] == ["timeout next"]
 

@@ -16,7 +16,7 @@ class Loan:
     def stops(self, text: str) -> int:
         return 2 if "loan" in text else 0
 
-    def withholds(self, text: str) -> int:
+    def blocks_answer(self, text: str) -> int:
         return 0
 
 
