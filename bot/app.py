@@ -26,8 +26,8 @@ from sqlalchemy import Connection
 from adapters.metrics.metrics import CountedSink, Metrics
 from adapters.onebot.transport import AnyTransport
 from adapters.storage.store import SqlStore, open_store
-from bot.conversation.approval.deciders import Deciders, Say
-from bot.conversation.intake.gate import Gate
+from bot.conversation.approval.approvals import Deciders, Say
+from bot.conversation.dispatcher import Gate
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.tasks import Work
 from bot.domain.cancellation import background

@@ -136,7 +136,7 @@ LEAKS = [
     ("bot/engine/run_state.py", "bot.models.upstreams"),
     ("bot/models/upstreams.py", "bot.memory.history"),
     ("bot/speaking/carrier.py", "bot.conversation.intake.ages"),
-    ("bot/conversation/intake/gate.py", "bot.agent.sessions"),
+    ("bot/conversation/dispatcher.py", "bot.agent.sessions"),
     ("bot/conversation/queue/lanes.py", "bot.conversation.way"),
     ("bot/agent/sessions.py", "bot.memory.recorder"),
     ("bot/library.py", "bot.conversation.queue.lanes"),

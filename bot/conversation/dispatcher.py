@@ -5,18 +5,21 @@ Never awaits anything: it runs on the connection's own reading loop.
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from typing import assert_never
+from collections.abc import Coroutine
+from typing import Any, assert_never
 
 from bot.conversation.approval.petitions import Petitions
-from bot.conversation.intake.own import OwnMessages
+from bot.conversation.intake.hearing import OwnMessages
+from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.places import Places
 from bot.conversation.intake.pokes import Pokes
 from bot.conversation.interruptions.muting import Muting
 from bot.conversation.interruptions.recalls import Recalls
+from bot.conversation.queue.put_off import PutOff
 from bot.conversation.recovery.deafness import DeafnessWatch
-from bot.conversation.recovery.greetings import Greetings
-from bot.conversation.recovery.overdue import Overdue
+from bot.conversation.recovery.late import Overdue
 from bot.domain.events import (
     AccountChanged,
     Connected,
@@ -34,7 +37,72 @@ from bot.domain.events import (
     Poked,
     Requested,
 )
+from bot.domain.ports import EventSink
+from bot.speaking.gestures import Gestures
+from bot.speaking.outbox import Outbox
+from bot.speaking.owner_alerts import Owner
 from bot.speaking.unreachable import UnreachablePlaces
+
+
+class Gate:
+    """An `EventSink` that is shut until it is opened; what waits goes through in the order of its
+    connection.
+    """
+
+    def __init__(self, sink: EventSink) -> None:
+        self._sink = sink
+        self._is_open = asyncio.Event()
+
+    def open(self) -> None:
+        """Let everything through, from now on."""
+        self._is_open.set()
+
+    async def opened(self) -> None:
+        """Return once it is open."""
+        await self._is_open.wait()
+
+    def handle(self, event: Event) -> Coroutine[Any, Any, None]:
+        """Hand it on, as soon as that may be."""
+        return self._sink.handle(event) if self._is_open.is_set() else self._hold(event)
+
+    async def _hold(self, event: Event) -> None:
+        await self._is_open.wait()
+        await self._sink.handle(event)
+
+
+class Greetings:
+    """Passes on that an account is connected, in the order in which it concerns them."""
+
+    def __init__(
+        self,
+        *,
+        mutes: Mutes,
+        owner: Owner,
+        outbox: Outbox,
+        gestures: Gestures,
+        places: Places,
+        put_off: PutOff,
+        deafness: DeafnessWatch,
+    ) -> None:
+        self._mutes = mutes
+        self._owner = owner
+        self._outbox = outbox
+        self._gestures = gestures
+        self._places = places
+        self._put_off = put_off
+        self._deafness = deafness
+
+    def take(self, account: int) -> None:
+        """The account can be called from now on."""
+        self._mutes.forget(account)
+        self._outbox.unreachable.forget(account)
+        self._owner.connected(account)
+        self._gestures.connected(account)
+        self._outbox.connected()
+        self._places.connected(account)
+        self._deafness.connected(account)
+        self._put_off.ask(account)
+
 
 logger = logging.getLogger(__name__)
 

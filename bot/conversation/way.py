@@ -11,10 +11,9 @@ from operator import eq
 from typing import Protocol, assert_never
 
 from bot.conversation.approval.desks import Desks
-from bot.conversation.intake.door import Door
-from bot.conversation.intake.hearing import Hearing
-from bot.conversation.intake.own import OwnMessages
+from bot.conversation.intake.hearing import Hearing, OwnMessages
 from bot.conversation.intake.places import Places
+from bot.conversation.intake.seen import Door
 from bot.conversation.intake.verdicts import Verdicts
 from bot.conversation.interruptions.steering import Steering
 from bot.conversation.interruptions.stopping import Stopping

@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bot.conversation.approval.approvals import Approvals
-from bot.conversation.approval.deciders import Deciders
+from bot.conversation.approval.approvals import Approvals, Deciders
 from bot.conversation.approval.drafts import DraftDesk
 from bot.conversation.approval.group_words import GroupWords
 from bot.conversation.approval.owners_word import OwnersWord
@@ -20,12 +19,11 @@ from bot.conversation.context.telling import Telling
 from bot.conversation.intake.ages import Ages
 from bot.conversation.intake.hearing import Hearing
 from bot.conversation.intake.hush import Hush
-from bot.conversation.intake.listed import Listed
+from bot.conversation.intake.inquiries import Robots
 from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.places import Arrive, Places
 from bot.conversation.intake.pokes import AnsweredPokes
-from bot.conversation.intake.restraint import Restraint
-from bot.conversation.intake.robots import Robots
+from bot.conversation.intake.restraint import Listed, Restraint
 from bot.conversation.intake.seen import SeenMessages
 from bot.conversation.intake.verdicts import Verdicts
 from bot.conversation.interruptions.muting import Muting

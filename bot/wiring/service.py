@@ -12,7 +12,7 @@ from typing import Protocol
 from adapters.storage.store import SqlStore
 from bot.commands.commands import Commands
 from bot.commands.errors import Failures
-from bot.conversation.approval.deciders import Deciders
+from bot.conversation.approval.approvals import Deciders
 from bot.conversation.approval.petitions import Petitions
 from bot.conversation.approval.register import Register
 from bot.conversation.context.chairing import Chairing
@@ -26,8 +26,7 @@ from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.pokes import AnsweredPokes
 from bot.conversation.queue.lane import Order
 from bot.conversation.queue.lanes import Lanes
-from bot.conversation.recovery.arrivals import Arrivals
-from bot.conversation.recovery.catchup import Catchup
+from bot.conversation.recovery.catchup import Arrivals, Catchup
 from bot.conversation.recovery.deafness import DeafnessWatch
 from bot.conversation.recovery.doubts import Doubts
 from bot.conversation.recovery.recovery import Recoverer

@@ -7,21 +7,19 @@ from functools import partial
 
 from bot.conversation.approval.desks import Desks
 from bot.conversation.approval.petitions import Petitions
-from bot.conversation.dispatcher import Dispatcher
-from bot.conversation.intake.door import Door
-from bot.conversation.intake.own import OwnMessages
+from bot.conversation.dispatcher import Dispatcher, Greetings
+from bot.conversation.intake.hearing import OwnMessages
 from bot.conversation.intake.pokes import Pokes
+from bot.conversation.intake.seen import Door
 from bot.conversation.interruptions.expiry import Expiry
 from bot.conversation.interruptions.goings_on import GoingsOn
 from bot.conversation.interruptions.recalls import Recalls
 from bot.conversation.interruptions.steering import Steering
 from bot.conversation.interruptions.stopping import Stopping
 from bot.conversation.queue.quotes import Quotes
+from bot.conversation.recovery.catchup import HeldLanes
 from bot.conversation.recovery.deafness import DeafnessWatch
-from bot.conversation.recovery.greetings import Greetings
-from bot.conversation.recovery.held import HeldLanes
-from bot.conversation.recovery.late import Late
-from bot.conversation.recovery.overdue import Overdue
+from bot.conversation.recovery.late import Late, Overdue
 from bot.conversation.recovery.recovery import Recoverer
 from bot.conversation.recovery.unfinished import Unfinished
 from bot.conversation.way import CommandSink, LaneWay, MessageWay

@@ -8,8 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from bot.conversation.approval.approvals import Approvals
-from bot.conversation.approval.deciders import Deciders, Say
+from bot.conversation.approval.approvals import Approvals, Deciders, Say
 from bot.conversation.approval.desks import Desks
 from bot.conversation.approval.owners_word import OwnersWord
 from bot.conversation.approval.requests import Requests

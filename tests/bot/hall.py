@@ -10,7 +10,7 @@ from bot.commands.commands import Commands
 from bot.conversation.approval.petitions import Petitions
 from bot.conversation.approval.register import Register
 from bot.conversation.intake.places import Arrival
-from bot.conversation.recovery.arrivals import Arrivals
+from bot.conversation.recovery.catchup import Arrivals
 from bot.conversation.recovery.deafness import DeafnessWatch
 from bot.domain.events import Event, MemberChange, MemberChanged, MessageRecalled, Muted
 from bot.domain.journal import Judged, MessageObserved

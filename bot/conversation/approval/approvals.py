@@ -5,18 +5,20 @@ when nobody needs his word any more.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
+from typing import TypeAlias
 
 from cachetools import LRUCache
 
-from bot.conversation.approval.deciders import Deciders
 from bot.conversation.approval.requests import EndedRequest, Request, Requests
 from bot.domain.actions import Receipt, Refused, send_prefix_of_turn
 from bot.domain.events import Conversation, MessageReceived
+from bot.domain.language import Language
 from bot.domain.ports import Clock
 from bot.domain.run import SuspendedRun
-from bot.domain.suspension import Deny
+from bot.domain.suspension import ApprovalRequest, Deny, Pending
 from bot.policy.approval import (
     EXPIRED,
     FILE,
@@ -30,9 +32,38 @@ from bot.policy.approval import (
     waiting_line,
 )
 from bot.policy.fallback_replies import is_quoted, language_of
+from bot.policy.permissions import WAIT
 from bot.speaking.postbox import Postbox
 
 logger = logging.getLogger(__name__)
+
+Say: TypeAlias = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Deciders:
+    """The owners; in the chat of a terminal, whoever reads that stands in for them. They are told
+    in their `tongue`.
+    """
+
+    owners: frozenset[int] = frozenset()
+    terminal: Say | None = None
+    tongue: Language = Language.CHINESE
+
+    @property
+    def are_there(self) -> bool:
+        """Whether anybody can be asked at all."""
+        return bool(self.owners) or self.terminal is not None
+
+    async def approve(self, request: ApprovalRequest) -> Deny | Pending:
+        """Nobody can say at once: the run is to wait, unless there is nobody to ask."""
+        if not self.are_there:
+            logger.warning(
+                "run %s: %s must be allowed, but %s", request.run_id, request.name, NO_OWNER
+            )
+            return Deny(NO_OWNER)
+        return Pending(WAIT)
+
 
 MAX_NOTICED = 500  # runs whose askers were told
 TERMINAL = ("同意 A{number} / 拒绝 A{number}", "approve A{number} / deny A{number}")

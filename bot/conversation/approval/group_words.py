@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
-from bot.conversation.approval.deciders import Deciders
+from bot.conversation.approval.approvals import Deciders
 from bot.conversation.approval.desks import Meant
 from bot.conversation.intake.ages import Ages
 from bot.domain.actions import Receipt, Refused

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
-from bot.conversation.approval.deciders import Deciders
+from bot.conversation.approval.approvals import Deciders
 from bot.conversation.approval.desks import Meant
 from bot.conversation.approval.requests import Requests
 from bot.conversation.intake.ages import Ages

@@ -12,7 +12,7 @@ from typing import TypeAlias, assert_never
 from msgspec.structs import replace
 
 from bot.conversation.intake.places import Places
-from bot.domain.events import Conversation, MessageReceived
+from bot.domain.events import Conversation, MessageReceived, MessageSent, Sender
 from bot.domain.journal import (
     Judged,
     MessageErased,
@@ -25,6 +25,7 @@ from bot.domain.query_results import Ignored
 from bot.memory.history import History
 from bot.policy.approval import quote_in
 from bot.policy.wake import Ignore, NeedsQuoted, Observe, Verdict, Wake, Why
+from bot.speaking.outbox import Outbox
 
 IGNORED = 200  # messages that are told, the last ones
 
@@ -150,3 +151,27 @@ def judged(message: MessageReceived, verdict: Verdict) -> Judged | None:
             "message %s in %s is only heard: %s", entry.message_id, entry.conversation, reason
         )
     return entry
+
+
+class OwnMessages:
+    """Whoever quotes one is understood, and a send that nobody confirmed is known by it."""
+
+    def __init__(self, history: History, outbox: Outbox) -> None:
+        self._history = history
+        self._outbox = outbox
+
+    def take(self, event: MessageSent) -> None:
+        """The account has said something."""
+        self._history.know(event.message)
+        self._outbox.seen(event.message)
+
+    def tells(self, message: MessageReceived) -> bool:
+        """Whether a message that is told as somebody's is a file the bot has just sent there
+        (SnowLuma#442): then it is taken as the account's own.
+        """
+        if not self._outbox.tells(message):
+            return False
+        own = replace(message, sender=Sender(message.self_id))
+        self._history.know(own)
+        self._outbox.seen(own)
+        return True

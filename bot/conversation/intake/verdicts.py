@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Collection, Iterable
 
 from bot.conversation.intake.hush import Hush
+from bot.conversation.intake.inquiries import Robots
 from bot.conversation.intake.restraint import Restraint
-from bot.conversation.intake.robots import Robots
 from bot.conversation.tasks import Task
 from bot.domain.command import Command
 from bot.domain.events import Conversation, MessageReceived

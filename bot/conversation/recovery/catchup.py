@@ -11,22 +11,147 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Collection, Sequence
 
-from bot.conversation.intake.seen import DEDUPLICATION
+from bot.conversation.intake.places import Arrival
+from bot.conversation.intake.seen import DEDUPLICATION, SeenMessages
 from bot.conversation.queue.lanes import Lanes
-from bot.conversation.recovery.arrivals import Arrivals, CatchupRound
-from bot.conversation.recovery.held import HeldLanes
-from bot.conversation.recovery.histories import read_history
+from bot.conversation.queue.put_off import PutOff
+from bot.conversation.queue.questions import Questions
 from bot.conversation.recovery.late import Late
-from bot.conversation.tasks import Work
+from bot.conversation.tasks import YOUNG, Resume, Work
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock, Store, Transport
-from bot.policy.answered_questions import answered_ids
+from bot.policy.answered_questions import answered_ids, history_order, quoted_ids
+from bot.policy.message_aliases import find_aliases, rename_messages
+from bot.policy.message_trimming import trim_message
 from bot.speaking.outbox import Outbox
+from bot.speaking.unconfirmed import Unconfirmed
+
+
+async def read_history(
+    transport: Transport, store: Store, where: Conversation, *, count: int
+) -> tuple[Sequence[MessageReceived], Collection[str] | None]:
+    """What was said there, oldest first, and the ids of those of it that were taken or sent from
+    here; None if the journal cannot be read now. Raises TransportError.
+    """
+    history = await transport.get_history(where, count=count)
+    heard = await store.heard(where, [message.message_id for message in history])
+    if heard is None or all(message.message_id in heard for message in history):
+        return history, heard
+    if (known := await store.latest(where)) is None:
+        return history, None
+    names = find_aliases([trim_message(message) for message in history], known)
+    return rename_messages(history, names), {*heard, *names.values()}
+
+
+MAX_PLACES = 30  # the latest ones
+ACTIVE = 24 * 3600.0  # seconds a conversation counts as in use
+
+
+class CatchupRound:
+    """One arrival: the places to look at, each with the time since when, and those whose lanes are
+    still held.
+    """
+
+    def __init__(self, account: int, since: dict[Conversation, float]) -> None:
+        self.account = account
+        self.since = since
+        self.held = {where for where, begin in since.items() if begin < math.inf}
+
+
+class Arrivals:
+    """The rounds that nobody has begun with, in order."""
+
+    def __init__(self, *, lanes: Lanes[Work], unconfirmed: Unconfirmed, clock: Clock) -> None:
+        self._lanes = lanes
+        self._unconfirmed = unconfirmed
+        self._clock = clock
+        self._rounds: asyncio.Queue[CatchupRound] = asyncio.Queue()
+
+    def take(self, arrival: Arrival) -> None:
+        """An account is there: nothing new is begun in its conversations before they are caught up
+        with.
+        """
+        round_ = CatchupRound(arrival.account, self._places(arrival))
+        for where in round_.held:
+            self._lanes.hold(where)
+        self._rounds.put_nowait(round_)
+
+    async def next(self) -> CatchupRound:
+        """The next round; whoever takes it lets its lanes go on."""
+        return await self._rounds.get()
+
+    def _places(self, arrival: Arrival) -> dict[Conversation, float]:
+        now = self._clock.now()
+        in_use = [
+            (where, heard)
+            for where, heard in arrival.heard
+            if where.platform_id == arrival.account and heard >= now - ACTIVE
+        ]
+        in_use.sort(key=lambda place: place[1], reverse=True)
+        # What is young is looked at in any case: it may have been missed before something that was
+        # heard.
+        places = {where: min(heard, now - YOUNG) for where, heard in in_use[:MAX_PLACES]}
+        for where in self._unconfirmed.places(arrival.account):
+            places.setdefault(where, math.inf)
+        return places
+
 
 logger = logging.getLogger(__name__)
+
+
+class HeldLanes:
+    """Lets them go on by what a history shows."""
+
+    def __init__(
+        self, *, lanes: Lanes[Work], seen: SeenMessages, put_off: PutOff, questions: Questions
+    ) -> None:
+        self._lanes = lanes
+        self._seen = seen
+        self._put_off = put_off
+        self._questions = questions
+
+    def go_on(
+        self, where: Conversation, history: Sequence[MessageReceived], accounted: Collection[str]
+    ) -> None:
+        """Let a lane go on: in the order in which QQ has what was said, without what was answered.
+
+        Own words in the history whose ids are not `accounted` for are an earlier process's.
+        """
+        place_of = history_order(history)
+        now, before = (
+            quoted_ids(history, accounted=accounted),
+            answered_ids(history, accounted=accounted),
+        )
+
+        def unanswered(work: Work) -> Work | None:
+            if isinstance(work, Resume):
+                return work
+            return self._questions.unanswered(work, before if work.may_be_answered else now)
+
+        if before and self._lanes.revise(where, unanswered):
+            logger.info("questions in %s are not answered: they were, before", where)
+        self._seen.show(where, history)
+        self._lanes.release(
+            where, order=lambda work: place_of(None if isinstance(work, Resume) else work.message)
+        )
+
+    def put_off(self, where: Conversation) -> None:
+        """Its account is gone again: what is older than this process waits until QQ can show what
+        became of it.
+        """
+
+        def waits(work: Work) -> bool:
+            if isinstance(work, Resume) or not self._seen.is_earlier(work.message):
+                return False
+            self._put_off.add(work)
+            return True
+
+        self._lanes.drop_waiting(where, waits)
+
 
 MESSAGES = 50  # of each
 UNSUPPORTED = (404, 1404, -1)  # the action is not known; -1 is onebots' way to say so

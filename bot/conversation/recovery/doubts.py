@@ -14,7 +14,7 @@ import asyncio
 import logging
 from collections.abc import Collection, Sequence
 
-from bot.conversation.recovery.histories import read_history
+from bot.conversation.recovery.catchup import read_history
 from bot.conversation.tasks import YOUNG
 from bot.domain.actions import Refused
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected

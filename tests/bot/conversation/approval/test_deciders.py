@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.conversation.approval.deciders import Deciders
+from bot.conversation.approval.approvals import Deciders
 from bot.domain.suspension import Deny, Pending
 from bot.policy.approval import NO_OWNER
 from tests.bot.desk import request

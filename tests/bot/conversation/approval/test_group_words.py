@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from bot.conversation.approval.deciders import Deciders
+from bot.conversation.approval.approvals import Deciders
 from bot.conversation.approval.group_words import AGAIN, GroupWords
 from bot.domain.errors import ActionRefused
 from bot.domain.events import Conversation, MessageReceived

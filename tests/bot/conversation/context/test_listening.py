@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.conversation.context.listening import MAX_VOICES, listened
+from bot.conversation.context.perception import MAX_VOICES, listened
 from bot.domain.errors import MediaError
 from bot.domain.segments import Record, Text
 from bot.prompt.compose import Question

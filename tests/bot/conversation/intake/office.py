@@ -6,10 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from bot.conversation.intake.inquiries import MAX_GROUPS, Inquiries
+from bot.conversation.intake.inquiries import MAX_GROUPS, Inquiries, Robots
 from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.places import Places
-from bot.conversation.intake.robots import Robots
 from bot.domain.cancellation import background
 from bot.domain.errors import BotError
 from bot.domain.events import Conversation, Muted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.conversation.intake.gate import Gate
+from bot.conversation.dispatcher import Gate
 from bot.domain.events import Event
 from tests.fakes import said
 

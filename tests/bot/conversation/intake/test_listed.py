@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.conversation.intake.listed import Listed
+from bot.conversation.intake.restraint import Listed
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.segments import Mention, Picture, Quote, Segment, Text
 from tests.fakes import BOT, GROUP, said

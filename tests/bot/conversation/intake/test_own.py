@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.conversation.intake.own import OwnMessages
+from bot.conversation.intake.hearing import OwnMessages
 from bot.domain.actions import Attachment, SendMessage
 from bot.domain.errors import ActionUnanswered
 from bot.domain.events import MessageReceived, MessageSent

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.conversation.intake.robots import MAX_ASKED, Robots
+from bot.conversation.intake.inquiries import MAX_ASKED, Robots
 from bot.domain.events import Conversation
 from tests.fakes import GROUP, PRIVATE, said
 

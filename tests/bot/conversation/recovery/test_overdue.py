@@ -6,7 +6,7 @@ import asyncio
 
 from msgspec import structs
 
-from bot.conversation.recovery.overdue import TOLD
+from bot.conversation.recovery.late import TOLD
 from bot.conversation.tasks import YOUNG
 from bot.domain.actions import React
 from bot.domain.cancellation import background

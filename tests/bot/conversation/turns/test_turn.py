@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
-from bot.conversation.approval.deciders import Deciders
+from bot.conversation.approval.approvals import Deciders
 from bot.conversation.approval.register import Register
 from bot.conversation.context.perception import Perception, Senses
 from bot.conversation.context.telling import Telling
