@@ -26,8 +26,8 @@ from sqlalchemy import Connection
 from adapters.metrics.metrics import CountedSink, Metrics
 from adapters.onebot.transport import AnyTransport
 from adapters.storage.store import SqlStore, open_store
-from bot.conversation.approval.approvals import Deciders, Say
-from bot.conversation.dispatcher import Gate
+from bot.conversation.approval.approvals import Approvers, Say
+from bot.conversation.dispatcher import StartupBarrier
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.tasks import Work
 from bot.domain.cancellation import background
@@ -40,10 +40,10 @@ from bot.domain.masking import Mask
 from bot.domain.ports import Clock, Ids, JournalObserver
 from bot.domain.trial_group import Trial
 from bot.memory.history import History
+from bot.memory.journal_observers import ContentLog, ObservedStore
 from bot.memory.newest import Newest
 from bot.memory.personas import Personas
 from bot.memory.summaries import Summaries
-from bot.memory.witnesses import ContentLog, WitnessedStore
 from bot.models.meter import Meter
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.runtime.loop import BAD_CONFIGURATION, exit_process
@@ -219,7 +219,7 @@ async def open_service(
         news = [newest, spending] if settings.console_port or trying else [spending]
         followers = stack.enter_context(following(settings, mask, clock, aside))
         seers = *witnesses(settings, metrics), *followers, *news
-        store = WitnessedStore(kept, seers)
+        store = ObservedStore(kept, seers)
         meter = build_meter(store, spending, clock=clock, ids=ids, count=metrics.asked)
         means = await enter(means_of(settings, found, wrap, meter, clock, ids, troubles))
         line = build_line(settings, seat, offers, clock=clock, ids=ids, troubles=troubles)
@@ -227,7 +227,7 @@ async def open_service(
         rooms = build(
             transport=wrap(line.transport),
             store=store,
-            deciders=Deciders(settings.bot_owners, terminal, owners_tongue(settings)),
+            deciders=Approvers(settings.bot_owners, terminal, owners_tongue(settings)),
             observers=[metrics, *followers],
             settled=[metrics.settled, newest.settled, *(one.settled for one in followers)],
             senses=partial(build_senses, means, line.transport),
@@ -283,7 +283,7 @@ async def at_work(
     may be alive. Events that come before that wait.
     """
     rooms, spending = seen.rooms, seen.spending
-    gate = Gate(rooms.stages.dispatcher)
+    gate = StartupBarrier(rooms.stages.dispatcher)
     sink = CountedSink(gate, metrics=metrics)
     async with (
         rooms.on.outbox.open(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.commands.phrases import NOT_NOW, STILL_QUIET
 from bot.domain.command import Asked, Command, command
 from bot.domain.traits import Audience
-from bot.memory.wishes import IsHour, Wish, Wishes
+from bot.memory.quiet_overrides import IsHour, QuietOverride, QuietOverrides
 
 DONE = (
     "好，我不再说话，谁叫都不答；/解除禁声 恢复。",
@@ -14,7 +14,7 @@ DONE = (
 LIFTED = ("好，我又能说话了。", "Fine, I speak again.")
 
 
-def mute_command(wishes: Wishes) -> Command:
+def mute_command(wishes: QuietOverrides) -> Command:
     """For a group's admins. What is being answered is said; what waits is not."""
 
     @command(
@@ -24,13 +24,13 @@ def mute_command(wishes: Wishes) -> Command:
         audience=Audience.GROUP_ADMIN,
     )
     async def mute(asked: Asked) -> str:
-        kept = await wishes.keep(asked.where, Wish(is_mute=True))
+        kept = await wishes.keep(asked.where, QuietOverride(is_mute=True))
         return asked.either(*(DONE if kept else NOT_NOW))
 
     return mute
 
 
-def unmute_command(wishes: Wishes, is_hour: IsHour) -> Command:
+def unmute_command(wishes: QuietOverrides, is_hour: IsHour) -> Command:
     """For a group's admins; it ends `/quiet`, too, but no quiet hours of the settings."""
 
     @command(

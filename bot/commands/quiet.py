@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.commands.phrases import NOT_NOW, STILL_QUIET, at_time
 from bot.domain.command import Asked, Command, command
 from bot.domain.traits import Audience
-from bot.memory.wishes import End, IsHour, Wish, Wishes
+from bot.memory.quiet_overrides import End, IsHour, QuietOverride, QuietOverrides
 from bot.policy.quiet import parse_duration
 
 OFF = frozenset({"off", "0", "关", "取消", "结束"})
@@ -29,7 +29,7 @@ NOT = ("现在不在安静时段", "it is not quiet now")
 MUTED = ("现在被禁声，/解除禁声 恢复", "muted, /unmute ends it")
 
 
-def quiet_command(wishes: Wishes, is_hour: IsHour, end: End) -> Command:
+def quiet_command(wishes: QuietOverrides, is_hour: IsHour, end: End) -> Command:
     """For a group's admins. It says what holds afterwards; a silence stays until it is ended by
     its own word.
     """
@@ -65,7 +65,7 @@ def quiet_command(wishes: Wishes, is_hour: IsHour, end: End) -> Command:
         minutes = parse_duration(words)
         if minutes is None:
             return asked.either(*BAD)
-        wish = Wish(is_mute=False, until=asked.now + minutes * 60)
+        wish = QuietOverride(is_mute=False, until=asked.now + minutes * 60)
         if not await wishes.keep(asked.where, wish):
             return asked.either(*NOT_NOW)
         told = GOES_ON if is_hour(asked.where, wish.until) else DONE

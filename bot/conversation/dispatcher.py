@@ -10,16 +10,16 @@ import logging
 from collections.abc import Coroutine
 from typing import Any, assert_never
 
-from bot.conversation.approval.petitions import Petitions
-from bot.conversation.intake.hearing import OwnMessages
+from bot.conversation.approval.join_requests import JoinRequests
+from bot.conversation.intake.active_conversations import ActiveConversations
+from bot.conversation.intake.message_log import SelfMessages
 from bot.conversation.intake.mutes import Mutes
-from bot.conversation.intake.places import Places
 from bot.conversation.intake.pokes import Pokes
 from bot.conversation.interruptions.muting import Muting
 from bot.conversation.interruptions.recalls import Recalls
-from bot.conversation.queue.put_off import PutOff
+from bot.conversation.queue.deferred import DeferredQuestions
 from bot.conversation.recovery.deafness import DeafnessWatch
-from bot.conversation.recovery.late import Overdue
+from bot.conversation.recovery.late_messages import ExpiredEvents
 from bot.domain.events import (
     AccountChanged,
     Connected,
@@ -44,7 +44,7 @@ from bot.speaking.owner_alerts import Owner
 from bot.speaking.unreachable import UnreachablePlaces
 
 
-class Gate:
+class StartupBarrier:
     """An `EventSink` that is shut until it is opened; what waits goes through in the order of its
     connection.
     """
@@ -70,7 +70,7 @@ class Gate:
         await self._sink.handle(event)
 
 
-class Greetings:
+class ConnectedHandler:
     """Passes on that an account is connected, in the order in which it concerns them."""
 
     def __init__(
@@ -80,8 +80,8 @@ class Greetings:
         owner: Owner,
         outbox: Outbox,
         gestures: Gestures,
-        places: Places,
-        put_off: PutOff,
+        places: ActiveConversations,
+        put_off: DeferredQuestions,
         deafness: DeafnessWatch,
     ) -> None:
         self._mutes = mutes
@@ -113,14 +113,14 @@ class Dispatcher:
     def __init__(
         self,
         *,
-        way: Overdue,
+        way: ExpiredEvents,
         recalls: Recalls,
         mutes: Muting,
-        places: Places,
-        greetings: Greetings,
+        places: ActiveConversations,
+        greetings: ConnectedHandler,
         pokes: Pokes,
-        petitions: Petitions,
-        own: OwnMessages,
+        petitions: JoinRequests,
+        own: SelfMessages,
         unreachable: UnreachablePlaces,
         deafness: DeafnessWatch,
     ) -> None:

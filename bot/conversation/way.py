@@ -10,17 +10,17 @@ from functools import partial
 from operator import eq
 from typing import Protocol, assert_never
 
-from bot.conversation.approval.desks import Desks
-from bot.conversation.intake.hearing import Hearing, OwnMessages
-from bot.conversation.intake.places import Places
-from bot.conversation.intake.seen import Door
-from bot.conversation.intake.verdicts import Verdicts
+from bot.conversation.approval.owner_replies import OwnerReplies
+from bot.conversation.intake.active_conversations import ActiveConversations
+from bot.conversation.intake.deduplicator import Deduplicator
+from bot.conversation.intake.message_log import MessageLog, SelfMessages
+from bot.conversation.intake.wake_classifier import WakeClassifier
 from bot.conversation.interruptions.steering import Steering
-from bot.conversation.interruptions.stopping import Stopping
-from bot.conversation.queue.gathering import Gathering
-from bot.conversation.queue.questions import Questions
+from bot.conversation.interruptions.stop_handler import StopHandler
+from bot.conversation.queue.coalescer import Coalescer
+from bot.conversation.queue.question_queue import QuestionQueue
 from bot.conversation.queue.quotes import Quotes
-from bot.conversation.queue.turnstile import Turnstile
+from bot.conversation.queue.rate_limiter import RateLimiter
 from bot.conversation.tasks import Resume, Task, Work
 from bot.conversation.turns.turn import Turns
 from bot.domain.events import MessageReceived
@@ -44,16 +44,16 @@ class MessageWay:
     def __init__(
         self,
         *,
-        door: Door,
-        places: Places,
-        own: OwnMessages,
-        word: Desks,
-        stopping: Stopping,
+        door: Deduplicator,
+        places: ActiveConversations,
+        own: SelfMessages,
+        word: OwnerReplies,
+        stopping: StopHandler,
         commands: CommandSink,
-        verdicts: Verdicts,
+        verdicts: WakeClassifier,
         steering: Steering,
-        hearing: Hearing,
-        gathering: Gathering,
+        hearing: MessageLog,
+        gathering: Coalescer,
     ) -> None:
         self._door = door
         self._places = places
@@ -102,11 +102,11 @@ class LaneWay:
     def __init__(
         self,
         *,
-        word: Desks,
-        verdicts: Verdicts,
-        turnstile: Turnstile,
-        hearing: Hearing,
-        questions: Questions,
+        word: OwnerReplies,
+        verdicts: WakeClassifier,
+        turnstile: RateLimiter,
+        hearing: MessageLog,
+        questions: QuestionQueue,
         quotes: Quotes,
         turns: Turns,
         outbox: Outbox,

@@ -38,7 +38,7 @@ from bot.domain.ports import ChatModel, Clock, Store
 from bot.domain.query_results import Choices
 from bot.domain.task_context import current_errand, current_run
 from bot.memory.kept_settings import KeptSettings
-from bot.memory.latest import Kept, Latest
+from bot.memory.lru import LRU, DefaultLRU
 from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
 from bot.memory.spending import unlimited
@@ -173,9 +173,9 @@ class Extraction:
         self._clock = clock
         self._open = open_talks
         self._is_spent = is_spent
-        self._talks = Latest[Conversation, _Talk](PLACES, _Talk)
-        self._turns = Kept[str, Conversation](PLACES)
-        self._recalled = Kept[tuple[Conversation, str], None](PLACES)
+        self._talks = DefaultLRU[Conversation, _Talk](PLACES, _Talk)
+        self._turns = LRU[str, Conversation](PLACES)
+        self._recalled = LRU[tuple[Conversation, str], None](PLACES)
         self._due = asyncio.Event()
         self._times_forgotten = 0
 

@@ -31,9 +31,9 @@ from bot.domain.redaction import (
     redact_own,
     sources_of,
 )
-from bot.memory.latest import Kept, Latest, Weighed
+from bot.memory.attachments import Attachments
+from bot.memory.lru import LRU, DefaultLRU, WeightedLRU
 from bot.memory.speakers import Speakers
-from bot.memory.things import Things
 from bot.memory.window import Fold, ToldRound, Window
 from bot.policy.message_trimming import message_weight
 from bot.prompt.summary import Prefix
@@ -171,23 +171,23 @@ class History:
         told: Telling = as_stored,
         folding: Folding | None = None,
         speakers: Speakers | None = None,
-        things: Things | None = None,
+        things: Attachments | None = None,
         by_member: bool = False,
     ) -> None:
         self._by_member = by_member
         self._store = store
-        self.things = Things(store=store) if things is None else things
+        self.things = Attachments(store=store) if things is None else things
         self.speakers = Speakers(store=store) if speakers is None else speakers
         self._room = room
         self._tell = told
         self._folding = folding
-        self._memories = Latest[Conversation, _Memory](MAX_CONVERSATIONS, _Memory)
+        self._memories = DefaultLRU[Conversation, _Memory](MAX_CONVERSATIONS, _Memory)
         self._let_go: set[Conversation] = set()  # to be read anew, and not loaded since
         self._doubted: set[Conversation] = set()  # by a recall: ask the store again
-        self._recalled = Kept[Place, None](MAX_RECALLED)
-        self._own = Kept[Place, OwnWords](MAX_KNOWN)
-        self._unsaid = Kept[str, tuple[OwnWords, ...]](MAX_RECALLED)  # by turn
-        self._known = Weighed[Place, MessageReceived](MAX_KNOWN, message_weight)
+        self._recalled = LRU[Place, None](MAX_RECALLED)
+        self._own = LRU[Place, OwnWords](MAX_KNOWN)
+        self._unsaid = LRU[str, tuple[OwnWords, ...]](MAX_RECALLED)  # by turn
+        self._known = WeightedLRU[Place, MessageReceived](MAX_KNOWN, message_weight)
         self.times_let_go = 0
 
     async def load(self, conversation: Conversation) -> None:

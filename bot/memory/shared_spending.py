@@ -10,7 +10,7 @@ from typing import Any
 
 from bot.domain.cluster_messages import UsageTaken
 from bot.domain.journal import DayStanding, Found
-from bot.memory.latest import Kept
+from bot.memory.lru import LRU
 from bot.memory.spending import ALL, TURNS, Payer, Reservation, Spending
 from bot.policy.day_limits import NO_CAP, Amount, DayLimits, LimitLevel, limit_level
 
@@ -21,8 +21,8 @@ class SharedSpending(Spending):
     def __init__(self, limits: DayLimits, **parts: Any) -> None:
         super().__init__(limits, **parts)
         # Each with the end of the day that was spent:
-        self._beyond = Kept[tuple[str, int], float](TURNS)  # reservations
-        self._refused = Kept[str, float](TURNS)  # turns
+        self._beyond = LRU[tuple[str, int], float](TURNS)  # reservations
+        self._refused = LRU[str, float](TURNS)  # turns
         self._untold: dict[tuple[str, int], Reservation] = {}
 
     @property

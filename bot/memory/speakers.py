@@ -15,7 +15,7 @@ from zlib import crc32
 from bot.domain.events import Conversation
 from bot.domain.journal import MemberNumbered
 from bot.domain.ports import Store
-from bot.memory.latest import Latest
+from bot.memory.lru import DefaultLRU
 from bot.prompt.render import MAX_NAME, person_name
 
 MAX_CONVERSATIONS = 5000
@@ -69,7 +69,7 @@ class Speakers:
 
     def __init__(self, *, store: Store) -> None:
         self._store = store
-        self._books = Latest[Conversation, _Book](MAX_CONVERSATIONS, _Book)
+        self._books = DefaultLRU[Conversation, _Book](MAX_CONVERSATIONS, _Book)
 
     def __contains__(self, conversation: Conversation) -> bool:
         """Whether all its numbers are known."""

@@ -22,7 +22,7 @@ from bot.domain.model_messages import Usage
 from bot.domain.ports import Clock
 from bot.domain.query_results import DayUsageQueries, SpentSum
 from bot.domain.run import StepFinished
-from bot.memory.latest import Kept
+from bot.memory.lru import LRU
 from bot.memory.marks import Marks, Whose
 from bot.memory.own_limits import OwnLimits
 from bot.policy.calendar_days import midnight
@@ -171,7 +171,7 @@ class Spending:
         self._owners = owners
         self._clock = clock
         self._rows = ReadRows(clock.now())  # and what came since: the sums are those
-        self._payers = Kept[str, Payer](TURNS)
+        self._payers = LRU[str, Payer](TURNS)
         self._pending: dict[tuple[str, int], Reservation] = {}
         self._sums = DaySums(limits, own)
         self.cap = self._sums.cap  # the limit of a person, of a group, or of all

@@ -19,7 +19,7 @@ from bot.domain.masking import Quoting
 from bot.domain.ports import Clock
 from bot.domain.run import RunEvent, RunFinished, Stop
 from bot.domain.segments import Text
-from bot.memory.latest import Lately
+from bot.memory.lru import RecentKeys
 from bot.speaking.carrier import TOO_LATE
 from bot.speaking.queues import Queues
 
@@ -76,7 +76,7 @@ class Owner:
         self._queues = queues
         self._mask = mask
         self._neighbours = neighbours
-        self._told = Lately[str](MAX_KINDS, QUIET, clock.monotonic)
+        self._told = RecentKeys[str](MAX_KINDS, QUIET, clock.monotonic)
         self._untold: dict[_Line, str] = {}
         self._on_its_way: set[_Line] = set()
         self._account = 0

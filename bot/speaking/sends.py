@@ -14,7 +14,7 @@ from bot.domain.events import Conversation
 from bot.domain.journal import Entry, SendChanged, SendQueued, SendState, StoredSend
 from bot.domain.ports import Clock, Ids, Store
 from bot.domain.refusals import is_muted
-from bot.memory.latest import Kept
+from bot.memory.lru import LRU
 
 MAX_REASON = 500  # characters of a reason that are kept
 MAX_PLACES = 5000
@@ -115,7 +115,7 @@ class Rows:
         self._boot = ids.trace()
         self._numbers = itertools.count(1)
         self.settled: asyncio.Queue[Send] = asyncio.Queue()
-        self._spoke = Kept[Conversation, float](MAX_PLACES)
+        self._spoke = LRU[Conversation, float](MAX_PLACES)
 
     def spoke(self, where: Conversation) -> float:
         """When something was last put on the wire there, or confirmed; -inf for never."""

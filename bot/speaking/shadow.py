@@ -18,7 +18,7 @@ from bot.domain.language import Language
 from bot.domain.ports import Clock
 from bot.domain.segments import Text
 from bot.memory.drafts import Drafts, KeptDraft
-from bot.memory.latest import Latest
+from bot.memory.lru import DefaultLRU
 from bot.memory.modes import Modes
 from bot.policy.drafts import (
     GIVEN_UP,
@@ -75,7 +75,7 @@ class Shadow:
         self._shown: deque[float] = deque(maxlen=MOST)
         self._unshown = 0
         self._account = 0
-        self._calls = Latest[str, list[str]](MAX_TURNS, list)
+        self._calls = DefaultLRU[str, list[str]](MAX_TURNS, list)
 
     def is_active_in(self, where: Conversation) -> bool:
         """Whether nothing is said there but what an owner publishes."""

@@ -15,7 +15,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import KnownLine, SendChanged, SendState
 from bot.domain.ports import Clock
 from bot.domain.segments import File, Forward, Picture, Record, Segment, Sticker, Text, Video
-from bot.memory.latest import Kept
+from bot.memory.lru import LRU
 from bot.policy.answered_questions import SKEW
 from bot.policy.message_aliases import find_aliases
 from bot.speaking.sends import Rows, Send
@@ -86,7 +86,7 @@ class Unconfirmed:
         self._rows = rows
         self._clock = clock
         self._sends: deque[Send] = deque(maxlen=MAX_SENDS)
-        self._confirmed = Kept[tuple[Conversation, str], None](MAX_CONFIRMED)
+        self._confirmed = LRU[tuple[Conversation, str], None](MAX_CONFIRMED)
         self._said: deque[tuple[Conversation, KnownLine]] = deque(maxlen=MAX_SENDS)  # lately
         self._news: asyncio.Queue[Conversation] = asyncio.Queue()
 

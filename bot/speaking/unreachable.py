@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from bot.domain.events import Conversation
 from bot.domain.ports import Clock
-from bot.memory.latest import Kept
+from bot.memory.lru import LRU
 
 MAX_PLACES: Final = 5000
 LONGEST: Final = 24 * 3600.0  # seconds after which a question may find out whether it is still so
@@ -30,7 +30,7 @@ class UnreachablePlaces:
 
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
-        self._places = Kept[Conversation, _Unreachable](MAX_PLACES)
+        self._places = LRU[Conversation, _Unreachable](MAX_PLACES)
         self._tell: Callable[[Conversation, str], None] = _nobody
 
     def follow(self, tell: Callable[[Conversation, str], None]) -> None:

@@ -20,8 +20,8 @@ from bot.domain.cluster_queries import ClusterHandlers, ClusterQuery, ClusterRep
 from bot.domain.suspension import Settled
 from bot.memory.own_limits import SETTING as LIMITS
 from bot.memory.personas import SETTING as TEXTS
+from bot.memory.quiet_overrides import SETTING as HUSH
 from bot.memory.suspects import Suspects
-from bot.memory.wishes import SETTING as HUSH
 from bot.wiring.cluster_console import answering
 from bot.wiring.console_backend import ConsoleBackend
 from bot.wiring.web import Shown

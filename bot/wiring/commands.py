@@ -22,7 +22,7 @@ from bot.commands.quiet import quiet_command
 from bot.commands.reset import reset_command
 from bot.commands.usage import usage_command
 from bot.commands.why import why_command
-from bot.conversation.interruptions.forgotten import ForgottenQuestions
+from bot.conversation.interruptions.erasure_cancel import ErasureCancel
 from bot.domain.events import Conversation
 from bot.domain.model_messages import UserMessage
 from bot.domain.query_results import Eraser
@@ -94,7 +94,7 @@ def forgetting_of(
 ) -> Forgetting:
     """The forgetting of a person or a group, by a command, on a page, or in another bot."""
     facts = () if keeping.extraction is None else (keeping.extraction.forget,)
-    asked = ForgottenQuestions(
+    asked = ErasureCancel(
         lanes=on.lanes,
         live=on.live,
         put_off=asking.put_off,

@@ -29,8 +29,8 @@ from bot.engine.toolset import NOWHERE as NO_CONVERSATION
 from bot.memory.kept_settings import NOWHERE
 from bot.memory.own_limits import OwnLimits
 from bot.memory.personas import Personas
+from bot.memory.quiet_overrides import QuietOverride
 from bot.memory.window import weigh
-from bot.memory.wishes import Wish
 from bot.policy.calendar_days import midnight
 from bot.policy.day_limits import LimitLevel, LimitOverride
 from bot.policy.tokens import estimate_text
@@ -327,7 +327,9 @@ def sources_of(
     wishes = rooms.on.wishes
 
     async def pause(where: Conversation, *, silent: bool) -> bool:
-        return await (wishes.keep(where, Wish(is_mute=True)) if silent else wishes.end(where))
+        return await (
+            wishes.keep(where, QuietOverride(is_mute=True)) if silent else wishes.end(where)
+        )
 
     return Sources(
         showing=seen.journal.shown,

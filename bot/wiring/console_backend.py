@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from adapters.storage.store import SqlStore
-from bot.conversation.approval.register import DAYS
+from bot.conversation.approval.join_request_store import DAYS
 from bot.domain.actions import plain_words
 from bot.domain.cluster_queries import ClusterClient, OwnerDecision, PartitionStatus
 from bot.domain.console_views import (

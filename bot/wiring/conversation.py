@@ -7,39 +7,39 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bot.conversation.approval.approvals import Approvals, Deciders
-from bot.conversation.approval.drafts import DraftDesk
-from bot.conversation.approval.group_words import GroupWords
-from bot.conversation.approval.owners_word import OwnersWord
+from bot.conversation.approval.approval_replies import ApprovalReplies
+from bot.conversation.approval.approvals import Approvals, Approvers
+from bot.conversation.approval.draft_replies import DraftReplies
+from bot.conversation.approval.group_approval import GroupApproval
+from bot.conversation.approval.join_request_store import JoinRequestStore
 from bot.conversation.approval.publishing import Publishing
-from bot.conversation.approval.register import Register
 from bot.conversation.approval.requests import Requests
 from bot.conversation.context.perception import Perception
-from bot.conversation.context.telling import Telling
-from bot.conversation.intake.ages import Ages
-from bot.conversation.intake.hearing import Hearing
-from bot.conversation.intake.hush import Hush
-from bot.conversation.intake.inquiries import Robots
+from bot.conversation.context.prompt_context import PromptContext
+from bot.conversation.intake.active_conversations import ActiveConversations, Arrive
+from bot.conversation.intake.deduplicator import SeenMessages
+from bot.conversation.intake.group_probe import BotDetection
+from bot.conversation.intake.message_log import MessageLog
 from bot.conversation.intake.mutes import Mutes
-from bot.conversation.intake.places import Arrive, Places
 from bot.conversation.intake.pokes import AnsweredPokes
-from bot.conversation.intake.restraint import Listed, Restraint
-from bot.conversation.intake.seen import SeenMessages
-from bot.conversation.intake.verdicts import Verdicts
+from bot.conversation.intake.quiet_hours import QuietHours
+from bot.conversation.intake.server_clock import ServerClock
+from bot.conversation.intake.vetoes import BlockedWordFilter, Vetoes
+from bot.conversation.intake.wake_classifier import WakeClassifier
 from bot.conversation.interruptions.muting import Muting
-from bot.conversation.queue.gathering import Gathering
+from bot.conversation.queue.coalescer import Coalescer
+from bot.conversation.queue.deferred import DeferredQuestions
 from bot.conversation.queue.lanes import Lanes
-from bot.conversation.queue.put_off import PutOff
-from bot.conversation.queue.questions import Questions
-from bot.conversation.queue.turnstile import Turnstile
+from bot.conversation.queue.question_queue import QuestionQueue
+from bot.conversation.queue.rate_limiter import RateLimiter
 from bot.conversation.tasks import Work
-from bot.conversation.turns.closing import Closing
-from bot.conversation.turns.ledger import Ledger
+from bot.conversation.turns.context_builder import ContextBuilder
+from bot.conversation.turns.finalizer import Finalizer
 from bot.conversation.turns.live import LiveTurns
-from bot.conversation.turns.preparation import Preparation
 from bot.conversation.turns.suspensions import Suspensions
-from bot.conversation.turns.thrift import NO_LIMIT, Rungs, Thrift
 from bot.conversation.turns.turn import Turns
+from bot.conversation.turns.turn_budget import NO_LIMIT, Rungs, TurnBudget
+from bot.conversation.turns.turn_journal import TurnJournal
 from bot.domain.blocked_words import BlockedWords
 from bot.domain.cluster_messages import ALONE, ClusterPeers
 from bot.domain.language import Language
@@ -48,7 +48,7 @@ from bot.engine.engine import Engine
 from bot.memory.history import History
 from bot.memory.modes import Modes
 from bot.memory.personas import Personas
-from bot.memory.wishes import Wishes
+from bot.memory.quiet_overrides import QuietOverrides
 from bot.policy.wake import Local, Rules, same_rules
 from bot.speaking.delivery import Delivery, Manner
 from bot.speaking.gestures import Gestures
@@ -64,17 +64,17 @@ class Ground:
 
     lanes: Lanes[Work]
     mutes: Mutes
-    ages: Ages
+    ages: ServerClock
     perception: Perception
     history: History
     store: Store
     outbox: Outbox
     gestures: Gestures
     live: LiveTurns
-    telling: Telling
-    wishes: Wishes
+    telling: PromptContext
+    wishes: QuietOverrides
     pokes: AnsweredPokes
-    register: Register
+    register: JoinRequestStore
     modes: Modes
     shadow: Shadow
     clock: Clock
@@ -99,14 +99,14 @@ class Answering:
     """A turn, and what it may wait for."""
 
     turns: Turns
-    preparation: Preparation
+    preparation: ContextBuilder
     suspensions: Suspensions
-    ledger: Ledger
+    ledger: TurnJournal
     approvals: Approvals
     requests: Requests
-    groups: GroupWords
-    word: OwnersWord
-    drafts: DraftDesk
+    groups: GroupApproval
+    word: ApprovalReplies
+    drafts: DraftReplies
     publishing: Publishing
 
 
@@ -116,14 +116,14 @@ class Asking:
 
     seen: SeenMessages
     muting: Muting
-    robots: Robots
-    places: Places
-    turnstile: Turnstile
-    hearing: Hearing
-    verdicts: Verdicts
-    questions: Questions
-    gathering: Gathering
-    put_off: PutOff
+    robots: BotDetection
+    places: ActiveConversations
+    turnstile: RateLimiter
+    hearing: MessageLog
+    verdicts: WakeClassifier
+    questions: QuestionQueue
+    gathering: Coalescer
+    put_off: DeferredQuestions
 
 
 def build_answering(
@@ -131,10 +131,10 @@ def build_answering(
     *,
     engine: Engine,
     personas: Personas,
-    deciders: Deciders,
+    deciders: Approvers,
     owners: frozenset[int],
     ports: Mapping[type, object],
-    thrift: Thrift,
+    thrift: TurnBudget,
     ids: Ids,
     paced: bool = False,
 ) -> Answering:
@@ -143,12 +143,12 @@ def build_answering(
     manner = Manner(paced, lambda where: personas.of(where).name, deciders.tongue)
     delivery = Delivery(outbox=on.outbox, history=history, clock=clock, manner=manner)
     requests = Requests(runs=on.lanes, clock=clock, tongue=deciders.tongue)
-    ledger = Ledger(store, history, clock, reserves=on.rungs.has_limits)
+    ledger = TurnJournal(store, history, clock, reserves=on.rungs.has_limits)
     approvals = Approvals(deciders=deciders, requests=requests, postbox=postbox, clock=clock)
     suspensions = Suspensions(
         store=store, approvals=approvals, requests=requests, ledger=ledger, history=history
     )
-    preparation = Preparation(
+    preparation = ContextBuilder(
         perception=on.perception,
         telling=on.telling,
         delivery=delivery,
@@ -161,7 +161,7 @@ def build_answering(
     turns = Turns(
         engine=engine,
         preparation=preparation,
-        closing=Closing(
+        closing=Finalizer(
             delivery=delivery,
             history=history,
             approvals=approvals,
@@ -180,8 +180,8 @@ def build_answering(
 
 
 def build_desks(
-    on: Ground, deciders: Deciders, requests: Requests
-) -> tuple[GroupWords, OwnersWord, DraftDesk, Publishing]:
+    on: Ground, deciders: Approvers, requests: Requests
+) -> tuple[GroupApproval, ApprovalReplies, DraftReplies, Publishing]:
     """Who takes the owners' words, and publishes drafts."""
     groups, word = build_groups(on, deciders), build_word(on, deciders, requests)
     publishing = build_publishing(on, tongue=deciders.tongue)
@@ -200,9 +200,9 @@ def build_publishing(on: Ground, *, tongue: Language) -> Publishing:
     )
 
 
-def build_desk(on: Ground, publishing: Publishing) -> DraftDesk:
+def build_desk(on: Ground, publishing: Publishing) -> DraftReplies:
     """Who takes the owners' words on drafts."""
-    return DraftDesk(
+    return DraftReplies(
         drafts=on.shadow.drafts,
         publishing=publishing,
         postbox=on.postbox,
@@ -210,9 +210,9 @@ def build_desk(on: Ground, publishing: Publishing) -> DraftDesk:
     )
 
 
-def build_groups(on: Ground, deciders: Deciders) -> GroupWords:
+def build_groups(on: Ground, deciders: Approvers) -> GroupApproval:
     """Who asks the owners about new groups."""
-    return GroupWords(
+    return GroupApproval(
         modes=on.modes,
         deciders=deciders,
         postbox=on.postbox,
@@ -221,9 +221,9 @@ def build_groups(on: Ground, deciders: Deciders) -> GroupWords:
     )
 
 
-def build_word(on: Ground, deciders: Deciders, requests: Requests) -> OwnersWord:
+def build_word(on: Ground, deciders: Approvers, requests: Requests) -> ApprovalReplies:
     """Who takes the owners' words on calls that wait."""
-    return OwnersWord(
+    return ApprovalReplies(
         deciders=deciders,
         requests=requests,
         postbox=on.openly,
@@ -234,25 +234,27 @@ def build_word(on: Ground, deciders: Deciders, requests: Requests) -> OwnersWord
 
 def build_verdicts(
     on: Ground,
-    places: Places,
-    robots: Robots,
+    places: ActiveConversations,
+    robots: BotDetection,
     *,
     rules: Rules,
     owner: Owner,
     ids: Ids,
-) -> Verdicts:
+) -> WakeClassifier:
     """Who says what a message is to the bot."""
-    restraint = Restraint(
+    restraint = Vetoes(
         rules=rules,
         ages=on.ages,
         mutes=on.mutes,
-        hush=Hush(rules=rules, local=on.local, wishes=on.wishes, modes=on.modes, clock=on.clock),
+        hush=QuietHours(
+            rules=rules, local=on.local, wishes=on.wishes, modes=on.modes, clock=on.clock
+        ),
         outbox=on.outbox,
         owner=owner,
         clock=on.clock,
-        listed=Listed(on.words, on.history.known, on.history.speakers.name),
+        listed=BlockedWordFilter(on.words, on.history.known, on.history.speakers.name),
     )
-    return Verdicts(
+    return WakeClassifier(
         rules=rules,
         history=on.history,
         restraint=restraint,
@@ -267,7 +269,7 @@ def build_verdicts(
 def build_asking(
     on: Ground,
     *,
-    ledger: Ledger,
+    ledger: TurnJournal,
     rules: Rules,
     arrive: Arrive,
     owner: Owner,
@@ -276,11 +278,11 @@ def build_asking(
 ) -> Asking:
     """Questions, and where they wait; `arrive` is told of places that are to be caught up with."""
     seen = SeenMessages(clock=on.clock)
-    robots, places = Robots(), Places(arrive=arrive, clock=on.clock)
+    robots, places = BotDetection(), ActiveConversations(arrive=arrive, clock=on.clock)
     verdicts = build_verdicts(on, places, robots, rules=rules, owner=owner, ids=ids)
-    hearing = Hearing(store=on.store, history=on.history, places=places, ends=verdicts.end)
-    turnstile = Turnstile(rules, seen, on.rungs, on.postbox, on.gestures, on.clock)
-    questions = Questions(
+    hearing = MessageLog(store=on.store, history=on.history, places=places, ends=verdicts.end)
+    turnstile = RateLimiter(rules, seen, on.rungs, on.postbox, on.gestures, on.clock)
+    questions = QuestionQueue(
         lanes=on.lanes,
         seen=seen,
         ages=on.ages,
@@ -290,10 +292,10 @@ def build_asking(
         ledger=ledger,
         clock=on.clock,
     )
-    gathering = Gathering(
+    gathering = Coalescer(
         lanes=on.lanes, questions=questions, hearing=hearing, clock=on.clock, debounce=debounce
     )
-    put_off = PutOff(
+    put_off = DeferredQuestions(
         verdicts=verdicts,
         gathering=gathering,
         questions=questions,

@@ -8,21 +8,21 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from bot.conversation.context.telling import Telling
+from bot.conversation.context.prompt_context import PromptContext
 from bot.domain.events import Conversation
 from bot.domain.memories import Memories, Notebook
 from bot.domain.model_messages import Message, ModelRequest
 from bot.domain.ports import ChatModel, Clock, Ids, Members, Store
 from bot.domain.query_results import Choices
 from bot.engine.toolset import Toolset
+from bot.memory.attachments import Attachments
 from bot.memory.extraction import PICKED_WITHIN, Extraction, OpenTalks
 from bot.memory.history import Folding, History
+from bot.memory.journal_observers import shown_first
 from bot.memory.personas import Cast, Persona, Personas
 from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
 from bot.memory.summaries import SUMMED_UP_WITHIN, Summaries
-from bot.memory.things import Things
-from bot.memory.witnesses import shown_first
 from bot.policy.tokens import estimate, estimate_text
 from bot.prompt.compose import system_prompt
 from bot.prompt.prompt_language import WORDINGS
@@ -44,7 +44,7 @@ class Keeping:
     personas: Personas
     store: Store
     history: History
-    telling: Telling
+    telling: PromptContext
     summaries: Summaries
     around: Callable[[Conversation], ModelRequest]
     room: Callable[[], float]
@@ -73,7 +73,7 @@ def build_keeping(
     settings: Settings,
     personas: Personas,
     means: Resources,
-    things: Things,
+    things: Attachments,
     choices: Choices,
     *,
     store: Store,
@@ -110,7 +110,7 @@ def build_keeping(
     history = build_history(
         personas, speakers, things, store=store, room=room, folding=summaries, by_member=by_member
     )
-    telling = Telling(history=history, speakers=speakers, remembering=remembering)
+    telling = PromptContext(history=history, speakers=speakers, remembering=remembering)
 
     def around(where: Conversation) -> ModelRequest:
         return around_of(personas.of(where), toolset)
@@ -172,7 +172,7 @@ def most_around(cast: Cast, toolset: Toolset) -> ModelRequest:
 def build_history(
     personas: Personas,
     speakers: Speakers,
-    things: Things | None = None,
+    things: Attachments | None = None,
     *,
     store: Store,
     room: Callable[[], float],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from adapters.storage.books import SqlBooks
-from bot.conversation.turns.thrift import Thrift
+from bot.conversation.turns.turn_budget import TurnBudget
 from bot.domain.cluster_messages import ALONE, ClusterPeers
 from bot.domain.language import NotifyOwners
 from bot.domain.model_messages import Attempt
@@ -61,11 +61,11 @@ def build_meter(
     )
 
 
-def build_thrift(settings: Settings, means: Resources, spending: Spending) -> Thrift:
+def build_thrift(settings: Settings, means: Resources, spending: Spending) -> TurnBudget:
     """The thrift of questions, and of subagents; the cheap model answers where one is named."""
     named = settings.llm_cheap_model not in {"", settings.llm_model}
     cheap = means.models.named(settings.llm_cheap_model) if named else None
-    thrift = Thrift(limits_of(settings), spending, cheap, means.staff.toolset.list)
+    thrift = TurnBudget(limits_of(settings), spending, cheap, means.staff.toolset.list)
     means.staff.subagents.leaner = thrift.leaner
     return thrift
 

@@ -12,24 +12,24 @@ from typing import Protocol
 from adapters.storage.store import SqlStore
 from bot.commands.commands import Commands
 from bot.commands.errors import Failures
-from bot.conversation.approval.approvals import Deciders
-from bot.conversation.approval.petitions import Petitions
-from bot.conversation.approval.register import Register
-from bot.conversation.context.chairing import Chairing
+from bot.conversation.approval.approvals import Approvers
+from bot.conversation.approval.join_request_store import JoinRequestStore
+from bot.conversation.approval.join_requests import JoinRequests
+from bot.conversation.context.attachment_opener import AttachmentOpener
 from bot.conversation.context.forwards import Forwards
-from bot.conversation.context.looking import Looks
+from bot.conversation.context.group_admin import GroupAdmin
 from bot.conversation.context.perception import Perception, Senses
-from bot.conversation.context.telling import Telling
-from bot.conversation.intake.ages import Ages
-from bot.conversation.intake.inquiries import Inquiries
+from bot.conversation.context.prompt_context import PromptContext
+from bot.conversation.intake.group_probe import GroupProbe
 from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.pokes import AnsweredPokes
+from bot.conversation.intake.server_clock import ServerClock
 from bot.conversation.queue.lane import Order
 from bot.conversation.queue.lanes import Lanes
-from bot.conversation.recovery.catchup import Arrivals, Catchup
+from bot.conversation.recovery.catchup import Catchup, ReconnectQueue
 from bot.conversation.recovery.deafness import DeafnessWatch
-from bot.conversation.recovery.doubts import Doubts
 from bot.conversation.recovery.recovery import Recoverer
+from bot.conversation.recovery.unconfirmed_checker import UnconfirmedChecker
 from bot.conversation.tasks import Work, due_of, person_of
 from bot.domain.cluster_queries import ClusterClient
 from bot.domain.drafts import ShadowMode
@@ -51,12 +51,12 @@ from bot.domain.query_results import Eraser
 from bot.engine.batches import Batches
 from bot.engine.engine import Engine
 from bot.engine.toolset import Toolset
+from bot.memory.attachments import Attachments
 from bot.memory.chat_log import StoredChatLog
 from bot.memory.forgetting import Forgetting
+from bot.memory.quiet_overrides import QuietOverrides
 from bot.memory.recorder import Recorder
 from bot.memory.spending import Spending
-from bot.memory.things import Things
-from bot.memory.wishes import Wishes
 from bot.models.failover import Failover
 from bot.runtime.observers import LogObserver, Observers
 from bot.speaking.gestures import Gestures
@@ -101,8 +101,8 @@ class Rooms:
     recoverer: Recoverer
     catchup: Catchup
     deafness: DeafnessWatch
-    doubts: Doubts
-    inquiries: Inquiries
+    doubts: UnconfirmedChecker
+    inquiries: GroupProbe
     commands: Commands
     failures: Failures
     forgetting: Forgetting
@@ -116,7 +116,7 @@ def build_rooms(
     *,
     transport: Server,
     store: Store,
-    deciders: Deciders,
+    deciders: Approvers,
     observers: Sequence[Observer],
     settled: Sequence[Settled],
     senses: SensesOf,
@@ -129,7 +129,7 @@ def build_rooms(
     model, toolset = means.models.main, means.staff.toolset
     said = settings, means.models.named, journal.books, store, clock, spending
     personas = build_personas(*said)
-    things = Things(store=store, kinds=(taken_in := senses(store, clock)).kinds)
+    things = Attachments(store=store, kinds=(taken_in := senses(store, clock)).kinds)
     keep = partial(build_keeping, settings, personas, means, things, journal.books, ids=ids)
     keeping = keep(store=store, facts=journal.memories, is_spent=spending.is_spent, clock=clock)
     store = keeping.store
@@ -167,9 +167,9 @@ def accept_of(settings: Settings, user_id: int) -> Accept:
     return "none" if user_id in settings.bot_block else settings.bot_accept
 
 
-def build_petitions(settings: Settings, on: Ground, admitting: JoinRequestReplies) -> Petitions:
+def build_petitions(settings: Settings, on: Ground, admitting: JoinRequestReplies) -> JoinRequests:
     """Who hears of friend requests and invites."""
-    return Petitions(
+    return JoinRequests(
         accept=partial(accept_of, settings),
         owners=settings.bot_owners,
         admitting=admitting,
@@ -197,11 +197,11 @@ def build_ground(
     perception = Perception(transport=transport, history=history, senses=senses)
     gestures = Gestures(transport=transport, clock=clock, unseen=mouth.shadow.is_active_in)
     books, neighbours = journal.books, spending.neighbours
-    wishes = Wishes(store=store, choices=books, clock=clock, neighbours=neighbours)
+    wishes = QuietOverrides(store=store, choices=books, clock=clock, neighbours=neighbours)
     return Ground(
         lanes=build_lanes(settings, mutes=mouth.mutes, clock=clock),
         mutes=mouth.mutes,
-        ages=Ages(clock),
+        ages=ServerClock(clock),
         perception=perception,
         history=history,
         store=store,
@@ -211,7 +211,7 @@ def build_ground(
         telling=telling,
         wishes=wishes,
         pokes=AnsweredPokes(store=store, choices=books, clock=clock),
-        register=Register(store=store, choices=books, clock=clock),
+        register=JoinRequestStore(store=store, choices=books, clock=clock),
         modes=mouth.modes,
         shadow=mouth.shadow,
         clock=clock,
@@ -227,7 +227,7 @@ def connect(
     owner: Owner,
     keeping: Keeping,
     answering: Answering,
-    petitions: Petitions,
+    petitions: JoinRequests,
     settings: Settings,
     failures: Failures,
     eraser: Eraser,
@@ -240,7 +240,7 @@ def connect(
 ) -> Rooms:
     """The way of messages to what answers them, and those who look for what was missed."""
     rules = build_rules(settings)
-    arrivals = Arrivals(lanes=on.lanes, unconfirmed=on.outbox.unconfirmed, clock=on.clock)
+    arrivals = ReconnectQueue(lanes=on.lanes, unconfirmed=on.outbox.unconfirmed, clock=on.clock)
     asking = build_asking(
         on,
         ledger=answering.ledger,
@@ -270,7 +270,7 @@ def connect(
         recoverer=build_recoverer(on, asking, answering, stages, means),
         catchup=build_catchup(on, stages, arrivals, transport=transport),
         deafness=deafness,
-        doubts=Doubts(
+        doubts=UnconfirmedChecker(
             transport=transport,
             outbox=on.outbox,
             store=on.store,
@@ -285,9 +285,9 @@ def connect(
     )
 
 
-def build_inquiries(on: Ground, asking: Asking, transport: Transport) -> Inquiries:
+def build_inquiries(on: Ground, asking: Asking, transport: Transport) -> GroupProbe:
     """Who asks the server where it may speak, and who is a robot."""
-    return Inquiries(
+    return GroupProbe(
         transport=transport,
         told=asking.muting,
         mutes=on.mutes,
@@ -298,7 +298,7 @@ def build_inquiries(on: Ground, asking: Asking, transport: Transport) -> Inquiri
 
 
 def build_catchup(
-    on: Ground, stages: Stages, arrivals: Arrivals, *, transport: Transport
+    on: Ground, stages: Stages, arrivals: ReconnectQueue, *, transport: Transport
 ) -> Catchup:
     """Who reads histories for what was missed."""
     return Catchup(
@@ -356,7 +356,7 @@ def ports_of_chat(
     telling, members = keeping.telling, keeping.history.speakers
     chair: dict[type, object] = {}
     if settings.tools_group:
-        chair[Chair] = Chairing(
+        chair[Chair] = GroupAdmin(
             transport,
             name=members.name,
             screened=mouth.outbox.screened,
@@ -371,15 +371,17 @@ def ports_of_chat(
 
 
 def build_looks(
-    settings: Settings, transport: Transport, telling: Telling, senses: Senses
-) -> Looks:
+    settings: Settings, transport: Transport, telling: PromptContext, senses: Senses
+) -> AttachmentOpener:
     """Who opens what a prompt only names."""
     owners = settings.bot_owners
-    return Looks(telling=telling, forwards=Forwards(transport), senses=senses, owners=owners)
+    return AttachmentOpener(
+        telling=telling, forwards=Forwards(transport), senses=senses, owners=owners
+    )
 
 
 def build_log(
-    settings: Settings, telling: Telling, members: Members, *, store: Store, clock: Clock
+    settings: Settings, telling: PromptContext, members: Members, *, store: Store, clock: Clock
 ) -> StoredChatLog:
     """Where a model looks up what was said."""
     render = partial(telling.line, limit=MAX_LOGGED)

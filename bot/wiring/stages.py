@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from bot.conversation.approval.desks import Desks
-from bot.conversation.approval.petitions import Petitions
-from bot.conversation.dispatcher import Dispatcher, Greetings
-from bot.conversation.intake.hearing import OwnMessages
+from bot.conversation.approval.join_requests import JoinRequests
+from bot.conversation.approval.owner_replies import OwnerReplies
+from bot.conversation.dispatcher import ConnectedHandler, Dispatcher
+from bot.conversation.intake.deduplicator import Deduplicator
+from bot.conversation.intake.message_log import SelfMessages
 from bot.conversation.intake.pokes import Pokes
-from bot.conversation.intake.seen import Door
+from bot.conversation.interruptions.active_work import ActiveWork
 from bot.conversation.interruptions.expiry import Expiry
-from bot.conversation.interruptions.goings_on import GoingsOn
 from bot.conversation.interruptions.recalls import Recalls
 from bot.conversation.interruptions.steering import Steering
-from bot.conversation.interruptions.stopping import Stopping
+from bot.conversation.interruptions.stop_handler import StopHandler
 from bot.conversation.queue.quotes import Quotes
 from bot.conversation.recovery.catchup import HeldLanes
 from bot.conversation.recovery.deafness import DeafnessWatch
-from bot.conversation.recovery.late import Late, Overdue
+from bot.conversation.recovery.late_messages import ExpiredEvents, LateMessages
 from bot.conversation.recovery.recovery import Recoverer
 from bot.conversation.recovery.unfinished import Unfinished
 from bot.conversation.way import CommandSink, LaneWay, MessageWay
@@ -37,12 +37,12 @@ class Stages:
     dispatcher: Dispatcher
     way: MessageWay
     lane: LaneWay
-    goings_on: GoingsOn
-    door: Door
-    late: Late
+    goings_on: ActiveWork
+    door: Deduplicator
+    late: LateMessages
     held: HeldLanes
     expiry: Expiry
-    petitions: Petitions
+    petitions: JoinRequests
 
 
 def build_stages(
@@ -51,7 +51,7 @@ def build_stages(
     answering: Answering,
     commands: CommandSink,
     *,
-    petitions: Petitions,
+    petitions: JoinRequests,
     rules: Rules,
     owner: Owner,
     deafness: DeafnessWatch,
@@ -60,8 +60,8 @@ def build_stages(
 ) -> Stages:
     """The way from a question to its answer, and who sends messages on it."""
     meet = partial(answering.groups.meet, calls=asking.verdicts.calls, tell=owner.tell)
-    door = Door(seen=asking.seen, ages=on.ages, meet=meet)
-    goings_on = GoingsOn(
+    door = Deduplicator(seen=asking.seen, ages=on.ages, meet=meet)
+    goings_on = ActiveWork(
         live=on.live,
         turns=answering.turns,
         suspensions=answering.suspensions,
@@ -72,7 +72,7 @@ def build_stages(
     desks = build_desks(on, answering, petitions, owner, tongue)
     ways = on, asking, desks, door, goings_on, commands
     way = build_way(*ways, rules=rules, steers=steers)
-    late = Late(
+    late = LateMessages(
         seen=asking.seen,
         ages=on.ages,
         places=asking.places,
@@ -105,10 +105,10 @@ def build_stages(
 
 
 def build_desks(
-    on: Ground, answering: Answering, petitions: Petitions, owner: Owner, tongue: Language
-) -> Desks:
+    on: Ground, answering: Answering, petitions: JoinRequests, owner: Owner, tongue: Language
+) -> OwnerReplies:
     """Where an owner's word may be waited for."""
-    return Desks(
+    return OwnerReplies(
         petitions,
         answering.groups,
         answering.drafts,
@@ -126,9 +126,9 @@ def build_desks(
 def build_way(
     on: Ground,
     asking: Asking,
-    desks: Desks,
-    door: Door,
-    goings_on: GoingsOn,
+    desks: OwnerReplies,
+    door: Deduplicator,
+    goings_on: ActiveWork,
     commands: CommandSink,
     *,
     rules: Rules,
@@ -138,9 +138,9 @@ def build_way(
     return MessageWay(
         door=door,
         places=asking.places,
-        own=OwnMessages(on.history, on.outbox),
+        own=SelfMessages(on.history, on.outbox),
         word=desks,
-        stopping=Stopping(
+        stopping=StopHandler(
             goings_on=goings_on,
             ages=on.ages,
             hearing=asking.hearing,
@@ -166,7 +166,9 @@ def build_way(
     )
 
 
-def build_lane_way(on: Ground, asking: Asking, answering: Answering, desks: Desks) -> LaneWay:
+def build_lane_way(
+    on: Ground, asking: Asking, answering: Answering, desks: OwnerReplies
+) -> LaneWay:
     """The way from there on."""
     quotes = Quotes(
         perception=on.perception,
@@ -191,15 +193,15 @@ def build_dispatcher(
     on: Ground,
     asking: Asking,
     answering: Answering,
-    ways: tuple[MessageWay, Late],
-    petitions: Petitions,
+    ways: tuple[MessageWay, LateMessages],
+    petitions: JoinRequests,
     *,
     owner: Owner,
     deafness: DeafnessWatch,
     tongue: Language,
 ) -> Dispatcher:
     """Who hands every event to whom it concerns."""
-    greetings = Greetings(
+    greetings = ConnectedHandler(
         mutes=on.mutes,
         owner=owner,
         outbox=on.outbox,
@@ -210,7 +212,7 @@ def build_dispatcher(
     )
     way, late = ways
     return Dispatcher(
-        way=Overdue(
+        way=ExpiredEvents(
             way=way,
             late=late,
             seen=asking.seen,
@@ -224,7 +226,7 @@ def build_dispatcher(
         greetings=greetings,
         pokes=Pokes(asking.verdicts, on.postbox, on.pokes, on.clock, tongue=tongue),
         petitions=petitions,
-        own=OwnMessages(on.history, on.outbox),
+        own=SelfMessages(on.history, on.outbox),
         unreachable=on.outbox.unreachable,
         deafness=deafness,
     )

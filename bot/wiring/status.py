@@ -9,13 +9,13 @@ from pathlib import Path
 from adapters.storage.files import free_at
 from adapters.storage.url import file_of, read_url
 from bot.commands.digest import Standing
-from bot.conversation.approval.petitions import Petitions
+from bot.conversation.approval.join_requests import JoinRequests
 from bot.domain.cluster_queries import ClusterClient, PartitionStatus, StatusQuery
 from bot.wiring.conversation import Answering, Ground
 from config.settings import Settings
 
 
-def count_waiting(on: Ground, answering: Answering, petitions: Petitions) -> Mapping[str, int]:
+def count_waiting(on: Ground, answering: Answering, petitions: JoinRequests) -> Mapping[str, int]:
     """How much of each kind waits for an owner's word."""
     asked = Counter(one.kind for one in petitions.open)
     return {
@@ -28,7 +28,7 @@ def count_waiting(on: Ground, answering: Answering, petitions: Petitions) -> Map
 
 
 async def current_status(
-    others: ClusterClient, folder: Path, on: Ground, answering: Answering, petitions: Petitions
+    others: ClusterClient, folder: Path, on: Ground, answering: Answering, petitions: JoinRequests
 ) -> Standing:
     """How things stand here and at the `others`, the disk being that of the folder."""
     waiting = Counter(count_waiting(on, answering, petitions))

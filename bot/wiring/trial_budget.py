@@ -18,7 +18,7 @@ from bot.domain.ports import ChatModel, Clock, Store
 from bot.domain.query_results import UsageSum
 from bot.domain.run import StepFinished
 from bot.domain.trial_group import TRIED, TrialLimits
-from bot.memory.witnesses import WitnessedStore
+from bot.memory.journal_observers import ObservedStore
 
 T = TypeVar("T")
 
@@ -184,7 +184,7 @@ class PaidModel:
         return await self._model.complete(request)
 
 
-class PaidStore(WitnessedStore):
+class PaidStore(ObservedStore):
     """The journal of a trial, whose money stands in the bot's before anything is spent."""
 
     def __init__(self, store: Store, budget: TrialBudget) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.conversation.intake import seen
+from bot.conversation.intake import deduplicator
 from bot.memory import history
 from bot.speaking import unconfirmed
 from tests.bench.replay import counted, replay
@@ -40,7 +40,7 @@ async def test_five_thousand_lines_stay_in_their_budget_and_each_is_told_or_summ
 ) -> None:
     """What is in memory after half of them is all that is: what is kept of the latest is full by then."""
     monkeypatch.setattr(history, "MAX_KNOWN", FULL)
-    monkeypatch.setattr(seen, "MAX_IDENTITIES", FULL)
+    monkeypatch.setattr(deduplicator, "MAX_IDENTITIES", FULL)
     monkeypatch.setattr(unconfirmed, "MAX_SENDS", 20)
     done = await replay(make_talk(7, lines=5000, asked=0.02), tmp_path, bot_history_tokens=BUDGET)
     assert (done.unsteady, done.unaccounted) == ([], [])

@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from bot.conversation.approval.approvals import Approvals, Deciders, Say
-from bot.conversation.approval.desks import Desks
-from bot.conversation.approval.owners_word import OwnersWord
+from bot.conversation.approval.approval_replies import ApprovalReplies
+from bot.conversation.approval.approvals import Approvals, Approvers, Say
+from bot.conversation.approval.owner_replies import OwnerReplies
 from bot.conversation.approval.requests import Requests
-from bot.conversation.intake.ages import Ages
+from bot.conversation.intake.server_clock import ServerClock
 from bot.conversation.tasks import Resume
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.language import Language
@@ -53,19 +53,19 @@ class Desk:
         self.transport, self.clock = RecordingTransport(), ManualClock()
         self.history = History(store=self.store)
         self.outbox, _ = build_outbox(self.transport, self.store, self.clock)
-        self.ages = Ages(self.clock)
-        deciders = Deciders(self.owners, self.terminal, self.tongue)
+        self.ages = ServerClock(self.clock)
+        deciders = Approvers(self.owners, self.terminal, self.tongue)
         postbox = Postbox(outbox=self.outbox, history=self.history, clock=self.clock)
         self.requests = Requests(runs=self, clock=self.clock, tongue=self.tongue)
         self.approvals = Approvals(deciders=deciders, requests=self.requests, postbox=postbox, clock=self.clock)
-        self.word = OwnersWord(
+        self.word = ApprovalReplies(
             deciders=deciders,
             requests=self.requests,
             postbox=postbox,
             ages=self.ages,
             clock=self.clock,
         )
-        self.desks = Desks(
+        self.desks = OwnerReplies(
             self.word,
             owners=self.owners,
             history=self.history,

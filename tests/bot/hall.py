@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from bot.commands.commands import Commands
-from bot.conversation.approval.petitions import Petitions
-from bot.conversation.approval.register import Register
-from bot.conversation.intake.places import Arrival
-from bot.conversation.recovery.catchup import Arrivals
+from bot.conversation.approval.join_request_store import JoinRequestStore
+from bot.conversation.approval.join_requests import JoinRequests
+from bot.conversation.intake.active_conversations import Arrival
+from bot.conversation.recovery.catchup import ReconnectQueue
 from bot.conversation.recovery.deafness import DeafnessWatch
 from bot.domain.events import Event, MemberChange, MemberChanged, MessageRecalled, Muted
 from bot.domain.journal import Judged, MessageObserved
@@ -31,7 +31,7 @@ class Hall(House):
     ) -> None:
         super().__init__(model)
         self.arrived: list[Arrival] = []
-        self.arrivals = Arrivals(lanes=self.lanes, unconfirmed=self.outbox.unconfirmed, clock=self.clock)
+        self.arrivals = ReconnectQueue(lanes=self.lanes, unconfirmed=self.outbox.unconfirmed, clock=self.clock)
         rules = rules or Rules(names=("小霜",))
         asking = build_asking(
             self.ground,
@@ -52,11 +52,11 @@ class Hall(House):
             clock=self.clock,
         )
         self.server = RecordingServer()
-        self.petitions = petitions = Petitions(
+        self.petitions = petitions = JoinRequests(
             accept=lambda _: "ask",
             owners=rules.owners,
             admitting=self.server,
-            register=Register(store=self.store, choices=self.store, clock=self.clock),
+            register=JoinRequestStore(store=self.store, choices=self.store, clock=self.clock),
             postbox=self.ground.postbox,
             ages=self.ages,
             clock=self.clock,

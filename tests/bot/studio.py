@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from bot.conversation.approval.desks import Desks
-from bot.conversation.approval.drafts import DraftDesk
+from bot.conversation.approval.draft_replies import DraftReplies
+from bot.conversation.approval.owner_replies import OwnerReplies
 from bot.conversation.approval.publishing import Publishing
-from bot.conversation.intake.ages import Ages
+from bot.conversation.intake.server_clock import ServerClock
 from bot.conversation.queue.lane import Order
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.tasks import Work, due_of, person_of
@@ -58,12 +58,12 @@ class Studio:
             history=self.history,
             clock=self.clock,
         )
-        ages = Ages(self.clock)
+        ages = ServerClock(self.clock)
         postbox = Postbox(outbox=self.outbox, history=self.history, clock=self.clock)
-        self.desk = DraftDesk(drafts=self.shadow.drafts, publishing=self.publishing, postbox=postbox, ages=ages)
+        self.desk = DraftReplies(drafts=self.shadow.drafts, publishing=self.publishing, postbox=postbox, ages=ages)
         runs = Lanes[Work](clock=self.clock, order=Order(person_of, due_of))
         owners = frozenset({999})
-        self.desks = Desks(
+        self.desks = OwnerReplies(
             self.desk,
             owners=owners,
             history=self.history,

@@ -21,8 +21,8 @@ from adapters.simulator.faults import Fault
 from adapters.simulator.world import World, event_of
 from adapters.storage import database, writer
 from bot.app import Service
-from bot.conversation.intake.seen import Past
-from bot.conversation.recovery import doubts, recovery
+from bot.conversation.intake.deduplicator import Past
+from bot.conversation.recovery import recovery, unconfirmed_checker
 from bot.policy.fallback_replies import ENGLISH, LOST, SORRY
 from tests.e2e.test_faults import shorten
 from tests.e2e.test_outages import ONE, TWO, House
@@ -91,7 +91,7 @@ async def square(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
         (recovery, "LOOK", 0.02),
         (database, "BUSY", 0.05),
         (database, "BUSY_MIGRATING", 0.05),
-        (doubts, "LAG", 0.05),
+        (unconfirmed_checker, "LAG", 0.05),
     ):
         monkeypatch.setattr(module, name, seconds)
     house = Square(tmp_path)

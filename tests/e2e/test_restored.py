@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from adapters.storage.backup import back_up, restore
-from bot.conversation.intake.seen import Past
+from bot.conversation.intake.deduplicator import Past
 from bot.policy.fallback_replies import ENGLISH, SORRY
 from tests.e2e.test_answered_once import Square, square
 from tests.e2e.test_outages import ONE, TWO

@@ -18,7 +18,7 @@ from typing import Any
 from bot.domain.journal import Entry, UsageAdded, UsageReleased, UsageReserved, WindowMoved
 from bot.domain.memories import MemoriesForgotten, MemoryKept, StoredFact
 from bot.domain.run import StepFinished
-from bot.memory.wishes import SETTING
+from bot.memory.quiet_overrides import SETTING
 from bot.policy.memory_rules import terms
 from tests.torture.evidence import Evidence
 from tests.torture.keepsakes import (

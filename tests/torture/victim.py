@@ -21,7 +21,7 @@ from adapters.storage import claim, database, writer
 from adapters.storage.rows import ROUND, SEGMENTS, SEND_SEGMENTS
 from bot.app import Service, open_service
 from bot.cli.process import go
-from bot.conversation.recovery import doubts, recovery
+from bot.conversation.recovery import recovery, unconfirmed_checker
 from bot.domain import codec
 from bot.domain.events import MessageReceived
 from bot.domain.journal import Entry
@@ -39,7 +39,7 @@ TURNS = 20  # of the loop, after which everything that was ready has run
 SHORTER = (
     (forward_ws, "LONGEST_WAIT", 0.05),
     (carrier, "LOOK_AFTER", 0.02),
-    (doubts, "LAG", 0.02),
+    (unconfirmed_checker, "LAG", 0.02),
     (recovery, "LOOK", 0.02),
     (writer, "LONGEST_PAUSE", 0.05),
     (claim, "PATIENCE", 0.1),

@@ -20,7 +20,7 @@ from adapters.storage.tables import REVISIONS
 from adapters.storage.url import file_of, read_url
 from bot.cli.doctor.checks import Check, warn, well, wrong, wrong_settings
 from bot.cli.doctor.chinese import sentence
-from bot.conversation.approval.register import SETTING as PETITION
+from bot.conversation.approval.join_request_store import SETTING as PETITION
 from bot.domain.errors import ConfigError
 from bot.memory.modes import SETTING
 from bot.policy.new_groups import Mode

@@ -41,7 +41,7 @@ Say: TypeAlias = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Deciders:
+class Approvers:
     """The owners; in the chat of a terminal, whoever reads that stands in for them. They are told
     in their `tongue`.
     """
@@ -73,7 +73,7 @@ class Approvals:
     """Asks the deciders, and tells the askers that they are asked."""
 
     def __init__(
-        self, *, deciders: Deciders, requests: Requests, postbox: Postbox, clock: Clock
+        self, *, deciders: Approvers, requests: Requests, postbox: Postbox, clock: Clock
     ) -> None:
         self._deciders = deciders
         self._requests = requests

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from bot.domain.events import Conversation, MemberChanged, Muted
 from bot.domain.ports import Clock, Member
-from bot.memory.latest import Kept
+from bot.memory.lru import LRU
 
 logger = logging.getLogger(__name__)
 
@@ -51,11 +51,11 @@ class Mutes:
 
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
-        self._known = Kept[Conversation, Ends](MAX_PLACES)
-        self._old = Kept[Conversation, Ends](MAX_PLACES)  # from before the connection
+        self._known = LRU[Conversation, Ends](MAX_PLACES)
+        self._old = LRU[Conversation, Ends](MAX_PLACES)  # from before the connection
         self._unknown: asyncio.Queue[int | Conversation] = asyncio.Queue()
         self.news = 0  # how often something was told or forgotten
-        self._latest = Kept[int | Conversation, int](MAX_PLACES)  # the number of the latest of each
+        self._latest = LRU[int | Conversation, int](MAX_PLACES)  # the number of the latest of each
 
     def take(self, event: Muted) -> None:
         """Somebody was muted, or may speak again."""
@@ -186,7 +186,7 @@ class Mutes:
         elif before and not after:
             logger.info("the mute in %s is lifted", where)
 
-    def _keep(self, kept: Kept[Conversation, Ends], where: Conversation, ends: Ends) -> None:
+    def _keep(self, kept: LRU[Conversation, Ends], where: Conversation, ends: Ends) -> None:
         if ends.until > self._clock.monotonic():
             kept.keep(where, ends)
         else:

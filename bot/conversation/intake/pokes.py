@@ -6,7 +6,7 @@ from typing import Final
 
 from cachetools import LRUCache
 
-from bot.conversation.intake.verdicts import Verdicts
+from bot.conversation.intake.wake_classifier import WakeClassifier
 from bot.domain.events import Conversation, MessageReceived, Poked, Sender
 from bot.domain.language import Language
 from bot.domain.ports import Clock, Store
@@ -62,7 +62,7 @@ class Pokes:
 
     def __init__(
         self,
-        verdicts: Verdicts,
+        verdicts: WakeClassifier,
         postbox: Postbox,
         answered: AnsweredPokes,
         clock: Clock,

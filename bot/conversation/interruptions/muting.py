@@ -14,11 +14,11 @@ from operator import is_
 
 from msgspec.structs import replace
 
-from bot.conversation.intake.ages import Ages
-from bot.conversation.intake.hearing import Hearing
+from bot.conversation.intake.message_log import MessageLog
 from bot.conversation.intake.mutes import Mutes
+from bot.conversation.intake.server_clock import ServerClock
 from bot.conversation.queue.lanes import Lanes
-from bot.conversation.queue.questions import Questions
+from bot.conversation.queue.question_queue import QuestionQueue
 from bot.conversation.tasks import Task, Work
 from bot.conversation.turns.live import LiveTurn, LiveTurns
 from bot.domain.events import Conversation, MemberChanged, Muted
@@ -35,11 +35,11 @@ class Muting:
         self,
         *,
         mutes: Mutes,
-        ages: Ages,
+        ages: ServerClock,
         live: LiveTurns,
         lanes: Lanes[Work],
-        questions: Questions,
-        hearing: Hearing,
+        questions: QuestionQueue,
+        hearing: MessageLog,
     ) -> None:
         self._mutes = mutes
         self._ages = ages

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from bot.conversation.queue.lanes import Lanes
-from bot.conversation.queue.questions import Questions
+from bot.conversation.queue.question_queue import QuestionQueue
 from bot.conversation.tasks import Task, Work
 from bot.conversation.turns.live import LiveTurns
 from bot.conversation.turns.turn import Turns
@@ -28,7 +28,7 @@ class Recalls:
         *,
         let_go: Sequence[LetGo],
         history: History,
-        questions: Questions,
+        questions: QuestionQueue,
         turns: Turns,
         live: LiveTurns,
         lanes: Lanes[Work],

@@ -10,9 +10,9 @@ import logging
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from bot.conversation.context.telling import Telling
-from bot.conversation.intake.hearing import Hearing
-from bot.conversation.queue.gathering import Gathering
+from bot.conversation.context.prompt_context import PromptContext
+from bot.conversation.intake.message_log import MessageLog
+from bot.conversation.queue.coalescer import Coalescer
 from bot.conversation.tasks import Task
 from bot.conversation.turns.live import Line, LiveTurns
 from bot.domain.events import MessageReceived
@@ -38,10 +38,10 @@ class Steering:
         self,
         *,
         live: LiveTurns,
-        hearing: Hearing,
-        gathering: Gathering,
+        hearing: MessageLog,
+        gathering: Coalescer,
         history: History,
-        telling: Telling,
+        telling: PromptContext,
         stops: Callable[[Iterable[MessageReceived]], bool],
         owners: frozenset[int] = frozenset(),
         is_on: bool = True,

@@ -8,10 +8,10 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from bot.conversation.context.perception import Perception
-from bot.conversation.intake.hearing import Hearing
+from bot.conversation.intake.message_log import MessageLog
+from bot.conversation.queue.deferred import DeferredQuestions
 from bot.conversation.queue.lanes import Lanes
-from bot.conversation.queue.put_off import PutOff
-from bot.conversation.queue.questions import Questions
+from bot.conversation.queue.question_queue import QuestionQueue
 from bot.conversation.tasks import Task, Work
 from bot.domain.errors import NotConnected
 from bot.policy.wake import NeedsQuoted, Observe, Wake
@@ -26,9 +26,9 @@ class Quotes:
         self,
         *,
         perception: Perception,
-        put_off: PutOff,
-        questions: Questions,
-        hearing: Hearing,
+        put_off: DeferredQuestions,
+        questions: QuestionQueue,
+        hearing: MessageLog,
         lanes: Lanes[Work],
     ) -> None:
         self._perception = perception

@@ -14,12 +14,12 @@ import logging
 import math
 from collections.abc import Collection, Sequence
 
-from bot.conversation.intake.places import Arrival
-from bot.conversation.intake.seen import DEDUPLICATION, SeenMessages
+from bot.conversation.intake.active_conversations import Arrival
+from bot.conversation.intake.deduplicator import DEDUPLICATION, SeenMessages
+from bot.conversation.queue.deferred import DeferredQuestions
 from bot.conversation.queue.lanes import Lanes
-from bot.conversation.queue.put_off import PutOff
-from bot.conversation.queue.questions import Questions
-from bot.conversation.recovery.late import Late
+from bot.conversation.queue.question_queue import QuestionQueue
+from bot.conversation.recovery.late_messages import LateMessages
 from bot.conversation.tasks import YOUNG, Resume, Work
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.events import Conversation, MessageReceived
@@ -62,7 +62,7 @@ class CatchupRound:
         self.held = {where for where, begin in since.items() if begin < math.inf}
 
 
-class Arrivals:
+class ReconnectQueue:
     """The rounds that nobody has begun with, in order."""
 
     def __init__(self, *, lanes: Lanes[Work], unconfirmed: Unconfirmed, clock: Clock) -> None:
@@ -107,7 +107,12 @@ class HeldLanes:
     """Lets them go on by what a history shows."""
 
     def __init__(
-        self, *, lanes: Lanes[Work], seen: SeenMessages, put_off: PutOff, questions: Questions
+        self,
+        *,
+        lanes: Lanes[Work],
+        seen: SeenMessages,
+        put_off: DeferredQuestions,
+        questions: QuestionQueue,
     ) -> None:
         self._lanes = lanes
         self._seen = seen
@@ -165,8 +170,8 @@ class Catchup:
         self,
         *,
         transport: Transport,
-        arrivals: Arrivals,
-        late: Late,
+        arrivals: ReconnectQueue,
+        late: LateMessages,
         held: HeldLanes,
         lanes: Lanes[Work],
         outbox: Outbox,

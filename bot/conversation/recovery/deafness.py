@@ -18,12 +18,12 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
-from bot.conversation.intake.places import Places
+from bot.conversation.intake.active_conversations import ActiveConversations
 from bot.conversation.recovery.catchup import UNSUPPORTED
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock, Transport
-from bot.memory.latest import Latest
+from bot.memory.lru import DefaultLRU
 from bot.speaking.owner_alerts import Owner
 
 logger = logging.getLogger(__name__)
@@ -96,12 +96,14 @@ class Rhythm:
 class DeafnessWatch:
     """Watches the groups of all accounts."""
 
-    def __init__(self, *, transport: Transport, places: Places, owner: Owner, clock: Clock) -> None:
+    def __init__(
+        self, *, transport: Transport, places: ActiveConversations, owner: Owner, clock: Clock
+    ) -> None:
         self._transport = transport
         self._places = places
         self._owner = owner
         self._clock = clock
-        self._rhythms = Latest[Conversation, Rhythm](MAX_PLACES, Rhythm)
+        self._rhythms = DefaultLRU[Conversation, Rhythm](MAX_PLACES, Rhythm)
         self._heard = asyncio.Event()
         self._deaf: set[int] = set()  # accounts
         self._next_look: dict[int, float] = {}  # by account; infinite: it has no histories

@@ -28,13 +28,13 @@ from collections.abc import Collection, Iterable, Sequence
 
 from msgspec.structs import replace
 
-from bot.conversation.intake.seen import SeenMessages
-from bot.conversation.queue.turnstile import Turnstile
-from bot.conversation.recovery.late import Late
+from bot.conversation.intake.deduplicator import SeenMessages
+from bot.conversation.queue.rate_limiter import RateLimiter
+from bot.conversation.recovery.late_messages import LateMessages
 from bot.conversation.recovery.unfinished import Unfinished
 from bot.conversation.tasks import YOUNG
-from bot.conversation.turns.ledger import Ledger
 from bot.conversation.turns.suspensions import Suspensions
+from bot.conversation.turns.turn_journal import TurnJournal
 from bot.domain.events import MessageReceived
 from bot.domain.journal import OpenTurn, Recovery, SendState, StoredSend, TurnClosed
 from bot.domain.model_messages import AssistantMessage, Usage, UserMessage, joined
@@ -63,10 +63,10 @@ class Recoverer:
         *,
         unfinished: Unfinished,
         seen: SeenMessages,
-        turnstile: Turnstile,
-        late: Late,
+        turnstile: RateLimiter,
+        late: LateMessages,
         suspensions: Suspensions,
-        ledger: Ledger,
+        ledger: TurnJournal,
         outbox: Outbox,
         toolset: Toolset,
         clock: Clock,

@@ -17,7 +17,7 @@ from contextvars import copy_context
 from itertools import islice
 
 from bot.conversation.context.perception import MAX_PICTURES
-from bot.conversation.turns.preparation import Preparation
+from bot.conversation.turns.context_builder import ContextBuilder
 from bot.conversation.turns.suspensions import WaitingTurn
 from bot.domain.journal import (
     OpenTurn,
@@ -44,7 +44,7 @@ class Unfinished:
         *,
         store: Store,
         history: History,
-        preparation: Preparation,
+        preparation: ContextBuilder,
         model: Failover,
         toolset: Registry,
         clock: Clock,

@@ -18,7 +18,7 @@ from typing import TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from bot.conversation.turns.preparation import Turn
+from bot.conversation.turns.context_builder import Turn
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Entry, TurnSteered, UsageAdded
 from bot.domain.model_messages import Message, Usage, UserMessage, joined

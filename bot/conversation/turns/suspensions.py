@@ -10,7 +10,7 @@ from msgspec.structs import replace as renewed
 
 from bot.conversation.approval.approvals import Approvals
 from bot.conversation.approval.requests import Requests
-from bot.conversation.turns.ledger import Ledger
+from bot.conversation.turns.turn_journal import TurnJournal
 from bot.domain import codec
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import RunResumed, RunSuspended, Suspended
@@ -47,7 +47,7 @@ class Suspensions:
         store: Store,
         approvals: Approvals,
         requests: Requests,
-        ledger: Ledger,
+        ledger: TurnJournal,
         history: History,
     ) -> None:
         self._history = history

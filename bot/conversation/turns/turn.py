@@ -9,11 +9,11 @@ import logging
 from collections.abc import Awaitable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 
-from bot.conversation.turns.closing import NOTHING_SAID, Closing, Said
-from bot.conversation.turns.ledger import Ledger
+from bot.conversation.turns.context_builder import ContextBuilder, Turn
+from bot.conversation.turns.finalizer import NOTHING_SAID, Finalizer, Said
 from bot.conversation.turns.live import LiveTurn, LiveTurns
-from bot.conversation.turns.preparation import Preparation, Turn
 from bot.conversation.turns.suspensions import Suspensions, WaitingTurn
+from bot.conversation.turns.turn_journal import TurnJournal
 from bot.domain.events import Identity, MessageReceived
 from bot.domain.journal import Entry, OpenTurn, RunResumed
 from bot.domain.run import Outcome, Stop, SuspendedRun
@@ -21,7 +21,7 @@ from bot.domain.suspension import Decision, Deny
 from bot.engine.engine import Engine, RunState
 from bot.engine.transcripts import close_suspended
 from bot.memory.history import History
-from bot.memory.latest import Kept
+from bot.memory.lru import LRU
 from bot.policy.approval import NOT_PROMISED
 from bot.policy.wake import CALLED, Wake
 from bot.speaking.gestures import Gestures
@@ -38,11 +38,11 @@ class Turns:
         self,
         *,
         engine: Engine,
-        preparation: Preparation,
-        closing: Closing,
+        preparation: ContextBuilder,
+        closing: Finalizer,
         suspensions: Suspensions,
         history: History,
-        ledger: Ledger,
+        ledger: TurnJournal,
         live: LiveTurns,
         gestures: Gestures,
     ) -> None:
@@ -54,7 +54,7 @@ class Turns:
         self._ledger = ledger
         self._live = live
         self._gestures = gestures
-        self._disowned = Kept[Identity, None](MAX_DISOWNED)
+        self._disowned = LRU[Identity, None](MAX_DISOWNED)
 
     def disown(self, message: MessageReceived) -> None:
         """The question is not to be answered any more: its turn, when it is cancelled, leaves

@@ -30,9 +30,9 @@ from bot.domain.errors import DaySpent
 from bot.domain.journal import DayStanding, Entry, Found, UsageAdded, UsageReleased, UsageReserved
 from bot.domain.model_messages import Usage
 from bot.domain.task_context import early_payer
+from bot.memory.journal_observers import ObservedStore
 from bot.memory.own_limits import OwnLimits
 from bot.memory.shared_spending import SharedSpending
-from bot.memory.witnesses import WitnessedStore
 from bot.models.meter import Meter
 from bot.policy.day_limits import Cap, DayLimits
 from tests.adapters.storage.conftest import opened
@@ -180,7 +180,7 @@ async def test_of_requests_at_once_at_two_workers_those_are_made_that_fit(
             spending = SharedSpending(limits, owners=frozenset({999}), **parts)
             assert await spending.start()
             store.write_by(counting(spending, clock.now))
-            kept = WitnessedStore(store, [spending])
+            kept = ObservedStore(store, [spending])
             meters.append(Meter(kept, clock=clock, ids=ids, reserves=lambda: True, refuses=spending.refuses))
             meters[-1].release(await meters[-1].reserve("m", Usage))  # it counts from now on
             assert await store.commit()

@@ -43,7 +43,7 @@ class Shredder:
 
 
 class Asked:
-    """Fits `Questions`; of whom nobody waits any more."""
+    """Fits `QuestionQueue`; of whom nobody waits any more."""
 
     def __init__(self) -> None:
         self.gone: list[tuple[int, int]] = []

@@ -3,18 +3,18 @@ from __future__ import annotations
 from bot.commands.mute import DONE, LIFTED, mute_command, unmute_command
 from bot.commands.phrases import NOT_NOW, STILL_QUIET
 from bot.domain.traits import Audience
-from bot.memory.wishes import Wish, Wishes
+from bot.memory.quiet_overrides import QuietOverride, QuietOverrides
 from tests.bot.commands.typed import NOW, lines
 from tests.fakes import GROUP, ManualClock, RecordingStore
 
 
 async def test_a_groups_admins_silence_the_bot_and_let_it_speak_again() -> None:
     store, is_night = RecordingStore(), False
-    wishes = Wishes(store=store, choices=store, clock=ManualClock(NOW))
+    wishes = QuietOverrides(store=store, choices=store, clock=ManualClock(NOW))
     mute, unmute = mute_command(wishes), unmute_command(wishes, lambda *_: is_night)
     assert mute.audience is unmute.audience is Audience.GROUP_ADMIN
     assert await lines(mute) == [DONE[0]]
-    assert wishes.of(GROUP) == Wish(is_mute=True)
+    assert wishes.of(GROUP) == QuietOverride(is_mute=True)
     store.trouble = True
     assert await lines(unmute) == await lines(mute) == [NOT_NOW[0]]
     store.trouble = False

@@ -4,23 +4,23 @@ import time
 
 from bot.commands.phrases import NOT_NOW, STILL_QUIET
 from bot.commands.quiet import ALWAYS, BAD, DONE, ENDED, GOES_ON, HOW, MUTED, NOT, quiet_command
-from bot.conversation.intake.hush import Hush
+from bot.conversation.intake.quiet_hours import QuietHours
 from bot.domain.command import Command
 from bot.domain.traits import Audience
 from bot.memory.modes import Modes
-from bot.memory.wishes import Wish, Wishes
+from bot.memory.quiet_overrides import QuietOverride, QuietOverrides
 from bot.policy.quiet import Hours
 from bot.policy.wake import Rules, same_rules
 from tests.bot.commands.typed import NOW, lines
 from tests.fakes import GROUP, ManualClock, RecordingStore
 
 
-def quiet(*hours: Hours) -> tuple[Command, Wishes, RecordingStore]:
+def quiet(*hours: Hours) -> tuple[Command, QuietOverrides, RecordingStore]:
     """The command where the settings have these hours."""
     store, clock = RecordingStore(), ManualClock(NOW)
-    wishes = Wishes(store=store, choices=store, clock=clock)
+    wishes = QuietOverrides(store=store, choices=store, clock=clock)
     modes = Modes(store=store, choices=store, clock=clock)
-    hush = Hush(rules=Rules(quiet=hours), local=same_rules, wishes=wishes, modes=modes, clock=clock)
+    hush = QuietHours(rules=Rules(quiet=hours), local=same_rules, wishes=wishes, modes=modes, clock=clock)
     return quiet_command(wishes, hush.is_hour, hush.end), wishes, store
 
 
@@ -34,7 +34,7 @@ async def test_a_groups_admins_ask_for_quiet_see_it_and_end_it() -> None:
     assert await lines(command) == [NOT[0], HOW[0]]
     until = clock_at(600)
     assert await lines(command, "10", "分钟") == [f"好，安静到 {until}；期间我照样看消息。"]
-    assert wishes.of(GROUP) == Wish(is_mute=False, until=NOW + 600)
+    assert wishes.of(GROUP) == QuietOverride(is_mute=False, until=NOW + 600)
     assert await lines(command) == [f"安静到 {until}", HOW[0]]
     later = time.strftime("%m-%d %H:%M", time.localtime(NOW + 3 * 86400))
     assert await lines(command, "3d", chinese=False) == [f"Fine, quiet until {later}; I go on reading."]
@@ -62,12 +62,12 @@ async def test_what_is_told_is_what_holds_afterwards() -> None:
 async def test_where_the_settings_have_it_always_quiet_no_end_is_told() -> None:
     command, wishes, _ = quiet(Hours(0, 1440))
     assert await lines(command) == [ALWAYS[0], HOW[0]]
-    await wishes.keep(GROUP, Wish(is_mute=False, until=NOW + 60))
+    await wishes.keep(GROUP, QuietOverride(is_mute=False, until=NOW + 60))
     assert await lines(command, chinese=False) == [ALWAYS[1], HOW[1]]
 
 
 async def test_a_silence_is_not_ended_by_asking_for_quiet() -> None:
     command, wishes, _ = quiet()
-    await wishes.keep(GROUP, Wish(is_mute=True))
+    await wishes.keep(GROUP, QuietOverride(is_mute=True))
     assert [await lines(command, *words) for words in ((), ("10m",), ("off",))] == [[MUTED[0]]] * 3
-    assert wishes.of(GROUP) == Wish(is_mute=True)
+    assert wishes.of(GROUP) == QuietOverride(is_mute=True)

@@ -25,7 +25,7 @@ from bot.commands.reasons import (
     end_of,
     words_of,
 )
-from bot.conversation.approval.owners_word import SAID_NO
+from bot.conversation.approval.approval_replies import SAID_NO
 from bot.domain.errors import ModelError, ToolDenied
 from bot.domain.events import MessageReceived
 from bot.domain.journal import ENDINGS

@@ -32,7 +32,7 @@ async def test_what_is_not_addressed_is_observed_and_read_with_the_next_question
 async def test_what_is_ignored_is_logged_with_its_place(caplog: pytest.LogCaptureFixture) -> None:
     rules = Rules(groups=frozenset({1}))
     async with hall(rules=rules) as house:
-        with caplog.at_level(logging.DEBUG, "bot.conversation.intake.hearing"):
+        with caplog.at_level(logging.DEBUG, "bot.conversation.intake.message_log"):
             await house.take(said("hi", message_id="7"))
     assert f"ignored message 7 in {GROUP}: " in caplog.text
 

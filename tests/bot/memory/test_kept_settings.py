@@ -3,7 +3,7 @@ from __future__ import annotations
 from bot.domain.events import Conversation
 from bot.domain.journal import PlaceSet
 from bot.memory.modes import Modes
-from bot.memory.wishes import Wishes
+from bot.memory.quiet_overrides import QuietOverrides
 from bot.policy.new_groups import Mode
 from tests.fakes import GROUP, ManualClock, RecordingStore
 
@@ -22,7 +22,7 @@ async def test_what_is_set_before_the_journal_could_be_read_is_newer_than_what_i
 
 async def test_read_once_more_it_is_what_the_journal_says_unless_that_cannot_be_read() -> None:
     store, there = RecordingStore(), Conversation(1000, "group", 77)
-    kept = Wishes(store=store, choices=store, clock=ManualClock(0.0))
+    kept = QuietOverrides(store=store, choices=store, clock=ManualClock(0.0))
     store.put(PlaceSet(GROUP, "hush", "mute"))
     await kept.start()
     for where, value in ((GROUP, ""), (there, "mute"), (Conversation(1000, "group", 78), "no such wish")):

@@ -13,10 +13,10 @@ from bot.domain.journal import UsageAdded, UsageReleased, UsageReserved
 from bot.domain.language import Language
 from bot.domain.model_messages import Usage
 from bot.domain.query_results import SpentSum
+from bot.memory.journal_observers import ObservedStore
 from bot.memory.own_limits import OwnLimits
 from bot.memory.shared_spending import SharedSpending
 from bot.memory.spending import ALL, NOBODY, TURNS, Payer, Spending
-from bot.memory.witnesses import WitnessedStore
 from bot.policy.calendar_days import midnight
 from bot.policy.day_limits import NOTHING, Amount, Cap, DayLimits, LimitLevel
 from bot.runtime.clock import SystemClock
@@ -243,7 +243,7 @@ async def test_over_random_traffic_and_crashes_the_sums_are_those_of_the_rows_an
                 DayLimits(), own=own, book=store.books, owners=frozenset(), clock=clock, tell=lambda _: None
             )
             assert await spending.start()
-            day.begin(WitnessedStore(store, [spending]))
+            day.begin(ObservedStore(store, [spending]))
             await compare(spending, store, day)
             for _ in range(40):
                 await day.go_on()

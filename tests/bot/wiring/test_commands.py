@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.conversation.context.telling import Telling
+from bot.conversation.context.prompt_context import PromptContext
 from bot.domain.model_messages import AssistantMessage, ModelRequest, SystemMessage, ToolSpec, UserMessage
 from bot.domain.traits import Audience
 from bot.memory.history import History
@@ -26,7 +26,7 @@ async def test_what_the_next_prompt_would_hold_is_measured_by_its_blocks() -> No
             Personas(Cast(Persona("", "")), store=store, choices=store, clock=ManualClock()),
             store,
             history,
-            Telling(history=history, speakers=history.speakers),
+            PromptContext(history=history, speakers=history.speakers),
             Summaries(model=model, store=store, clock=ManualClock()),
             lambda _: around,
             lambda: 9000.0,

@@ -15,7 +15,7 @@ from bot.domain.ports import Store
 from bot.domain.query_results import UsageSum
 from bot.domain.run import StepFinished
 from bot.domain.trial_group import TRIED, TrialLimits
-from bot.memory.witnesses import shown_first
+from bot.memory.journal_observers import shown_first
 from bot.models.failover import Failover
 from bot.models.meter import Meter
 from bot.models.upstreams import Upstream

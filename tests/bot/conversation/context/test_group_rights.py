@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.conversation.context.chairing import (
+from bot.conversation.context.group_admin import (
     NOT_ABOVE,
     NOT_ASKER,
     NOT_BOT,

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from bot.conversation.intake.inquiries import MAX_GROUPS, Inquiries, Robots
+from bot.conversation.intake.active_conversations import ActiveConversations
+from bot.conversation.intake.group_probe import MAX_GROUPS, BotDetection, GroupProbe
 from bot.conversation.intake.mutes import Mutes
-from bot.conversation.intake.places import Places
 from bot.domain.cancellation import background
 from bot.domain.errors import BotError
 from bot.domain.events import Conversation, Muted
@@ -60,10 +60,10 @@ class Office:
 
     def __init__(self) -> None:
         self.clock, self.transport = SteppedClock(), Server()
-        self.mutes, self.robots = Mutes(clock=self.clock), Robots()
+        self.mutes, self.robots = Mutes(clock=self.clock), BotDetection()
         self.told: list[Muted | tuple[Conversation, Member]] = []
-        self.places = Places(arrive=lambda _: None, clock=self.clock)
-        self.inquiries = Inquiries(
+        self.places = ActiveConversations(arrive=lambda _: None, clock=self.clock)
+        self.inquiries = GroupProbe(
             transport=self.transport,
             told=self,
             mutes=self.mutes,

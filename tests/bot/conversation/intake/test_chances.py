@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.conversation.intake.verdicts import Chances
+from bot.conversation.intake.wake_classifier import Chances
 
 COOLDOWN, A_DAY, DAY = 120.0, 20, 86_400.0
 

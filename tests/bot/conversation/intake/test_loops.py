@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 
-from bot.conversation.intake.restraint import Loop, Waker
+from bot.conversation.intake.vetoes import Loop, Waker
 from tests.cases import each_case
 
 WAKES, WITHIN = 6, 180.0

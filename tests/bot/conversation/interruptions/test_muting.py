@@ -21,7 +21,7 @@ from bot.policy.wake import Silence, Wake
 from bot.prompt import render
 from bot.prompt.wording_zh import ZH
 from bot.wiring.service import build_inquiries
-from tests.bot.conversation.interruptions.test_stopping import RULES, hanging
+from tests.bot.conversation.interruptions.test_stop_handler import RULES, hanging
 from tests.bot.conversation.turns.test_turn import OWNER
 from tests.bot.hall import Hall, became, hall, muted, recalled
 from tests.cases import each_case

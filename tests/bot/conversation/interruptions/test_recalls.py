@@ -7,14 +7,14 @@ from contextlib import contextmanager
 import pytest
 
 from bot.conversation.tasks import Resume
-from bot.conversation.turns.ledger import GIVEN_UP
+from bot.conversation.turns.turn_journal import GIVEN_UP
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageErased, MessageObserved, Remembered, Round, TurnClosed, TurnSteered
 from bot.domain.model_messages import AssistantMessage, Completion, ModelRequest, UserMessage
 from bot.domain.run import Stop
 from bot.domain.suspension import Allow
 from bot.domain.tool import tool
-from tests.bot.conversation.interruptions.test_stopping import hanging
+from tests.bot.conversation.interruptions.test_stop_handler import hanging
 from tests.bot.conversation.recovery.test_recovery import HELLO, turn
 from tests.bot.hall import Hall, hall, recalled
 from tests.cases import each_case

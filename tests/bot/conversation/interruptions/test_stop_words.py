@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.conversation.interruptions.stopping import CHINESE, StopWord, stop_in
+from bot.conversation.interruptions.stop_handler import CHINESE, StopWord, stop_in
 from bot.domain.segments import Mention, Picture, Quote, Text
 from tests.cases import each_case
 from tests.fakes import BOT, said

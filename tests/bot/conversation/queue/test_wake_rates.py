@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.conversation.queue.turnstile import Courtesy, Notice, Recent
+from bot.conversation.queue.rate_limiter import Courtesy, Notice, Recent
 from bot.domain.traits import Rate
 
 

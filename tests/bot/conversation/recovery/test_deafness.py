@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from msgspec import structs
 
-from bot.conversation.intake.places import Arrival, Places
+from bot.conversation.intake.active_conversations import ActiveConversations, Arrival
 from bot.conversation.recovery.deafness import APART, DEAF, LAG, LONGEST, SHORTEST, DeafnessWatch
 from bot.domain.cancellation import background
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, NotConnected
@@ -46,7 +46,7 @@ class Watching:
         self.outbox, queues = build_outbox(self.server, RecordingStore(), self.clock)
         self.owner = Owner(owners=frozenset({OWNER}), queues=queues, clock=self.clock)
         self.owner.connected(BOT)
-        self.places = Places(arrive=self.arrived.append, clock=self.clock)
+        self.places = ActiveConversations(arrive=self.arrived.append, clock=self.clock)
         self.watch = DeafnessWatch(transport=self.server, places=self.places, owner=self.owner, clock=self.clock)
 
     @property

@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 
 from msgspec import structs
 
-from bot.conversation.intake.places import Arrival
-from bot.conversation.intake.seen import Past
+from bot.conversation.intake.active_conversations import Arrival
+from bot.conversation.intake.deduplicator import Past
 from bot.conversation.recovery.recovery import Recoverer
-from bot.conversation.turns.ledger import GIVEN_UP
+from bot.conversation.turns.turn_journal import GIVEN_UP
 from bot.domain.actions import Refused, SendMessage
 from bot.domain.events import Connected, MessageRecalled, MessageReceived
 from bot.domain.journal import (

@@ -7,19 +7,19 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
-from bot.conversation.approval.approvals import Deciders
-from bot.conversation.approval.register import Register
+from bot.conversation.approval.approvals import Approvers
+from bot.conversation.approval.join_request_store import JoinRequestStore
 from bot.conversation.context.perception import Perception, Senses
-from bot.conversation.context.telling import Telling
-from bot.conversation.intake.ages import Ages
+from bot.conversation.context.prompt_context import PromptContext
 from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.pokes import AnsweredPokes
+from bot.conversation.intake.server_clock import ServerClock
 from bot.conversation.queue.lane import Order
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.tasks import Work, due_of, person_of
+from bot.conversation.turns.context_builder import Turn
 from bot.conversation.turns.live import LiveTurn, LiveTurns
-from bot.conversation.turns.preparation import Turn
-from bot.conversation.turns.thrift import Thrift
+from bot.conversation.turns.turn_budget import TurnBudget
 from bot.domain.actions import (
     Attachment,
     MediaKind,
@@ -42,8 +42,8 @@ from bot.engine.toolset import Toolset
 from bot.memory.history import History
 from bot.memory.modes import Modes
 from bot.memory.personas import Cast, Persona, Personas
+from bot.memory.quiet_overrides import QuietOverrides
 from bot.memory.recorder import Recorder
-from bot.memory.wishes import Wishes
 from bot.policy.budget import NO_LIMITS, Budget, BudgetShare, Limits
 from bot.speaking.gestures import LONG, WORKING, Gestures
 from bot.speaking.owner_alerts import Owner
@@ -107,7 +107,7 @@ class House:
         self.owner = Owner(owners=frozenset({OWNER}), queues=queues, clock=clock)
         # What a turn waits for is asked here, not in QQ: tests decide by themselves what becomes of it.
         self.asked: list[str] = []
-        self.lanes, self.mutes, self.ages = *lanes_of(clock), Ages(clock)
+        self.lanes, self.mutes, self.ages = *lanes_of(clock), ServerClock(clock)
         self.toolset = Toolset([send_message], clock=clock)
         engine = Engine(
             model=model, toolset=self.toolset, clock=clock, observer=Recorder(store=self.store, clock=clock)
@@ -122,10 +122,10 @@ class House:
             outbox=self.outbox,
             gestures=Gestures(transport=self.transport, clock=self.patience),
             live=LiveTurns(store=self.store, clock=clock),
-            telling=Telling(history=self.history, speakers=self.history.speakers),
-            wishes=Wishes(store=self.store, choices=self.store, clock=clock),
+            telling=PromptContext(history=self.history, speakers=self.history.speakers),
+            wishes=QuietOverrides(store=self.store, choices=self.store, clock=clock),
             pokes=AnsweredPokes(store=self.store, choices=self.store, clock=clock),
-            register=Register(store=self.store, choices=self.store, clock=clock),
+            register=JoinRequestStore(store=self.store, choices=self.store, clock=clock),
             modes=Modes(store=self.store, choices=self.store, clock=clock),
             shadow=build_shadow(self.store, queues, clock),
             clock=clock,
@@ -135,10 +135,10 @@ class House:
             self.ground,
             engine=engine,
             personas=self.personas,
-            deciders=Deciders(frozenset({OWNER}), self.asked.append),
+            deciders=Approvers(frozenset({OWNER}), self.asked.append),
             owners=frozenset({OWNER}),
             ports={Media: AnyMedia()},
-            thrift=Thrift(limits),
+            thrift=TurnBudget(limits),
             ids=CountingIds(),
         )
         self.turns, self.suspensions = self.answering.turns, self.answering.suspensions

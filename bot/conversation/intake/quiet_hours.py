@@ -1,0 +1,110 @@
+"""Where the bot keeps quiet because people want it to: by the hours of the settings or by command.
+What is said there is observed all the same.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from bisect import bisect_left
+
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.ports import Clock
+from bot.domain.traits import Audience
+from bot.memory.modes import Modes
+from bot.memory.quiet_overrides import QuietOverrides
+from bot.policy.new_groups import Mode
+from bot.policy.quiet import DAY, Quiet, quiet_minutes
+from bot.policy.wake import Local, Rules, Silence, Wake, Why
+
+HEARD = (Mode.LIVE, Mode.SHADOW)
+
+
+class QuietHours:
+    """Knows whom the bot does not answer now, and why."""
+
+    def __init__(
+        self, *, rules: Rules, local: Local, wishes: QuietOverrides, modes: Modes, clock: Clock
+    ) -> None:
+        self._rules = rules
+        self._local = local
+        self._wishes = wishes
+        self._modes = modes
+        self._clock = clock
+
+    def holds_in(self, where: Conversation) -> bool:
+        """Whether it is quiet there, for whatever reason."""
+        wish = self._wishes.of(where)
+        return wish is not None or self.is_held(where) or self.is_hour(where, self._clock.now())
+
+    def against(self, message: MessageReceived, wake: Wake) -> Why:
+        """Why the message wakes nobody just now; empty where it may."""
+        where = message.conversation
+        if why := self.silence(where):
+            return why
+        if self._wishes.of(where) is None and not self.is_hour(where, self._clock.now()):
+            return ""
+        if message.sender.user_id in self._rules.owners:
+            return Silence.QUIET if wake.is_uncalled else ""
+        return Silence.QUIET if wake.weak or self._is_for_owners(where) else ""
+
+    def commanders(self, where: Conversation) -> Audience:
+        """Whose commands are answered there."""
+        if self._modes.of(where) is not Mode.LIVE:
+            return Audience.OWNER
+        is_quiet = where.is_group and self._is_for_owners(where) and self.holds_in(where)
+        return Audience.GROUP_ADMIN if is_quiet or self.silence(where) else Audience.EVERYONE
+
+    def silence(self, where: Conversation) -> Why:
+        """Why nothing at all is to be said there; empty where it may."""
+        if self.is_held(where):
+            return Silence.HELD
+        wish = self._wishes.of(where)
+        return Silence.SILENCED if wish is not None and wish.is_mute else ""
+
+    def is_held(self, where: Conversation) -> bool:
+        """Whether no owner has let the bot speak there."""
+        return self._modes.of(where) not in HEARD
+
+    def is_hour(self, where: Conversation, at: float) -> bool:
+        """Whether the settings have it quiet there at that time (seconds since 1970)."""
+        hours = self._local(where, self._rules).quiet
+        if not hours:
+            return False
+        minute = _minute(time.localtime(at))
+        return any(each.holds(minute) for each in hours)
+
+    def end(self, where: Conversation) -> float:
+        """The first moment from now on at which it is quiet there no more, in seconds since 1970; 0
+        where there is none.
+        """
+        wish, at = self._wishes.of(where), self._clock.now()
+        if wish is not None:
+            at = wish.until
+        if not math.isfinite(at):
+            return 0.0
+        hours = self._local(where, self._rules).quiet
+        while left := quiet_minutes(hours, _minute(time.localtime(at))):
+            if left >= DAY:
+                return 0.0
+            at = _later(at - at % 60, left)
+        return at
+
+    def _is_for_owners(self, where: Conversation) -> bool:
+        return self._local(where, self._rules).quiet_mode is Quiet.ALL
+
+
+def _later(at: float, minutes: int) -> float:
+    """So many minutes later, or where summer time moves the clock on the wall before: then."""
+    here = time.localtime(at).tm_gmtoff
+    steps = range(1, minutes)
+
+    def is_moved(step: int) -> bool:
+        return time.localtime(at + step * 60).tm_gmtoff != here
+
+    # Few looks, though a night has hundreds of minutes: it is moved once in one, if at all.
+    return at + 60 * (1 + bisect_left(steps, True, key=is_moved))
+
+
+def _minute(there: time.struct_time) -> int:
+    return there.tm_hour * 60 + there.tm_min

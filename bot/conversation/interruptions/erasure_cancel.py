@@ -1,0 +1,102 @@
+"""Somebody, or a group, is forgotten: what was asked there and is not begun waits no more.
+
+Its turn would be opened after all was erased, and keep the words again. A turn that is begun goes
+on: the journal takes nothing more of it. One that waits for an owner's word and has read what they
+said is erased with it, and would show it to the model again: it ends, and who asked is told to ask
+again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from bot.conversation.queue.deferred import DeferredQuestions
+from bot.conversation.queue.lanes import Lanes
+from bot.conversation.tasks import Task, Work
+from bot.conversation.turns.live import LiveTurns
+from bot.conversation.turns.suspensions import Suspensions
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.ports import Store
+from bot.policy.fallback_replies import LOST, in_question_language, is_quoted
+from bot.speaking.postbox import Postbox
+
+
+class ErasureCancel:
+    """Lets go of questions in lanes, of those put off, and of runs that wait for a word."""
+
+    def __init__(
+        self,
+        *,
+        lanes: Lanes[Work],
+        live: LiveTurns,
+        put_off: DeferredQuestions,
+        suspensions: Suspensions,
+        store: Store,
+        postbox: Postbox,
+        put_back: Callable[[Task], None],
+    ) -> None:
+        self._put_back = put_back
+        self._store = store
+        self._postbox = postbox
+        self._lanes = lanes
+        self._live = live
+        self._put_off = put_off
+        self._suspensions = suspensions
+
+    async def forget(
+        self, *, user: int = 0, group: int = 0, said: float = math.inf, since: float = math.inf
+    ) -> None:
+        """Fits `WaitingQuestions`."""
+
+        def is_theirs(message: MessageReceived) -> bool:
+            if message.time > said:
+                return False
+            where = message.conversation
+            is_there = where.is_group and where.session_id == group
+            return is_there or 0 != message.sender.user_id == user
+
+        def left_of(task: Task) -> Task | None:
+            return task if task.since >= since else task.without(is_theirs)
+
+        self._suspensions.give_up(lambda asked: asked.time <= since and is_theirs(asked))
+        self._put_off.forget(left_of)
+        for where in self._lanes.places:
+            self._drop(where, left_of)
+        await self._give_up_readers()
+
+    async def _give_up_readers(self) -> None:
+        waiting = list(self._suspensions.waiting())
+        if not waiting or not await self._store.commit():
+            return
+        lost = [one for one in waiting if await self._store.spoken(one) is None]
+        if not await self._store.commit():  # it may be that none could be read
+            return
+        for turn_id in lost:
+            if (question := self._suspensions.question(turn_id)) is None:
+                continue  # somebody's word came meanwhile
+            self._suspensions.give_up(question.__eq__)
+            quote = question.message_id if is_quoted(question) else ""
+            self._postbox.post(
+                question.conversation, in_question_language(LOST, question), quote=quote
+            )
+
+    def _drop(self, where: Conversation, left: Callable[[Task], Task | None]) -> None:
+        begun = [live.message for live in self._live.at(where) if live.turn is not None]
+        rest: list[Task] = []
+
+        def left_of(work: Work) -> Work | None:
+            if not isinstance(work, Task) or work.message in begun:
+                return work
+            return left(work)
+
+        def is_changed(work: Work) -> bool:
+            kept = left_of(work)
+            if isinstance(kept, Task) and kept is not work:
+                rest.append(kept)
+            return kept is not work
+
+        self._lanes.revise(where, left_of)
+        self._lanes.drop_current(where, is_changed)
+        for task in rest:  # what was said since waits once more
+            self._put_back(task)

@@ -1,0 +1,156 @@
+"""Stop: whoever asked, an admin of the group or an owner ends what the bot is about.
+
+Like an owner's word it is taken before any lane sees it and never reaches the model. Of the run,
+its calls, its subagents and its request to an owner nothing goes on, and of its words none leaves
+that was not on the wire; what was said stays.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from bot.conversation.intake.message_log import MessageLog
+from bot.conversation.intake.server_clock import ServerClock
+from bot.conversation.interruptions.active_work import ActiveWork
+from bot.conversation.tasks import YOUNG
+from bot.domain.events import MessageReceived
+from bot.domain.segments import Mention, Quote, Text
+from bot.domain.traits import Audience
+from bot.memory.history import History
+from bot.policy.approval import quote_in
+from bot.policy.permissions import authority_of, is_sufficient
+from bot.policy.wake import Local, Observe, Rules, Silence, fold_text, same_rules, without_marks
+from bot.speaking.gestures import Gestures
+
+COMMAND = "/stop"
+EVERYTHING = "/stop all"
+CHINESE = ("停", "停止", "停下", "停一下", "别说了", "别说话", "闭嘴", "住口")
+ENGLISH = ("stop", "stop it", "stop that", "stop now", "stop talking", "please stop", "shut up")
+WORDS = frozenset({COMMAND, EVERYTHING, *CHINESE, *ENGLISH})
+LONGEST = 100  # characters
+SIGNS = ("停", "别", "闭", "住", "stop", "shut")  # it has one of these: nearly nothing else does
+
+
+@dataclass(frozen=True, slots=True)
+class StopWord:
+    """A message that is nothing else; `addressed` where it says whom it means, by a mention or a
+    name.
+
+    A `command` needs to say no more; `everything` is more than what somebody asked himself.
+    """
+
+    addressed: bool
+    command: bool
+    everything: bool
+
+
+def stop_in(message: MessageReceived, names: Iterable[str]) -> StopWord | None:
+    """The stop that a message is, but for a mention of the bot, its name and a quote; None for
+    anything else.
+    """
+    words = "".join([one.text for one in message.segments if isinstance(one, Text)])
+    text = fold_text(words[: LONGEST + 1])
+    if len(text) > LONGEST or not any(map(text.__contains__, SIGNS)):
+        return None
+    mentioned = False
+    for segment in message.segments:
+        match segment:
+            case Mention(user_id=user_id) if user_id == message.self_id:
+                mentioned = True
+            case Text() | Quote():
+                pass
+            case _:
+                return None
+    text = " ".join(without_marks(text).split())
+    if text not in WORDS:
+        named = _without_name(text, names)
+        if named not in WORDS:
+            return None
+        text, mentioned = named, True
+    return StopWord(mentioned, text.startswith(COMMAND), text == EVERYTHING)
+
+
+def _without_name(text: str, names: Iterable[str]) -> str:
+    for name in map(without_marks, names):
+        if name and text.startswith(name):
+            return without_marks(text.removeprefix(name))
+        if name and text.endswith(name):
+            return without_marks(text.removesuffix(name))
+    return text
+
+
+logger = logging.getLogger(__name__)
+
+HEARD: Final = "124"  # QQ's face OK
+
+
+class StopHandler:
+    """Listens for it. `rules` have the names the bot goes by, and who owns it."""
+
+    def __init__(
+        self,
+        *,
+        goings_on: ActiveWork,
+        ages: ServerClock,
+        hearing: MessageLog,
+        history: History,
+        gestures: Gestures,
+        rules: Rules,
+        local: Local = same_rules,
+    ) -> None:
+        self._goings_on = goings_on
+        self._ages = ages
+        self._hearing = hearing
+        self._history = history
+        self._gestures = gestures
+        self._rules = rules
+        self._local = local
+
+    def take(self, message: MessageReceived) -> bool:
+        """Whether somebody is to stop; then it is done with. Where nothing goes on it is talk."""
+        stop = stop_in(message, self._local(message.conversation, self._rules).names)
+        if stop is None:
+            return False
+        where, sender = message.conversation, message.sender.user_id
+        askers = self._goings_on.askers(where)
+        if not askers or not (
+            self._is_for_us(message, stop) or (stop.command and sender in askers)
+        ):
+            return False
+        if self._ages.least(message) >= YOUNG:  # it meant what went on then
+            self._hearing.observe(message, Observe(Silence.LATE))
+            return True
+        meant = self._may_end(message, askers, everything=stop.everything)
+        if not meant:
+            logger.info("a stop in %s is not for %d to say", where, sender)
+            self._hearing.observe(message, Observe(Silence.NOT_HIS))
+            return True
+        ended = self._goings_on.end(where, meant, waiting=stop.everything)
+        logger.info("%d stops what goes on in %s: %d", sender, where, ended)
+        self._hearing.forget_answer(message, kept=False)
+        if where.is_group:
+            self._gestures.react(message, HEARD)
+        return True
+
+    def _is_for_us(self, message: MessageReceived, stop: StopWord) -> bool:
+        if stop.addressed or not message.conversation.is_group:
+            return True
+        quote = quote_in(message)
+        quoted = self._history.known(message.conversation, quote) if quote else None
+        return quoted is not None and quoted.is_own
+
+    def _may_end(
+        self, message: MessageReceived, askers: frozenset[int], *, everything: bool
+    ) -> frozenset[int]:
+        """Whose questions the sender may end: his own, or everybody's; of a group only that with
+        `everything`.
+        """
+        where, sender = message.conversation, message.sender
+        authority = authority_of(sender, where=where, owners=self._rules.owners)
+        if is_sufficient(authority, Audience.GROUP_ADMIN):
+            return askers
+        alone = not (everything and where.is_group)
+        return askers & {sender.user_id} if alone else frozenset()

@@ -1,0 +1,197 @@
+"""Gathering one question: the lines its asker said just before it, and those that still come.
+
+People write in bursts. A line that looks unfinished waits for more of its author's, never for
+anybody else's; one that looks finished begins at once. What he says while his question waits in
+its lane, for whatever reason, joins it, and so do his further questions: one answer for all.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TypeGuard
+
+from msgspec.structs import replace
+
+from bot.conversation.intake.message_log import MessageLog
+from bot.conversation.queue.lanes import Lanes
+from bot.conversation.queue.question_queue import QuestionQueue
+from bot.conversation.tasks import Task, Work
+from bot.domain.events import MessageReceived
+from bot.domain.ports import Clock
+from bot.policy.incomplete_messages import (
+    is_addressed_to_bot,
+    is_bare_mention,
+    is_for_others,
+    looks_unfinished,
+    shows_something,
+)
+from bot.policy.wake import NeedsQuoted, Observe, Wake
+
+AFTER_PICTURE = 2.5  # seconds: what a picture is about takes longer to write
+LONGEST = 5.0  # seconds a question waits for more of it, however much comes
+BARE = 30.0  # seconds a call without words waits for what it is about
+MOST = 10  # lines of one question
+
+BACK = 20.0  # seconds before a question in which its asker may have begun it
+MOST_BACK = 3  # of those lines
+BEHIND = 8.0  # seconds after the last line in which what is said to nobody goes on with it
+
+
+class Coalescer:
+    """Finds places for questions, with all that belongs to them.
+
+    `debounce` is how many seconds an unfinished line waits for the next; with 0 none does.
+    """
+
+    def __init__(
+        self,
+        *,
+        lanes: Lanes[Work],
+        questions: QuestionQueue,
+        hearing: MessageLog,
+        clock: Clock,
+        debounce: float,
+    ) -> None:
+        self._lanes = lanes
+        self.questions = questions
+        self._hearing = hearing
+        self._clock = clock
+        self._debounce = debounce
+
+    def hear(self, message: MessageReceived, verdict: Observe) -> None:
+        """It is overheard, unless it belongs to what waits already; a question that is not to be
+        answered, as one that was before, belongs to none.
+        """
+        joins = not verdict.reason and self.take(message)
+        self._hearing.observe(message, verdict, overheard=not joins)
+
+    def ask(self, message: MessageReceived, verdict: Wake | NeedsQuoted) -> None:
+        """It called the bot, or may have."""
+        task = self.questions.task(message, verdict)
+        # What is lost is overheard: the next process does not answer it either.
+        self._hearing.observe(message, verdict, overheard=task.lost)
+        self.line_up(task)
+
+    def line_up(self, task: Task) -> None:
+        """A place for a question: beside what its asker is waiting for already, or in its lane."""
+        if task.may_grow and not self._lanes.finishing:
+            task = self._looking_back(task)
+            if self._lanes.join(task.message.conversation, partial(self._merged, task)):
+                return
+        self.questions.line_up(task)
+
+    def take(self, message: MessageReceived) -> bool:
+        """Whether this message, which called nobody, belongs to a question that waits; then it
+        waits with it.
+        """
+        return not self._is_for_others(message) and self._lanes.join(
+            message.conversation, partial(self._joined, message)
+        )
+
+    def take_back(self, message: MessageReceived) -> bool:
+        """The same for one that is written down as overheard, and that nobody has read."""
+        if not self.take(message):
+            return False
+        self._hearing.belong(message)
+        return True
+
+    def _is_for_others(self, line: MessageReceived) -> bool:
+        return is_for_others(line) and is_for_others(line, self._hearing.quoted_by(line))
+
+    def _looking_back(self, task: Task) -> Task:
+        message = task.message
+
+        def belongs(line: MessageReceived) -> bool:
+            # One that called the bot was a question of its own: it was answered, stopped, let be.
+            is_talk = not self._is_for_others(line) and not is_addressed_to_bot(line)
+            is_his = line.sender.user_id == message.sender.user_id
+            return is_his and is_talk and message.time - line.time <= BACK
+
+        lines = self._hearing.take_up(message.conversation, belongs, most=MOST_BACK)
+        due, at_latest = self._patience(message)
+        if not lines and not due:
+            return task
+        return replace(task, lines=lines, beside=lines, due=due, at_latest=at_latest)
+
+    def _merged(self, task: Task, work: Work) -> Task | None:
+        """The question that waits with another one of its asker behind it."""
+        if not _is_of(work, task.message):
+            return None
+        lines = (*work.said, *task.lines)
+        due, at_latest = self._prolonged(work, task.message)
+        if not self._is_gathering(work):
+            due, at_latest = task.due, task.at_latest
+        beside = (*work.beside, *task.beside)
+        for line in lines[: 1 - MOST]:
+            if line in beside:
+                self._hearing.overhear(line)
+            else:
+                self.questions.outgrow(line)
+        return replace(
+            task,
+            lines=lines[1 - MOST :],
+            beside=beside,
+            verdict=task.verdict if work.wake.weak else work.verdict,
+            due=due,
+            at_latest=at_latest,
+        )
+
+    def _joined(self, message: MessageReceived, work: Work) -> Task | None:
+        """The question that waits with a line of its asker behind it."""
+        if not _is_of(work, message) or len(work.said) >= MOST:
+            return None
+        due, at_latest = self._prolonged(work, message)
+        if not self._is_gathering(work):
+            if message.time - work.message.time > BEHIND:
+                return None
+            due, at_latest = work.due, work.at_latest
+        return replace(
+            work,
+            message=message,
+            lines=work.said,
+            beside=(*work.beside, message),
+            due=due,
+            at_latest=at_latest,
+        )
+
+    # --- how long -----------------------------------------------------------------------------
+
+    def _is_gathering(self, work: Task) -> bool:
+        return self._clock.monotonic() < work.due
+
+    def _patience(self, message: MessageReceived) -> tuple[float, float]:
+        """When a question with this for its last line is due, and when at the latest."""
+        if not self._debounce or not looks_unfinished(message):
+            return 0.0, 0.0
+        now = self._clock.monotonic()
+        if is_bare_mention(message):
+            return now + BARE, now + BARE
+        return now + self._quiet(message), now + max(LONGEST, self._debounce)
+
+    def _prolonged(self, work: Task, line: MessageReceived) -> tuple[float, float]:
+        """The same for one that waits, when this line comes; a bare call has waited for it alone,
+        and no longer for a second one.
+
+        Who writes in a burst goes on: here a line that looks finished waits, too.
+        """
+        if is_bare_mention(work.message):
+            return (work.due, work.at_latest) if is_bare_mention(line) else self._patience(line)
+        now = self._clock.monotonic()
+        if len(work.said) + 1 >= MOST:
+            return now, now
+        return min(work.at_latest, now + self._quiet(line)), work.at_latest
+
+    def _quiet(self, line: MessageReceived) -> float:
+        return max(self._debounce, AFTER_PICTURE) if shows_something(line) else self._debounce
+
+
+def _is_of(work: Work, message: MessageReceived) -> TypeGuard[Task]:
+    """Whether it is a question of this message's sender that may grow; what was missed and is found
+    later was said before it.
+    """
+    return (
+        isinstance(work, Task)
+        and work.message.sender.user_id == message.sender.user_id
+        and not message.was_before(work.message)
+        and work.may_grow
+    )

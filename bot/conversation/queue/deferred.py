@@ -1,0 +1,89 @@
+"""Questions whose account is not there: they wait for it, and are looked at again then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from bot.conversation.intake.wake_classifier import WakeClassifier
+from bot.conversation.queue.coalescer import Coalescer
+from bot.conversation.queue.lanes import Lanes
+from bot.conversation.queue.question_queue import QuestionQueue
+from bot.conversation.tasks import YOUNG, Task, Work
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.ports import Clock
+from bot.policy.wake import Ignore, NeedsQuoted, Observe, Silence, Verdict, Wake, Why
+
+
+class DeferredQuestions:
+    """Keeps them in order; what has become old meanwhile is heard only."""
+
+    def __init__(
+        self,
+        *,
+        verdicts: WakeClassifier,
+        gathering: Coalescer,
+        questions: QuestionQueue,
+        lanes: Lanes[Work],
+        clock: Clock,
+    ) -> None:
+        self._verdicts = verdicts
+        self._gathering = gathering
+        self._questions = questions
+        self._lanes = lanes
+        self._clock = clock
+        self._tasks: list[Task] = []
+
+    def add(self, task: Task) -> None:
+        """It waits."""
+        self._tasks.append(task)
+
+    def ask(self, account: int) -> None:
+        """The account is there: line up its questions, unless nothing is begun any more."""
+        if self._lanes.finishing:
+            return
+        for task in self._part(lambda message: message.self_id == account):
+            verdict = self._verdict(task)
+            if isinstance(verdict, Wake | NeedsQuoted) and self._is_young(task):
+                self._gathering.line_up(replace(task, verdict=verdict))
+            elif not self._gathering.take(task.message):
+                self._questions.let_be(task, _why_not(verdict))
+
+    def _is_young(self, task: Task) -> bool:
+        return self._clock.now() - task.since < YOUNG
+
+    def _verdict(self, task: Task) -> Verdict:
+        """By today's rules; a turn that was begun is repeated whatever they say."""
+        verdict = self._verdicts.whoever_may_speak(task.called)
+        if task.retry is None or isinstance(verdict, Wake):
+            return verdict
+        joined = isinstance(verdict, Observe) and verdict.may_join  # nobody had called
+        return Wake("chance", weak=True) if joined else task.verdict
+
+    def drop(self, where: Conversation, message_id: str) -> None:
+        """The message was recalled: it waits no more."""
+        here = self._part(lambda message: message.conversation == where)
+        left = (self._questions.recalled(task, message_id) for task in here)
+        self._tasks += [task for task in left if task is not None]
+
+    def forget(self, left_of: Callable[[Task], Task | None]) -> None:
+        """Somebody is forgotten: only what is left of each waits."""
+        left = map(left_of, self._tasks)
+        self._tasks = [task for task in left if task is not None]
+
+    def _part(self, meant: Callable[[MessageReceived], bool]) -> list[Task]:
+        taken = [task for task in self._tasks if meant(task.message)]
+        self._tasks = [task for task in self._tasks if not meant(task.message)]
+        return taken
+
+
+def _why_not(verdict: Verdict) -> Why:
+    """Why it is only heard; empty where it called nobody."""
+    match verdict:
+        case Wake():
+            return "" if verdict.is_uncalled else Silence.STALE
+        case Observe(reason=reason) | Ignore(reason=reason):
+            return reason
+        case NeedsQuoted():
+            return ""

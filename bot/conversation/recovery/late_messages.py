@@ -1,0 +1,154 @@
+"""Questions that come late: found in a history, told before the journal was read, or left by an
+earlier process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from bot.conversation.intake.active_conversations import ActiveConversations
+from bot.conversation.intake.deduplicator import Past, SeenMessages
+from bot.conversation.intake.server_clock import ServerClock
+from bot.conversation.intake.wake_classifier import WakeClassifier
+from bot.conversation.queue.deferred import DeferredQuestions
+from bot.conversation.queue.rate_limiter import RateLimiter
+from bot.conversation.tasks import YOUNG, Task
+from bot.conversation.way import MessageWay
+from bot.domain.events import Conversation, Identity, MessageReceived, MessageWaited
+from bot.domain.journal import OpenTurn
+from bot.domain.ports import Clock
+from bot.memory.history import History
+from bot.policy.wake import Wake
+from bot.speaking.owner_alerts import Owner
+
+
+class LateMessages:
+    """Sends them on their way while they are young; the rest is heard."""
+
+    def __init__(
+        self,
+        *,
+        seen: SeenMessages,
+        ages: ServerClock,
+        places: ActiveConversations,
+        way: MessageWay,
+        put_off: DeferredQuestions,
+        history: History,
+        clock: Clock,
+    ) -> None:
+        self._seen = seen
+        self._ages = ages
+        self._places = places
+        self._way = way
+        self._put_off = put_off
+        self._history = history
+        self._clock = clock
+
+    def preload(
+        self,
+        seen: Iterable[tuple[Identity, float]],
+        heard: Iterable[tuple[Conversation, float]],
+        *,
+        whole: bool = True,
+    ) -> None:
+        """Know again what an earlier process knew: messages taken (with their times), conversations
+        in use.
+
+        `whole` is False where that is not all.
+        """
+        earlier = self._seen.read((identity for identity, _ in seen), whole=whole)
+        self._places.learn((*heard, *((told.conversation, told.time) for told in earlier)))
+        for message in earlier:
+            self._take(message)
+
+    def take_missed(self, message: MessageReceived, *, answered: bool = False) -> None:
+        """A message found in the history: a young question without an answer is answered, the rest
+        is heard.
+
+        Known ones are nothing. One older than this process is left alone until the journal says
+        what became of it.
+        """
+        if (
+            message.has_identity
+            and self._seen.past_of(message) is not Past.UNREAD
+            and not self._seen.knows(message)
+        ):
+            self._seen.find(message)
+            self._take(message, answer=not answered)
+
+    def take_waited(self, message: MessageReceived) -> None:
+        """A message that comes too late to be answered is heard, unless it is known."""
+        self._take(message, answer=False)
+
+    def ask_again(self, message: MessageReceived, *, retry: OpenTurn | None = None) -> None:
+        """Answer a question that an earlier process took and did not come to, or whose turn it left
+        open before anything came of it (`retry`), once its account is there: QQ may show that it
+        was answered.
+
+        Only the OneBot server may know what it quotes; until then it is in the store as one that
+        nobody came to.
+        """
+        self._history.know(message)
+        self._put_off.add(Task(message, Wake("retry"), self._clock.now(), retry))
+        if message.self_id in self._places.accounts:
+            self._put_off.ask(message.self_id)
+
+    def _take(self, message: MessageReceived, *, answer: bool = True) -> None:
+        self._ages.miss(message)
+        self._way.take(message, answer=answer and self._ages.age(message) < YOUNG)
+
+
+TOLD: Final = (
+    (
+        "有消息等了 {minutes:.0f} 分钟才轮到处理，这样的提问不再回答。"
+        "请看看 worker 是否都在运行、够不够；分区多一些，能同时干活的就多一些。"
+    ),
+    (
+        "Messages waited {minutes:.0f} min before anybody came to them: such questions are not"
+        " answered any more. See that the workers run and are enough; more partitions let more of"
+        " them work."
+    ),
+)
+
+
+class ExpiredEvents:
+    """Sends messages on their `way`. Of those that are too late, only heard, people see it once a
+    minute in each place, as where too many wait in a lane, and the owners hear.
+    """
+
+    def __init__(
+        self,
+        *,
+        way: MessageWay,
+        late: LateMessages,
+        seen: SeenMessages,
+        verdicts: WakeClassifier,
+        turnstile: RateLimiter,
+        owner: Owner,
+    ) -> None:
+        self.take: Callable[[MessageReceived], None] = way.take
+        self._late = late
+        self._seen = seen
+        self._verdicts = verdicts
+        self._turnstile = turnstile
+        self._owner = owner
+
+    def take_waited(self, event: MessageWaited) -> None:
+        """One that comes now, and has waited for so long."""
+        message = event.message
+        if event.seconds < YOUNG:
+            self.take(message)
+            return
+        if not self._seen.knows(message) and self._verdicts.would_answer(message):
+            self._turnstile.come_too_late(message)
+            line = TOLD[self._owner.tongue].format(minutes=event.seconds / 60)
+            self._owner.tell("messages waited", line)
+        self._late.take_waited(message)
+
+    def take_lost(self, message: MessageReceived) -> None:
+        """One that never comes: what gateways lose the owners hear from elsewhere. A server may
+        have told it twice, and the other one came.
+        """
+        if not self._seen.knows(message) and self._verdicts.would_answer(message):
+            self._turnstile.come_too_late(message)

@@ -1,0 +1,106 @@
+"""How turns begin and end in the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from msgspec.structs import replace
+
+from bot.domain.events import Conversation
+from bot.domain.journal import Entry, OpenTurn, TurnClosed, TurnOpened, Undelivered
+from bot.domain.model_messages import Message, UserMessage
+from bot.domain.ports import Clock, Store
+from bot.domain.run import Outcome, Stop
+from bot.engine.engine import RunState
+from bot.memory.history import History
+from bot.models.meter import never
+from bot.prompt.compose import Question
+
+GIVEN_UP = "given_up: what was asked or read is gone, another turn has it, or it is not asked again"
+
+
+class TurnJournal:
+    """Makes the entries of turns, and writes down those that leave nothing behind. Where first
+    requests are reserved before they are made, `reserves` says so.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        history: History,
+        clock: Clock,
+        *,
+        reserves: Callable[[], bool] = never,
+    ) -> None:
+        self._reserves = reserves
+        self._store = store
+        self._history = history
+        self._clock = clock
+
+    def opened(
+        self,
+        turn_id: str,
+        question: Question,
+        user: UserMessage,
+        repeats: OpenTurn | None,
+        *,
+        uncalled: bool = False,
+    ) -> tuple[Entry, ...]:
+        """The entries of a turn that begins now, in the place of the one that it repeats."""
+        opened = TurnOpened(
+            turn_id=turn_id,
+            question=question.message,
+            user=user,
+            at=self._clock.now(),
+            retry_of=repeats.turn_id if repeats else "",
+            lines=question.lines,
+            uncalled=uncalled,
+        )
+        if not repeats:
+            return (opened,)
+        interrupted = RunState().outcome(Stop.INTERRUPTED)
+        return self.closed(repeats.turn_id, interrupted), opened
+
+    def closed(
+        self,
+        turn_id: str,
+        outcome: Outcome,
+        round_: tuple[Message, ...] = (),
+        undelivered: Undelivered | None = None,
+    ) -> TurnClosed:
+        """The entry of a turn that ends now; `round_` is what the next prompts tell of it."""
+        return TurnClosed(
+            turn_id=turn_id,
+            stop=outcome.stop,
+            round=round_,
+            usage=outcome.usage,
+            steps=outcome.steps,
+            at=self._clock.now(),
+            error=outcome.error,
+            undelivered=undelivered,
+        )
+
+    async def begin(self, *entries: Entry) -> None:
+        """Write these down before a model is asked. What its first request reserves is committed
+        before that is made, and these with it: one commit is as much work as the other.
+        """
+        if self._reserves():
+            self._store.put(*entries)
+        else:
+            await self._store.commit(*entries)
+
+    def commit(self, *entries: Entry) -> Coroutine[Any, Any, bool]:
+        """Write these down; whether that can be promised."""
+        return self._store.commit(*entries)
+
+    def give_up(
+        self, where: Conversation, turn_id: str, *entries: Entry, state: RunState | None = None
+    ) -> None:
+        """Close a turn that does not go on, after these entries; it leaves nothing behind, and what
+        it had overheard is told to the next.
+        """
+        outcome = (state or RunState()).outcome(Stop.STOPPED, error=GIVEN_UP)
+        closed = self.closed(turn_id, outcome)
+        self._store.put(*entries, replace(closed, unread=True))
+        self._history.doubt(where)

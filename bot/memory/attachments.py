@@ -1,0 +1,184 @@
+"""The things that prompts only name, `[图片 i7]`, by their short names, a book for each
+conversation.
+
+A name is given when a prompt first shows the thing, and written down with it. Where the store could
+not be read, nobody knows which names are taken: none is given then.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias, assert_never
+
+from msgspec.structs import replace
+
+from bot.domain.events import Conversation, MessageReceived, Sender
+from bot.domain.journal import AttachmentNamed
+from bot.domain.ports import Store
+from bot.domain.segments import File, Forward, Picture, Record, Segment
+from bot.memory.lru import DefaultLRU
+
+MAX_CONVERSATIONS = 5000
+MAX_THINGS = 300  # of a conversation that can be opened
+MAX_CONTENT = 50_000  # characters of a forward that no server can be asked for
+HANDLE = re.compile(r"\b([ivaf])(\d{1,9})\b")
+ALL = frozenset("ivaf")
+"""Pictures, voices, files, forwards."""
+
+Known: TypeAlias = Picture | Record | File | Forward
+KINDS = frozenset({Picture, Record, File, Forward})
+
+
+@dataclass(slots=True)
+class _Shelf:
+    things: dict[int, AttachmentNamed] = field(default_factory=dict)
+    numbers: dict[tuple[str, str], int] = field(default_factory=dict)
+    last: int = 0
+    complete: bool = False
+
+    def write(self, thing: AttachmentNamed) -> None:
+        self.last = max(self.last, thing.number)
+        if thing.segment is None:
+            return
+        self.things[thing.number] = thing
+        self.numbers[thing.message_id, _mark(thing.segment)] = thing.number
+        if len(self.things) > MAX_THINGS:
+            self.drop(next(iter(self.things)))
+
+    def drop(self, number: int) -> None:
+        thing = self.things.pop(number)
+        if thing.segment is not None:
+            del self.numbers[thing.message_id, _mark(thing.segment)]
+
+
+class Attachments:
+    """The short names of things. `kinds` are the letters of those that can be opened."""
+
+    def __init__(self, *, store: Store, kinds: Collection[str] = ALL) -> None:
+        self._store = store
+        self._kinds = frozenset(kinds)
+        self._books = DefaultLRU[Conversation, _Shelf](MAX_CONVERSATIONS, _Shelf)
+
+    def __contains__(self, conversation: Conversation) -> bool:
+        """Whether the names given there are known."""
+        return conversation in self._books and self._books.use(conversation).complete
+
+    def learn(self, conversation: Conversation, things: Iterable[AttachmentNamed]) -> None:
+        """Take what the store knows of a conversation."""
+        book = self._books[conversation]
+        for thing in things:
+            if thing.number not in book.things:
+                book.write(thing)
+        book.complete = True
+
+    def forget(self) -> None:
+        """Let go of everything: the store is to be read anew."""
+        self._books.clear()
+
+    def forget_message(self, conversation: Conversation, message_id: str) -> None:
+        """A message was recalled: nothing of it can be opened any more."""
+        book = self._books[conversation]
+        gone = [n for n, thing in book.things.items() if thing.message_id == message_id]
+        for number in gone:
+            book.drop(number)
+
+    def find(self, conversation: Conversation, handle: str) -> AttachmentNamed | None:
+        """The thing of this name there: `i7`, also with the brackets around it."""
+        if (named := HANDLE.search(handle)) is None:
+            return None
+        thing = self._books[conversation].things.get(int(named[2]))
+        return thing if thing is not None and _letter(thing.segment) == named[1] else None
+
+    def named(
+        self, message: MessageReceived, *, within: MessageReceived | None = None
+    ) -> MessageReceived:
+        """The message with a name for each thing in it that can be opened. `within` is the message
+        that passes it on: what is inside goes with that, and nobody knows whose it is.
+        """
+        outer = message if within is None else within
+        if message.is_own or KINDS.isdisjoint(map(type, message.segments)):
+            return message  # as most
+        if not any(map(self._may_be_named, message.segments)):
+            return message
+        book = self._books[outer.conversation]
+        if not book.complete or not outer.message_id:
+            return message
+        author = message.sender if within is None else Sender(0, message.sender.name)
+        return replace(
+            message,
+            segments=tuple(
+                self._name(book, outer, author, segment) for segment in message.segments
+            ),
+        )
+
+    def _may_be_named(self, segment: Segment) -> bool:
+        match segment:
+            case Picture() | Record() | File() | Forward():
+                return _letter(segment) in self._kinds
+            case _:
+                return False
+
+    def _name(
+        self, book: _Shelf, outer: MessageReceived, author: Sender, segment: Segment
+    ) -> Segment:
+        match segment:
+            case Picture() | Record() | File() | Forward() if self._may_be_named(segment):
+                number = book.numbers.get((outer.message_id, _mark(segment)))
+                if number is None:
+                    number = book.last + 1
+                    thing = AttachmentNamed(
+                        conversation=outer.conversation,
+                        number=number,
+                        message_id=outer.message_id,
+                        sender=author,
+                        segment=_kept(segment),
+                    )
+                    book.write(thing)
+                    self._store.put(thing)
+                return replace(segment, handle=f"{_letter(segment)}{number}")
+            case _:
+                return segment
+
+
+def again(thing: AttachmentNamed) -> Segment:
+    """A thing of before, with its name. Raises ValueError for what was taken back."""
+    if thing.segment is None:
+        raise ValueError("it was taken back")
+    return replace(thing.segment, handle=f"{_letter(thing.segment)}{thing.number}")
+
+
+def _letter(segment: Known | None) -> str:
+    match segment:
+        case Picture():
+            return "i"
+        case Record():
+            return "v"
+        case File():
+            return "a"
+        case Forward():
+            return "f"
+        case None:
+            return ""
+        case _:
+            assert_never(segment)
+
+
+def _mark(segment: Known) -> str:
+    """The same for the same thing, each time its message is read."""
+    match segment:
+        case Picture(file=file, url=url) | Record(file=file, url=url):
+            return f"{_letter(segment)} {file or url}"
+        case File(id=id_, name=name):
+            return f"a {id_ or name}"
+        case Forward(id=id_, content=content):
+            return f"f {id_ or content[:MAX_CONTENT]}"
+        case _:
+            assert_never(segment)
+
+
+def _kept(segment: Known) -> Known:
+    if isinstance(segment, Forward) and len(segment.content) > MAX_CONTENT:
+        return Forward(segment.id)
+    return segment

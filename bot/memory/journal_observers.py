@@ -1,0 +1,126 @@
+"""Witnesses of the journal: the store that shows them what is written down, and the log of what was
+said.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Coroutine, Sequence
+from typing import Any
+
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.journal import (
+    Entry,
+    KnownLine,
+    LogQuery,
+    Recovery,
+    Remembered,
+    Spoken,
+    TurnClosed,
+    TurnOpened,
+)
+from bot.domain.model_messages import AssistantMessage
+from bot.domain.ports import JournalObserver, Store
+from bot.domain.segments import Text
+
+logger = logging.getLogger(__name__)
+
+
+class ObservedStore:
+    """A `Store` that shows each entry to its witnesses before it takes it; one that breaks does not
+    stop the others.
+    """
+
+    def __init__(self, store: Store, witnesses: Sequence[JournalObserver]) -> None:
+        self._store = store
+        self._witnesses = tuple(witnesses)
+
+    def before(self, witness: JournalObserver) -> ObservedStore:
+        """The same store, for whoever shows what it writes to this one first."""
+        return ObservedStore(self._store, (witness, *self._witnesses))
+
+    def put(self, *entries: Entry) -> None:
+        """Take entries. Never waits, never raises."""
+        self._show(entries)
+        self._store.put(*entries)
+
+    def commit(self, *entries: Entry) -> Coroutine[Any, Any, bool]:
+        """Take entries, to be waited for until they are durable."""
+        self._show(entries)
+        return self._store.commit(*entries)
+
+    def remember(self, conversation: Conversation) -> Coroutine[Any, Any, Remembered | None]:
+        """The stored rounds and messages that the conversation's next prompt is made of."""
+        return self._store.remember(conversation)
+
+    def find(
+        self, conversation: Conversation, message_id: str
+    ) -> Coroutine[Any, Any, MessageReceived | None]:
+        """The latest stored message of this id there."""
+        return self._store.find(conversation, message_id)
+
+    def heard(
+        self, conversation: Conversation, message_ids: Collection[str]
+    ) -> Coroutine[Any, Any, Collection[str] | None]:
+        """Which of these messages were observed there, or sent from here."""
+        return self._store.heard(conversation, message_ids)
+
+    def latest(
+        self, conversation: Conversation
+    ) -> Coroutine[Any, Any, Collection[KnownLine] | None]:
+        """The latest messages that were observed there, or sent from here."""
+        return self._store.latest(conversation)
+
+    def search(self, query: LogQuery) -> Coroutine[Any, Any, tuple[MessageReceived, ...] | None]:
+        """The stored messages that it is about."""
+        return self._store.search(query)
+
+    def described(self, digest: str) -> Coroutine[Any, Any, str]:
+        """The description of a picture."""
+        return self._store.described(digest)
+
+    def spoken(self, turn_id: str) -> Coroutine[Any, Any, Spoken | None]:
+        """The sends of a turn, and its question."""
+        return self._store.spoken(turn_id)
+
+    def recover(self) -> Coroutine[Any, Any, Recovery | None]:
+        """All that an earlier process left unfinished."""
+        return self._store.recover()
+
+    def _show(self, entries: tuple[Entry, ...]) -> None:
+        for entry in entries:
+            for witness in self._witnesses:
+                try:
+                    witness.see(entry)
+                except Exception:
+                    logger.exception("witness %s broke on %s", type(witness).__name__, entry.type)
+
+
+def shown_first(store: Store, witness: JournalObserver) -> ObservedStore:
+    """The store, which shows each entry to this one first: in one layer where that can be, as each
+    message pays for them.
+    """
+    if type(store) is ObservedStore:  # what is made of one may do more
+        return store.before(witness)
+    return ObservedStore(store, (witness,))
+
+
+class ContentLog:
+    """The question and the answer of each turn, or what it failed of, at INFO. Only where
+    LOG_CONTENT=1 asks for it.
+    """
+
+    def see(self, entry: Entry) -> None:
+        """Log what an entry says of a turn's beginning or end."""
+        match entry:
+            case TurnOpened(turn_id=turn_id, question=question):
+                words = "".join(
+                    segment.text for segment in question.segments if isinstance(segment, Text)
+                ).strip()
+                logger.info("run %s was asked by %d: %s", turn_id, question.sender.user_id, words)
+            case TurnClosed(turn_id=turn_id, stop=stop, error=error) if error:
+                logger.info("run %s %s: %s", turn_id, stop, error)
+            case TurnClosed(turn_id=turn_id, round=(*_, AssistantMessage(text=text))):
+                logger.info("run %s %s: %s", turn_id, entry.undelivered or "answered", text)
+            case _:
+                pass

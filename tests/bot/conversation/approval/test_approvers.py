@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+from bot.conversation.approval.approvals import Approvers
+from bot.domain.suspension import Deny, Pending
+from bot.policy.approval import NO_OWNER
+from tests.bot.desk import request
+from tests.cases import each_case
+
+
+@each_case("deciders", [Approvers(frozenset({999})), Approvers(terminal=print)])
+async def test_who_is_asked_answers_later(deciders: Approvers) -> None:
+    assert await deciders.approve(request()) == Pending(600)
+
+
+async def test_nobody_cannot_be_asked_at_all() -> None:
+    assert await Approvers().approve(request()) == Deny(NO_OWNER)

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import logging
+from functools import partial
+
+import pytest
+
+from bot.conversation.approval.approvals import Approvers
+from bot.conversation.approval.group_approval import AGAIN, GroupApproval
+from bot.domain.errors import ActionRefused
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.segments import Quote, Text
+from bot.memory.modes import Modes
+from bot.policy.new_groups import Mode
+from bot.speaking.postbox import Postbox
+from tests.bot.desk import OWNER, Desk, desk
+from tests.fakes import BOT, GROUP, said
+
+
+async def gate(made: Desk, usual: Mode = Mode.ASKING) -> tuple[GroupApproval, Modes]:
+    """Asks of new groups, once it is read which are known."""
+    modes = Modes(store=made.store, choices=made.store, clock=made.clock, usual=usual, told=True)
+    await modes.start()
+    words = GroupApproval(
+        modes=modes,
+        deciders=Approvers(made.owners),
+        postbox=Postbox(outbox=made.outbox, history=made.history, clock=made.clock),
+        ages=made.ages,
+        clock=made.clock,
+    )
+    return words, modes
+
+
+def told(calls: bool, _: MessageReceived) -> bool:
+    return calls
+
+
+def word(text: str, *, where: Conversation = OWNER) -> MessageReceived:
+    return said(text, user=999, where=where, at=False)
+
+
+async def test_only_an_owner_who_speaks_to_the_bot_there_makes_a_new_group_live() -> None:
+    async with desk() as made:
+        words, modes = await gate(made)
+        for user, calls, mode in ((777, True, Mode.ASKING), (999, False, Mode.ASKED), (999, True, Mode.LIVE)):
+            words.meet(said("hi", user=user), partial(told, calls))
+            assert modes.of(GROUP) is mode
+            await made.outbox.wait_idle()
+
+
+async def test_a_word_in_a_group_or_one_that_was_missed_or_of_a_group_nobody_knows_decides_nothing() -> None:
+    async with desk() as made:
+        words, modes = await gate(made)
+        words.meet(said("hi"), lambda _: False)
+        await made.outbox.wait_idle()
+        for message in (word("上线", where=GROUP), word("上线 4242", where=GROUP), word("上线 9999")):
+            assert not words.take(message, None)
+        missed = word("上线 4242")
+        made.ages.miss(missed)
+        assert words.take(missed, None)
+        await made.outbox.wait_idle()
+        assert made.transport.texts[-1].endswith("群 4242 还在等，请再回复一次。")
+        assert modes.of(GROUP) is Mode.ASKED
+        assert modes.is_new(Conversation(BOT, "group", 9999))
+
+
+async def test_a_word_without_a_number_may_mean_the_groups_that_wait_or_the_one_another_owner_decided() -> None:
+    async with desk() as made:
+        words, modes = await gate(made)
+        words.meet(said("hi"), lambda _: False)
+        await made.outbox.wait_idle()
+        quoting = said((Quote("x"), Text("上线")), user=999, where=OWNER, at=False)
+        assert not words.take(quoting, None)
+        assert [(one.name, one.example) for one in words.meant_by(quoting)] == [("4242", "上线 4242")]
+        assert not words.meant_by(word("上线 0"))
+        assert [one.take() for one in words.meant_by(word("影子"))] == [True]
+        assert modes.of(GROUP) is Mode.SHADOW
+        assert [one.take() for one in words.meant_by(word("上线"))] == [True]  # a second owner was slower
+        assert modes.of(GROUP) is Mode.SHADOW
+        await made.outbox.wait_idle()
+        assert "已经定了" in made.transport.texts[-1]
+
+
+async def test_a_question_that_reached_no_owner_is_told_and_asked_once_more_later(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with desk() as made:
+        modes = Modes(store=made.store, choices=made.store, clock=made.clock, usual=Mode.ASKING)
+        words = GroupApproval(
+            modes=modes,
+            deciders=Approvers(frozenset({999})),
+            postbox=Postbox(outbox=made.outbox, history=made.history, clock=made.clock),
+            ages=made.ages,
+            clock=made.clock,
+        )
+        words.meet(said("hi"), lambda _: False)
+        assert modes.of(GROUP) is Mode.ASKING
+        assert not modes.open  # nothing is asked before it is read which groups are known
+        await modes.start()
+        made.transport.failures.append(ActionRefused("send_msg", retcode=1200, wording="no friend"))
+        with caplog.at_level(logging.WARNING):
+            words.meet(said("hi"), lambda _: False)
+            await made.outbox.wait_idle()
+        assert (modes.of(GROUP), made.transport.sent) == (Mode.ASKING, [])
+        assert "did not arrive" in caplog.text
+        for seconds, sent in ((AGAIN - 1, 0), (1, 1), (AGAIN, 1)):
+            made.clock.time += seconds
+            words.meet(said("hi"), lambda _: False)
+            await made.outbox.wait_idle()
+            assert len(made.transport.sent) == sent
+        assert modes.of(GROUP) is Mode.ASKED
+
+
+async def test_of_groups_that_are_live_at_once_the_owners_hear_together_once_each() -> None:
+    async with desk() as made:
+        words, modes = await gate(made, Mode.LIVE)
+        assert words.news() is None
+        told: list[str] = []
+        other = Conversation(BOT, "group", 4343)
+        for where in (GROUP, other, GROUP, OWNER):
+            words.meet(said("hi", where=where), lambda _: True, lambda _kind, line: told.append(line))
+        zh, en = words.news() or ("", "")
+        assert "群里看到有人说话：4242、4343。" in zh
+        assert "somebody spoke: 4242, 4343. " in en
+        words.meet(said("hi"), lambda _: True)
+        assert (words.news(), told) == (None, [])
+        assert (modes.of(GROUP), modes.of(other)) == (Mode.LIVE, Mode.LIVE)
+        assert len(made.store.of("place_set")) == 2

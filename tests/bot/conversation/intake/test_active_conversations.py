@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from bot.conversation.intake.active_conversations import ActiveConversations, Arrival
+from bot.domain.events import Conversation
+from bot.policy.message_trimming import MAX_NAME
+from tests.bot.conversation.recovery.test_catchup import HELLO, ago, back
+from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, said, until
+
+
+async def test_the_first_message_of_a_new_connection_hides_none_of_those_missed_before_it() -> None:
+    missed = ago(said("tea time", at=False), 200)
+    async with back() as house:
+        house.transport.histories[GROUP] = (missed,)
+        await house.dispatcher.handle(HELLO)
+        await house.dispatcher.handle(said("coffee time", at=False))
+        await until(lambda: len(house.store.of("message_observed")) == 2)
+
+
+def test_an_account_that_comes_is_told_with_the_latest_word_of_each_of_its_places() -> None:
+    arrived: list[Arrival] = []
+    places = ActiveConversations(arrive=arrived.append, clock=ManualClock())
+    for seconds in (100, 50, 200):
+        places.hear(ago(said("hi"), seconds))
+    places.connected(BOT)
+    assert arrived == [Arrival(BOT, ((GROUP, ago(said("hi"), 50).time),))]
+
+
+def test_a_message_without_its_groups_name_gets_the_one_that_was_told_last() -> None:
+    places = ActiveConversations(arrive=lambda _: None, clock=ManualClock())
+    other = Conversation(BOT, "group", 5)
+    assert places.named(said("hi")).group_name == ""
+    places.call(GROUP, "爬山")
+    places.call(GROUP, "")
+    assert places.named(said("hi")).group_name == "爬山"
+    assert places.named(replace(said("hi"), group_name="周末爬山")).group_name == "周末爬山"
+    assert places.named(said("hi")).group_name == "周末爬山"
+    assert places.named(said("hi", where=other)).group_name == ""
+    assert places.named(said("hi", where=PRIVATE)).group_name == ""
+    places.call(other, "长" * 1000)
+    assert places.named(said("hi", where=other)).group_name == "长" * MAX_NAME

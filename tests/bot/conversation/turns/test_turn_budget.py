@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from msgspec.structs import replace as msgspec_replace
+
+from bot.conversation.turns.turn_budget import NO_LIMIT, NoLimit, TurnBudget, told_on
+from bot.domain.model_messages import AssistantMessage, UserMessage
+from bot.domain.ports import Looking, Subagents
+from bot.domain.run import Asker, Terms
+from bot.domain.tool import tool
+from bot.engine.engine import Run
+from bot.policy.budget import Room
+from bot.policy.day_limits import LimitLevel
+from tests.fakes import GROUP, ScriptedModel
+
+ROUNDS = tuple(
+    message for number in range(4) for message in (UserMessage(f"q{number}"), AssistantMessage(f"a{number}"))
+)
+
+
+@tool(needs=(Looking,))
+def look() -> str:
+    """Look."""
+    return ""
+
+
+@tool(needs=(Subagents,))
+def ask() -> str:
+    """Ask."""
+    return ""
+
+
+@tool
+def weather() -> str:
+    """Say."""
+    return ""
+
+
+class At(NoLimit):
+    """The turn t1 is on this rung."""
+
+    def __init__(self, rung: LimitLevel) -> None:
+        self._rung = rung
+
+    def rung_of(self, turn_id: str, /) -> LimitLevel:
+        assert turn_id == "t1"
+        return self._rung
+
+
+def test_a_run_has_less_from_rung_to_rung_and_at_the_end_its_last_words() -> None:
+    cheap = ScriptedModel()
+    thrift = TurnBudget(cheap=cheap, tools=lambda: (look, ask, weather))
+    run = Run(id="t1", conversation=GROUP, asker=Asker(1), transcript=(), terms=Terms(frozenset({"no"})))
+    assert thrift.leaner(run) == run
+    seen = [
+        replace(thrift, rungs=At(rung)).leaner(run) for rung in (LimitLevel.CHEAP, LimitLevel.PLAIN, LimitLevel.BARE)
+    ]
+    assert all(one.model is cheap for one in seen)
+    assert [one.terms.denied - {"no"} for one in seen] == [set(), {"look", "ask"}, {"look", "ask", "weather"}]
+    inside = replace(thrift, rungs=At(LimitLevel.PLAIN)).leaner(msgspec_replace(run, id="t1/2/c1"))
+    assert inside.terms.denied == {"no", "look", "ask"}
+    assert TurnBudget(rungs=At(LimitLevel.CHEAP), tools=lambda: (look,)).leaner(run).model is None
+    assert NO_LIMIT.rung(GROUP, 1) is LimitLevel.ALL
+    rooms = [TurnBudget(rungs=At(rung)).budget("t1").share().begin() for rung in (LimitLevel.BARE, LimitLevel.SPENT)]
+    assert rooms == [Room.MORE, Room.LAST]
+
+
+def test_of_the_history_the_latest_half_is_told_in_whole_rounds() -> None:
+    assert told_on(LimitLevel.PLAIN, ROUNDS) == ROUNDS
+    assert told_on(LimitLevel.BARE, ROUNDS) == ROUNDS[4:]
+    assert told_on(LimitLevel.BARE, ROUNDS[:6]) == ROUNDS[4:6]
+    assert told_on(LimitLevel.BARE, ()) == ()
