@@ -227,7 +227,7 @@ async def open_service(
         rooms = build(
             transport=wrap(line.transport),
             store=store,
-            deciders=Approvers(settings.bot_owners, terminal, owners_tongue(settings)),
+            approvers=Approvers(settings.bot_owners, terminal, owners_tongue(settings)),
             observers=[metrics, *followers],
             settled=[metrics.settled, newest.settled, *(one.settled for one in followers)],
             senses=partial(build_senses, means, line.transport),
@@ -283,8 +283,8 @@ async def at_work(
     may be alive. Events that come before that wait.
     """
     rooms, spending = seen.rooms, seen.spending
-    gate = StartupBarrier(rooms.stages.dispatcher)
-    sink = CountedSink(gate, metrics=metrics)
+    startup_barrier = StartupBarrier(rooms.stages.dispatcher)
+    sink = CountedSink(startup_barrier, metrics=metrics)
     async with (
         rooms.on.outbox.open(),
         rooms.on.gestures.open(),
@@ -292,11 +292,11 @@ async def at_work(
         rooms.commands.open(),
         rooms.on.lanes.open(rooms.stages.lane.do),
         beside,
-        line.open(sink, durable, hearing_of(seen, gate.opened)) as port,
+        line.open(sink, durable, hearing_of(seen, startup_barrier.opened)) as port,
     ):
         await spending.start()
         await rooms.keeping.personas.start()
-        await rooms.on.wishes.start()
+        await rooms.on.quiet_overrides.start()
         await rooms.on.pokes.start()
         await rooms.on.modes.start()
         await rooms.on.shadow.drafts.start()
@@ -304,7 +304,7 @@ async def at_work(
         loops = (
             spending.run(),
             rooms.keeping.personas.run(),
-            rooms.on.wishes.run(),
+            rooms.on.quiet_overrides.run(),
             rooms.on.pokes.run(),
             rooms.stages.petitions.run(),
             rooms.on.modes.run(),
@@ -315,12 +315,12 @@ async def at_work(
             rooms.recoverer.run(),
             rooms.catchup.run(),
             rooms.deafness.run(),
-            rooms.doubts.run(),
-            rooms.inquiries.run(),
+            rooms.unconfirmed_checker.run(),
+            rooms.group_probe.run(),
             rooms.stages.expiry.run(),
         )
         async with background(*loops):
-            gate.open()
+            startup_barrier.open()
             yield port
 
 

@@ -14,7 +14,7 @@ DONE = (
 LIFTED = ("好，我又能说话了。", "Fine, I speak again.")
 
 
-def mute_command(wishes: QuietOverrides) -> Command:
+def mute_command(quiet_overrides: QuietOverrides) -> Command:
     """For a group's admins. What is being answered is said; what waits is not."""
 
     @command(
@@ -24,13 +24,13 @@ def mute_command(wishes: QuietOverrides) -> Command:
         audience=Audience.GROUP_ADMIN,
     )
     async def mute(asked: Asked) -> str:
-        kept = await wishes.keep(asked.where, QuietOverride(is_mute=True))
+        kept = await quiet_overrides.keep(asked.where, QuietOverride(is_mute=True))
         return asked.either(*(DONE if kept else NOT_NOW))
 
     return mute
 
 
-def unmute_command(wishes: QuietOverrides, is_hour: IsHour) -> Command:
+def unmute_command(quiet_overrides: QuietOverrides, is_hour: IsHour) -> Command:
     """For a group's admins; it ends `/quiet`, too, but no quiet hours of the settings."""
 
     @command(
@@ -40,7 +40,7 @@ def unmute_command(wishes: QuietOverrides, is_hour: IsHour) -> Command:
         audience=Audience.GROUP_ADMIN,
     )
     async def unmute(asked: Asked) -> str:
-        if not await wishes.end(asked.where):
+        if not await quiet_overrides.end(asked.where):
             return asked.either(*NOT_NOW)
         return asked.either(*(STILL_QUIET if is_hour(asked.where, asked.now) else LIFTED))
 

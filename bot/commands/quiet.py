@@ -29,17 +29,17 @@ NOT = ("现在不在安静时段", "it is not quiet now")
 MUTED = ("现在被禁声，/解除禁声 恢复", "muted, /unmute ends it")
 
 
-def quiet_command(wishes: QuietOverrides, is_hour: IsHour, end: End) -> Command:
+def quiet_command(quiet_overrides: QuietOverrides, is_hour: IsHour, end: End) -> Command:
     """For a group's admins. It says what holds afterwards; a silence stays until it is ended by
     its own word.
     """
 
     def is_muted(asked: Asked) -> bool:
-        wish = wishes.of(asked.where)
+        wish = quiet_overrides.of(asked.where)
         return wish is not None and wish.is_mute
 
     def state(asked: Asked) -> str:
-        if wishes.of(asked.where) is None and not is_hour(asked.where, asked.now):
+        if quiet_overrides.of(asked.where) is None and not is_hour(asked.where, asked.now):
             return asked.either(*NOT)
         if not (ends := end(asked.where)):
             return asked.either(*ALWAYS)
@@ -59,14 +59,14 @@ def quiet_command(wishes: QuietOverrides, is_hour: IsHour, end: End) -> Command:
         if not words:
             return f"{state(asked)}\n{asked.either(*HOW)}"
         if words.casefold() in OFF:
-            if not await wishes.end(asked.where):
+            if not await quiet_overrides.end(asked.where):
                 return asked.either(*NOT_NOW)
             return asked.either(*(STILL_QUIET if is_hour(asked.where, asked.now) else ENDED))
         minutes = parse_duration(words)
         if minutes is None:
             return asked.either(*BAD)
         wish = QuietOverride(is_mute=False, until=asked.now + minutes * 60)
-        if not await wishes.keep(asked.where, wish):
+        if not await quiet_overrides.keep(asked.where, wish):
             return asked.either(*NOT_NOW)
         told = GOES_ON if is_hour(asked.where, wish.until) else DONE
         return asked.either(*told).format(until=at_time(wish.until, asked.now))

@@ -80,16 +80,16 @@ class ConnectedHandler:
         owner: Owner,
         outbox: Outbox,
         gestures: Gestures,
-        places: ActiveConversations,
-        put_off: DeferredQuestions,
+        active_conversations: ActiveConversations,
+        deferred: DeferredQuestions,
         deafness: DeafnessWatch,
     ) -> None:
         self._mutes = mutes
         self._owner = owner
         self._outbox = outbox
         self._gestures = gestures
-        self._places = places
-        self._put_off = put_off
+        self._active_conversations = active_conversations
+        self._deferred = deferred
         self._deafness = deafness
 
     def take(self, account: int) -> None:
@@ -99,9 +99,9 @@ class ConnectedHandler:
         self._owner.connected(account)
         self._gestures.connected(account)
         self._outbox.connected()
-        self._places.connected(account)
+        self._active_conversations.connected(account)
         self._deafness.connected(account)
-        self._put_off.ask(account)
+        self._deferred.ask(account)
 
 
 logger = logging.getLogger(__name__)
@@ -116,28 +116,28 @@ class Dispatcher:
         way: ExpiredEvents,
         recalls: Recalls,
         mutes: Muting,
-        places: ActiveConversations,
-        greetings: ConnectedHandler,
+        active_conversations: ActiveConversations,
+        on_connected: ConnectedHandler,
         pokes: Pokes,
-        petitions: JoinRequests,
-        own: SelfMessages,
+        join_requests: JoinRequests,
+        self_messages: SelfMessages,
         unreachable: UnreachablePlaces,
         deafness: DeafnessWatch,
     ) -> None:
         self._way = way
         self._recalls = recalls
         self._mutes = mutes
-        self._places = places
-        self._greetings = greetings
+        self._active_conversations = active_conversations
+        self._on_connected = on_connected
         self._pokes = pokes
-        self._petitions = petitions
-        self._own = own
+        self._join_requests = join_requests
+        self._self_messages = self_messages
         self._unreachable = unreachable
         self._deafness = deafness
 
     async def handle(self, event: Event) -> None:
         """Take one event of any kind."""
-        self._places.accounts.add(event.self_id)
+        self._active_conversations.accounts.add(event.self_id)
         match event:
             case MessageReceived():
                 self._deafness.hear(event)
@@ -149,7 +149,7 @@ class Dispatcher:
                 self._deafness.hear(message)
                 self._way.take_lost(message)
             case MessageSent():
-                self._own.take(event)
+                self._self_messages.take(event)
             case MessageRecalled():
                 self._recalls.take(event)
             case Muted():
@@ -160,11 +160,11 @@ class Dispatcher:
                 level, state = (logging.INFO, "online") if online else (logging.ERROR, "offline")
                 logger.log(level, "account %d is %s %s", event.self_id, state, reason)
             case Connected(self_id=account):
-                self._greetings.take(account)
+                self._on_connected.take(account)
             case Poked():
                 self._pokes.take(event)
             case Requested():
-                self._petitions.hear(event)
+                self._join_requests.hear(event)
             case MemberChanged(change="joined", user_id=joined) if joined == event.self_id:
                 self._unreachable.end(event.conversation)
             case Noticed(kind="friend_add", user_id=friend):

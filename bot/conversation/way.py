@@ -44,54 +44,56 @@ class MessageWay:
     def __init__(
         self,
         *,
-        door: Deduplicator,
-        places: ActiveConversations,
-        own: SelfMessages,
+        deduplicator: Deduplicator,
+        active_conversations: ActiveConversations,
+        self_messages: SelfMessages,
         word: OwnerReplies,
-        stopping: StopHandler,
+        stop_handler: StopHandler,
         commands: CommandSink,
-        verdicts: WakeClassifier,
+        wake_classifier: WakeClassifier,
         steering: Steering,
-        hearing: MessageLog,
-        gathering: Coalescer,
+        message_log: MessageLog,
+        coalescer: Coalescer,
     ) -> None:
-        self._door = door
-        self._places = places
-        self._own = own
+        self._deduplicator = deduplicator
+        self._active_conversations = active_conversations
+        self._self_messages = self_messages
         self._word = word
-        self._stopping = stopping
+        self._stop_handler = stop_handler
         self._commands = commands
-        self._verdicts = verdicts
+        self._wake_classifier = wake_classifier
         self._steering = steering
-        self._hearing = hearing
-        self._gathering = gathering
+        self._message_log = message_log
+        self._coalescer = coalescer
 
     def take(self, message: MessageReceived, *, answer: bool = True) -> None:
         """On the reading loop: from the event to a place in a lane. Without `answer` only heard."""
-        if not self._door.lets_in(message):  # known already? in a new group?
+        if not self._deduplicator.lets_in(message):  # known already? in a new group?
             return
-        message = trim_message(self._places.named(message))
-        if self._own.tells(message):  # a file of our own, told as somebody's?
-            self._hearing.forget_answer(message, kept=False)
+        message = trim_message(self._active_conversations.named(message))
+        if self._self_messages.tells(message):  # a file of our own, told as somebody's?
+            self._message_log.forget_answer(message, kept=False)
             return
         if self._word.take(message):  # an owner's word on what waits?
-            self._hearing.forget_answer(message, kept=False)
+            self._message_log.forget_answer(message, kept=False)
             return
-        if answer and self._stopping.take(message):  # is somebody to stop?
+        if answer and self._stop_handler.take(message):  # is somebody to stop?
             return
         if answer and self._commands.start_command(message):  # a command, answered without a model?
-            self._hearing.forget_answer(message, kept=False)
+            self._message_log.forget_answer(message, kept=False)
             return
-        verdict = self._verdicts.on(message, answer=answer)  # meant for the bot? may it speak?
+        verdict = self._wake_classifier.on(
+            message, answer=answer
+        )  # meant for the bot? may it speak?
         if answer and self._steering.take(message, verdict):  # part of what is being answered?
             return
         match verdict:
             case Ignore(reason=reason):
-                self._hearing.ignore(message, reason)
+                self._message_log.ignore(message, reason)
             case Observe():
-                self._gathering.hear(message, verdict)
+                self._coalescer.hear(message, verdict)
             case Wake() | NeedsQuoted():
-                self._gathering.ask(message, verdict)
+                self._coalescer.ask(message, verdict)
             case _:
                 assert_never(verdict)
 
@@ -103,19 +105,19 @@ class LaneWay:
         self,
         *,
         word: OwnerReplies,
-        verdicts: WakeClassifier,
-        turnstile: RateLimiter,
-        hearing: MessageLog,
-        questions: QuestionQueue,
+        wake_classifier: WakeClassifier,
+        rate_limiter: RateLimiter,
+        message_log: MessageLog,
+        question_queue: QuestionQueue,
         quotes: Quotes,
         turns: Turns,
         outbox: Outbox,
     ) -> None:
         self._word = word
-        self._verdicts = verdicts
-        self._turnstile = turnstile
-        self._hearing = hearing
-        self._questions = questions
+        self._wake_classifier = wake_classifier
+        self._rate_limiter = rate_limiter
+        self._message_log = message_log
+        self._question_queue = question_queue
         self._quotes = quotes
         self._turns = turns
         self._outbox = outbox
@@ -130,7 +132,7 @@ class LaneWay:
         if task is None:
             return
         if why := self._against(task, looked_up=task is not asked):  # stale? muted? too often?
-            self._questions.let_be(task, why)
+            self._question_queue.let_be(task, why)
         elif task.lost:  # nobody knows what was done for it: its asker is asked to ask again
             self._outbox.post_with(action=apology(task.message, SORRY))
         else:
@@ -139,16 +141,16 @@ class LaneWay:
     async def _go_on(self, work: Resume) -> None:
         """Nobody would hear it where the bot may still be muted, and it may wait no longer."""
         question = work.question
-        if question is None or not self._verdicts.may_be_muted(question.conversation):
+        if question is None or not self._wake_classifier.may_be_muted(question.conversation):
             await self._turns.resume(work.turn_id, work.decisions)
         elif await self._turns.lapse(work.turn_id):
-            self._hearing.judge(question, Observe(Silence.MUTED))
+            self._message_log.judge(question, Observe(Silence.MUTED))
 
     def _against(self, task: Task, *, looked_up: bool) -> Why:
         """Why it is not answered; of what had to be `looked_up` nobody knew that it was a wake."""
-        why = self._verdicts.against(task, looked_up=looked_up)
-        why = why or (self._turnstile.against(task) if looked_up else "")
-        return why or self._turnstile.spent(task)
+        why = self._wake_classifier.against(task, looked_up=looked_up)
+        why = why or (self._rate_limiter.against(task) if looked_up else "")
+        return why or self._rate_limiter.spent(task)
 
     async def _without_words(self, task: Task) -> Task | None:
         """The task that is left where an owner's words on a request that they quote are in
@@ -157,6 +159,6 @@ class LaneWay:
         left: Task | None = task
         for line in task.said:
             if await self._word.take_later(line):
-                self._hearing.forget_answer(line, kept=True)
+                self._message_log.forget_answer(line, kept=True)
                 left = left.without(partial(eq, line)) if left else None
         return left

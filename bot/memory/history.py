@@ -171,12 +171,12 @@ class History:
         told: Telling = as_stored,
         folding: Folding | None = None,
         speakers: Speakers | None = None,
-        things: Attachments | None = None,
+        attachments: Attachments | None = None,
         by_member: bool = False,
     ) -> None:
         self._by_member = by_member
         self._store = store
-        self.things = Attachments(store=store) if things is None else things
+        self.things = Attachments(store=store) if attachments is None else attachments
         self.speakers = Speakers(store=store) if speakers is None else speakers
         self._room = room
         self._tell = told

@@ -74,7 +74,7 @@ async def _hear(shown: Shown, note: ClusterMessage | None) -> None:
         case RowChanged():
             pass
         case PlaceChanged(where=where, name=name, value=value) if name == HUSH:
-            shown.rooms.on.wishes.hear(where, value)
+            shown.rooms.on.quiet_overrides.hear(where, value)
         case PlaceChanged():
             pass
         case SubjectErased():
@@ -85,5 +85,5 @@ async def _hear(shown: Shown, note: ClusterMessage | None) -> None:
             await spending.own.reread()
             await spending.reread()
             await personas.reread()
-            await shown.rooms.on.wishes.reread()
+            await shown.rooms.on.quiet_overrides.reread()
             await shown.rooms.on.history.reread()

@@ -52,7 +52,7 @@ def build_commands(
     """All of them, and an operator's own; what is ours keeps its names."""
     owners = settings.bot_owners
     history, books, models = keeping.history, journal.books, means.models
-    hush = asking.verdicts.hush
+    quiet_hours = asking.verdicts.quiet_hours
     known = (
         stop_command(),
         usage_command(books, spending),
@@ -63,9 +63,9 @@ def build_commands(
         forget_command(forgetting, history.speakers),
         reset_command(on.store, history),
         persona_command(keeping.personas),
-        quiet_command(on.wishes, hush.is_hour, hush.end),
-        mute_command(on.wishes),
-        unmute_command(on.wishes, hush.is_hour),
+        quiet_command(on.quiet_overrides, quiet_hours.is_hour, quiet_hours.end),
+        mute_command(on.quiet_overrides),
+        unmute_command(on.quiet_overrides, quiet_hours.is_hour),
         model_command(models.upstreams, on.clock.monotonic),
         groups_command(books, on.modes),
         *mode_commands(on.modes, on.shadow.lift),
@@ -83,8 +83,8 @@ def build_commands(
         history=history,
         owners=owners,
         hears=asking.verdicts.hears,
-        commanders=hush.commanders,
-        lets=asking.turnstile.lets_type,
+        commanders=quiet_hours.commanders,
+        lets=asking.rate_limiter.lets_type,
         clock=on.clock,
     )
 
@@ -97,7 +97,7 @@ def forgetting_of(
     asked = ErasureCancel(
         lanes=on.lanes,
         live=on.live,
-        put_off=asking.put_off,
+        deferred=asking.put_off,
         suspensions=answering.suspensions,
         store=on.store,
         postbox=on.postbox,

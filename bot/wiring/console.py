@@ -324,11 +324,13 @@ def sources_of(
     from adapters.console.sources import Sources
 
     rooms, clock = seen.rooms, seen.clock
-    wishes = rooms.on.wishes
+    quiet_overrides = rooms.on.quiet_overrides
 
     async def pause(where: Conversation, *, silent: bool) -> bool:
         return await (
-            wishes.keep(where, QuietOverride(is_mute=True)) if silent else wishes.end(where)
+            quiet_overrides.keep(where, QuietOverride(is_mute=True))
+            if silent
+            else quiet_overrides.end(where)
         )
 
     return Sources(

@@ -234,7 +234,7 @@ def state_of(seen: ConsoleBackend) -> State:
         calls=calls_of(rooms),
         petitions=petitions_of(rooms),
         failures=tuple(Failure(*one) for one in reversed(rooms.failures.last)),
-        paused=tuple(filter(seen.journal.share.has_place, rooms.on.wishes.muted)),
+        paused=tuple(filter(seen.journal.share.has_place, rooms.on.quiet_overrides.muted)),
         outbox=outbox_of(rooms.on.outbox.open_sends),
         ignored=tuple(rooms.asking.hearing.ignored),
     )

@@ -71,8 +71,8 @@ class Ground:
     outbox: Outbox
     gestures: Gestures
     live: LiveTurns
-    telling: PromptContext
-    wishes: QuietOverrides
+    prompt_context: PromptContext
+    quiet_overrides: QuietOverrides
     pokes: AnsweredPokes
     register: JoinRequestStore
     modes: Modes
@@ -99,7 +99,7 @@ class Answering:
     """A turn, and what it may wait for."""
 
     turns: Turns
-    preparation: ContextBuilder
+    context_builder: ContextBuilder
     suspensions: Suspensions
     ledger: TurnJournal
     approvals: Approvals
@@ -118,11 +118,11 @@ class Asking:
     muting: Muting
     robots: BotDetection
     places: ActiveConversations
-    turnstile: RateLimiter
+    rate_limiter: RateLimiter
     hearing: MessageLog
     verdicts: WakeClassifier
     questions: QuestionQueue
-    gathering: Coalescer
+    coalescer: Coalescer
     put_off: DeferredQuestions
 
 
@@ -131,60 +131,64 @@ def build_answering(
     *,
     engine: Engine,
     personas: Personas,
-    deciders: Approvers,
+    approvers: Approvers,
     owners: frozenset[int],
     ports: Mapping[type, object],
-    thrift: TurnBudget,
+    turn_budget: TurnBudget,
     ids: Ids,
     paced: bool = False,
 ) -> Answering:
     """Turns, with approvals on both sides of them; `paced` ones write as people do."""
     history, store, clock, postbox = on.history, on.store, on.clock, on.postbox
-    manner = Manner(paced, lambda where: personas.of(where).name, deciders.tongue)
+    manner = Manner(paced, lambda where: personas.of(where).name, approvers.tongue)
     delivery = Delivery(outbox=on.outbox, history=history, clock=clock, manner=manner)
-    requests = Requests(runs=on.lanes, clock=clock, tongue=deciders.tongue)
-    ledger = TurnJournal(store, history, clock, reserves=on.rungs.has_limits)
-    approvals = Approvals(deciders=deciders, requests=requests, postbox=postbox, clock=clock)
+    requests = Requests(runs=on.lanes, clock=clock, tongue=approvers.tongue)
+    turn_journal = TurnJournal(store, history, clock, reserves=on.rungs.has_limits)
+    approvals = Approvals(approvers=approvers, requests=requests, postbox=postbox, clock=clock)
     suspensions = Suspensions(
-        store=store, approvals=approvals, requests=requests, ledger=ledger, history=history
+        store=store,
+        approvals=approvals,
+        requests=requests,
+        turn_journal=turn_journal,
+        history=history,
     )
-    preparation = ContextBuilder(
+    context_builder = ContextBuilder(
         perception=on.perception,
-        telling=on.telling,
+        prompt_context=on.prompt_context,
         delivery=delivery,
         personas=personas,
         owners=owners,
         ports=ports,
-        thrift=thrift,
+        turn_budget=turn_budget,
         ids=ids,
     )
     turns = Turns(
         engine=engine,
-        preparation=preparation,
-        closing=Finalizer(
+        context_builder=context_builder,
+        finalizer=Finalizer(
             delivery=delivery,
             history=history,
             approvals=approvals,
             store=store,
-            ledger=ledger,
+            turn_journal=turn_journal,
             shadow=on.shadow,
         ),
         suspensions=suspensions,
         history=history,
-        ledger=ledger,
+        turn_journal=turn_journal,
         live=on.live,
         gestures=on.gestures,
     )
-    desks = build_desks(on, deciders, requests)
-    return Answering(turns, preparation, suspensions, ledger, approvals, requests, *desks)
+    desks = build_desks(on, approvers, requests)
+    return Answering(turns, context_builder, suspensions, turn_journal, approvals, requests, *desks)
 
 
 def build_desks(
-    on: Ground, deciders: Approvers, requests: Requests
+    on: Ground, approvers: Approvers, requests: Requests
 ) -> tuple[GroupApproval, ApprovalReplies, DraftReplies, Publishing]:
     """Who takes the owners' words, and publishes drafts."""
-    groups, word = build_groups(on, deciders), build_word(on, deciders, requests)
-    publishing = build_publishing(on, tongue=deciders.tongue)
+    groups, word = build_groups(on, approvers), build_word(on, approvers, requests)
+    publishing = build_publishing(on, tongue=approvers.tongue)
     return groups, word, build_desk(on, publishing), publishing
 
 
@@ -206,60 +210,64 @@ def build_desk(on: Ground, publishing: Publishing) -> DraftReplies:
         drafts=on.shadow.drafts,
         publishing=publishing,
         postbox=on.postbox,
-        ages=on.ages,
+        server_clock=on.ages,
     )
 
 
-def build_groups(on: Ground, deciders: Approvers) -> GroupApproval:
+def build_groups(on: Ground, approvers: Approvers) -> GroupApproval:
     """Who asks the owners about new groups."""
     return GroupApproval(
         modes=on.modes,
-        deciders=deciders,
+        approvers=approvers,
         postbox=on.postbox,
-        ages=on.ages,
+        server_clock=on.ages,
         clock=on.clock,
     )
 
 
-def build_word(on: Ground, deciders: Approvers, requests: Requests) -> ApprovalReplies:
+def build_word(on: Ground, approvers: Approvers, requests: Requests) -> ApprovalReplies:
     """Who takes the owners' words on calls that wait."""
     return ApprovalReplies(
-        deciders=deciders,
+        approvers=approvers,
         requests=requests,
         postbox=on.openly,
-        ages=on.ages,
+        server_clock=on.ages,
         clock=on.clock,
     )
 
 
 def build_verdicts(
     on: Ground,
-    places: ActiveConversations,
-    robots: BotDetection,
+    active_conversations: ActiveConversations,
+    bot_detection: BotDetection,
     *,
     rules: Rules,
     owner: Owner,
     ids: Ids,
 ) -> WakeClassifier:
     """Who says what a message is to the bot."""
-    restraint = Vetoes(
+    vetoes = Vetoes(
         rules=rules,
-        ages=on.ages,
+        server_clock=on.ages,
         mutes=on.mutes,
-        hush=QuietHours(
-            rules=rules, local=on.local, wishes=on.wishes, modes=on.modes, clock=on.clock
+        quiet_hours=QuietHours(
+            rules=rules,
+            local=on.local,
+            quiet_overrides=on.quiet_overrides,
+            modes=on.modes,
+            clock=on.clock,
         ),
         outbox=on.outbox,
         owner=owner,
         clock=on.clock,
-        listed=BlockedWordFilter(on.words, on.history.known, on.history.speakers.name),
+        blocked_words=BlockedWordFilter(on.words, on.history.known, on.history.speakers.name),
     )
     return WakeClassifier(
         rules=rules,
         history=on.history,
-        restraint=restraint,
-        accounts=places.accounts,
-        robots=robots,
+        vetoes=vetoes,
+        accounts=active_conversations.accounts,
+        bot_detection=bot_detection,
         clock=on.clock,
         ids=ids,
         local=on.local,
@@ -269,7 +277,7 @@ def build_verdicts(
 def build_asking(
     on: Ground,
     *,
-    ledger: TurnJournal,
+    turn_journal: TurnJournal,
     rules: Rules,
     arrive: Arrive,
     owner: Owner,
@@ -280,35 +288,41 @@ def build_asking(
     seen = SeenMessages(clock=on.clock)
     robots, places = BotDetection(), ActiveConversations(arrive=arrive, clock=on.clock)
     verdicts = build_verdicts(on, places, robots, rules=rules, owner=owner, ids=ids)
-    hearing = MessageLog(store=on.store, history=on.history, places=places, ends=verdicts.end)
-    turnstile = RateLimiter(rules, seen, on.rungs, on.postbox, on.gestures, on.clock)
-    questions = QuestionQueue(
+    message_log = MessageLog(
+        store=on.store, history=on.history, active_conversations=places, ends=verdicts.end
+    )
+    rate_limiter = RateLimiter(rules, seen, on.rungs, on.postbox, on.gestures, on.clock)
+    question_queue = QuestionQueue(
         lanes=on.lanes,
         seen=seen,
-        ages=on.ages,
-        places=places,
-        turnstile=turnstile,
-        hearing=hearing,
-        ledger=ledger,
+        server_clock=on.ages,
+        active_conversations=places,
+        rate_limiter=rate_limiter,
+        message_log=message_log,
+        turn_journal=turn_journal,
         clock=on.clock,
     )
-    gathering = Coalescer(
-        lanes=on.lanes, questions=questions, hearing=hearing, clock=on.clock, debounce=debounce
+    coalescer = Coalescer(
+        lanes=on.lanes,
+        question_queue=question_queue,
+        message_log=message_log,
+        clock=on.clock,
+        debounce=debounce,
     )
-    put_off = DeferredQuestions(
-        verdicts=verdicts,
-        gathering=gathering,
-        questions=questions,
+    deferred = DeferredQuestions(
+        wake_classifier=verdicts,
+        coalescer=coalescer,
+        question_queue=question_queue,
         lanes=on.lanes,
         clock=on.clock,
     )
     muting = Muting(
         mutes=on.mutes,
-        ages=on.ages,
+        server_clock=on.ages,
         live=on.live,
         lanes=on.lanes,
-        questions=questions,
-        hearing=hearing,
+        question_queue=question_queue,
+        message_log=message_log,
     )
-    kept = seen, muting, robots, places, turnstile, hearing
-    return Asking(*kept, verdicts, questions, gathering, put_off)
+    kept = seen, muting, robots, places, rate_limiter, message_log
+    return Asking(*kept, verdicts, question_queue, coalescer, deferred)

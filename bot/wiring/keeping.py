@@ -44,7 +44,7 @@ class Keeping:
     personas: Personas
     store: Store
     history: History
-    telling: PromptContext
+    prompt_context: PromptContext
     summaries: Summaries
     around: Callable[[Conversation], ModelRequest]
     room: Callable[[], float]
@@ -73,7 +73,7 @@ def build_keeping(
     settings: Settings,
     personas: Personas,
     means: Resources,
-    things: Attachments,
+    attachments: Attachments,
     choices: Choices,
     *,
     store: Store,
@@ -108,14 +108,20 @@ def build_keeping(
     room = told_of_history(means.models.main, most, most=settings.bot_history_tokens)
     by_member = settings.bot_scope == "member"
     history = build_history(
-        personas, speakers, things, store=store, room=room, folding=summaries, by_member=by_member
+        personas,
+        speakers,
+        attachments,
+        store=store,
+        room=room,
+        folding=summaries,
+        by_member=by_member,
     )
-    telling = PromptContext(history=history, speakers=speakers, remembering=remembering)
+    prompt_context = PromptContext(history=history, speakers=speakers, remembering=remembering)
 
     def around(where: Conversation) -> ModelRequest:
         return around_of(personas.of(where), toolset)
 
-    kept = personas, store, history, telling, summaries
+    kept = personas, store, history, prompt_context, summaries
     return Keeping(*kept, around, room, extraction, ports)
 
 
@@ -172,7 +178,7 @@ def most_around(cast: Cast, toolset: Toolset) -> ModelRequest:
 def build_history(
     personas: Personas,
     speakers: Speakers,
-    things: Attachments | None = None,
+    attachments: Attachments | None = None,
     *,
     store: Store,
     room: Callable[[], float],
@@ -191,5 +197,5 @@ def build_history(
         folding=folding,
         speakers=speakers,
         by_member=by_member,
-        things=things,
+        attachments=attachments,
     )

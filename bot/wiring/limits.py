@@ -65,9 +65,9 @@ def build_thrift(settings: Settings, means: Resources, spending: Spending) -> Tu
     """The thrift of questions, and of subagents; the cheap model answers where one is named."""
     named = settings.llm_cheap_model not in {"", settings.llm_model}
     cheap = means.models.named(settings.llm_cheap_model) if named else None
-    thrift = TurnBudget(limits_of(settings), spending, cheap, means.staff.toolset.list)
-    means.staff.subagents.leaner = thrift.leaner
-    return thrift
+    turn_budget = TurnBudget(limits_of(settings), spending, cheap, means.staff.toolset.list)
+    means.staff.subagents.leaner = turn_budget.leaner
+    return turn_budget
 
 
 def limits_of(settings: Settings) -> Limits:

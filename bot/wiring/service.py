@@ -101,8 +101,8 @@ class Rooms:
     recoverer: Recoverer
     catchup: Catchup
     deafness: DeafnessWatch
-    doubts: UnconfirmedChecker
-    inquiries: GroupProbe
+    unconfirmed_checker: UnconfirmedChecker
+    group_probe: GroupProbe
     commands: Commands
     failures: Failures
     forgetting: Forgetting
@@ -116,7 +116,7 @@ def build_rooms(
     *,
     transport: Server,
     store: Store,
-    deciders: Approvers,
+    approvers: Approvers,
     observers: Sequence[Observer],
     settled: Sequence[Settled],
     senses: SensesOf,
@@ -129,11 +129,11 @@ def build_rooms(
     model, toolset = means.models.main, means.staff.toolset
     said = settings, means.models.named, journal.books, store, clock, spending
     personas = build_personas(*said)
-    things = Attachments(store=store, kinds=(taken_in := senses(store, clock)).kinds)
-    keep = partial(build_keeping, settings, personas, means, things, journal.books, ids=ids)
+    attachments = Attachments(store=store, kinds=(taken_in := senses(store, clock)).kinds)
+    keep = partial(build_keeping, settings, personas, means, attachments, journal.books, ids=ids)
     keeping = keep(store=store, facts=journal.memories, is_spent=spending.is_spent, clock=clock)
     store = keeping.store
-    ports: dict[type, object] = {**means.ports, **keeping.ports, Approver: deciders}
+    ports: dict[type, object] = {**means.ports, **keeping.ports, Approver: approvers}
     parts = settings, means, journal, transport, store, mask, clock, ids
     mouth = build_mouth(*parts, spending.neighbours)
     ports |= ports_of_chat(settings, transport, keeping, taken_in, mouth, clock)
@@ -148,10 +148,10 @@ def build_rooms(
         on,
         engine=engine,
         personas=personas,
-        deciders=deciders,
+        approvers=approvers,
         owners=settings.bot_owners,
         ports=ports,
-        thrift=build_thrift(settings, means, spending),
+        turn_budget=build_thrift(settings, means, spending),
         ids=ids,
         paced=settings.bot_pace,
     )
@@ -173,9 +173,9 @@ def build_petitions(settings: Settings, on: Ground, admitting: JoinRequestReplie
         accept=partial(accept_of, settings),
         owners=settings.bot_owners,
         admitting=admitting,
-        register=on.register,
+        request_store=on.register,
         postbox=on.postbox,
-        ages=on.ages,
+        server_clock=on.ages,
         clock=on.clock,
         tongue=owners_tongue(settings),
     )
@@ -193,11 +193,11 @@ def build_ground(
     clock: Clock,
 ) -> Ground:
     """The parts that nearly all others need."""
-    store, history, telling = keeping.store, keeping.history, keeping.telling
+    store, history, telling = keeping.store, keeping.history, keeping.prompt_context
     perception = Perception(transport=transport, history=history, senses=senses)
     gestures = Gestures(transport=transport, clock=clock, unseen=mouth.shadow.is_active_in)
     books, neighbours = journal.books, spending.neighbours
-    wishes = QuietOverrides(store=store, choices=books, clock=clock, neighbours=neighbours)
+    quiet_overrides = QuietOverrides(store=store, choices=books, clock=clock, neighbours=neighbours)
     return Ground(
         lanes=build_lanes(settings, mutes=mouth.mutes, clock=clock),
         mutes=mouth.mutes,
@@ -208,8 +208,8 @@ def build_ground(
         outbox=mouth.outbox,
         gestures=gestures,
         live=mouth.live,
-        telling=telling,
-        wishes=wishes,
+        prompt_context=telling,
+        quiet_overrides=quiet_overrides,
         pokes=AnsweredPokes(store=store, choices=books, clock=clock),
         register=JoinRequestStore(store=store, choices=books, clock=clock),
         modes=mouth.modes,
@@ -227,7 +227,7 @@ def connect(
     owner: Owner,
     keeping: Keeping,
     answering: Answering,
-    petitions: JoinRequests,
+    join_requests: JoinRequests,
     settings: Settings,
     failures: Failures,
     eraser: Eraser,
@@ -240,12 +240,14 @@ def connect(
 ) -> Rooms:
     """The way of messages to what answers them, and those who look for what was missed."""
     rules = build_rules(settings)
-    arrivals = ReconnectQueue(lanes=on.lanes, unconfirmed=on.outbox.unconfirmed, clock=on.clock)
+    reconnect_queue = ReconnectQueue(
+        lanes=on.lanes, unconfirmed=on.outbox.unconfirmed, clock=on.clock
+    )
     asking = build_asking(
         on,
-        ledger=answering.ledger,
+        turn_journal=answering.ledger,
         rules=rules,
-        arrive=arrivals.take,
+        arrive=reconnect_queue.take,
         owner=owner,
         ids=ids,
         debounce=settings.bot_debounce,
@@ -253,11 +255,13 @@ def connect(
     forgetting = forgetting_of(keeping, eraser, on, asking, answering)
     forgetting.follow(owner.forget)
     typed = commands(on, asking, forgetting)
-    deafness = DeafnessWatch(transport=transport, places=asking.places, owner=owner, clock=on.clock)
+    deafness = DeafnessWatch(
+        transport=transport, active_conversations=asking.places, owner=owner, clock=on.clock
+    )
     ways, steers = (on, asking, answering, typed), settings.bot_steer
     stages = build_stages(
         *ways,
-        petitions=petitions,
+        join_requests=join_requests,
         rules=rules,
         owner=owner,
         deafness=deafness,
@@ -268,9 +272,9 @@ def connect(
     return Rooms(
         *parts,
         recoverer=build_recoverer(on, asking, answering, stages, means),
-        catchup=build_catchup(on, stages, arrivals, transport=transport),
+        catchup=build_catchup(on, stages, reconnect_queue, transport=transport),
         deafness=deafness,
-        doubts=UnconfirmedChecker(
+        unconfirmed_checker=UnconfirmedChecker(
             transport=transport,
             outbox=on.outbox,
             store=on.store,
@@ -278,7 +282,7 @@ def connect(
             clock=on.clock,
             settled=settled,
         ),
-        inquiries=build_inquiries(on, asking, transport),
+        group_probe=build_inquiries(on, asking, transport),
         commands=typed,
         failures=failures,
         forgetting=forgetting,
@@ -291,20 +295,20 @@ def build_inquiries(on: Ground, asking: Asking, transport: Transport) -> GroupPr
         transport=transport,
         told=asking.muting,
         mutes=on.mutes,
-        robots=asking.robots,
-        places=asking.places,
+        bot_detection=asking.robots,
+        active_conversations=asking.places,
         clock=on.clock,
     )
 
 
 def build_catchup(
-    on: Ground, stages: Stages, arrivals: ReconnectQueue, *, transport: Transport
+    on: Ground, stages: Stages, reconnect_queue: ReconnectQueue, *, transport: Transport
 ) -> Catchup:
     """Who reads histories for what was missed."""
     return Catchup(
         transport=transport,
-        arrivals=arrivals,
-        late=stages.late,
+        reconnect_queue=reconnect_queue,
+        late_messages=stages.late,
         held=stages.held,
         lanes=on.lanes,
         outbox=on.outbox,
@@ -353,7 +357,7 @@ def ports_of_chat(
     clock: Clock,
 ) -> dict[type, object]:
     """Where a model looks, in a chat, and what it does there beside speaking."""
-    telling, members = keeping.telling, keeping.history.speakers
+    telling, members = keeping.prompt_context, keeping.history.speakers
     chair: dict[type, object] = {}
     if settings.tools_group:
         chair[Chair] = GroupAdmin(
@@ -371,19 +375,24 @@ def ports_of_chat(
 
 
 def build_looks(
-    settings: Settings, transport: Transport, telling: PromptContext, senses: Senses
+    settings: Settings, transport: Transport, prompt_context: PromptContext, senses: Senses
 ) -> AttachmentOpener:
     """Who opens what a prompt only names."""
     owners = settings.bot_owners
     return AttachmentOpener(
-        telling=telling, forwards=Forwards(transport), senses=senses, owners=owners
+        prompt_context=prompt_context, forwards=Forwards(transport), senses=senses, owners=owners
     )
 
 
 def build_log(
-    settings: Settings, telling: PromptContext, members: Members, *, store: Store, clock: Clock
+    settings: Settings,
+    prompt_context: PromptContext,
+    members: Members,
+    *,
+    store: Store,
+    clock: Clock,
 ) -> StoredChatLog:
     """Where a model looks up what was said."""
-    render = partial(telling.line, limit=MAX_LOGGED)
+    render = partial(prompt_context.line, limit=MAX_LOGGED)
     owners = settings.bot_owners
     return StoredChatLog(store=store, members=members, render=render, owners=owners, clock=clock)

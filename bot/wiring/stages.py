@@ -37,7 +37,7 @@ class Stages:
     dispatcher: Dispatcher
     way: MessageWay
     lane: LaneWay
-    goings_on: ActiveWork
+    active_work: ActiveWork
     door: Deduplicator
     late: LateMessages
     held: HeldLanes
@@ -51,7 +51,7 @@ def build_stages(
     answering: Answering,
     commands: CommandSink,
     *,
-    petitions: JoinRequests,
+    join_requests: JoinRequests,
     rules: Rules,
     owner: Owner,
     deafness: DeafnessWatch,
@@ -60,24 +60,24 @@ def build_stages(
 ) -> Stages:
     """The way from a question to its answer, and who sends messages on it."""
     meet = partial(answering.groups.meet, calls=asking.verdicts.calls, tell=owner.tell)
-    door = Deduplicator(seen=asking.seen, ages=on.ages, meet=meet)
-    goings_on = ActiveWork(
+    deduplicator = Deduplicator(seen=asking.seen, server_clock=on.ages, meet=meet)
+    active_work = ActiveWork(
         live=on.live,
         turns=answering.turns,
         suspensions=answering.suspensions,
         lanes=on.lanes,
-        questions=asking.questions,
+        question_queue=asking.questions,
         outbox=on.outbox,
     )
-    desks = build_desks(on, answering, petitions, owner, tongue)
-    ways = on, asking, desks, door, goings_on, commands
+    desks = build_desks(on, answering, join_requests, owner, tongue)
+    ways = on, asking, desks, deduplicator, active_work, commands
     way = build_way(*ways, rules=rules, steers=steers)
-    late = LateMessages(
+    late_messages = LateMessages(
         seen=asking.seen,
-        ages=on.ages,
-        places=asking.places,
+        server_clock=on.ages,
+        active_conversations=asking.places,
         way=way,
-        put_off=asking.put_off,
+        deferred=asking.put_off,
         history=on.history,
         clock=on.clock,
     )
@@ -85,14 +85,14 @@ def build_stages(
         on,
         asking,
         answering,
-        (way, late),
-        petitions,
+        (way, late_messages),
+        join_requests,
         owner=owner,
         deafness=deafness,
         tongue=tongue,
     )
     held = HeldLanes(
-        lanes=on.lanes, seen=asking.seen, put_off=asking.put_off, questions=asking.questions
+        lanes=on.lanes, seen=asking.seen, deferred=asking.put_off, question_queue=asking.questions
     )
     lane = build_lane_way(on, asking, answering, desks)
     expiry = Expiry(
@@ -101,22 +101,24 @@ def build_stages(
         lanes=on.lanes,
         clock=on.clock,
     )
-    return Stages(dispatcher, way, lane, goings_on, door, late, held, expiry, petitions)
+    return Stages(
+        dispatcher, way, lane, active_work, deduplicator, late_messages, held, expiry, join_requests
+    )
 
 
 def build_desks(
-    on: Ground, answering: Answering, petitions: JoinRequests, owner: Owner, tongue: Language
+    on: Ground, answering: Answering, join_requests: JoinRequests, owner: Owner, tongue: Language
 ) -> OwnerReplies:
     """Where an owner's word may be waited for."""
     return OwnerReplies(
-        petitions,
+        join_requests,
         answering.groups,
         answering.drafts,
         answering.word,
         owners=frozenset(owner.owners),
         history=on.history,
         look_up=on.perception.quoted_there,
-        ages=on.ages,
+        server_clock=on.ages,
         runs=on.lanes,
         postbox=on.postbox,
         tongue=tongue,
@@ -126,9 +128,9 @@ def build_desks(
 def build_way(
     on: Ground,
     asking: Asking,
-    desks: OwnerReplies,
-    door: Deduplicator,
-    goings_on: ActiveWork,
+    owner_replies: OwnerReplies,
+    deduplicator: Deduplicator,
+    active_work: ActiveWork,
     commands: CommandSink,
     *,
     rules: Rules,
@@ -136,53 +138,53 @@ def build_way(
 ) -> MessageWay:
     """The way up to a place in a lane."""
     return MessageWay(
-        door=door,
-        places=asking.places,
-        own=SelfMessages(on.history, on.outbox),
-        word=desks,
-        stopping=StopHandler(
-            goings_on=goings_on,
-            ages=on.ages,
-            hearing=asking.hearing,
+        deduplicator=deduplicator,
+        active_conversations=asking.places,
+        self_messages=SelfMessages(on.history, on.outbox),
+        word=owner_replies,
+        stop_handler=StopHandler(
+            active_work=active_work,
+            server_clock=on.ages,
+            message_log=asking.hearing,
             history=on.history,
             gestures=on.gestures,
             rules=rules,
             local=on.local,
         ),
         commands=commands,
-        verdicts=asking.verdicts,
+        wake_classifier=asking.verdicts,
         steering=Steering(
             live=on.live,
-            hearing=asking.hearing,
-            gathering=asking.gathering,
+            message_log=asking.hearing,
+            coalescer=asking.coalescer,
             history=on.history,
-            telling=on.telling,
+            prompt_context=on.prompt_context,
             stops=asking.verdicts.stops,
             owners=rules.owners,
             is_on=steers,
         ),
-        hearing=asking.hearing,
-        gathering=asking.gathering,
+        message_log=asking.hearing,
+        coalescer=asking.coalescer,
     )
 
 
 def build_lane_way(
-    on: Ground, asking: Asking, answering: Answering, desks: OwnerReplies
+    on: Ground, asking: Asking, answering: Answering, owner_replies: OwnerReplies
 ) -> LaneWay:
     """The way from there on."""
     quotes = Quotes(
         perception=on.perception,
-        put_off=asking.put_off,
-        questions=asking.questions,
-        hearing=asking.hearing,
+        deferred=asking.put_off,
+        question_queue=asking.questions,
+        message_log=asking.hearing,
         lanes=on.lanes,
     )
     return LaneWay(
-        word=desks,
-        verdicts=asking.verdicts,
-        turnstile=asking.turnstile,
-        hearing=asking.hearing,
-        questions=asking.questions,
+        word=owner_replies,
+        wake_classifier=asking.verdicts,
+        rate_limiter=asking.rate_limiter,
+        message_log=asking.hearing,
+        question_queue=asking.questions,
         quotes=quotes,
         turns=answering.turns,
         outbox=on.outbox,
@@ -194,39 +196,39 @@ def build_dispatcher(
     asking: Asking,
     answering: Answering,
     ways: tuple[MessageWay, LateMessages],
-    petitions: JoinRequests,
+    join_requests: JoinRequests,
     *,
     owner: Owner,
     deafness: DeafnessWatch,
     tongue: Language,
 ) -> Dispatcher:
     """Who hands every event to whom it concerns."""
-    greetings = ConnectedHandler(
+    on_connected = ConnectedHandler(
         mutes=on.mutes,
         owner=owner,
         outbox=on.outbox,
         gestures=on.gestures,
-        places=asking.places,
-        put_off=asking.put_off,
+        active_conversations=asking.places,
+        deferred=asking.put_off,
         deafness=deafness,
     )
     way, late = ways
     return Dispatcher(
         way=ExpiredEvents(
             way=way,
-            late=late,
+            late_messages=late,
             seen=asking.seen,
-            verdicts=asking.verdicts,
-            turnstile=asking.turnstile,
+            wake_classifier=asking.verdicts,
+            rate_limiter=asking.rate_limiter,
             owner=owner,
         ),
         recalls=build_recalls(on, asking, answering),
         mutes=asking.muting,
-        places=asking.places,
-        greetings=greetings,
+        active_conversations=asking.places,
+        on_connected=on_connected,
         pokes=Pokes(asking.verdicts, on.postbox, on.pokes, on.clock, tongue=tongue),
-        petitions=petitions,
-        own=SelfMessages(on.history, on.outbox),
+        join_requests=join_requests,
+        self_messages=SelfMessages(on.history, on.outbox),
         unreachable=on.outbox.unreachable,
         deafness=deafness,
     )
@@ -243,7 +245,7 @@ def build_recalls(on: Ground, asking: Asking, answering: Answering) -> Recalls:
             on.shadow.recall,
         ),
         history=on.history,
-        questions=asking.questions,
+        question_queue=asking.questions,
         turns=answering.turns,
         live=on.live,
         lanes=on.lanes,
@@ -262,7 +264,7 @@ def build_recoverer(
     unfinished = Unfinished(
         store=on.store,
         history=on.history,
-        preparation=answering.preparation,
+        context_builder=answering.context_builder,
         model=means.models.main,
         toolset=toolset,
         clock=on.clock,
@@ -270,10 +272,10 @@ def build_recoverer(
     return Recoverer(
         unfinished=unfinished,
         seen=asking.seen,
-        turnstile=asking.turnstile,
-        late=stages.late,
+        rate_limiter=asking.rate_limiter,
+        late_messages=stages.late,
         suspensions=answering.suspensions,
-        ledger=answering.ledger,
+        turn_journal=answering.ledger,
         outbox=on.outbox,
         toolset=toolset,
         clock=on.clock,

@@ -15,9 +15,11 @@ from bot.wiring.conversation import Answering, Ground
 from config.settings import Settings
 
 
-def count_waiting(on: Ground, answering: Answering, petitions: JoinRequests) -> Mapping[str, int]:
+def count_waiting(
+    on: Ground, answering: Answering, join_requests: JoinRequests
+) -> Mapping[str, int]:
     """How much of each kind waits for an owner's word."""
-    asked = Counter(one.kind for one in petitions.open)
+    asked = Counter(one.kind for one in join_requests.open)
     return {
         "call": len(answering.requests.open),
         "friend": asked["friend"],
@@ -28,10 +30,14 @@ def count_waiting(on: Ground, answering: Answering, petitions: JoinRequests) -> 
 
 
 async def current_status(
-    others: ClusterClient, folder: Path, on: Ground, answering: Answering, petitions: JoinRequests
+    others: ClusterClient,
+    folder: Path,
+    on: Ground,
+    answering: Answering,
+    join_requests: JoinRequests,
 ) -> Standing:
     """How things stand here and at the `others`, the disk being that of the folder."""
-    waiting = Counter(count_waiting(on, answering, petitions))
+    waiting = Counter(count_waiting(on, answering, join_requests))
     # While a partition changes hands two bots may answer for it.
     told = await others.ask_all(StatusQuery())
     found = {one.partition: one.waits for one in told if isinstance(one, PartitionStatus)}

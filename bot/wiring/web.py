@@ -137,7 +137,7 @@ def vitals_of(shown: Shown) -> Vitals:
         online=sum(online),
         offline=len(online) - sum(online),
         duplicates=rooms.stages.door.duplicates,
-        overflow=rooms.asking.turnstile.overflow,
+        overflow=rooms.asking.rate_limiter.overflow,
         reconnects=peers.reconnects,
         withheld=screen.withheld if isinstance(screen, Screen) else 0,
         waiting=count_waiting(rooms.on, rooms.answering, rooms.stages.petitions),

@@ -54,23 +54,23 @@ class Desk:
         self.history = History(store=self.store)
         self.outbox, _ = build_outbox(self.transport, self.store, self.clock)
         self.ages = ServerClock(self.clock)
-        deciders = Approvers(self.owners, self.terminal, self.tongue)
+        approvers = Approvers(self.owners, self.terminal, self.tongue)
         postbox = Postbox(outbox=self.outbox, history=self.history, clock=self.clock)
         self.requests = Requests(runs=self, clock=self.clock, tongue=self.tongue)
-        self.approvals = Approvals(deciders=deciders, requests=self.requests, postbox=postbox, clock=self.clock)
+        self.approvals = Approvals(approvers=approvers, requests=self.requests, postbox=postbox, clock=self.clock)
         self.word = ApprovalReplies(
-            deciders=deciders,
+            approvers=approvers,
             requests=self.requests,
             postbox=postbox,
-            ages=self.ages,
+            server_clock=self.ages,
             clock=self.clock,
         )
-        self.desks = OwnerReplies(
+        self.owner_replies = OwnerReplies(
             self.word,
             owners=self.owners,
             history=self.history,
             look_up=self.look_up,
-            ages=self.ages,
+            server_clock=self.ages,
             runs=self,
             postbox=postbox,
             tongue=self.tongue,
@@ -95,7 +95,7 @@ class Desk:
         return run
 
     def owner_says(self, text: str) -> bool:
-        return self.desks.take(said(text, user=999, name="主人", where=OWNER))
+        return self.owner_replies.take(said(text, user=999, name="主人", where=OWNER))
 
 
 @asynccontextmanager

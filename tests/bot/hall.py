@@ -35,7 +35,7 @@ class Hall(House):
         rules = rules or Rules(names=("小霜",))
         asking = build_asking(
             self.ground,
-            ledger=self.ledger,
+            turn_journal=self.ledger,
             rules=rules,
             arrive=self.arrivals.take if watched else self.arrived.append,
             owner=self.owner,
@@ -47,33 +47,33 @@ class Hall(House):
             history=self.history,
             owners=rules.owners,
             hears=asking.verdicts.hears,
-            lets=asking.turnstile.lets_type,
-            commanders=asking.verdicts.hush.commanders,
+            lets=asking.rate_limiter.lets_type,
+            commanders=asking.verdicts.quiet_hours.commanders,
             clock=self.clock,
         )
         self.server = RecordingServer()
-        self.petitions = petitions = JoinRequests(
+        self.petitions = join_requests = JoinRequests(
             accept=lambda _: "ask",
             owners=rules.owners,
             admitting=self.server,
-            register=JoinRequestStore(store=self.store, choices=self.store, clock=self.clock),
+            request_store=JoinRequestStore(store=self.store, choices=self.store, clock=self.clock),
             postbox=self.ground.postbox,
-            ages=self.ages,
+            server_clock=self.ages,
             clock=self.clock,
         )
         ways = self.ground, asking, self.answering, self.commands
         self.deafness = DeafnessWatch(
-            transport=self.transport, places=asking.places, owner=self.owner, clock=self.clock
+            transport=self.transport, active_conversations=asking.places, owner=self.owner, clock=self.clock
         )
         stages = build_stages(
-            *ways, petitions=petitions, rules=rules, owner=self.owner, deafness=self.deafness, steers=steers
+            *ways, join_requests=join_requests, rules=rules, owner=self.owner, deafness=self.deafness, steers=steers
         )
         self.asking = asking
-        self.seen, self.places, self.turnstile = asking.seen, asking.places, asking.turnstile
+        self.seen, self.places, self.rate_limiter = asking.seen, asking.places, asking.rate_limiter
         self.robots, self.put_off, self.questions = asking.robots, asking.put_off, asking.questions
         self.hearing = asking.hearing
         self.dispatcher, self.way, self.door = stages.dispatcher, stages.way, stages.door
-        self.lane, self.live, self.goings_on = stages.lane, self.ground.live, stages.goings_on
+        self.lane, self.live, self.active_work = stages.lane, self.ground.live, stages.active_work
         self.late, self.held, self.expiry = stages.late, stages.held, stages.expiry
 
     @property

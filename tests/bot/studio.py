@@ -58,17 +58,19 @@ class Studio:
             history=self.history,
             clock=self.clock,
         )
-        ages = ServerClock(self.clock)
+        server_clock = ServerClock(self.clock)
         postbox = Postbox(outbox=self.outbox, history=self.history, clock=self.clock)
-        self.desk = DraftReplies(drafts=self.shadow.drafts, publishing=self.publishing, postbox=postbox, ages=ages)
+        self.desk = DraftReplies(
+            drafts=self.shadow.drafts, publishing=self.publishing, postbox=postbox, server_clock=server_clock
+        )
         runs = Lanes[Work](clock=self.clock, order=Order(person_of, due_of))
         owners = frozenset({999})
-        self.desks = OwnerReplies(
+        self.owner_replies = OwnerReplies(
             self.desk,
             owners=owners,
             history=self.history,
             look_up=lost,
-            ages=ages,
+            server_clock=server_clock,
             runs=runs,
             postbox=postbox,
         )

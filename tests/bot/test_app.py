@@ -339,6 +339,6 @@ async def test_whoever_asks_or_alarms_the_owners_does_so_in_the_language_that_is
                     rooms.answering.word._tongue,
                     rooms.answering.publishing._tongue,
                     rooms.stages.petitions._tongue,
-                    rooms.answering.preparation._delivery.tongue,
+                    rooms.answering.context_builder._delivery.tongue,
                 }
                 assert tongues == {tongue}, chosen

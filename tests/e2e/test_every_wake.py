@@ -227,7 +227,7 @@ class Town:
 
     async def stop_all(self, stop: MessageReceived) -> None:
         """Nothing is asked behind it."""
-        goes_on = bool(self.house.goings_on.askers(GROUP))
+        goes_on = bool(self.house.active_work.askers(GROUP))
         await hear(self.house, stop)
         if goes_on:
             before = len(self.house.model.requests)

@@ -55,17 +55,17 @@ class ApprovalReplies:
     def __init__(
         self,
         *,
-        deciders: Approvers,
+        approvers: Approvers,
         requests: Requests,
         postbox: Postbox,
-        ages: ServerClock,
+        server_clock: ServerClock,
         clock: Clock,
     ) -> None:
-        self._deciders = deciders
-        self._tongue = deciders.tongue
+        self._approvers = approvers
+        self._tongue = approvers.tongue
         self._requests = requests
         self._postbox = postbox
-        self._ages = ages
+        self._server_clock = server_clock
         self._clock = clock
 
     def take(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
@@ -113,9 +113,9 @@ class ApprovalReplies:
         done with.
         """
         answer = read_answer(line)
-        if self._deciders.terminal is None or answer is None or answer.number is None:
+        if self._approvers.terminal is None or answer is None or answer.number is None:
             return False
-        return self._decide(answer, answer.number, reply=self._deciders.terminal)
+        return self._decide(answer, answer.number, reply=self._approvers.terminal)
 
     def _number_of(self, quoted: MessageReceived) -> int | None:
         """The request that a message of ours asks about; None for one that only looks like that."""
@@ -150,9 +150,9 @@ class ApprovalReplies:
         asked_in = request.where if request else past.where if past else None
         if here is not None and here.is_group and here != asked_in:
             return False
-        if message and request and self._ages.is_older(message, request.since):
+        if message and request and self._server_clock.is_older(message, request.since):
             reply(AGAIN[self._tongue].format(number=number))
-        elif message and request is None and self._ages.is_missed(message):
+        elif message and request is None and self._server_clock.is_missed(message):
             logger.info("A%d: an answer that was missed decides nothing", number)
         else:
             by = account(message.sender) if message else YOU[self._tongue]

@@ -73,13 +73,13 @@ class Approvals:
     """Asks the deciders, and tells the askers that they are asked."""
 
     def __init__(
-        self, *, deciders: Approvers, requests: Requests, postbox: Postbox, clock: Clock
+        self, *, approvers: Approvers, requests: Requests, postbox: Postbox, clock: Clock
     ) -> None:
-        self._deciders = deciders
+        self._approvers = approvers
         self._requests = requests
         self._postbox = postbox
         self._clock = clock
-        self._tongue = deciders.tongue
+        self._tongue = approvers.tongue
         self._noticed: LRUCache[str, None] = LRUCache(MAX_NOTICED)
 
     def ask(self, run: SuspendedRun, question: MessageReceived) -> None:
@@ -113,7 +113,7 @@ class Approvals:
         self._noticed[run.run_id] = None
         requests = self._requests.register(run, question, asked_before=before)
         now = self._clock.now()
-        if self._deciders.are_there:  # who is not there yet may come, until the time is over
+        if self._approvers.are_there:  # who is not there yet may come, until the time is over
             self._send([request for request in requests if request.expires > now])
         return run
 
@@ -121,10 +121,10 @@ class Approvals:
         tongue = self._tongue
         for request in requests:
             logger.info("run %s waits for the owner: A%d", request.run_id, request.number)
-            if self._deciders.terminal is not None:
+            if self._approvers.terminal is not None:
                 first, _, _ = request.text.partition("\n")
                 words = TERMINAL[tongue].format(number=request.number)
-                self._deciders.terminal(f"{request.full or first}  {words}")
+                self._approvers.terminal(f"{request.full or first}  {words}")
                 continue
             left = request.expires - self._clock.now()
             said = [request.text, reply_line(request.number, left, tongue=tongue)]
@@ -132,7 +132,7 @@ class Approvals:
                 [*said, FILE[tongue].format(number=request.number)] if request.full else said
             )
             about = send_prefix_of_turn(request.run_id)
-            for owner in sorted(self._deciders.owners):
+            for owner in sorted(self._approvers.owners):
                 where = Conversation(request.where.platform_id, "private", owner)
                 learn = partial(self._learn, request, owner)
                 if self._postbox.post(where, words, about=about, then=learn):
@@ -165,7 +165,7 @@ class Approvals:
         """Nobody can be asked. Where the run cannot go on now, it does when its time is over."""
         if not self._requests.is_open(request):
             return
-        reason = reason or (UNREACHABLE if self._deciders.owners else NO_OWNER)
+        reason = reason or (UNREACHABLE if self._approvers.owners else NO_OWNER)
         logger.warning("run %s: A%d is denied: %s", request.run_id, request.number, reason)
         self._requests.decide(request, Deny(reason), "withdrawn")
 
@@ -177,7 +177,7 @@ class Approvals:
             return
         self._noticed[request.run_id] = None
         question = request.question
-        if not question.conversation.is_group and question.sender.user_id in self._deciders.owners:
+        if not question.conversation.is_group and question.sender.user_id in self._approvers.owners:
             return
         numbers = [other.number for other in self._requests.of(request.run_id)]
         quote = question.message_id if is_quoted(question) else ""
@@ -209,7 +209,7 @@ class Approvals:
             self._tell(past, past.words)
 
     def _tell(self, request: Request | EndedRequest, words: str) -> None:
-        if self._deciders.terminal is not None:
-            self._deciders.terminal(words)
+        if self._approvers.terminal is not None:
+            self._approvers.terminal(words)
         for owner in sorted(request.asked):
             self._postbox.post(Conversation(request.where.platform_id, "private", owner), words)

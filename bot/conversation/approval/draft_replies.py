@@ -35,12 +35,12 @@ class DraftReplies:
         drafts: Drafts,
         publishing: Publishing,
         postbox: Postbox,
-        ages: ServerClock,
+        server_clock: ServerClock,
     ) -> None:
         self._drafts = drafts
         self._publishing = publishing
         self._postbox = postbox
-        self._ages = ages
+        self._server_clock = server_clock
         self._work: asyncio.Queue[_Work] = asyncio.Queue(MAX_WORK)
 
     def take(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
@@ -76,12 +76,12 @@ class DraftReplies:
     def _is_settled(self, message: MessageReceived, said: DraftWord, number: int) -> bool:
         """One that was missed, and found in a history, decides nothing: it is asked for again."""
         found = self._drafts.open.get(number)
-        if self._ages.is_missed(message):
+        if self._server_clock.is_missed(message):
             if found is not None:
                 words = AGAIN[self._publishing.tongue].format(number=number)
                 self._postbox.post(message.conversation, words, quote=message.message_id)
             return True
-        if found is not None and self._ages.is_older(message, found[1].at):
+        if found is not None and self._server_clock.is_older(message, found[1].at):
             return False  # it means another one of that number
         reply = partial(self._postbox.post, message.conversation, quote=message.message_id)
         said = DraftWord(number, said.changes, said.words)

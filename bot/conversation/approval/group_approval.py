@@ -52,15 +52,15 @@ class GroupApproval:
         self,
         *,
         modes: Modes,
-        deciders: Approvers,
+        approvers: Approvers,
         postbox: Postbox,
-        ages: ServerClock,
+        server_clock: ServerClock,
         clock: Clock,
     ) -> None:
         self._modes = modes
-        self._deciders = deciders
+        self._approvers = approvers
         self._postbox = postbox
-        self._ages = ages
+        self._server_clock = server_clock
         self._clock = clock
         self._asked: dict[Conversation, float] = {}
         self._met: list[Conversation] = []  # live by the settings, and not told of yet
@@ -80,13 +80,13 @@ class GroupApproval:
         if self._modes.is_news(where):  # before the message, which makes the group known
             self._modes.put(where, mode)
             if mode is Mode.OFF:
-                line = LEFT_ALONE[self._deciders.tongue].format(group=where.session_id)
+                line = LEFT_ALONE[self._approvers.tongue].format(group=where.session_id)
                 tell(f"new group {where}", line)
             elif mode is Mode.LIVE:
                 self._met.append(where)
         if mode is Mode.LIVE:
             return
-        if mode in OPEN and message.sender.user_id in self._deciders.owners and calls(message):
+        if mode in OPEN and message.sender.user_id in self._approvers.owners and calls(message):
             logger.info("%s is live: an owner speaks to the bot there", where)
             self._modes.put(where, Mode.LIVE)
         elif mode is Mode.ASKING and where in self._modes.open:
@@ -107,11 +107,11 @@ class GroupApproval:
         if now - self._asked.get(where, -AGAIN) < AGAIN:
             return
         self._asked[where] = now
-        words = QUESTION[self._deciders.tongue].format(group=where.session_id)
+        words = QUESTION[self._approvers.tongue].format(group=where.session_id)
         logger.info("a new group, %s: the owners are asked", where)
-        if self._deciders.terminal is not None:
-            self._deciders.terminal(words)
-        for owner in sorted(self._deciders.owners):
+        if self._approvers.terminal is not None:
+            self._approvers.terminal(words)
+        for owner in sorted(self._approvers.owners):
             to = Conversation(where.platform_id, "private", owner)
             if not self._postbox.post(to, words, then=partial(self._learn, where)):
                 self._unheard(where)
@@ -149,7 +149,7 @@ class GroupApproval:
         if not waiting:
             group, at = self._decided.get(account, (0, 0.0))
             waiting = [group] if group and self._clock.monotonic() - at < LATELY else []
-        word = NAMES[said.mode][self._deciders.tongue]
+        word = NAMES[said.mode][self._approvers.tongue]
         return [
             Meant(
                 name=str(group),
@@ -165,12 +165,12 @@ class GroupApproval:
         if self._modes.is_new(where):
             return False
         reply = partial(self._postbox.post, here, quote=message.message_id)
-        tongue = self._deciders.tongue
+        tongue = self._approvers.tongue
         if (mode := self._modes.of(where)) not in OPEN:
-            if not self._ages.is_missed(message):
+            if not self._server_clock.is_missed(message):
                 reply(DECIDED[tongue].format(group=group, mode=NAMES[mode][tongue]))
             return True
-        if self._ages.is_missed(message):  # an old word looks like a new one in a history
+        if self._server_clock.is_missed(message):  # an old word looks like a new one in a history
             reply(VOID[tongue].format(group=group))
             return True
         logger.info("%s is %s: an owner says so", where, said.mode)

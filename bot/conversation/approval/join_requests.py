@@ -55,9 +55,9 @@ class JoinRequests:
         accept: Callable[[int], Accept],
         owners: frozenset[int],
         admitting: JoinRequestReplies,
-        register: JoinRequestStore,
+        request_store: JoinRequestStore,
         postbox: Postbox,
-        ages: ServerClock,
+        server_clock: ServerClock,
         clock: Clock,
         tongue: Language = Language.CHINESE,
     ) -> None:
@@ -65,9 +65,9 @@ class JoinRequests:
         self._accept = accept
         self._owners = owners
         self._admitting = admitting
-        self._register = register
+        self._request_store = request_store
         self._postbox = postbox
-        self._ages = ages
+        self._server_clock = server_clock
         self._clock = clock
         self._work: asyncio.Queue[_Work] = asyncio.Queue(MAX_WORK)
 
@@ -94,17 +94,17 @@ class JoinRequests:
 
     async def _take(self, petition: JoinRequest) -> None:
         who, kind = petition.user_id, petition.kind
-        if self._register.is_known(petition):
+        if self._request_store.is_known(petition):
             return
         if self._accept(who) == "friends" and kind == "friend":
             settled = await self._answer(petition, Answer(allows=True))
             logger.info("%d: %s", who, settled.words)
         elif not self._owners:
             logger.warning("%s of %d is left alone: BOT_OWNERS is empty", kind, who)
-        elif not self._register.has_room(petition):
+        elif not self._request_store.has_room(petition):
             logger.warning("%s of %d is left alone: too many wait", kind, who)
         else:
-            petition = await self._register.add(petition)
+            petition = await self._request_store.add(petition)
             self._tell(
                 petition.account, words.request_text(petition, days=DAYS, tongue=self._tongue)
             )
@@ -118,7 +118,7 @@ class JoinRequests:
             return False
         number = answer.number
         if number is None and quoted is not None:
-            number = words.number_of(self._register.open, message_words(quoted))
+            number = words.number_of(self._request_store.open, message_words(quoted))
         return number is not None and self._is_settled(message, answer, number)
 
     def meant_by(self, message: MessageReceived) -> list[Meant]:
@@ -136,7 +136,7 @@ class JoinRequests:
                 example=f"{word} R{petition.number}",
                 take=partial(self._is_settled, message, answer, petition.number),
             )
-            for petition in self._register.open.values()
+            for petition in self._request_store.open.values()
             if petition.account == here.platform_id
         ]
 
@@ -172,13 +172,13 @@ class JoinRequests:
         message: MessageReceived | None = None,
     ) -> None:
         """The first word decides; one that was said before somebody asked decides nothing."""
-        petition = self._register.open.get(number)
+        petition = self._request_store.open.get(number)
         if petition is None:
             reply(Settled("unknown", words.UNKNOWN[self._tongue].format(number=number)))
-        elif message is not None and self._ages.is_older(message, petition.since):
+        elif message is not None and self._server_clock.is_older(message, petition.since):
             reply(Settled("again", words.AGAIN[self._tongue].format(number=number)))
-        elif self._register.is_over(petition):
-            await self._register.end(petition)
+        elif self._request_store.is_over(petition):
+            await self._request_store.end(petition)
             reply(Settled("late", words.EXPIRED[self._tongue].format(number=number)))
         else:
             logger.info("R%d: %s by %s", number, answer.allows, by)
@@ -187,7 +187,7 @@ class JoinRequests:
     async def _answer(self, petition: JoinRequest, answer: Answer) -> Settled:
         """Pass the answer on; what came of it. What did not go out still waits."""
         number = petition.number
-        if not await self._register.answer(petition):
+        if not await self._request_store.answer(petition):
             return Settled("busy", words.BUSY[self._tongue].format(number=number))
         try:
             is_certain = await self._admitting.admit(
@@ -200,19 +200,19 @@ class JoinRequests:
             line = done[self._tongue].format(number=number, word=word[self._tongue])
             settled = Settled("done", line)
         except NotConnected:
-            await self._register.wait(petition)
+            await self._request_store.wait(petition)
             return Settled("offline", words.OFFLINE[self._tongue].format(number=number))
         except ActionRefused as error:
             why = in_one_line(error.wording, 80) or "?"
             settled = Settled("refused", words.REFUSED[self._tongue].format(number=number, why=why))
         except ActionUnanswered:
             settled = Settled("unanswered", words.UNANSWERED[self._tongue].format(number=number))
-        await self._register.end(petition)
+        await self._request_store.end(petition)
         return settled
 
     async def run(self) -> None:
         """Know what waited before, then work off what comes."""
-        while (doubtful := await self._register.restore()) is None:
+        while (doubtful := await self._request_store.restore()) is None:
             await self._clock.sleep(LOOK)
         for petition in doubtful:
             told = words.UNANSWERED[self._tongue].format(number=petition.number)
@@ -228,7 +228,7 @@ class JoinRequests:
     @property
     def open(self) -> Collection[JoinRequest]:
         """Those that wait."""
-        return self._register.open.values()
+        return self._request_store.open.values()
 
     def _put(self, work: _Work) -> bool:
         try:

@@ -62,7 +62,7 @@ class OwnerReplies:
         owners: frozenset[int],
         history: History,
         look_up: LookUp,
-        ages: ServerClock,
+        server_clock: ServerClock,
         runs: Runs,
         postbox: Postbox,
         tongue: Language = Language.CHINESE,
@@ -71,7 +71,7 @@ class OwnerReplies:
         self._owners = owners
         self._history = history
         self._look_up = look_up
-        self._ages = ages
+        self._server_clock = server_clock
         self._runs = runs
         self._postbox = postbox
         self._tongue = tongue
@@ -84,7 +84,7 @@ class OwnerReplies:
         """
         if self._runs.finishing:
             return False
-        self._ages.hear(message)
+        self._server_clock.hear(message)
         if not self._is_owners(message):
             return False
         quote = quote_in(message)

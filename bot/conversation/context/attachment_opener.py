@@ -36,12 +36,12 @@ class AttachmentOpener:
     def __init__(
         self,
         *,
-        telling: PromptContext,
+        prompt_context: PromptContext,
         forwards: Forwards,
         senses: Senses,
         owners: Collection[int],
     ) -> None:
-        self._telling = telling
+        self._prompt_context = prompt_context
         self._forwards = forwards
         self._senses = senses
         self._owners = owners
@@ -49,7 +49,7 @@ class AttachmentOpener:
 
     async def look(self, conversation: Conversation, handle: str, *, run_id: str) -> ToolResult:
         """The thing of this short name there. Raises InvalidArguments, ToolDenied."""
-        thing = self._telling.find(conversation, handle)
+        thing = self._prompt_context.find(conversation, handle)
         if thing is None or thing.segment is None:
             told = UNKNOWN.format(handle=handle[:40])
             raise InvalidArguments(told, fields=(told,))
@@ -93,12 +93,14 @@ class AttachmentOpener:
                 case _:
                     assert_never(segment)
         except MediaError as error:
-            words = self._telling.lacking(where, segment, error.lack)
+            words = self._prompt_context.lacking(where, segment, error.lack)
         parts: tuple[Segment, ...] = (
             again(thing),
             Text(f"\n{words}" if words else ""),
         )
-        return ToolResult(self._telling.opened(replace(message, segments=parts), forwarded), shown)
+        return ToolResult(
+            self._prompt_context.opened(replace(message, segments=parts), forwarded), shown
+        )
 
     async def _seen(self, where: Conversation, image: Picture) -> tuple[str, tuple[Image, ...]]:
         if self._senses.sight is None:

@@ -158,10 +158,14 @@ class Deduplicator:
     """Lets messages in, `meet`s each that is new, and counts those that come again."""
 
     def __init__(
-        self, *, seen: SeenMessages, ages: ServerClock, meet: Callable[[MessageReceived], None]
+        self,
+        *,
+        seen: SeenMessages,
+        server_clock: ServerClock,
+        meet: Callable[[MessageReceived], None],
     ) -> None:
         self._seen = seen
-        self._ages = ages
+        self._server_clock = server_clock
         self._meet = meet
         self.duplicates = 0  # since the start
 
@@ -170,11 +174,13 @@ class Deduplicator:
         if self._seen.put_off(message) or message.is_own:
             return False
         is_known = not self._seen.claim(message)
-        if is_known or (not self._ages.is_missed(message) and self._seen.was_found(message)):
+        if is_known or (
+            not self._server_clock.is_missed(message) and self._seen.was_found(message)
+        ):
             self.duplicates += 1
             logger.debug("message %s in %s came again", message.message_id, message.conversation)
             return False
         if not self._seen.is_earlier(message):
-            self._ages.hear_new(message)
+            self._server_clock.hear_new(message)
         self._meet(message)
         return True

@@ -91,15 +91,15 @@ class GroupProbe:
         transport: Transport,
         told: Told,
         mutes: Mutes,
-        robots: BotDetection,
-        places: ActiveConversations,
+        bot_detection: BotDetection,
+        active_conversations: ActiveConversations,
         clock: Clock,
     ) -> None:
         self._transport = transport
         self._told = told
         self._mutes = mutes
-        self._robots = robots
-        self._places = places
+        self._bot_detection = bot_detection
+        self._active_conversations = active_conversations
         self._clock = clock
         self._asking = WeakValueDictionary[int | Conversation, asyncio.Task[None]]()
         self._abreast = defaultdict[int, asyncio.Semaphore](partial(asyncio.Semaphore, ABREAST))
@@ -149,7 +149,7 @@ class GroupProbe:
         for group in groups:
             if group.muted_until:  # those without are asked for, or have none
                 self._told.learn(group.conversation, Member(muted_until=group.muted_until))
-            self._places.call(group.conversation, group.name)
+            self._active_conversations.call(group.conversation, group.name)
             if group.is_silenced is False and self._mutes.may_hold_in(group.conversation):
                 self._told.take(self._of_all(group))
         for group in self._in_order(account, groups):
@@ -179,7 +179,7 @@ class GroupProbe:
         """Those where something may wait for the end of a mute, those where nobody may speak, and
         those in use first; no more than are worth asking.
         """
-        used, held = self._places.in_use(account), self._mutes.may_hold_in
+        used, held = self._active_conversations.in_use(account), self._mutes.may_hold_in
 
         def rank(group: JoinedGroup) -> tuple[bool, bool, float]:
             where = group.conversation
@@ -208,13 +208,13 @@ class GroupProbe:
     async def _ask_of_people(self) -> None:
         async with asyncio.TaskGroup() as group:
             while True:
-                group.create_task(self._ask_of(*await self._robots.next()))
+                group.create_task(self._ask_of(*await self._bot_detection.next()))
 
     async def _ask_of(self, where: Conversation, user_id: int) -> None:
         """One after the other of each account, beside what is asked about mutes."""
         async with self._of_people[where.platform_id]:
             is_robot = await self._is_robot(where, user_id)
-        self._robots.settle(where, user_id, is_robot=is_robot)
+        self._bot_detection.settle(where, user_id, is_robot=is_robot)
 
     async def _is_robot(self, where: Conversation, user_id: int) -> bool:
         if where.platform_id in self._cannot_tell:

@@ -39,12 +39,17 @@ class MessageLog:
     """Writes down what was heard, and what is to be forgotten again."""
 
     def __init__(
-        self, *, store: Store, history: History, places: ActiveConversations, ends: Ends
+        self,
+        *,
+        store: Store,
+        history: History,
+        active_conversations: ActiveConversations,
+        ends: Ends,
     ) -> None:
         self._store = store
         self._ends = ends
         self._history = history
-        self._places = places
+        self._active_conversations = active_conversations
         self.ignored: deque[Ignored] = deque(maxlen=IGNORED)  # in memory alone, without words
 
     def observe(
@@ -53,7 +58,7 @@ class MessageLog:
         """Keep a message, and the verdict on it; `overheard` is one that nobody answers: the next
         run reads it.
         """
-        self._places.hear(message)
+        self._active_conversations.hear(message)
         self._store.put(MessageObserved(message, overheard, self._judged(message, verdict)))
         self._history.know(message)
         if overheard:
@@ -69,7 +74,7 @@ class MessageLog:
         """Keep a line of a turn that goes on. Should no model read it there, it is a question where
         it was for the bot, else overheard, also after a restart.
         """
-        self._places.hear(message)
+        self._active_conversations.hear(message)
         overheard = isinstance(verdict, Observe)
         self._store.put(MessageObserved(message, overheard, self._judged(message, verdict)))
         self._history.know(message)

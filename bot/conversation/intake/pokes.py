@@ -62,7 +62,7 @@ class Pokes:
 
     def __init__(
         self,
-        verdicts: WakeClassifier,
+        wake_classifier: WakeClassifier,
         postbox: Postbox,
         answered: AnsweredPokes,
         clock: Clock,
@@ -70,7 +70,7 @@ class Pokes:
         tongue: Language = Language.CHINESE,
     ) -> None:
         self._tongue = tongue
-        self._verdicts = verdicts
+        self._wake_classifier = wake_classifier
         self._postbox = postbox
         self._answered = answered
         self._clock = clock
@@ -98,4 +98,4 @@ class Pokes:
             sender=Sender(event.user_id),
             segments=(Mention(event.self_id),),
         )
-        return self._verdicts.would_answer(as_said)
+        return self._wake_classifier.would_answer(as_said)

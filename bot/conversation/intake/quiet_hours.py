@@ -24,17 +24,23 @@ class QuietHours:
     """Knows whom the bot does not answer now, and why."""
 
     def __init__(
-        self, *, rules: Rules, local: Local, wishes: QuietOverrides, modes: Modes, clock: Clock
+        self,
+        *,
+        rules: Rules,
+        local: Local,
+        quiet_overrides: QuietOverrides,
+        modes: Modes,
+        clock: Clock,
     ) -> None:
         self._rules = rules
         self._local = local
-        self._wishes = wishes
+        self._quiet_overrides = quiet_overrides
         self._modes = modes
         self._clock = clock
 
     def holds_in(self, where: Conversation) -> bool:
         """Whether it is quiet there, for whatever reason."""
-        wish = self._wishes.of(where)
+        wish = self._quiet_overrides.of(where)
         return wish is not None or self.is_held(where) or self.is_hour(where, self._clock.now())
 
     def against(self, message: MessageReceived, wake: Wake) -> Why:
@@ -42,7 +48,7 @@ class QuietHours:
         where = message.conversation
         if why := self.silence(where):
             return why
-        if self._wishes.of(where) is None and not self.is_hour(where, self._clock.now()):
+        if self._quiet_overrides.of(where) is None and not self.is_hour(where, self._clock.now()):
             return ""
         if message.sender.user_id in self._rules.owners:
             return Silence.QUIET if wake.is_uncalled else ""
@@ -59,7 +65,7 @@ class QuietHours:
         """Why nothing at all is to be said there; empty where it may."""
         if self.is_held(where):
             return Silence.HELD
-        wish = self._wishes.of(where)
+        wish = self._quiet_overrides.of(where)
         return Silence.SILENCED if wish is not None and wish.is_mute else ""
 
     def is_held(self, where: Conversation) -> bool:
@@ -78,7 +84,7 @@ class QuietHours:
         """The first moment from now on at which it is quiet there no more, in seconds since 1970; 0
         where there is none.
         """
-        wish, at = self._wishes.of(where), self._clock.now()
+        wish, at = self._quiet_overrides.of(where), self._clock.now()
         if wish is not None:
             at = wish.until
         if not math.isfinite(at):

@@ -146,22 +146,22 @@ class Vetoes:
         self,
         *,
         rules: Rules,
-        ages: ServerClock,
+        server_clock: ServerClock,
         mutes: Mutes,
-        hush: QuietHours,
+        quiet_hours: QuietHours,
         outbox: Outbox,
         owner: Owner,
         clock: Clock,
-        listed: BlockedWordFilter,
+        blocked_words: BlockedWordFilter,
     ) -> None:
         self._rules = rules
-        self._ages = ages
+        self._server_clock = server_clock
         self._mutes = mutes
-        self.hush = hush
+        self.quiet_hours = quiet_hours
         self._outbox = outbox
         self._owner = owner
         self._clock = clock
-        self._listed = listed
+        self._blocked_words = blocked_words
         self._wakers = DefaultLRU[tuple[Conversation, int], Waker](MAX_WAKERS, Waker)
 
     def is_muted(self, where: Conversation) -> bool:
@@ -176,7 +176,7 @@ class Vetoes:
         """Whether the bot may not, or is not to, answer that now; loops aside."""
         if self.is_muted(message.conversation) or self._rests(message):
             return True
-        return bool(self.hush.against(message, wake))
+        return bool(self.quiet_hours.against(message, wake))
 
     def on(self, message: MessageReceived, wake: Wake) -> Wake | Observe:
         """The wake, or why it is none, when the message has come."""
@@ -186,7 +186,7 @@ class Vetoes:
             return Observe(Silence.CLOSED)
         if self.stops((message,)):
             return Observe(Silence.WORDS)
-        if why := self.hush.against(message, wake):
+        if why := self.quiet_hours.against(message, wake):
             return Observe(why)
         if self.is_told_late(message):
             return Observe(Silence.STALE)
@@ -194,11 +194,11 @@ class Vetoes:
 
     def stops(self, said: Iterable[MessageReceived]) -> bool:
         """Whether the operator's list has words of these lines, so that they are not answered."""
-        return self._listed.stops(said)
+        return self._blocked_words.stops(said)
 
     def is_told_late(self, message: MessageReceived) -> bool:
         """Whether it was said too long ago: a server tells it again, or late."""
-        return self._is_stale(self._ages.least(message))
+        return self._is_stale(self._server_clock.least(message))
 
     def against(self, task: Task, *, looked_up: bool) -> Why:
         """Why a question whose turn has come is not answered after all; empty where it is.
@@ -206,15 +206,19 @@ class Vetoes:
         Of what had to be `looked_up` nobody knew before that it was a wake.
         """
         message, waited = task.message, self._clock.now() - task.since
-        age = self._ages.age if self._ages.is_missed(message) else self._ages.least
+        age = (
+            self._server_clock.age
+            if self._server_clock.is_missed(message)
+            else self._server_clock.least
+        )
         waited = max(waited, age(message))
         if self.is_muted(message.conversation):
             return Silence.MUTED
         if self._rests(message):
             return Silence.CLOSED
-        if why := self.hush.silence(message.conversation):
+        if why := self.quiet_hours.silence(message.conversation):
             return why
-        if looked_up and (why := self.hush.against(message, task.wake)):
+        if looked_up and (why := self.quiet_hours.against(message, task.wake)):
             return why
         if looked_up and self._loops(message, task.since):
             return Silence.LOOP
@@ -231,7 +235,7 @@ class Vetoes:
             case Silence.MUTED:
                 return self._mutes.end(where)
             case Silence.QUIET:
-                return self.hush.end(where)
+                return self.quiet_hours.end(where)
             case Silence.LOOP:
                 return max(0.0, self._wakers[where, message.sender.user_id].until)
             case _:

@@ -63,9 +63,9 @@ class WakeClassifier:
         *,
         rules: Rules,
         history: History,
-        restraint: Vetoes,
+        vetoes: Vetoes,
         accounts: Collection[int],
-        robots: BotDetection,
+        bot_detection: BotDetection,
         clock: Clock,
         ids: Ids,
         local: Local = same_rules,
@@ -74,9 +74,9 @@ class WakeClassifier:
         self._rules = rules
         self._local = local
         self._history = history
-        self._restraint = restraint
+        self._vetoes = vetoes
         self._accounts = accounts
-        self._robots = robots
+        self._bot_detection = bot_detection
         self._clock = clock
         self._ids = ids
         self._chances = DefaultLRU[Conversation, Chances](MAX_PLACES, Chances)
@@ -87,8 +87,8 @@ class WakeClassifier:
         """
         match self.whoever_may_speak(message):
             case Wake() as wake:
-                self._robots.meet(message)
-                return self._restraint.on(message, wake) if answer else Observe(Silence.LATE)
+                self._bot_detection.meet(message)
+                return self._vetoes.on(message, wake) if answer else Observe(Silence.LATE)
             case NeedsQuoted() as verdict:
                 return verdict if answer else Observe()
             case Observe(may_join=True) if answer and self._joins(message.conversation):
@@ -119,46 +119,46 @@ class WakeClassifier:
     def would_answer(self, message: MessageReceived) -> bool:
         """Whether it wakes the bot, and nothing holds that back; asking changes nothing."""
         wake = self.whoever_may_speak(message)
-        return isinstance(wake, Wake) and not self._restraint.is_silenced(message, wake)
+        return isinstance(wake, Wake) and not self._vetoes.is_silenced(message, wake)
 
     @property
-    def hush(self) -> QuietHours:
+    def quiet_hours(self) -> QuietHours:
         """Where people want it to be quiet."""
-        return self._restraint.hush
+        return self._vetoes.quiet_hours
 
     def hears(self, message: MessageReceived, command: Command) -> bool:
         """Whether this command is heard: its sender may ask anything there at all, neither blocked,
         unlisted nor a robot, and it is not too late for it.
         """
-        if not command.lasts and self._restraint.is_told_late(message):
+        if not command.lasts and self._vetoes.is_told_late(message):
             return False
-        rules, robots = self._local(message.conversation, self._rules), self._robots.known
+        rules, robots = self._local(message.conversation, self._rules), self._bot_detection.known
         return not sender_veto(message, rules, accounts=self._accounts, robots=robots)
 
     def may_be_muted(self, where: Conversation) -> bool:
         """Whether nobody would hear the bot there, or nobody knows whether they would again."""
-        return self._restraint.may_be_muted(where)
+        return self._vetoes.may_be_muted(where)
 
     def stops(self, said: Iterable[MessageReceived]) -> bool:
         """Whether the operator's list has words of these lines."""
-        return self._restraint.stops(said)
+        return self._vetoes.stops(said)
 
     def against(self, task: Task, *, looked_up: bool) -> Why:
         """Why a question is not answered when its turn comes, see `Vetoes.against`."""
         if looked_up:
-            self._robots.meet(task.message)
-        return self._restraint.against(task, looked_up=looked_up)
+            self._bot_detection.meet(task.message)
+        return self._vetoes.against(task, looked_up=looked_up)
 
     def end(self, message: MessageReceived, why: str) -> float:
         """When what holds it back ends, see `Vetoes.end`."""
-        return self._restraint.end(message, why)
+        return self._vetoes.end(message, why)
 
     def _judge(self, message: MessageReceived) -> Verdict:
         rules = self._local(message.conversation, self._rules)
-        return judge(message, rules, accounts=self._accounts, robots=self._robots.known)
+        return judge(message, rules, accounts=self._accounts, robots=self._bot_detection.known)
 
     def _joins(self, where: Conversation) -> bool:
-        if self._restraint.is_muted(where) or self.hush.holds_in(where):
+        if self._vetoes.is_muted(where) or self.quiet_hours.holds_in(where):
             return False
         chances = self._chances.use(where)
         chance = self._local(where, self._rules).chance

@@ -28,14 +28,14 @@ class ActiveWork:
         turns: Turns,
         suspensions: Suspensions,
         lanes: Lanes[Work],
-        questions: QuestionQueue,
+        question_queue: QuestionQueue,
         outbox: Outbox,
     ) -> None:
         self._live = live
         self._turns = turns
         self._suspensions = suspensions
         self._lanes = lanes
-        self._questions = questions
+        self._question_queue = question_queue
         self._outbox = outbox
 
     def askers(self, where: Conversation) -> frozenset[int]:
@@ -80,7 +80,7 @@ class ActiveWork:
     def _drop(self, where: Conversation, askers: Collection[int]) -> int:
         meant = [task for task in self._asked(where) if task.message.sender.user_id in askers]
         for task in meant:
-            self._questions.let_be(task, Silence.STOPPED)
+            self._question_queue.let_be(task, Silence.STOPPED)
 
         def is_meant(work: Work) -> bool:
             return any(work is task for task in meant)

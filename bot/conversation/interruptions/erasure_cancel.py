@@ -30,7 +30,7 @@ class ErasureCancel:
         *,
         lanes: Lanes[Work],
         live: LiveTurns,
-        put_off: DeferredQuestions,
+        deferred: DeferredQuestions,
         suspensions: Suspensions,
         store: Store,
         postbox: Postbox,
@@ -41,7 +41,7 @@ class ErasureCancel:
         self._postbox = postbox
         self._lanes = lanes
         self._live = live
-        self._put_off = put_off
+        self._deferred = deferred
         self._suspensions = suspensions
 
     async def forget(
@@ -60,7 +60,7 @@ class ErasureCancel:
             return task if task.since >= since else task.without(is_theirs)
 
         self._suspensions.give_up(lambda asked: asked.time <= since and is_theirs(asked))
-        self._put_off.forget(left_of)
+        self._deferred.forget(left_of)
         for where in self._lanes.places:
             self._drop(where, left_of)
         await self._give_up_readers()

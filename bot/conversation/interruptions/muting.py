@@ -35,18 +35,18 @@ class Muting:
         self,
         *,
         mutes: Mutes,
-        ages: ServerClock,
+        server_clock: ServerClock,
         live: LiveTurns,
         lanes: Lanes[Work],
-        questions: QuestionQueue,
-        hearing: MessageLog,
+        question_queue: QuestionQueue,
+        message_log: MessageLog,
     ) -> None:
         self._mutes = mutes
-        self._ages = ages
+        self._server_clock = server_clock
         self._live = live
         self._lanes = lanes
-        self._questions = questions
-        self._hearing = hearing
+        self._question_queue = question_queue
+        self._message_log = message_log
 
     def take(self, event: Muted) -> None:
         """Somebody was muted, or may speak again."""
@@ -69,7 +69,7 @@ class Muting:
     def learn(self, where: Conversation, member: Member) -> None:
         """What the server says of the account there, by its own clock."""
         if member.muted_until:
-            end = self._ages.by_ours(member.muted_until, where.platform_id)
+            end = self._server_clock.by_ours(member.muted_until, where.platform_id)
             member = replace(member, muted_until=end)
         self._mutes.learn(where, member)
         self._let_go_on(where)
@@ -87,7 +87,7 @@ class Muting:
             logger.info("the run of %s in %s ends: muted", live.message.message_id, where)
             live.stop(muted=True)
             if live.turn is not None:
-                self._hearing.judge(live.message, Observe(Silence.MUTED))
+                self._message_log.judge(live.message, Observe(Silence.MUTED))
             else:  # it is still being prepared
                 self._let_be(live, where)
 
@@ -97,5 +97,5 @@ class Muting:
             if not isinstance(work, Task) or live.message not in work.said:
                 continue
             if asked := work.without(lambda line: line not in live.said):
-                self._questions.let_be(asked, Silence.MUTED)
+                self._question_queue.let_be(asked, Silence.MUTED)
             self._lanes.drop_current(where, partial(is_, work))

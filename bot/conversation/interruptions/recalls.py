@@ -28,14 +28,14 @@ class Recalls:
         *,
         let_go: Sequence[LetGo],
         history: History,
-        questions: QuestionQueue,
+        question_queue: QuestionQueue,
         turns: Turns,
         live: LiveTurns,
         lanes: Lanes[Work],
     ) -> None:
         self._let_go = let_go
         self._history = history
-        self._questions = questions
+        self._question_queue = question_queue
         self._turns = turns
         self._live = live
         self._lanes = lanes
@@ -50,7 +50,7 @@ class Recalls:
 
         def left_of(work: Work) -> Work | None:
             if isinstance(work, Task):
-                return self._questions.recalled(work, message_id)
+                return self._question_queue.recalled(work, message_id)
             is_about = work.question is not None and work.question.message_id == message_id
             return None if is_about else work
 

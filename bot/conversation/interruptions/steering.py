@@ -38,19 +38,19 @@ class Steering:
         self,
         *,
         live: LiveTurns,
-        hearing: MessageLog,
-        gathering: Coalescer,
+        message_log: MessageLog,
+        coalescer: Coalescer,
         history: History,
-        telling: PromptContext,
+        prompt_context: PromptContext,
         stops: Callable[[Iterable[MessageReceived]], bool],
         owners: frozenset[int] = frozenset(),
         is_on: bool = True,
     ) -> None:
         self._live = live
-        self._hearing = hearing
-        self._gathering = gathering
+        self._message_log = message_log
+        self._coalescer = coalescer
         self._history = history
-        self._telling = telling
+        self._prompt_context = prompt_context
         self._stops = stops
         self._owners = owners
         self._is_on = is_on
@@ -58,16 +58,16 @@ class Steering:
     def take(self, message: MessageReceived, verdict: Verdict) -> bool:
         """Whether this line is part of a turn now; then it is done with."""
         live = self._live.of(message) if self._is_on else None
-        if live is None or not self._telling.is_at_hand(message.conversation):
+        if live is None or not self._prompt_context.is_at_hand(message.conversation):
             return False
         if not plain(message.segments, View(), self_id=message.self_id):
             return False
-        quoted = self._hearing.quoted_by(message)
+        quoted = self._message_log.quoted_by(message)
         if quoted is None and quote_in(message):
             return False  # there is no time here to look it up: it may be an owner's word
         task, heard = None, verdict
         if isinstance(verdict, Wake) and not verdict.is_uncalled:
-            task = self._gathering.questions.task(message, verdict)
+            task = self._coalescer.questions.task(message, verdict)
             if task.lost or task.told:
                 return False
         elif is_talk(verdict) and belongs(message, live.latest, quoted):
@@ -78,12 +78,12 @@ class Steering:
             return False
         if self._stops((*live.said, message)):
             if task is not None:
-                self._hearing.observe(message, Observe(Silence.WORDS))
+                self._message_log.observe(message, Observe(Silence.WORDS))
             return task is not None
-        self._hearing.take_in(message, heard)
+        self._message_log.take_in(message, heard)
         unread = partial(self._unread, message, task)
         view = live.turn.view if live.turn else None
-        user = self._telling.addition(message, view, quoted=quoted)
+        user = self._prompt_context.addition(message, view, quoted=quoted)
         live.say(Line(message, user, unread))
         logger.info("message %s steers the run of %s", message.message_id, live.message.message_id)
         return True
@@ -100,12 +100,12 @@ class Steering:
         or overheard.
         """
         if task is None:
-            if why or not self._gathering.take_back(message):
+            if why or not self._coalescer.take_back(message):
                 self._history.overhear(message)
         elif why:
-            self._gathering.questions.let_be(task, why)
+            self._coalescer.questions.let_be(task, why)
         else:
-            self._gathering.line_up(task)
+            self._coalescer.line_up(task)
 
 
 def is_talk(verdict: Verdict) -> bool:

@@ -93,17 +93,17 @@ class StopHandler:
     def __init__(
         self,
         *,
-        goings_on: ActiveWork,
-        ages: ServerClock,
-        hearing: MessageLog,
+        active_work: ActiveWork,
+        server_clock: ServerClock,
+        message_log: MessageLog,
         history: History,
         gestures: Gestures,
         rules: Rules,
         local: Local = same_rules,
     ) -> None:
-        self._goings_on = goings_on
-        self._ages = ages
-        self._hearing = hearing
+        self._active_work = active_work
+        self._server_clock = server_clock
+        self._message_log = message_log
         self._history = history
         self._gestures = gestures
         self._rules = rules
@@ -115,22 +115,22 @@ class StopHandler:
         if stop is None:
             return False
         where, sender = message.conversation, message.sender.user_id
-        askers = self._goings_on.askers(where)
+        askers = self._active_work.askers(where)
         if not askers or not (
             self._is_for_us(message, stop) or (stop.command and sender in askers)
         ):
             return False
-        if self._ages.least(message) >= YOUNG:  # it meant what went on then
-            self._hearing.observe(message, Observe(Silence.LATE))
+        if self._server_clock.least(message) >= YOUNG:  # it meant what went on then
+            self._message_log.observe(message, Observe(Silence.LATE))
             return True
         meant = self._may_end(message, askers, everything=stop.everything)
         if not meant:
             logger.info("a stop in %s is not for %d to say", where, sender)
-            self._hearing.observe(message, Observe(Silence.NOT_HIS))
+            self._message_log.observe(message, Observe(Silence.NOT_HIS))
             return True
-        ended = self._goings_on.end(where, meant, waiting=stop.everything)
+        ended = self._active_work.end(where, meant, waiting=stop.everything)
         logger.info("%d stops what goes on in %s: %d", sender, where, ended)
-        self._hearing.forget_answer(message, kept=False)
+        self._message_log.forget_answer(message, kept=False)
         if where.is_group:
             self._gestures.react(message, HEARD)
         return True

@@ -47,14 +47,14 @@ class Coalescer:
         self,
         *,
         lanes: Lanes[Work],
-        questions: QuestionQueue,
-        hearing: MessageLog,
+        question_queue: QuestionQueue,
+        message_log: MessageLog,
         clock: Clock,
         debounce: float,
     ) -> None:
         self._lanes = lanes
-        self.questions = questions
-        self._hearing = hearing
+        self.questions = question_queue
+        self._message_log = message_log
         self._clock = clock
         self._debounce = debounce
 
@@ -63,13 +63,13 @@ class Coalescer:
         answered, as one that was before, belongs to none.
         """
         joins = not verdict.reason and self.take(message)
-        self._hearing.observe(message, verdict, overheard=not joins)
+        self._message_log.observe(message, verdict, overheard=not joins)
 
     def ask(self, message: MessageReceived, verdict: Wake | NeedsQuoted) -> None:
         """It called the bot, or may have."""
         task = self.questions.task(message, verdict)
         # What is lost is overheard: the next process does not answer it either.
-        self._hearing.observe(message, verdict, overheard=task.lost)
+        self._message_log.observe(message, verdict, overheard=task.lost)
         self.line_up(task)
 
     def line_up(self, task: Task) -> None:
@@ -92,11 +92,11 @@ class Coalescer:
         """The same for one that is written down as overheard, and that nobody has read."""
         if not self.take(message):
             return False
-        self._hearing.belong(message)
+        self._message_log.belong(message)
         return True
 
     def _is_for_others(self, line: MessageReceived) -> bool:
-        return is_for_others(line) and is_for_others(line, self._hearing.quoted_by(line))
+        return is_for_others(line) and is_for_others(line, self._message_log.quoted_by(line))
 
     def _looking_back(self, task: Task) -> Task:
         message = task.message
@@ -107,7 +107,7 @@ class Coalescer:
             is_his = line.sender.user_id == message.sender.user_id
             return is_his and is_talk and message.time - line.time <= BACK
 
-        lines = self._hearing.take_up(message.conversation, belongs, most=MOST_BACK)
+        lines = self._message_log.take_up(message.conversation, belongs, most=MOST_BACK)
         due, at_latest = self._patience(message)
         if not lines and not due:
             return task
@@ -124,7 +124,7 @@ class Coalescer:
         beside = (*work.beside, *task.beside)
         for line in lines[: 1 - MOST]:
             if line in beside:
-                self._hearing.overhear(line)
+                self._message_log.overhear(line)
             else:
                 self.questions.outgrow(line)
         return replace(

@@ -22,15 +22,15 @@ class DeferredQuestions:
     def __init__(
         self,
         *,
-        verdicts: WakeClassifier,
-        gathering: Coalescer,
-        questions: QuestionQueue,
+        wake_classifier: WakeClassifier,
+        coalescer: Coalescer,
+        question_queue: QuestionQueue,
         lanes: Lanes[Work],
         clock: Clock,
     ) -> None:
-        self._verdicts = verdicts
-        self._gathering = gathering
-        self._questions = questions
+        self._wake_classifier = wake_classifier
+        self._coalescer = coalescer
+        self._question_queue = question_queue
         self._lanes = lanes
         self._clock = clock
         self._tasks: list[Task] = []
@@ -46,16 +46,16 @@ class DeferredQuestions:
         for task in self._part(lambda message: message.self_id == account):
             verdict = self._verdict(task)
             if isinstance(verdict, Wake | NeedsQuoted) and self._is_young(task):
-                self._gathering.line_up(replace(task, verdict=verdict))
-            elif not self._gathering.take(task.message):
-                self._questions.let_be(task, _why_not(verdict))
+                self._coalescer.line_up(replace(task, verdict=verdict))
+            elif not self._coalescer.take(task.message):
+                self._question_queue.let_be(task, _why_not(verdict))
 
     def _is_young(self, task: Task) -> bool:
         return self._clock.now() - task.since < YOUNG
 
     def _verdict(self, task: Task) -> Verdict:
         """By today's rules; a turn that was begun is repeated whatever they say."""
-        verdict = self._verdicts.whoever_may_speak(task.called)
+        verdict = self._wake_classifier.whoever_may_speak(task.called)
         if task.retry is None or isinstance(verdict, Wake):
             return verdict
         joined = isinstance(verdict, Observe) and verdict.may_join  # nobody had called
@@ -64,7 +64,7 @@ class DeferredQuestions:
     def drop(self, where: Conversation, message_id: str) -> None:
         """The message was recalled: it waits no more."""
         here = self._part(lambda message: message.conversation == where)
-        left = (self._questions.recalled(task, message_id) for task in here)
+        left = (self._question_queue.recalled(task, message_id) for task in here)
         self._tasks += [task for task in left if task is not None]
 
     def forget(self, left_of: Callable[[Task], Task | None]) -> None:

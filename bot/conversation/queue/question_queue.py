@@ -28,25 +28,25 @@ class QuestionQueue:
         *,
         lanes: Lanes[Work],
         seen: SeenMessages,
-        ages: ServerClock,
-        places: ActiveConversations,
-        turnstile: RateLimiter,
-        hearing: MessageLog,
-        ledger: TurnJournal,
+        server_clock: ServerClock,
+        active_conversations: ActiveConversations,
+        rate_limiter: RateLimiter,
+        message_log: MessageLog,
+        turn_journal: TurnJournal,
         clock: Clock,
     ) -> None:
         self._lanes = lanes
         self._seen = seen
-        self._ages = ages
-        self._places = places
-        self._turnstile = turnstile
-        self._hearing = hearing
-        self._ledger = ledger
+        self._server_clock = server_clock
+        self._active_conversations = active_conversations
+        self._rate_limiter = rate_limiter
+        self._message_log = message_log
+        self._turn_journal = turn_journal
         self._clock = clock
 
     def task(self, message: MessageReceived, verdict: Wake | NeedsQuoted) -> Task:
         """The task, with what is known of whether an earlier process did it."""
-        told = not self._ages.is_missed(message)
+        told = not self._server_clock.is_missed(message)
         return Task(
             message,
             verdict,
@@ -69,11 +69,11 @@ class QuestionQueue:
                 where,
             )
             return
-        is_shown = self._ages.is_missed(message) or self._lanes.is_held(where)
+        is_shown = self._server_clock.is_missed(message) or self._lanes.is_held(where)
         if self._seen.is_earlier(message) and not is_shown:
-            self._places.look_at(where)
+            self._active_conversations.look_at(where)
         if isinstance(task.verdict, Wake):
-            if why := self._turnstile.against(task):  # he, or the group, asks too often?
+            if why := self._rate_limiter.against(task):  # he, or the group, asks too often?
                 self.let_be(task, why)
                 return
             if not task.wake.is_uncalled:  # who called nobody is in nobody's way
@@ -101,14 +101,14 @@ class QuestionQueue:
 
     def _tell_of(self, task: Task) -> None:
         if isinstance(task.verdict, Wake) and not task.wake.is_uncalled:
-            self._turnstile.turn_away(task.message)
+            self._rate_limiter.turn_away(task.message)
 
     def outgrow(self, line: MessageReceived) -> None:
         """A question of somebody whose later ones fill what is answered in one go: it is heard, and
         shown to be no more than that.
         """
-        self._hearing.overhear(line, Silence.FULL)
-        self._turnstile.turn_away(line)
+        self._message_log.overhear(line, Silence.FULL)
+        self._rate_limiter.turn_away(line)
 
     def let_be(self, task: Task, why: Why = "") -> None:
         """Nobody answers it after all, and `why` where it was for the bot: it is heard like any
@@ -117,7 +117,7 @@ class QuestionQueue:
         self.give_up(task)
         if not task.lost:
             for line in task.said:
-                self._hearing.overhear(line, "" if line in task.beside else why)
+                self._message_log.overhear(line, "" if line in task.beside else why)
 
     def unanswered(self, task: Task, answered: Collection[str]) -> Task | None:
         """The rest of a question without those of its lines that were answered before; they
@@ -129,7 +129,7 @@ class QuestionQueue:
         elif left is not task:
             for line in task.said:
                 if line.message_id in answered:
-                    self._hearing.overhear(line)
+                    self._message_log.overhear(line)
         return left
 
     def recalled(self, task: Task, message_id: str) -> Task | None:
@@ -139,10 +139,10 @@ class QuestionQueue:
         left = task.without(lambda line: line.message_id == message_id)
         if left is None:
             self.give_up(task)
-            self._hearing.let_go(line for line in task.said if line.message_id != message_id)
+            self._message_log.let_go(line for line in task.said if line.message_id != message_id)
         return left
 
     def give_up(self, task: Task) -> None:
         """Close the turn that it was to repeat, if there is one."""
         if task.retry is not None:
-            self._ledger.give_up(task.message.conversation, task.retry.turn_id)
+            self._turn_journal.give_up(task.message.conversation, task.retry.turn_id)

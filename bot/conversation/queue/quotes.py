@@ -26,15 +26,15 @@ class Quotes:
         self,
         *,
         perception: Perception,
-        put_off: DeferredQuestions,
-        questions: QuestionQueue,
-        hearing: MessageLog,
+        deferred: DeferredQuestions,
+        question_queue: QuestionQueue,
+        message_log: MessageLog,
         lanes: Lanes[Work],
     ) -> None:
         self._perception = perception
-        self._put_off = put_off
-        self._questions = questions
-        self._hearing = hearing
+        self._deferred = deferred
+        self._question_queue = question_queue
+        self._message_log = message_log
         self._lanes = lanes
 
     async def settled(self, task: Task) -> Task | None:
@@ -52,12 +52,12 @@ class Quotes:
             is_ours = await self._perception.quotes_the_bot(task.message, verdict.message_id)
         except NotConnected as error:
             logger.info("message %s waits for a connection: %s", task.message.message_id, error)
-            self._put_off.add(task)
+            self._deferred.add(task)
             return None
         wake = Wake("quote") if is_ours else verdict.otherwise
         if isinstance(wake, Observe):
-            self._questions.let_be(task)
+            self._question_queue.let_be(task)
             return None
-        self._hearing.judge(task.message, wake)
+        self._message_log.judge(task.message, wake)
         # While stopping it is left in the journal, for the next start.
         return None if self._lanes.finishing else replace(task, verdict=wake)

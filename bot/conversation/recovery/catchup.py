@@ -111,13 +111,13 @@ class HeldLanes:
         *,
         lanes: Lanes[Work],
         seen: SeenMessages,
-        put_off: DeferredQuestions,
-        questions: QuestionQueue,
+        deferred: DeferredQuestions,
+        question_queue: QuestionQueue,
     ) -> None:
         self._lanes = lanes
         self._seen = seen
-        self._put_off = put_off
-        self._questions = questions
+        self._deferred = deferred
+        self._question_queue = question_queue
 
     def go_on(
         self, where: Conversation, history: Sequence[MessageReceived], accounted: Collection[str]
@@ -135,7 +135,7 @@ class HeldLanes:
         def unanswered(work: Work) -> Work | None:
             if isinstance(work, Resume):
                 return work
-            return self._questions.unanswered(work, before if work.may_be_answered else now)
+            return self._question_queue.unanswered(work, before if work.may_be_answered else now)
 
         if before and self._lanes.revise(where, unanswered):
             logger.info("questions in %s are not answered: they were, before", where)
@@ -152,7 +152,7 @@ class HeldLanes:
         def waits(work: Work) -> bool:
             if isinstance(work, Resume) or not self._seen.is_earlier(work.message):
                 return False
-            self._put_off.add(work)
+            self._deferred.add(work)
             return True
 
         self._lanes.drop_waiting(where, waits)
@@ -170,8 +170,8 @@ class Catchup:
         self,
         *,
         transport: Transport,
-        arrivals: ReconnectQueue,
-        late: LateMessages,
+        reconnect_queue: ReconnectQueue,
+        late_messages: LateMessages,
         held: HeldLanes,
         lanes: Lanes[Work],
         outbox: Outbox,
@@ -179,8 +179,8 @@ class Catchup:
         clock: Clock,
     ) -> None:
         self._transport = transport
-        self._arrivals = arrivals
-        self._late = late
+        self._reconnect_queue = reconnect_queue
+        self._late_messages = late_messages
         self._held = held
         self._lanes = lanes
         self._outbox = outbox
@@ -191,7 +191,7 @@ class Catchup:
         """Catch up for each account that connects, beside the others, until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
-                group.create_task(self._catch_up(await self._arrivals.next()))
+                group.create_task(self._catch_up(await self._reconnect_queue.next()))
 
     async def _catch_up(self, round_: CatchupRound) -> None:
         async with asyncio.TaskGroup() as group:
@@ -260,7 +260,7 @@ class Catchup:
         found = [message for message in history if not message.is_own and message.time >= since]
         answers = answered_ids(history, accounted=known)
         for message in self._new(found, heard):
-            self._late.take_missed(message, answered=message.message_id in answers)
+            self._late_messages.take_missed(message, answered=message.message_id in answers)
         self._go_on(round_, where, history, known)
         return True
 

@@ -97,10 +97,15 @@ class DeafnessWatch:
     """Watches the groups of all accounts."""
 
     def __init__(
-        self, *, transport: Transport, places: ActiveConversations, owner: Owner, clock: Clock
+        self,
+        *,
+        transport: Transport,
+        active_conversations: ActiveConversations,
+        owner: Owner,
+        clock: Clock,
     ) -> None:
         self._transport = transport
-        self._places = places
+        self._active_conversations = active_conversations
         self._owner = owner
         self._clock = clock
         self._rhythms = DefaultLRU[Conversation, Rhythm](MAX_PLACES, Rhythm)
@@ -115,7 +120,7 @@ class DeafnessWatch:
         """
         if message.self_id in self._deaf:
             self._deaf.discard(message.self_id)
-            self._places.connected(message.self_id)
+            self._active_conversations.connected(message.self_id)
         if message.conversation.is_group:
             rhythm = self._rhythms.use(message.conversation)
             rhythm.hear(message.time, self._clock.monotonic())
@@ -179,7 +184,7 @@ class DeafnessWatch:
             for other in self._of(where.platform_id):
                 other.disregard()
             self._deaf.add(where.platform_id)
-            self._places.connected(where.platform_id)
+            self._active_conversations.connected(where.platform_id)
 
     def _tell(self, where: Conversation, missed: Sequence[MessageReceived]) -> None:
         line = DEAF[self._owner.tongue].format(

@@ -30,18 +30,18 @@ class LateMessages:
         self,
         *,
         seen: SeenMessages,
-        ages: ServerClock,
-        places: ActiveConversations,
+        server_clock: ServerClock,
+        active_conversations: ActiveConversations,
         way: MessageWay,
-        put_off: DeferredQuestions,
+        deferred: DeferredQuestions,
         history: History,
         clock: Clock,
     ) -> None:
         self._seen = seen
-        self._ages = ages
-        self._places = places
+        self._server_clock = server_clock
+        self._active_conversations = active_conversations
         self._way = way
-        self._put_off = put_off
+        self._deferred = deferred
         self._history = history
         self._clock = clock
 
@@ -58,7 +58,9 @@ class LateMessages:
         `whole` is False where that is not all.
         """
         earlier = self._seen.read((identity for identity, _ in seen), whole=whole)
-        self._places.learn((*heard, *((told.conversation, told.time) for told in earlier)))
+        self._active_conversations.learn(
+            (*heard, *((told.conversation, told.time) for told in earlier))
+        )
         for message in earlier:
             self._take(message)
 
@@ -90,13 +92,13 @@ class LateMessages:
         nobody came to.
         """
         self._history.know(message)
-        self._put_off.add(Task(message, Wake("retry"), self._clock.now(), retry))
-        if message.self_id in self._places.accounts:
-            self._put_off.ask(message.self_id)
+        self._deferred.add(Task(message, Wake("retry"), self._clock.now(), retry))
+        if message.self_id in self._active_conversations.accounts:
+            self._deferred.ask(message.self_id)
 
     def _take(self, message: MessageReceived, *, answer: bool = True) -> None:
-        self._ages.miss(message)
-        self._way.take(message, answer=answer and self._ages.age(message) < YOUNG)
+        self._server_clock.miss(message)
+        self._way.take(message, answer=answer and self._server_clock.age(message) < YOUNG)
 
 
 TOLD: Final = (
@@ -121,17 +123,17 @@ class ExpiredEvents:
         self,
         *,
         way: MessageWay,
-        late: LateMessages,
+        late_messages: LateMessages,
         seen: SeenMessages,
-        verdicts: WakeClassifier,
-        turnstile: RateLimiter,
+        wake_classifier: WakeClassifier,
+        rate_limiter: RateLimiter,
         owner: Owner,
     ) -> None:
         self.take: Callable[[MessageReceived], None] = way.take
-        self._late = late
+        self._late_messages = late_messages
         self._seen = seen
-        self._verdicts = verdicts
-        self._turnstile = turnstile
+        self._wake_classifier = wake_classifier
+        self._rate_limiter = rate_limiter
         self._owner = owner
 
     def take_waited(self, event: MessageWaited) -> None:
@@ -140,15 +142,15 @@ class ExpiredEvents:
         if event.seconds < YOUNG:
             self.take(message)
             return
-        if not self._seen.knows(message) and self._verdicts.would_answer(message):
-            self._turnstile.come_too_late(message)
+        if not self._seen.knows(message) and self._wake_classifier.would_answer(message):
+            self._rate_limiter.come_too_late(message)
             line = TOLD[self._owner.tongue].format(minutes=event.seconds / 60)
             self._owner.tell("messages waited", line)
-        self._late.take_waited(message)
+        self._late_messages.take_waited(message)
 
     def take_lost(self, message: MessageReceived) -> None:
         """One that never comes: what gateways lose the owners hear from elsewhere. A server may
         have told it twice, and the other one came.
         """
-        if not self._seen.knows(message) and self._verdicts.would_answer(message):
-            self._turnstile.come_too_late(message)
+        if not self._seen.knows(message) and self._wake_classifier.would_answer(message):
+            self._rate_limiter.come_too_late(message)

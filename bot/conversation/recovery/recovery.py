@@ -63,20 +63,20 @@ class Recoverer:
         *,
         unfinished: Unfinished,
         seen: SeenMessages,
-        turnstile: RateLimiter,
-        late: LateMessages,
+        rate_limiter: RateLimiter,
+        late_messages: LateMessages,
         suspensions: Suspensions,
-        ledger: TurnJournal,
+        turn_journal: TurnJournal,
         outbox: Outbox,
         toolset: Toolset,
         clock: Clock,
     ) -> None:
         self._unfinished = unfinished
         self._suspensions = suspensions
-        self._ledger = ledger
+        self._turn_journal = turn_journal
         self._seen = seen
-        self._turnstile = turnstile
-        self._late = late
+        self._rate_limiter = rate_limiter
+        self._late_messages = late_messages
         self._outbox = outbox
         self._toolset = toolset
         self._clock = clock
@@ -113,8 +113,8 @@ class Recoverer:
             (same, self._seen.claim(same[-1].question)) for same in _by_question(recovery.turns)
         ]
         waking = [one for one in recovery.waking if self._seen.claim(one) and one.time >= since]
-        self._turnstile.preload(recovery.asked)
-        self._late.preload(recovery.seen, recovery.active, whole=recovery.whole)
+        self._rate_limiter.preload(recovery.asked)
+        self._late_messages.preload(recovery.seen, recovery.active, whole=recovery.whole)
         coming = {send.send_id for send in recovery.sends if self._settle_send(send)}
         again: list[OpenTurn] = []
         closed: list[TurnClosed] = []
@@ -130,16 +130,16 @@ class Recoverer:
                 again.append(_as_asked_last(same[-1]))
         for turn in again:
             logger.info("run %s was interrupted before its answer: asking again", turn.turn_id)
-            self._late.ask_again(turn.question, retry=turn)
+            self._late_messages.ask_again(turn.question, retry=turn)
         for suspended in recovery.suspended:
             if suspended.turn_id in waits:
                 self._suspensions.restore(suspended)
             else:
                 self._suspensions.supersede(suspended.question.conversation, suspended.turn_id)
         for message in waking:
-            self._late.ask_again(message)
+            self._late_messages.ask_again(message)
         if closed:  # not before: a recall that came while this waits must find all of it put
-            await self._ledger.commit(*closed)
+            await self._turn_journal.commit(*closed)
         if recovery.turns or recovery.sends:
             logger.info(
                 "after a restart: %d runs interrupted, %d sends",
@@ -149,7 +149,7 @@ class Recoverer:
 
     def _give_up(self, turns: Iterable[OpenTurn]) -> None:
         for turn in turns:
-            self._ledger.give_up(turn.question.conversation, turn.turn_id)
+            self._turn_journal.give_up(turn.question.conversation, turn.turn_id)
 
     def _settle_send(self, send: StoredSend) -> bool:
         """Whether it will be sent now."""

@@ -44,14 +44,14 @@ class Unfinished:
         *,
         store: Store,
         history: History,
-        preparation: ContextBuilder,
+        context_builder: ContextBuilder,
         model: Failover,
         toolset: Registry,
         clock: Clock,
     ) -> None:
         self._store = store
         self._history = history
-        self._preparation = preparation
+        self._context_builder = context_builder
         self._model = model
         self._toolset = toolset
         self._clock = clock
@@ -80,7 +80,7 @@ class Unfinished:
         return UsageAdded(turn_id=turn.turn_id, model=model, usage=usage, at=now, step=FIRST)
 
     def _estimate(self, turn: OpenTurn) -> tuple[str, Usage]:
-        begun = self._preparation.go_on(turn.turn_id, _as_it_began(turn))
+        begun = self._context_builder.go_on(turn.turn_id, _as_it_began(turn))
         run = begun.run.leaner(begun.run)
         now = now_line(begun.now, begun.words)
         pictures = _pictures_of(turn) if begun.sees else ()

@@ -89,21 +89,21 @@ class ContextBuilder:
         self,
         *,
         perception: Perception,
-        telling: PromptContext,
+        prompt_context: PromptContext,
         delivery: Delivery,
         personas: Personas,
         owners: frozenset[int],
         ports: Mapping[type, object],
-        thrift: TurnBudget,
+        turn_budget: TurnBudget,
         ids: Ids,
     ) -> None:
         self._perception = perception
-        self._telling = telling
+        self._prompt_context = prompt_context
         self._delivery = delivery
         self._personas = personas
         self._owners = owners
         self._ports = ports
-        self._thrift = thrift
+        self._turn_budget = turn_budget
         self._ids = ids
 
     async def begin(
@@ -127,14 +127,14 @@ class ContextBuilder:
             finally:
                 early_payer.reset(payer)
         question, talk, recalled = await remember(
-            self._telling, question, is_retry=retry is not None
+            self._prompt_context, question, is_retry=retry is not None
         )
         who = self._personas.of(where)
         told = (
             partial(str, retry.user.text) if retry else partial(words_of, question, talk, who.names)
         )
-        view = self._telling.view(where, told, language=who.language)
-        user = retry.user if retry else self._telling.render(question, talk, view)
+        view = self._prompt_context.view(where, told, language=who.language)
+        user = retry.user if retry else self._prompt_context.render(question, talk, view)
         asker = asker_of(
             question.message,
             owners=self._owners,
@@ -142,7 +142,7 @@ class ContextBuilder:
             quoted=question.quoted,
             forwarded=question.forwarded.lines,
             overheard=(*talk.messages, *talk.replies.values()),
-            earlier=lambda: self._telling.voices(where) | recalled.authors,
+            earlier=lambda: self._prompt_context.voices(where) | recalled.authors,
         )
         if retry and not is_alone(message, retry.user):
             # Whose words are in it besides is not known any more.
@@ -154,7 +154,7 @@ class ContextBuilder:
             run_id=run_id,
             view=view,
             wake=wake,
-            rung=self._thrift.rungs.rung(where, wake.payer(asker.user_id)),
+            rung=self._turn_budget.rungs.rung(where, wake.payer(asker.user_id)),
             recalled=recalled.lines,
         )
 
@@ -165,7 +165,7 @@ class ContextBuilder:
         message, before = waiting.question, waiting.run.asker
         where = message.conversation
         current_run.set(turn_id)
-        earlier = partial(self._telling.voices, where)
+        earlier = partial(self._prompt_context.voices, where)
         asker = asker_of(message, owners=self._owners, earlier=earlier)
         asker = replace(
             asker,
@@ -178,10 +178,10 @@ class ContextBuilder:
             waiting.user,
             asker,
             run_id=turn_id,
-            view=self._telling.view(
+            view=self._prompt_context.view(
                 where, partial(str, waiting.user.text), language=self._personas.of(where).language
             ),
-            rung=self._thrift.rungs.rung_of(turn_id),
+            rung=self._turn_budget.rungs.rung_of(turn_id),
             spent=spent_by(waiting),
         )
         turn.speaker.said += waiting.said
@@ -228,16 +228,16 @@ class ContextBuilder:
         message, where = question.message, question.message.conversation
         sees = self._perception.sees and rung < LimitLevel.PLAIN
         who, words = self._personas.of(where), view.words
-        rounds, before = told_on(rung, self._telling.rounds(where)), 1 + len(who.examples)
+        rounds, before = told_on(rung, self._prompt_context.rounds(where)), 1 + len(who.examples)
         system = system_prompt(who.prompt, name=who.name, words=words, sees=sees)
-        summary = self._telling.summary(where)
+        summary = self._prompt_context.summary(where)
         asker = replace(asker, read=outside_tools_in(summary)) if summary else asker
         read = transcript(system, rounds, user, words=words, summary=summary, examples=who.examples)
         told = replace(message, group_name="") if acts_as_owner(asker) else message
         doubts = doubts_of(told, view, read, rounds)
         silence = partial(keeps_silent, asked=doubts.asked, weak=wake.weak)
         frames = FrameRemover(who.names, number=where.platform_id, people=Participants.of(read))
-        budget = self._thrift.budget(run_id, spent)
+        budget = self._turn_budget.budget(run_id, spent)
         speaker = TurnSpeaker(self._delivery, run_id, asker, where, frames, budget)
         speaker.question = message.message_id if message.has_identity else ""
         run = Run(
@@ -245,7 +245,7 @@ class ContextBuilder:
             conversation=where,
             asker=asker,
             transcript=read,
-            counted=self._telling.counted(where, before),
+            counted=self._prompt_context.counted(where, before),
             asked=tuple(one.message_id for one in question.said if one.has_identity),
             ports=self._ports_of(message, speaker),
             heard=lambda: bool(speaker.said),
@@ -261,7 +261,7 @@ class ContextBuilder:
             temperature=who.temperature,
             terms=self._terms(where, who),
             tongue=language_of(message),
-            leaner=self._thrift.leaner,
+            leaner=self._turn_budget.leaner,
             notices=words.notices,
         )
         now = doubts.now
@@ -283,7 +283,7 @@ def doubts_of(
 
 
 async def remember(
-    telling: PromptContext, question: Question, *, is_retry: bool
+    prompt_context: PromptContext, question: Question, *, is_retry: bool
 ) -> tuple[Question, OverheardTalk, Recalled]:
     """Have the history at hand, and with it the question as it is told, what was overheard
     before it, and the facts that it is about; once more where all was let go of meanwhile, as
@@ -291,17 +291,17 @@ async def remember(
     """
     where, reader = question.message.conversation, question.message.sender.user_id
     while True:
-        age = telling.times_let_go
-        await telling.load(where)
-        talk = NO_TALK if is_retry else telling.take_talk(where, reader)
-        named, recalled = telling.named(question), NOTHING_RECALLED
+        age = prompt_context.times_let_go
+        await prompt_context.load(where)
+        talk = NO_TALK if is_retry else prompt_context.take_talk(where, reader)
+        named, recalled = prompt_context.named(question), NOTHING_RECALLED
         if not is_retry:
-            recalled = await telling.recalled(question.message)
-        talk = await telling.with_replies(named, talk)
-        if age == telling.times_let_go:
+            recalled = await prompt_context.recalled(question.message)
+        talk = await prompt_context.with_replies(named, talk)
+        if age == prompt_context.times_let_go:
             break
     if not is_retry:  # the journal counts as read all that is overheard until the turn opens
-        talk = telling.with_more(talk, where, reader)
+        talk = prompt_context.with_more(talk, where, reader)
     return named, talk, recalled
 
 

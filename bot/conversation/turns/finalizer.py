@@ -61,7 +61,7 @@ class Finalizer:
         history: History,
         approvals: Approvals,
         store: Store,
-        ledger: TurnJournal,
+        turn_journal: TurnJournal,
         shadow: Shadow,
     ) -> None:
         self._shadow = shadow
@@ -69,7 +69,7 @@ class Finalizer:
         self._history = history
         self._approvals = approvals
         self._store = store
-        self._ledger = ledger
+        self._turn_journal = turn_journal
 
     async def say(self, turn: Turn, outcome: Outcome) -> Said:
         """Say the final words, unless they were said."""
@@ -192,12 +192,12 @@ class Finalizer:
         undelivered: Undelivered | None = None,
     ) -> None:
         round_ = self._history.add_round(where, turn_id, user, answer, prefix)
-        self._store.put(self._ledger.closed(turn_id, outcome, round_, undelivered))
+        self._store.put(self._turn_journal.closed(turn_id, outcome, round_, undelivered))
         self._approvals.close(turn_id)
 
     def drop(self, turn: Turn, state: RunState) -> None:
         """Keep nothing of the round: its question was recalled. The next is told what it had
         overheard.
         """
-        self._ledger.give_up(turn.run.conversation, turn.run.id, state=state)
+        self._turn_journal.give_up(turn.run.conversation, turn.run.id, state=state)
         self._approvals.close(turn.run.id)

@@ -47,14 +47,14 @@ class Suspensions:
         store: Store,
         approvals: Approvals,
         requests: Requests,
-        ledger: TurnJournal,
+        turn_journal: TurnJournal,
         history: History,
     ) -> None:
         self._history = history
         self._store = store
         self._approvals = approvals
         self._requests = requests
-        self._ledger = ledger
+        self._turn_journal = turn_journal
         self._waiting: dict[str, WaitingTurn] = {}
 
     def suspend(self, turn: WaitingTurn) -> None:
@@ -79,7 +79,7 @@ class Suspensions:
             )
             words = choose_wording((suspended.user,), "")
             round_ = (suspended.user, render.history_note(words, words.about.unanswered))
-            closed = self._ledger.closed(suspended.turn_id, interrupted, round_)
+            closed = self._turn_journal.closed(suspended.turn_id, interrupted, round_)
             self._store.put(RunResumed(suspended.turn_id), closed)
             return None
         for where, message_id, own in suspended.own:
@@ -131,7 +131,7 @@ class Suspensions:
 
     def supersede(self, where: Conversation, turn_id: str) -> None:
         """Close a suspended turn that does not go on; it leaves nothing behind."""
-        self._ledger.give_up(where, turn_id, RunResumed(turn_id))
+        self._turn_journal.give_up(where, turn_id, RunResumed(turn_id))
 
     def _put_down(self, turn_id: str, run: SuspendedRun) -> None:
         state = codec.write(_kept(run))

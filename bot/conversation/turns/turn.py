@@ -38,20 +38,20 @@ class Turns:
         self,
         *,
         engine: Engine,
-        preparation: ContextBuilder,
-        closing: Finalizer,
+        context_builder: ContextBuilder,
+        finalizer: Finalizer,
         suspensions: Suspensions,
         history: History,
-        ledger: TurnJournal,
+        turn_journal: TurnJournal,
         live: LiveTurns,
         gestures: Gestures,
     ) -> None:
         self._engine = engine
-        self._preparation = preparation
-        self._closing = closing
+        self._context_builder = context_builder
+        self._finalizer = finalizer
         self._suspensions = suspensions
         self._history = history
-        self._ledger = ledger
+        self._turn_journal = turn_journal
         self._live = live
         self._gestures = gestures
         self._disowned = LRU[Identity, None](MAX_DISOWNED)
@@ -79,14 +79,14 @@ class Turns:
         """
         with self._live.going_on(message, lines) as live:
             try:
-                begun = await self._preparation.begin(message, retry, lines=lines, wake=wake)
+                begun = await self._context_builder.begin(message, retry, lines=lines, wake=wake)
             except asyncio.CancelledError:
                 if live.is_stopped or message.identity in self._disowned:
                     live.close(dropped=True)
                     self._history.doubt(message.conversation)  # what it had taken, nobody read
                 raise
-            turn = live.begin(begun, self._preparation.seeing)
-            opened = self._ledger.opened(
+            turn = live.begin(begun, self._context_builder.seeing)
+            opened = self._turn_journal.opened(
                 turn.run.id, turn.question, turn.user, retry, uncalled=wake.is_uncalled
             )
             await self._finish(live, turn, self._begin(live, turn, *opened))
@@ -98,9 +98,9 @@ class Turns:
         )
 
     async def _begin(self, live: LiveTurn, turn: Turn, *entries: Entry) -> Outcome | SuspendedRun:
-        await self._ledger.begin(*entries)
+        await self._turn_journal.begin(*entries)
         with self._signs_for(turn):
-            return await self._engine.run(await self._preparation.seeing(turn), live.state)
+            return await self._engine.run(await self._context_builder.seeing(turn), live.state)
 
     async def resume(self, turn_id: str, decisions: Mapping[str, Decision]) -> None:
         """Go on with a suspended turn; what is not decided waits on, or is denied when it has
@@ -115,8 +115,8 @@ class Turns:
         asked = {pending.call.id for pending in waiting.run.pending}
         meant = {call_id: word for call_id, word in decisions.items() if call_id in asked}
         with self._live.going_on(waiting.question) as live:
-            go_on = self._preparation.go_on(turn_id, waiting)
-            turn = live.begin(go_on, self._preparation.seeing)
+            go_on = self._context_builder.go_on(turn_id, waiting)
+            turn = live.begin(go_on, self._context_builder.seeing)
             # Should it turn out that it cannot go on, this is what is left of it.
             run = waiting.run
             live.state = RunState(list(close_suspended(run)), run.usage, run.steps)
@@ -134,25 +134,25 @@ class Turns:
 
         Where that cannot be promised nothing is allowed.
         """
-        if not await self._ledger.commit(RunResumed(turn.run.id)):
+        if not await self._turn_journal.commit(RunResumed(turn.run.id)):
             decisions = {
                 id_: it if isinstance(it, Deny) else Deny(NOT_PROMISED)
                 for id_, it in decisions.items()
             }
-        run = await self._preparation.seeing(turn)
+        run = await self._context_builder.seeing(turn)
         return await self._engine.resume(run, suspended, decisions, state)
 
     def stop_waiting(self, turn_id: str) -> None:
         """End a turn that waits for somebody's word; what was said in it stays."""
         if (waiting := self._suspensions.take(turn_id)) is not None:
-            self._closing.keep_waiting(waiting, muted=False)
+            self._finalizer.keep_waiting(waiting, muted=False)
 
     async def lapse(self, turn_id: str) -> bool:
         """End it where the bot is muted and it may wait no longer; False where it does not wait."""
         if question := self._suspensions.question(turn_id):
             await self._history.load(question.conversation)
         if (waiting := self._suspensions.take(turn_id)) is not None:
-            self._closing.keep_waiting(waiting, muted=True)
+            self._finalizer.keep_waiting(waiting, muted=True)
         return waiting is not None
 
     async def _finish(
@@ -169,7 +169,7 @@ class Turns:
                 self._suspensions.suspend(waiting)
                 return
             outcome, live.is_thinking = ended, False
-            said_last = await self._closing.say(turn, outcome)
+            said_last = await self._finalizer.say(turn, outcome)
         except asyncio.CancelledError:
             ending = message.identity not in self._disowned and not live.is_stopped
             raise
@@ -183,9 +183,9 @@ class Turns:
                 said_last = Said(about.broken_off if live.is_muted else about.stopped)
                 outcome = state.outcome(Stop.STOPPED)
             if outcome is not None and not ending:
-                self._closing.keep(live.turn or turn, state, outcome, said_last)
+                self._finalizer.keep(live.turn or turn, state, outcome, said_last)
             elif disowned:
-                self._closing.drop(turn, state)
+                self._finalizer.drop(turn, state)
             # Else it waits, or the process is ending, perhaps with the answer ready and not said:
             # the turn stays open, and the next start decides about it.
 

@@ -10,11 +10,11 @@ from tests.fakes import GROUP, ManualClock, RecordingStore
 
 async def test_a_groups_admins_silence_the_bot_and_let_it_speak_again() -> None:
     store, is_night = RecordingStore(), False
-    wishes = QuietOverrides(store=store, choices=store, clock=ManualClock(NOW))
-    mute, unmute = mute_command(wishes), unmute_command(wishes, lambda *_: is_night)
+    quiet_overrides = QuietOverrides(store=store, choices=store, clock=ManualClock(NOW))
+    mute, unmute = mute_command(quiet_overrides), unmute_command(quiet_overrides, lambda *_: is_night)
     assert mute.audience is unmute.audience is Audience.GROUP_ADMIN
     assert await lines(mute) == [DONE[0]]
-    assert wishes.of(GROUP) == QuietOverride(is_mute=True)
+    assert quiet_overrides.of(GROUP) == QuietOverride(is_mute=True)
     store.trouble = True
     assert await lines(unmute) == await lines(mute) == [NOT_NOW[0]]
     store.trouble = False
@@ -22,4 +22,4 @@ async def test_a_groups_admins_silence_the_bot_and_let_it_speak_again() -> None:
     assert await lines(unmute) == [STILL_QUIET[0]]
     is_night = False
     assert await lines(unmute, chinese=False) == [LIFTED[1]]
-    assert wishes.of(GROUP) is None
+    assert quiet_overrides.of(GROUP) is None

@@ -18,10 +18,12 @@ from tests.fakes import GROUP, ManualClock, RecordingStore
 def quiet(*hours: Hours) -> tuple[Command, QuietOverrides, RecordingStore]:
     """The command where the settings have these hours."""
     store, clock = RecordingStore(), ManualClock(NOW)
-    wishes = QuietOverrides(store=store, choices=store, clock=clock)
+    quiet_overrides = QuietOverrides(store=store, choices=store, clock=clock)
     modes = Modes(store=store, choices=store, clock=clock)
-    hush = QuietHours(rules=Rules(quiet=hours), local=same_rules, wishes=wishes, modes=modes, clock=clock)
-    return quiet_command(wishes, hush.is_hour, hush.end), wishes, store
+    quiet_hours = QuietHours(
+        rules=Rules(quiet=hours), local=same_rules, quiet_overrides=quiet_overrides, modes=modes, clock=clock
+    )
+    return quiet_command(quiet_overrides, quiet_hours.is_hour, quiet_hours.end), quiet_overrides, store
 
 
 def clock_at(seconds: float) -> str:

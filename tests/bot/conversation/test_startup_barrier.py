@@ -21,12 +21,12 @@ class Sink:
 
 async def test_events_wait_until_it_is_open_and_keep_their_order() -> None:
     sink = Sink()
-    gate = StartupBarrier(sink)
+    startup_barrier = StartupBarrier(sink)
     events = [said(str(number)) for number in range(3)]
 
     async def connection() -> None:
         for event in events:
-            await gate.handle(event)
+            await startup_barrier.handle(event)
 
     async with asyncio.TaskGroup() as group:
         pumping = group.create_task(connection())
@@ -34,18 +34,18 @@ async def test_events_wait_until_it_is_open_and_keep_their_order() -> None:
             await asyncio.sleep(0)
         assert sink.came == []
         assert not pumping.done()
-        gate.open()
+        startup_barrier.open()
     assert sink.came == events
-    await gate.handle(events[0])
+    await startup_barrier.handle(events[0])
     assert len(sink.came) == 4
 
 
 async def test_who_waits_for_it_to_open_goes_on_then() -> None:
-    gate = StartupBarrier(Sink())
+    startup_barrier = StartupBarrier(Sink())
     async with asyncio.TaskGroup() as group:
-        waiting = group.create_task(gate.opened())
+        waiting = group.create_task(startup_barrier.opened())
         for _ in range(5):
             await asyncio.sleep(0)
         assert not waiting.done()
-        gate.open()
-    await gate.opened()
+        startup_barrier.open()
+    await startup_barrier.opened()

@@ -237,12 +237,12 @@ class Line:
     """Bots that hear each other at once; `crier` has an account."""
 
     def __init__(self) -> None:
-        self.desks: list[Desk] = []
+        self.owner_replies: list[Desk] = []
         self.crier: Desk | None = None
         self.notes: list[ClusterMessage] = []
 
     def of(self, at: Desk) -> Ear:
-        self.desks.append(at)
+        self.owner_replies.append(at)
         at.owner._neighbours = Ear(self, at)
         return at.owner._neighbours
 
@@ -260,7 +260,7 @@ class Ear:
     def tell(self, note: ClusterMessage, /) -> None:
         assert isinstance(note, AlarmRaised)
         self._line.notes.append(note)
-        for one in self._line.desks:
+        for one in self._line.owner_replies:
             if one is not self._at and (not note.text or self._line.crier in (None, one)):
                 one.owner.hear(note)
 

@@ -73,7 +73,7 @@ def told_by(ledger: list[tuple[str, Any]]) -> Any:
         owner=Heard("owner", ledger),
         on=SimpleNamespace(
             history=Heard("history", ledger),
-            wishes=Wishes("wishes", ledger),
+            quiet_overrides=Wishes("wishes", ledger),
         ),
     )
     return SimpleNamespace(spending=spending, rooms=rooms)

@@ -53,8 +53,8 @@ async def test_only_a_message_with_the_words_of_the_request_is_one() -> None:
         at.at_server["at the server"] = said("#A1 say_hello {}", user=BOT, where=OWNER)
         for quoted in ("fake", "not ours", "at the server"):
             answer = said((Quote(quoted), Text("同意")), user=999, where=OWNER)
-            assert not at.desks.take(answer)
-            assert not await at.desks.take_later(answer)
+            assert not at.owner_replies.take(answer)
+            assert not await at.owner_replies.take_later(answer)
         assert at.resumed == []
 
 
@@ -67,7 +67,7 @@ async def test_a_quote_of_what_only_the_store_knows_is_found_later() -> None:
     async with asyncio.timeout(30), later.outbox.open():
         assert later.approvals.restore(run, QUESTION) == run
         answer = said((Quote("9001"), Text("同意")), user=999, where=OWNER)
-        assert await later.desks.take_later(answer)
+        assert await later.owner_replies.take_later(answer)
         assert later.resumed == [("t1", {"c0": Allow()})]
         await later.outbox.wait_idle()
 
@@ -75,12 +75,12 @@ async def test_a_quote_of_what_only_the_store_knows_is_found_later() -> None:
 async def test_an_answer_that_is_older_than_its_request_decides_nothing() -> None:
     async with desk() as at:
         at.clock.time += 300  # ours is ahead of the server's
-        at.desks.take(said("hi", user=999, where=OWNER))
+        at.owner_replies.take(said("hi", user=999, where=OWNER))
         at.clock.time += 100.5
         at.wait(waiting("mail"))
         for age, decided in ((100, 0), (1, 0), (0, 1)):  # the server's times are whole seconds
             answer = said("同意 A1", user=999, where=OWNER)
-            assert at.desks.take(replace(answer, time=answer.time + 100 - age))
+            assert at.owner_replies.take(replace(answer, time=answer.time + 100 - age))
             assert len(at.resumed) == decided
         await at.outbox.wait_idle()
         assert at.transport.texts[-2:] == [AGAIN[0].format(number=1), "A1 已同意。"]
@@ -94,7 +94,7 @@ async def test_an_answer_that_was_missed_decides_nothing_whenever_it_was_said(te
         for time in (0.0, at.clock.now() + 60):
             answer = replace(said(text, user=999, where=OWNER), time=time)
             at.ages.miss(answer)
-            assert at.desks.take(answer)
+            assert at.owner_replies.take(answer)
         await at.outbox.wait_idle()
         assert at.resumed == []
         assert at.transport.texts[2:] == ([] if "A9" in text else [AGAIN[0].format(number=1)] * 2)
@@ -106,7 +106,7 @@ async def test_a_missed_quote_of_the_request_decides_nothing_later_either() -> N
         await at.outbox.wait_idle()
         answer = said((Quote("9001"), Text("同意")), user=999, where=OWNER)
         at.ages.miss(answer)
-        assert await at.desks.take_later(answer)
+        assert await at.owner_replies.take_later(answer)
         assert at.resumed == []
 
 
@@ -114,21 +114,21 @@ async def test_an_answer_to_an_earlier_process_counts_for_what_that_one_had_aske
     run = Desk().requests.number(waiting("mail", since=ManualClock().now() - 60))
     for ago, decided in ((30, 1), (61, 0)):
         async with desk() as at:
-            at.desks.take(said("hi"))
+            at.owner_replies.take(said("hi"))
             assert at.approvals.restore(run, QUESTION) == run
             answer = said("同意 A1", user=999, where=OWNER)
-            assert at.desks.take(replace(answer, time=answer.time - ago))
+            assert at.owner_replies.take(replace(answer, time=answer.time - ago))
             assert len(at.resumed) == decided
 
 
 async def test_an_answer_to_an_earlier_process_does_not_count_for_a_number_that_became_anothers() -> None:
     before = Desk().requests.number(waiting("dig", run_id="t0", since=ManualClock().now() - 60))
     async with desk() as at:
-        at.desks.take(said("hi"))
+        at.owner_replies.take(said("hi"))
         at.wait(waiting("mail"))
         at.approvals.restore(before, QUESTION)
         answer = said("同意 A2", user=999, where=OWNER)
-        assert at.desks.take(replace(answer, time=answer.time - 30))
+        assert at.owner_replies.take(replace(answer, time=answer.time - 30))
         assert at.resumed == []
 
 
@@ -170,7 +170,7 @@ async def test_in_a_group_one_word_is_for_the_owner_whose_own_request_it_is(
 ) -> None:
     async with desk(frozenset({998, 999})) as at:
         at.wait(waiting("mail", asker=asker))
-        assert at.desks.take(said("同意", user=user, at=at_bot, where=group)) is taken
+        assert at.owner_replies.take(said("同意", user=user, at=at_bot, where=group)) is taken
         assert len(at.resumed) == taken
 
 
@@ -179,8 +179,8 @@ async def test_one_word_that_quotes_something_else_is_about_that() -> None:
         at.wait(waiting("mail"))
         at.at_server["5"] = said("hi", user=999, where=OWNER)
         answer = said((Quote("5"), Text("同意")), user=999, where=OWNER)
-        assert not at.desks.take(answer)
-        assert not await at.desks.take_later(answer)
+        assert not at.owner_replies.take(answer)
+        assert not await at.owner_replies.take_later(answer)
 
 
 @each_case("quote", ["0", "-77", "5"])
@@ -188,15 +188,15 @@ async def test_a_quote_that_nobody_can_read_says_nothing_and_the_word_counts_wit
     answer = said((Quote(quote), Text("同意")), user=999, where=OWNER)
     async with desk() as at:
         at.history.know(said("hi", user=BOT, where=OWNER, message_id="0"))  # many messages have that id
-        assert not await at.desks.take_later(answer)
+        assert not await at.owner_replies.take_later(answer)
         at.wait(waiting("mail", "dig"))
-        assert not at.desks.take(answer)  # there is no time to look it up
-        assert await at.desks.take_later(answer)
+        assert not at.owner_replies.take(answer)  # there is no time to look it up
+        assert await at.owner_replies.take_later(answer)
         assert at.resumed == []
         await at.outbox.wait_idle()
         assert "A1、A2" in at.transport.texts[-1]
         assert at.owner_says("拒绝 A2")
-        assert await at.desks.take_later(answer)
+        assert await at.owner_replies.take_later(answer)
         assert at.resumed == [("t1", {"c1": Deny("the owner said no")}), ("t1", {"c0": Allow()})]
 
 
@@ -205,7 +205,7 @@ async def test_a_request_under_another_id_is_known_by_what_the_server_says_is_qu
         at.wait(waiting("mail", "dig"))
         await at.outbox.wait_idle()
         at.at_server["-77"] = said(at.transport.texts[1], user=BOT, where=OWNER, message_id="-77")
-        assert await at.desks.take_later(said((Quote("-77"), Text("同意")), user=999, where=OWNER))
+        assert await at.owner_replies.take_later(said((Quote("-77"), Text("同意")), user=999, where=OWNER))
         assert at.resumed == [("t1", {"c1": Allow()})]
 
 
@@ -218,7 +218,7 @@ async def test_in_a_group_a_word_beside_such_a_quote_decides_an_owners_own_reque
     ):
         async with desk() as at:
             at.wait(waiting("mail", asker=asker))
-            assert await at.desks.take_later(said(words, user=999, at=at_bot)) is is_taken
+            assert await at.owner_replies.take_later(said(words, user=999, at=at_bot)) is is_taken
             assert bool(at.resumed) is is_decided
 
 
@@ -267,10 +267,10 @@ async def test_an_answer_in_a_group_where_nothing_was_asked_is_talk() -> None:
     async with desk() as at:
         at.wait(waiting("mail"))
         elsewhere = said("同意 A1", user=999, where=Conversation(BOT, "group", 5252))
-        assert not at.desks.take(elsewhere)
-        assert not at.desks.take(replace(elsewhere, segments=(Text("拒绝 A9"),)))
+        assert not at.owner_replies.take(elsewhere)
+        assert not at.owner_replies.take(replace(elsewhere, segments=(Text("拒绝 A9"),)))
         assert at.resumed == []
-        assert at.desks.take(said("同意 A1", user=999))
+        assert at.owner_replies.take(said("同意 A1", user=999))
         assert at.resumed == [("t1", {"c0": Allow()})]
 
 
@@ -279,9 +279,9 @@ async def test_to_another_account_of_ours_an_owner_names_the_number_or_says_noth
     async with desk() as at:
         at.wait(waiting("mail"))
         await at.outbox.wait_idle()
-        assert not at.desks.take(replace(said("同意", user=999, where=elsewhere), self_id=20002))
+        assert not at.owner_replies.take(replace(said("同意", user=999, where=elsewhere), self_id=20002))
         assert at.resumed == []
         for stranger in (777, 20002):  # not even the other account itself
-            assert not at.desks.take(replace(said("同意 A1", user=stranger, where=elsewhere), self_id=20002))
-        assert at.desks.take(replace(said("同意 A1", user=999, where=elsewhere), self_id=20002))
+            assert not at.owner_replies.take(replace(said("同意 A1", user=stranger, where=elsewhere), self_id=20002))
+        assert at.owner_replies.take(replace(said("同意 A1", user=999, where=elsewhere), self_id=20002))
         assert at.resumed == [("t1", {"c0": Allow()})]

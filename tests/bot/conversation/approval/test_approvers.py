@@ -7,9 +7,9 @@ from tests.bot.desk import request
 from tests.cases import each_case
 
 
-@each_case("deciders", [Approvers(frozenset({999})), Approvers(terminal=print)])
-async def test_who_is_asked_answers_later(deciders: Approvers) -> None:
-    assert await deciders.approve(request()) == Pending(600)
+@each_case("approvers", [Approvers(frozenset({999})), Approvers(terminal=print)])
+async def test_who_is_asked_answers_later(approvers: Approvers) -> None:
+    assert await approvers.approve(request()) == Pending(600)
 
 
 async def test_nobody_cannot_be_asked_at_all() -> None:

@@ -23,9 +23,9 @@ async def gate(made: Desk, usual: Mode = Mode.ASKING) -> tuple[GroupApproval, Mo
     await modes.start()
     words = GroupApproval(
         modes=modes,
-        deciders=Approvers(made.owners),
+        approvers=Approvers(made.owners),
         postbox=Postbox(outbox=made.outbox, history=made.history, clock=made.clock),
-        ages=made.ages,
+        server_clock=made.ages,
         clock=made.clock,
     )
     return words, modes
@@ -88,9 +88,9 @@ async def test_a_question_that_reached_no_owner_is_told_and_asked_once_more_late
         modes = Modes(store=made.store, choices=made.store, clock=made.clock, usual=Mode.ASKING)
         words = GroupApproval(
             modes=modes,
-            deciders=Approvers(frozenset({999})),
+            approvers=Approvers(frozenset({999})),
             postbox=Postbox(outbox=made.outbox, history=made.history, clock=made.clock),
-            ages=made.ages,
+            server_clock=made.ages,
             clock=made.clock,
         )
         words.meet(said("hi"), lambda _: False)

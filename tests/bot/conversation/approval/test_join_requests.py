@@ -42,9 +42,9 @@ class Porch:
             accept=lambda user_id: "none" if user_id == BLOCKED else accept,
             owners=owners,
             admitting=self.server,
-            register=JoinRequestStore(store=store, choices=store, clock=self.clock),
+            request_store=JoinRequestStore(store=store, choices=store, clock=self.clock),
             postbox=Postbox(outbox=self.outbox, history=history, clock=self.clock),
-            ages=ServerClock(self.clock),
+            server_clock=ServerClock(self.clock),
             clock=self.clock,
         )
 

@@ -49,12 +49,12 @@ class Office:
         self.ages = ServerClock(self.clock)
         owners = frozenset({OWNER})
         outbox, _ = build_outbox(RecordingTransport(), RecordingStore(), self.clock)
-        self.desks = OwnerReplies(
+        self.owner_replies = OwnerReplies(
             *self.waiting,
             owners=owners,
             history=self.history,
             look_up=lost,
-            ages=self.ages,
+            server_clock=self.ages,
             runs=self.runs,
             postbox=Postbox(outbox=outbox, history=self.history, clock=self.clock),
         )
@@ -68,17 +68,17 @@ async def test_the_first_desk_that_waited_for_a_word_has_it() -> None:
     at = Office("yes", "no")
     for word, heard in (("yes", (2, 0)), ("no", (4, 2)), ("perhaps", (6, 4))):
         message = said(word, user=OWNER)
-        assert at.desks.take(message) is (word != "perhaps")
-        assert await at.desks.take_later(message) is (word != "perhaps")
+        assert at.owner_replies.take(message) is (word != "perhaps")
+        assert await at.owner_replies.take_later(message) is (word != "perhaps")
         assert tuple(map(len, at.heard)) == heard
 
 
 async def test_only_an_owner_is_heard_and_never_the_bot_itself() -> None:
     at = Office("yes")
-    at.desks._owners |= {BOT}
+    at.owner_replies._owners |= {BOT}
     for user in (777, BOT):
-        assert not at.desks.take(said("yes", user=user))
-        assert not await at.desks.take_later(said("yes", user=user))
+        assert not at.owner_replies.take(said("yes", user=user))
+        assert not await at.owner_replies.take_later(said("yes", user=user))
     assert at.heard == [[]]
 
 
@@ -88,15 +88,15 @@ async def test_desks_are_told_what_a_word_quotes_of_the_bots_at_once_from_memory
     at.history.know(said("??", user=BOT, message_id="known"))
     for quoted in ("known", "stored", "others", "nobody's"):
         message = said((Quote(quoted), Text("yes")), user=OWNER)
-        assert at.desks.take(message)
-        assert await at.desks.take_later(message)
+        assert at.owner_replies.take(message)
+        assert await at.owner_replies.take_later(message)
     assert at.heard == [["??", "??", None, "?", None, None, None, None]]
 
 
 async def test_while_the_service_stops_nothing_is_taken_and_nothing_is_heard() -> None:
     at = Office("yes")
     at.runs.finishing = True
-    assert not at.desks.take(said("yes", user=OWNER))
+    assert not at.owner_replies.take(said("yes", user=OWNER))
     assert at.heard == [[]]
 
 
@@ -104,5 +104,5 @@ async def test_every_message_tells_how_far_the_servers_clock_is_behind() -> None
     at = Office("yes")
     hi = said("hi", where=GROUP)
     assert at.ages.is_older(replace(hi, time=at.clock.time - 60), at.clock.time)
-    at.desks.take(replace(hi, time=at.clock.time - 60))
+    at.owner_replies.take(replace(hi, time=at.clock.time - 60))
     assert not at.ages.is_older(replace(hi, time=at.clock.time - 60), at.clock.time)

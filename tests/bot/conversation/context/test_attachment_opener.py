@@ -45,10 +45,12 @@ class House:
         things = history.things
         things.learn(GROUP, ())
         things.learn(PRIVATE, ())
-        telling = PromptContext(history=history, speakers=history.speakers)
+        prompt_context = PromptContext(history=history, speakers=history.speakers)
         everything = Senses(All(), All(), All()) if senses else NO_SENSES
         forwards = Forwards(self.transport)
-        self.looks = AttachmentOpener(telling=telling, forwards=forwards, senses=everything, owners={OWNER})
+        self.looks = AttachmentOpener(
+            prompt_context=prompt_context, forwards=forwards, senses=everything, owners={OWNER}
+        )
         things.named(said(segments, user=user, name="小红", role=role, message_id="500", at=False))
 
     async def text(self, handle: str) -> str:

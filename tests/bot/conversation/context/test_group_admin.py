@@ -31,8 +31,8 @@ def chair(*known: str, tongue: Language = Language.CHINESE) -> tuple[GroupAdmin,
     roles = {BOT: Member("admin"), ADMIN: Member("admin"), MING: Member("member")}
     transport.members = {(GROUP, user_id): member for user_id, member in roles.items()}
     context = replace(tool_context(), conversation=GROUP, asker=Asker(ADMIN))
-    chairing = GroupAdmin(transport, name=lambda _, user_id: f"名\n{user_id}", tongue=tongue)
-    return chairing, transport, context
+    group_admin = GroupAdmin(transport, name=lambda _, user_id: f"名\n{user_id}", tongue=tongue)
+    return group_admin, transport, context
 
 
 @each_case(
@@ -94,15 +94,15 @@ async def test_an_act_that_nobody_confirmed_is_done_where_qq_shows_that_it_was()
                 self.known.pop(act.message_id)
             raise ActionUnanswered("QQ did not confirm in time")
 
-    chairing, transport, context = chair("早", "晚")
+    group_admin, transport, context = chair("早", "晚")
     slow = Recalling(transport.known.values())
     slow.members = transport.members
-    chairing = GroupAdmin(slow, name=lambda _where, _user: "名")
+    group_admin = GroupAdmin(slow, name=lambda _where, _user: "名")
     allowed = replace(context, allowed=True)
-    assert await chairing.act(allowed, Recall("早"))
+    assert await group_admin.act(allowed, Recall("早"))
     for act in (Recall("晚"), Mute(MING, 60)):
         with pytest.raises(ToolFailed, match="may have been done"):
-            await chairing.act(allowed, act)
+            await group_admin.act(allowed, act)
 
 
 async def test_whether_the_server_would_have_said_no_is_passed_on() -> None:

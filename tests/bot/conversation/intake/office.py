@@ -63,12 +63,12 @@ class Office:
         self.mutes, self.robots = Mutes(clock=self.clock), BotDetection()
         self.told: list[Muted | tuple[Conversation, Member]] = []
         self.places = ActiveConversations(arrive=lambda _: None, clock=self.clock)
-        self.inquiries = GroupProbe(
+        self.group_probe = GroupProbe(
             transport=self.transport,
             told=self,
             mutes=self.mutes,
-            robots=self.robots,
-            places=self.places,
+            bot_detection=self.robots,
+            active_conversations=self.places,
             clock=self.clock,
         )
 
@@ -99,5 +99,5 @@ class Office:
 @asynccontextmanager
 async def office() -> AsyncIterator[Office]:
     made = Office()
-    async with asyncio.timeout(30), background(made.inquiries.run()):
+    async with asyncio.timeout(30), background(made.group_probe.run()):
         yield made

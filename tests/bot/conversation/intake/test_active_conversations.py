@@ -20,23 +20,23 @@ async def test_the_first_message_of_a_new_connection_hides_none_of_those_missed_
 
 def test_an_account_that_comes_is_told_with_the_latest_word_of_each_of_its_places() -> None:
     arrived: list[Arrival] = []
-    places = ActiveConversations(arrive=arrived.append, clock=ManualClock())
+    active_conversations = ActiveConversations(arrive=arrived.append, clock=ManualClock())
     for seconds in (100, 50, 200):
-        places.hear(ago(said("hi"), seconds))
-    places.connected(BOT)
+        active_conversations.hear(ago(said("hi"), seconds))
+    active_conversations.connected(BOT)
     assert arrived == [Arrival(BOT, ((GROUP, ago(said("hi"), 50).time),))]
 
 
 def test_a_message_without_its_groups_name_gets_the_one_that_was_told_last() -> None:
-    places = ActiveConversations(arrive=lambda _: None, clock=ManualClock())
+    active_conversations = ActiveConversations(arrive=lambda _: None, clock=ManualClock())
     other = Conversation(BOT, "group", 5)
-    assert places.named(said("hi")).group_name == ""
-    places.call(GROUP, "爬山")
-    places.call(GROUP, "")
-    assert places.named(said("hi")).group_name == "爬山"
-    assert places.named(replace(said("hi"), group_name="周末爬山")).group_name == "周末爬山"
-    assert places.named(said("hi")).group_name == "周末爬山"
-    assert places.named(said("hi", where=other)).group_name == ""
-    assert places.named(said("hi", where=PRIVATE)).group_name == ""
-    places.call(other, "长" * 1000)
-    assert places.named(said("hi", where=other)).group_name == "长" * MAX_NAME
+    assert active_conversations.named(said("hi")).group_name == ""
+    active_conversations.call(GROUP, "爬山")
+    active_conversations.call(GROUP, "")
+    assert active_conversations.named(said("hi")).group_name == "爬山"
+    assert active_conversations.named(replace(said("hi"), group_name="周末爬山")).group_name == "周末爬山"
+    assert active_conversations.named(said("hi")).group_name == "周末爬山"
+    assert active_conversations.named(said("hi", where=other)).group_name == ""
+    assert active_conversations.named(said("hi", where=PRIVATE)).group_name == ""
+    active_conversations.call(other, "长" * 1000)
+    assert active_conversations.named(said("hi", where=other)).group_name == "长" * MAX_NAME

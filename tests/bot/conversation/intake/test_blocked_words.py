@@ -41,13 +41,13 @@ def quoting(message_id: str, text: str) -> MessageReceived:
 
 
 def test_lines_and_quotations_of_ones_own_are_looked_at_together_and_nobody_elses() -> None:
-    listed = BlockedWordFilter(Loan(), known, name_of)
-    assert listed.stops([said("lo", user=5), said("an", user=5)])
-    assert listed.stops([quoting("own", "an, please")])
-    assert not listed.stops([quoting("own", "please")])
-    assert not listed.stops([quoting("other", "is that true?")])
-    assert not listed.stops([quoting("long ago", "an")])
-    assert not listed.stops([])
+    blocked_words = BlockedWordFilter(Loan(), known, name_of)
+    assert blocked_words.stops([said("lo", user=5), said("an", user=5)])
+    assert blocked_words.stops([quoting("own", "an, please")])
+    assert not blocked_words.stops([quoting("own", "please")])
+    assert not blocked_words.stops([quoting("other", "is that true?")])
+    assert not blocked_words.stops([quoting("long ago", "an")])
+    assert not blocked_words.stops([])
 
 
 def test_without_a_list_nothing_is_looked_at() -> None:
@@ -55,7 +55,7 @@ def test_without_a_list_nothing_is_looked_at() -> None:
 
 
 def test_names_and_captions_count_as_the_prompt_shows_them() -> None:
-    listed = BlockedWordFilter(Loan(), known, name_of)
+    blocked_words = BlockedWordFilter(Loan(), known, name_of)
     shown: list[tuple[bool, tuple[Segment, ...]]] = [
         (True, (Text("look"), Picture(summary="[a loan]"))),
         (True, (Mention(6), Text("hi"))),  # by the name that is known
@@ -66,4 +66,4 @@ def test_names_and_captions_count_as_the_prompt_shows_them() -> None:
         (True, (Text("lo"), Picture(summary="an"))),
         (False, (Text("look"), Picture(summary="[x]"))),
     ]
-    assert [listed.stops([said(segments, user=5)]) for _, segments in shown] == [stops for stops, _ in shown]
+    assert [blocked_words.stops([said(segments, user=5)]) for _, segments in shown] == [stops for stops, _ in shown]

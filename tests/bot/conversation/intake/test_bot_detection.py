@@ -8,11 +8,11 @@ from tests.fakes import GROUP, PRIVATE, said
 
 
 async def test_everybody_who_wakes_in_a_group_is_asked_about_once() -> None:
-    robots = BotDetection()
+    bot_detection = BotDetection()
     for message in (said("hi"), said("again"), said("hi", user=5, where=PRIVATE), said("hi", user=6)):
-        robots.meet(message)
+        bot_detection.meet(message)
     async with asyncio.timeout(30):
-        assert [await robots.next(), await robots.next()] == [(GROUP, 777), (GROUP, 6)]
+        assert [await bot_detection.next(), await bot_detection.next()] == [(GROUP, 777), (GROUP, 6)]
 
 
 async def test_of_too_many_at_once_nobody_asks_but_another_account() -> None:
@@ -31,7 +31,7 @@ async def test_of_too_many_at_once_nobody_asks_but_another_account() -> None:
 
 
 async def test_whoever_is_one_is_known() -> None:
-    robots = BotDetection()
-    robots.settle(GROUP, 5, is_robot=True)
-    robots.settle(GROUP, 6, is_robot=False)
-    assert list(robots.known) == [5]
+    bot_detection = BotDetection()
+    bot_detection.settle(GROUP, 5, is_robot=True)
+    bot_detection.settle(GROUP, 6, is_robot=False)
+    assert list(bot_detection.known) == [5]

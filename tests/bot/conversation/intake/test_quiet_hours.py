@@ -26,9 +26,11 @@ def at(hour: int, minute: int, *, day: int = 14, month: int = 3) -> ManualClock:
 
 def hush(clock: ManualClock, rules: Rules) -> tuple[QuietHours, QuietOverrides]:
     store = RecordingStore()
-    wishes = QuietOverrides(store=store, choices=store, clock=clock)
+    quiet_overrides = QuietOverrides(store=store, choices=store, clock=clock)
     modes = Modes(store=store, choices=store, clock=clock)
-    return QuietHours(rules=rules, local=same_rules, wishes=wishes, modes=modes, clock=clock), wishes
+    return QuietHours(
+        rules=rules, local=same_rules, quiet_overrides=quiet_overrides, modes=modes, clock=clock
+    ), quiet_overrides
 
 
 def test_in_quiet_hours_only_who_certainly_means_the_bot_is_answered() -> None:
@@ -152,8 +154,8 @@ async def test_the_end_of_quiet_is_that_of_a_wish_and_of_the_hours_it_ends_in() 
 def test_in_a_group_that_is_not_live_only_owners_commands_are_answered() -> None:
     clock, store = at(12, 0), RecordingStore()
     modes = Modes(store=store, choices=store, clock=clock)
-    wishes = QuietOverrides(store=store, choices=store, clock=clock)
-    kept = QuietHours(rules=Rules(), local=same_rules, wishes=wishes, modes=modes, clock=clock)
+    quiet_overrides = QuietOverrides(store=store, choices=store, clock=clock)
+    kept = QuietHours(rules=Rules(), local=same_rules, quiet_overrides=quiet_overrides, modes=modes, clock=clock)
     for mode in Mode:
         modes.put(GROUP, mode)
         live = Audience.EVERYONE if mode is Mode.LIVE else Audience.OWNER

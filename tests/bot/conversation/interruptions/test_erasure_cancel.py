@@ -26,7 +26,7 @@ def forgotten(house: Hall) -> ErasureCancel:
     return ErasureCancel(
         lanes=house.lanes,
         live=house.live,
-        put_off=house.put_off,
+        deferred=house.put_off,
         suspensions=house.suspensions,
         store=house.store,
         postbox=Postbox(outbox=house.outbox, history=house.history, clock=house.clock),

@@ -48,25 +48,27 @@ class Porch:
         self.store = RecordingStore()
         self.history = History(store=self.store)
         self.lanes = Lanes[Work](clock=clock, order=Order(person_of, due_of))
-        places = ActiveConversations(arrive=lambda _: None, clock=clock)
+        active_conversations = ActiveConversations(arrive=lambda _: None, clock=clock)
         seen = SeenMessages(clock=clock)
-        hearing = MessageLog(store=self.store, history=self.history, places=places, ends=lambda *_: 0.0)
+        message_log = MessageLog(
+            store=self.store, history=self.history, active_conversations=active_conversations, ends=lambda *_: 0.0
+        )
         gestures = Gestures(transport=RecordingTransport(), clock=clock)
         outbox, _ = build_outbox(RecordingTransport(), self.store, clock)
         post = Postbox(outbox=outbox, history=self.history, clock=clock)
-        self.turnstile = RateLimiter(Rules(), seen, NO_LIMIT, post, gestures, clock)
+        self.rate_limiter = RateLimiter(Rules(), seen, NO_LIMIT, post, gestures, clock)
         self.questions = QuestionQueue(
             lanes=self.lanes,
             seen=seen,
-            ages=ServerClock(clock),
-            places=places,
-            turnstile=self.turnstile,
-            hearing=hearing,
-            ledger=TurnJournal(self.store, self.history, clock),
+            server_clock=ServerClock(clock),
+            active_conversations=active_conversations,
+            rate_limiter=self.rate_limiter,
+            message_log=message_log,
+            turn_journal=TurnJournal(self.store, self.history, clock),
             clock=clock,
         )
-        self.gathering = Coalescer(
-            lanes=self.lanes, questions=self.questions, hearing=hearing, clock=clock, debounce=debounce
+        self.coalescer = Coalescer(
+            lanes=self.lanes, question_queue=self.questions, message_log=message_log, clock=clock, debounce=debounce
         )
         self.tasks: list[Task] = []
         self.gate = asyncio.Event()
@@ -80,9 +82,9 @@ class Porch:
     def says(self, words: str | tuple[Segment, ...], *, at: bool = True, user: int = 777) -> MessageReceived:
         message = replace(said(words, at=at, user=user), time=self.clock.now())
         if at:
-            self.gathering.ask(message, Wake("mention"))
+            self.coalescer.ask(message, Wake("mention"))
         else:
-            self.gathering.hear(message, Observe())
+            self.coalescer.hear(message, Observe())
         return message
 
     async def asked(self, after: float = 0.0) -> list[list[str]]:
@@ -260,7 +262,7 @@ async def test_what_was_said_before_a_question_that_waits_does_not_follow_it() -
         missed = replace(said("之前的问题？"), time=house.clock.now())
         await house.clock.advance(5)
         house.says("之后的问题？")
-        house.gathering.ask(missed, Wake("mention"))
+        house.coalescer.ask(missed, Wake("mention"))
         house.gate.set()
         assert await house.asked() == [["之后的问题？"], ["之前的问题？"]]
 
@@ -273,8 +275,8 @@ async def test_what_comes_again_behind_the_question_it_was_said_before_is_only_o
             replace(said(words, at=at), time=house.clock.now(), message_seq=number)
             for words, at, number in (("闲话", False, "9"), ("问题？", True, "10"))
         )
-        house.gathering.ask(question, Wake("mention"))
-        house.gathering.hear(before, Observe())
+        house.coalescer.ask(question, Wake("mention"))
+        house.coalescer.hear(before, Observe())
         house.gate.set()
         assert await house.asked() == [["问题？"]]
         assert house.overheard() == ["闲话"]
@@ -284,7 +286,7 @@ async def test_a_quote_that_nobody_knows_stands_alone() -> None:
     async with porch() as house:
         await house.busy()
         house.says("第一个问题？")
-        house.gathering.ask(said((Quote("7"),)), NeedsQuoted("7"))
+        house.coalescer.ask(said((Quote("7"),)), NeedsQuoted("7"))
         house.gate.set()
         assert await house.asked() == [["第一个问题？"], [""]]
 
@@ -299,7 +301,7 @@ async def test_of_very_many_questions_of_one_person_the_oldest_are_overheard_and
         house.gate.set()
         assert await house.asked() == [[f"问题{number}？" for number in range(1, MOST + 1)]]
         assert [one.message for one in house.store.entries if isinstance(one, MessageOverheard)] == [first, aside]
-        assert house.turnstile.overflow == 1
+        assert house.rate_limiter.overflow == 1
 
 
 async def test_without_debounce_nothing_waits() -> None:
@@ -347,7 +349,7 @@ async def test_of_questions_that_wait_together_the_strongest_call_counts(weak: t
     async with porch() as house:
         await house.busy()
         for is_weak in weak:
-            house.gathering.ask(said("一个问题？"), Wake("name", weak=is_weak))
+            house.coalescer.ask(said("一个问题？"), Wake("name", weak=is_weak))
         house.gate.set()
         await house.asked()
         assert [task.wake.weak for task in house.tasks] == [all(weak)]
@@ -359,7 +361,7 @@ async def test_a_question_that_is_not_answered_belongs_to_no_other_one() -> None
         at.says("北京的天气怎么样？")
         late = replace(said("上海的天气怎么样？"), time=at.clock.now())  # found later, in the same second
         verdict = Observe(Silence.LATE)
-        at.gathering.hear(late, verdict)
+        at.coalescer.hear(late, verdict)
         at.gate.set()
         assert await at.asked() == [["北京的天气怎么样？"]]
     assert MessageObserved(late, overheard=True, judged=judged(late, verdict)) in at.store.entries
@@ -368,6 +370,6 @@ async def test_a_question_that_is_not_answered_belongs_to_no_other_one() -> None
 async def test_a_question_that_was_let_be_is_not_looked_back_at() -> None:
     async with porch(1.2) as at:
         question = replace(said("北京的天气怎么样？"), time=at.clock.now())
-        at.gathering.hear(question, Observe(Silence.LATE))
+        at.coalescer.hear(question, Observe(Silence.LATE))
         at.says("上海的天气怎么样？")
         assert await at.asked() == [["上海的天气怎么样？"]]

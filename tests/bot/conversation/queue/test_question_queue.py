@@ -31,7 +31,7 @@ async def test_in_a_full_lane_nobody_waits_any_more_for_the_oldest_question() ->
         assert len(house.transport.sent) == 1 + MAX_WAITING
         heard = [entry.message.sender.user_id for entry in house.store.entries if isinstance(entry, MessageOverheard)]
         assert heard == [100, 101]
-        assert house.turnstile.overflow == 2
+        assert house.rate_limiter.overflow == 2
         assert "question 1" in str(house.model.requests[1].messages[-1])  # it was overheard
 
 

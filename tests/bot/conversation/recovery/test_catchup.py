@@ -35,8 +35,8 @@ async def back(*steps: Step, heard: float = 300, read: bool = True, whole: bool 
         house = Hall(model, watched=True)
         catchup = Catchup(
             transport=house.transport,
-            arrivals=house.arrivals,
-            late=house.late,
+            reconnect_queue=house.arrivals,
+            late_messages=house.late,
             held=house.held,
             lanes=house.lanes,
             outbox=house.outbox,

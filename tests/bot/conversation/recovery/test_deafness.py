@@ -47,7 +47,9 @@ class Watching:
         self.owner = Owner(owners=frozenset({OWNER}), queues=queues, clock=self.clock)
         self.owner.connected(BOT)
         self.places = ActiveConversations(arrive=self.arrived.append, clock=self.clock)
-        self.watch = DeafnessWatch(transport=self.server, places=self.places, owner=self.owner, clock=self.clock)
+        self.watch = DeafnessWatch(
+            transport=self.server, active_conversations=self.places, owner=self.owner, clock=self.clock
+        )
 
     @property
     def asked(self) -> list[Conversation]:

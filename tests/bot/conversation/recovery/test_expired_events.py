@@ -44,7 +44,7 @@ async def test_of_older_ones_people_see_it_once_a_minute_in_each_place_and_the_o
         await until(lambda: len(house.transport.gestures) == 3)
         await house.outbox.wait_idle()
         observed = [one.message.message_id for one in house.store.entries if isinstance(one, MessageObserved)]
-        assert (observed, house.turnstile.overflow) == (["1", "2", "3", "4", "5"], 4)
+        assert (observed, house.rate_limiter.overflow) == (["1", "2", "3", "4", "5"], 4)
         assert house.transport.gestures == [
             React(where, number, NOT_NOW) for where, number in ((GROUP, "1"), (ELSEWHERE, "3"), (GROUP, "5"))
         ]
@@ -67,7 +67,7 @@ async def test_of_what_was_lost_people_see_that_it_was_and_nothing_else_comes_of
         assert house.transport.gestures == [
             React(where, number, NOT_NOW) for where, number in ((GROUP, "2"), (ELSEWHERE, "4"), (GROUP, "5"))
         ]
-        assert house.turnstile.overflow == 4
+        assert house.rate_limiter.overflow == 4
         assert (house.store.entries, house.transport.texts) == ([], [])
 
 
@@ -92,4 +92,4 @@ async def test_a_message_that_came_and_whose_second_copy_was_lost_is_answered_an
     message = said("在吗", message_id="1")
     async with hall(words("here")) as house, house.ground.gestures.open():
         await house.take(message, MessageLost(self_id=BOT, time=message.time, message=message))
-        assert (house.transport.texts, house.turnstile.overflow) == (["here"], 0)
+        assert (house.transport.texts, house.rate_limiter.overflow) == (["here"], 0)

@@ -65,10 +65,10 @@ async def restarted(*steps: Step) -> AsyncIterator[tuple[Hall, Recoverer]]:
         recoverer = Recoverer(
             unfinished=unfinished_of(house, model),
             seen=house.seen,
-            turnstile=house.turnstile,
-            late=house.late,
+            rate_limiter=house.rate_limiter,
+            late_messages=house.late,
             suspensions=house.suspensions,
-            ledger=house.ledger,
+            turn_journal=house.ledger,
             outbox=house.outbox,
             toolset=house.toolset,
             clock=house.clock,

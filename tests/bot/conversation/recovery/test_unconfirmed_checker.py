@@ -68,7 +68,7 @@ async def lookout(
     where: Conversation = GROUP, *, ended: bool = True, settled: Sequence[Settled] = ()
 ) -> AsyncIterator[Lookout]:
     post = Lookout(where)
-    doubts = UnconfirmedChecker(
+    unconfirmed_checker = UnconfirmedChecker(
         transport=post.transport,
         outbox=post.outbox,
         store=post.store,
@@ -79,7 +79,7 @@ async def lookout(
     if ended:
         post.store.put(CLOSED)
     async with asyncio.timeout(30), post.outbox.open(), asyncio.TaskGroup() as group:
-        task = group.create_task(doubts.run())
+        task = group.create_task(unconfirmed_checker.run())
         yield post
         task.cancel()
 

@@ -32,7 +32,7 @@ def unfinished_of(house: Hall, model: ChatModel) -> Unfinished:
     return Unfinished(
         store=house.store,
         history=house.history,
-        preparation=house.answering.preparation,
+        context_builder=house.answering.context_builder,
         model=failover_of(model),
         toolset=house.toolset,
         clock=house.clock,

@@ -122,8 +122,8 @@ class House:
             outbox=self.outbox,
             gestures=Gestures(transport=self.transport, clock=self.patience),
             live=LiveTurns(store=self.store, clock=clock),
-            telling=PromptContext(history=self.history, speakers=self.history.speakers),
-            wishes=QuietOverrides(store=self.store, choices=self.store, clock=clock),
+            prompt_context=PromptContext(history=self.history, speakers=self.history.speakers),
+            quiet_overrides=QuietOverrides(store=self.store, choices=self.store, clock=clock),
             pokes=AnsweredPokes(store=self.store, choices=self.store, clock=clock),
             register=JoinRequestStore(store=self.store, choices=self.store, clock=clock),
             modes=Modes(store=self.store, choices=self.store, clock=clock),
@@ -135,10 +135,10 @@ class House:
             self.ground,
             engine=engine,
             personas=self.personas,
-            deciders=Approvers(frozenset({OWNER}), self.asked.append),
+            approvers=Approvers(frozenset({OWNER}), self.asked.append),
             owners=frozenset({OWNER}),
             ports={Media: AnyMedia()},
-            thrift=TurnBudget(limits),
+            turn_budget=TurnBudget(limits),
             ids=CountingIds(),
         )
         self.turns, self.suspensions = self.answering.turns, self.answering.suspensions

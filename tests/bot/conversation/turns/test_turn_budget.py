@@ -50,15 +50,16 @@ class At(NoLimit):
 
 def test_a_run_has_less_from_rung_to_rung_and_at_the_end_its_last_words() -> None:
     cheap = ScriptedModel()
-    thrift = TurnBudget(cheap=cheap, tools=lambda: (look, ask, weather))
+    turn_budget = TurnBudget(cheap=cheap, tools=lambda: (look, ask, weather))
     run = Run(id="t1", conversation=GROUP, asker=Asker(1), transcript=(), terms=Terms(frozenset({"no"})))
-    assert thrift.leaner(run) == run
+    assert turn_budget.leaner(run) == run
     seen = [
-        replace(thrift, rungs=At(rung)).leaner(run) for rung in (LimitLevel.CHEAP, LimitLevel.PLAIN, LimitLevel.BARE)
+        replace(turn_budget, rungs=At(rung)).leaner(run)
+        for rung in (LimitLevel.CHEAP, LimitLevel.PLAIN, LimitLevel.BARE)
     ]
     assert all(one.model is cheap for one in seen)
     assert [one.terms.denied - {"no"} for one in seen] == [set(), {"look", "ask"}, {"look", "ask", "weather"}]
-    inside = replace(thrift, rungs=At(LimitLevel.PLAIN)).leaner(msgspec_replace(run, id="t1/2/c1"))
+    inside = replace(turn_budget, rungs=At(LimitLevel.PLAIN)).leaner(msgspec_replace(run, id="t1/2/c1"))
     assert inside.terms.denied == {"no", "look", "ask"}
     assert TurnBudget(rungs=At(LimitLevel.CHEAP), tools=lambda: (look,)).leaner(run).model is None
     assert NO_LIMIT.rung(GROUP, 1) is LimitLevel.ALL

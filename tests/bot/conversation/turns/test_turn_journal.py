@@ -36,15 +36,15 @@ async def test_a_turn_is_committed_before_its_model_request_and_closed_with_its_
 
 async def test_where_requests_are_reserved_a_turn_is_committed_with_what_its_first_one_reserves() -> None:
     store, clock, limited = RecordingStore(), ManualClock(), True
-    ledger = TurnJournal(store, History(store=store), clock, reserves=lambda: limited)
+    turn_journal = TurnJournal(store, History(store=store), clock, reserves=lambda: limited)
     meter = Meter(store, clock=clock, ids=CountingIds(), reserves=lambda: limited)
     asked = said("hi")
     opened = TurnOpened(turn_id="t1", question=asked, user=UserMessage("hi"), at=1.0)
-    await ledger.begin(opened)
+    await turn_journal.begin(opened)
     assert (store.entries, store.durable) == ([opened], 0)
     assert await meter.reserve("m", lambda: Usage(5, 1))
     assert [type(entry) for entry in store.entries] == [TurnOpened, UsageReserved]
     assert store.durable == 2
     limited = False
-    await ledger.begin(opened)
+    await turn_journal.begin(opened)
     assert store.durable == len(store.entries) == 3
