@@ -7,11 +7,11 @@ import re
 from aiohttp import web
 
 from adapters.console.guard import logged_in
+from adapters.console.language import COOKIE, LANGUAGES
 from adapters.console.logins import LONGEST, Logins
 from adapters.console.rendering import Pages, go
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
-from adapters.console.speech import COOKIE, LANGUAGES
 
 SHOWN = 50  # lines of the audit
 OWN_PATH = re.compile(r"/(?![/\\])[!-~]*")

@@ -11,11 +11,11 @@ from typing import Final
 from aiohttp import web
 
 from adapters.console.guard import RequestRefused
+from adapters.console.language import Speech, speech_for
 from adapters.console.logins import Logins
 from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
-from adapters.console.speech import Speech, speech_for
 from bot.domain.cluster_queries import OwnerDecision, WordKind
 from bot.domain.run import Led
 from bot.domain.suspension import Settled

@@ -10,11 +10,11 @@ from urllib.parse import quote
 
 from aiohttp import web
 
+from adapters.console.language import speech_for
 from adapters.console.logins import Logins
 from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
-from adapters.console.speech import speech_for
 from adapters.console.turns import number_in
 from bot.domain.console_views import Chat, ChatLine
 from bot.domain.errors import BotError

@@ -10,8 +10,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from adapters.console.language import Speech
 from adapters.console.sources import Sources
-from adapters.console.speech import Speech
 from bot.domain.console_views import TurnRow
 
 DAYS: Final = 30  # whose people and models are offered

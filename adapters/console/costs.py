@@ -11,7 +11,7 @@ from aiohttp import web
 from msgspec import Struct
 from msgspec.structs import replace
 
-from adapters.console.figures import date, minute
+from adapters.console.language import date, minute
 from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources

@@ -15,10 +15,8 @@ from typing import Final
 
 from aiohttp import web
 
-from adapters.console.forms import Form, NoForm, read_form
+from adapters.console.http import Form, NoForm, Origins, PageOrigin, peer, read_form
 from adapters.console.logins import Login, Logins, is_form_token
-from adapters.console.origins import Origins, PageOrigin
-from adapters.console.peers import peer
 from adapters.console.routes import Access, Own, Route, Routes, Visit
 
 logger = logging.getLogger(__name__)

@@ -12,10 +12,10 @@ from aiohttp import web
 from msgspec import Struct
 
 from adapters.console.guard import RequestRefused
+from adapters.console.language import speech_for
 from adapters.console.rendering import Pages, go
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
-from adapters.console.speech import speech_for
 from bot.domain.console_views import Finding
 
 SHOWN = 30  # messages that nobody heard, the last ones; chats to which something waits

@@ -13,7 +13,7 @@ from collections import Counter
 
 from aiohttp import web
 
-from adapters.console import listener
+from adapters.console import http
 from adapters.console.guard import RequestRefused
 from adapters.console.logins import Logins
 from adapters.console.routes import Access, Route, Visit
@@ -56,13 +56,13 @@ class LivePages:
         answer = web.StreamResponse(headers=STREAM)
         self.open[name] += 1
         try:
-            async with asyncio.timeout(listener.WRITE):
+            async with asyncio.timeout(http.WRITE):
                 await answer.prepare(visit.request)
             await self._send(visit, answer, feed)
         except ConnectionError:
             pass  # whoever looked has left
         except TimeoutError:
-            listener.hang_up(visit.request)  # or takes nothing
+            http.hang_up(visit.request)  # or takes nothing
         finally:
             self.open[name] -= 1
         return answer
@@ -81,7 +81,7 @@ class LivePages:
                 f"id: {one.number}\nevent: news\ndata: {json.dumps({'name': one.name})}\n\n"
                 for one in news
             ]
-            async with asyncio.timeout(listener.WRITE):
+            async with asyncio.timeout(http.WRITE):
                 await answer.write("".join(lines or [": \n\n"]).encode())
             if news:
                 number = news[-1].number

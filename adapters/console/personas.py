@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from adapters.console import choices
 from adapters.console.guard import RequestRefused
+from adapters.console.language import speech_for
 from adapters.console.logins import Logins
 from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
-from adapters.console.speech import speech_for
 from bot.domain.console_views import PersonaState
 from bot.domain.events import Conversation, NotAConversation
 

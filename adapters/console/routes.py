@@ -10,8 +10,8 @@ from typing import TypeAlias
 from aiohttp import web
 from msgspec import Struct
 
+from adapters.console.http import PageOrigin
 from adapters.console.logins import Login
-from adapters.console.origins import PageOrigin
 
 
 class Access(Enum):

@@ -16,9 +16,8 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from adapters.console.guard import HEADERS, Guard
-from adapters.console.listener import Listener
+from adapters.console.http import Listener, Origins
 from adapters.console.logins import Logins
-from adapters.console.origins import Origins
 from adapters.console.routes import Routes
 from bot.domain.errors import ConfigError, Problem
 

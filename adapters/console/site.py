@@ -10,10 +10,9 @@ from adapters.console.health import HealthPages
 from adapters.console.live import LivePages
 from adapters.console.logins import Logins
 from adapters.console.personas import PersonaPages
-from adapters.console.rendering import Pages
+from adapters.console.rendering import Pages, Statics
 from adapters.console.routes import Routes
 from adapters.console.sources import Sources
-from adapters.console.statics import Statics
 from adapters.console.today import TodayPages
 from adapters.console.tools import ToolPages
 from adapters.console.trying import TryPages

@@ -10,13 +10,12 @@ from msgspec import Struct
 
 from adapters.console.approvals import led_in
 from adapters.console.choices import Choice
-from adapters.console.figures import minute
 from adapters.console.guard import RequestRefused
+from adapters.console.language import Speech, minute, speech_for
 from adapters.console.logins import Logins
 from adapters.console.rendering import Pages, go
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
-from adapters.console.speech import Speech, speech_for
 from adapters.console.turns import OUTCOMES, ending, told, tone_of
 from bot.domain.console_views import UNANSWERED, TurnQuery, TurnRow, WaitingCall, WaitingJoinRequest
 from bot.domain.events import Conversation, NotAConversation

@@ -16,12 +16,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from adapters.console import choices
-from adapters.console.figures import clock, minute, money
 from adapters.console.guard import RequestRefused
+from adapters.console.language import Speech, clock, minute, money, speech_for
 from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Own, Route, Visit
 from adapters.console.sources import Sources
-from adapters.console.speech import Speech, speech_for
 from bot.domain.console_views import UNANSWERED, Span, Trace, TurnQuery, TurnRow, TurnRows
 from bot.domain.events import Conversation, NotAConversation
 from bot.domain.journal import ENDINGS, Ending, Undelivered, Unfinished

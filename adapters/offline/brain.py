@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from adapters.offline import phrases, samples
+from adapters.offline import phrases
 from adapters.offline.intents import (
     Code,
     GameVersion,
@@ -74,12 +74,12 @@ def _as_coder(question: DemoQuestion, messages: Sequence[Json]) -> str:
     is_coder = "coder" in system.casefold() and isinstance(intent, Other)
     if not (isinstance(intent, Code) or is_coder):
         return ""
-    code = samples.find_sample(question.text)
+    code = phrases.find_sample(question.text)
     if code is None:
         return phrases.UNKNOWN_TASK.say(question.language)
     note = (
         phrases.ONLY_PYTHON.say(question.language)
-        if samples.asks_other_language(question.text)
+        if phrases.asks_other_language(question.text)
         else ""
     )
     return note + phrases.SAMPLE.say(question.language, code=code)

@@ -7,18 +7,134 @@ async with OfflineModel() as model:
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections import deque
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from aiohttp import web
 
-from adapters.offline import wire
-from adapters.offline.brain import think
+from adapters.offline.brain import Thought, think
 from adapters.offline.question import Json
+
+MODEL = "offline-demo"
+PIECE = 8  # characters in a chunk: short, so that every reader of streams is put to work
+
+
+class DemoReply:
+    """One answer to one request; ids are made of the request, so that the same request gets the
+    same ones.
+
+    `created` is in seconds since 1970.
+    """
+
+    def __init__(self, thought: Thought, messages: Sequence[Json], *, created: int) -> None:
+        asked = json.dumps(messages, ensure_ascii=False, sort_keys=True)
+        digest = hashlib.sha256(asked.encode("utf-8", "replace")).hexdigest()
+        self._thought = thought
+        self._frame: Json = {"id": f"chatcmpl-{digest[:24]}", "created": created, "model": MODEL}
+        self._calls: list[Json] = [
+            {
+                "id": f"call_{digest[:20]}{index}",
+                "type": "function",
+                "function": {
+                    "name": call.name,
+                    "arguments": json.dumps(call.arguments, ensure_ascii=False),
+                },
+            }
+            for index, call in enumerate(thought.calls)
+        ]
+        said = thought.text + "".join(call["function"]["arguments"] for call in self._calls)
+        self._usage = _usage(_tokens(asked), _tokens(said))
+
+    @property
+    def _finish(self) -> str:
+        return "tool_calls" if self._calls else "stop"
+
+    def whole(self) -> Json:
+        """The answer to a request that did not ask for a stream."""
+        message: Json = {"role": "assistant", "content": self._thought.text or None}
+        if self._calls:
+            message["tool_calls"] = self._calls
+        choice = {"index": 0, "message": message, "finish_reason": self._finish}
+        return {
+            **self._frame,
+            "object": "chat.completion",
+            "choices": [choice],
+            "usage": self._usage,
+        }
+
+    def events(self, *, include_usage: bool) -> Iterator[bytes]:
+        """The same as server-sent events, the last one `[DONE]`."""
+        for chunk in self._chunks(include_usage=include_usage):
+            yield (
+                b"data: "
+                + json.dumps(chunk, ensure_ascii=False).encode("utf-8", "replace")
+                + b"\n\n"
+            )
+        yield b"data: [DONE]\n\n"
+
+    def _chunks(self, *, include_usage: bool) -> Iterator[Json]:
+        yield self._chunk({"role": "assistant", "content": ""})
+        for piece in _pieces(self._thought.text):
+            yield self._chunk({"content": piece})
+        for index, call in enumerate(self._calls):
+            function: Json = call["function"]
+            opening = {**call, "function": {"name": function["name"], "arguments": ""}}
+            yield self._chunk({"tool_calls": [{"index": index, **opening}]})
+            for piece in _pieces(function["arguments"]):
+                yield self._chunk(
+                    {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
+                )
+        yield self._chunk({}, finish=self._finish)
+        if include_usage:
+            yield {
+                **self._frame,
+                "object": "chat.completion.chunk",
+                "choices": [],
+                "usage": self._usage,
+            }
+
+    def _chunk(self, delta: Json, *, finish: str | None = None) -> Json:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        return {**self._frame, "object": "chat.completion.chunk", "choices": [choice]}
+
+
+def _pieces(text: str) -> Iterator[str]:
+    return (text[start : start + PIECE] for start in range(0, len(text), PIECE))
+
+
+def _tokens(text: str) -> int:
+    """A guess, as good as a demo needs: a token for every three bytes."""
+    return -(-len(text.encode("utf-8", "replace")) // 3)
+
+
+def _usage(prompt: int, completion: int) -> Json:
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+    }
+
+
+def error(message: str) -> Json:
+    """The body of a refusal."""
+    return {
+        "error": {"message": message, "type": "invalid_request_error", "param": None, "code": None}
+    }
+
+
+def models() -> Json:
+    """The list of models: this one."""
+    return {
+        "object": "list",
+        "data": [{"id": MODEL, "object": "model", "created": 0, "owned_by": "frostagent"}],
+    }
+
 
 MEDIA_FOLDER = Path(__file__).parent / "media"
 MAX_BODY = 64 * 2**20  # bytes: pictures come inside the request
@@ -31,7 +147,7 @@ class OfflineModel:
     `requests` holds the last bodies it was sent, for tests.
     """
 
-    name = wire.MODEL
+    name = MODEL
 
     def __init__(self) -> None:
         self.base_url = ""
@@ -57,29 +173,27 @@ class OfflineModel:
         await self._runner.cleanup()
 
     async def _list_models(self, _request: web.Request) -> web.Response:
-        return web.json_response(wire.models())
+        return web.json_response(models())
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         try:
             body = json.loads(await request.read())
         except ValueError:
-            return web.json_response(wire.error("the body is not JSON"), status=400)
+            return web.json_response(error("the body is not JSON"), status=400)
         match body:
             case {"messages": [_, *_] as messages} if all(
                 isinstance(message, dict) for message in messages
             ):
                 self.requests.append(body)
             case _:
-                return web.json_response(
-                    wire.error("messages must be a list of messages"), status=400
-                )
-        reply = wire.DemoReply(think(messages, _offered(body)), messages, created=int(time.time()))
+                return web.json_response(error("messages must be a list of messages"), status=400)
+        reply = DemoReply(think(messages, _offered(body)), messages, created=int(time.time()))
         if not body.get("stream"):
             return web.json_response(reply.whole())
         return await self._stream(request, reply, include_usage=_wants_usage(body))
 
     async def _stream(
-        self, request: web.Request, reply: wire.DemoReply, *, include_usage: bool
+        self, request: web.Request, reply: DemoReply, *, include_usage: bool
     ) -> web.StreamResponse:
         response = web.StreamResponse(
             headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}

@@ -43,8 +43,8 @@ from bot.wiring.trial_manager import TrialManager, ceiling_of
 from config.settings import Settings
 
 if TYPE_CHECKING:
+    from adapters.console.http import Origins
     from adapters.console.logins import Logins
-    from adapters.console.origins import Origins
     from adapters.console.routes import Routes
     from adapters.console.sources import Sources
     from bot.wiring.cluster_console import ClusterConsole

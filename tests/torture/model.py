@@ -16,7 +16,7 @@ from typing import Any, Self, TypeAlias
 from aiohttp import web
 
 from adapters.offline.brain import DemoCall, Thought
-from adapters.offline.wire import DemoReply
+from adapters.offline.server import DemoReply
 
 Json: TypeAlias = dict[str, Any]
 

@@ -6,7 +6,7 @@ from base64 import b32encode
 
 from msgspec.structs import replace
 
-from adapters.console.totp import STEP, code_of
+from adapters.console.logins import STEP, code_of
 from bot.domain.console_views import Chat, ChatLine, Fact
 from bot.domain.journal import Round
 from tests.adapters.console.samples import HOSTILE, NOW

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from adapters.console.figures import date, day
+from adapters.console.language import date, day
 from bot.domain.console_views import CostSum, ModelState, State
 from bot.domain.query_results import UsageSum
 from bot.policy.calendar_days import midnight

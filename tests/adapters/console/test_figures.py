@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from adapters.console.figures import lasting, money, share, tokens
+from adapters.console.language import lasting, money, share, tokens
 from bot.domain.query_results import UsageSum
 
 

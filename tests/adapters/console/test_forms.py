@@ -10,9 +10,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from adapters.console import forms
-from adapters.console.forms import FILE, PARTS
-from adapters.console.listener import LARGEST
+from adapters.console import http
+from adapters.console.http import FILE, LARGEST, PARTS
 from adapters.console.routes import Access, Route, Visit
 from tests.adapters.console.visiting import SAME, Place, visiting
 
@@ -127,7 +126,7 @@ async def test_what_no_browser_sends_is_refused_and_not_an_error_of_ours(
 
 
 async def test_who_sends_slowly_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forms, "FILE_WITHIN", 0.01)
+    monkeypatch.setattr(http, "FILE_WITHIN", 0.01)
     async with visiting(*ROUTES) as place:
         await place.log_in()
         end = asyncio.Event()

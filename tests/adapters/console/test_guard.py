@@ -8,8 +8,8 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from adapters.console.guard import COOKIE, HEADERS, cookie_name
+from adapters.console.http import read_origin
 from adapters.console.logins import LONGEST
-from adapters.console.origins import read_origin
 from adapters.console.routes import Access, Route, Visit
 from tests.adapters.console.visiting import SAME, SECRET, TOKEN, Place, visiting
 from tests.cases import each_case

@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from adapters.console import health
-from adapters.console.figures import clock, moment
 from adapters.console.health import RESTS, SHOWN
+from adapters.console.language import clock, moment
 from bot.domain.console_views import Failure, Finding, LimitState, ModelState, OutboxState, State
 from bot.domain.events import Conversation
 from bot.domain.query_results import Ignored

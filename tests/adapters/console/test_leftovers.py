@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from adapters.console import leftovers
-from adapters.console.leftovers import let_go
+from adapters.console import rendering
+from adapters.console.rendering import let_go
 from tests.adapters.console.visiting import visiting
 
 
@@ -23,9 +23,9 @@ class Knot:
 @pytest.fixture(autouse=True)
 def _seldom() -> Iterator[None]:
     gc.disable()
-    leftovers.trim.cache_clear()
+    rendering.trim.cache_clear()
     yield
-    leftovers.trim.cache_clear()
+    rendering.trim.cache_clear()
     gc.enable()
 
 
@@ -55,7 +55,7 @@ def test_where_there_is_no_such_way_it_goes_without(monkeypatch: pytest.MonkeyPa
 
 def test_the_library_of_this_machine_takes_it() -> None:
     let_go()
-    assert leftovers.trim()(0) in {0, 1}
+    assert rendering.trim()(0) in {0, 1}
 
 
 async def test_a_page_leaves_nothing_behind() -> None:

@@ -4,7 +4,7 @@ import re
 
 from msgspec.structs import replace
 
-from adapters.console.opening import PERSONA
+from adapters.console.trying import PERSONA
 from bot.domain.console_views import PersonaState
 from bot.domain.query_results import UsageSum
 from bot.domain.trial_group import Source, TrialLine, TrialOptions

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from adapters.console.origins import Origins, PageOrigin, read_origin
+from adapters.console.http import Origins, PageOrigin, read_origin
 from tests.cases import each_case
 
 

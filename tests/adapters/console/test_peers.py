@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from adapters.console.peers import peer
+from adapters.console.http import peer
 from tests.cases import each_case
 
 PROXY = "172.20.0.2"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from adapters.console.statics import Statics
+from adapters.console.rendering import Statics
 from tests.adapters.console.samples import trace
 from tests.adapters.console.visiting import SECRET, SHORT, visiting
 

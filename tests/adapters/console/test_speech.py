@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
-from adapters.console.speech import LANGUAGES, Speech, speech
+from adapters.console.language import LANGUAGES, Speech, speech
 from bot.domain.actions import SentSegment, plain_words
 from bot.domain.segments import Mention, Quote, Segment, Text, Video
 

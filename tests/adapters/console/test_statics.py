@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from adapters.console import statics
+from adapters.console import rendering
 from adapters.console.guard import HEADERS
-from adapters.console.statics import Statics
+from adapters.console.rendering import Statics
 from tests.adapters.console.visiting import visiting
 
 
@@ -39,7 +39,7 @@ async def test_browsers_keep_them_as_what_they_are_in_this_version() -> None:
 
 
 def test_their_folder_is_named_for_what_is_in_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statics, "FOLDER", tmp_path)
+    monkeypatch.setattr(rendering, "FOLDER", tmp_path)
     paths = []
     for name, text in (("a.js", "1"), ("a.js", "1"), ("a.js", "2"), ("b.js", "2"), ("notes", "3")):
         (tmp_path / name).write_text(text)

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
-from adapters.console.figures import minute
+from adapters.console.language import minute
 from bot.domain.console_views import (
     UNANSWERED,
     AccountState,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from adapters.console.tool_forms import MOST, arguments_of, fields_of
+from adapters.console.tools import MOST, arguments_of, fields_of
 from tests.cases import each_case
 
 SCHEMA = {

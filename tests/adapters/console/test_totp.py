@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from base64 import b32encode
 
-from adapters.console.logins import EVERY
-from adapters.console.totp import STEP, Totp, code_of
+from adapters.console.logins import EVERY, STEP, Totp, code_of
 from bot.domain.cluster_queries import OwnerDecision
 from bot.domain.console_views import State, WaitingCall
 from tests.adapters.console.visiting import SAME, TOKEN, Place, visiting

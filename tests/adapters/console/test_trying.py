@@ -9,8 +9,7 @@ import aiohttp
 from msgspec.structs import replace
 
 from adapters.console.guard import HEADERS
-from adapters.console.opening import LONGEST
-from adapters.console.trying import PATIENCE, SENT_WITHIN
+from adapters.console.trying import LONGEST, PATIENCE, SENT_WITHIN
 from bot.domain.console_views import Chat, ChatLine, PersonaState
 from bot.domain.errors import MediaError
 from bot.domain.query_results import UsageSum

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec.structs import replace
 
-from adapters.console.speech import speech
+from adapters.console.language import speech
 from adapters.console.turns import CUT, blocks, outcome_in
 from bot.commands.why import Explanations, explain_turn
 from bot.domain.console_views import UNANSWERED, Chat, CostSum, Span, TurnQuery

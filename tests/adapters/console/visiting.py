@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from yarl import URL
 
 from adapters.console.guard import cookie_name
+from adapters.console.http import Origins, PageOrigin
 from adapters.console.logins import Logins
-from adapters.console.origins import Origins, PageOrigin
 from adapters.console.routes import Route, Routes
 from adapters.console.server import Console
 from adapters.console.site import routes_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adapters.offline.names import asks_for_weather, find_cities, find_game
+from adapters.offline.intents import asks_for_weather, find_cities, find_game
 from tests.cases import each_case
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapters.offline.samples import SAMPLES, Sample, asks_other_language, find_sample
+from adapters.offline.phrases import SAMPLES, Sample, asks_other_language, find_sample
 from tests.cases import each_case
 
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from adapters.offline.brain import DemoCall, Thought
-from adapters.offline.wire import MODEL, DemoReply, error, models
+from adapters.offline.server import MODEL, DemoReply, error, models
 
 MESSAGES = [{"role": "user", "content": "hi"}]
 

@@ -17,7 +17,7 @@ from aiohttp import web
 
 from adapters.offline.brain import DemoCall, Thought
 from adapters.offline.question import read_question
-from adapters.offline.wire import DemoReply
+from adapters.offline.server import DemoReply
 
 Json: TypeAlias = dict[str, Any]
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from PIL import Image
 
 from adapters.console.guard import cookie_name
-from adapters.console.origins import PageOrigin
+from adapters.console.http import PageOrigin
 from bot.domain.console_views import (
     AccountState,
     Chat,

@@ -14,9 +14,9 @@ from urllib.parse import quote
 import pytest
 import pytest_asyncio
 
-from adapters.console.figures import day
 from adapters.console.health import RESTS
-from adapters.console.totp import STEP
+from adapters.console.language import day
+from adapters.console.logins import STEP
 from bot.domain.console_views import (
     Chat,
     ChatLine,

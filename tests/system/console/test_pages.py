@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import pytest
 
-from adapters.console import statics
+from adapters.console import rendering
 from tests.adapters.console.visiting import Place, visiting
 from tests.system.console.sights import SILENT, WORDS, bare, logged_in, pages
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 LANGUAGES = "zh-CN", "en"
 THEMES: tuple[Literal["light", "dark"], ...] = "light", "dark"
 PHONE, NARROW, DESK = 390, 360, 1280
-STATIC = Path(statics.__file__).parent / "static"
+STATIC = Path(rendering.__file__).parent / "static"
 TOUCHED = "a[href], button, summary, select, textarea, input:not([type=hidden], [type=checkbox], [type=radio])"
 SMALL = f"""
 [...document.querySelectorAll("{TOUCHED}, label:has([type=checkbox], [type=radio])")]
