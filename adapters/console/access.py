@@ -7,9 +7,9 @@ import re
 from aiohttp import web
 
 from adapters.console.guard import logged_in
-from adapters.console.language import COOKIE, LANGUAGES
-from adapters.console.logins import LONGEST, Logins
-from adapters.console.rendering import Pages, go
+from adapters.console.language import LANGUAGE_COOKIE, LANGUAGES
+from adapters.console.logins import LOGIN_LONGEST, Logins
+from adapters.console.rendering import Pages, redirect
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
 
@@ -51,13 +51,13 @@ class AccessPages:
         """Where one logs in; whoever is, goes on, without the code of the link that led here."""
         if visit.login:
             first = self._sources.first
-            return go(visit, first if "#" in first else f"{first}#")
+            return redirect(visit, first if "#" in first else f"{first}#")
         return self._pages.show(visit, "login", trouble="", asks=self._logins.totp.is_on)
 
     async def enter(self, visit: Visit) -> web.Response:
         """Log in with the token, or with the code of a link."""
         asks = self._logins.totp.is_on
-        if not self._logins.tries.take():
+        if not self._logins.tries.admit():
             return self._pages.show(visit, "login", status=429, trouble="login.wait", asks=asks)
         code, token = visit.fields.get("code", ""), visit.fields.get("token", "").strip()
         cookie = None
@@ -77,15 +77,15 @@ class AccessPages:
         line = TOLD[self._sources.tongue].format(address=visit.address)
         self._sources.tell(f"console {name}", line)
         self.audit(visit, "login", login=name)
-        return logged_in(go(visit, self._sources.first), visit.origin, cookie, LONGEST)
+        return logged_in(redirect(visit, self._sources.first), visit.origin, cookie, LOGIN_LONGEST)
 
     async def speak(self, visit: Visit) -> web.Response:
         """Another language, from now on in this browser."""
         language = visit.fields.get("language", "")
-        answer = go(visit, _own_path(visit))
+        answer = redirect(visit, _own_path(visit))
         if language in LANGUAGES:
             answer.set_cookie(
-                COOKIE,
+                LANGUAGE_COOKIE,
                 language,
                 path="/",
                 max_age=YEAR,
@@ -99,7 +99,7 @@ class AccessPages:
         """Log out."""
         self._logins.end(visit.cookie)
         self.audit(visit, "logout")
-        return logged_in(go(visit, "/login"), visit.origin, "", 0)
+        return logged_in(redirect(visit, "/login"), visit.origin, "", 0)
 
     async def look(self, visit: Visit) -> web.Response:
         """Who is in, and what was done."""
@@ -110,7 +110,7 @@ class AccessPages:
         """Log everybody out, this browser too."""
         count = self._logins.end_all()
         self.audit(visit, "end all logins", what=str(count))
-        return logged_in(go(visit, "/login"), visit.origin, "", 0)
+        return logged_in(redirect(visit, "/login"), visit.origin, "", 0)
 
     def audit(
         self, visit: Visit, action: str, *, what: str = "", outcome: str = "ok", login: str = ""

@@ -11,7 +11,7 @@ from typing import Final
 from aiohttp import web
 
 from adapters.console.guard import RequestRefused
-from adapters.console.language import Speech, speech_for
+from adapters.console.language import Language, language_of
 from adapters.console.logins import Logins
 from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Route, Visit
@@ -93,13 +93,13 @@ class ApprovalPages:
             of=name,
             key=key,
             settled=settled,
-            led=partial(led_in, speech_for(visit.request)),
+            led=partial(led_in, language_of(visit.request)),
             drafts=found.drafts,
             more=found.more,
         )
 
 
-def led_in(speech: Speech, led: Led | str) -> str:
+def led_in(speech: Language, led: Led | str) -> str:
     """Whose words led to a call; older versions wrote that down in words."""
     if isinstance(led, str):
         return led

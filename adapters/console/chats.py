@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from adapters.console.language import speech_for
+from adapters.console.language import language_of
 from adapters.console.logins import Logins
 from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Route, Visit
@@ -126,7 +126,7 @@ class ChatPages:
         )
 
     def _why(self, visit: Visit, line: ChatLine) -> str:
-        chinese = speech_for(visit.request).is_chinese
+        chinese = language_of(visit.request).is_chinese
         return self._sources.explain.reason(line.reason, chinese=chinese) if line.reason else ""
 
 

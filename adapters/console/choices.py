@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from adapters.console.language import Speech
+from adapters.console.language import Language
 from adapters.console.sources import Sources
 from bot.domain.console_views import TurnRow
 
@@ -25,7 +25,7 @@ class Choice(Struct, frozen=True):
     words: str
 
 
-async def places(sources: Sources, speech: Speech, chosen: str = "") -> list[Choice]:
+async def places(sources: Sources, speech: Language, chosen: str = "") -> list[Choice]:
     """The chats that were spoken in last, and the one that is `chosen`."""
     found = await sources.showing.chats(0)
     rows = () if found is None else found.rows
@@ -66,7 +66,7 @@ def tools(sources: Sources, chosen: str = "") -> list[str]:
     return sorted(filter(None, {one.name for one in sources.tools()} | {chosen}))
 
 
-def person_in(typed: str, known: Mapping[int, str]) -> int:
+def parse_person(typed: str, known: Mapping[int, str]) -> int:
     """The number of the person that was typed or chosen, as `小红 (20003)`, `20003` or the name of
     one who is known; 0 for anybody else.
     """
@@ -77,7 +77,7 @@ def person_in(typed: str, known: Mapping[int, str]) -> int:
     return next(named, 0) if typed else 0
 
 
-def person_named(number: int, known: Mapping[int, str]) -> str:
+def format_person(number: int, known: Mapping[int, str]) -> str:
     """A person as a form has them; empty for nobody."""
     if not number:
         return ""

@@ -15,9 +15,9 @@ from typing import Final
 
 from aiohttp import web
 
-from adapters.console.http import Form, NoForm, Origins, PageOrigin, peer, read_form
+from adapters.console.http import Form, NoForm, Origins, PageOrigin, peer_address, read_form
 from adapters.console.logins import Login, Logins, is_form_token
-from adapters.console.routes import Access, Own, Route, Routes, Visit
+from adapters.console.routes import Access, MaskedResponse, Route, Routes, Visit
 
 logger = logging.getLogger(__name__)
 
@@ -94,7 +94,7 @@ class Guard:
         except Exception:
             logger.exception("the console could not answer %s", request.method)
             answer = self._refuse(request, 500, "this could not be shown; the log says why")
-        if isinstance(answer, web.Response) and not isinstance(answer, Own):
+        if isinstance(answer, web.Response) and not isinstance(answer, MaskedResponse):
             answer.text = self._mask(answer.text or "")
         return answer
 
@@ -102,13 +102,13 @@ class Guard:
         """A page for people, a line for programs."""
         if "text/html" not in request.headers.get("Accept", ""):
             return web.Response(status=status, text=words)
-        origin = self._origins.of(request.headers.get("Host", "")) or self._origins.first
+        origin = self._origins.find(request.headers.get("Host", "")) or self._origins.first
         cookie = request.cookies.get(cookie_name(origin), "")
         visit = self._visit(request, origin, cookie, self._logins.find(cookie))
         return self._routes.refuse(visit, status, words)
 
     async def _let_in(self, request: web.BaseRequest) -> web.StreamResponse:
-        origin = self._origins.of(request.headers.get("Host", ""))
+        origin = self._origins.find(request.headers.get("Host", ""))
         if origin is None:
             raise RequestRefused(421, ELSEWHERE.format(address=self._origins.near.text))
         if self._origins.is_lost(origin, request.headers.get("Origin", ""), request.path):
@@ -156,7 +156,7 @@ class Guard:
         form: Form = ({}, b""),
     ) -> Visit:
         forwarded = request.headers.getall("X-Forwarded-For", ())
-        address = peer(request.remote or "", forwarded, proxy=self._proxy)
+        address = peer_address(request.remote or "", forwarded, proxy=self._proxy)
         return Visit(request, origin, at, *form, cookie if login else "", login, address)
 
     def _route(

@@ -12,8 +12,8 @@ from aiohttp import web
 from msgspec import Struct
 
 from adapters.console.guard import RequestRefused
-from adapters.console.language import speech_for
-from adapters.console.rendering import Pages, go
+from adapters.console.language import language_of
+from adapters.console.rendering import Pages, redirect
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
 from bot.domain.console_views import Finding
@@ -51,7 +51,7 @@ class HealthPages:
     async def look(self, visit: Visit) -> web.Response:
         """The page."""
         state, explain = (await self._sources.look()).state, self._sources.explain
-        chinese = speech_for(visit.request).is_chinese
+        chinese = language_of(visit.request).is_chinese
         ignored = [
             (
                 one,
@@ -91,7 +91,7 @@ class HealthPages:
                 self._since = None
             self._report = Report(self._sources.clock.now(), None if found is None else (*found,))
             note(self._sources, visit, "doctor", outcome=_outcome(found))
-        return go(visit, "/health#doctor")
+        return redirect(visit, "/health#doctor")
 
 
 def _outcome(found: Sequence[Finding] | None) -> str:

@@ -23,10 +23,10 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import StreamReader
 from msgspec import Struct
 
-HEAD = 10.0  # seconds that a connection has until its first request is there
-WRITE = 20.0  # seconds that a reader has to take an answer, or an event
+HEAD_WITHIN = 10.0  # seconds that a connection has until its first request is there
+WRITE_WITHIN = 20.0  # seconds that a reader has to take an answer, or an event
 KEEP_ALIVE = 30.0  # seconds between two requests, the head of the second one included
-LARGEST: Final = 64 * 1024  # bytes of a form
+MAX_FORM: Final = 64 * 1024  # bytes of a form
 
 Answering = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
@@ -54,7 +54,7 @@ class Listener(web.Server):
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
         """Somebody connected, and has so long to ask."""
         super().connection_made(handler, transport)
-        timer = asyncio.get_running_loop().call_later(HEAD, transport.abort)
+        timer = asyncio.get_running_loop().call_later(HEAD_WITHIN, transport.abort)
         self._silent[handler] = timer
 
     def connection_lost(
@@ -62,9 +62,9 @@ class Listener(web.Server):
     ) -> None:
         """Somebody left."""
         super().connection_lost(handler, exc)
-        self._hear(handler)
+        self._stop_timer(handler)
 
-    def _hear(self, handler: web.RequestHandler) -> None:
+    def _stop_timer(self, handler: web.RequestHandler) -> None:
         if timer := self._silent.pop(handler, None):
             timer.cancel()
 
@@ -76,16 +76,16 @@ class Listener(web.Server):
         writer: AbstractStreamWriter,
         task: asyncio.Task[None],
     ) -> web.BaseRequest:
-        self._hear(protocol)
+        self._stop_timer(protocol)
         loop = asyncio.get_running_loop()
-        asked = _Asked(message, payload, protocol, writer, task, loop, client_max_size=LARGEST)
+        asked = _Request(message, payload, protocol, writer, task, loop, client_max_size=MAX_FORM)
         asked.ours = self._headers
         return asked
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         answer = await self._answering(request)
         try:
-            async with asyncio.timeout(WRITE):
+            async with asyncio.timeout(WRITE_WITHIN):
                 await answer.prepare(request)
                 await answer.write_eof()
         except ConnectionError:
@@ -95,7 +95,7 @@ class Listener(web.Server):
         return answer
 
 
-class _Asked(web.BaseRequest):
+class _Request(web.BaseRequest):
     """A request; also one that cannot be read has this kind, and gets the headers."""
 
     ours: Mapping[str, str]
@@ -114,7 +114,7 @@ def hang_up(request: web.BaseRequest) -> None:
 
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-DEFAULT = {"http": 80, "https": 443}
+DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class PageOrigin(Struct, frozen=True):
@@ -163,7 +163,7 @@ class Origins:
         """The address on this machine, which tells a stranger nothing."""
         return PageOrigin("http", f"{LOOPBACK[0]}:{self._port}")
 
-    def of(self, host: str) -> PageOrigin | None:
+    def find(self, host: str) -> PageOrigin | None:
         """The origin of a request with this `Host`; None where that is not ours."""
         host = host.lower()
         if self._configured is not None and host == self._configured.host:
@@ -188,7 +188,7 @@ def read_origin(text: str) -> PageOrigin:
     url = urlsplit(text)
     host = (url.hostname or "").lower()
     host = f"[{host}]" if ":" in host else host
-    if url.port is not None and url.port != DEFAULT.get(url.scheme):
+    if url.port is not None and url.port != DEFAULT_PORTS.get(url.scheme):
         host += f":{url.port}"
     return PageOrigin(url.scheme, host, url.path.rstrip("/"))
 
@@ -196,7 +196,7 @@ def read_origin(text: str) -> PageOrigin:
 Address: TypeAlias = IPv4Address | IPv6Address
 
 
-def peer(remote: str, forwarded: Sequence[str], *, proxy: str) -> str:
+def peer_address(remote: str, forwarded: Sequence[str], *, proxy: str) -> str:
     """The address of whoever asks. `remote` is who connected, `forwarded` are the lines of that
     header, `proxy` is the one that is believed, in its shortest form; empty is
     none. Where the hop is no address, it is the proxy's.
@@ -231,8 +231,8 @@ def _without_port(hop: str) -> str:
     return address if colon and port.isdecimal() and "." in address else hop
 
 
-FILE: Final = 8 * 2**20  # bytes: what is seen of a picture in QQ, too
-PARTS: Final = 20  # of a form with a file
+MAX_FILE: Final = 8 * 2**20  # bytes: what is seen of a picture in QQ, too
+MAX_PARTS: Final = 20  # of a form with a file
 FIELDS_WITHIN: Final = 10.0  # seconds
 FILE_WITHIN: Final = 60.0
 
@@ -252,9 +252,9 @@ async def read_form(request: web.BaseRequest, *, takes_file: bool) -> Form:
     """The fields, and what is in the file. Raises NoForm, and TimeoutError."""
     kind = request.content_type
     if takes_file and kind == "multipart/form-data":
-        reading, within = _parts(request), FILE_WITHIN
+        reading, within = _read_parts(request), FILE_WITHIN
     elif kind == "application/x-www-form-urlencoded":
-        reading, within = _fields(request), FIELDS_WITHIN
+        reading, within = _read_fields(request), FIELDS_WITHIN
     else:
         raise NoForm(415, "forms only")
     try:
@@ -266,32 +266,32 @@ async def read_form(request: web.BaseRequest, *, takes_file: bool) -> Form:
         raise NoForm(400, "this form cannot be read") from error
 
 
-async def _fields(request: web.BaseRequest) -> Form:
+async def _read_fields(request: web.BaseRequest) -> Form:
     given = await request.post()
     return {name: value for name, value in given.items() if isinstance(value, str)}, b""
 
 
-async def _parts(request: web.BaseRequest) -> Form:
+async def _read_parts(request: web.BaseRequest) -> Form:
     """Read part by part, so that no more is kept than may be."""
-    if (request.content_length or 0) > FILE + LARGEST:
+    if (request.content_length or 0) > MAX_FILE + MAX_FORM:
         raise NoForm(413, "too large")
-    fields, file, left = dict[str, str](), b"", LARGEST
+    fields, file, left = dict[str, str](), b"", MAX_FORM
     parts = await request.multipart()
-    for _ in range(PARTS):
+    for _ in range(MAX_PARTS):
         if (part := await parts.next()) is None:
             return fields, file
         if not isinstance(part, BodyPartReader) or part.name is None:
             raise ValueError("a part is no field")
         if part.filename is not None:
-            file = await _read(part, FILE)
+            file = await _read_part(part, MAX_FILE)
         else:
-            data = await _read(part, left)
+            data = await _read_part(part, left)
             left -= len(data)
             fields[part.name] = data.decode()
     raise ValueError("too many parts")
 
 
-async def _read(part: BodyPartReader, most: int) -> bytes:
+async def _read_part(part: BodyPartReader, most: int) -> bytes:
     if hdrs.CONTENT_ENCODING in part.headers or hdrs.CONTENT_TRANSFER_ENCODING in part.headers:
         raise ValueError("no browser packs what it sends")
     data = bytearray()

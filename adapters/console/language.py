@@ -86,19 +86,19 @@ def _local(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC).astimezone()
 
 
-HERE = Path(__file__).parent / "words"
+WORDS_FOLDER = Path(__file__).parent / "words"
 LANGUAGES = ("zh", "en")
-THING = re.compile(r"\[([a-z_]+)\]")
-WAITING = re.compile(r"(\d+):([ARD]\d+)")  # an approval, a request or a draft of an account
-COOKIE = "frost-language"
-NONE: Final[Mapping[str, str]] = {}
+PLACEHOLDER = re.compile(r"\[([a-z_]+)\]")
+APPROVAL_NAME = re.compile(r"(\d+):([ARD]\d+)")  # an approval, a request or a draft of an account
+LANGUAGE_COOKIE = "frost-language"
+NO_SENTENCES: Final[Mapping[str, str]] = {}
 
 
-class Speech:
+class Language:
     """The words of one language: `speech("nav.today")`."""
 
     def __init__(
-        self, language: str, words: Mapping[str, str], sentences: Mapping[str, str] = NONE
+        self, language: str, words: Mapping[str, str], sentences: Mapping[str, str] = NO_SENTENCES
     ) -> None:
         """`sentences` are those of other parts of the bot, by the English ones."""
         self.language = language
@@ -140,7 +140,7 @@ class Speech:
         """A chat, or what waits for an approval (`10001:A3`), by its name in the journal, in words;
         anything else as it stands there.
         """
-        if found := WAITING.fullmatch(name):
+        if found := APPROVAL_NAME.fullmatch(name):
             return self("place.account", place=found[2], account=found[1])
         try:
             return self.place(Conversation.parse(name), called, account=account)
@@ -153,7 +153,7 @@ class Speech:
 
     def plain(self, text: str) -> str:
         """The line of a message (`plain_words`), with what is no words in it called by its name."""
-        return THING.sub(lambda found: self._words.get(f"thing.{found[1]}", found[0]), text)
+        return PLACEHOLDER.sub(lambda found: self._words.get(f"thing.{found[1]}", found[0]), text)
 
     def has(self, key: str) -> bool:
         """Whether there are words for it."""
@@ -161,20 +161,22 @@ class Speech:
 
 
 @cache
-def speech(language: str) -> Speech:
+def language_named(language: str) -> Language:
     """The speech of a language."""
-    return Speech(language, _read(language), _read("sentences") if language == "zh" else NONE)
+    return Language(
+        language, _read(language), _read("sentences") if language == "zh" else NO_SENTENCES
+    )
 
 
 def _read(name: str) -> Any:
-    return json.loads((HERE / f"{name}.json").read_text("utf-8"))
+    return json.loads((WORDS_FOLDER / f"{name}.json").read_text("utf-8"))
 
 
-def speech_for(request: web.BaseRequest) -> Speech:
+def language_of(request: web.BaseRequest) -> Language:
     """As somebody chose it, else as the browser prefers."""
-    chosen = request.cookies.get(COOKIE, "")
+    chosen = request.cookies.get(LANGUAGE_COOKIE, "")
     if chosen in LANGUAGES:
-        return speech(chosen)
+        return language_named(chosen)
     accepted = request.headers.get("Accept-Language", "").lower()
     places = [(accepted.find(language), language) for language in LANGUAGES]
-    return speech(min(((at, one) for at, one in places if at >= 0), default=(0, "en"))[1])
+    return language_named(min(((at, one) for at, one in places if at >= 0), default=(0, "en"))[1])

@@ -56,7 +56,7 @@ class LivePages:
         answer = web.StreamResponse(headers=STREAM)
         self.open[name] += 1
         try:
-            async with asyncio.timeout(http.WRITE):
+            async with asyncio.timeout(http.WRITE_WITHIN):
                 await answer.prepare(visit.request)
             await self._send(visit, answer, feed)
         except ConnectionError:
@@ -81,7 +81,7 @@ class LivePages:
                 f"id: {one.number}\nevent: news\ndata: {json.dumps({'name': one.name})}\n\n"
                 for one in news
             ]
-            async with asyncio.timeout(http.WRITE):
+            async with asyncio.timeout(http.WRITE_WITHIN):
                 await answer.write("".join(lines or [": \n\n"]).encode())
             if news:
                 number = news[-1].number

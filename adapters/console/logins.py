@@ -19,9 +19,9 @@ from msgspec import Struct
 
 from bot.domain.ports import Clock
 
-STEP = 30  # seconds of a code
-DIGITS = 6
-AROUND = 1  # steps that a phone's clock may be wrong
+CODE_SECONDS = 30  # seconds of a code
+CODE_DIGITS = 6
+CLOCK_STEPS = 1  # steps that a phone's clock may be wrong
 
 
 class Totp:
@@ -40,9 +40,9 @@ class Totp:
 
     def use(self, given: str) -> bool:
         """Whether this code is good now; it is used up then, with all before it."""
-        now = int(self._clock.now() // STEP)
+        now = int(self._clock.now() // CODE_SECONDS)
         said = given.strip().encode("ascii", "replace")
-        for step in range(max(now - AROUND, self._used + 1), now + AROUND + 1):
+        for step in range(max(now - CLOCK_STEPS, self._used + 1), now + CLOCK_STEPS + 1):
             if hmac.compare_digest(code_of(self._key, step).encode(), said):
                 self._used = step
                 return True
@@ -54,15 +54,18 @@ def code_of(key: bytes, step: int) -> str:
     digest = hmac.digest(key, step.to_bytes(8, "big"), "sha1")  # what every app has
     at = digest[-1] & 15
     number = int.from_bytes(digest[at : at + 4], "big") & 0x7FFF_FFFF
-    return str(number % 10**DIGITS).zfill(DIGITS)
+    return str(number % 10**CODE_DIGITS).zfill(CODE_DIGITS)
 
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
-LINK = 5 * MINUTE  # seconds that a link can be used
-IDLE, LONGEST = 12 * HOUR, 7 * DAY  # seconds that a login lasts: without a request, and in all
+LINK_SECONDS = 5 * MINUTE  # seconds that a link can be used
+LOGIN_IDLE, LOGIN_LONGEST = (
+    12 * HOUR,
+    7 * DAY,
+)  # seconds that a login lasts: without a request, and in all
 BURST, EVERY = 5, 10.0  # tries at once, and seconds for each further one
-BYTES = 32
-MOST = 100  # logins and links at a time, the oldest goes
+TOKEN_BYTES = 32
+MAX_LOGINS = 100  # logins and links at a time, the oldest goes
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -79,7 +82,7 @@ class Login(Struct):
 
     def is_over(self, now: float) -> bool:
         """Whether it lasts no longer."""
-        return now - self.used > IDLE or now - self.opened > LONGEST
+        return now - self.used > LOGIN_IDLE or now - self.opened > LOGIN_LONGEST
 
 
 class Tries:
@@ -90,7 +93,7 @@ class Tries:
         self._left = float(BURST)
         self._at = clock.monotonic()
 
-    def take(self) -> bool:
+    def admit(self) -> bool:
         """Whether one more may be made now."""
         now = self._clock.monotonic()
         self._left = min(BURST, self._left + (now - self._at) / EVERY)
@@ -133,9 +136,9 @@ class Logins:
 
     def invite(self) -> str:
         """The code of a link: it lets in once, within five minutes."""
-        code, now = secrets.token_urlsafe(BYTES), self._clock.now()
+        code, now = secrets.token_urlsafe(TOKEN_BYTES), self._clock.now()
         self._links = {link: end for link, end in self._links.items() if end > now}
-        _keep(self._links, _hash(code), now + LINK)
+        _keep(self._links, _hash(code), now + LINK_SECONDS)
         return code
 
     def by_token(self, token: str, address: str) -> str | None:
@@ -167,7 +170,7 @@ class Logins:
         """
         if not self.totp.is_on:
             return ""
-        if not self.tries.take():
+        if not self.tries.admit():
             return "wait"
         return "" if self.totp.use(code) else "code"
 
@@ -185,7 +188,7 @@ class Logins:
         return count
 
     def _enter(self, address: str, way: str) -> str:
-        cookie, now = secrets.token_urlsafe(BYTES), self._clock.now()
+        cookie, now = secrets.token_urlsafe(TOKEN_BYTES), self._clock.now()
         key = self._key(cookie)
         _keep(self._open, key, Login(key[:8], address, way, now, now))
         self._write()
@@ -224,5 +227,5 @@ def _read(kept: str) -> dict[str, Login]:
 
 def _keep(kept: dict[K, T], key: K, value: T) -> None:
     kept[key] = value
-    while len(kept) > MOST:
+    while len(kept) > MAX_LOGINS:
         del kept[next(iter(kept))]

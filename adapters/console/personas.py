@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from adapters.console import choices
 from adapters.console.guard import RequestRefused
-from adapters.console.language import speech_for
+from adapters.console.language import language_of
 from adapters.console.logins import Logins
 from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Route, Visit
@@ -50,7 +50,7 @@ class PersonaPages:
         except NotAConversation:
             is_bad = True
         parts, now = await self._sources.rendered(where), await self._sources.look()
-        speech = speech_for(visit.request)
+        speech = language_of(visit.request)
         places = await choices.places(self._sources, speech, "" if is_bad else given)
         called = {one.value: one.words for one in places}
         states = [

@@ -17,19 +17,19 @@ from typing import Any
 from aiohttp import web
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from adapters.console.language import clock, day, dollars, moment, money, share, speech_for, tokens
+from adapters.console.language import clock, day, dollars, language_of, moment, money, share, tokens
 from adapters.console.logins import form_token
-from adapters.console.routes import Access, Own, Route, Visit
+from adapters.console.routes import Access, MaskedResponse, Route, Visit
 
 
-def let_go() -> None:
+def release_memory() -> None:
     """Give it back: a tenth of a millisecond after a page, a third of what the console takes."""
     gc.collect(0)
-    trim()(0)
+    malloc_trim()(0)
 
 
 @cache
-def trim() -> Callable[[int], object]:
+def malloc_trim() -> Callable[[int], object]:
     """The C library's own way to do so; nothing where it has none, as on macOS and Alpine."""
     try:
         found: Callable[[int], object] = ctypes.CDLL(None).malloc_trim
@@ -38,19 +38,19 @@ def trim() -> Callable[[int], object]:
     return found
 
 
-FOLDER = Path(__file__).parent / "static"
-KEPT = {"Cache-Control": "max-age=31536000, immutable"}
-KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+STATIC_FOLDER = Path(__file__).parent / "static"
+CACHED_FOR_GOOD = {"Cache-Control": "max-age=31536000, immutable"}
+MIME_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
-class Statics:
+class StaticFiles:
     """Read once; a name that is asked for is looked up, never opened. `path` is where they are."""
 
     def __init__(self) -> None:
         self._files = {
-            file.name: (file.read_text("utf-8"), KINDS[file.suffix])
-            for file in sorted(FOLDER.iterdir())
-            if file.suffix in KINDS
+            file.name: (file.read_text("utf-8"), MIME_TYPES[file.suffix])
+            for file in sorted(STATIC_FOLDER.iterdir())
+            if file.suffix in MIME_TYPES
         }
         self._version = hashlib.sha256(repr(self._files).encode()).hexdigest()[:12]
         self.path = f"/static/{self._version}"
@@ -65,8 +65,8 @@ class Statics:
         found = self._files.get(visit.at["name"])
         if found is None:
             return web.Response(status=404, text="there is no such file")
-        kept = KEPT if visit.at["version"] == self._version else None
-        return Own(text=found[0], content_type=found[1], charset="utf-8", headers=kept)
+        kept = CACHED_FOR_GOOD if visit.at["version"] == self._version else None
+        return MaskedResponse(text=found[0], content_type=found[1], charset="utf-8", headers=kept)
 
 
 HERE = Path(__file__).parent
@@ -84,7 +84,7 @@ NAVIGATION = (
     "access",
 )
 
-ELSEWHERE = 421
+WRONG_HOST = 421
 AT_HAND = 4  # pages in the bar of a phone; the others stand behind "more"
 
 
@@ -117,7 +117,7 @@ class Pages:
 
     def show(self, visit: Visit, name: str, *, status: int = 200, **values: Any) -> web.Response:
         """A page: the template of this name with these values."""
-        speech = speech_for(visit.request)
+        speech = language_of(visit.request)
         text = self._templates.get_template(f"{name}.html").render(
             t=speech,
             page=name,
@@ -128,19 +128,19 @@ class Pages:
             path=visit.request.path_qs,
             **values,
         )
-        let_go()
-        return Own(text=text, status=status, content_type=HTML)
+        release_memory()
+        return MaskedResponse(text=text, status=status, content_type=HTML)
 
     def refuse(self, visit: Visit, status: int, words: str) -> web.Response:
         """A page that says why there is none. Whoever came to another host gets it bare: a browser
         finds nothing of ours there.
         """
-        speech = speech_for(visit.request)
+        speech = language_of(visit.request)
         key = f"refused.{status}" if speech.has(f"refused.{status}") else "refused.other"
-        name = "elsewhere" if status == ELSEWHERE else "refused"
+        name = "elsewhere" if status == WRONG_HOST else "refused"
         return self.show(visit, name, status=status, said=speech(key), detail=words)
 
 
-def go(visit: Visit, path: str) -> web.Response:
+def redirect(visit: Visit, path: str) -> web.Response:
     """To another page, after something was done."""
     return web.Response(status=303, headers={"Location": f"{visit.origin.prefix}{path}"})

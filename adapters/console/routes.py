@@ -56,7 +56,7 @@ class Route(Struct, frozen=True):
     takes_file: bool = False
 
 
-class Own(web.Response):
+class MaskedResponse(web.Response):
     """Our own words and marks, with people's masked already: a key as short as `none` is in every
     stylesheet.
     """

@@ -10,7 +10,7 @@ from adapters.console.health import HealthPages
 from adapters.console.live import LivePages
 from adapters.console.logins import Logins
 from adapters.console.personas import PersonaPages
-from adapters.console.rendering import Pages, Statics
+from adapters.console.rendering import Pages, StaticFiles
 from adapters.console.routes import Routes
 from adapters.console.sources import Sources
 from adapters.console.today import TodayPages
@@ -21,7 +21,7 @@ from adapters.console.turns import TurnPages
 
 def routes_of(logins: Logins, sources: Sources) -> Routes:
     """Every page and action there is."""
-    statics = Statics()
+    statics = StaticFiles()
     pages = Pages(mask=sources.mask, waiting=sources.waiting, statics=statics.path)
     live = LivePages(logins, sources)
     return Routes(

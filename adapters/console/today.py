@@ -11,12 +11,12 @@ from msgspec import Struct
 from adapters.console.approvals import led_in
 from adapters.console.choices import Choice
 from adapters.console.guard import RequestRefused
-from adapters.console.language import Speech, minute, speech_for
+from adapters.console.language import Language, language_of, minute
 from adapters.console.logins import Logins
-from adapters.console.rendering import Pages, go
+from adapters.console.rendering import Pages, redirect
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
-from adapters.console.turns import OUTCOMES, ending, told, tone_of
+from adapters.console.turns import OUTCOMES, ending, row_texts, tone_of
 from bot.domain.console_views import UNANSWERED, TurnQuery, TurnRow, WaitingCall, WaitingJoinRequest
 from bot.domain.events import Conversation, NotAConversation
 from bot.domain.query_results import DayCounts, UsageSum
@@ -69,7 +69,7 @@ class TodayPages:
             visit,
             "today",
             state=state,
-            chats=_choices(speech_for(visit.request), names, several=several, paused=state.paused),
+            chats=_choices(language_of(visit.request), names, several=several, paused=state.paused),
             names=names,
             several=several,
             day=day,
@@ -79,10 +79,10 @@ class TodayPages:
             petitions=[one for one in waiting if isinstance(one, WaitingJoinRequest)],
             more=max(len(asks), sources.waiting()) - len(waiting),
             asks=self._logins.totp.is_on,
-            led=partial(led_in, speech_for(visit.request)),
+            led=partial(led_in, language_of(visit.request)),
             used=_used(day),
             usual=sum(before) / len(before) if before else None,
-            rows=None if rows is None else told(sources, visit, rows.rows[:NEWEST]),
+            rows=None if rows is None else row_texts(sources, visit, rows.rows[:NEWEST]),
             now=now,
             mask=sources.mask,
             newest=newest,
@@ -115,7 +115,7 @@ class TodayPages:
         done = await self._sources.pause(where, silent=silent)
         action = "pause" if silent else "go on"
         note(self._sources, visit, action, what=str(where), outcome="ok" if done else "not now")
-        return go(visit, "/")
+        return redirect(visit, "/")
 
 
 def _names(rows: Iterable[TurnRow]) -> dict[Conversation, str]:
@@ -128,7 +128,7 @@ def _names(rows: Iterable[TurnRow]) -> dict[Conversation, str]:
 
 
 def _choices(
-    speech: Speech,
+    speech: Language,
     names: Mapping[Conversation, str],
     *,
     several: bool,

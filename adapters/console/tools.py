@@ -16,7 +16,7 @@ from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
 from bot.domain.console_views import ToolAnswer, ToolState
 
-MOST: Final = 20  # fields; what has more, or no schema that is understood, is typed as JSON
+MAX_FIELDS: Final = 20  # fields; what has more, or no schema that is understood, is typed as JSON
 
 
 class Field(Struct, frozen=True, kw_only=True):
@@ -41,7 +41,7 @@ def fields_of(schema: Mapping[str, Any], typed: Mapping[str, str]) -> tuple[Fiel
     properties = schema.get("properties", {})
     if (
         not isinstance(properties, Mapping)
-        or len(properties) > MOST
+        or len(properties) > MAX_FIELDS
         or not all(isinstance(one, Mapping) for one in properties.values())
     ):
         return (Field(key="all", typed=typed.get("all", "{}")),)
@@ -106,7 +106,7 @@ def _value(field: Field) -> Any:
         return typed
 
 
-LONGEST = 300  # characters of an error
+MAX_ERROR = 300  # characters of an error
 NOTHING: Mapping[str, str] = {}
 
 
@@ -146,7 +146,7 @@ class ToolPages:
         ]
         mask = self._sources.mask  # before what is long is cut
         return self._pages.show(
-            visit, "tools", tools=told, is_away=found is None, mask=mask, most=LONGEST
+            visit, "tools", tools=told, is_away=found is None, mask=mask, most=MAX_ERROR
         )
 
     async def open(self, visit: Visit) -> web.Response:

@@ -14,10 +14,10 @@ from aiohttp import web
 from msgspec import Struct, structs
 
 from adapters.console.guard import RequestRefused
-from adapters.console.language import speech_for
+from adapters.console.language import language_of
 from adapters.console.live import LivePages
-from adapters.console.rendering import Pages, go
-from adapters.console.routes import Access, Own, Route, Visit
+from adapters.console.rendering import Pages, redirect
+from adapters.console.routes import Access, MaskedResponse, Route, Visit
 from adapters.console.sources import Sources, note
 from adapters.console.turns import TurnPages, ending, number_in, tone_of
 from bot.domain.cancellation import BROKEN, isolate
@@ -25,8 +25,8 @@ from bot.domain.console_views import ChatLine, TurnQuery, TurnRow
 from bot.domain.errors import MediaError
 from bot.domain.trial_group import Source, Trial, TrialLine, TrialOptions
 
-LONGEST = 2000  # characters of a line
-PERSONA = 6000  # and of a persona's text
+MAX_LINE = 2000  # characters of a line
+MAX_PERSONA = 6000  # and of a persona's text
 BASE = "/try"
 
 
@@ -54,9 +54,9 @@ class OpeningPages:
         wanted = TrialOptions(
             is_real=visit.fields.get("model") == "real",
             key=visit.fields.get("key", "")[:80],
-            text=words_of(visit.fields.get("persona", ""))[:PERSONA],
-            asker=visit.fields.get("asker", "")[:LONGEST],
-            question=words_of(visit.fields.get("question", ""))[:LONGEST],
+            text=words_of(visit.fields.get("persona", ""))[:MAX_PERSONA],
+            asker=visit.fields.get("asker", "")[:MAX_LINE],
+            question=words_of(visit.fields.get("question", ""))[:MAX_LINE],
         )
         if turn := visit.fields.get("turn", ""):  # read anew: it may be forgotten by now
             row, is_away = await self._turn(turn)
@@ -75,17 +75,17 @@ class OpeningPages:
         if trouble:
             said = f"try.trouble.{trouble}"
             return self.begin(visit, wanted, turn=turn, trouble=said, status=503)
-        return go(visit, f"{BASE}#say")
+        return redirect(visit, f"{BASE}#say")
 
     async def end(self, visit: Visit) -> web.Response:
         """End the one that is open."""
         await self._trying.end()
-        return go(visit, BASE)
+        return redirect(visit, BASE)
 
     async def bring_persona(self, visit: Visit) -> web.Response:
         """The way to try a text that is in use nowhere."""
         text = words_of(visit.fields.get("text", ""))
-        if not text or len(text) > PERSONA:
+        if not text or len(text) > MAX_PERSONA:
             raise RequestRefused(400, "a persona has some words, and not too many")
         return self.begin(visit, TrialOptions(key=visit.fields.get("key", "")[:80], text=text))
 
@@ -101,7 +101,7 @@ class OpeningPages:
             return self.begin(visit, wanted, turn=turn)
         trial.propose(wanted.asker, wanted.question, wanted.source)
         self._trying.touch()
-        return go(visit, f"{BASE}#say")
+        return redirect(visit, f"{BASE}#say")
 
     async def _turn(self, turn_id: str) -> tuple[TurnRow | None, bool]:
         """A turn of the bot's journal; or that there is none, and whether that is away."""
@@ -147,7 +147,7 @@ def asked_again(row: TurnRow | None) -> dict[str, Any]:
         return {"asker": "", "question": ""}
     source = Source(row.asker, row.where.session_id if row.where.is_group else 0)
     asker = row.name or str(row.asker)
-    return {"asker": asker, "question": row.text[:LONGEST], "source": source}
+    return {"asker": asker, "question": row.text[:MAX_LINE], "source": source}
 
 
 def words_of(given: str) -> str:
@@ -155,12 +155,12 @@ def words_of(given: str) -> str:
     return given.replace("\r\n", "\n").strip()
 
 
-PATIENCE = 7.0  # seconds for an answer, until the page is shown without it
+ANSWER_WITHIN = 7.0  # seconds for an answer, until the page is shown without it
 SENT_WITHIN = 20.0  # seconds for a picture to be unpacked, and an answer
 NOTHING = ChatLine(message_id="", at=0.0, sender=0, name="", text="")
 
 
-class ToldLine(Struct, frozen=True):
+class LineText(Struct, frozen=True):
     """A line, and why the bot answered it or did not: what woke it or kept it silent, and the turn
     with what it took and how it `ended`, in which `tone`.
     """
@@ -210,7 +210,7 @@ class TryPages:
         """Say a line, or let something go wrong; what is answered soon is there on the page. What
         was typed is there still where nobody heard it.
         """
-        who, text = visit.fields.get("as", ""), words_of(visit.fields.get("text", ""))[:LONGEST]
+        who, text = visit.fields.get("as", ""), words_of(visit.fields.get("text", ""))[:MAX_LINE]
         if (trial := self._trying.current) is None:
             return self._opening.ended(visit, who, text)
         self._trying.touch()
@@ -224,11 +224,11 @@ class TryPages:
         if fault:
             await trial.inject_fault(fault)
         if not (text or visit.file):
-            return go(visit, f"{BASE}?as={quote(who)}#say")
+            return redirect(visit, f"{BASE}?as={quote(who)}#say")
         if trial.lacks:  # the page says why
             return await self._show(visit, trial, text=text, status=409)
         asked = f"@bot {text}".strip() if visit.fields.get("call") == "1" else text
-        patience, is_said = SENT_WITHIN if visit.file else PATIENCE, False
+        patience, is_said = SENT_WITHIN if visit.file else ANSWER_WITHIN, False
         try:
             is_said = await trial.say(who, asked, visit.file, patience=patience)
         except MediaError:
@@ -242,7 +242,7 @@ class TryPages:
         if not is_said:
             return await self._show(visit, trial, "unsaid", text=text, status=503)
         self._trying.touch()
-        return go(visit, f"{BASE}?as={quote(who)}#say")
+        return redirect(visit, f"{BASE}?as={quote(who)}#say")
 
     async def picture(self, visit: Visit) -> web.Response:
         """A picture of a line, unpacked and packed anew by us."""
@@ -250,7 +250,7 @@ class TryPages:
             data = await self._open().picture(number_in(visit.at["number"]))
         except MediaError:
             raise RequestRefused(404, "it cannot be shown any more") from None
-        return Own(body=data, content_type="image/jpeg")
+        return MaskedResponse(body=data, content_type="image/jpeg")
 
     async def stream(self, visit: Visit) -> web.StreamResponse:
         """The news of the group."""
@@ -303,13 +303,13 @@ class TryPages:
             newest=newest,
         )
 
-    async def _told(self, visit: Visit, trial: Trial) -> Sequence[ToldLine]:
+    async def _told(self, visit: Visit, trial: Trial) -> Sequence[LineText]:
         """The lines, each with why; a turn is told at the last that was said of it."""
         rows = await trial.showing.rows(TurnQuery())
         chat = await trial.showing.chat(trial.where, 0)
         judged = {one.message_id: one for one in chat.lines if one.message_id} if chat else {}
         turns = {row.turn_id: row for row in rows.rows if row.turn_id} if rows else {}
-        speech = speech_for(visit.request)
+        speech = language_of(visit.request)
 
         def reason(key: str) -> str:
             return self._sources.explain.reason(key, chinese=speech.is_chinese) if key else ""
@@ -335,7 +335,7 @@ def _judge(
     where: str,
     reason: Callable[[str], str],
     overheard: str,
-) -> Iterator[ToldLine]:
+) -> Iterator[LineText]:
     woke = {one.turn_id: one.reason for one in judged.values() if one.wakes}
     known = [(judged[line.message_id], line) for line in lines if line.message_id in judged]
     last = {one.turn_id: line for one, line in known if one.is_own or one.wakes}
@@ -348,4 +348,4 @@ def _judge(
             why = ""
         else:
             why = reason(one.reason) or (overheard if one.message_id else "")
-        yield ToldLine(line, why, one.wakes, one.state, turn, where)
+        yield LineText(line, why, one.wakes, one.state, turn, where)

@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from adapters.console import choices
 from adapters.console.guard import RequestRefused
-from adapters.console.language import Speech, clock, minute, money, speech_for
+from adapters.console.language import Language, clock, language_of, minute, money
 from adapters.console.rendering import Pages
-from adapters.console.routes import Access, Own, Route, Visit
+from adapters.console.routes import Access, MaskedResponse, Route, Visit
 from adapters.console.sources import Sources
 from bot.domain.console_views import UNANSWERED, Span, Trace, TurnQuery, TurnRow, TurnRows
 from bot.domain.events import Conversation, NotAConversation
@@ -37,7 +37,7 @@ MONEY = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 HEADING = re.compile(r"^\[[^\]\n]{1,40}\]$", re.MULTILINE)
 
 
-class ToldRow(Struct, frozen=True):
+class RowText(Struct, frozen=True):
     """A row in words: when, who, what was said, how it ended, because of what, what it took, and
     where it leads.
     """
@@ -96,23 +96,25 @@ class TurnPages:
         sources, stranger = self._sources, ""
         if (typed := visit.request.query.get("asker", "").strip()) and not query.asker:
             query = msgspec.structs.replace(
-                query, asker=choices.person_in(typed, await choices.people(sources))
+                query, asker=choices.parse_person(typed, await choices.people(sources))
             )
             stranger = "" if query.asker else typed[:80]
         found = TurnRows((), None) if stranger else await sources.showing.rows(query)
         people = await choices.people(sources, found.rows if found else ())
-        speech = speech_for(visit.request)
+        speech = language_of(visit.request)
         places = await choices.places(sources, speech, query.where)
-        filters = _filters(query) | {"asker": stranger or choices.person_named(query.asker, people)}
+        filters = _filters(query) | {
+            "asker": stranger or choices.format_person(query.asker, people)
+        }
         return self._pages.show(
             visit,
             "turns",
-            rows=None if found is None else told(sources, visit, found.rows),
+            rows=None if found is None else row_texts(sources, visit, found.rows),
             filters=filters,
             chosen=self._chosen(visit, filters, places),
             stranger=stranger,
             places=places,
-            people=[choices.person_named(number, people) for number in people],
+            people=[choices.format_person(number, people) for number in people],
             tools=choices.tools(sources, query.tool),
             models=await choices.models(sources, query.model),
             outcomes=[(one, ending(self._sources, visit, one)) for one in OUTCOMES],
@@ -125,7 +127,7 @@ class TurnPages:
         self, visit: Visit, filters: Mapping[str, str], places: Iterable[choices.Choice]
     ) -> list[str]:
         """The filters that are set, in words: the form itself is closed above the rows."""
-        speech = speech_for(visit.request)
+        speech = language_of(visit.request)
         words = {
             "where": next((one.words for one in places if one.value == filters["where"]), ""),
             "outcome": ending(self._sources, visit, filters["outcome"]),
@@ -143,10 +145,10 @@ class TurnPages:
         most = number_in(visit.request.query.get("most", "")) or len(found.rows)
         rows = [
             {name: self._sources.mask(value) for name, value in msgspec.structs.asdict(one).items()}
-            for one in told(self._sources, visit, found.rows[:most])
+            for one in row_texts(self._sources, visit, found.rows[:most])
         ]
         text = json.dumps({"rows": rows, "following": _following(query, found)})
-        return Own(text=text, content_type="application/json")
+        return MaskedResponse(text=text, content_type="application/json")
 
     async def trace(self, visit: Visit) -> web.Response:
         """One turn in full."""
@@ -155,11 +157,11 @@ class TurnPages:
         if not found:
             return self._missing(visit, is_away=found is None)
         (trace,) = found
-        chinese = speech_for(visit.request).is_chinese
-        (row,) = told(self._sources, visit, [trace.row])
+        chinese = language_of(visit.request).is_chinese
+        (row,) = row_texts(self._sources, visit, [trace.row])
         own = replace(trace, spans=tuple(span for span in trace.spans if not span.is_errand))
         asked = [span for span in own.spans if span.kind in REQUESTS]
-        parts = blocks(self._sources.mask(trace.prompt), self._sources.estimate)
+        parts = prompt_blocks(self._sources.mask(trace.prompt), self._sources.estimate)
         first = next((span.usage for span in trace.spans if span.usage), None)
         return self._pages.show(
             visit,
@@ -167,11 +169,11 @@ class TurnPages:
             one=row,
             row=trace.row,
             why=self._sources.explain.story(trace.story, chinese=chinese),
-            bars=list(bars(own, self._sources.mask, whole=whole)),
+            bars=list(timeline_bars(own, self._sources.mask, whole=whole)),
             requests=len(asked),
             failed=sum(span.kind == "failed" for span in asked),
             errands=[span for span in trace.spans if span.is_errand],
-            outcome_in=partial(outcome_in, speech_for(visit.request)),
+            outcome_in=partial(request_outcome_text, language_of(visit.request)),
             said=[span for span in trace.spans if span.kind == "send" and span.text],
             length=_length(own),
             blocks=parts,
@@ -204,7 +206,7 @@ class TurnPages:
         found = await self._sources.showing.silence(where, visit.at["id"])
         if found is None or not found.story.is_known:
             return self._missing(visit, is_away=found is None)
-        story, chinese = found.story, speech_for(visit.request).is_chinese
+        story, chinese = found.story, language_of(visit.request).is_chinese
         return self._pages.show(
             visit,
             "silent",
@@ -229,7 +231,7 @@ def query_of(visit: Visit) -> TurnQuery:
     outcome = given.get("outcome", "")
     return TurnQuery(
         where=given.get("where", "").strip()[:80],
-        asker=choices.person_in(given.get("asker", ""), {}),
+        asker=choices.parse_person(given.get("asker", ""), {}),
         outcome=outcome if outcome in OUTCOMES else "",
         tool=given.get("tool", "").strip()[:80],
         model=given.get("model", "").strip()[:200],
@@ -280,13 +282,13 @@ def _filters(query: TurnQuery) -> dict[str, str]:
     }
 
 
-def told(sources: Sources, visit: Visit, rows: Iterable[TurnRow]) -> list[ToldRow]:
+def row_texts(sources: Sources, visit: Visit, rows: Iterable[TurnRow]) -> list[RowText]:
     """Rows in the words of the language."""
-    return [_told(sources, visit, row) for row in rows]
+    return [_row_text(sources, visit, row) for row in rows]
 
 
-def _told(sources: Sources, visit: Visit, row: TurnRow) -> ToldRow:
-    speech = speech_for(visit.request)
+def _row_text(sources: Sources, visit: Visit, row: TurnRow) -> RowText:
+    speech = language_of(visit.request)
     where, message_id = quote(str(row.where), safe=""), quote(row.message_id, safe="")
     link = (
         f"/turns/{quote(row.turn_id, safe='')}" if row.turn_id else f"/silent/{where}/{message_id}"
@@ -294,7 +296,7 @@ def _told(sources: Sources, visit: Visit, row: TurnRow) -> ToldRow:
     reason = row.reason and sources.explain.reason(row.reason, chinese=speech.is_chinese)
     place = [row.group or speech.place(row.where)] if row.where.is_group else []
     took = [money(row.usage)] if row.usage.requests else []
-    return ToldRow(
+    return RowText(
         when=clock(row.at),
         who=" · ".join([row.name or str(row.asker), *place]),
         said=speech.plain(row.text) or speech("turns.wordless"),
@@ -326,25 +328,25 @@ def _tone(ending: Ending) -> str:
             assert_never(ending)
 
 
-def _failure(speech: Speech, row: TurnRow) -> str:
+def _failure(speech: Language, row: TurnRow) -> str:
     """The failure, named by its HTTP status or else its kind; in the error's own words if there are
     none for that.
     """
     kind = row.error.partition(":")[0]
     if row.refusal.partition(":")[0] == kind:
-        return outcome_in(speech, row.refusal)
+        return request_outcome_text(speech, row.refusal)
     return speech(f"outcome.{kind}") if speech.has(f"outcome.{kind}") else row.error
 
 
 def ending(sources: Sources, visit: Visit, outcome: str) -> str:
     """How a row ended, in words."""
-    speech = speech_for(visit.request)
+    speech = language_of(visit.request)
     if outcome == UNANSWERED:
         return speech("turns.unanswered")
     return sources.explain.ending(outcome, chinese=speech.is_chinese)
 
 
-def outcome_in(speech: Speech, outcome: str) -> str:
+def request_outcome_text(speech: Language, outcome: str) -> str:
     """The words of how a request, call or send ended; of a HTTP error those of its status, too."""
     kind, _, status = outcome.partition(":")
     if not status.isdecimal():
@@ -358,7 +360,7 @@ def _length(trace: Trace) -> float:
     return max((span.begin + span.seconds for span in trace.spans), default=0.0) - begin
 
 
-def bars(trace: Trace, mask: Callable[[str], str], *, whole: bool) -> Iterator[Bar]:
+def timeline_bars(trace: Trace, mask: Callable[[str], str], *, whole: bool) -> Iterator[Bar]:
     """The spans on one line of time; secrets are masked before a body is cut."""
     begin, length = min((span.begin for span in trace.spans), default=0.0), _length(trace) or 1.0
     for span in trace.spans:
@@ -370,7 +372,7 @@ def bars(trace: Trace, mask: Callable[[str], str], *, whole: bool) -> Iterator[B
         yield Bar(span, round(min(left, 99.3), 2), round(width, 2), text, asked, thought, is_cut)
 
 
-def blocks(prompt: str, estimate: Any) -> list[PromptBlock]:
+def prompt_blocks(prompt: str, estimate: Any) -> list[PromptBlock]:
     """The turn's own part of the prompt, by the headings that only we write."""
     found: list[PromptBlock] = []
     title, lines = "", list[str]()

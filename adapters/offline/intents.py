@@ -245,12 +245,12 @@ Intent: TypeAlias = (
     | Other
 )
 
-READ = 400  # characters of a question that are looked at
+MAX_QUESTION = 400  # characters of a question that are looked at
 
 
 def recognise(question: str) -> Intent:
     """The most particular thing the words are about; a greeting only where nothing else is said."""
-    text = question.strip()[:READ]
+    text = question.strip()[:MAX_QUESTION]
     if ABLE.search(text):
         return Help()
     if _is_code(text):

@@ -21,7 +21,7 @@ SAID = re.compile(  # name#3: text, name#3 ↩other#1「words」: text
 )
 MENTION = re.compile(r"@(?:[^\s@()#]+#\d+|[A-Za-z0-9_.-]+|\S+)")
 # what the prompt adds to somebody's words: a quotation, or that there are none
-AROUND = re.compile(r"\[(?:引用|quoting) [^\n]*?」\] |\(没有文字\)|\(no text\)")
+QUOTED_OR_WORDLESS = re.compile(r"\[(?:引用|quoting) [^\n]*?」\] |\(没有文字\)|\(no text\)")
 NAMED = re.compile(r"\[[^\[\]\n]{1,60}\]")
 """What is no words, as the prompt names it, in its own language: `[图片 i7]`."""
 HANDLE = re.compile(r"\[[^\[\]\n]{1,20} ([ifav]\d{1,6})\b[^\[\]\n]*\]")
@@ -29,7 +29,7 @@ ERROR = re.compile(r"error\b", re.IGNORECASE)
 CODE = re.compile(r"\[([A-Z][A-Z_]+)\]\s*$")
 OF_RESULTS = "(pictures from the results of: "  # so begins the message with what tools showed
 SIZES = re.compile(rb"\xff[\xc0-\xc3]..\x08(..)(..)", re.DOTALL)
-HEAD = 16_384  # characters of a picture in base64, in which a JPEG has told its size
+JPEG_HEAD = 16_384  # characters of a picture in base64, in which a JPEG has told its size
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def _asked_at(messages: Sequence[Json]) -> int:
 
 def _words(whole: str) -> str:
     """The words of whoever asks; empty if there is nothing but names of things that are none."""
-    said = MENTION.sub(" ", AROUND.sub("", _last_said(whole))).strip()
+    said = MENTION.sub(" ", QUOTED_OR_WORDLESS.sub("", _last_said(whole))).strip()
     return said if NAMED.sub("", said).strip() else ""
 
 
@@ -108,7 +108,7 @@ def _size_of(url: str) -> tuple[int, int]:
     """Width and height of a JPEG in a data url; 0 and 0 for anything else."""
     _, is_data, data = url.partition(";base64,")
     try:
-        found = SIZES.search(base64.b64decode(data[:HEAD])) if is_data else None
+        found = SIZES.search(base64.b64decode(data[:JPEG_HEAD])) if is_data else None
     except ValueError:
         found = None
     return (int.from_bytes(found[2]), int.from_bytes(found[1])) if found else (0, 0)

@@ -22,7 +22,7 @@ from adapters.offline.brain import Thought, think
 from adapters.offline.question import Json
 
 MODEL = "offline-demo"
-PIECE = 8  # characters in a chunk: short, so that every reader of streams is put to work
+CHUNK_CHARACTERS = 8  # characters in a chunk: short, so that every reader of streams is put to work
 
 
 class DemoReply:
@@ -105,7 +105,9 @@ class DemoReply:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    return (text[start : start + PIECE] for start in range(0, len(text), PIECE))
+    return (
+        text[start : start + CHUNK_CHARACTERS] for start in range(0, len(text), CHUNK_CHARACTERS)
+    )
 
 
 def _tokens(text: str) -> int:

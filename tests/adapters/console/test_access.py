@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 from adapters.console.guard import cookie_name
-from adapters.console.logins import BURST, EVERY, LINK
+from adapters.console.logins import BURST, EVERY, LINK_SECONDS
 from bot.domain.journal import Audited
 from bot.domain.language import Language
 from tests.adapters.console.visiting import SAME, TOKEN, visiting
@@ -99,7 +99,7 @@ async def test_a_link_lets_in_once_within_five_minutes() -> None:
         for expected in (303, 403):
             assert (await place.ask("POST", "/login", data={"code": code}, headers=SAME))[0] == expected
         late = place.console.logins.invite()
-        place.clock.time += LINK
+        place.clock.time += LINK_SECONDS
         assert (await place.ask("POST", "/login", data={"code": late}, headers=SAME))[0] == 403
 
 

@@ -6,7 +6,7 @@ from base64 import b32encode
 
 from msgspec.structs import replace
 
-from adapters.console.logins import STEP, code_of
+from adapters.console.logins import CODE_SECONDS, code_of
 from bot.domain.console_views import Chat, ChatLine, Fact
 from bot.domain.journal import Round
 from tests.adapters.console.samples import HOSTILE, NOW
@@ -80,10 +80,10 @@ async def test_a_chat_is_forgotten_by_whoever_types_its_number_and_has_a_code() 
     async with visiting(totp=b32encode(key).decode()) as place:
 
         def code() -> str:
-            return code_of(key, int(place.clock.now() // STEP))
+            return code_of(key, int(place.clock.now() // CODE_SECONDS))
 
         await place.ask("POST", "/login", data={"token": TOKEN, "totp": code()}, headers=SAME)
-        place.clock.time += STEP
+        place.clock.time += CODE_SECONDS
         form = {"form": await place.form()}
         words = []
         for more in ({}, {"name": "4243", "totp": code()}, {"name": "4242"}, {"name": " 4242", "totp": code()}):
@@ -91,7 +91,7 @@ async def test_a_chat_is_forgotten_by_whoever_types_its_number_and_has_a_code() 
             words.append((status, next(one for one in ("not the number", "not the code", "7 records") if one in text)))
         assert words == [(400, "not the number")] * 2 + [(400, "not the code"), (200, "7 records")]
         assert place.forgotten == [GROUP]
-        place.clock.time += STEP
+        place.clock.time += CODE_SECONDS
         data = form | {"name": "777", "totp": code()}
         assert (await place.ask("POST", "/chats/10001%3Aprivate%3A777/forget", data=data, headers=SAME))[0] == 200
         done = [(one.object, one.outcome) for one in place.journal.lines or () if one.action == "forget"]

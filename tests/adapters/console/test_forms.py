@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from adapters.console import http
-from adapters.console.http import FILE, LARGEST, PARTS
+from adapters.console.http import MAX_FILE, MAX_FORM, MAX_PARTS
 from adapters.console.routes import Access, Route, Visit
 from tests.adapters.console.visiting import SAME, Place, visiting
 
@@ -58,21 +58,21 @@ async def test_what_is_too_large_is_refused_as_it_comes() -> None:
     async with visiting(*ROUTES) as place:
         await place.log_in()
         form = await place.form()
-        assert await send(place, parts(form, ("picture", b"x" * FILE, "x"))) == 200
+        assert await send(place, parts(form, ("picture", b"x" * MAX_FILE, "x"))) == 200
 
         async def endless() -> Any:  # of no length that is told beforehand
             yield b'--b\r\nContent-Disposition: form-data; name="picture"; filename="x"\r\n\r\n'
-            for _ in range(2 * FILE // 65_536):
+            for _ in range(2 * MAX_FILE // 65_536):
                 yield b"x" * 65_536
             yield b"\r\n--b--\r\n"
 
         kind = {"Content-Type": "multipart/form-data; boundary=b"}
-        assert await send(place, parts(form, ("picture", b"x" * (FILE + 1), "x"))) == 413
-        assert await send(place, parts(form, ("picture", b"x" * 2 * FILE, "x"))) == 413
+        assert await send(place, parts(form, ("picture", b"x" * (MAX_FILE + 1), "x"))) == 413
+        assert await send(place, parts(form, ("picture", b"x" * 2 * MAX_FILE, "x"))) == 413
         assert await send(place, endless(), **kind) == 413
-        assert await send(place, parts(form, text="x" * (LARGEST + 1))) == 413
-        assert await send(place, parts(form, a="x" * (LARGEST // 2), b="x" * (LARGEST // 2 + 9))) == 413
-    assert [len(file) for _, file in KEPT] == [FILE]
+        assert await send(place, parts(form, text="x" * (MAX_FORM + 1))) == 413
+        assert await send(place, parts(form, a="x" * (MAX_FORM // 2), b="x" * (MAX_FORM // 2 + 9))) == 413
+    assert [len(file) for _, file in KEPT] == [MAX_FILE]
 
 
 async def test_a_file_is_taken_where_a_route_says_so_and_from_whoever_is_logged_in_alone() -> None:
@@ -110,7 +110,7 @@ HEAD = 'Content-Disposition: form-data; name="form"\r\n'
             "multipart/form-data; boundary=b",
             "--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n--c\r\n\r\nx\r\n--c--\r\n--b--\r\n",
         ),
-        ("multipart/form-data; boundary=b", f"--b\r\n{HEAD}\r\nx\r\n" * (PARTS + 1) + "--b--\r\n"),
+        ("multipart/form-data; boundary=b", f"--b\r\n{HEAD}\r\nx\r\n" * (MAX_PARTS + 1) + "--b--\r\n"),
     ],
 )
 async def test_what_no_browser_sends_is_refused_and_not_an_error_of_ours(

@@ -9,7 +9,7 @@ from yarl import URL
 
 from adapters.console.guard import COOKIE, HEADERS, cookie_name
 from adapters.console.http import read_origin
-from adapters.console.logins import LONGEST
+from adapters.console.logins import LOGIN_LONGEST
 from adapters.console.routes import Access, Route, Visit
 from tests.adapters.console.visiting import SAME, SECRET, TOKEN, Place, visiting
 from tests.cases import each_case
@@ -188,7 +188,7 @@ async def test_on_https_the_cookie_is_one_that_nobody_else_can_set() -> None:
         said = answer.headers["Set-Cookie"].lower()
         assert said.startswith(f"__host-{COOKIE}-")
         assert all(
-            part in said for part in ("httponly", "samesite=strict", "secure", "path=/", f"max-age={LONGEST:.0f}")
+            part in said for part in ("httponly", "samesite=strict", "secure", "path=/", f"max-age={LOGIN_LONGEST:.0f}")
         )
         assert "domain" not in said
         assert answer.headers["Location"] == "/console/"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adapters.console import rendering
-from adapters.console.rendering import let_go
+from adapters.console.rendering import release_memory
 from tests.adapters.console.visiting import visiting
 
 
@@ -23,9 +23,9 @@ class Knot:
 @pytest.fixture(autouse=True)
 def _seldom() -> Iterator[None]:
     gc.disable()
-    rendering.trim.cache_clear()
+    rendering.malloc_trim.cache_clear()
     yield
-    rendering.trim.cache_clear()
+    rendering.malloc_trim.cache_clear()
     gc.enable()
 
 
@@ -38,7 +38,7 @@ def test_what_holds_itself_is_gone_and_the_c_library_is_asked_to_give_back(monke
     monkeypatch.setattr(ctypes, "CDLL", lambda _name: Library())
     there = weakref.ref(Knot())
     assert there() is not None
-    let_go()
+    release_memory()
     assert (there(), asked) == (None, [0])
 
 
@@ -49,13 +49,13 @@ def test_where_there_is_no_such_way_it_goes_without(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(ctypes, "CDLL", library)
     there = weakref.ref(Knot())
-    let_go()
+    release_memory()
     assert there() is None
 
 
 def test_the_library_of_this_machine_takes_it() -> None:
-    let_go()
-    assert rendering.trim()(0) in {0, 1}
+    release_memory()
+    assert rendering.malloc_trim()(0) in {0, 1}
 
 
 async def test_a_page_leaves_nothing_behind() -> None:

@@ -35,7 +35,7 @@ def connections(place: Place) -> list[Any]:
 
 
 async def test_who_connects_and_does_not_ask_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "HEAD", 0.05)
+    monkeypatch.setattr(http, "HEAD_WITHIN", 0.05)
     async with visiting() as place:
         asked, own = await asyncio.open_connection("127.0.0.1", place.console.port)
         own.write(f"GET /login HTTP/1.1\r\nHost: {place.host}\r\n\r\n".encode())
@@ -57,7 +57,7 @@ async def test_who_does_not_take_what_was_asked_for_is_hung_up_on(path: str, mon
         await place.session.close()
         place.newest.see(kept_silent(HUGE))
         await until(lambda: not connections(place))
-        monkeypatch.setattr(http, "WRITE", 0.05)
+        monkeypatch.setattr(http, "WRITE_WITHIN", 0.05)
         with socket.create_connection(("127.0.0.1", place.console.port)) as slow:
             slow.sendall(f"GET {path} HTTP/1.1\r\nHost: {place.host}\r\nCookie: {cookie}\r\n\r\n".encode())
             await until(lambda: connections(place))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from adapters.console.logins import IDLE, LONGEST, MOST, Logins
+from adapters.console.logins import LOGIN_IDLE, LOGIN_LONGEST, MAX_LOGINS, Logins
 from tests.fakes import ManualClock
 
 SECRET = "JBSWY3DPEHPK3PXP"
@@ -15,14 +15,14 @@ def test_a_login_ends_when_it_was_not_used_for_half_a_day_and_after_a_week_in_an
     cookie = logins.by_token(TOKEN, "here")
     assert cookie
     assert logins.by_token(TOKEN + "0", "here") is None
-    for _ in range(int(LONGEST / IDLE)):
-        clock.time += IDLE
+    for _ in range(int(LOGIN_LONGEST / LOGIN_IDLE)):
+        clock.time += LOGIN_IDLE
         assert logins.find(cookie) is not None
     clock.time += 1
     assert logins.find(cookie) is None
     idle = logins.by_token(TOKEN, "here")
     assert idle
-    clock.time += IDLE + 1
+    clock.time += LOGIN_IDLE + 1
     assert logins.open == ()
     assert logins.find(idle) is None
 
@@ -40,7 +40,7 @@ def test_logins_outlive_a_restart_but_no_other_token_and_what_is_kept_lets_nobod
     logins = Logins(TOKEN, clock=clock, keep=kept.append)
     first, second, left = (logins.by_token(TOKEN, "here") or "" for _ in range(3))
     logins.end(left)
-    clock.time += IDLE - 1
+    clock.time += LOGIN_IDLE - 1
     assert logins.find(first)  # which is written down, as hours have passed
     again = Logins(TOKEN, clock=clock, kept=kept[-1], keep=kept.append)
     clock.time += 2
@@ -62,7 +62,7 @@ def test_logins_outlive_a_restart_but_no_other_token_and_what_is_kept_lets_nobod
 def test_links_that_nobody_uses_do_not_pile_up() -> None:
     logins = Logins(TOKEN, clock=ManualClock())
     first = logins.invite()
-    last = [logins.invite() for _ in range(MOST)][-1]
+    last = [logins.invite() for _ in range(MAX_LOGINS)][-1]
     assert logins.by_code(first, "here") is None
     assert logins.by_code(last, "here")
 
@@ -71,7 +71,7 @@ def test_whoever_logs_all_out_lets_no_link_in_either_and_a_login_that_is_over_is
     clock, kept = ManualClock(), [""]
     logins = Logins(TOKEN, clock=clock, keep=kept.append)
     logins.by_token(TOKEN, "here")
-    clock.time += IDLE + 1
+    clock.time += LOGIN_IDLE + 1
     logins.by_token(TOKEN, "there")
     assert [one["address"] for one in json.loads(kept[-1]).values()] == ["there"]
     code = logins.invite()

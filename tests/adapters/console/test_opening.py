@@ -4,7 +4,7 @@ import re
 
 from msgspec.structs import replace
 
-from adapters.console.trying import PERSONA
+from adapters.console.trying import MAX_PERSONA
 from bot.domain.console_views import PersonaState
 from bot.domain.query_results import UsageSum
 from bot.domain.trial_group import Source, TrialLine, TrialOptions
@@ -71,7 +71,7 @@ async def test_an_unsaved_text_of_a_persona_is_brought_along_and_kept_nowhere() 
         assert kept
         assert kept[1].endswith("\n  二")
         assert "<script>" not in text
-        for wrong in ("", " \n ", "x" * (PERSONA + 1)):
+        for wrong in ("", " \n ", "x" * (MAX_PERSONA + 1)):
             assert (await post(place, "/try/persona", key="k", text=wrong))[0] == 400
         assert [one.text for one in place.personas] == ["old", "old"]
         assert place.trying.wanted == []

@@ -22,7 +22,7 @@ from tests.cases import each_case
     ],
 )
 def test_a_request_is_for_us_by_its_host_alone(configured: str, host: str, found: PageOrigin | None) -> None:
-    assert Origins(configured, port=8090).of(host) == found
+    assert Origins(configured, port=8090).find(host) == found
 
 
 def test_an_address_is_read_as_browsers_say_it() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from adapters.console.rendering import Statics
+from adapters.console.rendering import StaticFiles
 from tests.adapters.console.samples import trace
 from tests.adapters.console.visiting import SECRET, SHORT, visiting
 
@@ -25,4 +25,4 @@ async def test_secrets_are_masked_where_people_wrote_them_and_nowhere_else() -> 
             page = (await place.ask("GET", path))[1]
             assert SECRET not in page, path
             assert "&#39;***&#39; is ***" in page, path
-        assert "{ display: none; }" in (await place.ask("GET", f"{Statics().path}/console.css"))[1]
+        assert "{ display: none; }" in (await place.ask("GET", f"{StaticFiles().path}/console.css"))[1]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
-from adapters.console.language import LANGUAGES, Speech, speech
+from adapters.console.language import LANGUAGES, Language, language_named
 from bot.domain.actions import SentSegment, plain_words
 from bot.domain.segments import Mention, Quote, Segment, Text, Video
 
@@ -15,7 +15,7 @@ SPOKEN = re.compile(r"\bt\('([a-z_.]+)'[,)]|\b(?:trouble|speech)[=(]\"([a-z_.]+)
 
 
 def test_both_languages_have_the_same_words_with_the_same_values_in_them() -> None:
-    chinese, english = (speech(language)._words for language in LANGUAGES)
+    chinese, english = (language_named(language)._words for language in LANGUAGES)
     assert list(chinese) == list(english)
     for key, words in chinese.items():
         assert sorted(re.findall(r"\{\w+", words)) == sorted(re.findall(r"\{\w+", english[key])), key
@@ -25,15 +25,15 @@ def test_every_key_that_a_page_names_is_there() -> None:
     files = [*CONSOLE.glob("templates/*.html"), *CONSOLE.glob("*.py")]
     named = {key for file in files for found in SPOKEN.findall(file.read_text("utf-8")) for key in found if key}
     assert len(named) > 15
-    assert not [key for key in named if not speech("en").has(key)]
+    assert not [key for key in named if not language_named("en").has(key)]
 
 
 def test_values_are_put_into_words() -> None:
-    assert Speech("en", {"a": "{n} of {all}"})("a", n=1, all=2) == "1 of 2"
+    assert Language("en", {"a": "{n} of {all}"})("a", n=1, all=2) == "1 of 2"
 
 
 def test_of_one_thing_english_speaks_in_the_singular() -> None:
-    english = speech("en")
+    english = language_named("en")
     plural = [key for key, words in english._words.items() if re.search(r"\{count\} (older )?\w+s\b", words)]
     assert len(plural) > 10
     for key in plural:
@@ -41,18 +41,18 @@ def test_of_one_thing_english_speaks_in_the_singular() -> None:
             assert english.has(f"{key}.one"), key
     assert (english("turn.requests", count=1), english("turn.requests", count=2)) == ("1 request", "2 requests")
     assert (english("turn.size", count="1"), english("turn.size", count="1.2k")) == ("1 token", "1.2k tokens")
-    assert speech("zh")("turn.requests", count=1) == "1 次请求"
+    assert language_named("zh")("turn.requests", count=1) == "1 次请求"
 
 
 def test_times_have_the_units_of_the_language() -> None:
-    assert [speech("zh").lasting(number) for number in (0.05, 0.412, 492, 9_000, 604_800)] == [
+    assert [language_named("zh").lasting(number) for number in (0.05, 0.412, 492, 9_000, 604_800)] == [
         "50 毫秒",
         "0.41 秒",
         "8 分钟",
         "2 小时",
         "7 天",
     ]
-    assert speech("en").lasting(492) == "8 min"
+    assert language_named("en").lasting(492) == "8 min"
 
 
 def refusals() -> Iterator[str]:
@@ -88,12 +88,12 @@ def refusals() -> Iterator[str]:
 def test_each_line_with_which_a_request_is_refused_is_there_in_chinese() -> None:
     said = set(refusals())
     assert len(said) > 20
-    assert [one for one in sorted(said) if speech("zh").told(one) == one] == []
-    assert all(speech("en").told(one) == one for one in said)
+    assert [one for one in sorted(said) if language_named("zh").told(one) == one] == []
+    assert all(language_named("en").told(one) == one for one in said)
 
 
 def test_each_reason_not_to_call_a_tool_is_told_where_it_is_one_and_nowhere_else() -> None:
-    chinese = speech("zh")
+    chinese = language_named("zh")
     reasons = [key.removeprefix("tools.unfit.") for key in chinese._words if key.startswith("tools.unfit.")]
     assert len(reasons) == 8
     for reason in reasons:
@@ -106,7 +106,7 @@ def test_what_is_no_words_in_a_message_is_called_as_people_do() -> None:
     kinds = {*get_args(Segment), *get_args(SentSegment)} - {Text, Mention, Quote}
     tags = {kind.__struct_config__.tag for kind in kinds}
     assert len(tags) > 15
-    assert [tag for tag in sorted(tags) if not speech("zh").has(f"thing.{tag}")] == []
+    assert [tag for tag in sorted(tags) if not language_named("zh").has(f"thing.{tag}")] == []
     text = plain_words((Text("看 "), Video())) + "[image][none]"
-    assert speech("zh").plain(text) == "看 [视频][图片][none]"
-    assert speech("en").plain(text) == "看 [video][picture][none]"
+    assert language_named("zh").plain(text) == "看 [视频][图片][none]"
+    assert language_named("en").plain(text) == "看 [video][picture][none]"

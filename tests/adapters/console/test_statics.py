@@ -7,13 +7,13 @@ import pytest
 
 from adapters.console import rendering
 from adapters.console.guard import HEADERS
-from adapters.console.rendering import Statics
+from adapters.console.rendering import StaticFiles
 from tests.adapters.console.visiting import visiting
 
 
 async def test_only_the_files_there_are_can_be_had() -> None:
     async with visiting() as place:
-        path = Statics().path
+        path = StaticFiles().path
         status, text, answer = await place.ask("GET", f"{path}/console.css")
         assert (status, answer.content_type) == (200, "text/css")
         assert "prefers-color-scheme: dark" in text
@@ -39,9 +39,9 @@ async def test_browsers_keep_them_as_what_they_are_in_this_version() -> None:
 
 
 def test_their_folder_is_named_for_what_is_in_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rendering, "FOLDER", tmp_path)
+    monkeypatch.setattr(rendering, "STATIC_FOLDER", tmp_path)
     paths = []
     for name, text in (("a.js", "1"), ("a.js", "1"), ("a.js", "2"), ("b.js", "2"), ("notes", "3")):
         (tmp_path / name).write_text(text)
-        paths.append(Statics().path)
+        paths.append(StaticFiles().path)
     assert [paths.index(path) for path in paths] == [0, 0, 2, 3, 3]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from adapters.console.tools import MOST, arguments_of, fields_of
+from adapters.console.tools import MAX_FIELDS, arguments_of, fields_of
 from tests.cases import each_case
 
 SCHEMA = {
@@ -67,7 +67,7 @@ def test_what_is_no_value_of_its_kind_goes_on_as_it_was_typed(wrong: str) -> Non
 @each_case(
     "schema",
     [
-        {"properties": {f"p{number}": {"type": "string"} for number in range(MOST + 1)}},
+        {"properties": {f"p{number}": {"type": "string"} for number in range(MAX_FIELDS + 1)}},
         {"properties": ["city"]},
         {"properties": {"city": True}},
     ],

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from base64 import b32encode
 
-from adapters.console.logins import EVERY, STEP, Totp, code_of
+from adapters.console.logins import CODE_SECONDS, EVERY, Totp, code_of
 from bot.domain.cluster_queries import OwnerDecision
 from bot.domain.console_views import State, WaitingCall
 from tests.adapters.console.visiting import SAME, TOKEN, Place, visiting
@@ -15,10 +15,10 @@ ENGLISH = {"Accept-Language": "en"}
 
 
 def code(place: Place) -> str:
-    return code_of(KEY, int(place.clock.now() // STEP))
+    return code_of(KEY, int(place.clock.now() // CODE_SECONDS))
 
 
-def later(place: Place, seconds: float = STEP) -> None:
+def later(place: Place, seconds: float = CODE_SECONDS) -> None:
     place.clock.time += seconds
 
 
@@ -27,12 +27,12 @@ def later(place: Place, seconds: float = STEP) -> None:
     [(59, "287082"), (1111111109, "081804"), (1234567890, "005924"), (20000000000, "353130")],
 )
 def test_codes_are_those_of_the_standard(at: int, expected: str) -> None:
-    assert code_of(KEY, at // STEP) == expected
+    assert code_of(KEY, at // CODE_SECONDS) == expected
 
 
 def test_a_code_is_good_once_and_a_minute_around_its_time() -> None:
     clock = ManualClock()
-    now = int(clock.now() // STEP)
+    now = int(clock.now() // CODE_SECONDS)
     assert not Totp("", clock=clock).is_on
     for offset, good in ((-2, False), (-1, True), (0, True), (1, True), (2, False)):
         totp = Totp(SECRET, clock=clock)

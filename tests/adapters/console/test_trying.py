@@ -9,7 +9,7 @@ import aiohttp
 from msgspec.structs import replace
 
 from adapters.console.guard import HEADERS
-from adapters.console.trying import LONGEST, PATIENCE, SENT_WITHIN
+from adapters.console.trying import ANSWER_WITHIN, MAX_LINE, SENT_WITHIN
 from bot.domain.console_views import Chat, ChatLine, PersonaState
 from bot.domain.errors import MediaError
 from bot.domain.query_results import UsageSum
@@ -65,7 +65,7 @@ async def test_somebody_talks_in_the_group_and_lets_things_go_wrong() -> None:
             ({"as": "user2", "text": "hello", "call": "1"}, 303),
             ({"as": "user1", "text": "!drop 9"}, 303),
             ({"as": "user1", "text": "", "call": "1"}, 303),  # nothing is said
-            ({"as": "user1", "text": "x" * 2 * LONGEST, "fault": "timeout"}, 303),
+            ({"as": "user1", "text": "x" * 2 * MAX_LINE, "fault": "timeout"}, 303),
             ({"as": "user1", "text": "", "fault": "slow 3"}, 303),
             ({"as": "user1", "text": "no", "fault": "drop"}, 400),
             ({"as": "bot", "text": "forged"}, 400),
@@ -76,7 +76,7 @@ async def test_somebody_talks_in_the_group_and_lets_things_go_wrong() -> None:
         assert trial.said == [
             ("user2", "@bot hello", b""),
             ("user1", "!drop 9", b""),
-            ("user1", "x" * LONGEST, b""),
+            ("user1", "x" * MAX_LINE, b""),
             ("user1", "看", b"\x89PNG"),
             ("user1", "@bot", b"GIF8"),
         ]
@@ -150,7 +150,7 @@ async def test_a_page_does_not_wait_for_a_slow_answer_for_ever_but_for_a_picture
         trial.is_busy = True
         for more in ({}, {"picture": b"GIF8"}):
             assert (await post(place, "/try", **{"as": "user1", "text": "a story", **more}))[0] == 303
-        assert trial.patience == [PATIENCE, SENT_WITHIN]
+        assert trial.patience == [ANSWER_WITHIN, SENT_WITHIN]
         assert "The bot is at it." in (await place.ask("GET", "/try", headers=ENGLISH))[1]
 
 

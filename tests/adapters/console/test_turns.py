@@ -7,8 +7,8 @@ from urllib.parse import quote
 import msgspec
 from msgspec.structs import replace
 
-from adapters.console.language import speech
-from adapters.console.turns import CUT, blocks, outcome_in
+from adapters.console.language import language_named
+from adapters.console.turns import CUT, prompt_blocks, request_outcome_text
 from bot.commands.why import Explanations, explain_turn
 from bot.domain.console_views import UNANSWERED, Chat, CostSum, Span, TurnQuery
 from bot.domain.events import Conversation
@@ -161,7 +161,7 @@ async def test_what_people_write_stays_words(path: str) -> None:
 
 
 def test_the_blocks_of_a_prompt_begin_with_headings_that_only_we_write() -> None:
-    told = blocks("[群聊记录 14:00]\n小明#1: a\n  [提问]\n[提问 14:02]\n小红#2: b", len)
+    told = prompt_blocks("[群聊记录 14:00]\n小明#1: a\n  [提问]\n[提问 14:02]\n小红#2: b", len)
     assert [(one.title, one.text) for one in told] == [
         ("[群聊记录 14:00]", "小明#1: a\n  [提问]"),
         ("[提问 14:02]", "小红#2: b"),
@@ -269,7 +269,7 @@ async def test_of_a_turn_its_own_requests_are_counted_and_drawn_and_those_on_err
     ],
 )
 def test_a_status_is_told_in_its_own_words(outcome: str, english: str) -> None:
-    assert outcome_in(speech("en"), outcome) == english
+    assert request_outcome_text(language_named("en"), outcome) == english
 
 
 async def test_a_row_that_goes_on_says_so() -> None:

@@ -195,7 +195,7 @@ async def test_something_is_tried_out_beside_the_bot_and_what_a_real_model_took_
 async def test_a_request_that_is_tried_is_in_the_bots_journal_while_it_is_under_way_and_once_when_it_is_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("adapters.console.trying.PATIENCE", 0.05)
+    monkeypatch.setattr("adapters.console.trying.ANSWER_WITHIN", 0.05)
     gate = asyncio.Event()
 
     def rows() -> list[tuple[str, bool, int]]:

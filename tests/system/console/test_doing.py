@@ -16,7 +16,7 @@ import pytest_asyncio
 
 from adapters.console.health import RESTS
 from adapters.console.language import day
-from adapters.console.logins import STEP
+from adapters.console.logins import CODE_SECONDS
 from bot.domain.console_views import (
     Chat,
     ChatLine,
@@ -135,7 +135,7 @@ async def test_with_a_code_of_the_app_nobody_logs_in_or_allows_anything_without_
         await page.get_by_label("Code of the app").press_sequentially(code(place))
         await press(page, "Enter")
         assert "it was used already" in await page.get_by_role("alert").text_content()
-        place.clock.time += STEP
+        place.clock.time += CODE_SECONDS
         await page.get_by_label("Code of the app").press_sequentially(code(place))
         await click(page, "Allow")
         assert await told(page) == "A3: allowed."
