@@ -16,10 +16,9 @@ from msgspec.structs import replace
 
 from bot.domain.errors import ConfigError, Problem
 from config import sources, values
-from config.groups import read_groups
 from config.persona_files import read_personas
 from config.settings import DIALECTS, Settings, read_persona
-from config.subagents import read_subagents
+from config.tables import read_groups, read_subagents
 from config.tokens import parts_of
 
 WEAK_TOKEN = 16  # characters

@@ -14,7 +14,7 @@ from bot.domain.errors import ConfigError, Problem
 from config import sources, values
 from config.checks import cross_check, doubts
 from config.settings import DEFAULT_STORE, KNOWN, Settings
-from config.subagents import key_names
+from config.tables import key_names
 
 PROSE = {"SYSTEM_PROMPT"}  # may begin or end with any quote
 SERVICE_FAMILIES = ("LLM_", "ONEBOT_", "UPSTREAM_", "BROKER_", "BOT_ROLE")

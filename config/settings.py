@@ -17,9 +17,8 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from bot.domain.errors import ConfigError, Problem
 from config import tokens, values
 from config.endpoints import Endpoint, fallbacks, in_order
-from config.owners import Owners, owners
 from config.persona_files import PersonaFile, PersonaHead, find_persona, read_persona_file
-from config.values import hours, time_of_day, zone
+from config.values import Owners, hours, owners, time_of_day, zone
 
 DEFAULT_PERSONA = Path(__file__).parent / "personas" / "default.md"
 DEFAULT_STORE = "sqlite+aiosqlite:///data/frostagent.db"

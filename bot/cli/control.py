@@ -16,13 +16,68 @@ from msgspec import Meta
 
 from adapters.storage.url import file_of, place_of, read_url
 from adapters.web.readiness import ConnectedAccount, Readiness
-from bot.cli.cluster_text import cluster_to_text
 from bot.domain.errors import BotError
 from bot.domain.ports import Clock
 from config.settings import Settings
 
 if TYPE_CHECKING:
     from bot.app import Service  # large, and a command that only asks needs none of it
+
+
+def cluster_to_text(cluster: Mapping[str, Any]) -> str:
+    """The whole of it as people read it: a line for each part, and what is wrong with the rest."""
+    if "error" in cluster:
+        return f"cluster   cannot be asked: {cluster['error']}"
+    waiting = sum(one["waiting"] for one in cluster["partitions"])
+    rows = [
+        ("broker", f"{cluster['broker']}: {waiting} events wait, {_aside(cluster['set_aside'])}")
+    ]
+    rows += [("queue", line) for line in _queues(cluster["partitions"])]
+    rows += [("worker", f"{_who(one)}: {_worker(one)}") for one in cluster["workers"]]
+    rows += [("gateway", f"{_who(one)}: {_gateway(one)}") for one in cluster["gateways"]]
+    rows += [("silent", f"{name}: {why}") for name, why in cluster["silent"].items()]
+    return "\n".join(f"{name:<9} {value}" for name, value in rows)
+
+
+def _aside(number: int) -> str:
+    return f"{number} set aside in frost.dead" if number else "none is set aside"
+
+
+def _queues(partitions: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Of those alone with which something is the matter."""
+    lines = []
+    for number, one in enumerate(partitions):
+        nobody = "" if one["worked"] else ", no worker has it"
+        if one["waiting"] or nobody:
+            lines.append(f"partition {number}: {one['waiting']} events wait{nobody}")
+    return lines
+
+
+def _who(part: Mapping[str, Any]) -> str:
+    return f"{part['host']} {part['pid']}, {part['version']}"
+
+
+def _worker(part: Mapping[str, Any]) -> str:
+    if part["standing_by"]:
+        return "stands by"
+    numbers, lanes = ", ".join(map(str, part["partitions"])), part["lanes"]
+    trouble = ", the journal CANNOT BE WRITTEN" if part["journal"]["in_trouble"] else ""
+    return (
+        f"partitions {numbers}; {_accounts(part)}; {lanes['active']} conversations at work,"
+        f" {lanes['waiting']} questions wait{trouble}{', stopping' if part['stopping'] else ''}"
+    )
+
+
+def _gateway(part: Mapping[str, Any]) -> str:
+    events = part["events"]
+    away = "" if events["broker"] else ", the BROKER IS AWAY"
+    return f"{_accounts(part)}; {events['waiting']} events wait, {events['lost']} lost{away}"
+
+
+def _accounts(part: Mapping[str, Any]) -> str:
+    told = [f"{one['account']}{'' if one['online'] else ' OFFLINE'}" for one in part["accounts"]]
+    return ", ".join(told) or "no account"
+
 
 SUFFIX = "-control"
 ELSEWHERE = Path("data/run/frostagent-control")

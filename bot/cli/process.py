@@ -242,10 +242,10 @@ async def bots_of(settings: Settings, grace: float) -> AsyncIterator[Bots]:
 
 async def look_again(settings: Settings, charge: Callable[[str, Usage], None]) -> Sequence[Finding]:
     """The doctor's findings about the bot of this process; he is loaded when he is asked."""
-    from bot.cli.doctor import inside
+    from bot.cli.doctor import run
     from bot.runtime.clock import RandomIds, SystemClock
 
-    return await inside.look_again(
+    return await run.look_again(
         settings, env_file=ENV_FILE, clock=SystemClock(), ids=RandomIds(), charge=charge
     )
 

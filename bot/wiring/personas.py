@@ -16,9 +16,9 @@ from bot.memory.spending import Spending
 from bot.policy.day_limits import AS_USUAL, LimitOverride
 from bot.policy.quiet import Hours, Quiet
 from bot.runtime.reloading import Reload
-from config.groups import GroupRow, read_groups
 from config.persona_files import PersonaFile, by_group, read_personas
 from config.settings import Settings, read_persona
+from config.tables import GroupRow, read_groups
 
 ModelOf = Callable[[str], ChatModel]
 """Makes the model of a name, at the base url of the settings."""

@@ -38,8 +38,8 @@ from bot.wiring.resources import Resources
 from bot.wiring.service import Rooms
 from bot.wiring.trial_budget import TrialBudget
 from bot.wiring.web import Shown
-from config.owners import Owners
 from config.settings import Settings
+from config.values import Owners
 
 
 def isolated_settings(

@@ -22,7 +22,14 @@ from bot.wiring.models import Models
 from config import values
 from config.endpoints import Endpoint, in_order
 from config.settings import Settings
-from config.subagents import CODER, MEND, NESTED, SETTING, SubagentRow, read_subagents
+from config.tables import (
+    CODER,
+    NESTED,
+    SUBAGENTS_MEND,
+    SUBAGENTS_SETTING,
+    SubagentRow,
+    read_subagents,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -100,7 +107,9 @@ def strange_tools(rows: Iterable[SubagentRow], toolset: Toolset) -> Iterator[Pro
             if name not in known:
                 near = get_close_matches(name, known, n=1)
                 what = f"{row.name}: tools: there is no tool {name[:64]}"
-                yield Problem(SETTING, what, f"Did you mean {near[0]}?" if near else MEND)
+                yield Problem(
+                    SUBAGENTS_SETTING, what, f"Did you mean {near[0]}?" if near else SUBAGENTS_MEND
+                )
 
 
 def endpoints_of(row: SubagentRow, settings: Settings) -> tuple[Endpoint, ...]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from config.groups import GroupRow, read_groups
+from config.tables import GroupRow, read_groups
 
 PERSONAS = {"fox.zh": None, "tutor.zh": None}
 

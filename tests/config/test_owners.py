@@ -4,9 +4,8 @@ import pickle
 
 import pytest
 
-from config.owners import Owners, owners
 from config.settings import Settings
-from config.values import Wrong
+from config.values import Owners, Wrong, owners
 from tests.cases import each_case
 
 

@@ -8,7 +8,7 @@ from pydantic import SecretStr
 from bot.domain.errors import ConfigError
 from config.loading import load_settings
 from config.secrets import secrets_of
-from config.subagents import key_names, read_subagents
+from config.tables import key_names, read_subagents
 
 GOOD = """
 [[subagent]]

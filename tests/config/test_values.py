@@ -14,8 +14,7 @@ from pydantic import SecretStr
 
 from config import values
 from config.endpoints import fallbacks
-from config.owners import owners
-from config.values import Wrong, hours, time_of_day, zone
+from config.values import Wrong, hours, owners, time_of_day, zone
 from tests.cases import each_case
 
 NO_HOSTS = ("a..b", ".a", "a..", "x" * 64, "x" * 64 + ".example.com", ".".join(["x" * 60] * 5), "-a", "a-", "a%2eb")

@@ -25,7 +25,7 @@ import tools
 from adapters.logs.output import Style
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
-from bot.cli.doctor.report import to_json, to_text
+from bot.cli.doctor.checks import to_json, to_text
 from bot.cli.doctor.run import diagnose
 from bot.cli.setup.trial import try_endpoint
 from bot.runtime.clock import RandomIds, SystemClock

@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from adapters.fetching.client import HttpxWeb
-from bot.cli.doctor.checks import Check, wrong
+from adapters.openai.endpoint import join_url
+from bot.cli.doctor.checks import Check, masked, wrong, wrong_settings
 from bot.cli.doctor.chinese import sentence
 from bot.cli.doctor.cluster import check_cluster, online_anywhere
-from bot.cli.doctor.configuration import check_settings
-from bot.cli.doctor.forward import check_forward
-from bot.cli.doctor.limits import check_limits
-from bot.cli.doctor.listening import check_reverse
-from bot.cli.doctor.media import check_media_url
+from bot.cli.doctor.configuration import check_limits, check_settings, check_trust
 from bot.cli.doctor.models import (
     Charge,
     check_clock,
@@ -29,15 +28,17 @@ from bot.cli.doctor.models import (
     check_vision,
     free,
 )
-from bot.cli.doctor.privacy import check_privacy
-from bot.cli.doctor.report import masked
-from bot.cli.doctor.reverse import check_ports
-from bot.cli.doctor.sources import check_games, check_versions, check_weather
-from bot.cli.doctor.storage import check_folders, check_store
-from bot.cli.doctor.tools import check_tools
+from bot.cli.doctor.onebot import check_forward, check_media_url, check_ports, check_reverse
+from bot.cli.doctor.storage import check_folders, check_privacy, check_store
+from bot.cli.doctor.tools import check_games, check_tools, check_versions, check_weather
+from bot.domain.console_views import Finding
+from bot.domain.errors import ConfigError
 from bot.domain.masking import Mask
+from bot.domain.model_messages import Usage
 from bot.domain.ports import Clock, Ids
+from bot.policy.prices import KnownModels, read_known
 from bot.wiring.fetching import user_agent
+from config.endpoints import Endpoint
 from config.secrets import all_secrets
 from config.settings import Settings
 from tools.get_weather.requests import WeatherKeys
@@ -182,3 +183,51 @@ async def _look(probe: Probe, seconds: float) -> list[Check]:
                 "Please report this",
             )
         ]
+
+
+NOT_HERE = frozenset({"ports", "tools"})
+
+
+async def look_again(
+    settings: Settings,
+    *,
+    env_file: Path | None,
+    clock: Clock,
+    ids: Ids,
+    charge: Callable[[str, Usage], None],
+) -> tuple[Finding, ...]:
+    """Everything there is to say, in the order of the command. Takes half a minute at most."""
+    known, told = _prices(settings)
+
+    def priced(endpoint: Endpoint, usage: Usage) -> None:
+        price = known.price(endpoint.model, join_url(endpoint.base_url).host or "")
+        charge(endpoint.model, usage if price is None else replace(usage, cost=price.of(usage)))
+
+    web = HttpxWeb(clock=clock, user_agent=user_agent(settings), base_urls=settings.tools_mirrors)
+    try:
+        privacy = partial(asyncio.to_thread, check_privacy, settings, env_file=env_file)
+        things = probes(settings, web=web, clock=clock, ids=ids, charge=priced)
+        found = await examine(
+            [Probe("privacy", privacy), *(one for one in things if one.name not in NOT_HERE)]
+        )
+    finally:
+        await web.aclose()
+    return tuple(
+        Finding(
+            one.check,
+            str(one.verdict),
+            str(one.said),
+            str(one.mend),
+            said_zh=one.said.zh,
+            mend_zh=one.mend.zh,
+        )
+        for one in (*check_trust(settings), *told, *found)
+    )
+
+
+def _prices(settings: Settings) -> tuple[KnownModels, list[Check]]:
+    """The prices of requests, and what is wrong with the operator's file if it changed since."""
+    try:
+        return read_known(settings.llm_prices), []
+    except ConfigError as error:
+        return read_known(), wrong_settings("prices", error.problems)

@@ -24,7 +24,9 @@ from bot.conversation.approval.join_request_store import SETTING as PETITION
 from bot.domain.errors import ConfigError
 from bot.memory.modes import SETTING
 from bot.policy.new_groups import Mode
+from config.checks import writers_of
 from config.settings import Settings
+from config.sources import MADE
 
 MIB = 2**20
 LITTLE = 500 * MIB  # bytes
@@ -164,4 +166,36 @@ def _judge(revision: str | None, place: str) -> Check:
                 "store",
                 sentence("{} is of a newer version of the bot (schema {})", place, newer),
                 mend,
+            )
+
+
+OTHERS_READ = 0o044
+
+
+def check_privacy(settings: Settings, *, env_file: Path | None) -> list[Check]:
+    """Files with secrets that others can read, and folders that others can write. Blocks."""
+    if os.name != "posix":
+        return []
+    return [*_readable(env_file), *_writable(settings)] or [
+        well("privacy", "nothing is open to others")
+    ]
+
+
+def _readable(env_file: Path | None) -> Iterator[Check]:
+    for file in filter(None, (env_file, env_file and env_file.parent / MADE)):
+        if file.exists() and file.stat().st_mode & OTHERS_READ:
+            yield warn(
+                "privacy",
+                sentence("{} holds secrets, and others on this machine can read it", file),
+                sentence("chmod 600 {}", file),
+            )
+
+
+def _writable(settings: Settings) -> Iterator[Check]:
+    for folder in dict.fromkeys(folders_of(settings)):
+        if writers := writers_of(folder):
+            yield warn(
+                "privacy",
+                sentence("{} can be written by {}", folder, writers),
+                sentence("See whose it is, and chmod go-w {}", folder),
             )

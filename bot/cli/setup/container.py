@@ -22,8 +22,7 @@ from msgspec.structs import replace
 
 from adapters.storage.url import read_url
 from bot.cli.setup.answers import ACCOUNT, CONSOLE, ONEBOT, WEBUI
-from bot.cli.setup.env_file import fill
-from bot.cli.setup.files import NewFile, read_text, write_files
+from bot.cli.setup.files import NewFile, fill, read_text, write_files
 from bot.cli.setup.servers import (
     Server,
     account_in,

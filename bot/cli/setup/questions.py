@@ -7,16 +7,63 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
+import typer
 from pydantic import SecretStr
 
-from bot.cli.setup.answers import ACCOUNT, PORT
-from bot.cli.setup.env_file import holds
-from bot.cli.setup.terminal import Terminal
-from bot.cli.setup.vendors import VENDORS, find_vendor, vendor_of
+from bot.cli.setup.answers import ACCOUNT, PORT, VENDORS, find_vendor, vendor_of
+from bot.cli.setup.files import holds
 from config import values
 from config.endpoints import Endpoint
 from config.persona_files import find_persona
+
+
+class Terminal(Protocol):
+    """Somebody who can be asked. Every method raises typer.Abort where they leave (Ctrl-C, end of
+    input).
+    """
+
+    def tell(self, text: str) -> None:
+        """Say something."""
+        ...
+
+    def ask(self, question: str, *, default: str = "") -> str:
+        """The line they type, without blanks around it; the default for nothing."""
+        ...
+
+    def ask_secret(self, question: str) -> str:
+        """The same, never shown."""
+        ...
+
+    def confirm(self, question: str, *, default: bool) -> bool:
+        """Yes or no."""
+        ...
+
+
+class TyperTerminal:
+    """The terminal the process runs in; everything is said on standard error."""
+
+    def tell(self, text: str) -> None:
+        """Say something."""
+        typer.echo(text, err=True)
+
+    def ask(self, question: str, *, default: str = "") -> str:
+        """The line they type, without blanks around it; for none the default, which is shown."""
+        answer: str = typer.prompt(question, default=default, show_default=bool(default), err=True)
+        return answer.strip()
+
+    def ask_secret(self, question: str) -> str:
+        """The same, without echo."""
+        answer: str = typer.prompt(
+            question, default="", show_default=False, hide_input=True, err=True
+        )
+        return answer.strip()
+
+    def confirm(self, question: str, *, default: bool) -> bool:
+        """Yes or no."""
+        return typer.confirm(question, default=default, err=True)
+
 
 ListModels = Callable[[Endpoint], Sequence[str]]
 """The names of the models that a service lists; none if it lists none."""

@@ -11,10 +11,10 @@ from typing import assert_never
 from urllib.parse import urlsplit
 
 from bot.cli.setup.answers import ACCOUNT, MODEL, ONEBOT, TOKENS, check, known, with_tokens
-from bot.cli.setup.env_file import fill
-from bot.cli.setup.files import NewFile, read_text, write_files
+from bot.cli.setup.files import NewFile, fill, read_text, write_files
 from bot.cli.setup.questions import (
     ListModels,
+    Terminal,
     ask_character,
     ask_console,
     ask_docker,
@@ -24,7 +24,6 @@ from bot.cli.setup.questions import (
     ask_which,
 )
 from bot.cli.setup.servers import BOT_URL, ServerLink, account_in, link_of, tokens_for, write_onebot
-from bot.cli.setup.terminal import Terminal
 from bot.cli.setup.trial import ModelTrial, with_version
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.masking import Mask

@@ -69,7 +69,7 @@ VENDORS = re.compile(
 DATA = {
     "adapters/openai/dialects.py": "the rows",
     "adapters/openai/errors.py": "words of refusals, as they are sent",
-    "bot/cli/setup/vendors.py": "the list that setup offers",
+    "bot/cli/setup/answers.py": "the list that setup offers",
     "bot/cli/cli.py": "what `--help` says",
     "config/checks.py": "the example in a problem",
     "bot/cli/doctor/chinese.py": "the same in Chinese",

@@ -21,8 +21,8 @@ from bot.cli.control_commands import answer_to
 from bot.domain.errors import ConfigError
 from bot.domain.trial_group import TrialOptions
 from bot.wiring.simulated import SimulatedTrial
-from config.owners import Owners
 from config.settings import Settings
+from config.values import Owners
 from tests.cases import each_case
 from tests.fakes import until
 

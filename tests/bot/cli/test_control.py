@@ -19,8 +19,8 @@ from bot.domain.events import Conversation
 from bot.domain.journal import MessageObserved
 from bot.runtime.clock import SystemClock
 from bot.wiring.web import STANDING_BY, attendance_of
-from config.owners import Owners
 from config.settings import Settings
+from config.values import Owners
 from tests.bot.test_app import TOKEN, settings
 from tests.fakes import BOT, GROUP, PRIVATE, said
 

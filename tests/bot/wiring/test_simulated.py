@@ -35,8 +35,8 @@ from bot.wiring.simulated import (
     picture_of,
 )
 from bot.wiring.trial_budget import BudgetTally, TrialBudget
-from config.owners import Owners
 from config.settings import Settings
+from config.values import Owners
 from tests.fakes import ManualClock, RecordingStore, until
 
 

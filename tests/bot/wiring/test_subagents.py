@@ -23,7 +23,7 @@ from bot.wiring.models import build_models
 from bot.wiring.subagents import Staff, endpoints_of
 from config.loading import load_settings
 from config.settings import Settings
-from config.subagents import SubagentRow
+from config.tables import SubagentRow
 from tests.cases import each_case
 from tests.fakes import ManualClock, tool_context
 from tools.send_message import send_message

@@ -27,8 +27,8 @@ from bot.domain.trial_group import TRIED, TrialLimits, TrialOptions
 from bot.wiring.simulated import SimulatedTrial
 from bot.wiring.trial import demo_model, offered, open_trial, real_model, settings_aside
 from bot.wiring.trial_budget import BudgetTally, TrialBudget
-from config.owners import Owners
 from config.settings import Settings
+from config.values import Owners
 from tests.bot.test_app import settings
 from tests.fakes import ManualClock, RecordingStore, until
 

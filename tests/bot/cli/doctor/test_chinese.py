@@ -11,7 +11,7 @@ from adapters.openai.client import REASONS
 from bot.cli import doctor
 from bot.cli.doctor.checks import Verdict
 from bot.cli.doctor.chinese import CHECKS, SENTENCES, advice, heard, in_words, sentence
-from bot.cli.doctor.picture import WORDS
+from bot.cli.doctor.interview import WORDS
 from bot.cli.setup.trial import NO_EYES, mend_of
 from bot.domain.errors import ModelAuth, ModelStalled, Problem
 from bot.domain.language import Bilingual

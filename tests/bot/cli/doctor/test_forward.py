@@ -13,7 +13,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
 from bot.cli.doctor.checks import Check, Verdict
-from bot.cli.doctor.forward import check_forward, check_name
+from bot.cli.doctor.onebot import check_forward, check_name
 from bot.runtime.clock import RandomIds, SystemClock
 from config.settings import Settings
 from tests.bot.cli.doctor.surroundings import BOT, TOKEN, answering, told

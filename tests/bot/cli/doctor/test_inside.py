@@ -4,7 +4,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from bot.cli.doctor.inside import look_again
+from bot.cli.doctor.run import look_again
 from bot.domain.console_views import Finding
 from bot.domain.model_messages import Usage
 from bot.runtime.clock import RandomIds, SystemClock

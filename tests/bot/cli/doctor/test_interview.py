@@ -6,7 +6,7 @@ from adapters.simulator.faults import Fault
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import Person, World
 from bot.cli.doctor.checks import Check, Verdict
-from bot.cli.doctor.forward import check_forward
+from bot.cli.doctor.onebot import check_forward
 from bot.runtime.clock import RandomIds, SystemClock
 from config.settings import Settings
 from tests.bot.cli.doctor.surroundings import BOT, TOKEN, told

@@ -8,7 +8,7 @@ from pathlib import Path
 from adapters.storage.database import Database
 from adapters.storage.migrate import migrate
 from adapters.storage.tables import speakers
-from bot.cli.doctor.limits import check_limits, judge_groups
+from bot.cli.doctor.configuration import check_limits, judge_groups
 from tests.bot.cli.doctor.surroundings import settings_of
 from tests.bot.cli.doctor.test_storage import settings
 from tests.cases import each_case

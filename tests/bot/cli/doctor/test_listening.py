@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
 from bot.cli.doctor.checks import Check, Verdict
-from bot.cli.doctor.listening import check_reverse, listen
+from bot.cli.doctor.onebot import check_reverse, listen
 from bot.runtime.clock import RandomIds, SystemClock
 from config.settings import Settings
 from tests.bot.cli.doctor.surroundings import TOKEN, answering, told

@@ -10,7 +10,7 @@ from aiohttp import web
 from adapters.web.file_offers import FileOffers
 from adapters.web.server import WebServer
 from bot.cli.doctor.checks import Verdict, warn, well
-from bot.cli.doctor.media import MEND, check_media_url
+from bot.cli.doctor.onebot import MEND, check_media_url
 from config.settings import Settings
 from tests.adapters.web.test_server import figures
 from tests.bot.cli.doctor.surroundings import answering

@@ -13,7 +13,7 @@ from adapters.simulator.server import reply_to
 from adapters.simulator.wire import Json
 from adapters.simulator.world import World, demo_world
 from bot.cli.doctor.checks import Check, Verdict
-from bot.cli.doctor.picture import PICTURE, Ask, check_picture
+from bot.cli.doctor.interview import PICTURE, Ask, check_picture
 from bot.domain.errors import ActionUnanswered, NotConnected
 from tests.cases import each_case
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bot.cli.doctor.checks import Check, Verdict
-from bot.cli.doctor.privacy import check_privacy
+from bot.cli.doctor.storage import check_privacy
 from tests.bot.cli.doctor.test_storage import settings
 
 

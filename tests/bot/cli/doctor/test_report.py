@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 
-from bot.cli.doctor.checks import warn, well, wrong
+from bot.cli.doctor.checks import exit_code, masked, to_json, to_text, warn, well, wrong
 from bot.cli.doctor.chinese import sentence
-from bot.cli.doctor.report import exit_code, masked, to_json, to_text
 from bot.domain.language import Language
 
 CHECKS = [

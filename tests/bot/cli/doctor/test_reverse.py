@@ -14,7 +14,7 @@ from adapters.web.readiness import NOBODY, Readiness, ServedAccount
 from adapters.web.server import WebServer
 from bot.cli.control import socket_of
 from bot.cli.doctor.checks import Check, Verdict
-from bot.cli.doctor.reverse import check_ports, find_running, why_taken
+from bot.cli.doctor.onebot import check_ports, find_running, why_taken
 from config.settings import Settings
 from tests.adapters.web.test_server import figures
 from tests.bot.cli.doctor.surroundings import answering, told

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from adapters.fetching.client import HttpxWeb
 from bot.cli.doctor.checks import Verdict
-from bot.cli.doctor.sources import check_games, check_versions, check_weather
+from bot.cli.doctor.tools import check_games, check_versions, check_weather
 from bot.runtime.clock import SystemClock
 from config.settings import Settings
 from tests.bot.cli.doctor.surroundings import HOSTS, answering

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.cli.setup.env_file import fill
+from bot.cli.setup.files import fill
 from bot.domain.errors import ConfigError
 from config.sources import read_env_file
 from tests.cases import each_case

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.cli.setup.vendors import VENDORS, Vendor, find_vendor, vendor_of
+from bot.cli.setup.answers import VENDORS, Vendor, find_vendor, vendor_of
 from config import values
 from tests.cases import each_case
 

@@ -1,0 +1,401 @@
+"""The ports the bot listens on: free, taken by the bot that runs, which is asked how it is, or by
+something else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import InvalidStatus, WebSocketException
+from websockets.frames import CloseCode
+from yarl import URL
+
+from adapters.control.client import NoAnswer, NotRunning, asked
+from adapters.onebot.calls import OneBotCalls
+from adapters.onebot.connection import Connection
+from adapters.onebot.forward_ws import dial
+from adapters.onebot.peers import PeerRegistry
+from adapters.onebot.reverse_ws import ReverseServer
+from adapters.openai.client import make_session
+from adapters.web.file_offers import NOTHING
+from adapters.web.readiness import NOBODY, ServedAccount
+from bot.cli.control import socket_of
+from bot.cli.doctor.checks import LOG_IN, Check, warn, well, wrong, wrong_settings
+from bot.cli.doctor.chinese import sentence
+from bot.cli.doctor.interview import RESTART, SENT_WITHIN, Interview
+from bot.domain.errors import ConfigError, NotConnected
+from bot.domain.events import Event
+from bot.domain.language import Bilingual
+from bot.domain.ports import Clock, Ids
+from config.settings import Settings
+
+ASKED_WITHIN = 4.0  # seconds
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # nothing listens there: a key
+"""What is listened on -> where it is asked."""
+
+A_SERVER = sentence("a OneBot server")
+CONNECT = (
+    "See that the OneBot server runs, and that its websocket client has the bot's address and the "
+    "token in ONEBOT_ACCESS_TOKEN; its log says why it does not connect"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningBot:
+    """The state of a running bot, as it says it; `reason` is why it is not ready."""
+
+    ready: bool
+    reason: str
+    accounts: tuple[ServedAccount, ...]
+
+
+async def nowhere() -> frozenset[int]:
+    """The accounts of other gateways where this process is the only one: none."""
+    return frozenset()
+
+
+async def check_ports(
+    settings: Settings, *, elsewhere: Callable[[], Awaitable[frozenset[int]]] = nowhere
+) -> list[Check]:
+    """The port of the web server, and in reverse mode that of the OneBot servers and who is
+    connected there. `elsewhere` says which accounts are online at other gateways of a cluster.
+    """
+    running = await find_running(settings)
+    checks = [] if settings.web_port == 0 else [await _check_web(settings, running)]
+    if settings.onebot_mode == "forward":  # the OneBot server itself is asked
+        return checks
+    checks.append(await _check_onebot(settings, running))
+    if running is None:
+        return checks
+    is_alone = not running.ready and running.reason.startswith(NOBODY)
+    return [*checks, *_judge(running, await elsewhere() if is_alone else frozenset())]
+
+
+async def find_running(settings: Settings) -> RunningBot | None:
+    """The bot that runs with these settings; None where none does.
+
+    It is asked at /healthz and /readyz, over its control socket where it has no web port.
+    """
+    if settings.web_port == 0:
+        return await asyncio.to_thread(_ask_control, settings)
+    host = EVERYWHERE.get(settings.web_host, settings.web_host)
+    root = URL.build(scheme="http", host=host, port=settings.web_port)
+    try:
+        async with asyncio.timeout(ASKED_WITHIN), make_session() as session:
+            if await _get(session, root / "healthz") != {"status": "ok"}:
+                return None
+            return _read(await _get(session, root / "readyz"))
+    except (aiohttp.ClientError, OSError, ValueError):
+        return None
+
+
+async def why_taken(host: str, port: int) -> str:
+    """Why nobody can listen there now; empty where somebody can."""
+    try:
+        server = await asyncio.get_running_loop().create_server(asyncio.Protocol, host, port)
+    except OSError as error:
+        return (
+            sentence("in use") if error.errno == errno.EADDRINUSE else error.strerror or str(error)
+        )
+    server.close()
+    await server.wait_closed()
+    return ""
+
+
+async def _check_web(settings: Settings, running: RunningBot | None) -> Check:
+    place = f"{settings.web_host}:{settings.web_port}"
+    trouble = await why_taken(settings.web_host, settings.web_port)
+    if running is not None:
+        return well("web port", sentence("{} is used by the bot that runs", place))
+    if not trouble:
+        return well("web port", sentence("{} is free", place))
+    mend = sentence("Stop what uses it, or choose another WEB_PORT (0: none)")
+    # As at start: a default that is taken costs only /metrics.
+    judge = wrong if "web_port" in settings.model_fields_set else warn
+    return judge("web port", sentence("{} cannot be listened on ({})", place, trouble), mend)
+
+
+async def _check_onebot(settings: Settings, running: RunningBot | None) -> Check:
+    place = f"{settings.onebot_host}:{settings.onebot_port}"
+    trouble = await why_taken(settings.onebot_host, settings.onebot_port)
+    if not trouble:
+        return well("onebot port", sentence("{} is free: no bot is running there", place))
+    if running is not None:
+        return well("onebot port", sentence("{} is used by the bot that runs", place))
+    return wrong(
+        "onebot port",
+        sentence("{} cannot be listened on ({})", place, trouble),
+        sentence("Stop what uses it, or choose another ONEBOT_PORT"),
+    )
+
+
+def _judge(running: RunningBot, elsewhere: frozenset[int]) -> Iterator[Check]:
+    """Which servers brought which accounts, and whether these are online. A gateway without one is
+    well as long as those that left it, or any at all, are `elsewhere`.
+    """
+    there = [seen for seen in running.accounts if seen.state != "missing"]
+    gone = {seen.account for seen in running.accounts} - {seen.account for seen in there}
+    if there:
+        brought = [
+            sentence("{} has account {}", seen.server or A_SERVER, seen.account) for seen in there
+        ]
+        yield well(
+            "onebot",
+            Bilingual("; ".join(brought), "；".join(one.zh for one in brought)),
+        )
+    if elsewhere and not there and gone <= elsewhere:
+        named = ", ".join(map(str, sorted(elsewhere)))
+        said = sentence("none is at this gateway, account {} is at another one", named)
+        yield well("account", said)
+    elif not running.ready:
+        mend = LOG_IN if any(seen.online is False for seen in there) else CONNECT
+        yield wrong("account", sentence("the bot is running, but {}", running.reason), mend)
+    elif unknown := _numbers(seen for seen in there if seen.online is None):
+        yield warn(
+            "account",
+            sentence("the bot is running, but nobody says whether account {} is online", unknown),
+            LOG_IN,
+        )
+    else:
+        yield well("account", sentence("the bot is running, account {} online", _numbers(there)))
+
+
+def _numbers(accounts: Iterable[ServedAccount]) -> str:
+    return ", ".join(str(seen.account) for seen in accounts)
+
+
+def _ask_control(settings: Settings) -> RunningBot | None:
+    try:
+        path = socket_of(settings.store_url.get_secret_value())
+        with asked(path, "status", seconds=ASKED_WITHIN) as answered:
+            return _read(answered.answer.get("readiness"))
+    except (ConfigError, NotRunning, NoAnswer):
+        return None
+
+
+async def _get(session: aiohttp.ClientSession, url: URL) -> Any:
+    async with session.get(url, allow_redirects=False) as response:
+        return await response.json()
+
+
+def _read(body: Any) -> RunningBot | None:
+    match body:
+        case {"ready": bool(ready), "reason": str(reason), "accounts": list(rows)}:
+            accounts = [
+                ServedAccount(int(row["account"]), row["state"], str(row.get("server") or ""))
+                for row in rows
+            ]
+            return RunningBot(ready, reason, tuple(accounts))
+        case _:
+            return None
+
+
+COMES_WITHIN = 35.0
+"""Seconds; NapCat dials every 5 with our settings, every 30 with its own."""
+
+STOP_THE_BOT = (
+    "Stop the bot and ask again; with docker: `docker compose stop bot`, then"
+    " `docker compose run --rm --no-deps --use-aliases bot doctor --send-image`"
+)
+
+
+async def check_reverse(settings: Settings, *, clock: Clock, ids: Ids) -> list[Check]:
+    """The ports; and, where the port is free, the first OneBot server that comes and a picture sent
+    through it.
+    """
+    checks = await check_ports(settings)
+    if await why_taken(settings.onebot_host, settings.onebot_port):
+        said = "was not sent: the OneBot server talks with whatever has the port now"
+        return [*checks, warn("picture", said, STOP_THE_BOT)]
+    return [*checks, *await listen(settings, clock=clock, ids=ids)]
+
+
+async def listen(
+    settings: Settings, *, clock: Clock, ids: Ids, within: float = COMES_WITHIN
+) -> list[Check]:
+    """Wait so many seconds for a OneBot server, and ask it everything, a picture included."""
+    calls, peers, door = (
+        OneBotCalls(boot=ids.trace(), deadline=SENT_WITHIN),
+        PeerRegistry(),
+        _Door(),
+    )
+    server = ReverseServer(
+        host=settings.onebot_host,
+        port=settings.onebot_port,
+        token=settings.access_tokens.common,
+        accounts=settings.access_tokens.accounts,
+        sink=door,
+        peers=peers,
+        calls=calls,
+        clock=clock,
+    )
+    try:
+        async with server:
+            try:
+                async with asyncio.timeout(within):
+                    peer = peers.caller(await door.account)
+            except (TimeoutError, NotConnected):
+                said = sentence(
+                    "none came to {}:{} within {} s",
+                    settings.onebot_host,
+                    server.port,
+                    f"{within:g}",
+                )
+                return [wrong("onebot", said, CONNECT)]
+            interview = Interview(peer, calls, place=sentence("account {}", peer.account))
+            await interview.hold(settings, send_image=True)
+            return interview.told
+    except ConfigError as error:  # taken since we looked
+        return wrong_settings("onebot port", error.problems)
+
+
+class _Door:
+    """An `EventSink` that only notes whose event comes first: every server greets with one."""
+
+    def __init__(self) -> None:
+        self.account: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    async def handle(self, event: Event) -> None:
+        """Note whose it is."""
+        if not self.account.done():
+            self.account.set_result(event.self_id)
+
+
+# Seconds; with the goodbye they stay within one check's deadline.
+RESOLVED_WITHIN = 3.0
+DIALLED_WITHIN = 5.0
+
+BE_LET_IN = "Set ONEBOT_ACCESS_TOKEN to the token of the OneBot server's websocket server"
+START = (
+    "Start the OneBot server, switch its websocket server on, and see that ONEBOT_URL has its host "
+    "and port"
+)
+NAME = "In containers it is the name of the service, in the same network; on one machine, 127.0.0.1"
+
+
+async def check_forward(
+    settings: Settings, *, clock: Clock, ids: Ids, send_image: bool = False
+) -> list[Check]:
+    """Resolve, dial, ask, and hang up; the first step that fails is the last one told."""
+    named = await check_name(settings.onebot_url)
+    if named.mend:
+        return [named]
+    place = urlsplit(settings.onebot_url).netloc.rpartition("@")[2]
+    try:
+        async with asyncio.timeout(DIALLED_WITHIN):
+            socket = await dial(settings.onebot_url, settings.access_tokens.only[1])
+    except InvalidStatus as error:
+        status = error.response.status_code
+        if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+            return [
+                named,
+                wrong(
+                    "onebot",
+                    sentence("{} does not take our token (HTTP {})", place, status),
+                    BE_LET_IN,
+                ),
+            ]
+        return [
+            named,
+            wrong("onebot", sentence("{} is no websocket server (HTTP {})", place, status), START),
+        ]
+    except (OSError, WebSocketException, ValueError) as error:
+        # Only the kind: the text of some holds the url, and with it the token.
+        reason = (error.strerror if isinstance(error, OSError) else "") or type(error).__name__
+        return [named, wrong("onebot", sentence("{} cannot be reached ({})", place, reason), START)]
+    told = await _converse(
+        socket, settings, place=place, send_image=send_image, clock=clock, ids=ids
+    )
+    return [named, *told]
+
+
+async def check_name(url: str) -> Check:
+    """Whether the host of a url is known here."""
+    host = urlsplit(url).hostname or ""
+    try:
+        async with asyncio.timeout(RESOLVED_WITHIN):
+            found = await asyncio.get_running_loop().getaddrinfo(host, None)
+    except OSError:
+        return wrong("onebot host", sentence("{} is no name that is known here", host), NAME)
+    return well("onebot host", sentence("the address of {} is {}", host, found[0][4][0]))
+
+
+class _Deaf:
+    """An `EventSink` that hears nothing: the doctor answers nobody."""
+
+    async def handle(self, event: Event) -> None:
+        """Drop it."""
+
+
+async def _converse(
+    socket: ClientConnection,
+    settings: Settings,
+    *,
+    place: str,
+    send_image: bool,
+    clock: Clock,
+    ids: Ids,
+) -> list[Check]:
+    calls = OneBotCalls(boot=ids.trace(), deadline=SENT_WITHIN)
+    connection = Connection(socket, sink=_Deaf(), peers=PeerRegistry(), calls=calls, clock=clock)
+    interview = Interview(connection, calls, place=place)
+    async with asyncio.TaskGroup() as group:
+        reading = group.create_task(connection.run())
+        asking = group.create_task(interview.hold(settings, send_image=send_image))
+        await asyncio.wait((reading, asking), return_when=asyncio.FIRST_COMPLETED)
+        asking.cancel()  # where the server hung up, no answer will come
+        await connection.close("goodbye")
+    if connection.bad_token or socket.close_code == CloseCode.POLICY_VIOLATION:
+        return [wrong("onebot", sentence("{} does not take our token", place), BE_LET_IN)]
+    if socket.close_code == CloseCode.PROTOCOL_ERROR and not connection.is_introduced:
+        return [
+            wrong(
+                "onebot", sentence("{} hangs up at once: our token may be wrong", place), BE_LET_IN
+            )
+        ]
+    return interview.told or [
+        wrong("onebot", sentence("{} takes the connection but answers nothing", place), RESTART)
+    ]
+
+
+MEND = (
+    "See that MEDIA_URL names this machine and WEB_PORT (docs/cluster.md), and start the bot anew; "
+    "large files are not sent otherwise"
+)
+
+
+async def check_media_url(settings: Settings) -> list[Check]:
+    """Ask there for a file that there is not, as far as can be seen from here: OneBot servers may
+    see it otherwise. Nothing is to be said while no bot runs.
+    """
+    if await find_running(settings) is None:
+        return []
+    url = settings.media_url
+    try:
+        async with (
+            asyncio.timeout(ASKED_WITHIN),
+            make_session() as session,
+            session.get(f"{url}/doctor", allow_redirects=False) as response,
+        ):
+            said = await response.content.read(len(NOTHING) + 1)
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        return [
+            warn(
+                "media url", sentence("{} cannot be reached ({})", url, type(error).__name__), MEND
+            )
+        ]
+    if (response.status, said) == (404, NOTHING.encode()):
+        return [well("media url", sentence("{} leads to the bot", url))]
+    return [
+        warn(
+            "media url", sentence("{} leads elsewhere: it answered {}", url, response.status), MEND
+        )
+    ]
