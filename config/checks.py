@@ -361,7 +361,7 @@ def _doubts_of_listeners(settings: Settings) -> Iterator[Problem]:
         yield Problem("CONSOLE_HOST", what, mend)
 
 
-def doubts(settings: Settings, *, service: bool) -> Iterator[Problem]:
+def find_doubts(settings: Settings, *, service: bool) -> Iterator[Problem]:
     """A problem for each thing that works, but is probably not meant."""
     if service and _has_sockets(settings) and _is_weakly_guarded(settings):
         yield Problem(

@@ -12,7 +12,7 @@ from pydantic import SecretStr, ValidationError
 
 from bot.domain.errors import ConfigError, Problem
 from config import sources, values
-from config.checks import cross_check, doubts
+from config.checks import cross_check, find_doubts
 from config.settings import DEFAULT_STORE, KNOWN, Settings
 from config.tables import key_names
 
@@ -61,7 +61,7 @@ def load_settings(
     doubtful = (
         *sources.repeated(lines, KNOWN),
         *sources.socks(environ),
-        *doubts(settings, service=service),
+        *find_doubts(settings, service=service),
     )
     return settings, (*strangers, *doubtful)
 

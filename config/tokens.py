@@ -50,7 +50,7 @@ class AccessTokens:
             raise Wrong("has several tokens", "Keep the one of the server that the bot dials")
         return next(iter(self.accounts.items()), (0, self.common))
 
-    def of(self, account: int) -> str:
+    def token_for(self, account: int) -> str:
         """The token with which this account comes in; for account 0, nobody knows which, the one
         most may use.
         """

@@ -91,7 +91,7 @@ def check_quotes(text: str) -> str:
     return text
 
 
-def halved(text: str) -> str:
+def to_half_width(text: str) -> str:
     """Full-width digits, letters and marks as their ASCII twins, without blanks around them; for
     values that are ASCII anyway.
     """
@@ -110,7 +110,7 @@ def names(value: object) -> tuple[str, ...]:
 
 def qq_numbers(value: object) -> frozenset[int]:
     """A list of QQ or group numbers."""
-    texts = [halved(text) for text in names(value)]
+    texts = [to_half_width(text) for text in names(value)]
     for text in texts:
         if not (QQ_NUMBER.fullmatch(text) and int(text) > 0):
             raise Wrong(
@@ -155,7 +155,7 @@ def base_url(value: str) -> str:
     is cut back.
     """
     mend = "Write it as https://api.example.com/v1"
-    text = halved(value).rstrip("/").removesuffix(CHAT_PATH).rstrip("/")
+    text = to_half_width(value).rstrip("/").removesuffix(CHAT_PATH).rstrip("/")
     if text:
         _url(text, schemes=("https", "http"), mend=mend)
         if "?" in text or "#" in text:
@@ -166,7 +166,7 @@ def base_url(value: str) -> str:
 def socket_url(value: str) -> str:
     """The address of a OneBot websocket server."""
     mend = "Write it as ws://127.0.0.1:3001"
-    text = halved(value)
+    text = to_half_width(value)
     if text:
         url = _url(text, schemes=("ws", "wss"), mend=mend)
         if "access_token=" in url.query:
@@ -180,7 +180,7 @@ def socket_url(value: str) -> str:
 def origin(value: str) -> str:
     """The address that browsers find the console at: scheme, host, perhaps a port and a path."""
     mend = "Write it as https://bot.example.com or https://example.com/bot"
-    text = halved(value).rstrip("/")
+    text = to_half_width(value).rstrip("/")
     if text:
         url = _url(text, schemes=("https", "http"), mend=mend)
         if "?" in text or "#" in text or "@" in url.netloc:
@@ -223,7 +223,7 @@ def host(value: str) -> str:
     """A name or an address to listen on, without scheme and port; the brackets of an IPv6 address
     are taken off.
     """
-    text = bare(halved(value))
+    text = bare(to_half_width(value))
     if not (_is_address(text) or HOST.fullmatch(text)):
         mend = "Write an address only, as 0.0.0.0 or 127.0.0.1; the port has a variable of its own"
         raise Wrong(f"{shown(value)} is not an address to listen on", mend)
@@ -295,7 +295,7 @@ def api_host(value: str) -> str:
     """The host of an API, as it stands in a url: pasted with https:// and a slash it is cut to the
     name.
     """
-    text = halved(value).removeprefix("https://").removesuffix("/").lower()
+    text = to_half_width(value).removeprefix("https://").removesuffix("/").lower()
     if text and not (HOST.fullmatch(text) and "." in text):
         raise Wrong(
             f"{shown(value)} is not the name of a host",
@@ -367,7 +367,7 @@ def whole(low: int, high: int) -> Callable[[object], int]:
     """A whole number in [low, high]."""
 
     def read(value: object) -> int:
-        text = halved(str(value))
+        text = to_half_width(str(value))
         mend = f"Write a number from {low} to {high}"
         if "://" in text:  # Kubernetes sets NAME_PORT=tcp://... for a service called NAME
             raise Wrong(
@@ -387,7 +387,7 @@ def number(low: float, high: float) -> Callable[[object], float]:
     """A number in [low, high], with a point if it is not whole."""
 
     def read(value: object) -> float:
-        text = halved(str(value))
+        text = to_half_width(str(value))
         if not re.fullmatch(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", text):
             raise Wrong(
                 f"{shown(text)} is not a number",
@@ -404,7 +404,7 @@ def rate(value: object) -> tuple[int, float] | None:
     """So many in so many seconds, written as 6/60; None for 0, which is no limit."""
     if value is None or isinstance(value, tuple):
         return value
-    text = halved(str(value)).replace(" ", "")
+    text = to_half_width(str(value)).replace(" ", "")
     if text == "0":
         return None
     found = re.fullmatch(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})", text)
@@ -420,7 +420,7 @@ def one_of(*choices: str, **spellings: str) -> Callable[[object], str]:
     """
 
     def read(value: object) -> str:
-        folded = halved(str(value)).casefold()
+        folded = to_half_width(str(value)).casefold()
         for choice in choices:
             if choice.casefold() in {folded, spellings.get(folded, folded).casefold()}:
                 return choice
@@ -434,7 +434,7 @@ def one_of(*choices: str, **spellings: str) -> Callable[[object], str]:
 
 def switch(value: object) -> bool:
     """On or off: 1 or 0, and the words people write for them."""
-    match halved(str(value)).casefold():
+    match to_half_width(str(value)).casefold():
         case "1" | "true" | "yes" | "on":
             return True
         case "0" | "false" | "no" | "off":
@@ -477,7 +477,7 @@ def media_url(value: str) -> str:
     """The address; `{hostname}` in it is this machine's name, so that the same line is right for
     each of several. Empty where there is none.
     """
-    text = halved(value).replace(HERE, socket.gethostname()).rstrip("/")
+    text = to_half_width(value).replace(HERE, socket.gethostname()).rstrip("/")
     try:
         origin(text)
     except Wrong as wrong:
@@ -495,7 +495,7 @@ def proxy_address(value: str) -> str:
     """The address of one machine in its shortest form, IPv4 also where IPv6 carries it; empty where
     there is none.
     """
-    text = bare(halved(value))
+    text = bare(to_half_width(value))
     if not text:
         return text
     try:
@@ -528,7 +528,7 @@ def hours(value: object) -> tuple[tuple[int, int], ...]:
     if not isinstance(value, str):
         raise Wrong(f"{shown(value)} is no time of the day", HOURS_REMEDY)
     return tuple(
-        _span(text) for text in SEPARATORS.split(AROUND_DASH.sub("-", halved(value))) if text
+        _span(text) for text in SEPARATORS.split(AROUND_DASH.sub("-", to_half_width(value))) if text
     )
 
 
@@ -547,7 +547,7 @@ def time_of_day(value: object) -> float | None:
     """A time of day as in 09:00, in seconds after midnight; None for 0, which is never."""
     if value is None or isinstance(value, float):
         return value
-    text = halved(str(value))
+    text = to_half_width(str(value))
     if text.casefold() in NEVER:
         return None
     if not (found := TIME.fullmatch(text)):
@@ -557,7 +557,7 @@ def time_of_day(value: object) -> float | None:
 
 def zone(value: str) -> str:
     """A time zone as TZ names it. The C library would take any other text for UTC, silently."""
-    text = halved(value)
+    text = to_half_width(value)
     name = text.removeprefix(":")
     is_file = name.startswith("/") and Path(name).is_file()
     if not name or name == "UTC" or RULE.fullmatch(name) or is_file:
@@ -591,7 +591,7 @@ def owners(value: object) -> Owners:
     """QQ numbers, each with `:quiet` behind it or without."""
     if isinstance(value, Owners):
         return value
-    texts = [halved(text).casefold() for text in names(value)]
+    texts = [to_half_width(text).casefold() for text in names(value)]
     quiet = [text.removesuffix(QUIET) for text in texts if text.endswith(QUIET)]
     if odd := next((text for text in texts if ":" in (text.removesuffix(QUIET) or ":")), ""):
         raise Wrong(f"{shown(odd)} is not an owner", "Write the numbers, as 10001,10002:quiet")

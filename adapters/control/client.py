@@ -42,7 +42,7 @@ class Answered:
 
 
 @contextmanager
-def asked(
+def ask_bot(
     path: Path, command: str, *, seconds: float = ANSWERED_WITHIN, **details: int
 ) -> Iterator[Answered]:
     """The bot's answer to a command with these `details`, and the connection. Raises NotRunning

@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn
 
 from sqlalchemy import URL
 
-from adapters.control.client import NoAnswer, NotRunning, asked
+from adapters.control.client import NoAnswer, NotRunning, ask_bot
 from adapters.storage.backup import BackupError, Made, back_up, back_up_to, restore
 from adapters.storage.notices import BACKUP_BUSY, STANDARD_OUTPUT
 from adapters.storage.url import file_of, read_url
@@ -222,7 +222,7 @@ def _bot_that_answers(store_url: str) -> int | None:
 def _status(store_url: str) -> Mapping[str, Any]:
     """What the bot that runs here says of itself; empty if none answers."""
     try:
-        with asked(socket_of(store_url), "status") as answered:
+        with ask_bot(socket_of(store_url), "status") as answered:
             return answered.answer
     except (NotRunning, NoAnswer):
         return {}

@@ -83,7 +83,7 @@ async def converse(
                 if not source.isatty():
                     await finish(service)
                 continue
-            new = await take_line(simulator, line, tell)
+            new = await handle_line(simulator, line, tell)
             said += new
             if trial is not None and new:
                 trial.note_said(*new)
@@ -110,7 +110,7 @@ def speaking_as(settings: Settings, file: Path) -> Settings:
     return changed
 
 
-def apart(settings: Settings, folder: str, people: frozenset[int]) -> dict[str, object]:
+def isolated_settings(settings: Settings, folder: str, people: frozenset[int]) -> dict[str, object]:
     """The settings that differ in a chat of these `people`, whose journal is in this folder:
     what they do of any bot beside the bot, and its console is for this machine alone.
     """
@@ -122,7 +122,7 @@ def apart(settings: Settings, folder: str, people: frozenset[int]) -> dict[str, 
     }
 
 
-async def take_line(simulator: Simulator, line: str, tell: Callable[[str], None]) -> list[int]:
+async def handle_line(simulator: Simulator, line: str, tell: Callable[[str], None]) -> list[int]:
     """Say a line, or do what it says; the ids of the messages that came of it."""
     if line.startswith(MARK):
         tell(await obey(simulator, line))
@@ -163,7 +163,7 @@ async def open_chat(
         folder = stack.enter_context(
             TemporaryDirectory(prefix="frostagent-", ignore_cleanup_errors=True)
         )
-        changes = apart(settings, folder, frozenset(names()))
+        changes = isolated_settings(settings, folder, frozenset(names()))
         if not settings.llm_base_url:
             model = await stack.enter_async_context(OfflineModel())
             changes |= {

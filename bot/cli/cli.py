@@ -22,10 +22,10 @@ from bot.cli.process import (
     INTERRUPTED,
     LINGER,
     configure,
-    end_with,
-    go,
+    exit_with,
     language,
-    log_aside,
+    log_to_file,
+    run_until_stopped,
     serve,
     tell,
 )
@@ -89,7 +89,7 @@ def run() -> None:
         chat()
         return
     settings = configure(service=True)
-    go(lambda: serve(settings))
+    run_until_stopped(lambda: serve(settings))
 
 
 @app.command()
@@ -100,8 +100,8 @@ def chat() -> None:
     settings = configure(service=False)
     from bot.cli.chat import converse, print_line
 
-    with log_aside(settings):
-        go(lambda: converse(settings, sys.stdin, print_line, tell))
+    with log_to_file(settings):
+        run_until_stopped(lambda: converse(settings, sys.stdin, print_line, tell))
 
 
 @persona.callback()
@@ -118,9 +118,9 @@ def persona_try(file: Annotated[Path, Argument(help="A file as docs/personas.md 
     try:
         settings = speaking_as(settings, file)
     except ConfigError as error:
-        end_with(error)
-    with log_aside(settings):
-        go(lambda: converse(settings, sys.stdin, print_line, tell))
+        exit_with(error)
+    with log_to_file(settings):
+        run_until_stopped(lambda: converse(settings, sys.stdin, print_line, tell))
 
 
 @app.command()
@@ -176,7 +176,7 @@ def setup(
     try:
         written = wizard.run(wishes)
     except ConfigError as error:
-        end_with(error)
+        exit_with(error)
     except (typer.Abort, KeyboardInterrupt):
         tell("\n没有写入任何文件 Nothing was written.")
         raise SystemExit(INTERRUPTED) from None
@@ -244,7 +244,7 @@ def init(
             owner=read_owner(owner),
         )
     except ConfigError as error:
-        end_with(error)
+        exit_with(error)
 
 
 @tools.callback(invoke_without_command=True)

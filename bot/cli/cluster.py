@@ -33,7 +33,7 @@ def name_of_part() -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GatewayDesk:
+class GatewayCommands:
     """Answers what a gateway is asked. `stop` lets the process end as SIGTERM does; `since` is when
     it began (seconds, 1970).
     """
@@ -95,7 +95,7 @@ def with_events(status: Command, held: Held) -> Command:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Everywhere:
+class ClusterCommands:
     """The `own` commands of a part; `status` tells of all parts, `reload` reaches all of them, and
     `console` the one that has it.
     """

@@ -112,7 +112,7 @@ def chat_socket_of(store_url: str) -> Path:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ControlDesk:
+class BotCommands:
     """Answers what is asked of the `bots` of this process: one, or those of a worker's partitions,
     which may be none. `stop` lets the process end as SIGTERM does. `since` is when it began
     (seconds, 1970).

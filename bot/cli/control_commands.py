@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from typer import Option
 
-from adapters.control.client import NoAnswer, NotRunning, asked
-from bot.cli.process import GRACE, end_with, fail, locate, say, tell
+from adapters.control.client import NoAnswer, NotRunning, ask_bot
+from bot.cli.process import GRACE, exit_with, fail, find_store_url, say, tell
 from bot.domain.errors import ConfigError
 from bot.domain.language import Pair, fill_pair
 
@@ -139,13 +139,13 @@ def answer_to(command: str, *, or_chat: bool = False) -> Iterator[Answered]:
     """Ask the bot of this folder, or the chat if there is one and the bot cannot do it; if neither
     answers, say so and end the process.
     """
-    store_url = locate()
+    store_url = find_store_url()
     path = _socket_of(store_url)
     answered: Answered | None = None
     trouble: Pair | None
     with ExitStack() as stack:
         try:
-            answered = stack.enter_context(asked(path, command))
+            answered = stack.enter_context(ask_bot(path, command))
             trouble = _error_in(answered)
         except NotRunning:
             trouble = fill_pair(NOT_RUNNING, holder=_holder(store_url), path=path)
@@ -153,7 +153,7 @@ def answer_to(command: str, *, or_chat: bool = False) -> Iterator[Answered]:
             trouble = fill_pair(NOT_ANSWERING, holder=_holder(store_url), why=error)
         if trouble and or_chat:
             with suppress(NotRunning, NoAnswer):
-                answered = stack.enter_context(asked(_chat_socket_of(store_url), command))
+                answered = stack.enter_context(ask_bot(_chat_socket_of(store_url), command))
                 trouble = _error_in(answered)
         if trouble:
             fail(trouble)
@@ -173,7 +173,7 @@ def forget_running(store_url: str, **whom: int) -> tuple[int | None, Pair | None
     """
     try:
         seconds, path = FORGOTTEN_WITHIN, _socket_of(store_url)
-        with asked(path, "forget", seconds=seconds, **whom) as answered:
+        with ask_bot(path, "forget", seconds=seconds, **whom) as answered:
             if trouble := _error_in(answered):
                 fail(trouble)
             return answered.answer["rows"], None
@@ -191,7 +191,7 @@ def _socket_of(store_url: str) -> Path:
     try:
         return socket_of(store_url)
     except ConfigError as error:
-        end_with(error)
+        exit_with(error)
 
 
 def _chat_socket_of(store_url: str) -> Path:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from typer import Argument, Option
 
-from bot.cli.process import configure, end_with, fail, locate, say
+from bot.cli.process import configure, exit_with, fail, find_store_url, say
 from bot.domain.errors import ConfigError
 from bot.domain.language import Pair, fill_pair
 from config.settings import Settings
@@ -118,9 +118,9 @@ def restore(
     from bot.cli.backup import put_back
 
     try:
-        put_back(locate(), file)
+        put_back(find_store_url(), file)
     except ConfigError as error:
-        end_with(error)
+        exit_with(error)
 
 
 @runs.callback(invoke_without_command=True)
@@ -183,7 +183,7 @@ def journal(settings: Settings | None = None) -> Iterator[Database]:
             EntryBatches(database, stamp=str, ahead=ahead_of(database.file)).settle()
             yield database
     except ConfigError as error:
-        end_with(error)
+        exit_with(error)
     except Exception as error:
         logging.getLogger("bot").debug("the journal cannot be used", exc_info=True)
         say(UNUSABLE, why=words(error))

@@ -61,7 +61,7 @@ LOG_ASIDE = (
 )
 WARNING = "警告：{it}", "warning: {it}"
 UNUSABLE = "配置不能用：", "The configuration cannot be used:"
-LOUD = {
+LIBRARY_LEVELS = {
     "websockets": logging.WARNING,
     "httpx": logging.WARNING,
     "httpcore": logging.WARNING,
@@ -80,11 +80,11 @@ def configure(*, service: bool) -> Settings:
     try:
         settings, warnings = load_settings(environ=os.environ, env_file=ENV_FILE, service=service)
     except ConfigError as error:
-        end_with(error)
+        exit_with(error)
     if settings.tz and hasattr(time, "tzset"):  # .env alone may say it
         os.environ["TZ"] = settings.tz
         time.tzset()
-    for library, level in LOUD.items():
+    for library, level in LIBRARY_LEVELS.items():
         logging.getLogger(library).setLevel(level)
     log_to(sys.stderr, settings)
     for warning in warnings:
@@ -108,7 +108,7 @@ def log_to(stream: TextIO, settings: Settings, *, warnings: TextIO | None = None
 
 
 @contextlib.contextmanager
-def log_aside(settings: Settings) -> Iterator[None]:
+def log_to_file(settings: Settings) -> Iterator[None]:
     """Keep a chat on a terminal free of log lines other than warnings: while the block runs, all of
     them go to a file.
     """
@@ -126,7 +126,7 @@ def log_aside(settings: Settings) -> Iterator[None]:
                 log_to(sys.stderr, settings)
 
 
-def locate() -> str:
+def find_store_url() -> str:
     """STORE_URL, by which a running bot is found, also where the other settings went bad after its
     start.
     """
@@ -134,7 +134,7 @@ def locate() -> str:
     try:
         return read_store_url(environ=os.environ, env_file=ENV_FILE)
     except ConfigError as error:
-        end_with(error)
+        exit_with(error)
 
 
 def language() -> Language:
@@ -165,7 +165,7 @@ async def serve(settings: Settings, *, grace: float = GRACE) -> None:
     if sys.platform != "win32":
         on_signal(signal.SIGHUP, reload.set)
     from adapters.control.server import ControlServer
-    from bot.cli.control import ControlDesk, socket_of
+    from bot.cli.control import BotCommands, socket_of
     from bot.runtime.clock import SystemClock
     from bot.runtime.garbage_collection import relax_collector
     from bot.runtime.version import version
@@ -179,7 +179,7 @@ async def serve(settings: Settings, *, grace: float = GRACE) -> None:
         gateway_beside(settings) as held,
         bots_of(settings, grace) as bots,
     ):
-        desk = ControlDesk(
+        desk = BotCommands(
             bots=bots,
             ready=attendance_of(
                 lambda: [bot.shown for bot in bots()], lambda: "" if bots() else STANDING_BY
@@ -212,7 +212,7 @@ async def reached_by_all(
         return
     from adapters.broker.link import BrokerLink
     from adapters.broker.status import CommandResponder
-    from bot.cli.cluster import Everywhere, name_of_part, with_events
+    from bot.cli.cluster import ClusterCommands, name_of_part, with_events
     from bot.domain.cancellation import background
     from bot.runtime.clock import SystemClock
 
@@ -221,13 +221,13 @@ async def reached_by_all(
     asked = {word: own[word] for word in ("status", "reload", "console") if word in own}
     link = BrokerLink(settings.broker_url.get_secret_value(), clock=clock, trouble=lambda _: None)
     async with background(CommandResponder(name, link=link, commands=asked).run()):
-        yield Everywhere(own=own, name=name, settings=settings, clock=clock).commands
+        yield ClusterCommands(own=own, name=name, settings=settings, clock=clock).commands
 
 
 @contextlib.asynccontextmanager
 async def bots_of(settings: Settings, grace: float) -> AsyncIterator[Bots]:
     """The bots of this process while the block runs: one, or as many as a worker has partitions."""
-    mask, doctor = mask_of(settings), partial(look_again, settings)
+    mask, doctor = mask_of(settings), partial(check_running_bot, settings)
     if settings.has_broker:
         from bot.worker import open_worker
 
@@ -240,12 +240,14 @@ async def bots_of(settings: Settings, grace: float) -> AsyncIterator[Bots]:
             yield lambda: (service,)
 
 
-async def look_again(settings: Settings, charge: Callable[[str, Usage], None]) -> Sequence[Finding]:
+async def check_running_bot(
+    settings: Settings, charge: Callable[[str, Usage], None]
+) -> Sequence[Finding]:
     """The doctor's findings about the bot of this process; he is loaded when he is asked."""
     from bot.cli.doctor import run
     from bot.runtime.clock import RandomIds, SystemClock
 
-    return await run.look_again(
+    return await run.check_running_bot(
         settings, env_file=ENV_FILE, clock=SystemClock(), ids=RandomIds(), charge=charge
     )
 
@@ -260,7 +262,7 @@ def state_of(settings: Settings, bots: Sequence[Service]) -> str:
 async def serve_gateway(settings: Settings) -> None:
     """A gateway, until it is asked to stop."""
     from adapters.control.server import ControlServer
-    from bot.cli.cluster import GatewayDesk
+    from bot.cli.cluster import GatewayCommands
     from bot.cli.control import socket_of
     from bot.runtime.clock import SystemClock
     from bot.runtime.version import version
@@ -268,7 +270,7 @@ async def serve_gateway(settings: Settings) -> None:
     clock = SystemClock()
     control, since = ControlServer(socket_of(settings.store_url.get_secret_value())), clock.now()
     async with control.open(), open_held(settings) as held:
-        desk = GatewayDesk(
+        desk = GatewayCommands(
             held=held,
             settings=settings,
             clock=clock,
@@ -328,7 +330,7 @@ def exporting_spans() -> contextlib.AbstractAsyncContextManager[None]:
     return exporting(os.environ)
 
 
-def go(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+def run_until_stopped(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Run to the end, or until SIGINT or SIGTERM, which end it properly: the work is cancelled,
     once.
 
@@ -368,10 +370,10 @@ def go(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     finally:
         impatience.cancel()
     if problems:  # told out here: what is raised where a group is handled becomes part of one
-        end_with(*problems)
+        exit_with(*problems)
 
 
-def end_with(*errors: ConfigError) -> NoReturn:
+def exit_with(*errors: ConfigError) -> NoReturn:
     """Tell the operator everything that is wrong, and end."""
     say(UNUSABLE)
     for error in errors:
@@ -383,9 +385,9 @@ def end_with(*errors: ConfigError) -> NoReturn:
 def _shown(problem: Problem) -> str:
     if language() is Language.ENGLISH:
         return str(problem)
-    from bot.cli.doctor.chinese import in_words, sentence
+    from bot.cli.doctor.chinese import describe_problem, sentence
 
-    return f"{in_words(problem).zh}。{sentence(problem.mend).zh}"
+    return f"{describe_problem(problem).zh}。{sentence(problem.mend).zh}"
 
 
 def say(line: Pair, **values: object) -> None:

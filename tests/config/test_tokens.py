@@ -83,10 +83,15 @@ def test_forward_mode_takes_the_token_of_one_account_and_no_list_of_them() -> No
 
 def test_an_account_comes_in_with_its_own_token_else_with_everybodys() -> None:
     mixed = AccessTokens("common", OWNED)
-    assert [mixed.of(account) for account in (10001, 10002, 10003, 0)] == ["abcdefgh", "ijklmnop", "common", "common"]
-    assert [AccessTokens("", OWNED).of(account) for account in (10002, 0)] == ["ijklmnop", "abcdefgh"]
+    assert [mixed.token_for(account) for account in (10001, 10002, 10003, 0)] == [
+        "abcdefgh",
+        "ijklmnop",
+        "common",
+        "common",
+    ]
+    assert [AccessTokens("", OWNED).token_for(account) for account in (10002, 0)] == ["ijklmnop", "abcdefgh"]
     assert mixed.all == ("common", "abcdefgh", "ijklmnop")
-    assert AccessTokens().of(10001) == ""
+    assert AccessTokens().token_for(10001) == ""
 
 
 def test_the_shortest_of_several_tokens_is_doubted() -> None:

@@ -20,7 +20,7 @@ from adapters.onebot import forward_ws
 from adapters.storage import claim, database, writer
 from adapters.storage.rows import ROUND, SEGMENTS, SEND_SEGMENTS
 from bot.app import Service, open_service
-from bot.cli.process import go
+from bot.cli.process import run_until_stopped
 from bot.conversation.recovery import recovery, unconfirmed_checker
 from bot.domain import codec
 from bot.domain.events import MessageReceived
@@ -92,7 +92,7 @@ def live(life: dict[str, Any]) -> int:
     crossings.watch_disk()
     try:
         cut_off = death is not None and death.number % 2 == 0  # every other stop is impatient
-        go(lambda: serve(Settings(**life["settings"]), crossings, grace=0.0 if cut_off else GRACE))
+        run_until_stopped(lambda: serve(Settings(**life["settings"]), crossings, grace=0.0 if cut_off else GRACE))
     finally:
         tell("crossed", dict(crossings.counts))
     return 0

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from unicodedata import east_asian_width
 
-from bot.cli.doctor.chinese import CHECKS, in_words, sentence
+from bot.cli.doctor.chinese import CHECKS, describe_problem, sentence
 from bot.domain.errors import Problem
 from bot.domain.language import Bilingual, Language
 
@@ -59,7 +59,7 @@ def wrong(check: str, said: str, mend: str) -> Check:
 
 def wrong_settings(check: str, problems: Iterable[Problem]) -> list[Check]:
     """The problems of a ConfigError, a line each, under the names that were typed."""
-    return [wrong(check, in_words(problem), problem.mend) for problem in problems]
+    return [wrong(check, describe_problem(problem), problem.mend) for problem in problems]
 
 
 def to_json(checks: Collection[Check]) -> str:

@@ -418,17 +418,17 @@ def sentence(english: str, *values: object) -> Bilingual:
     return Bilingual(english.format(*values), zh.format(*inner))
 
 
-def in_words(problem: Problem) -> Bilingual:
+def describe_problem(problem: Problem) -> Bilingual:
     """What is wrong with a setting; in Chinese as far as the catalogue has it."""
     what = problem.what if isinstance(problem.what, Bilingual) else sentence(problem.what)
     return sentence("{} {}", problem.name, what)
 
 
-def heard(text: str) -> Bilingual:
+def translate_error(text: str) -> Bilingual:
     """What the connection to a model or a source said, which knows of no catalogue."""
     return Bilingual(text, _of_connections(text))
 
 
-def advice(mend: Mend) -> Bilingual:
+def translate_mend(mend: Mend) -> Bilingual:
     """That of setup about a model."""
     return Bilingual(mend.en, mend.zh)

@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from adapters.storage.database import Database
 from adapters.storage.tables import speakers
 from bot.cli.doctor.checks import Check, warn, well, wrong_settings
-from bot.cli.doctor.chinese import in_words, sentence
+from bot.cli.doctor.chinese import describe_problem, sentence
 from bot.domain.errors import ConfigError
 from bot.policy.prices import Price
 from bot.wiring.models import prices_asked
@@ -43,7 +43,9 @@ def check_settings(
     except ConfigError as error:
         return None, wrong_settings("settings", error.problems)
     told = [
-        warn("settings", in_words(doubt), doubt.mend) for doubt in warnings if doubt.name != TOKEN
+        warn("settings", describe_problem(doubt), doubt.mend)
+        for doubt in warnings
+        if doubt.name != TOKEN
     ]
     return settings, [*(told or [well("settings", "can be used")]), *check_trust(settings)]
 
@@ -91,11 +93,11 @@ def check_limits(settings: Settings) -> list[Check]:
     """
     told = list(_uncounted(settings))
     if settings.onebot_mode == "reverse":
-        told += judge_groups(settings, _heard_in(settings))
+        told += check_groups(settings, _heard_in(settings))
     return told
 
 
-def judge_groups(settings: Settings, groups: Iterable[tuple[int, int]]) -> list[Check]:
+def check_groups(settings: Settings, groups: Iterable[tuple[int, int]]) -> list[Check]:
     """Warn of what is not limited in the largest of these groups (number, people), where it has
     more than MANY, and a model that is paid for, or may be.
     """

@@ -13,7 +13,7 @@ from adapters.onebot.peers import Peer
 from adapters.onebot.protocol import ActionReply, read_groups, read_message_id
 from bot.cli.doctor.checks import LOG_IN, Check, warn, well, wrong
 from bot.cli.doctor.chinese import sentence
-from bot.cli.doctor.configuration import judge_groups
+from bot.cli.doctor.configuration import check_groups
 from bot.domain.errors import ActionUnanswered, NotConnected, TransportError
 from config.settings import Settings
 
@@ -162,7 +162,7 @@ class Interview:
             )
             return
         self._judge(version or {}, status or {}, login or {})
-        self.told += judge_groups(settings, groups.result())
+        self.told += check_groups(settings, groups.result())
         if send_image:
             await self._send_image(
                 (status or {}).get("online"), (login or {}).get("user_id"), settings.bot_owners

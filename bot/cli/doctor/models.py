@@ -15,7 +15,7 @@ from adapters.openai.client import make_session
 from adapters.openai.deadlines import Timeouts
 from adapters.openai.endpoint import find_proxy, join_url
 from bot.cli.doctor.checks import Check, warn, well, wrong
-from bot.cli.doctor.chinese import advice, heard, sentence
+from bot.cli.doctor.chinese import sentence, translate_error, translate_mend
 from bot.cli.setup.trial import NO_EYES, QUESTION, ModelTrial, try_endpoint
 from bot.domain.model_messages import ModelRequest, ToolSpec, Usage, UserMessage
 from bot.domain.ports import Clock
@@ -160,8 +160,8 @@ def _judge_answer(check: str, endpoint: Endpoint, trial: ModelTrial) -> Check:
     if trial.answer is None:
         return wrong(
             check,
-            sentence("{} does not answer: {}", endpoint.model, heard(trial.why)),
-            advice(trial.mend),
+            sentence("{} does not answer: {}", endpoint.model, translate_error(trial.why)),
+            translate_mend(trial.mend),
         )
     first, taken = trial.answer.first_token, f"{trial.seconds:.1f}"
     said = (
@@ -184,8 +184,8 @@ def _judge_fallback(endpoint: Endpoint, trial: ModelTrial) -> Check:
     if trial.answer is None:
         return warn(
             "fallback",
-            sentence("{} does not answer: {}", endpoint.model, heard(trial.why)),
-            advice(trial.mend),
+            sentence("{} does not answer: {}", endpoint.model, translate_error(trial.why)),
+            translate_mend(trial.mend),
         )
     return _judge_answer("fallback", endpoint, trial)
 
@@ -195,8 +195,8 @@ def _judge_sight(endpoint: Endpoint, trial: ModelTrial) -> Check:
     if trial.answer is None:
         return warn(
             "vision",
-            sentence("{} cannot be shown pictures: {}", endpoint.model, heard(trial.why)),
-            advice(trial.mend),
+            sentence("{} cannot be shown pictures: {}", endpoint.model, translate_error(trial.why)),
+            translate_mend(trial.mend),
         )
     said = trial.answer.message.text.strip()
     if not any(word in said.lower() for word in RED):
@@ -214,8 +214,8 @@ def _judge_call(trial: ModelTrial) -> Check:
     if trial.answer is None:
         return wrong(
             "model tools",
-            sentence("a request with a tool fails: {}", heard(trial.why)),
-            advice(trial.mend),
+            sentence("a request with a tool fails: {}", translate_error(trial.why)),
+            translate_mend(trial.mend),
         )
     if not trial.answer.message.tool_calls:
         return warn(

@@ -18,7 +18,7 @@ from websockets.exceptions import InvalidStatus, WebSocketException
 from websockets.frames import CloseCode
 from yarl import URL
 
-from adapters.control.client import NoAnswer, NotRunning, asked
+from adapters.control.client import NoAnswer, NotRunning, ask_bot
 from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.connection import Connection
 from adapters.onebot.forward_ws import dial
@@ -38,7 +38,7 @@ from bot.domain.ports import Clock, Ids
 from config.settings import Settings
 
 ASKED_WITHIN = 4.0  # seconds
-EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # nothing listens there: a key
+LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # nothing listens there: a key
 """What is listened on -> where it is asked."""
 
 A_SERVER = sentence("a OneBot server")
@@ -57,13 +57,13 @@ class RunningBot:
     accounts: tuple[ServedAccount, ...]
 
 
-async def nowhere() -> frozenset[int]:
+async def no_accounts() -> frozenset[int]:
     """The accounts of other gateways where this process is the only one: none."""
     return frozenset()
 
 
 async def check_ports(
-    settings: Settings, *, elsewhere: Callable[[], Awaitable[frozenset[int]]] = nowhere
+    settings: Settings, *, elsewhere: Callable[[], Awaitable[frozenset[int]]] = no_accounts
 ) -> list[Check]:
     """The port of the web server, and in reverse mode that of the OneBot servers and who is
     connected there. `elsewhere` says which accounts are online at other gateways of a cluster.
@@ -86,7 +86,7 @@ async def find_running(settings: Settings) -> RunningBot | None:
     """
     if settings.web_port == 0:
         return await asyncio.to_thread(_ask_control, settings)
-    host = EVERYWHERE.get(settings.web_host, settings.web_host)
+    host = LOOPBACK_OF.get(settings.web_host, settings.web_host)
     root = URL.build(scheme="http", host=host, port=settings.web_port)
     try:
         async with asyncio.timeout(ASKED_WITHIN), make_session() as session:
@@ -175,7 +175,7 @@ def _numbers(accounts: Iterable[ServedAccount]) -> str:
 def _ask_control(settings: Settings) -> RunningBot | None:
     try:
         path = socket_of(settings.store_url.get_secret_value())
-        with asked(path, "status", seconds=ASKED_WITHIN) as answered:
+        with ask_bot(path, "status", seconds=ASKED_WITHIN) as answered:
             return _read(answered.answer.get("readiness"))
     except (ConfigError, NotRunning, NoAnswer):
         return None
@@ -225,7 +225,7 @@ async def listen(
     calls, peers, door = (
         OneBotCalls(boot=ids.trace(), deadline=SENT_WITHIN),
         PeerRegistry(),
-        _Door(),
+        _FirstEvent(),
     )
     server = ReverseServer(
         host=settings.onebot_host,
@@ -257,7 +257,7 @@ async def listen(
         return wrong_settings("onebot port", error.problems)
 
 
-class _Door:
+class _FirstEvent:
     """An `EventSink` that only notes whose event comes first: every server greets with one."""
 
     def __init__(self) -> None:
@@ -328,7 +328,7 @@ async def check_name(url: str) -> Check:
     return well("onebot host", sentence("the address of {} is {}", host, found[0][4][0]))
 
 
-class _Deaf:
+class _NoEvents:
     """An `EventSink` that hears nothing: the doctor answers nobody."""
 
     async def handle(self, event: Event) -> None:
@@ -345,7 +345,9 @@ async def _converse(
     ids: Ids,
 ) -> list[Check]:
     calls = OneBotCalls(boot=ids.trace(), deadline=SENT_WITHIN)
-    connection = Connection(socket, sink=_Deaf(), peers=PeerRegistry(), calls=calls, clock=clock)
+    connection = Connection(
+        socket, sink=_NoEvents(), peers=PeerRegistry(), calls=calls, clock=clock
+    )
     interview = Interview(connection, calls, place=place)
     async with asyncio.TaskGroup() as group:
         reading = group.create_task(connection.run())

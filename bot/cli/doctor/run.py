@@ -82,7 +82,7 @@ async def diagnose(
         private = Probe(
             "privacy", partial(asyncio.to_thread, check_privacy, settings, env_file=env_file)
         )
-        found = await examine(
+        found = await run_probes(
             [private, *probes(settings, web=web, clock=clock, ids=ids, send_image=send_image)]
         )
     finally:
@@ -158,7 +158,7 @@ def _of_sockets(settings: Settings, clock: Clock, ids: Ids, *, send_image: bool)
     return found
 
 
-async def examine(things: Iterable[Probe], *, deadline: float = DEADLINE) -> list[Check]:
+async def run_probes(things: Iterable[Probe], *, deadline: float = DEADLINE) -> list[Check]:
     """Run the probes side by side; their checks in the order of the probes. `deadline` is in
     seconds.
     """
@@ -188,7 +188,7 @@ async def _look(probe: Probe, seconds: float) -> list[Check]:
 NOT_HERE = frozenset({"ports", "tools"})
 
 
-async def look_again(
+async def check_running_bot(
     settings: Settings,
     *,
     env_file: Path | None,
@@ -207,7 +207,7 @@ async def look_again(
     try:
         privacy = partial(asyncio.to_thread, check_privacy, settings, env_file=env_file)
         things = probes(settings, web=web, clock=clock, ids=ids, charge=priced)
-        found = await examine(
+        found = await run_probes(
             [Probe("privacy", privacy), *(one for one in things if one.name not in NOT_HERE)]
         )
     finally:

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Iterable
 
 from bot.cli.doctor.checks import Check, warn, well
-from bot.cli.doctor.chinese import heard, sentence
+from bot.cli.doctor.chinese import sentence, translate_error
 from bot.domain.errors import ToolFailed
 from bot.domain.language import Bilingual
 from bot.domain.ports import Clock, Web
@@ -96,7 +96,7 @@ async def _check_keyed(source: WeatherSource, question: WeatherQuestion) -> Chec
     try:
         await source.fetch(question)
     except SourceFailed as error:
-        return warn("weather", heard(str(error)), MEND_KEY)
+        return warn("weather", translate_error(str(error)), MEND_KEY)
     return well("weather", sentence("{} answers", source.name))
 
 
@@ -127,12 +127,14 @@ async def check_urls(check: str, urls: Iterable[str], web: Web) -> Check:
     if not troubles:
         return well(check, "can be reached")
     named = Bilingual(
-        "; ".join(troubles[:NAMED]), "；".join(heard(one).zh for one in troubles[:NAMED])
+        "; ".join(troubles[:NAMED]), "；".join(translate_error(one).zh for one in troubles[:NAMED])
     )
     if len(troubles) == len(asked) > 1:
         return warn(
             check,
-            sentence("none of its {} hosts can be used, as {}", len(asked), heard(troubles[0])),
+            sentence(
+                "none of its {} hosts can be used, as {}", len(asked), translate_error(troubles[0])
+            ),
             MEND,
         )
     if len(troubles) > NAMED:

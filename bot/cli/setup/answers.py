@@ -12,7 +12,7 @@ from config import sources, values
 from config.checks import PLACEHOLDER
 from config.loading import load_settings
 from config.settings import Settings
-from config.values import halved
+from config.values import to_half_width
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ VENDORS = (
 
 def find_vendor(typed: str) -> Vendor | None:
     """The vendor of this name or of this number in the list (from 1), if there is one."""
-    text = halved(typed).lower()
+    text = to_half_width(typed).lower()
     by_number = {str(number): vendor for number, vendor in enumerate(VENDORS, 1)}
     return by_number.get(text) or next((vendor for vendor in VENDORS if vendor.name == text), None)
 
@@ -118,7 +118,7 @@ OPTION_OF = {
 OR_A_NAME = f", or name one of {', '.join(vendor.name for vendor in VENDORS)}"
 
 
-def known(
+def known_answers(
     typed: Mapping[str, str], environ: Mapping[str, str], lines: Iterable[sources.EnvLine]
 ) -> dict[str, str]:
     """The answers there are: options win over the environment, it over `.env`; an example's text is
@@ -144,7 +144,7 @@ def with_tokens(answers: Mapping[str, str], make_token: Callable[[], str]) -> di
     return {**answers, **{name: make_token() for name in TOKENS if not answers.get(name)}}
 
 
-def check(answers: Mapping[str, str]) -> Settings:
+def check_answers(answers: Mapping[str, str]) -> Settings:
     """The settings these answers make, base url in its short form. Raises ConfigError with every
     problem at once.
     """

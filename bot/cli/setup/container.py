@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from adapters.storage.url import read_url
 from bot.cli.setup.answers import ACCOUNT, CONSOLE, ONEBOT, WEBUI
-from bot.cli.setup.files import NewFile, fill, read_text, write_files
+from bot.cli.setup.files import NewFile, fill_env, read_text, write_files
 from bot.cli.setup.servers import (
     Server,
     account_in,
@@ -122,7 +122,7 @@ def prepare(
     settings = _check(folder, {**environ, **made}, server, given)
     files = list(_files_of(folder, environ, server, settings, {**made, **given}))
     new = [file for file in files if _is_to_be_written(file)]
-    write_files([NewFile(folder / MADE, fill(HEAD, made)), *new])
+    write_files([NewFile(folder / MADE, fill_env(HEAD, made)), *new])
     _hand_over(folder / MADE.parent, owner)
     for name in made:
         tell(f"{name}: .env leaves it out; it stands in {MADE}")

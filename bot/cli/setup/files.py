@@ -92,7 +92,7 @@ PLAIN = re.compile(r"[^\s#'\"`$\\]*")
 REMARK = re.compile(r"[^\S\r\n]+#[^\r\n'\"]*$")
 
 
-def fill(text: str, values: Mapping[str, str]) -> str:
+def fill_env(text: str, values: Mapping[str, str]) -> str:
     """The text with these values: where a name is set, there; else where it is commented out; else
     at the end.
 
@@ -136,7 +136,7 @@ def _fill_commented(text: str, left: dict[str, str]) -> str:
     return text
 
 
-def holds(value: str) -> bool:
+def can_be_in_env(value: str) -> bool:
     """Whether a `.env` holds this value the same way for everybody."""
     return bool(PLAIN.fullmatch(value)) or not set(value) & set("'\\\r\n\0")
 
@@ -144,7 +144,7 @@ def holds(value: str) -> bool:
 def _line(name: str, value: str) -> str:
     if PLAIN.fullmatch(value):
         return f"{name}={value}"
-    if not holds(value):
+    if not can_be_in_env(value):
         what = (
             "has a quote, a backslash or a line break, which no .env holds the same way for "
             "everybody"

@@ -13,7 +13,7 @@ import typer
 from pydantic import SecretStr
 
 from bot.cli.setup.answers import ACCOUNT, PORT, VENDORS, find_vendor, vendor_of
-from bot.cli.setup.files import holds
+from bot.cli.setup.files import can_be_in_env
 from config import values
 from config.endpoints import Endpoint
 from config.persona_files import find_persona
@@ -113,7 +113,7 @@ def ask_part(
         case _:
             key = SecretStr(answers.get("LLM_API_KEY", ""))
             models = list_models(Endpoint(answers["LLM_BASE_URL"], key, ""))
-            found = _ask_model_name(terminal, old, [one for one in models if holds(one)])
+            found = _ask_model_name(terminal, old, [one for one in models if can_be_in_env(one)])
     return {**answers, name: found}
 
 
@@ -158,7 +158,7 @@ def _show_models(terminal: Terminal, models: Sequence[str]) -> Sequence[str]:
 
 
 def _model_name(text: str, shown: Sequence[str]) -> str:
-    number = values.halved(text)
+    number = values.to_half_width(text)
     if not number.isdecimal():
         return _writable(_something(text))
     if not shown:
@@ -279,14 +279,14 @@ def _until_right(
 
 
 def _part(text: str) -> str:
-    number = values.halved(text)
+    number = values.to_half_width(text)
     if number not in PARTS:
         raise values.Wrong("is none of them", "Type a number from 0 to 3")
     return number
 
 
 def _one_or_two(text: str) -> str:
-    number = values.halved(text)
+    number = values.to_half_width(text)
     if number not in {"1", "2"}:
         raise values.Wrong("is neither of them", "Type 1 or 2")
     return number
@@ -307,7 +307,7 @@ def _names_a_file(text: str) -> bool:
 
 
 def _writable(text: str) -> str:
-    if not holds(text):
+    if not can_be_in_env(text):
         raise values.Wrong("has a quote, a backslash or a line break", "Type it without")
     return text
 

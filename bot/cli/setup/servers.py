@@ -59,7 +59,7 @@ def link_of(settings: Settings, *, bot_url: str = BOT_URL, account: int = 0) -> 
     """
     url = settings.onebot_url if settings.onebot_mode == "forward" else bot_url
     tokens = settings.access_tokens
-    token = tokens.of(account)
+    token = tokens.token_for(account)
     return ServerLink(settings.onebot_mode, url, token, frozenset(tokens.all) - {token})
 
 

@@ -10,8 +10,16 @@ from pathlib import Path
 from typing import assert_never
 from urllib.parse import urlsplit
 
-from bot.cli.setup.answers import ACCOUNT, MODEL, ONEBOT, TOKENS, check, known, with_tokens
-from bot.cli.setup.files import NewFile, fill, read_text, write_files
+from bot.cli.setup.answers import (
+    ACCOUNT,
+    MODEL,
+    ONEBOT,
+    TOKENS,
+    check_answers,
+    known_answers,
+    with_tokens,
+)
+from bot.cli.setup.files import NewFile, fill_env, read_text, write_files
 from bot.cli.setup.questions import (
     ListModels,
     Terminal,
@@ -133,7 +141,7 @@ class Wizard:
         _check_url(wishes.napcat_url)
         lines = sources.read_env_file(self._folder / ENV)
         made, hidden = sources.read_made_file(self._folder / ENV)
-        answers = known(wishes.typed, self._environ, (*made, *lines))
+        answers = known_answers(wishes.typed, self._environ, (*made, *lines))
         if not wishes.interactive:
             answers |= self._of_another_service(answers, wishes, lines)
         if wishes.interactive:
@@ -147,7 +155,7 @@ class Wizard:
         if wishes.interactive and not docker:
             answers = ask_console(self._terminal, answers)
         complete = with_tokens(answers, self._make_token)
-        settings = check(complete)
+        settings = check_answers(complete)
         # What init made is not for this account to read: a new token would not be the one the
         # OneBot server has.
         answers = {**dict.fromkeys(TOKENS, ""), **answers} if hidden else complete
@@ -235,7 +243,7 @@ class Wizard:
         """Empty in place of a key and a model of before, where the base url is another now: no key
         goes elsewhere.
         """
-        before = known({}, {}, lines)
+        before = known_answers({}, {}, lines)
         if before["LLM_BASE_URL"] in {"", answers["LLM_BASE_URL"]}:
             return {}
         typed = {
@@ -261,7 +269,7 @@ class Wizard:
         """How the model answers, told; the answers with /v1 at the end of the base url where that
         was missing.
         """
-        endpoint = check(with_tokens(answers, self._make_token)).main_model
+        endpoint = check_answers(with_tokens(answers, self._make_token)).main_model
         self._terminal.tell(f"正在测试模型 Trying {endpoint.model} ...")
         trial = self._try_endpoint(endpoint)
         longer = "" if _is_a_service(trial) else with_version(endpoint.base_url)
@@ -282,7 +290,7 @@ class Wizard:
     def _env_file(self, answers: Mapping[str, str]) -> Iterable[NewFile]:
         path = self._folder / ENV
         old = read_text(path)
-        text = fill(sources.read_example() if old is None else old, answers)
+        text = fill_env(sources.read_example() if old is None else old, answers)
         if text != old:
             yield NewFile(path, text)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.control.client import NoAnswer, NotRunning, asked
+from adapters.control.client import NoAnswer, NotRunning, ask_bot
 
 
 class Talk:
@@ -46,7 +46,7 @@ def saying(path: Path, words: bytes, *, stay: bool = False) -> Iterator[Talk]:
 
 
 def test_a_command_goes_with_its_details(tmp_path: Path) -> None:
-    with saying(tmp_path / "control", b"{}") as talk, asked(tmp_path / "control", "forget", user=5):
+    with saying(tmp_path / "control", b"{}") as talk, ask_bot(tmp_path / "control", "forget", user=5):
         pass
     assert talk.said == b'{"command": "forget", "user": 5}\n'
 
@@ -56,7 +56,7 @@ def test_where_nobody_listens_no_bot_runs(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(tmp_path / "dead"))
     for path in (tmp_path / "none", tmp_path / "no folder" / "x", tmp_path / "dead", tmp_path / "file" / "x"):
-        with pytest.raises(NotRunning), asked(path, "status"):
+        with pytest.raises(NotRunning), ask_bot(path, "status"):
             pass
 
 
@@ -68,7 +68,7 @@ def test_an_answer_that_is_none_is_told(tmp_path: Path, words: bytes, told: str)
     with (
         saying(tmp_path / "control", words),
         pytest.raises(NoAnswer, match=told),
-        asked(tmp_path / "control", "status"),
+        ask_bot(tmp_path / "control", "status"),
     ):
         pass
 
@@ -77,14 +77,14 @@ def test_a_bot_that_hangs_is_not_waited_for_for_ever(tmp_path: Path) -> None:
     with (
         saying(tmp_path / "control", b"", stay=True),
         pytest.raises(NoAnswer, match=r"said nothing for 0\.05 s"),
-        asked(tmp_path / "control", "status", seconds=0.05),
+        ask_bot(tmp_path / "control", "status", seconds=0.05),
     ):
         pass
 
 
 def test_the_end_of_a_bot_is_heard(tmp_path: Path) -> None:
     path = tmp_path / "control"
-    with saying(path, b'{"pid": 1}\n', stay=True) as talk, asked(path, "stop") as question:
+    with saying(path, b'{"pid": 1}\n', stay=True) as talk, ask_bot(path, "stop") as question:
         assert question.answer == {"pid": 1}
         assert not question.wait_for_end(0.05)
         talk.leave.set()

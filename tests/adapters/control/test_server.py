@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from adapters.control import server
-from adapters.control.client import NotRunning, asked
+from adapters.control.client import NotRunning, ask_bot
 from adapters.control.server import ControlServer
 
 
@@ -40,7 +40,7 @@ async def listening(path: Path) -> AsyncIterator[None]:
 
 
 def answer(path: Path, command: str) -> dict[str, Any]:
-    with asked(path, command) as question:
+    with ask_bot(path, command) as question:
         return question.answer
 
 

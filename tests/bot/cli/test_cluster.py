@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from adapters.broker.payloads import Presence
 from adapters.broker.status import BrokerStatus, BrokerUnreachable, PartitionStatus
 from bot.cli import cluster as module
-from bot.cli.cluster import Everywhere, GatewayDesk, with_events
+from bot.cli.cluster import ClusterCommands, GatewayCommands, with_events
 from bot.cli.control import status_to_text
 from bot.domain.errors import ConfigError, Problem
 from bot.gateway import open_gateway
@@ -66,7 +66,7 @@ class Own:
 
 def everywhere(
     monkeypatch: pytest.MonkeyPatch, answers: Answers | None, found: BrokerStatus | Exception = FOUND
-) -> tuple[Everywhere, Own]:
+) -> tuple[ClusterCommands, Own]:
     async def ask(url: str, command: str, *, within: float) -> Answers:
         assert url == SETTINGS.broker_url.get_secret_value()
         if answers is None:
@@ -83,7 +83,7 @@ def everywhere(
     monkeypatch.setattr(module, "read_status", survey)
     own = Own()
     commands = {"status": own.status, "reload": own.reload}
-    return Everywhere(own=commands, name="me", settings=SETTINGS, clock=ManualClock()), own
+    return ClusterCommands(own=commands, name="me", settings=SETTINGS, clock=ManualClock()), own
 
 
 async def test_a_cluster_is_told_part_by_part_with_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +160,7 @@ async def test_a_reload_reaches_all_and_says_who_was_not_reached(monkeypatch: py
 async def test_a_gateway_says_how_it_is() -> None:
     stopped = list[bool]()
     async with open_gateway(SETTINGS) as held:
-        desk = GatewayDesk(
+        desk = GatewayCommands(
             held=held,
             settings=SETTINGS,
             clock=ManualClock(100.0),

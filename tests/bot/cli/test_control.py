@@ -14,7 +14,7 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
 from adapters.web.readiness import STOPPING
 from bot.app import open_service
-from bot.cli.control import CONSOLE_ELSEWHERE, NO_CONSOLE, ControlDesk, socket_of, status_to_text
+from bot.cli.control import CONSOLE_ELSEWHERE, NO_CONSOLE, BotCommands, socket_of, status_to_text
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageObserved
 from bot.runtime.clock import SystemClock
@@ -52,7 +52,7 @@ async def test_a_status_fits_on_a_screen_and_says_what_is_wrong(
         given = settings(model.base_url, llm_fallbacks='[{"base_url": "http://127.0.0.1:9", "model": "second"}]')
         async with open_service(given) as service, Simulator(demo_world(), reconnect=0.05) as simulator:
             since = time.time() - 3 * 3600 - 61
-            desk = ControlDesk(
+            desk = BotCommands(
                 bots=lambda: (service,),
                 ready=attendance_of(lambda: [service.shown]),
                 settings=given,
@@ -99,7 +99,7 @@ async def test_a_person_or_a_group_is_forgotten_by_the_bot_itself(
     async with OfflineModel() as model:
         given = settings(model.base_url).model_copy(update={"bot_owners": Owners([999])})
         async with open_service(given) as service:
-            desk = ControlDesk(
+            desk = BotCommands(
                 bots=lambda: (service,),
                 ready=attendance_of(lambda: [service.shown]),
                 settings=given,
@@ -129,7 +129,7 @@ async def test_a_worker_that_stands_by_says_so(tmp_path: Path, monkeypatch: pyte
     given = Settings.model_validate(
         {"broker_url": "amqp://queue/", "broker_partitions": 8, "store_url": "postgresql://u:hidden@db/frost"}
     )
-    desk = ControlDesk(
+    desk = BotCommands(
         bots=lambda: (),
         ready=attendance_of(list, lambda: STANDING_BY),
         settings=given,

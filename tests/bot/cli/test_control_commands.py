@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from adapters.control.client import asked
+from adapters.control.client import ask_bot
 from bot.cli.control_commands import console, forget_running, stop
 from config.tokens import console_totp
 from tests.adapters.control.test_client import saying
@@ -126,7 +126,7 @@ def test_a_running_bot_is_who_forgets_and_one_that_cannot_be_asked_is_told_of(tm
         assert run(tmp_path, "forget", "--user", "5").stderr == "Forgotten: nothing was there\n"
         path = tmp_path / "data/frostagent.db-control"
         for every in ("%", "4242", "_"):
-            with asked(path, "forget", group=every) as question:  # type: ignore[arg-type]  # a stranger writes what they like
+            with ask_bot(path, "forget", group=every) as question:  # type: ignore[arg-type]  # a stranger writes what they like
                 assert question.answer["error"].startswith("forget is not asked for like that: Expected `int`")
         path.unlink()
         told = run(tmp_path, "forget", "--user", "5")

@@ -21,7 +21,7 @@ from yarl import URL
 
 from adapters.offline.server import OfflineModel
 from bot.app import Service, as_it_is, open_service
-from bot.cli.process import look_again
+from bot.cli.process import check_running_bot
 from bot.domain.console_views import ChatRows, ToolState
 from bot.domain.journal import TurnClosed, TurnOpened, UsageAdded
 from bot.domain.model_messages import Usage, UserMessage
@@ -137,7 +137,7 @@ async def test_the_doctor_of_a_running_bot_tells_no_secret_and_what_he_took_is_c
 
 async def examined(given: Settings) -> str:
     """The page on which the doctor of a running bot has looked."""
-    doctor = partial(look_again, given)
+    doctor = partial(check_running_bot, given)
     async with (
         open_service(given, doctor=doctor) as running,
         aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session,

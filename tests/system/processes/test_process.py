@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.process import go
+from bot.cli.process import run_until_stopped
 from tests.bot.cli.commands import SERVING, command, serving, until_ready
 
 
@@ -42,7 +42,7 @@ async def work():
 
 process.LINGER = 0.2
 process.fast_loop = lambda: {loop}
-process.go(work)
+process.run_until_stopped(work)
 """
 
 
@@ -94,7 +94,7 @@ def test_it_can_run_in_a_thread_which_gets_no_signals() -> None:
     async def work() -> None:
         done.append(True)
 
-    thread = threading.Thread(target=go, args=(work,))
+    thread = threading.Thread(target=run_until_stopped, args=(work,))
     thread.start()
     thread.join(timeout=10)
     assert done == [True]

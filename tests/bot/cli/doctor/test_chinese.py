@@ -10,7 +10,7 @@ import config
 from adapters.openai.client import REASONS
 from bot.cli import doctor
 from bot.cli.doctor.checks import Verdict
-from bot.cli.doctor.chinese import CHECKS, SENTENCES, advice, heard, in_words, sentence
+from bot.cli.doctor.chinese import CHECKS, SENTENCES, describe_problem, sentence, translate_error, translate_mend
 from bot.cli.doctor.interview import WORDS
 from bot.cli.setup.trial import NO_EYES, mend_of
 from bot.domain.errors import ModelAuth, ModelStalled, Problem
@@ -76,9 +76,9 @@ def test_everything_the_doctor_says_is_there_in_chinese() -> None:
 
 
 def test_what_is_wrong_with_a_setting_is_told_as_far_as_it_is_known() -> None:
-    said = in_words(Problem("LLM_MODEL", "is not set", ""))
+    said = describe_problem(Problem("LLM_MODEL", "is not set", ""))
     assert (said, said.zh) == ("LLM_MODEL is not set", "LLM_MODEL 没有设置")
-    other = in_words(Problem("BOT_OWNERS", "'{x}' is no QQ number", ""))
+    other = describe_problem(Problem("BOT_OWNERS", "'{x}' is no QQ number", ""))
     assert other == other.zh == "BOT_OWNERS '{x}' is no QQ number"
 
 
@@ -105,16 +105,16 @@ def test_a_sentence_within_another_is_in_its_language() -> None:
     ],
 )
 def test_what_a_service_says_itself_stays_as_it_was_said(english: str, said: str) -> None:
-    assert (heard(english), heard(english).zh) == (english, said)
+    assert (translate_error(english), translate_error(english).zh) == (english, said)
 
 
 def test_what_the_connection_to_a_model_said_is_told_in_chinese_too() -> None:
     for _, reason in REASONS:
-        said = heard(f"m@a.example: {reason} (the system's words)").zh
+        said = translate_error(f"m@a.example: {reason} (the system's words)").zh
         assert re.fullmatch("m@a.example：[^a-z]+（the system's words）", re.sub("https?", "", said)), said
 
 
 @each_case("kind", [ModelAuth, ModelStalled])
 def test_the_advice_for_a_model_is_that_of_setup(kind: type[ModelAuth]) -> None:
     mend = mend_of(kind(""))
-    assert (advice(mend), advice(mend).zh) == (mend.en, mend.zh)
+    assert (translate_mend(mend), translate_mend(mend).zh) == (mend.en, mend.zh)

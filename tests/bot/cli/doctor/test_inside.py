@@ -4,7 +4,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from bot.cli.doctor.run import look_again
+from bot.cli.doctor.run import check_running_bot
 from bot.domain.console_views import Finding
 from bot.domain.model_messages import Usage
 from bot.runtime.clock import RandomIds, SystemClock
@@ -22,7 +22,7 @@ Path(__file__).with_name("ran").touch()
 async def look(settings: Settings) -> tuple[tuple[Finding, ...], list[tuple[str, Usage]]]:
     """What the doctor says, and which model took what."""
     charged: list[tuple[str, Usage]] = []
-    found = await look_again(
+    found = await check_running_bot(
         settings,
         env_file=None,
         clock=SystemClock(),

@@ -8,7 +8,7 @@ from pathlib import Path
 from adapters.storage.database import Database
 from adapters.storage.migrate import migrate
 from adapters.storage.tables import speakers
-from bot.cli.doctor.configuration import check_limits, judge_groups
+from bot.cli.doctor.configuration import check_groups, check_limits
 from tests.bot.cli.doctor.surroundings import settings_of
 from tests.bot.cli.doctor.test_storage import settings
 from tests.cases import each_case
@@ -35,15 +35,15 @@ def test_where_many_ask_a_model_that_is_paid_for_what_is_not_limited_is_named(
     model: dict[str, str], limits: dict[str, str], lacking: str
 ) -> None:
     made = settings_of(SERVED | model | limits)
-    told = judge_groups(made, [(1, 9), (4242, 201)])
+    told = check_groups(made, [(1, 9), (4242, 201)])
     assert [check.mend for check in told] == [lacking][: bool(lacking)]
-    assert judge_groups(made, [(4242, 200)]) == judge_groups(made, []) == []
+    assert check_groups(made, [(4242, 200)]) == check_groups(made, []) == []
 
 
 def test_a_model_that_costs_nothing_needs_no_limit(tmp_path: Path) -> None:
     prices = tmp_path / "prices.toml"
     prices.write_text('[[model]]\nname = "mystery"\ninput = 0\noutput = 0\n', "utf-8")
-    assert judge_groups(settings_of(SERVED | UNKNOWN | {"LLM_PRICES": str(prices)}), [(4242, 2000)]) == []
+    assert check_groups(settings_of(SERVED | UNKNOWN | {"LLM_PRICES": str(prices)}), [(4242, 2000)]) == []
 
 
 def test_limits_in_money_are_told_of_where_nobody_knows_a_price(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
 from adapters.web.file_offers import FileOffers
 from bot.cli.doctor.checks import Check, Verdict, well
-from bot.cli.doctor.run import Probe, diagnose, examine
+from bot.cli.doctor.run import Probe, diagnose, run_probes
 from bot.runtime.clock import RandomIds, SystemClock
 from config.sources import read_env_file
 from tests.bot.cli.commands import PATIENCE, command, run
@@ -152,7 +152,7 @@ async def test_a_check_that_breaks_or_hangs_is_a_problem_of_its_own() -> None:
         return []
 
     async with asyncio.timeout(30):
-        checks = await examine([Probe("a", breaks), Probe("b", hangs), Probe("c", fine)], deadline=0.05)
+        checks = await run_probes([Probe("a", breaks), Probe("b", hangs), Probe("c", fine)], deadline=0.05)
     broken, hung, good = checks
     assert (broken.check, broken.verdict) == ("a", Verdict.PROBLEM)
     assert "RuntimeError: no luck" in broken.said

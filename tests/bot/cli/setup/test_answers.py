@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.cli.setup.answers import ASKED, check, known, with_tokens
+from bot.cli.setup.answers import ASKED, check_answers, known_answers, with_tokens
 from bot.domain.errors import ConfigError
 from config.sources import EnvLine
 
@@ -18,7 +18,7 @@ GOOD = {
 
 def problems(**changes: str) -> dict[str, str]:
     with pytest.raises(ConfigError) as caught:
-        check({**GOOD, **changes})
+        check_answers({**GOOD, **changes})
     return {problem.name: str(problem) for problem in caught.value.problems}
 
 
@@ -29,7 +29,7 @@ def test_options_win_over_the_environment_and_it_over_the_file() -> None:
         EnvLine("LLM_BASE_URL", "https://file/v1", 3),
     ]
     environ = {"LLM_MODEL": "environment", "LLM_API_KEY": "environment"}
-    answers = known({"LLM_MODEL": " option ", "LLM_API_KEY": ""}, environ, lines)
+    answers = known_answers({"LLM_MODEL": " option ", "LLM_API_KEY": ""}, environ, lines)
     assert answers == dict.fromkeys(ASKED, "") | {
         "LLM_MODEL": "option",
         "LLM_API_KEY": "environment",
@@ -38,7 +38,7 @@ def test_options_win_over_the_environment_and_it_over_the_file() -> None:
 
 
 def test_quotes_around_an_option_are_no_part_of_it() -> None:
-    assert known({"LLM_MODEL": " “demo” "}, {}, [])["LLM_MODEL"] == "demo"
+    assert known_answers({"LLM_MODEL": " “demo” "}, {}, [])["LLM_MODEL"] == "demo"
 
 
 def test_the_text_of_an_example_is_no_answer() -> None:
@@ -47,17 +47,17 @@ def test_the_text_of_an_example_is_no_answer() -> None:
         EnvLine("LLM_MODEL", "your-model", 2),
         EnvLine("BOT_OWNERS", "10001", 3),
     ]
-    answers = known({}, {"ONEBOT_ACCESS_TOKEN": "change-me"}, lines)
+    answers = known_answers({}, {"ONEBOT_ACCESS_TOKEN": "change-me"}, lines)
     assert (answers["LLM_API_KEY"], answers["LLM_MODEL"], answers["BOT_OWNERS"]) == ("", "", "10001")
     assert "ONEBOT_ACCESS_TOKEN" not in answers
 
 
 def test_the_names_of_the_go_version_are_understood() -> None:
-    assert known({}, {}, [EnvLine("UPSTREAM_API_KEY", "old", 1)])["LLM_API_KEY"] == "old"
+    assert known_answers({}, {}, [EnvLine("UPSTREAM_API_KEY", "old", 1)])["LLM_API_KEY"] == "old"
 
 
 def test_the_base_url_may_be_the_name_of_a_vendor() -> None:
-    assert known({"LLM_BASE_URL": "moonshot"}, {}, [])["LLM_BASE_URL"] == "https://api.moonshot.cn/v1"
+    assert known_answers({"LLM_BASE_URL": "moonshot"}, {}, [])["LLM_BASE_URL"] == "https://api.moonshot.cn/v1"
 
 
 def test_a_token_is_made_only_where_there_is_none() -> None:
@@ -67,13 +67,13 @@ def test_a_token_is_made_only_where_there_is_none() -> None:
 
 
 def test_good_answers_are_settings() -> None:
-    settings = check({**GOOD, "LLM_BASE_URL": GOOD["LLM_BASE_URL"] + "/chat/completions", "BOT_OWNERS": "1,2"})
+    settings = check_answers({**GOOD, "LLM_BASE_URL": GOOD["LLM_BASE_URL"] + "/chat/completions", "BOT_OWNERS": "1,2"})
     assert settings.llm_base_url == GOOD["LLM_BASE_URL"]
     assert settings.bot_owners == frozenset({1, 2})
 
 
 def test_a_server_of_ones_own_needs_no_key() -> None:
-    check({**GOOD, "LLM_BASE_URL": "http://127.0.0.1:11434/v1", "LLM_API_KEY": ""})
+    check_answers({**GOOD, "LLM_BASE_URL": "http://127.0.0.1:11434/v1", "LLM_API_KEY": ""})
 
 
 def test_every_problem_is_told_at_once_with_the_option_that_mends_it() -> None:
