@@ -108,12 +108,12 @@ SUBAGENTS_MEND = "Correct it as docs/subagents.md says"
 CODER = "Coder"  # the one that is there without a file, with a description and a prompt of its own
 NESTED = "use_subagent"
 SUBAGENTS_TABLE = "subagent"
-NAME = re.compile(r"[\w-]{1,32}")
+SUBAGENT_NAME = re.compile(r"[\w-]{1,32}")
 
 
 def _check_name(name: str) -> str:
     # Not by a pattern of the library's: of 32 letters of any alphabet it takes 3.7 MB.
-    if not NAME.fullmatch(name):
+    if not SUBAGENT_NAME.fullmatch(name):
         raise ValueError("must be 1 to 32 letters, digits, - or _, without blanks")
     return name
 

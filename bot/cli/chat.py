@@ -110,7 +110,7 @@ def speaking_as(settings: Settings, file: Path) -> Settings:
     return changed
 
 
-def isolated_settings(settings: Settings, folder: str, people: frozenset[int]) -> dict[str, object]:
+def chat_settings(settings: Settings, folder: str, people: frozenset[int]) -> dict[str, object]:
     """The settings that differ in a chat of these `people`, whose journal is in this folder:
     what they do of any bot beside the bot, and its console is for this machine alone.
     """
@@ -163,7 +163,7 @@ async def open_chat(
         folder = stack.enter_context(
             TemporaryDirectory(prefix="frostagent-", ignore_cleanup_errors=True)
         )
-        changes = isolated_settings(settings, folder, frozenset(names()))
+        changes = chat_settings(settings, folder, frozenset(names()))
         if not settings.llm_base_url:
             model = await stack.enter_async_context(OfflineModel())
             changes |= {

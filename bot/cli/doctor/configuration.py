@@ -82,9 +82,9 @@ def check_token(settings: Settings) -> Check:
     return well("token", said)
 
 
-MANY = 200  # members
-WHO = ("user", "group", "all")
-RATES = ("bot_user_rate", "bot_group_rate")
+MANY_MEMBERS = 200  # members
+LIMITED = ("user", "group", "all")
+RATE_SETTINGS = ("bot_user_rate", "bot_group_rate")
 
 
 def check_limits(settings: Settings) -> list[Check]:
@@ -102,7 +102,7 @@ def check_groups(settings: Settings, groups: Iterable[tuple[int, int]]) -> list[
     more than MANY, and a model that is paid for, or may be.
     """
     group, people = max(groups, key=lambda one: one[1], default=(0, 0))
-    if people <= MANY or not (lacking := list(_lacking(settings))):
+    if people <= MANY_MEMBERS or not (lacking := list(_lacking(settings))):
         return []
     said = sentence(
         "group {} has {} people, and not all that they may cost is limited", group, people
@@ -116,13 +116,13 @@ def _lacking(settings: Settings) -> Iterator[str]:
     if not any(price is None or price.prompt or price.completion for price in prices):
         return
     kind = "tokens" if None in prices else "cost"
-    limited = {who for who in WHO if getattr(settings, f"bot_day_{kind}_{who}")}
-    limited |= {who for who in WHO if getattr(settings, f"bot_day_tokens_{who}")}
+    limited = {who for who in LIMITED if getattr(settings, f"bot_day_{kind}_{who}")}
+    limited |= {who for who in LIMITED if getattr(settings, f"bot_day_tokens_{who}")}
     if limited.isdisjoint({"group", "all"}):
         yield f"BOT_DAY_{kind.upper()}_ALL"
     if "user" not in limited:
         yield f"BOT_DAY_{kind.upper()}_USER"
-    yield from (name.upper() for name in RATES if not getattr(settings, name))
+    yield from (name.upper() for name in RATE_SETTINGS if not getattr(settings, name))
 
 
 def _prices(settings: Settings) -> tuple[tuple[str, Price | None], ...]:
@@ -142,7 +142,7 @@ def _prices(settings: Settings) -> tuple[tuple[str, Price | None], ...]:
 def _uncounted(settings: Settings) -> Iterator[Check]:
     """Limits in money, and models of whose requests they count nothing."""
     unknown = dict.fromkeys(model for model, price in _prices(settings) if price is None)
-    limits = [who for who in WHO if getattr(settings, f"bot_day_cost_{who}")]
+    limits = [who for who in LIMITED if getattr(settings, f"bot_day_cost_{who}")]
     if not (unknown and limits):
         return
     names = ", ".join(f"BOT_DAY_COST_{who.upper()}" for who in limits)

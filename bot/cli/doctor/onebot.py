@@ -274,11 +274,13 @@ RESOLVED_WITHIN = 3.0
 DIALLED_WITHIN = 5.0
 
 BE_LET_IN = "Set ONEBOT_ACCESS_TOKEN to the token of the OneBot server's websocket server"
-START = (
+START_SERVER = (
     "Start the OneBot server, switch its websocket server on, and see that ONEBOT_URL has its host "
     "and port"
 )
-NAME = "In containers it is the name of the service, in the same network; on one machine, 127.0.0.1"
+NAME_IN_CONTAINERS = (
+    "In containers it is the name of the service, in the same network; on one machine, 127.0.0.1"
+)
 
 
 async def check_forward(
@@ -305,12 +307,19 @@ async def check_forward(
             ]
         return [
             named,
-            wrong("onebot", sentence("{} is no websocket server (HTTP {})", place, status), START),
+            wrong(
+                "onebot",
+                sentence("{} is no websocket server (HTTP {})", place, status),
+                START_SERVER,
+            ),
         ]
     except (OSError, WebSocketException, ValueError) as error:
         # Only the kind: the text of some holds the url, and with it the token.
         reason = (error.strerror if isinstance(error, OSError) else "") or type(error).__name__
-        return [named, wrong("onebot", sentence("{} cannot be reached ({})", place, reason), START)]
+        return [
+            named,
+            wrong("onebot", sentence("{} cannot be reached ({})", place, reason), START_SERVER),
+        ]
     told = await _converse(
         socket, settings, place=place, send_image=send_image, clock=clock, ids=ids
     )
@@ -324,7 +333,9 @@ async def check_name(url: str) -> Check:
         async with asyncio.timeout(RESOLVED_WITHIN):
             found = await asyncio.get_running_loop().getaddrinfo(host, None)
     except OSError:
-        return wrong("onebot host", sentence("{} is no name that is known here", host), NAME)
+        return wrong(
+            "onebot host", sentence("{} is no name that is known here", host), NAME_IN_CONTAINERS
+        )
     return well("onebot host", sentence("the address of {} is {}", host, found[0][4][0]))
 
 
@@ -368,7 +379,7 @@ async def _converse(
     ]
 
 
-MEND = (
+MEND_MEDIA_URL = (
     "See that MEDIA_URL names this machine and WEB_PORT (docs/cluster.md), and start the bot anew; "
     "large files are not sent otherwise"
 )
@@ -391,13 +402,17 @@ async def check_media_url(settings: Settings) -> list[Check]:
     except (aiohttp.ClientError, OSError, ValueError) as error:
         return [
             warn(
-                "media url", sentence("{} cannot be reached ({})", url, type(error).__name__), MEND
+                "media url",
+                sentence("{} cannot be reached ({})", url, type(error).__name__),
+                MEND_MEDIA_URL,
             )
         ]
     if (response.status, said) == (404, NOTHING.encode()):
         return [well("media url", sentence("{} leads to the bot", url))]
     return [
         warn(
-            "media url", sentence("{} leads elsewhere: it answered {}", url, response.status), MEND
+            "media url",
+            sentence("{} leads elsewhere: it answered {}", url, response.status),
+            MEND_MEDIA_URL,
         )
     ]

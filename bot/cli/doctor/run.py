@@ -185,7 +185,7 @@ async def _look(probe: Probe, seconds: float) -> list[Check]:
         ]
 
 
-NOT_HERE = frozenset({"ports", "tools"})
+NOT_INSIDE = frozenset({"ports", "tools"})
 
 
 async def check_running_bot(
@@ -208,7 +208,7 @@ async def check_running_bot(
         privacy = partial(asyncio.to_thread, check_privacy, settings, env_file=env_file)
         things = probes(settings, web=web, clock=clock, ids=ids, charge=priced)
         found = await run_probes(
-            [Probe("privacy", privacy), *(one for one in things if one.name not in NOT_HERE)]
+            [Probe("privacy", privacy), *(one for one in things if one.name not in NOT_INSIDE)]
         )
     finally:
         await web.aclose()

@@ -59,9 +59,9 @@ BEIJING = WeatherPlace(
     id=0, name="北京市", latitude=39.9, longitude=116.41, zone="Asia/Shanghai", adcode="110000"
 )
 NO_KEYS = WeatherKeys()
-OK = 200
+HTTP_OK = 200
 NAMED = 3  # troubles in one line
-MEND = (
+MEND_NETWORK = (
     "See that this machine reaches it; behind a firewall set HTTPS_PROXY, or a mirror in "
     "TOOLS_MIRRORS"
 )
@@ -135,11 +135,11 @@ async def check_urls(check: str, urls: Iterable[str], web: Web) -> Check:
             sentence(
                 "none of its {} hosts can be used, as {}", len(asked), translate_error(troubles[0])
             ),
-            MEND,
+            MEND_NETWORK,
         )
     if len(troubles) > NAMED:
-        return warn(check, sentence("{}; and {} more", named, len(troubles) - NAMED), MEND)
-    return warn(check, named, MEND)
+        return warn(check, sentence("{}; and {} more", named, len(troubles) - NAMED), MEND_NETWORK)
+    return warn(check, named, MEND_NETWORK)
 
 
 async def _ask(url: str, web: Web) -> str:
@@ -148,4 +148,4 @@ async def _ask(url: str, web: Web) -> str:
         response = await web.get(url)
     except ToolFailed as error:
         return str(error)
-    return "" if response.status == OK else f"{url.split('/')[2]} answered {response.status}"
+    return "" if response.status == HTTP_OK else f"{url.split('/')[2]} answered {response.status}"

@@ -103,7 +103,7 @@ WHO = ("BOT_NAME", "BOT_PERSONA", "SYSTEM_PROMPT")
 PORT = "CONSOLE_PORT"
 ASKED = (*MODEL, *WHO, "BOT_OWNERS", "BOT_GROUPS", ACCOUNT, PORT)
 TOKENS = (ONEBOT, WEBUI, CONSOLE)
-WAY = ("ONEBOT_MODE", "ONEBOT_URL", "ONEBOT_HOST", "ONEBOT_PORT", "BOT_NEW_GROUP")
+CONNECTION = ("ONEBOT_MODE", "ONEBOT_URL", "ONEBOT_HOST", "ONEBOT_PORT", "BOT_NEW_GROUP")
 """Who dials whom and where, and what a new group is: never asked, but kept if it is set."""
 
 OPTION_OF = {
@@ -126,7 +126,7 @@ def known_answers(
 
     What is not known and would be asked is empty. The base url may also be the name of a vendor.
     """
-    given = sources.gather(environ, lines, (*ASKED, *TOKENS, *WAY))
+    given = sources.gather(environ, lines, (*ASKED, *TOKENS, *CONNECTION))
     found = {
         name: value.text for name, value in given.items() if not PLACEHOLDER.fullmatch(value.text)
     }

@@ -88,7 +88,7 @@ def _problem(path: Path, verb: str, error: OSError | UnicodeDecodeError) -> Prob
     return Problem(str(path), f"cannot be {verb} ({reason})", mend)
 
 
-PLAIN = re.compile(r"[^\s#'\"`$\\]*")
+UNQUOTED = re.compile(r"[^\s#'\"`$\\]*")
 REMARK = re.compile(r"[^\S\r\n]+#[^\r\n'\"]*$")
 
 
@@ -138,11 +138,11 @@ def _fill_commented(text: str, left: dict[str, str]) -> str:
 
 def can_be_in_env(value: str) -> bool:
     """Whether a `.env` holds this value the same way for everybody."""
-    return bool(PLAIN.fullmatch(value)) or not set(value) & set("'\\\r\n\0")
+    return bool(UNQUOTED.fullmatch(value)) or not set(value) & set("'\\\r\n\0")
 
 
 def _line(name: str, value: str) -> str:
-    if PLAIN.fullmatch(value):
+    if UNQUOTED.fullmatch(value):
         return f"{name}={value}"
     if not can_be_in_env(value):
         what = (

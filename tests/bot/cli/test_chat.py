@@ -16,7 +16,7 @@ from pydantic import SecretStr
 
 from adapters.offline.server import OfflineModel
 from adapters.simulator.world import demo_world
-from bot.cli.chat import converse, isolated_settings, open_chat, read_lines, speaking_as
+from bot.cli.chat import chat_settings, converse, open_chat, read_lines, speaking_as
 from bot.cli.control_commands import answer_to
 from bot.domain.errors import ConfigError
 from bot.domain.trial_group import TrialOptions
@@ -104,7 +104,7 @@ async def test_the_drafts_that_the_bot_keeps_in_its_media_folder_are_left_alone(
 
 async def test_of_the_owners_those_stay_who_are_in_the_simulated_group() -> None:
     people = frozenset({20001, 20002})
-    owners = isolated_settings(Settings(bot_owners=Owners((20001, 98765), (20001, 98765))), "x", people)["bot_owners"]
+    owners = chat_settings(Settings(bot_owners=Owners((20001, 98765), (20001, 98765))), "x", people)["bot_owners"]
     assert isinstance(owners, Owners)
     assert [set(owners), set(owners.quiet)] == [{20001}, {20001}]
 
@@ -117,7 +117,7 @@ async def test_a_bot_beside_the_chat_has_its_ports_and_its_address() -> None:
         said: list[str] = []
         await converse(beside, io.StringIO("@bot hello"), said.append, lambda _: None)
     assert len(said) == 1
-    chat = beside.model_copy(update=isolated_settings(beside, "x", frozenset()))
+    chat = beside.model_copy(update=chat_settings(beside, "x", frozenset()))
     assert (chat.console_origin, chat.console_host) == ("", "127.0.0.1")
 
 

@@ -10,7 +10,7 @@ from aiohttp import web
 from adapters.web.file_offers import FileOffers
 from adapters.web.server import WebServer
 from bot.cli.doctor.checks import Verdict, warn, well
-from bot.cli.doctor.onebot import MEND, check_media_url
+from bot.cli.doctor.onebot import MEND_MEDIA_URL, check_media_url
 from config.settings import Settings
 from tests.adapters.web.test_server import figures
 from tests.bot.cli.doctor.surroundings import answering
@@ -45,7 +45,7 @@ async def test_an_address_that_leads_elsewhere_in_it_is_told(offers: FileOffers 
     async with bot(offers=offers) as port:
         url = f"http://127.0.0.1:{port}/{'x/' if offers else ''}media"
         said = f"{url} leads elsewhere: it answered 404"
-        assert await check_media_url(settings(port, url)) == [warn("media url", said, MEND)]
+        assert await check_media_url(settings(port, url)) == [warn("media url", said, MEND_MEDIA_URL)]
 
 
 @each_case("status", [200, 302, 502])
@@ -67,7 +67,7 @@ async def test_an_address_at_which_nobody_is_is_told() -> None:
     async with bot(offers=FileOffers("")) as port:
         url = f"http://127.0.0.1:{free_port()}/media"
         [check] = await check_media_url(settings(port, url))
-    assert (check.verdict, check.mend) == (Verdict.WARNING, MEND)
+    assert (check.verdict, check.mend) == (Verdict.WARNING, MEND_MEDIA_URL)
     assert check.said == f"{url} cannot be reached (ClientConnectorError)"
 
 
