@@ -1,4 +1,4 @@
-"""Logging in and out, and the page that says who is in and what was done."""
+"""Login, logout, and the page of open logins and of the audit log."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class AccessPages:
         )
 
     async def ask(self, visit: Visit) -> web.Response:
-        """Where one logs in; whoever is, goes on, without the code of the link that led here."""
+        """The login page. Who is logged in is sent on, without the code of the link."""
         if visit.login:
             first = self._sources.first
             return redirect(visit, first if "#" in first else f"{first}#")
@@ -62,7 +62,7 @@ class AccessPages:
         code, token = visit.fields.get("code", ""), visit.fields.get("token", "").strip()
         cookie = None
         if asks and not self._logins.totp.use(visit.fields.get("totp", "")):
-            pass  # nobody is told which of the two was wrong
+            pass  # the answer does not say which of the two was wrong
         elif code:
             cookie = self._logins.by_code(code, visit.address)
         else:
@@ -80,7 +80,7 @@ class AccessPages:
         return logged_in(redirect(visit, self._sources.first), visit.origin, cookie, LOGIN_LONGEST)
 
     async def speak(self, visit: Visit) -> web.Response:
-        """Another language, from now on in this browser."""
+        """Set the language of this browser."""
         language = visit.fields.get("language", "")
         answer = redirect(visit, _own_path(visit))
         if language in LANGUAGES:
@@ -102,12 +102,12 @@ class AccessPages:
         return logged_in(redirect(visit, "/login"), visit.origin, "", 0)
 
     async def look(self, visit: Visit) -> web.Response:
-        """Who is in, and what was done."""
+        """The open logins and the audit log."""
         lines = await self._sources.audits.audit(latest=SHOWN)
         return self._pages.show(visit, "access", logins=self._logins.open, lines=lines)
 
     async def end_all(self, visit: Visit) -> web.Response:
-        """Log everybody out, this browser too."""
+        """End all logins, including this one."""
         count = self._logins.end_all()
         self.audit(visit, "end all logins", what=str(count))
         return logged_in(redirect(visit, "/login"), visit.origin, "", 0)
@@ -115,11 +115,11 @@ class AccessPages:
     def audit(
         self, visit: Visit, action: str, *, what: str = "", outcome: str = "ok", login: str = ""
     ) -> None:
-        """Write down what was done."""
+        """Record an action."""
         note(self._sources, visit, action, what=what, outcome=outcome, login=login)
 
 
 def _own_path(visit: Visit) -> str:
-    """Back to the page it was typed on: a path of ours, never another host."""
+    """The path to return to: one of ours, never another host."""
     own = visit.origin.path(visit.fields.get("back", "/")) or "/"
     return own if OWN_PATH.fullmatch(own) else "/"

@@ -1,4 +1,4 @@
-"""The calls and drafts that wait for an owner's word, and the word said on a page."""
+"""The page of approvals: calls, requests and drafts that wait for an owner's decision."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bot.domain.suspension import Settled
 NAME = re.compile(r"([ARD])([0-9]{1,9})")
 ACCOUNT = re.compile(r"[0-9]{1,18}")
 KINDS: Final[Mapping[str, WordKind]] = {"A": "A", "R": "R", "D": "D"}
-PATIENCE = 6.0  # seconds that QQ has to answer; it goes on where it takes longer
+PATIENCE = 6.0  # seconds to wait for QQ; the request goes on if it takes longer
 
 
 class ApprovalPages:

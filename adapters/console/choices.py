@@ -1,5 +1,5 @@
-"""Choices that forms offer, so that nobody types a number: places, people and models by their
-names.
+"""The options of forms: chats, people, models and tools by their names, so that no number has to
+be typed.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ PERSON = re.compile(r"(?:.*\()?([0-9]{1,18})\)?", re.DOTALL)
 
 
 class Choice(Struct, frozen=True):
-    """An option of a form: its value, and the words that people read."""
+    """An option of a form: its value and its label."""
 
     value: str
     words: str
 
 
 async def places(sources: Sources, speech: Language, chosen: str = "") -> list[Choice]:
-    """The chats that were spoken in last, and the one that is `chosen`."""
+    """The chats with the latest messages, and the `chosen` one."""
     found = await sources.showing.chats(0)
     rows = () if found is None else found.rows
     has_several = len({row.where.platform_id for row in rows}) > 1
@@ -45,7 +45,7 @@ async def places(sources: Sources, speech: Language, chosen: str = "") -> list[C
 
 
 async def people(sources: Sources, rows: Iterable[TurnRow] = ()) -> Mapping[int, str]:
-    """Who asked lately, in these rows or at most cost, by their numbers and names."""
+    """Recent askers by number: those of these rows, and those with the highest cost."""
     known = {row.asker: row.name for row in rows if row.name}
     since = sources.midnight(sources.clock.now(), later=-DAYS)
     for one in await sources.showing.costs(since=since, by="asker") or ():
@@ -55,21 +55,19 @@ async def people(sources: Sources, rows: Iterable[TurnRow] = ()) -> Mapping[int,
 
 
 async def models(sources: Sources, chosen: str = "") -> list[str]:
-    """The models that were asked lately, and the one that is `chosen`."""
+    """The models asked recently, and the `chosen` one."""
     since = sources.midnight(sources.clock.now(), later=-DAYS)
     names = {one.name for one in await sources.showing.costs(since=since, by="model") or ()}
     return sorted(filter(None, names | {chosen}))
 
 
 def tools(sources: Sources, chosen: str = "") -> list[str]:
-    """The tools there are, and the one that is `chosen`."""
+    """The names of all tools, and the `chosen` one."""
     return sorted(filter(None, {one.name for one in sources.tools()} | {chosen}))
 
 
 def parse_person(typed: str, known: Mapping[int, str]) -> int:
-    """The number of the person that was typed or chosen, as `小红 (20003)`, `20003` or the name of
-    one who is known; 0 for anybody else.
-    """
+    """The number of a person typed as `小红 (20003)`, `20003` or a known name; 0 if unknown."""
     typed = typed.strip()
     if found := PERSON.fullmatch(typed):
         return int(found[1])
@@ -78,7 +76,7 @@ def parse_person(typed: str, known: Mapping[int, str]) -> int:
 
 
 def format_person(number: int, known: Mapping[int, str]) -> str:
-    """A person as a form has them; empty for nobody."""
+    """A person as `parse_person` reads them; empty for 0."""
     if not number:
         return ""
     return f"{name} ({number})" if (name := known.get(number)) else str(number)

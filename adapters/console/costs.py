@@ -86,7 +86,7 @@ class CostPages:
         )
 
     async def table(self, visit: Visit) -> web.Response:
-        """The same for a spreadsheet, which takes no name for a formula."""
+        """The table as CSV. Names that a spreadsheet would read as formulas are quoted."""
         by = self._kind(visit)
         sums = await self._read(by)
         if sums is None:
@@ -143,12 +143,12 @@ class CostPages:
 
 
 def _cell(number: float) -> float:
-    """A number of a table, without the noise of adding floats."""
+    """A number of the table, without rounding noise."""
     return round(number, 9)
 
 
 def _nice(most: float) -> float:
-    """The end of a scale that has room for so much: 1, 2 or 5 of a power of ten; 1 for nothing."""
+    """The top of a scale with room for `most`: 1, 2 or 5 times a power of ten; 1 if it is 0."""
     if most <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(most))

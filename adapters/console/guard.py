@@ -89,7 +89,7 @@ class Guard:
             answer = self._refuse(request, refused.status, refused.words)
         except TimeoutError:
             answer = self._refuse(request, 503, "this took too long; try again")
-        except ConnectionError:  # whoever asked has left
+        except ConnectionError:  # the client has left
             answer = web.Response(status=400)
         except Exception:
             logger.exception("the console could not answer %s", request.method)
@@ -134,7 +134,7 @@ class Guard:
     def _instead(
         self, request: web.BaseRequest, origin: PageOrigin, *, is_in: bool
     ) -> web.Response:
-        """Where there is no such page: where one logs in; or the page above an action, whose
+        """If there is no such page: the login page; or the page above an action, whose
         address a browser has once that is done. Raises Refused.
         """
         if request.method in READS and not is_in:

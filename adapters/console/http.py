@@ -4,7 +4,8 @@ A page elsewhere whose name was made to point at this machine (DNS rebinding) as
 No request is trusted for coming from this machine: behind NAT or a proxy every request seems to.
 No forwarded header says where a request came in. Each proxy adds to X-Forwarded-For, whose
 beginning a client may invent: of what comes from the one named proxy the last hop counts, which
-that proxy wrote itself. Neither the name nor the type that a client gives a file is used."""
+that proxy wrote itself. Neither the name nor the type that a client gives a file is used.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +30,19 @@ KEEP_ALIVE = 30.0  # seconds between two requests, the head of the second one in
 MAX_FORM: Final = 64 * 1024  # bytes of a form
 
 Answering = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+DEFAULT_PORTS = {"http": 80, "https": 443}
+Address: TypeAlias = IPv4Address | IPv6Address
+MAX_FILE: Final = 8 * 2**20  # bytes: what is seen of a picture in QQ, too
+MAX_PARTS: Final = 20  # of a form with a file
+FIELDS_WITHIN: Final = 10.0  # seconds
+FILE_WITHIN: Final = 60.0
+Form = tuple[dict[str, str], bytes]
 
 
 class Listener(web.Server):
-    """Answers requests by `answering`, each answer with `headers`. How long a browser may keep it
-    an answer may say itself.
+    """Answers requests by `answering`, and adds `headers` to every answer, including those that
+    aiohttp gives itself. An answer may set its own Cache-Control.
     """
 
     def __init__(
@@ -52,7 +61,7 @@ class Listener(web.Server):
         self._silent: dict[web.RequestHandler, asyncio.TimerHandle] = {}
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
-        """Somebody connected, and has so long to ask."""
+        """Give the client HEAD_WITHIN seconds for its first request."""
         super().connection_made(handler, transport)
         timer = asyncio.get_running_loop().call_later(HEAD_WITHIN, transport.abort)
         self._silent[handler] = timer
@@ -60,7 +69,6 @@ class Listener(web.Server):
     def connection_lost(
         self, handler: web.RequestHandler, exc: BaseException | None = None
     ) -> None:
-        """Somebody left."""
         super().connection_lost(handler, exc)
         self._stop_timer(handler)
 
@@ -89,14 +97,14 @@ class Listener(web.Server):
                 await answer.prepare(request)
                 await answer.write_eof()
         except ConnectionError:
-            pass  # whoever asked has left
+            pass  # the client has left
         except TimeoutError:
             hang_up(request)
         return answer
 
 
 class _Request(web.BaseRequest):
-    """A request; also one that cannot be read has this kind, and gets the headers."""
+    """A request. Unreadable ones have this type too, so their answers get the headers."""
 
     ours: Mapping[str, str]
 
@@ -108,17 +116,13 @@ class _Request(web.BaseRequest):
 
 
 def hang_up(request: web.BaseRequest) -> None:
-    """End a connection whose other end takes nothing; what was not taken is dropped."""
+    """Close the connection of a client that reads nothing; unsent bytes are dropped."""
     if request.transport is not None:
         request.transport.abort()
 
 
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-DEFAULT_PORTS = {"http": 80, "https": 443}
-
-
 class PageOrigin(Struct, frozen=True):
-    """Scheme and host as a browser names them, and the path before every page's own, `/console`."""
+    """Scheme and host as a browser names them, and the path prefix of every page (`/console`)."""
 
     scheme: str
     host: str
@@ -126,16 +130,16 @@ class PageOrigin(Struct, frozen=True):
 
     @property
     def is_secure(self) -> bool:
-        """Whether browsers reach it by https alone."""
+        """Whether browsers reach it only by https."""
         return self.scheme == "https"
 
     @property
     def text(self) -> str:
-        """As the header `PageOrigin` has it."""
+        """As the header `Origin` has it."""
         return f"{self.scheme}://{self.host}"
 
     def url(self, path: str) -> str:
-        """The whole address of a page."""
+        """The full address of a page."""
         return f"{self.text}{self.prefix}{path}"
 
     def path(self, asked: str) -> str | None:
@@ -146,7 +150,7 @@ class PageOrigin(Struct, frozen=True):
 
 
 class Origins:
-    """CONSOLE_ORIGIN where it is set, and this machine's own addresses with that port."""
+    """CONSOLE_ORIGIN, if set, and the loopback addresses with that port."""
 
     def __init__(self, configured: str, *, port: int) -> None:
         """`configured` is `https://host[:port][/prefix]` or empty."""
@@ -164,7 +168,7 @@ class Origins:
         return PageOrigin("http", f"{LOOPBACK[0]}:{self._port}")
 
     def find(self, host: str) -> PageOrigin | None:
-        """The origin of a request with this `Host`; None where that is not ours."""
+        """The origin of a request with this `Host`; None if it is not one of ours."""
         host = host.lower()
         if self._configured is not None and host == self._configured.host:
             return self._configured
@@ -175,7 +179,7 @@ class Origins:
 
     def is_lost(self, found: PageOrigin, said: str, path: str) -> bool:
         """Whether a request that names this machine came by way of the configured address: a page
-        of that one asks (`said` is the header `PageOrigin`), or for a path below its prefix.
+        of that one asks (`said` is the header `Origin`), or for a path below its prefix.
         """
         ours = self._configured
         if ours is None or found == ours:
@@ -184,7 +188,7 @@ class Origins:
 
 
 def read_origin(text: str) -> PageOrigin:
-    """An address that was written down; a port that the scheme has anyway is left out."""
+    """Parse a configured address; the default port of its scheme is left out."""
     url = urlsplit(text)
     host = (url.hostname or "").lower()
     host = f"[{host}]" if ":" in host else host
@@ -193,13 +197,10 @@ def read_origin(text: str) -> PageOrigin:
     return PageOrigin(url.scheme, host, url.path.rstrip("/"))
 
 
-Address: TypeAlias = IPv4Address | IPv6Address
-
-
 def peer_address(remote: str, forwarded: Sequence[str], *, proxy: str) -> str:
-    """The address of whoever asks. `remote` is who connected, `forwarded` are the lines of that
-    header, `proxy` is the one that is believed, in its shortest form; empty is
-    none. Where the hop is no address, it is the proxy's.
+    """The client's address. `remote` is the connected peer, `forwarded` the lines of
+    X-Forwarded-For, `proxy` the trusted proxy in its shortest form, or empty. If the hop is no
+    address, the proxy's is returned.
     """
     near = _address(remote)
     if near is None or str(near) != proxy:
@@ -209,7 +210,7 @@ def peer_address(remote: str, forwarded: Sequence[str], *, proxy: str) -> str:
 
 
 def _address(text: str) -> Address | None:
-    """IPv4 is that also where IPv6 carries it, as a socket for both tells it."""
+    """Parse an address; IPv4 mapped into IPv6, as dual-stack sockets report it, becomes IPv4."""
     try:
         found = ip_address(text)
     except ValueError:
@@ -218,8 +219,8 @@ def _address(text: str) -> Address | None:
 
 
 def _without_port(hop: str) -> str:
-    """`192.0.2.1:4711` and `[2001:db8::1]:4711` have one, `2001:db8::1` has none. Behind a `%` may
-    stand any words: no hop of another machine has it.
+    """Strip the port of `192.0.2.1:4711` or `[2001:db8::1]:4711`; `2001:db8::1` has none. A `%` (a
+    zone, which may hold any text) appears in no hop of another machine: empty.
     """
     if "%" in hop:
         return ""
@@ -231,16 +232,8 @@ def _without_port(hop: str) -> str:
     return address if colon and port.isdecimal() and "." in address else hop
 
 
-MAX_FILE: Final = 8 * 2**20  # bytes: what is seen of a picture in QQ, too
-MAX_PARTS: Final = 20  # of a form with a file
-FIELDS_WITHIN: Final = 10.0  # seconds
-FILE_WITHIN: Final = 60.0
-
-Form = tuple[dict[str, str], bytes]
-
-
 class NoForm(Exception):
-    """That is no form, or one that is not understood here: the `status` of the answer, and why."""
+    """The body is not a form that can be read: the `status` of the answer, and why."""
 
     def __init__(self, status: int, words: str) -> None:
         super().__init__(words)
@@ -249,7 +242,7 @@ class NoForm(Exception):
 
 
 async def read_form(request: web.BaseRequest, *, takes_file: bool) -> Form:
-    """The fields, and what is in the file. Raises NoForm, and TimeoutError."""
+    """The fields and the bytes of the file. Raises NoForm and TimeoutError."""
     kind = request.content_type
     if takes_file and kind == "multipart/form-data":
         reading, within = _read_parts(request), FILE_WITHIN
@@ -272,7 +265,7 @@ async def _read_fields(request: web.BaseRequest) -> Form:
 
 
 async def _read_parts(request: web.BaseRequest) -> Form:
-    """Read part by part, so that no more is kept than may be."""
+    """Read part by part, so that no more than the limits is kept in memory."""
     if (request.content_length or 0) > MAX_FILE + MAX_FORM:
         raise NoForm(413, "too large")
     fields, file, left = dict[str, str](), b"", MAX_FORM

@@ -1,6 +1,7 @@
 """The words of the console in Chinese and English; numbers, times and money as people read them.
 
-Sentences of other packages, which are English, have their Chinese in `sentences.json`."""
+Sentences of other packages, which are English, have their Chinese in `sentences.json`.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from bot.domain.query_results import UsageSum
 
 
 def moment(seconds: float) -> str:
-    """A time, in the time zone of the process."""
+    """Date and time in the process's time zone, as every time here."""
     return _local(seconds).strftime("%m-%d %H:%M:%S")
 
 
@@ -30,29 +31,29 @@ def clock(seconds: float) -> str:
 
 
 def minute(seconds: float) -> str:
-    """A time as browsers have it in a field."""
+    """A time in the format of an HTML `datetime-local` field."""
     return _local(seconds).strftime("%Y-%m-%dT%H:%M")
 
 
 def date(seconds: float) -> str:
-    """A day, with its year."""
+    """A date with its year."""
     return _local(seconds).strftime("%Y-%m-%d")
 
 
 def day(seconds: float) -> str:
-    """A day."""
+    """A date without its year."""
     return _local(seconds).strftime("%m-%d")
 
 
 def money(used: UsageSum) -> str:
-    """US dollars, with a mark where the price of some is not known; `$?` where of all."""
+    """US dollars: `+?` if the price of some requests is unknown, `$?` if of all."""
     if used.unpriced >= max(used.requests, 1) and not used.cost:
         return "$?"
     return f"{dollars(used.cost)}{'+?' if used.unpriced else ''}"
 
 
 def dollars(number: float) -> str:
-    """US dollars: of less than one, hundredths of a cent."""
+    """US dollars; below one, to a hundredth of a cent."""
     return f"${number:.{4 if number < 1 else 2}f}"
 
 
@@ -65,7 +66,7 @@ def tokens(number: float) -> str:
 
 
 def lasting(seconds: float) -> tuple[str, str]:
-    """A time that something takes, and its unit: 20 ms, 0.41 s, 4.1 s, 2 min, 3 h, 7 d."""
+    """A duration and its unit: 20 ms, 0.41 s, 4.1 s, 2 min, 3 h, 7 d."""
     if seconds >= 172_800:
         return f"{seconds / 86_400:.0f}", "d"
     if seconds >= 7_200:
@@ -78,7 +79,7 @@ def lasting(seconds: float) -> tuple[str, str]:
 
 
 def share(part: float, whole: float) -> str:
-    """A share in percent; 0 of nothing."""
+    """A share in percent; 0 if the whole is 0."""
     return f"{100 * part / whole:.0f}%" if whole else "0%"
 
 
@@ -95,12 +96,12 @@ NO_SENTENCES: Final[Mapping[str, str]] = {}
 
 
 class Language:
-    """The words of one language: `speech("nav.today")`."""
+    """The words of one language: `language("nav.today")`."""
 
     def __init__(
         self, language: str, words: Mapping[str, str], sentences: Mapping[str, str] = NO_SENTENCES
     ) -> None:
-        """`sentences` are those of other parts of the bot, by the English ones."""
+        """`sentences` maps English sentences of other packages to this language."""
         self.language = language
         self._words = words
         self._sentences = Translations(sentences)
@@ -111,25 +112,23 @@ class Language:
         return self.language == "zh"
 
     def __call__(self, key: str, **values: object) -> str:
-        """The words of a key, with these values in them; those of `KEY.one`, where there are any
-        and the `count` is one. Raises KeyError for a key there is not.
+        """The words of a key with these values; of `KEY.one`, if it exists and `count` is 1. Raises
+        KeyError for an unknown key.
         """
         singular = self._words.get(f"{key}.one") if str(values.get("count")) == "1" else None
         return (self._words[key] if singular is None else singular).format(**values)
 
     def of(self, kind: str, name: str) -> str:
-        """The words of a name; the name itself where there are none."""
+        """The words of a name; the name itself if it has none."""
         return self._words.get(f"{kind}.{name}", name)
 
     def lasting(self, seconds: float) -> str:
-        """The words of a time that something takes."""
+        """A duration in words."""
         number, unit = lasting(seconds)
         return self(f"unit.{unit}", number=number)
 
     def place(self, where: Conversation, name: str = "", *, account: bool = False) -> str:
-        """A chat as people call it, beside its number; with the bot's account, if there are several
-        of those.
-        """
+        """A chat by its name and number, with the bot's account if there are several."""
         kind = "group" if where.is_group else "private"
         place = self(f"place.{kind}", number=where.session_id)
         if account:
@@ -148,11 +147,11 @@ class Language:
             return name
 
     def told(self, sentence: str) -> str:
-        """A sentence of another part of the bot; in English where there is no other."""
+        """A sentence of another package; in English if it has no translation."""
         return self._sentences(sentence)
 
     def plain(self, text: str) -> str:
-        """The line of a message (`plain_words`), with what is no words in it called by its name."""
+        """The text of a message (`plain_words`); its placeholders are translated (`[image]`)."""
         return PLACEHOLDER.sub(lambda found: self._words.get(f"thing.{found[1]}", found[0]), text)
 
     def has(self, key: str) -> bool:
@@ -162,7 +161,7 @@ class Language:
 
 @cache
 def language_named(language: str) -> Language:
-    """The speech of a language."""
+    """The language `zh` or `en`."""
     return Language(
         language, _read(language), _read("sentences") if language == "zh" else NO_SENTENCES
     )
@@ -173,7 +172,7 @@ def _read(name: str) -> Any:
 
 
 def language_of(request: web.BaseRequest) -> Language:
-    """As somebody chose it, else as the browser prefers."""
+    """The language chosen in this browser, else the one that it prefers."""
     chosen = request.cookies.get(LANGUAGE_COOKIE, "")
     if chosen in LANGUAGES:
         return language_named(chosen)

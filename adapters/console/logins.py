@@ -1,4 +1,4 @@
-"""Who is logged in: one token, links that let in once, and the logins they opened.
+"""Logins: the token, single-use links, authenticator codes (RFC 6238), and open logins.
 
 Nothing that lets anybody in is kept: of links their hashes are, in memory, of logins theirs with
 the token, which outlive a restart, and end with that token. It is in the settings alone, never in a
@@ -19,13 +19,21 @@ from msgspec import Struct
 
 from bot.domain.ports import Clock
 
-CODE_SECONDS = 30  # seconds of a code
+CODE_SECONDS = 30  # how long an authenticator shows a code
 CODE_DIGITS = 6
-CLOCK_STEPS = 1  # steps that a phone's clock may be wrong
+CLOCK_STEPS = 1  # codes by which a phone's clock may be off
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
+LINK_SECONDS = 5 * MINUTE  # seconds that a link can be used
+LOGIN_IDLE, LOGIN_LONGEST = 12 * HOUR, 7 * DAY  # how long a login lasts unused, and at most
+BURST, EVERY = 5, 10.0  # tries at once, and seconds for each further one
+TOKEN_BYTES = 32
+MAX_LOGINS = 100  # logins and links at a time, the oldest goes
+K = TypeVar("K")
+T = TypeVar("T")
 
 
 class Totp:
-    """Checks codes. Without a secret none is asked for."""
+    """Checks the codes of an authenticator app, each good for one use; off without a secret."""
 
     def __init__(self, secret: str, *, clock: Clock) -> None:
         """`secret` is base32, as apps take it."""
@@ -39,7 +47,7 @@ class Totp:
         return bool(self._key)
 
     def use(self, given: str) -> bool:
-        """Whether this code is good now; it is used up then, with all before it."""
+        """Accept a code that is valid now; it and all earlier ones are used up then."""
         now = int(self._clock.now() // CODE_SECONDS)
         said = given.strip().encode("ascii", "replace")
         for step in range(max(now - CLOCK_STEPS, self._used + 1), now + CLOCK_STEPS + 1):
@@ -55,20 +63,6 @@ def code_of(key: bytes, step: int) -> str:
     at = digest[-1] & 15
     number = int.from_bytes(digest[at : at + 4], "big") & 0x7FFF_FFFF
     return str(number % 10**CODE_DIGITS).zfill(CODE_DIGITS)
-
-
-MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
-LINK_SECONDS = 5 * MINUTE  # seconds that a link can be used
-LOGIN_IDLE, LOGIN_LONGEST = (
-    12 * HOUR,
-    7 * DAY,
-)  # seconds that a login lasts: without a request, and in all
-BURST, EVERY = 5, 10.0  # tries at once, and seconds for each further one
-TOKEN_BYTES = 32
-MAX_LOGINS = 100  # logins and links at a time, the oldest goes
-
-K = TypeVar("K")
-T = TypeVar("T")
 
 
 class Login(Struct):

@@ -2,7 +2,8 @@
 is an error.
 
 Browsers keep static files: their folder is named for their content, and another version has another
-name. Memory is returned after each page: an operator looks for minutes, the bot runs for weeks."""
+name. Memory is returned after each page: an operator looks for minutes, the bot runs for weeks.
+"""
 
 from __future__ import annotations
 
@@ -21,54 +22,9 @@ from adapters.console.language import clock, day, dollars, language_of, moment, 
 from adapters.console.logins import form_token
 from adapters.console.routes import Access, MaskedResponse, Route, Visit
 
-
-def release_memory() -> None:
-    """Give it back: a tenth of a millisecond after a page, a third of what the console takes."""
-    gc.collect(0)
-    malloc_trim()(0)
-
-
-@cache
-def malloc_trim() -> Callable[[int], object]:
-    """The C library's own way to do so; nothing where it has none, as on macOS and Alpine."""
-    try:
-        found: Callable[[int], object] = ctypes.CDLL(None).malloc_trim
-    except (AttributeError, OSError, TypeError):
-        return bool
-    return found
-
-
 STATIC_FOLDER = Path(__file__).parent / "static"
 CACHED_FOR_GOOD = {"Cache-Control": "max-age=31536000, immutable"}
 MIME_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-
-
-class StaticFiles:
-    """Read once; a name that is asked for is looked up, never opened. `path` is where they are."""
-
-    def __init__(self) -> None:
-        self._files = {
-            file.name: (file.read_text("utf-8"), MIME_TYPES[file.suffix])
-            for file in sorted(STATIC_FOLDER.iterdir())
-            if file.suffix in MIME_TYPES
-        }
-        self._version = hashlib.sha256(repr(self._files).encode()).hexdigest()[:12]
-        self.path = f"/static/{self._version}"
-
-    @property
-    def routes(self) -> tuple[Route, ...]:
-        """The one for all of them: the page where one logs in needs them, too."""
-        return (Route("GET", "/static/{version}/{name}", self.give, Access.ANYBODY),)
-
-    async def give(self, visit: Visit) -> web.Response:
-        """A file; what was asked for as another version's is not to be kept as that."""
-        found = self._files.get(visit.at["name"])
-        if found is None:
-            return web.Response(status=404, text="there is no such file")
-        kept = CACHED_FOR_GOOD if visit.at["version"] == self._version else None
-        return MaskedResponse(text=found[0], content_type=found[1], charset="utf-8", headers=kept)
-
-
 HERE = Path(__file__).parent
 HTML = "text/html"
 NAVIGATION = (
@@ -83,9 +39,50 @@ NAVIGATION = (
     "try",
     "access",
 )
-
 WRONG_HOST = 421
 AT_HAND = 4  # pages in the bar of a phone; the others stand behind "more"
+
+
+def release_memory() -> None:
+    """Return free memory to the system: 0.1 ms a page for a third of the console's memory."""
+    gc.collect(0)
+    malloc_trim()(0)
+
+
+@cache
+def malloc_trim() -> Callable[[int], object]:
+    """The C library's function; a no-op on systems without it (macOS, Alpine)."""
+    try:
+        found: Callable[[int], object] = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):
+        return bool
+    return found
+
+
+class StaticFiles:
+    """The files are read once, so a request never opens one. `path` is their folder in URLs."""
+
+    def __init__(self) -> None:
+        self._files = {
+            file.name: (file.read_text("utf-8"), MIME_TYPES[file.suffix])
+            for file in sorted(STATIC_FOLDER.iterdir())
+            if file.suffix in MIME_TYPES
+        }
+        self._version = hashlib.sha256(repr(self._files).encode()).hexdigest()[:12]
+        self.path = f"/static/{self._version}"
+
+    @property
+    def routes(self) -> tuple[Route, ...]:
+        """One public route: the login page needs the files too."""
+        return (Route("GET", "/static/{version}/{name}", self.give, Access.ANYBODY),)
+
+    async def give(self, visit: Visit) -> web.Response:
+        """A file; under another version's name it is not cacheable."""
+        found = self._files.get(visit.at["name"])
+        if found is None:
+            return web.Response(status=404, text="there is no such file")
+        kept = CACHED_FOR_GOOD if visit.at["version"] == self._version else None
+        return MaskedResponse(text=found[0], content_type=found[1], charset="utf-8", headers=kept)
 
 
 class Pages:

@@ -44,8 +44,8 @@ Handler: TypeAlias = Callable[[Visit], Awaitable[web.StreamResponse]]
 
 
 class Route(Struct, frozen=True):
-    """A page or an action: `path` may have `{name}`s, one part each. `lasts`: it is a stream, which
-    has no deadline. `takes_file`: its form may bring one.
+    """A page or an action. `path` may hold `{name}`s, one path part each. `lasts`: a stream without
+    a deadline. `takes_file`: its form may contain a file.
     """
 
     method: str
@@ -57,14 +57,14 @@ class Route(Struct, frozen=True):
 
 
 class MaskedResponse(web.Response):
-    """Our own words and marks, with people's masked already: a key as short as `none` is in every
-    stylesheet.
+    """A response whose secrets are masked already. The guard masks any other one as a whole, which
+    would break a stylesheet if a key is as short as `none`.
     """
 
 
 class Routes:
-    """Finds the route of a request; `refuse` makes the page for one that is not let in, of its
-    status and a line of words.
+    """Finds the route of a request. `refuse` renders the page of a refused request from its status
+    and a reason.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Routes:
             self._by_method.setdefault(route.method, []).append((_pattern(route.path), route))
 
     def find(self, method: str, path: str) -> tuple[Route, Mapping[str, str]] | None:
-        """The route and the parts of its path; None where there is none."""
+        """The route and its path parameters; None if there is none."""
         for pattern, route in self._by_method.get("GET" if method == "HEAD" else method, ()):
             if found := pattern.fullmatch(path):
                 return route, found.groupdict()

@@ -1,6 +1,4 @@
-"""The listener of the console, on an address of its own; what it shows is loaded at the first
-request.
-"""
+"""The console's listener, on an address of its own. Its pages are loaded at the first request."""
 
 from __future__ import annotations
 
@@ -48,8 +46,8 @@ class Console:
         load: Callable[[Logins, Origins], Routes],
         proxy: str = "",
     ) -> None:
-        """`origin` is where browsers find it, empty for this machine alone; the `proxy` of this
-        address is believed for whom it asks.
+        """`origin` is the address that browsers use, empty for this machine only. X-Forwarded-For
+        is trusted from the address `proxy`.
         """
         self._proxy = proxy
         self._host = host
@@ -63,22 +61,22 @@ class Console:
 
     @property
     def port(self) -> int:
-        """The port it listens on, also where port 0 was asked for; 0 while it does not listen."""
+        """The port it listens on, also if port 0 was configured; 0 while it does not listen."""
         return self._runner.addresses[0][1] if self._runner and self._runner.addresses else 0
 
     @property
     def origins(self) -> Origins:
-        """Where browsers find it."""
+        """The addresses that browsers use."""
         return Origins(self._origin, port=self.port)
 
     def link(self) -> str:
-        """An address that lets in once, within five minutes. Its code stands behind the `#`, which
-        browsers tell nobody.
+        """A single-use login link, valid for five minutes. Its code follows the `#`, which browsers
+        never send.
         """
         return f"{self.origins.first.url('/login')}#{self.logins.invite()}"
 
     async def __aenter__(self) -> Self:
-        """Listen. Raises ConfigError where the address cannot be had."""
+        """Listen. Raises ConfigError if the address cannot be used."""
         listener = Listener(self._answer, headers=HEADERS, logger=logger)
         self._runner = runner = web.ServerRunner(listener, shutdown_timeout=CLOSE_WITHIN)
         await runner.setup()
@@ -100,7 +98,7 @@ class Console:
             await self._runner.cleanup()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        """The guard's, of every request there is."""
+        """Let the guard answer a request."""
         if self._guard is None:
             origins = self.origins
             routes = self._load(self.logins, origins)

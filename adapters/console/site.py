@@ -1,4 +1,4 @@
-"""All routes of the console, put together: loaded at the first request."""
+"""The list of all routes of the console. Loaded at the first request, as Jinja2 is."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from adapters.console.turns import TurnPages
 
 
 def routes_of(logins: Logins, sources: Sources) -> Routes:
-    """Every page and action there is."""
+    """All pages and actions."""
     statics = StaticFiles()
     pages = Pages(mask=sources.mask, waiting=sources.waiting, statics=statics.path)
     live = LivePages(logins, sources)

@@ -1,4 +1,4 @@
-"""Where the pages have all they show from: ports, given when the console is opened."""
+"""Everything the pages show and do, as ports that the service passes in."""
 
 from __future__ import annotations
 
@@ -28,36 +28,37 @@ from bot.domain.trial_group import TrialRuns
 
 
 class Pause(Protocol):
-    """Keeps the bot silent somewhere, or ends that."""
+    """Pauses a chat, or resumes it. False if that cannot be recorded now."""
 
     async def __call__(self, where: Conversation, *, silent: bool) -> bool: ...
 
 
 class Overview(Protocol):
-    """How everything is now, in all of a cluster; the words of drafts only where asked for."""
+    """The current state, of the whole cluster; texts of drafts only `with_drafts`."""
 
     async def __call__(self, *, with_drafts: bool = False) -> PartitionStatus: ...
 
 
 class Midnight(Protocol):
-    """The beginning of the day of a moment, or of one so many days later."""
+    """The start of the day of a moment, or of the day `later` days after it."""
 
     def __call__(self, now: float, *, later: int = 0) -> float: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """`forget` erases all of a group, or of the person of a private chat, gives the number of
-    records, and raises BotError. `note` writes into the journal, `tell` reaches the owners on QQ;
-    of lines in Chinese and English they read those of their `tongue`. `pause` gives False where it
-    cannot be written down now. `mask` is for a text that is cut: half a secret is not found any
-    more. `estimate` is the tokens of a text, `weigh` those of rounds, the first so many told with
-    shortened results; `rendered` what stands before a conversation in its prompt, None where nobody
-    knows. `retell` changes what the persona of a key is told, `untell` goes back to what it was
-    told before; both give False where that cannot be done. `doctor` looks at all that the bot
-    needs, where there is one. `call` runs a tool by its name, with arguments as a model writes
-    them. `settle` carries out an owner's word, `waiting` is how much waits for one. `base` is what
-    stands before the path of a turn's page, `first` the page that a login leads to.
+    """- `forget` erases a group, or the person of a private chat, and returns the row count.
+      Raises BotError.
+    - `note` records an action; `tell` sends owners a line in the language of their `tongue`.
+    - `mask` hides secrets in a text that will be cut: half a secret cannot be recognised.
+    - `estimate` counts the tokens of a text, `weigh` those of rounds, the first N of them with
+      shortened results.
+    - `rendered` is the part of a prompt before the conversation; None if it is not known.
+    - `retell` changes the text of a persona, `untell` restores the previous one. False if that
+      cannot be done.
+    - `doctor` runs the checks, if there are any. `call` runs a tool with JSON arguments.
+    - `settle` applies an owner's decision, `waiting` counts what waits for one.
+    - `base` is the prefix of a turn's page, `first` the page after a login.
     """
 
     showing: ConsoleQueries
@@ -99,7 +100,7 @@ def note(
     outcome: str = "ok",
     login: str = "",
 ) -> None:
-    """Write down what somebody did, and to what."""
+    """Record an action in the audit log."""
     name = login or (visit.login.name if visit.login else "")
     done = Audited(
         at=sources.clock.now(),

@@ -1,4 +1,4 @@
-"""The first page: who is connected, what is wrong, what it cost, what was asked last."""
+"""The first page: connections, problems, today's cost and questions, and the newest turns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ APPROVALS = 3  # that are decided here, those whose time ends first
 
 
 class Tile(Struct, frozen=True):
-    """How many questions had this outcome; the filter that lists them, if there is one."""
+    """The number of questions with an outcome, and the filter that lists them, if there is one."""
 
     count: int
     words: str
@@ -36,7 +36,7 @@ class Tile(Struct, frozen=True):
 
 
 class TodayPages:
-    """The page, and its one switch: the bot says nothing in a chat, until it may again."""
+    """The page, and the switch that pauses a chat."""
 
     def __init__(self, pages: Pages, logins: Logins, sources: Sources) -> None:
         self._pages = pages
@@ -106,7 +106,7 @@ class TodayPages:
         ]
 
     async def pause(self, visit: Visit) -> web.Response:
-        """Keep silent in a chat, or end that."""
+        """Pause or resume a chat."""
         silent = visit.fields.get("silent") == "1"
         try:
             where = Conversation.parse(visit.fields.get("where", ""))

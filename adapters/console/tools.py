@@ -1,6 +1,4 @@
-"""The tools: which can be used, why others cannot, for whom, how their latest calls went; and a
-call of one that changes nothing.
-"""
+"""The page of tools: their state and latest calls, and a form that calls a read-only one."""
 
 from __future__ import annotations
 
@@ -17,6 +15,8 @@ from adapters.console.sources import Sources, note
 from bot.domain.console_views import ToolAnswer, ToolState
 
 MAX_FIELDS: Final = 20  # fields; what has more, or no schema that is understood, is typed as JSON
+MAX_ERROR = 300  # characters of an error that are shown
+NOTHING: Mapping[str, str] = {}
 
 
 class Field(Struct, frozen=True, kw_only=True):
@@ -104,10 +104,6 @@ def _value(field: Field) -> Any:
         return json.loads(typed)
     except (ValueError, RecursionError):
         return typed
-
-
-MAX_ERROR = 300  # characters of an error
-NOTHING: Mapping[str, str] = {}
 
 
 class ToolPages:

@@ -1,5 +1,5 @@
-"""The simulated group in the browser: talk to the bot without QQ. It is opened when somebody asks
-for it, and what is said there stays there.
+"""The simulated group in the browser: talk to the bot without QQ. Opening one may bring along an
+unsaved persona or an earlier question.
 """
 
 from __future__ import annotations
@@ -28,10 +28,13 @@ from bot.domain.trial_group import Source, Trial, TrialLine, TrialOptions
 MAX_LINE = 2000  # characters of a line
 MAX_PERSONA = 6000  # and of a persona's text
 BASE = "/try"
+ANSWER_WITHIN = 7.0  # seconds for an answer, until the page is shown without it
+SENT_WITHIN = 20.0  # seconds for a picture to be unpacked, and an answer
+NOTHING = ChatLine(message_id="", at=0.0, sender=0, name="", text="")
 
 
 class OpeningPages:
-    """The page on which one is opened, and the ways there."""
+    """The page that opens a simulated group, and the forms that lead to it."""
 
     def __init__(self, pages: Pages, sources: Sources) -> None:
         self._pages = pages
@@ -142,7 +145,7 @@ class OpeningPages:
 
 
 def asked_again(row: TurnRow | None) -> dict[str, Any]:
-    """The wish for a trial in which the question of a turn stands ready."""
+    """The fields of `Wanted` for asking the question of a turn again."""
     if row is None:
         return {"asker": "", "question": ""}
     source = Source(row.asker, row.where.session_id if row.where.is_group else 0)
@@ -151,13 +154,8 @@ def asked_again(row: TurnRow | None) -> dict[str, Any]:
 
 
 def words_of(given: str) -> str:
-    """The words typed into a field of several lines."""
+    """The text of a multi-line field."""
     return given.replace("\r\n", "\n").strip()
-
-
-ANSWER_WITHIN = 7.0  # seconds for an answer, until the page is shown without it
-SENT_WITHIN = 20.0  # seconds for a picture to be unpacked, and an answer
-NOTHING = ChatLine(message_id="", at=0.0, sender=0, name="", text="")
 
 
 class LineText(Struct, frozen=True):

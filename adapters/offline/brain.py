@@ -1,5 +1,5 @@
-"""The demo model's answers: a transcript and the tools offered become words or calls. Pure and
-deterministic.
+"""Decides the demo model's answer, words or tool calls, from a transcript and the offered tools.
+Pure and deterministic.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The intent of a question: a handful of things, recognised by their words in Chinese and English.
-Pure.
+"""Recognises the intent of a question, and the cities or the game it names, by rules for Chinese
+and English. Pure.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The demo's words, in Chinese and in English, a pair each; and how a tool's failure is told
-politely.
+"""The demo's texts in Chinese and English, polite words for failures of tools, and the programs
+that its Coder can write.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""The question in a request: the last thing a person said, its language, and what the tools have
-answered since.
-"""
+"""Reads a request: the last question of a person, its language, and the tools' results since."""
 
 from __future__ import annotations
 
