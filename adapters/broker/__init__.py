@@ -1,4 +1,5 @@
-"""RabbitMQ between gateways, which hold the sockets, and workers, which have the journal.
+"""RabbitMQ between gateways, which hold the OneBot sockets, and workers, which hold the journal.
 
-Events go out to partitions, actions come back as calls; nothing of RabbitMQ is known outside.
+Gateways publish events to partitions; workers call actions on gateways. Nothing outside this
+package knows RabbitMQ.
 """

@@ -1,4 +1,4 @@
-"""Which gateway has which account of a worker's, as far as that was told."""
+"""Which gateway holds the connection of which account, from what gateways announce every second."""
 
 from __future__ import annotations
 
@@ -12,30 +12,31 @@ from bot.domain.cluster_messages import ClusterPartition, partition_of
 from bot.domain.errors import NotConnected
 from bot.domain.ports import Clock
 
-GONE_AFTER: Final = 3.5  # seconds without a word: three were missed
-HELD_UP: Final = 1.0  # seconds on its way, after which a word is not one of now
-LAST_WORDS: Final = 3  # by which a clock is known: one of them may have been held up
+GONE_AFTER: Final = 3.5  # seconds without an announcement: three were missed
+HELD_UP: Final = 1.0  # seconds in transit after which an announcement is out of date
+LAST_WORDS: Final = 3  # announcements that a clock offset is taken from: one may be delayed
 MOST_CLOCKS: Final = 200
 
 
 class AccountLocations:
-    """The accounts of all gateways that are in our `share`; one that two of them name is where it
-    came last.
+    """The accounts of our `share`, by gateway. If two gateways announce an account, the one it
+    connected to last has it.
     """
 
     def __init__(self, *, share: ClusterPartition, clock: Clock) -> None:
         self.share = share
         self._clock = clock
         self._told: dict[str, Presence] = {}
-        self._first: dict[str, int | None] = {}  # the first partition with an account there
+        self._first: dict[str, int | None] = {}  # its lowest partition that has an account
         self._ahead: dict[str, deque[float]] = {}  # seconds that our clock is ahead of a gateway's
         self._ticks: dict[str, float] = {}  # its ticks are ours and at least so many seconds more
         self._heard: dict[str, float] = {}
         self._at: dict[int, str] = {}
 
     def update(self, presence: Presence) -> tuple[int, ...]:
-        """A gateway says who is there; the accounts that have come, or have come again: what
-        was asked of them by a word that had been held up was refused, as it came too late by that.
+        """Store a gateway's announcement. Returns the accounts that connected or reconnected. An
+        account also counts as reconnected after a delayed announcement: calls whose deadline was
+        computed from it came too late and were refused.
         """
         name, accounts = presence.gateway, presence.accounts
         presence = replace(
@@ -64,7 +65,7 @@ class AccountLocations:
         return tuple(came)
 
     def gateway_of(self, account: int) -> str:
-        """Where to call this account. Raises NotConnected."""
+        """The gateway to call for this account. Raises NotConnected."""
         self._tidy()
         name = self._at.get(account)
         if name is None:
@@ -72,23 +73,23 @@ class AccountLocations:
         return name
 
     def is_present(self, gateway: str) -> bool:
-        """Whether it has said something lately."""
+        """Whether this gateway has announced itself lately."""
         self._tidy()
         return gateway in self._told
 
     def seconds_since(self, gateway: str, taken: float) -> float:
-        """Seconds since that gateway took something, by its own clock; clocks of which nothing was
-        heard are taken to agree.
+        """Seconds since `taken`, a time by that gateway's clock; an unknown clock is taken to agree
+        with ours.
         """
         return self._clock.now() - taken - min(self._ahead.get(gateway, (0.0,)))
 
     def deadline(self, gateway: str, seconds: float) -> float:
-        """When so many seconds from now are over, by that gateway's ticks; 0 where it has none."""
+        """The time in this many seconds, in that gateway's ticks; 0 if it announces none."""
         more = self._ticks.get(gateway)
         return 0.0 if more is None else self._clock.monotonic() + seconds + more
 
     def accounts(self) -> tuple[AccountPresence, ...]:
-        """All that can be asked to do something now."""
+        """The accounts that can take calls now."""
         self._tidy()
         return tuple(
             there
@@ -99,43 +100,40 @@ class AccountLocations:
 
     @property
     def announcing_partition(self) -> int | None:
-        """The partition whose bot tells owners what is everybody's: the first with an account that
-        is connected.
+        """The partition whose bot sends cluster-wide alerts to owners: the first that has a
+        connected account; None if none has.
         """
         self._tidy()
         return min((one for one in self._first.values() if one is not None), default=None)
 
     def server(self, account: int) -> str:
-        """The name and version of its server, empty where it has not said them."""
+        """The name and version of the account's server, empty if unknown."""
         return next((one.server for one in self.accounts() if one.self_id == account), "")
 
     def forget(self, gateway: str) -> None:
-        """It is gone."""
+        """Remove a gateway; its accounts move to another gateway that announces them."""
         self._told.pop(gateway, None)
         self._heard.pop(gateway, None)
         self._first.pop(gateway, None)
-        for clocks in (
-            self._ahead,
-            self._ticks,
-        ):  # what a gateway took may outlive it in the broker
+        for clocks in (self._ahead, self._ticks):  # events may outlive their gateway in the broker
             if len(clocks) > MOST_CLOCKS:
                 del clocks[next(iter(clocks))]
         for account in [one for one, name in self._at.items() if name == gateway]:
             self._move(account)
 
     def forget_all(self) -> None:
-        """Nobody says anything any more, for now."""
+        """Remove all gateways: the connection to the broker is lost."""
         for gateway in tuple(self._told):
             self.forget(gateway)
 
     @property
     def refused(self) -> str:
-        """Who was refused last at a gateway, and why."""
+        """The last connection that a gateway refused, and why."""
         return next((told.refused for told in self._told.values() if told.refused), "")
 
     @property
     def reconnects(self) -> int:
-        """Connections of accounts that had one before, at the gateways there are."""
+        """How many accounts reconnected, at all present gateways."""
         return sum(told.reconnects for told in self._told.values())
 
     def _partition(self, account: int) -> int:
@@ -149,7 +147,7 @@ class AccountLocations:
         return told.accounts if told else ()
 
     def _move(self, account: int) -> None:
-        """To another gateway that names it, if there is one."""
+        """Move an account to another gateway that announces it, if any."""
         del self._at[account]
         for name in self._told:
             if any(there.self_id == account for there in self._accounts_at(name)):

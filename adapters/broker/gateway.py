@@ -49,8 +49,8 @@ Waiting: TypeAlias = tuple[Event, float]  # and when it came
 
 
 class EventPublisher:
-    """Publishes events, those of a partition in order; one that refuses them holds up no other.
-    `name` is the gateway's.
+    """Publishes events, in order within each partition; a partition that refuses them delays no
+    other. `name` is the gateway's.
     """
 
     def __init__(self, name: str, *, link: BrokerLink, partitions: int, clock: Clock) -> None:
@@ -70,7 +70,7 @@ class EventPublisher:
         self.lost_at = 0.0
 
     def enqueue(self, event: Event) -> None:
-        """Publish it, once there is a broker; one that finds 20,000 waiting is lost."""
+        """Queue an event for publishing; it is lost if 20,000 wait already."""
         if self.waiting >= BACKLOG:
             self.count_lost("the broker takes none")
             return
@@ -81,18 +81,19 @@ class EventPublisher:
         self._due[partition].set()
 
     def count_lost(self, why: str) -> None:
-        """Count one that nobody will get."""
+        """Count and log one lost event."""
         self.lost, self.lost_at = self.lost + 1, self._clock.now()
         if self.lost == 1 or self.lost % 1000 == 0:
             logger.error("%d events are lost: %s", self.lost, why)
 
     async def wait_empty(self) -> None:
-        """Return once nothing waits."""
+        """Wait until no event is queued."""
         await self._empty.wait()
 
     def start(self, group: asyncio.TaskGroup, channel: AbstractChannel) -> None:
-        """Publish what waits, in tasks of the group, which end with Lost or aio-pika's errors. What
-        was not confirmed then is published again: workers know an event that comes twice.
+        """Publish queued events in tasks of the group, which end with ConnectionLost or aio-pika's
+        errors. Unconfirmed events are published again on the next connection: workers recognise
+        duplicates.
         """
         for partition in range(len(self._lines)):
             group.create_task(self._publish_all(channel, partition))
@@ -120,12 +121,12 @@ class EventPublisher:
         self._are_settled(number)
 
     def pop_lost_requests(self) -> tuple[MessageReceived, ...]:
-        """Of what was lost since this was asked, some messages to an account: one of a chat."""
+        """Messages to the bot among the events lost since the last call: at most one a chat."""
         asked, self._asked = tuple(self._asked.values()), {}
         return asked
 
     async def _publish_some(self, channel: AbstractChannel, partition: int) -> int:
-        """How many of the first were refused: these are the first now."""
+        """Publish a batch. Returns how many were refused; they stay at the front."""
         line = self._lines[partition]
         batch = list(itertools.islice(line, self._room(partition)))
         are_in = [False] * len(batch)  # by what the broker has confirmed

@@ -1,4 +1,4 @@
-"""The notes that the bots of a cluster send each other, over an exchange that all of them hear."""
+"""Notes that the bots of a cluster send each other, over a fanout exchange."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from bot.domain.cluster_messages import AlarmRaised, ClusterMessage
 from bot.domain.ports import Clock
 
 HEADER_ORIGIN: Final = "origin"
-AGAIN: Final = 5.0  # seconds until an alarm that nobody has said is told once more
-ENOUGH: Final = 300.0  # seconds in which somebody could; who hears it for ten minutes says it twice
-KEPT: Final = 10_000  # that wait for the broker; older ones are lost
+AGAIN: Final = 5.0  # seconds until an unreported alarm is published again
+ENOUGH: Final = 300.0  # seconds of repeating; after ten minutes a bot would report it again
+KEPT: Final = 10_000  # notes that wait for the broker; older ones are dropped
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class NoteExchange:
         self._due.set()
 
     async def pass_on(self, exchange: AbstractExchange, link: BrokerLink) -> NoReturn:
-        """Publish what is told, in order. Raises Lost, and aio-pika's errors."""
+        """Publish queued notes in order. Raises ConnectionLost, and aio-pika's errors."""
         while True:
             while self._waiting:
                 body = pack(self._waiting[0])
@@ -75,7 +75,7 @@ class NoteExchange:
             await self._due.wait()
 
     async def insist(self, clock: Clock) -> NoReturn:
-        """Tell alarms again, while a broker is there, until somebody has said them."""
+        """Publish alarms again until a bot has reported them."""
         while True:
             await clock.sleep(AGAIN)
             now = clock.monotonic()

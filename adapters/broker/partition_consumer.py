@@ -1,4 +1,4 @@
-"""The events of a partition: each is handled, and acknowledged once the journal has it."""
+"""Consumes the events of one partition; each is acknowledged once the journal has it."""
 
 from __future__ import annotations
 
@@ -68,11 +68,12 @@ logger = logging.getLogger(__name__)
 
 
 class PartitionConsumer:
-    """Takes events from the partition of `where`.
+    """Consumes the partition of `where`.
 
-    An event that cannot be read, or thrice not be handled, is set aside in the queue frost.dead,
-    which `trouble` is told, and `lay_aside` counts. So is one that ends its worker: whoever dies
-    gives back all that it had, and of those that came back often the journal has which was begun.
+    An event goes to the queue frost.dead if it cannot be read, if handling it failed three times,
+    or if it ends its worker: the broker redelivers what a dead worker held, and of events that
+    were redelivered often the journal knows which one was begun. `trouble` reports it, `lay_aside`
+    counts it.
     """
 
     def __init__(
@@ -98,11 +99,11 @@ class PartitionConsumer:
         come: Callable[[Delivered], Coroutine[Any, Any, None]],
         durable: Callable[[], Awaitable[bool]],
     ) -> NoReturn:
-        """Let events `come` over this connection, for ever; `durable` is as the worker's. Raises
-        Lost, and aio-pika's errors.
+        """Pass events to `come`, for ever; `durable` is the worker's. Raises ConnectionLost and
+        aio-pika's errors.
 
-        Where the journal is away for longer than a lease lasts, another worker may have taken over,
-        which gets no event while this one has them: all go back until the journal is there again.
+        If the journal is away for longer than a lease lasts, another worker may have taken over:
+        all unacknowledged events go back to the broker until the journal is there again.
         """
         while True:
             channel = await connection.channel()

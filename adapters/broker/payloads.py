@@ -1,7 +1,7 @@
-"""The messages between gateways and workers: JSON, as `domain/codec` writes it, with a version.
+"""The messages between gateways and workers: JSON by `domain/codec`, with a version header.
 
-A field that is added has a default, so that both versions of a rolling upgrade read each other; a
-change that older readers would misunderstand raises VERSION, and they refuse it.
+A new field has a default, so that both versions of a rolling upgrade read each other. A change that
+older readers would misunderstand raises VERSION, and they refuse it.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ Outcome = Literal["answered", "not_connected", "refused", "unanswered"]
 
 
 class GatewayCall(Struct, frozen=True):
-    """An action of OneBot's for the server of this account; `epoch` is the lease of who asks. It is
-    not begun after `until`, by the gateway's `ticks` (0: whenever it comes). The server fetches so
-    many bytes `beside` it, from who asks.
+    """A OneBot action for this account; `epoch` is the lease of the calling worker. It is not begun
+    after `until`, in the gateway's ticks (0: no deadline). The OneBot server fetches `beside` bytes
+    of media from the caller.
     """
 
     account: int
@@ -42,8 +42,8 @@ class GatewayCall(Struct, frozen=True):
 
 
 class CallEnd(Struct, frozen=True):
-    """The end of a call: what the server said, or that nothing was written (not_connected), that it
-    was refused before that, or that it was written and nobody answered; `wording` says why.
+    """The end of a call: the server's answer; or nothing was written (not_connected), it was
+    refused before that, or it was written and not answered. `wording` says why.
     """
 
     outcome: Outcome
@@ -54,9 +54,10 @@ class CallEnd(Struct, frozen=True):
 
 
 class AccountPresence(Struct, frozen=True):
-    """An account that is connected to a gateway; `online` is None where its server never said.
+    """An account that is connected to a gateway; `online` is None if its server never reported it.
 
-    `times` is how often it has come to this gateway: one that comes again has missed something.
+    `times` is how often it has connected to this gateway: an account that reconnects has missed
+    events.
     """
 
     self_id: int
@@ -66,11 +67,11 @@ class AccountPresence(Struct, frozen=True):
 
 
 class Presence(Struct, frozen=True):
-    """All accounts of a gateway, in order of arrival; who was `refused` last, how many came
-    again. So many of its events wait for the broker, so many were `lost`, the last one at
-    `lost_at`; `now` is what its clock says (0: one of an older version), in seconds since 1970, and
-    `ticks` what one says that nobody sets, in seconds. Of what was lost just now `asked` are
-    messages to an account, one of a chat.
+    """A gateway's announcement: its accounts in order of arrival, the connection it `refused` last,
+    how many accounts reconnected, how many events wait for the broker, how many were `lost` and
+    when the last one was (`lost_at`). `now` is its clock in seconds since 1970 (0 from an older
+    version), `ticks` its monotonic clock in seconds. `asked` are messages to an account among the
+    events just lost, one a chat.
     """
 
     gateway: str
@@ -86,13 +87,13 @@ class Presence(Struct, frozen=True):
 
 
 class PartsAsked(Struct, frozen=True):
-    """All parts of the cluster are asked this, by a word."""
+    """A command to all parts of the cluster."""
 
     command: str
 
 
 class PartAnswer(Struct, frozen=True):
-    """The answer of the part of this name."""
+    """The answer of one part to a command."""
 
     name: str
     answer: Mapping[str, Any] = field(default_factory=dict)

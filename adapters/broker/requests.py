@@ -45,7 +45,7 @@ class RequestExchange:
 
     @property
     def count(self) -> int:
-        """How many others there are to be."""
+        """How many other bots the cluster has."""
         return self._share.partitions - 1
 
     # --- asking -----------------------------------------------------------------------------------
@@ -126,8 +126,8 @@ class RequestExchange:
     async def connect(
         self, channel: AbstractChannel, group: asyncio.TaskGroup, answer: AnswerQuery
     ) -> None:
-        """Ask over this channel from now on, one that raises what comes back to it, and `answer`
-        others in tasks of the `group`. Raises aio-pika's errors.
+        """Use this channel, which raises for returned messages, and `answer` other bots' requests
+        in tasks of the `group`. Raises aio-pika's errors.
         """
         replies = await channel.declare_queue(exclusive=True, auto_delete=True)
         await replies.consume(self._receive, no_ack=True)
@@ -140,7 +140,7 @@ class RequestExchange:
         self._exchange, self._replies = exchange, replies.name
 
     def disconnect(self) -> None:
-        """The connection is gone."""
+        """Forget the lost connection: requests raise NotConnected until `connect`."""
         self._exchange = None
 
     async def _answer(
@@ -175,7 +175,7 @@ class RequestExchange:
 
     async def _receive(self, message: AbstractIncomingMessage) -> None:
         if (deliver := self._open.get(message.correlation_id or "")) is None:
-            return  # nobody waits for it any more
+            return  # its request has timed out
         try:
             deliver(unpack(ClusterReply, message.body, message.headers.get(HEADER_VERSION)))
         except codec.Unreadable:

@@ -1,4 +1,6 @@
-"""How a broker stands, for somebody who looks at it from outside. Nothing is made or taken."""
+"""The state of a broker and of the cluster's parts, read from outside without changing anything;
+and the answers that each part gives to operators' commands.
+"""
 
 from __future__ import annotations
 
@@ -30,25 +32,25 @@ from bot.domain import codec
 from bot.domain.errors import BotError
 from bot.domain.ports import Clock
 
-LISTENED: Final = 2.0  # seconds in which every gateway says something, of an older version too
+LISTENED: Final = 2.0  # seconds in which every gateway announces itself, older versions too
 
 
 class BrokerUnreachable(BotError):
-    """There is no broker, or it lets nobody in; the reason in words."""
+    """The broker cannot be reached, or refuses us; the text says why."""
 
 
 class PartitionStatus(Struct, frozen=True):
-    """A partition's queue: how many events wait in it, and whether a worker takes them."""
+    """A partition's queue: how many events wait in it, and whether a worker consumes it."""
 
     waiting: int
     is_worked: bool
 
 
 class BrokerStatus(Struct, frozen=True):
-    """The state of a broker: `version` is RabbitMQ's; no `partitions` where nobody has ever been
-    there.
+    """The state of a broker: `version` is RabbitMQ's; `partitions` is empty if no part of a cluster
+    has ever connected.
 
-    `dead` is how many events were set aside; `gateways` are those that said something lately.
+    `dead` is how many events were set aside; `gateways` are those that announced themselves.
     """
 
     version: str
@@ -58,8 +60,8 @@ class BrokerStatus(Struct, frozen=True):
 
 
 async def read_status(url: str, partitions: int, *, clock: Clock) -> BrokerStatus:
-    """Look at it, for some two seconds. Raises Unreachable, and ConfigError where it has another
-    number of partitions.
+    """Read the state of a broker, in about two seconds. Raises BrokerUnreachable, and ConfigError
+    if it has another number of partitions.
     """
     try:
         with raise_as_lost():
@@ -83,8 +85,8 @@ async def _look(connection: AbstractConnection, partitions: int, clock: Clock) -
 
 
 async def _messages(connection: AbstractConnection, queue: str) -> tuple[int, int] | None:
-    """How many messages are ready in a queue, and who consumes it; None where there is none."""
-    channel = await connection.channel()  # closed by the broker where there is none
+    """How many messages a queue holds, and its number of consumers; None if there is no queue."""
+    channel = await connection.channel()  # the broker closes it if there is no queue
     try:
         declared = (await channel.declare_queue(queue, passive=True)).declaration_result
     except ChannelNotFoundEntity:
@@ -119,9 +121,9 @@ def _version_of(connection: AbstractConnection) -> str:
 
 ASKS: Final = "frost.asks"
 HERE: Final = "here"
-"""What every part answers at once, with nothing but its name."""
+"""The command that every part answers at once, with its name alone."""
 
-SECONDS: Final = 2.0  # in which whoever is well answers that
+SECONDS: Final = 2.0  # in which a healthy part answers that
 
 logger = logging.getLogger(__name__)
 
@@ -129,7 +131,7 @@ Commands: TypeAlias = Mapping[str, Callable[[], Awaitable[Mapping[str, Any]]]]
 
 
 class CommandResponder:
-    """Answers for one part, by its `name`, which nobody else has."""
+    """Answers operators' commands for one part of the cluster; its `name` is unique."""
 
     def __init__(self, name: str, *, link: BrokerLink, commands: Commands) -> None:
         self._name = name
@@ -137,7 +139,7 @@ class CommandResponder:
         self._commands = commands
 
     async def run(self) -> NoReturn:
-        """Answer for ever. Raises ConfigError."""
+        """Answer commands for ever. Raises ConfigError."""
         await self._link.keep(self._session)
 
     async def _session(self, connection: AbstractConnection) -> None:
@@ -178,8 +180,8 @@ class CommandResponder:
 async def ask_parts(
     url: str, command: str, *, within: float
 ) -> dict[str, Mapping[str, Any] | None]:
-    """The answers of all parts that are there, by name; None for one that has not within so many
-    seconds. Raises Unreachable.
+    """The answers of all present parts, by name; None for a part that did not answer `within` this
+    many seconds. Raises BrokerUnreachable.
     """
     try:
         with raise_as_lost():
@@ -210,7 +212,7 @@ async def _ask(
                     version = message.headers.get(HEADER_VERSION)
                     try:
                         told: PartAnswer = unpack(PartAnswer, message.body, version)
-                    except codec.Unreadable:  # of a part that is newer: it counts as silent
+                    except codec.Unreadable:  # from a newer version: counts as no answer
                         logger.exception("what a part of the cluster answers cannot be read")
                     else:
                         found.get(message.correlation_id or HERE, {})[told.name] = told.answer

@@ -1,4 +1,4 @@
-"""The workers' side: events in, calls out, and what the bots of a cluster tell each other."""
+"""The worker's side of the broker: events in, calls out, notes and requests between bots."""
 
 from __future__ import annotations
 
@@ -39,9 +39,11 @@ Come: TypeAlias = Delivered | Connected | MessageLost | ClusterMessage | None
 
 
 class Inbox:
-    """An event waits until its gateway has said who is there, for a while after the connection has
-    begun: an account comes before what it says, as it does over a socket, and how long an event has
-    waited is told by its gateway's clock. So does an alarm, until all have: it is for one bot.
+    """What came over the broker, in the order in which the bot handles it.
+
+    For a while after connecting, an event waits until its gateway has announced its accounts:
+    `Connected` must precede the account's events, and the age of an event needs its gateway's
+    clock. An alarm waits until all gateways have: one bot alone reports it.
     """
 
     def __init__(self, where: AccountLocations, clock: Clock) -> None:
@@ -61,31 +63,31 @@ class Inbox:
                 self._come.put_nowait(one)
 
     async def add_event(self, event: Delivered) -> None:
-        """An event, behind those that came before it."""
+        """Add an event, behind those that wait."""
         self._held.append(event)
         self.release_known()
 
     def release_known(self) -> None:
-        """Somebody may have said who is there."""
+        """Release the first waiting events whose gateways are known by now."""
         while self._held and (self._is_open or self._is_known(self._held[0])):
             self._come.put_nowait(self._held.popleft())
 
     async def open(self) -> None:
-        """Let everybody in, after a while."""
+        """Release everything, after a while."""
         await self._clock.sleep(INTRODUCED_WITHIN)
         self._is_open = True
         self.put(*self._alarms)
         self.release_known()
 
     async def next(self) -> Come:
-        """The first of it all, once there is something."""
+        """Wait for the next item and remove it."""
         return await self._come.get()
 
     def _is_known(self, event: Delivered) -> bool:
         return self._where.is_present(str(headers_of(event).get(HEADER_GATEWAY)))
 
 
-LATELY: Final = 600.0  # seconds in which a loss is news to who had not heard of it
+LATELY: Final = 600.0  # seconds in which a loss is still reported by a worker that just started
 
 LOST: Final = (
     (
@@ -102,9 +104,7 @@ logger = logging.getLogger(__name__)
 
 
 class Worker:
-    """Takes events from one partition, and hears which gateway has which account. `trouble` is told
-    what gateways have lost.
-    """
+    """Connects one bot to the broker. `trouble` reports events that gateways have lost."""
 
     def __init__(
         self,
@@ -137,21 +137,21 @@ class Worker:
     async def run(
         self, sink: EventSink, durable: Callable[[], Awaitable[bool]], ears: ClusterHandlers
     ) -> NoReturn:
-        """Hand on events, and what other workers tell and ask, for ever; `durable` waits until all
-        that came of events is written, False where that cannot be promised. Raises ConfigError for
-        a broker of another cluster.
+        """Pass events to `sink`, and other bots' notes and requests to `ears`, for ever. `durable`
+        waits until the results of all events are written; it returns False if that cannot be
+        promised. Raises ConfigError for a broker with another number of partitions.
         """
 
         async def session(connection: AbstractConnection) -> None:
             try:
                 await self._session(connection, sink, durable, ears, answers)
             finally:
-                # Whoever is there comes anew: what waits for an account is sent when it comes.
+                # All accounts connect anew: what waits for one is sent when it does.
                 self._where.forget_all()
                 self._calls.disconnect()
                 self._asks.disconnect()
 
-        # A word that is being carried out does not end with the connection over which it came.
+        # A request that is being carried out does not end with its connection.
         async with asyncio.TaskGroup() as answers:
             await self._link.keep(session)
 
@@ -223,15 +223,15 @@ class Worker:
         durable: Callable[[], Awaitable[bool]],
         ears: ClusterHandlers,
     ) -> NoReturn:
-        """Who ends while it settles what an earlier worker left has had no event."""
+        """Consume only after recovery: a worker that dies during recovery has received no event."""
         await ears.at_work()
         await self._consumer.run(connection, inbox.add_event, durable)
 
     # --- accounts ---------------------------------------------------------------------------------
 
     async def _announce_again(self, inbox: Inbox) -> NoReturn:
-        """What could not be sent during an alarm waits for its account to come, which has been
-        there all the time where the alarm was short.
+        """After a resource alarm of the broker, report all accounts as connected again: sends that
+        failed meanwhile wait for that.
         """
         while True:
             await self._link.alarm_over.wait()
@@ -249,7 +249,7 @@ class Worker:
         return told
 
     def _take_in_presence(self, told: Presence) -> Iterator[Connected | MessageLost]:
-        """What of it is for the bot."""
+        """Store a gateway's announcement, and give the events that follow from it."""
         now = self._clock.now()
         if self._share.is_first:
             self._look_at_losses(told)
@@ -261,7 +261,7 @@ class Worker:
                 yield MessageLost(self_id=one.self_id, time=now, message=one)
 
     def _look_at_losses(self, told: Presence) -> None:
-        """Of all workers one tells what gateways have lost."""
+        """Report events that gateways lost; only the first worker does."""
         before = self._lost.get(told.gateway)
         is_news = told.now - told.lost_at < LATELY if before is None else told.lost > before
         there = {name: lost for name, lost in self._lost.items() if self._where.is_present(name)}

@@ -1,5 +1,5 @@
-"""Whose connection one is: who says so, whether that is believed, and whether the account's place
-is free.
+"""Finds out which account a connection belongs to, from its token, header, events and an API call,
+and claims that account's place in the registry.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bot.domain.ports import Clock, EventSink
 
 
 class AccountSource(IntEnum):
-    """Who says whose connection it is; the later ones are believed before the earlier ones."""
+    """Where an account number comes from; a higher value is trusted over a lower one."""
 
     NOBODY = 0
     HEADER = 1  # X-Self-ID: onebots writes another name there than its events do
@@ -34,10 +34,10 @@ class AccountSource(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Handshake:
-    """The beginning of a connection. `hint` is the account in its header, 0 for none.
+    """What is known when a connection opens. `hint` is the account in its header, 0 for none.
 
-    With `bound` its token belongs to that account, and it is of no other; `reserved` are the
-    accounts that have such a token, which others cannot be.
+    `bound` is the account its token belongs to, 0 for none; it cannot be another. `reserved` are
+    the accounts with a token of their own, which connections with another token cannot be.
     """
 
     role: Role = Role.UNIVERSAL
@@ -46,13 +46,13 @@ class Handshake:
     reserved: Collection[int] = ()
 
     def may_be(self, account: int) -> bool:
-        """Whether its token lets it be this account."""
+        """Whether its token permits this account."""
         return account == self.bound or account not in self.reserved
 
 
 class Identity:
-    """The account of one connection; 0 until it is known. Once an event or the token has named it,
-    it stays.
+    """The account of one connection; 0 until it is known. It is final once an event or the token
+    has named it.
     """
 
     def __init__(self) -> None:
@@ -61,22 +61,22 @@ class Identity:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing can change it any more."""
+        """Whether the account is final."""
         return self.source >= AccountSource.EVENT
 
     def is_news(self, account: int, source: AccountSource) -> bool:
-        """Whether this is believed, and another account than before."""
+        """Whether this source is trusted more, and names another account."""
         return account > 0 and source > self.source and account != self.account
 
     def learn(self, account: int, source: AccountSource) -> None:
-        """Note who says that it is whose; what is not to be believed changes nothing."""
+        """Store the account unless a source that is trusted as much already named one."""
         if account > 0 and source > self.source:
             self.account, self.source = account, source
 
 
 logger = logging.getLogger(__name__)
 
-SAYS_WITHIN: Final = 5.0  # seconds until we believe its header instead
+SAYS_WITHIN: Final = 5.0  # seconds to answer; then its header is used
 
 _TURNED_AWAY: Final = {
     "is connected already": "account %d dialled again while its connection lives, and is refused:"
@@ -87,7 +87,7 @@ _TURNED_AWAY: Final = {
 
 
 class AccountResolver:
-    """The account of one connection, `peer`. `tasks` are those of the connection's run."""
+    """Resolves the account of one connection, `peer`. `tasks` is the task group of its run."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class AccountResolver:
         self._ask = asyncio.Event()  # the account is known, or is to be asked for at once
 
     async def is_ours(self, event: Event) -> bool:
-        """Whether this is an event of the connection's account, which the first one decides."""
+        """Whether an event is of the connection's account. The first event decides the account."""
         if not self.identity.is_settled:
             await self.claim(event.self_id, AccountSource.EVENT)
         if event.self_id == self.identity.account:
@@ -129,7 +129,9 @@ class AccountResolver:
         return False
 
     async def claim(self, account: int, source: AccountSource) -> None:
-        """Believe who says whose it is; turn it away if the place is taken, or not for this one."""
+        """Take the account if its source is trusted; close the connection if the account is taken
+        or needs another token.
+        """
         async with self._claiming:
             if not self.identity.is_news(account, source):
                 self.identity.learn(account, source)
@@ -144,10 +146,10 @@ class AccountResolver:
                 await self._turn_away(account, "is connected already")
 
     async def resolve(self) -> None:
-        """Wait for the first event; a server that sends none is asked, and its header believed
-        where it says nothing.
+        """Wait for the first event; without one, ask the server, and use the header if it does not
+        answer.
 
-        Where only calls are taken, no event ever comes.
+        A connection for calls only never delivers an event.
         """
         role = self._peer.role
         if role is not Role.API:
@@ -159,7 +161,7 @@ class AccountResolver:
         await self.claim(self._handshake.hint, AccountSource.HEADER)
 
     def ask_at_once(self) -> None:
-        """Let `learn` wait no longer: an event came that names nobody."""
+        """Stop waiting in `resolve`: an event came that names no account."""
         self._ask.set()
 
     async def _ask_for_account(self) -> int:

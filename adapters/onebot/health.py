@@ -1,5 +1,5 @@
-"""Whether the account of a connection is online and its server alive: what events say of that, and
-what we ask where they say nothing.
+"""Whether the account of a connection is online and its server alive, from heartbeats and other
+events, and by asking if there are none.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ MOST_SLACK: Final = 64
 
 
 class HeartbeatTimeout:
-    """Learns from the heartbeats of one connection; `seconds` is 0 while nothing says how often it
-    beats.
+    """How long one connection may go without a heartbeat; `seconds` is 0 until the server has
+    announced an interval.
     """
 
     def __init__(self) -> None:
@@ -31,20 +31,18 @@ class HeartbeatTimeout:
 
     @property
     def seconds(self) -> float:
-        """How long no heartbeat is nothing to wonder at."""
+        """The longest silence that is still normal."""
         return max(SHORTEST, MISSED * self._interval) * self._slack if self._interval else 0.0
 
     def beat(self, interval: float) -> bool:
-        """Note a heartbeat that announces the next one after so many seconds; whether that says
-        anything.
-        """
+        """Store the interval a heartbeat announces, in seconds. Returns whether it is valid."""
         if interval > 0:
             self._interval = interval
         return interval > 0
 
     def missed(self) -> None:
-        """It was silent for so long: if it lives, it beats slower than it says, and is not to be
-        asked each time.
+        """Double the timeout: a live server that beats slower than it announces is not to be asked
+        every time.
         """
         self._slack = min(2 * self._slack, MOST_SLACK)
 
@@ -53,7 +51,7 @@ logger = logging.getLogger(__name__)
 
 
 class ConnectionHealth:
-    """The health of one connection, `peer`, told to `peers` and to the log."""
+    """Watches the health of one connection, `peer`; reports it to `peers` and to the log."""
 
     def __init__(
         self, peer: Peer, *, peers: PeerRegistry, calls: OneBotCalls, clock: Clock
@@ -66,7 +64,7 @@ class ConnectionHealth:
         self._timeout = HeartbeatTimeout()
 
     def observe(self, event: Event) -> None:
-        """Learn from an event of the account."""
+        """Take the health from an event of the account."""
         match event:
             case Heartbeat():
                 self._note_heartbeat(event)
@@ -95,7 +93,7 @@ class ConnectionHealth:
             )
 
     async def watch_heartbeats(self) -> None:
-        """Ask a server that stopped beating for its status, until cancelled."""
+        """Ask for the status whenever heartbeats stop. Runs until cancelled."""
         while True:
             await self._beat.wait()
             self._beat.clear()
@@ -127,8 +125,8 @@ class ConnectionHealth:
             self._note_online(online=online, reason="says its status")
 
     async def _ask(self, question: str) -> Mapping[str, Any]:
-        """The fields of its answer; none where it takes no calls, does not know the question, or
-        says nothing.
+        """The fields of the reply; empty if the connection takes no calls, or the server does not
+        know the action or does not answer.
         """
         if self._peer.role is Role.EVENT or not self._peer.account:
             return {}

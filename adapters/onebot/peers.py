@@ -1,6 +1,6 @@
-"""Who is connected, as what: the one place that knows which connection speaks for which account.
+"""The registry of open connections: which one serves which account, in which role.
 
-Invariant: one connection for each account and role; which of two, `rivalry.py` says.
+Invariant: at most one connection for each account and role; `DuplicatePolicy` chooses between two.
 """
 
 from __future__ import annotations
@@ -17,19 +17,21 @@ from websockets.frames import CloseCode
 from bot.domain.errors import NotConnected
 
 LATELY: Final = 300.0  # seconds; servers dial again after 3 to 30
-ANSWERS_WITHIN: Final = 1.5  # seconds; NapCat waits 2 for its upgrade, and nobody waits for this
+ANSWERS_WITHIN: Final = 1.5  # seconds; NapCat waits 2 s for its websocket upgrade
 TOLD_AGAIN: Final = 3600.0  # seconds
 REMEMBERED: Final = 256
 
 
 class Pingable(Protocol):
-    """A connection that can be asked whether it lives."""
+    """A connection that can be pinged."""
 
     async def is_alive(self, within: float) -> bool: ...
 
 
 class DuplicatePolicy:
-    """The challenges between connections of this process, and the warnings given of them."""
+    """Decides which of two connections for one account and role stays, and limits how often each
+    conflict is logged.
+    """
 
     def __init__(self) -> None:
         self._challenged: LRUCache[Hashable, float] = LRUCache(REMEMBERED)
@@ -38,8 +40,8 @@ class DuplicatePolicy:
     async def keeps_older(
         self, place: Hashable, older: Pingable, *, online: bool | None, now: float
     ) -> bool:
-        """Whether the older connection at that place stays; `now` is monotonic, `online` what it
-        said of itself.
+        """Whether the older connection stays: if it was challenged within the last five minutes and
+        answers a ping. `now` is monotonic; `online` is the account's last known state.
         """
         last = self._challenged.get(place, -math.inf)
         self._challenged[place] = now
@@ -48,7 +50,7 @@ class DuplicatePolicy:
         return await older.is_alive(ANSWERS_WITHIN)
 
     def is_news(self, what: Hashable, *, now: float) -> bool:
-        """Whether this was not told within the last hour; asking counts as telling."""
+        """Whether this was not logged within the last hour; calling this counts as logging it."""
         last = self._told.get(what, -math.inf)
         if now - last <= TOLD_AGAIN:
             return False
@@ -60,7 +62,7 @@ INTRODUCED_WITHIN: Final = 1.0  # seconds until we ask who it is; servers that s
 
 
 class Role(StrEnum):
-    """The use of a connection; `X-Client-Role` names it in any spelling."""
+    """What a connection is used for; `X-Client-Role` names it, in any case."""
 
     API = "api"
     EVENT = "event"
@@ -68,7 +70,7 @@ class Role(StrEnum):
 
     @classmethod
     def read(cls, name: str) -> Role:
-        """The role of that name; universal where it is missing or unknown."""
+        """The role of that name; universal if it is missing or unknown."""
         try:
             return cls(name.strip().lower())
         except ValueError:
@@ -76,7 +78,7 @@ class Role(StrEnum):
 
 
 class Peer(Protocol):
-    """A connection, as the rest of the adapter sees it. `account` is 0 until it is known."""
+    """A connection. `account` is 0 until it is known."""
 
     @property
     def account(self) -> int: ...
@@ -92,20 +94,20 @@ class Peer(Protocol):
         ...
 
     async def close(self, reason: str, *, code: CloseCode = CloseCode.NORMAL_CLOSURE) -> None:
-        """Say goodbye; raises nothing."""
+        """Close the socket. Never raises."""
         ...
 
     async def is_alive(self, within: float) -> bool:
-        """Whether it answers a ping within so many seconds; raises nothing."""
+        """Whether it answers a ping within this many seconds. Never raises."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A connected account. `online` is what the server last said of it; None if it never said (it
-    need not).
+    """A connected account. `online` is the last state the server reported; None if it never did
+    (servers need not).
 
-    `server` is the name and version of the server, empty where it does not say.
+    `server` is the server's name and version, empty if unknown.
     """
 
     self_id: int
@@ -114,24 +116,24 @@ class Account:
 
 
 class PeerRegistry:
-    """The connections of this process. Each is asked whose it is where it does not say so within
-    `introduced_within` seconds.
+    """The open connections of this process. A connection that does not name its account within
+    `introduced_within` seconds is asked for it.
     """
 
     def __init__(self, *, introduced_within: float = INTRODUCED_WITHIN) -> None:
         self.introduced_within = introduced_within
         self._peers: dict[tuple[int, Role], Peer] = {}  # in order of arrival
-        self._speaking: dict[int, Peer] = {}  # by which the account's last event came
+        self._speaking: dict[int, Peer] = {}  # that delivered the account's last event
         self._online: dict[int, bool] = {}
         self._servers: dict[int, str] = {}
         self._met: set[tuple[int, Role]] = set()
         self.reconnects = 0  # connections of an account and role that had one before
         self.duplicates = DuplicatePolicy()
-        self.refused = ""  # who was refused last, and why, until somebody is let in
+        self.refused = ""  # the last refused connection and why; cleared by the next that joins
 
     async def has_place(self, account: int, role: Role, *, now: float) -> bool:
-        """Whether a new connection may have this place; `now` is monotonic. It takes 1.5 s where
-        that is disputed.
+        """Whether a new connection may take this account and role; `now` is monotonic. Takes up to
+        1.5 s if an older connection has to be pinged.
         """
         place = (account, role)
         older = self._peers.get(place)
@@ -142,8 +144,8 @@ class PeerRegistry:
         )
 
     def join(self, peer: Peer) -> Peer | None:
-        """Register a connection whose account is known; the older one it replaces, which is to be
-        closed.
+        """Register a connection whose account is known. Returns the older one it replaces, which
+        the caller closes.
         """
         key = (peer.account, peer.role)
         self.refused = ""
@@ -154,7 +156,7 @@ class PeerRegistry:
         return replaced
 
     def leave(self, peer: Peer) -> None:
-        """Forget a connection; nothing happens if it was never registered, or replaced."""
+        """Remove a connection; does nothing if it was never registered, or was replaced."""
         key = (peer.account, peer.role)
         if self._peers.get(key) is not peer:
             return
@@ -166,15 +168,15 @@ class PeerRegistry:
             self._servers.pop(peer.account, None)
 
     def note_speaking(self, peer: Peer) -> None:
-        """Note that an event of its account came by this connection: only its server knows the ids
-        in it.
+        """Note that this connection delivered an event of its account: only its server knows the
+        ids in that event.
         """
         if self._peers.get((peer.account, peer.role)) is peer:
             self._speaking[peer.account] = peer
 
     def caller(self, account: int) -> Peer:
-        """Of those that are open and take calls: the one by which the account's last event came,
-        else the newest.
+        """The open connection for calls: the one that delivered the account's last event, else the
+        newest.
 
         Raises NotConnected.
         """
@@ -187,30 +189,29 @@ class PeerRegistry:
         raise NotConnected(f"no OneBot connection of account {account} takes calls")
 
     def takes_calls(self, account: int) -> bool:
-        """Whether the account can be asked to do something now."""
+        """Whether a call to the account can be made now."""
         return any(
             self_id == account and role is not Role.EVENT and peer.is_open
             for (self_id, role), peer in self._peers.items()
         )
 
     def set_online(self, account: int, *, online: bool) -> bool:
-        """Note what the server says of the account; whether that is news (an account is taken to be
-        online).
+        """Store whether the account is online. Returns whether that changed; an unknown account
+        counts as online.
         """
         news = self._online.get(account, True) is not online
         self._online[account] = online
         return news
 
     def set_server(self, account: int, server: str) -> None:
-        """Note what the server calls itself."""
         self._servers[account] = server
 
     def server(self, account: int) -> str:
-        """The name and version of the account's server; empty where it has not said them."""
+        """The name and version of the account's server; empty if unknown."""
         return self._servers.get(account, "")
 
     def accounts(self) -> tuple[Account, ...]:
-        """The accounts that can be asked to do something now, in order of arrival."""
+        """The accounts that can take calls now, in order of arrival."""
         open_ones = {
             account: None
             for (account, role), peer in self._peers.items()

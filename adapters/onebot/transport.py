@@ -45,7 +45,7 @@ MOST_INLINE: Final = 8 * 2**20 - 2**16
 
 
 class MediaOffer(Protocol):
-    """A file at an address; has anybody come for it?"""
+    """A file that is offered at a url; `asked` is whether anybody fetched it."""
 
     @property
     def url(self) -> str: ...
@@ -55,19 +55,19 @@ class MediaOffer(Protocol):
 
 
 class MediaOffers(Protocol):
-    """Gives a file, as base64, to whoever knows its address, while a block runs."""
+    """Serves a file, given as base64, at a secret url while a block runs."""
 
     def offer(self, encoded: str, /) -> AbstractContextManager[MediaOffer]: ...
 
 
 OutgoingMessage: TypeAlias = tuple[SendMessage, int]
-"""A message as it leaves, and how many letters of it have to be fetched."""
+"""A message as it is sent, and how many base64 letters of it the server has to fetch."""
 
 
 @contextmanager
 def with_offered_media(action: SendMessage, offers: MediaOffers) -> Iterator[OutgoingMessage]:
-    """The message with its media at addresses, where they are too large together; as it is where
-    they are not. That nobody came for one of a message that failed, the log says.
+    """The message with its inline media replaced by urls if together they are too large for a
+    frame. If the send fails and the server fetched none of them, that is logged.
     """
     inline = [one.source for one in action.segments if _is_inline(one)]
     size = sum(map(len, inline))
