@@ -1,4 +1,4 @@
-"""Calls of a worker to accounts, wherever their sockets are, and what became of them."""
+"""Calls of a worker to accounts, over the gateways that hold their sockets."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ TOO_LARGE: Final = 413
 DEADLINE: Final = 36.0  # seconds; the gateway itself waits 30, and 5 once a socket is gone
 SLOWEST: Final = 128_000  # bytes a second, added for large calls
 WRITTEN_WITHIN: Final = 5.0  # seconds a call waits for the broker, or for its gateway to take it
-LOOK: Final = 1.0  # seconds between two looks whether a gateway that is to answer is there
+LOOK: Final = 1.0  # seconds between two checks that the called gateways are present
 
 
 class GatewayCalls:
-    """The calls under way. `epoch` is that of the lease on the accounts' partition: gateways refuse
-    an older one's calls.
+    """Makes calls and waits for their results. `epoch` is that of the lease on the accounts'
+    partition: gateways refuse calls with an older one.
     """
 
     def __init__(
@@ -51,9 +51,7 @@ class GatewayCalls:
         self._replies = ""
 
     async def connect(self, channel: AbstractChannel) -> None:
-        """Call over this channel from now on, one that raises what comes back to it. Raises
-        aio-pika's errors.
-        """
+        """Use this channel, which raises for returned messages. Raises aio-pika's errors."""
         replies = await channel.declare_queue(exclusive=True, auto_delete=True)
         await consume(channel, replies.name, self._answered, no_ack=True)
         self._channel, self._replies = channel, replies.name

@@ -58,12 +58,12 @@ GONE: Final = (
     asyncio.InvalidStateError,
     ChannelInvalidStateError,
 )
-"""What the library raises where a broker goes while something is done over it."""
+"""What the library raises if the connection ends during an operation."""
 
 
 def is_gone(error: BaseException) -> bool:
-    """Whether it is raised because the broker has gone. Where a stream ends between two frames, as
-    one that is cut off behind a proxy may, the library has no other word than Exception (aiormq,
+    """Whether an error means that the connection is lost. If a stream ends between two frames, as
+    behind a proxy that cuts it off, the library raises a bare Exception (aiormq,
     FutureStore.reject_all).
     """
     return isinstance(error, GONE) or type(error) is Exception
@@ -71,8 +71,8 @@ def is_gone(error: BaseException) -> bool:
 
 @contextmanager
 def raise_as_lost() -> Iterator[None]:
-    """That the broker goes in the block is Lost, with the reason in words; but for what the library
-    raises where nothing was done.
+    """Raise ConnectionLost, with the reason, if the connection ends in the block. Errors that say
+    that nothing was done pass unchanged.
     """
     try:
         yield
@@ -90,7 +90,7 @@ def _words_of(error: BaseException) -> str:
 
 
 class BrokerLink:
-    """Runs a session on each connection, one after the other. `url` is never shown."""
+    """Keeps a connection to the broker and runs a session on each. `url` is never shown."""
 
     def __init__(self, url: str, *, clock: Clock, trouble: NotifyOwners) -> None:
         """`trouble` is told when the broker cannot be reached or takes nothing, and when it does
@@ -99,24 +99,26 @@ class BrokerLink:
         self._url = url
         self._clock = clock
         self._trouble = trouble
-        self._is_told = False  # that there is no connection
+        self._is_told = False  # that there is no connection has been reported
         self._numbers = itertools.count()
-        self._begun: dict[int, float] = {}  # since when each of what is published waits, in order
+        self._begun: dict[
+            int, float
+        ] = {}  # by publication, since when it waits for a confirmation, in order
         self.is_up = False
-        self.is_blocked = False  # it gives, and takes nothing
-        self.alarm_over = asyncio.Event()  # set at the end of each; whoever waits for it clears it
+        self.is_blocked = False  # by a resource alarm: it delivers, but accepts nothing
+        self.alarm_over = asyncio.Event()  # set at the end of each alarm; its waiter clears it
 
     async def keep(self, session: Session) -> NoReturn:
         """For ever: connect, and run the session until the connection ends. Raises ConfigError."""
         pause = FIRST_PAUSE
         while True:
             try:
-                # A task of its own: where the library closes something, it ends what waits for that
-                # as cancelled, and it may tell a cancelled connecting as one that failed.
+                # A task of its own: when the library closes something it cancels what waits for it,
+                # and it may report a cancelled connect as a failed one.
                 async with asyncio.TaskGroup() as group:
                     attempt = group.create_task(self._attempt(session))
             finally:
-                if self.is_up:  # it was of use, else the next one may not be either
+                if self.is_up:  # this one worked, so the next one may
                     pause = FIRST_PAUSE
                 self.is_up = self.is_blocked = False
             end = (
@@ -135,7 +137,7 @@ class BrokerLink:
             pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _attempt(self, session: Session) -> BaseException:
-        """Connect, and run the session; its end, of those that are foreseen."""
+        """Connect, and run the session. Returns the expected error that ended it."""
         end: BaseException = ConnectionLost("the session has ended")
         try:
             async with await aio_pika.connect(
@@ -157,8 +159,8 @@ class BrokerLink:
 
     @contextmanager
     def in_time(self) -> Iterator[None]:
-        """What is published in the block has its time to be confirmed, and under an alarm of the
-        broker as long as that lasts besides: else the connection is lost.
+        """Limit how long the publication in the block may wait for its confirmation, not counting
+        resource alarms; after that the connection counts as lost.
         """
         one = next(self._numbers)
         self._begun[one] = self._clock.monotonic()
@@ -168,10 +170,10 @@ class BrokerLink:
             del self._begun[one]
 
     async def hold(self) -> NoReturn:
-        """For ever: have a connection, by which to know whether there can be one."""
+        """Keep a connection for ever, only to know whether the broker can be reached."""
 
         async def session(connection: AbstractConnection) -> None:
-            channel = await connection.channel()  # which ends where no word comes any more
+            channel = await connection.channel()  # closed when heartbeats stop
             self.is_up = True
             await watch(channel)
 
@@ -184,8 +186,8 @@ class BrokerLink:
             await session(connection)
 
     async def _watch(self, connection: AbstractConnection) -> NoReturn:
-        """Look after alarms, of which the library says only when they are over, and after what is
-        not confirmed.
+        """Watch for resource alarms, of which the library reports only the end, and for overdue
+        confirmations.
         """
         while (transport := connection.transport) is not None:
             await self._clock.sleep(LOOK)
@@ -200,7 +202,7 @@ class BrokerLink:
         raise ConnectionLost("the connection was closed")
 
     async def _alarm(self, connection: aiormq.abc.AbstractConnection) -> None:
-        """Until it is over; whatever waits has all its time from then on."""
+        """Wait for the end of an alarm; publications that wait get their full time again."""
         self.is_blocked = True
         self._trouble(BLOCKED)
         await connection.ready()
@@ -216,15 +218,15 @@ async def _until_closed(what: AbstractConnection | AbstractChannel, name: str) -
 
 
 async def watch(channel: AbstractChannel) -> NoReturn:
-    """Raise Lost once the broker has closed the channel."""
+    """Raise ConnectionLost once the broker has closed the channel."""
     await _until_closed(channel, "a channel")
 
 
 def in_tasks(
     group: asyncio.TaskGroup, work: Callable[[T], Coroutine[Any, Any, None]]
 ) -> Callable[[T], Coroutine[Any, Any, None]]:
-    """A callback for the messages of a queue that works on each in a task of the group. Those that
-    come while the group ends are left alone: the channel they came over is closed next.
+    """A queue callback that handles each message in a task of the group. Messages that come while
+    the group ends are ignored: their channel is closed next.
     """
 
     async def take(message: T) -> None:

@@ -1,8 +1,8 @@
-"""The exchanges and queues there are, and which partition an event belongs to.
+"""The exchanges and queues of a cluster.
 
-An order that matters is one within a conversation, and what an account is told in one may be the
-answer to what it said in another: all of an account is in one partition, a queue with one active
-consumer. Their number is fixed for a broker's life, else an account would be in two.
+Order matters within a conversation, and a message in one conversation may answer another of the
+same account: so an account belongs to one partition, a queue with a single active consumer. The
+number of partitions is fixed for a broker's life, else an account could be in two.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ NUMBER: Final = "frost.partitions"
 VARIABLE: Final = "BROKER_PARTITIONS"
 
 MOST: Final = 100_000
-"""Events that wait in a partition, beyond which none is taken: as many as come in two minutes at
-the most that a worker handles. Who asks later than that is answered no more, see MessageWaited.
+"""The length limit of a partition: two minutes of events at the highest rate a worker handles.
+Questions that waited longer are not answered, see MessageWaited.
 """
 
 logger = logging.getLogger(__name__)
 
 
 class Topology(Struct, frozen=True):
-    """The exchange of the gateways' accounts, that of what workers tell each other, and the queues
-    of all partitions; events go to that of EVENTS.
+    """The exchange for gateways' announcements, the exchange for workers' notes, and the queues of
+    all partitions; the exchange for events is EVENTS.
     """
 
     presence: AbstractExchange
@@ -45,15 +45,15 @@ class Topology(Struct, frozen=True):
 
 
 def queue_of(partition: int) -> str:
-    """The name of a partition's queue, which is its routing key as well."""
+    """The name of a partition's queue, which is also its routing key."""
     return f"{EVENTS}.{partition}"
 
 
 async def declare(
     connection: AbstractConnection, channel: AbstractChannel, partitions: int
 ) -> Topology:
-    """Make what is not there yet, for use over this channel of the connection. Raises ConfigError
-    where the broker has another number of partitions, and aio-pika's errors.
+    """Declare everything that does not exist yet. Raises ConfigError if the broker has another
+    number of partitions, and aio-pika's errors.
     """
     await agree(channel, partitions)
     events = await channel.declare_exchange(EVENTS, ExchangeType.DIRECT, durable=True)
@@ -71,7 +71,7 @@ async def declare(
 
 
 async def _declare_partitions(connection: AbstractConnection, partitions: int) -> None:
-    """One that another version has made stays as it is: it holds events."""
+    """A partition declared by another version keeps its arguments: it holds events."""
     arguments: dict[str, FieldValue] = {
         "x-queue-type": "quorum",
         "x-single-active-consumer": True,
@@ -92,8 +92,8 @@ async def _declare_partitions(connection: AbstractConnection, partitions: int) -
 
 
 def _endless_returns(connection: AbstractConnection) -> dict[str, FieldValue]:
-    """RabbitMQ 4 drops what came back to a queue twenty times, as by workers that end, where it
-    is not told otherwise; an older one would take -1 for no return at all.
+    """RabbitMQ 4 drops a message after 20 redeliveries by default, as crashing workers cause; older
+    versions take -1 for no redelivery at all.
     """
     below = connection.transport
     version = str(below.connection.server_properties.get("version")) if below else ""
@@ -102,8 +102,8 @@ def _endless_returns(connection: AbstractConnection) -> dict[str, FieldValue]:
 
 
 async def agree(channel: AbstractChannel, partitions: int) -> None:
-    """A queue that never holds anything has the number as its length: a broker declares no queue
-    anew with another one.
+    """Check the number of partitions against the length limit of an always empty queue: a broker
+    refuses to declare a queue again with another limit. Raises ConfigError.
     """
     try:
         await channel.declare_queue(NUMBER, durable=True, arguments={"x-max-length": partitions})

@@ -1,6 +1,5 @@
-"""The messages that every question needs (event, call, answer), by the library below aio-pika: the
-latter's own object for a message costs as much as its frames do, at both ends. Whatever is rarer
-goes by aio-pika.
+"""Frequent messages (event, call, result), by aiormq directly: an aio-pika message object costs as
+much as the frames themselves, at both ends. Rare messages use aio-pika.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ def properties(
     reply_to: str | None = None,
     expiration: str | None = None,
 ) -> Basic.Properties:
-    """What goes with a body, and no more: each of them is written and read one by one, in Python.
-    `expiration` is in ms, `message_id` no other's on the channel (else the library makes up a long
-    one); without a `delivery_mode` it need not last (rabbitmq-server, rabbit_basic.erl).
+    """The properties that are needed, and no more: each costs Python time at both ends.
+    `expiration` is in ms; `message_id` is unique on the channel (else the library makes a long
+    one); without `delivery_mode` the message is not persistent (rabbitmq-server, rabbit_basic.erl).
     """
     return Basic.Properties(
         headers=headers,
@@ -54,11 +53,11 @@ async def publish(
     exchange: str = "",
     mandatory: bool = True,
 ) -> None:
-    """Publish it, as aio-pika's exchanges do: until it is confirmed where the channel has
-    confirmations, else until it is on its way. Raises aio-pika's errors.
+    """Publish, and wait for the confirmation if the channel has confirmations. Raises aio-pika's
+    errors.
 
-    It does not wait for the socket, which a channel does with one message at a time: who publishes
-    has no more than some hundred unconfirmed.
+    It does not wait for the socket to drain, which would allow one message at a time: callers keep
+    some hundred unconfirmed messages at most.
     """
     below = cast("Channel", await channel.get_underlay_channel())  # the abstract one has no `wait`
     await below.basic_publish(
@@ -78,29 +77,29 @@ async def consume(
     *,
     no_ack: bool = False,
 ) -> None:
-    """Have what comes into the queue taken, in order, each in a task that begins in that order."""
+    """Consume a queue; each message is handled in a task, and tasks begin in order."""
     below = await channel.get_underlay_channel()
     await below.basic_consume(queue, take, no_ack=no_ack)
 
 
 def headers_of(message: Delivered) -> Mapping[str, FieldValue]:
-    """Its headers; none where it has none."""
+    """The headers of a message, empty if it has none."""
     return message.header.properties.headers or {}
 
 
 def returns_of(message: Delivered) -> int:
-    """How often it came back to its queue, for whatever reason."""
+    """How often the message was redelivered, for whatever reason."""
     times = headers_of(message).get(HEADER_RETURNS) if message.redelivered else 0
     return times if isinstance(times, int) else 0
 
 
 async def acknowledge(message: Delivered) -> None:
-    """It, and all that came before it over its channel, is done."""
+    """Acknowledge the message and all before it on its channel."""
     if (tag := message.delivery_tag) is not None:
         await message.channel.basic_ack(tag, multiple=True)
 
 
 async def reject(message: Delivered, *, requeue: bool = False) -> None:
-    """It comes again, or is a dead letter."""
+    """Requeue the message, or make it a dead letter."""
     if (tag := message.delivery_tag) is not None:
         await message.channel.basic_reject(tag, requeue=requeue)

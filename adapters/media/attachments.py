@@ -23,12 +23,12 @@ from bot.domain.language import NotifyOwners, Pair, fill_pair
 from bot.domain.ports import KeptFile, Seen, Web
 from bot.domain.segments import File, Picture, Record
 
-FETCHING = 4.0  # seconds for a url, so that some are left for the OneBot server
-EXPIRED = frozenset({400, 403, 404, 410})  # what is answered once a key in the url is too old
+FETCHING = 4.0  # seconds for a url, so that time is left to ask the OneBot server
+EXPIRED = frozenset({400, 403, 404, 410})  # the answers to a url whose key has expired
 
 
 class ReceivedFiles:
-    """Gets bytes. `web` must be one for urls that others name; `fetching` is in seconds."""
+    """Fetches received files. `web` must be safe for any url; `fetching` is in seconds."""
 
     def __init__(self, web: Web, *, max_bytes: int, fetching: float = FETCHING) -> None:
         self._web = web
@@ -36,7 +36,7 @@ class ReceivedFiles:
         self._fetching = fetching
 
     def check(self, size: int) -> None:
-        """Raises MediaError for what is known to be too large."""
+        """Raises MediaError if a known size is too large."""
         if size > self._max_bytes:
             raise MediaError(f"it has {size:,} bytes", Lack.TOO_LARGE)
 
@@ -57,8 +57,8 @@ class ReceivedFiles:
         return response.body
 
     async def fetch(self, kept: KeptFile, *, tried: str = "") -> bytes:
-        """The OneBot server's form of it, the cheapest way first; not by the url that was tried
-        already. Raises MediaError.
+        """The bytes of a file as the OneBot server offers it: base64, path or url, unless that url
+        was `tried` before. Raises MediaError.
         """
         if kept.base64:
             return await asyncio.to_thread(self._plain, kept.base64)
@@ -82,9 +82,7 @@ class ReceivedFiles:
         return data
 
     def _read(self, path: Path) -> bytes:
-        """The bytes there, none where we see no such file: it is a path of another container
-        then.
-        """
+        """The bytes of a local file; empty if it is not there (a path of another container)."""
         try:
             is_there = path.is_absolute() and path.is_file()
             return path.read_bytes() if is_there and path.stat().st_size <= self._max_bytes else b""

@@ -1,8 +1,7 @@
-"""The calls that wait for their answers, over all connections of the process.
+"""Calls that wait for their replies, over all connections of the process.
 
-An answer belongs to its call by the echo, so it may come out of order, and on a newer connection
-than the one that took the call; but only on one of the same account: echoes can be guessed, and
-nobody answers for another.
+A reply is matched by its echo, so it may come out of order, and on a newer connection than the call
+used; but only on one of the same account, as echoes can be guessed.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ TOO_LARGE = 413
 
 
 class _Waiting(Struct, frozen=True):
-    """A call: whom it was put to, whose account that was then (0: not known yet), and how long it
-    may take.
+    """A call: the connection it was sent on, that connection's account then (0: unknown), and its
+    time limit.
     """
 
     asked: Peer
@@ -41,7 +40,7 @@ class _Waiting(Struct, frozen=True):
 
 
 class OneBotCalls:
-    """Calls under way. `boot` makes the echoes of this process unlike those of any other."""
+    """The calls in progress. `boot` makes the echoes of this process unique."""
 
     def __init__(
         self, *, boot: str, deadline: float = DEADLINE, gone_within: float = GONE_WITHIN

@@ -1,4 +1,4 @@
-"""One socket, from its first frame to its last, whoever dialled whom.
+"""One socket, from its first frame to its last, in either direction of connecting.
 
 Events reach the sink in the order they came. Whatever a frame holds, the next one is read. A
 connection is of one account: what it brings of another is dropped, and it answers for no other.
@@ -46,9 +46,7 @@ _GONE: Final = (ConnectionClosed, AttributeError)
 
 
 class Connection:
-    """A `Peer`. `account` is 0 until its events say it, or get_login_info, or at last its header:
-    see `Claims`.
-    """
+    """A `Peer`. `account` is 0 until `AccountResolver` knows it."""
 
     def __init__(
         self,
@@ -80,12 +78,12 @@ class Connection:
 
     @property
     def account(self) -> int:
-        """Whose connection this is; 0 until it is known."""
+        """The account of this connection; 0 until it is known."""
         return self._identity.account
 
     @property
     def is_introduced(self) -> bool:
-        """Whether the other side itself has said whose it is."""
+        """Whether the server itself has named the account."""
         return self.account != 0 and (
             self._identity.source is not AccountSource.TOKEN or self._has_spoken
         )
@@ -102,11 +100,11 @@ class Connection:
 
     @property
     def bad_token(self) -> bool:
-        """Whether the server said that it does not take our token."""
+        """Whether the server rejected our token."""
         return self._bad_token
 
     async def run(self) -> None:
-        """Read until the socket closes. To be called once; raises nothing."""
+        """Read until the socket closes. To be called once. Never raises."""
         async with self._tasks:
             await self._resolver.claim(self._handshake.bound, AccountSource.TOKEN)
             works = (self._learn_account(), self._look(), self._health.watch_heartbeats())
@@ -134,12 +132,12 @@ class Connection:
             await self._socket.send(frame, text=True)
 
     async def close(self, reason: str, *, code: CloseCode = CloseCode.NORMAL_CLOSURE) -> None:
-        """Say goodbye and wait for the other side's, at most 3 s."""
+        """Close, waiting at most 3 s for the other side."""
         with contextlib.suppress(*_GONE):
             await self._socket.close(code, reason)
 
     async def is_alive(self, within: float) -> bool:
-        """Whether the other side answers a ping within so many seconds."""
+        """Whether the other side answers a ping within this many seconds."""
         try:
             async with asyncio.timeout(within):
                 await (await self._socket.ping())

@@ -1,4 +1,6 @@
-"""The `Transport` port over every connected OneBot account."""
+"""The `Transport` port over every connected OneBot account. Media too large for a frame are offered
+at urls.
+"""
 
 from __future__ import annotations
 
@@ -112,10 +114,10 @@ Callee_co = TypeVar("Callee_co", covariant=True)
 
 
 class Directory(Protocol[Callee_co]):
-    """Knows by which connection an account is called, here or at another process's."""
+    """Finds the connection for calls to an account, in this process or in another."""
 
     def caller(self, account: int) -> Callee_co:
-        """Whom to call. Raises NotConnected."""
+        """The connection for calls to this account. Raises NotConnected."""
         ...
 
     def server(self, account: int) -> str: ...
@@ -124,7 +126,7 @@ class Directory(Protocol[Callee_co]):
 
 
 class Caller(Protocol[Callee_contra]):
-    """Puts calls, and waits for their answers."""
+    """Makes calls and waits for their replies."""
 
     async def make(
         self,
@@ -142,7 +144,7 @@ class Caller(Protocol[Callee_contra]):
 
 
 class OneBotTransport(Generic[Callee]):
-    """Carries actions to the server of the account they are for."""
+    """Sends actions to the OneBot servers of their accounts."""
 
     def __init__(
         self,
@@ -304,7 +306,7 @@ class OneBotTransport(Generic[Callee]):
         return reply.data
 
     def accounts(self) -> tuple[Account, ...]:
-        """The accounts that can be asked to do something now, and whether they are online."""
+        """The accounts that can take calls now, and whether they are online."""
         return self._peers.accounts()
 
 

@@ -1,5 +1,5 @@
-"""The money of a trial with the bot's own model: each request is taken before it is made, and is
-in the bot's journal by then: one that a crash cuts off is counted, once.
+"""The budget of a trial with the bot's own model. Each request is reserved in the bot's journal
+before it is made, so that one cut off by a crash is counted, once.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ T = TypeVar("T")
 
 NOTHING: Final = UsageSum()
 A_DAY: Final = 4
-"""So many times what one trial may take, all trials of a day may together."""
+"""All trials of a day together may take this many times what one may."""
 
 
 class BudgetTally:
-    """Requests that were made, and what they took; those under way as they are estimated. The
-    first sum is what was `taken` before.
+    """Counts requests and their usage; requests in progress count as estimated. `taken` is earlier
+    usage.
     """
 
     def __init__(self, taken: UsageSum = NOTHING) -> None:
@@ -38,21 +38,21 @@ class BudgetTally:
         self._under_way: dict[int, Usage] = {}
 
     def reserve(self, number: int, usage: Usage) -> None:
-        """A request is about to be made."""
+        """Add a request that is about to be made, by its estimate."""
         self._under_way[number] = usage
 
     def release(self, number: int) -> None:
-        """It took nothing."""
+        """Remove a reserved request that used nothing."""
         self._under_way.pop(number, None)
 
     def settle(self, usage: Usage) -> None:
-        """A request took this."""
+        """Replace a reservation by the request's actual usage."""
         self.release(usage.reserved)
         self._took = plus(self._took, usage)
 
     @property
     def taken(self) -> UsageSum:
-        """All of it."""
+        """The usage so far, reservations included."""
         sums = self._took
         for usage in self._under_way.values():
             sums = plus(sums, usage)
@@ -69,9 +69,8 @@ class BudgetTally:
 
 
 class TrialBudget:
-    """One trial's: no request is made beyond its ceiling, nor beyond what all trials of a `day` may
-    take, nor once the bot's own day `is_spent`. What is reserved and taken goes into `store`, the
-    bot's.
+    """Limits one trial: by its own ceiling, by what all trials of a `day` may take, and by the
+    bot's own day, which may be `is_spent`. Reservations and usage go into `store`, the bot's.
     """
 
     def __init__(
@@ -94,17 +93,17 @@ class TrialBudget:
 
     @property
     def taken(self) -> UsageSum:
-        """The sum of its requests, those under way among them."""
+        """The usage of this trial, requests in progress included."""
         return self._own.taken
 
     @property
     def lacks(self) -> str:
-        """Why nothing more is asked, in a word: `used_up`, `often`, `spent`; empty while it is."""
+        """Why no further request is made: `used_up`, `often` or `spent`; empty if one may be."""
         return self._refused or self._why_not()
 
     def count_request(self) -> None:
-        """Count a request that is about to be made, and was reserved. Raises ModelRejected, and
-        nothing is made from then on; where the bot's journal did not take it, only this one.
+        """Count a reserved request that is about to be made. Raises ModelRejected if none may be
+        made any more, or if the bot's journal did not take the reservation: then only for this one.
         """
         if not self._is_written:
             raise ModelRejected("the bot's journal cannot be written just now")

@@ -35,7 +35,7 @@ Opening = Callable[[TrialOptions], AbstractAsyncContextManager[Trial]]
 
 @dataclass(eq=False)
 class _Request:
-    """Somebody who waits for a trial, and what is told him: what came in between, in a word."""
+    """A request for a trial, and its answer: empty, or the reason why none was opened."""
 
     wanted: TrialOptions
     told: asyncio.Future[str]
@@ -95,12 +95,12 @@ class TrialManager(TrialRuns):
 
     @property
     def current(self) -> Trial | None:
-        """The one that is open."""
+        """The open trial."""
         return self._trial or self._home
 
     @property
     def can_end(self) -> bool:
-        """Whether it can be ended here: that of a terminal ends with it."""
+        """Whether it can be ended here; the one of a terminal ends with the terminal."""
         return self._trial is not None
 
     @property
@@ -109,7 +109,7 @@ class TrialManager(TrialRuns):
         return self._tally
 
     def touch(self) -> None:
-        """Somebody is at it."""
+        """Note that somebody uses the trial."""
         self._touched = self._clock.monotonic()
 
     async def open(self, wanted: TrialOptions) -> str:
