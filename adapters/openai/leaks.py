@@ -1,11 +1,15 @@
-"""Text that a model wrote for its server, which should have taken it out: thoughts and
-calls (section 4).
+"""Text that a model wrote for its server, which should have taken it out: thoughts,
+calls and citations (section 4).
 
 A pure stage behind the reader. It sees whole texts only, so it does not matter how a stream was
 cut. Nobody in a chat should see markup; but markup is executed only where it can be nothing else
 than a call, because the text of a model may repeat what anybody wrote: outside code, closed, the
 last thing said, to tools that were offered, with arguments that parse, in an answer that is
 complete, and not a quotation of what the model was given.
+
+Marks count outside code only: in code they are somebody's example. Thoughts go with the reasoning.
+Citation marks, which a vendor's own service turns into links, are cut unless the answer has the
+list of sources that they point to; the words they stand around stay.
 """
 
 from __future__ import annotations

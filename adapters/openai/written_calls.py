@@ -4,6 +4,10 @@ Families differ in their marks and share their bodies, so there is one reader fo
 JSON; or elements (`<invoke name="f">`, `<function=f>`, `<f>`) whose children are the arguments; or
 a name with its arguments behind it, as JSON, Python, Gemma's notation or keys and values. What does
 not fit to the letter is no call.
+
+Some models write calls without any mark: in the form of ReAct, as a tool's name before its
+arguments, in Python, or as the bare name of silence (`Unmarked`). Only the name of an offered tool
+makes them calls; the like with any other name is somebody's text. A silence is never a quotation.
 """
 
 from __future__ import annotations

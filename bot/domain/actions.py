@@ -1,4 +1,9 @@
-"""The actions we ask a OneBot server for, and what came of a send."""
+"""The actions we ask a OneBot server for, and what came of a send.
+
+The id of a send that belongs to no turn begins with the person or the turn it is about, so that
+erasure finds it (`send_prefix`); two parts without a `-` follow (`bot/speaking/sends`). Other ids
+have no such prefix.
+"""
 
 from __future__ import annotations
 
@@ -176,17 +181,17 @@ class Drafted(Struct, frozen=True, tag="drafted"):
 Receipt: TypeAlias = Confirmed | Refused | Unknown | Queued | Drafted
 
 
-SEND_PREFIXES = PERSON, TURN = "user-", "turn-"
+SEND_PREFIXES = PERSON_PREFIX, TURN_PREFIX = "user-", "turn-"
 
 
 def send_prefix_of_person(user: int) -> str:
     """Of what is said to a person who gave a command."""
-    return f"{PERSON}{user}-"
+    return f"{PERSON_PREFIX}{user}-"
 
 
 def send_prefix_of_turn(turn_id: str) -> str:
     """Of what owners are asked about the calls of a turn."""
-    return f"{TURN}{turn_id}-"
+    return f"{TURN_PREFIX}{turn_id}-"
 
 
 def send_prefix(send_id: str) -> str:

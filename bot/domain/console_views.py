@@ -1,4 +1,6 @@
-"""The journal as the operator's console shows it, and the port it reads that from."""
+"""What the operator's console shows: the journal, tools, the doctor's findings, live news; and the
+ports it reads them from.
+"""
 
 from __future__ import annotations
 

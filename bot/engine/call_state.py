@@ -1,5 +1,11 @@
 """A call on its way through `bot/engine/calls.py`: what is known of it, and what it leaves
-behind.
+behind; and the calls of its run so far, since models go round in circles (`Repeats`).
+
+Repeated are calls of the same tool with the same arguments in different steps, as long as nothing
+was written and nobody said anything in between: the second gets the result there already is, the
+third an error, the fourth ends the run with a last answer. A call that failed may be tried a second
+time. A tool that was called with wrong arguments three times in a row is closed for the rest of the
+run.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """One call, from its raw text to its result; everything that runs a tool goes through here.
 
-    begin    look up -> prepare -> mend and validate -> the tool's own checks -> before hooks
+    begin    look up -> prepare -> repair and validate -> the tool's own checks -> before hooks
              (changed arguments are validated again) -> audience, permission, repeats, quota
-    run      somebody's word, where one is needed -> the body with a deadline, once more if that
+    run      approval, if needed -> the body with a deadline, once more if that
              does no harm
     finish   after hooks -> the size -> the result
 
-Whether a call may run is judged in `bot/engine/permission_checks.py`, its body is run in
-`bot/engine/calls.py`; hooks have their say in `bot/engine/call_hooks.py`, what is raised is
-told in `bot/engine/tool_execution.py`. A step's calls go through the three phases side by side
+`bot/engine/permission_checks.py` judges whether a call may run, `BodyRunner` runs its body, hooks
+have their say in `bot/engine/call_hooks.py`, and `bot/engine/tool_execution.py` words what is
+raised. A step's calls go through the three phases side by side
 (`bot/engine/batches.py`). Whatever goes wrong becomes an error result; only a cancellation from
 outside gets out, and `Suspend` where the call must wait for somebody's word.
 """

@@ -1,5 +1,5 @@
-"""A run from outside: what it is asked, what it has done so far, and what people say into it
-meanwhile.
+"""A run from outside: what it is asked, what it has done so far, what people say into it meanwhile;
+and the parts of a step besides its calls: the request, its hooks, the words for people.
 """
 
 from __future__ import annotations

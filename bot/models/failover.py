@@ -1,9 +1,9 @@
 """A ChatModel over ChatModels: who is asked next, and what each attempt cost.
 
-An adapter's client makes one attempt and classifies; each class has its one action in
-`bot/models/failover.py`. No class can loop: each form of the request is tried once, an upstream
-fails only so often, and all waits share one patience. Somebody in a chat hears nothing meanwhile:
-whoever stalls is not asked again, and after a while nobody who failed is.
+An adapter's client makes one attempt and classifies its error; `ErrorReactions` has one action for
+each class. No class can loop: each form of the request is tried once, an upstream fails only so
+often, and all waits share one patience. Somebody in a chat hears nothing meanwhile: whoever stalls
+is not asked again, and after a while nobody who failed is.
 """
 
 from __future__ import annotations

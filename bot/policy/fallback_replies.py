@@ -1,5 +1,6 @@
 """The polite lines that stand in place of an answer, in the asker's language whatever the prompt's
-is (BOT_LANGUAGE), and how they are addressed. Pure.
+is (BOT_LANGUAGE), how they are addressed, and the notices that ask a model for a better answer.
+Pure; the Chinese notices are in `bot/prompt/wording_zh.py`.
 """
 
 from __future__ import annotations

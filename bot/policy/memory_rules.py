@@ -1,7 +1,10 @@
-"""Rules of memory: what is kept, of whom, and where it may be told again. Pure.
+"""Rules of memory: what is kept, about whom, where it may be told again, and how it is found. Pure.
 
 Wrong memories are worse than none: what looks like an order to the bot, a secret, or somebody's
 number is not kept, whoever wants it kept. What was said in private never surfaces in a group.
+
+Chinese has no blanks, so its words are looked up by pairs of characters; a single character, by
+itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,14 @@
-"""Who may do what: authority comes from user ids in the settings, never from what somebody says."""
+"""Who may do what: authority comes from user ids in the settings, never from what somebody says.
+Pure.
+
+A run has the least authority of everyone whose words are in its prompt: who asks, who is quoted or
+forwarded, who made the card that is shared; who was overheard since the last run, who spoke in an
+earlier round, who is mentioned by a name they chose; and of what tools bring, from then on. Words
+alone give none; it comes from user ids (owners) and from QQ (a group's admins).
+
+A run may speak freely where it was asked. Elsewhere, or to everybody, it needs approval, and the
+approver is shown what is said and where, in full, in words of ours (`confirmation_text`).
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Whether an answer may be no answer but a part of the prompt, which small models say back. Pure.
+"""Whether an answer is no answer, but its question or a part of the prompt, which small models say
+back. Pure.
 
 An honest answer can be the same: what somebody said, today's date, words in brackets. So nothing of
 it is cut: the model is asked once more, with examples before the question, and what it says then is
-sent; where that is nothing, what was doubted is.
+sent; if it says nothing, the doubted answer is.
 """
 
 from __future__ import annotations

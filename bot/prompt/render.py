@@ -4,6 +4,11 @@ spaces.
 Invariant: only we write at the beginning of a line. Names lose everything that could look like the
 frame around them, and every line break in a text is followed by two spaces, so a text cannot
 contain a line in another person's name.
+
+A note on what became of the bot's words stands behind the round, as a user's message, never in the
+words of the assistant: models repeat what stands there, and then it is sent. A round without an
+answer is its question and the note; for vendors that want people and the model to take turns,
+neighbours are made one message (`adapters/openai/history.py`).
 """
 
 from __future__ import annotations
