@@ -1,4 +1,4 @@
-"""Every event of every connection, handed to the one it concerns.
+"""Hands each event of each connection to the object that handles it.
 
 Never awaits anything: it runs on the connection's own reading loop.
 """
@@ -45,7 +45,7 @@ from bot.speaking.unreachable import UnreachablePlaces
 
 
 class StartupBarrier:
-    """An `EventSink` that is shut until it is opened; what waits goes through in the order of its
+    """An `EventSink` that holds events back until it is opened; they pass in the order of their
     connection.
     """
 
@@ -71,7 +71,7 @@ class StartupBarrier:
 
 
 class ConnectedHandler:
-    """Passes on that an account is connected, in the order in which it concerns them."""
+    """Passes on that an account can be called (again), in the order in which it matters."""
 
     def __init__(
         self,

@@ -1,8 +1,7 @@
-"""The things that prompts only name, `[图片 i7]`, by their short names, a book for each
-conversation.
+"""Attachments that prompts only name, `[图片 i7]`, by their short names, for each conversation.
 
-A name is given when a prompt first shows the thing, and written down with it. Where the store could
-not be read, nobody knows which names are taken: none is given then.
+A name is given when a prompt first shows the attachment, and written down with it. If the store
+cannot be read, taken names are unknown, and none is given.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class _Shelf:
 
 
 class Attachments:
-    """The short names of things. `kinds` are the letters of those that can be opened."""
+    """The short names of attachments. `kinds` are the letters of those that can be opened."""
 
     def __init__(self, *, store: Store, kinds: Collection[str] = ALL) -> None:
         self._store = store

@@ -1,5 +1,5 @@
-"""Witnesses of the journal: the store that shows them what is written down, and the log of what was
-said.
+"""Observers of the journal: the store that shows them each entry, and the log of questions and
+answers.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ logger = logging.getLogger(__name__)
 
 
 class ObservedStore:
-    """A `Store` that shows each entry to its witnesses before it takes it; one that breaks does not
-    stop the others.
+    """A `Store` that shows each entry to its observers before it takes it; an observer that raises
+    does not stop the others.
     """
 
     def __init__(self, store: Store, witnesses: Sequence[JournalObserver]) -> None:

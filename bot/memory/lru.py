@@ -1,5 +1,5 @@
-"""The values used last, by key: the rest is let go. In C on the way of a message, where caches that
-are written in Python take a dozen times as long.
+"""Bounded caches by key. On `OrderedDict`, in C: caches written in Python take twelve times as
+long, and these are used for each message.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Value = TypeVar("Value")
 
 
 class LRU(OrderedDict[Key, Value]):
-    """So many values at `most`: the one that was kept longest ago leaves first."""
+    """At most `most` values: the one kept longest ago leaves first."""
 
     def __init__(self, most: int) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class LRU(OrderedDict[Key, Value]):
 
 
 class WeightedLRU(LRU[Key, Value]):
-    """The same of values that count as what they `weigh`."""
+    """An LRU whose values count as what they `weigh`."""
 
     def __init__(self, most: int, weigh: Callable[[Value], int]) -> None:
         super().__init__(most)
@@ -55,9 +55,7 @@ class WeightedLRU(LRU[Key, Value]):
 
 
 class DefaultLRU(LRU[Key, Value]):
-    """The same of values that `make` makes when their key is first looked up. To look one up is not
-    to use it.
-    """
+    """An LRU that makes a value by `make` when its key is first looked up; a look-up is no use."""
 
     def __init__(self, most: int, make: Callable[[], Value]) -> None:
         super().__init__(most)
@@ -76,7 +74,7 @@ class DefaultLRU(LRU[Key, Value]):
 
 
 class RecentKeys(LRU[Key, float]):
-    """Keys, each for so many `seconds` after it was noted; `now` is a time that only grows."""
+    """Keys, each for `seconds` after it was noted; `now` must never go back."""
 
     def __init__(self, most: int, seconds: float, now: Callable[[], float]) -> None:
         super().__init__(most)

@@ -1,4 +1,4 @@
-"""Where people told the bot to keep quiet for a while, or to say nothing until it may again."""
+"""Quiet by command: for a while, or silence until it is lifted."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class QuietOverride(Struct, frozen=True):
 
 
 class QuietOverrides(KeptSettings[QuietOverride]):
-    """Keeps them, over restarts."""
+    """Keeps overrides by conversation, over restarts."""
 
     def __init__(
         self, *, store: Store, choices: Choices, clock: Clock, neighbours: ClusterPeers = ALONE

@@ -1,9 +1,9 @@
-"""The owner's word: what he answers to a request lets its run go on.
+"""Owners' replies to approval requests: one lets its run go on.
 
-An answer is taken before any lane sees it and never reaches the model. Only the owners' answers
-count, in private or in the group it was asked in; the first word decides. What is older than the
-request, or was missed and found in a history, decides nothing. In the chat of a terminal, the
-terminal stands in for the owners.
+A reply is taken before any lane sees it and never reaches the model. Only replies of owners count,
+in private or in the group where the request was made; the first one decides. A reply older than the
+request, or one found later in a history, decides nothing. In a terminal chat the terminal stands in
+for the owners.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ SAID_NO = "the owner said no"
 
 
 class ApprovalReplies:
-    """Listens for answers to requests."""
+    """Takes replies to approval requests."""
 
     def __init__(
         self,

@@ -1,5 +1,5 @@
-"""Requests to the owner: he is asked in private about a call that waits, by its number, and told
-when nobody needs his word any more.
+"""Approval requests: the owners are asked in private about a tool call that waits, by its number,
+and told once the request is settled.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Say: TypeAlias = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Approvers:
-    """The owners; in the chat of a terminal, whoever reads that stands in for them. They are told
+    """Who may decide: the owners, or, in a terminal chat, the person at the terminal. They are told
     in their `tongue`.
     """
 
@@ -70,7 +70,7 @@ TERMINAL = ("同意 A{number} / 拒绝 A{number}", "approve A{number} / deny A{n
 
 
 class Approvals:
-    """Asks the deciders, and tells the askers that they are asked."""
+    """Asks the approvers, and tells the askers that an owner was asked."""
 
     def __init__(
         self, *, approvers: Approvers, requests: Requests, postbox: Postbox, clock: Clock

@@ -1,4 +1,4 @@
-"""The owners' words on drafts, in private: `发 D7`, `改 D7 words`; anything else leaves one."""
+"""Owners' replies to drafts, in private: `发 D7`, `改 D7 words`; any other one leaves the draft."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Reply: TypeAlias = Callable[[str], object]
 
 
 class DraftReplies:
-    """Takes the owners' words on drafts; `run` is its task."""
+    """Takes replies to drafts; `run` is its task."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
-"""New groups: the owners are asked about each in private, and answer by quoting the question or by
+"""New groups: the owners are asked about each in private, and reply by quoting the question or with
 the group's number.
 
-What waits for their word is a mode in the journal, and the number is the group's own: all of it
-outlives the process.
+A group that waits for a decision has that as its mode in the journal, and the number is the group's
+own: both survive a restart.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def nothing(_kind: str, _text: str) -> None:
 
 
 class GroupApproval:
-    """Asks about new groups, and takes the answers."""
+    """Asks about new groups, and takes the replies."""
 
     def __init__(
         self,

@@ -1,5 +1,5 @@
-"""The friend requests and invites that wait for a word, kept over restarts as settings of the
-places they are about.
+"""Friend requests and invites that wait for a decision, kept over restarts as settings of their
+places.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_PAST = 200  # answered ones whose flags are known: some servers tell them ag
 
 
 class JoinRequestStore:
-    """Each has a number while it waits; of one place there is one."""
+    """Numbers requests while they wait; a place has one at most."""
 
     def __init__(self, *, store: Store, choices: Choices, clock: Clock) -> None:
         self._store = store

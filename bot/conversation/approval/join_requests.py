@@ -1,8 +1,8 @@
-"""Who wants to be the bot's friend, or have it in a group: the owners are asked, and their word is
-passed on.
+"""Friend requests and invites to groups: the owners are asked, and their decision is passed on to
+QQ.
 
-An answer is written down before it goes on the wire, so that none goes
-twice; where the process ends in between, the owners are told that nobody knows.
+A decision is written down before it is sent, so that none is sent twice; if the process ends in
+between, the owners are told that the outcome is unknown.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ _Reply: TypeAlias = Callable[[Settled], object]
 
 
 class JoinRequests:
-    """Hears requests, asks the owners, and takes their word; `run` is its task. `accept` says what
-    is done about those of somebody.
+    """Takes requests, asks the owners, and takes their replies; `run` is its task. `accept` says
+    what to do about a person's request without asking.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Where an owner's word may be waited for; each desk is asked in turn."""
+"""Replies of owners to what waits for their decision: each handler is asked in turn."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Meant:
 
 
 class ReplyHandler(Protocol):
-    """Takes what an owner answers to something that waits for him."""
+    """Takes an owner's reply to one kind of thing that waits for them."""
 
     def take(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
         """Whether this message of an owner's is such an answer, by the name it gives or by what it
@@ -50,10 +50,10 @@ LookUp = Callable[[MessageReceived], Awaitable[MessageReceived | None]]
 
 
 class OwnerReplies:
-    """An owner's word at the first desk that knows what it means.
+    """Gives an owner's reply to the first handler that knows what it means.
 
-    A word that names nothing decides the only thing that waits; of several the owner is asked
-    which. It is never left to the model, which would say that it is done.
+    A reply that names nothing decides the only thing that waits; if several wait, the owner is
+    asked which. It is never left to the model, which would claim that it is done.
     """
 
     def __init__(

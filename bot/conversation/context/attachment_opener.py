@@ -1,4 +1,4 @@
-"""Opens what a prompt only names: the `Looking` port."""
+"""Opens attachments that a prompt only names: the `Looking` port."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ENOUGH = (
 
 
 class AttachmentOpener:
-    """Opens the things of a conversation, so many for each run."""
+    """Opens attachments of a conversation, a limited number for each run."""
 
     def __init__(
         self,

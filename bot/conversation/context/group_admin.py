@@ -1,5 +1,5 @@
-"""Does what admins of a group may have done there: the `Chair` port. Each right is looked up anew,
-before somebody is asked and once more before it is done.
+"""Acts of a group's admins that a run asks for: the `Chair` port. Rights are checked before an
+owner is asked and once more before the act.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ REFUSED = "it was not done: {error}. Say so."
 
 
 class GroupAdmin:
-    """Asks for roles, and acts. `name` is what somebody is called there; a card is written only
-    where it would be said, too: as `screened` leaves it.
+    """Looks up roles, and acts. `name` gives a person's name in the group; a card is `screened` as
+    if it were said.
     """
 
     def __init__(

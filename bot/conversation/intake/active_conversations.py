@@ -1,4 +1,4 @@
-"""Which accounts there are, where each is in use, and what groups are called."""
+"""The accounts, the conversations each is in use in, and the names of groups."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ Arrive: TypeAlias = Callable[[Arrival], None]
 
 
 class ActiveConversations:
-    """Remembers places by their latest message, and says to `arrive` which are to be looked at.
+    """Remembers conversations by their latest message, and tells `arrive` which to look at after a
+    connection.
 
-    It says so at once, before any message of the new connection; `arrive` must not wait.
+    It does so before any message of the new connection; `arrive` must not wait.
     """
 
     def __init__(self, *, arrive: Arrive, clock: Clock) -> None:

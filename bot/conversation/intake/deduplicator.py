@@ -155,7 +155,7 @@ logger = logging.getLogger(__name__)
 
 
 class Deduplicator:
-    """Lets messages in, `meet`s each that is new, and counts those that come again."""
+    """Lets each message in once, `meet`s it, and counts those that come again."""
 
     def __init__(
         self,

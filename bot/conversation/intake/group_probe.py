@@ -1,10 +1,10 @@
-"""Questions to the server beside all messages: where its account may not speak and what its groups
-are called, once it connects, or a whole group is muted, and whether somebody new is a robot. Nobody
+"""Questions to the server in the background: where the account is muted and what its groups are
+called, after it connects or a whole group is muted; and whether a new person is a bot. No message
 waits for the answers.
 
-No account waits for the answer of another's server, and what is asked about mutes of no group for
-that about another. The newest reason to ask takes the place of one before, which may be waiting for
-long.
+An account does not wait for the server of another, and a question about the mutes of one group does
+not wait for that about another. The newest reason to ask replaces an older one, which may have
+waited for long.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ logger = logging.getLogger(__name__)
 
 
 class BotDetection:
-    """Remembers them by their numbers. Never waits for an answer: who is asked about may have been
-    answered once.
+    """People who turned out to be bots, by their numbers, and people still to be asked about, each
+    once. Never waits: a person may get an answer before that is known.
     """
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class Told(Protocol):
 
 
 class GroupProbe:
-    """Asks; tells `robots`, and of mutes `told`."""
+    """Asks the server; tells `bot_detection` about people and `told` about mutes."""
 
     def __init__(
         self,

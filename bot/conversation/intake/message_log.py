@@ -1,6 +1,4 @@
-"""All that is kept of a message beside its turn: in the journal, and in the memory of its
-conversation.
-"""
+"""What is kept of a message beside its turn: in the journal and in its conversation's memory."""
 
 from __future__ import annotations
 
@@ -161,7 +159,9 @@ def judged(message: MessageReceived, verdict: Verdict) -> Judged | None:
 
 
 class SelfMessages:
-    """Whoever quotes one is understood, and a send that nobody confirmed is known by it."""
+    """The account's own messages, as some servers report them: known for later quotes, and as the
+    confirmation of a send.
+    """
 
     def __init__(self, history: History, outbox: Outbox) -> None:
         self._history = history

@@ -1,5 +1,5 @@
-"""Where the bot keeps quiet because people want it to: by the hours of the settings or by command.
-What is said there is observed all the same.
+"""Where people want the bot to keep quiet, by the hours of the settings or by command. Messages
+there are observed all the same.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HEARD = (Mode.LIVE, Mode.SHADOW)
 
 
 class QuietHours:
-    """Knows whom the bot does not answer now, and why."""
+    """Says whom the bot does not answer now, and why."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""Whether an answer is older than what it answers: told by the server's clock, which is not ours.
+"""Whether a reply is older than what it replies to, by the server's clock, which differs from ours.
 
-What was missed and found in a history later answers nothing, whatever its time: an old word looks
-like a new one there.
+A message found later in a history replies to nothing, whatever its time: there an old message looks
+like a new one.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ HEARD = 64  # messages by whose times the server's clock is known
 
 
 class ServerClock:
-    """Knows how far our clock is ahead of the server's, by the messages that came as they were
+    """Estimates how far our clock is ahead of the server's, from messages that came as they were
     said.
     """
 

@@ -1,5 +1,5 @@
-"""Reasons to hold the bot back though it was called: a mute, a place where QQ takes nothing of it,
-a loop, words on the operator's list, a stale question.
+"""Reasons not to answer a message that calls the bot: a mute, an unreachable place, a loop, a word
+on the operator's list, a stale question.
 """
 
 from __future__ import annotations
@@ -138,9 +138,7 @@ TOLD = (
 
 
 class Vetoes:
-    """Holds wakes back, and says why; of a loop, and of an unreachable place, it tells the owner,
-    once.
-    """
+    """Says why a wake is held back; tells the owner once of a loop and of an unreachable place."""
 
     def __init__(
         self,

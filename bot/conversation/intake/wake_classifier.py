@@ -56,7 +56,7 @@ MAX_PLACES = 2000
 
 
 class WakeClassifier:
-    """Judges messages; `accounts` are all the bot has, as they become known."""
+    """Classifies messages; `accounts` are all the bot has, as they become known."""
 
     def __init__(
         self,

@@ -1,5 +1,5 @@
-"""All that goes on in a conversation: runs, runs that wait for a word, words that wait to be sent,
-questions that wait. And its end.
+"""All active work of a conversation, and its end: runs, suspended runs, queued sends, waiting
+questions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bot.speaking.outbox import Outbox
 
 
 class ActiveWork:
-    """Knows whose questions they are about, and ends them."""
+    """Finds the active work of people, and ends it."""
 
     def __init__(
         self,

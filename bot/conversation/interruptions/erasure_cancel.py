@@ -1,9 +1,8 @@
-"""Somebody, or a group, is forgotten: what was asked there and is not begun waits no more.
+"""Cancels waiting questions of a person or a group whose data is erased.
 
-Its turn would be opened after all was erased, and keep the words again. A turn that is begun goes
-on: the journal takes nothing more of it. One that waits for an owner's word and has read what they
-said is erased with it, and would show it to the model again: it ends, and who asked is told to ask
-again.
+Such a question's turn would open after the erasure and keep the words again. A turn that has begun
+goes on: the journal takes nothing more of it. A run that waits for an approval and has read the
+person's words would show them to the model again: it ends, and its asker is told to ask again.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from bot.speaking.postbox import Postbox
 
 
 class ErasureCancel:
-    """Lets go of questions in lanes, of those put off, and of runs that wait for a word."""
+    """Cancels questions in lanes, deferred ones, and runs that wait for an approval."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
-"""Stop: whoever asked, an admin of the group or an owner ends what the bot is about.
+"""Stop: the asker, an admin of the group or an owner ends what the bot is doing.
 
-Like an owner's word it is taken before any lane sees it and never reaches the model. Of the run,
-its calls, its subagents and its request to an owner nothing goes on, and of its words none leaves
-that was not on the wire; what was said stays.
+Like a reply to an approval request it is taken before any lane sees it and never reaches the model.
+The run ends with its calls, its subagents and its approval request, and no send that was not yet on
+the wire leaves; what was said stays.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ HEARD: Final = "124"  # QQ's face OK
 
 
 class StopHandler:
-    """Listens for it. `rules` have the names the bot goes by, and who owns it."""
+    """Takes stop words. `rules` have the names the bot goes by, and who owns it."""
 
     def __init__(
         self,

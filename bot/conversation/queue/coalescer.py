@@ -1,8 +1,9 @@
-"""Gathering one question: the lines its asker said just before it, and those that still come.
+"""Coalesces the lines of one question: those its asker said just before it, and those that still
+come.
 
-People write in bursts. A line that looks unfinished waits for more of its author's, never for
-anybody else's; one that looks finished begins at once. What he says while his question waits in
-its lane, for whatever reason, joins it, and so do his further questions: one answer for all.
+People write in bursts. A line that looks unfinished waits for more from its author, never from
+another person; one that looks finished begins at once. What the author says while their question
+waits in its lane joins it, further questions included: one answer for all.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ BEHIND = 8.0  # seconds after the last line in which what is said to nobody goes
 
 
 class Coalescer:
-    """Finds places for questions, with all that belongs to them.
+    """Queues questions with all that belongs to them.
 
-    `debounce` is how many seconds an unfinished line waits for the next; with 0 none does.
+    `debounce` is how many seconds an unfinished line waits for the next; 0 turns that off.
     """
 
     def __init__(

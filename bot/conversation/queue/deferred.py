@@ -1,4 +1,4 @@
-"""Questions whose account is not there: they wait for it, and are looked at again then."""
+"""Questions whose account is disconnected: they wait for it, and are classified again then."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bot.policy.wake import Ignore, NeedsQuoted, Observe, Silence, Verdict, Wake
 
 
 class DeferredQuestions:
-    """Keeps them in order; what has become old meanwhile is heard only."""
+    """Keeps them in order; one that has become too old meanwhile is only heard."""
 
     def __init__(
         self,

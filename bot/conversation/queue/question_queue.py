@@ -1,4 +1,4 @@
-"""Questions that were taken: each finds a place in its lane, or is heard like any other message."""
+"""Questions that were taken: each gets a place in its lane, or is heard like any other message."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 class QuestionQueue:
-    """Makes tasks of messages, and finds a lane for each."""
+    """Makes tasks of messages, and queues each in its lane."""
 
     def __init__(
         self,

@@ -1,7 +1,6 @@
-"""Which questions are not taken though they are for the bot: only so many of one person, and of one
-group, within a minute, and only so many may wait.
+"""Limits on questions: how many of one person and of one group in a minute, and how many may wait.
 
-What belongs to a question that waits or is being answered is none of its own.
+What belongs to a question that waits or is being answered does not count.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class Recent:
 
 
 class Notice(Enum):
-    """The way somebody hears that he is not answered."""
+    """How a person is told that they are not answered."""
 
     LINE = auto()
     SIGN = auto()
@@ -60,9 +59,7 @@ class Notice(Enum):
 
 @dataclass(slots=True)
 class Courtesy:
-    """Each person hears of a limit: a line, then so many signs at most, until that is long
-    ago.
-    """
+    """Each person is told of a limit: by a line, then by a few signs, until that is long ago."""
 
     signs: float = math.inf
     _until: float = -math.inf

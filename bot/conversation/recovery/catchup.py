@@ -1,10 +1,9 @@
-"""After a connection was lost: what was said meanwhile, once, for each conversation that is in use.
+"""After a connection was lost: catches up with each conversation in use, once.
 
-OneBot servers do not repeat what nobody listened to; NapCat and LLBot can be asked for the history.
-Old messages are only heard; a question to the bot that is younger than two minutes and has no
-answer yet is answered, once, like any other, and in its turn: until a place is caught up with,
-nothing new is begun there, though nobody waits for long. Histories also show what became of sends
-that nobody confirmed.
+OneBot servers do not repeat missed messages; NapCat and LLBot can be asked for a history. Old
+messages are only heard; an unanswered question to the bot that is younger than two minutes is
+answered, once and in its turn: until a place is caught up with, its lane begins nothing new, for a
+short time at most. Histories also show which unconfirmed sends were delivered.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ class CatchupRound:
 
 
 class ReconnectQueue:
-    """The rounds that nobody has begun with, in order."""
+    """The rounds still to be begun, in order."""
 
     def __init__(self, *, lanes: Lanes[Work], unconfirmed: Unconfirmed, clock: Clock) -> None:
         self._lanes = lanes
@@ -104,7 +103,7 @@ logger = logging.getLogger(__name__)
 
 
 class HeldLanes:
-    """Lets them go on by what a history shows."""
+    """Releases lanes by what a history shows."""
 
     def __init__(
         self,

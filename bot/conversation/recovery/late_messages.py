@@ -1,5 +1,5 @@
-"""Questions that come late: found in a history, told before the journal was read, or left by an
-earlier process.
+"""Messages that come late: found in a history, delivered before the journal was read, left by an
+earlier process, or kept by a broker for too long.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bot.speaking.owner_alerts import Owner
 
 
 class LateMessages:
-    """Sends them on their way while they are young; the rest is heard."""
+    """Sends questions on their way while they are young; the rest is only heard."""
 
     def __init__(
         self,
@@ -115,8 +115,8 @@ TOLD: Final = (
 
 
 class ExpiredEvents:
-    """Sends messages on their `way`. Of those that are too late, only heard, people see it once a
-    minute in each place, as where too many wait in a lane, and the owners hear.
+    """Sends messages on their `way`. If some came too late and were only heard, people see that
+    once a minute in each place, and the owners are told.
     """
 
     def __init__(

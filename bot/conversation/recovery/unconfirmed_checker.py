@@ -1,11 +1,11 @@
-"""Words of turns whose fate was not known when somebody waited for it: looked for once more after
-a while, and told where they got lost.
+"""Sends of turns that were unconfirmed when their turn stopped waiting: looked for again after a
+while; the asker is told if the answer was lost.
 
-A history that reaches back past a send and does not have it says more than a missing answer: nobody
-has read it. So does QQ, if it refuses a send that waited for a connection, also one that an earlier
-process wrote down. If that was the answer to a question, its asker is asked to ask again, once; the
-answer itself is never repeated. That line is overheard, too: the round that is kept says only that
-the answer was not confirmed, and is not to be repeated. Who shows turns hears their outcomes.
+A history that reaches back past a send and lacks it proves that the send was lost. So does a
+refusal by QQ of a send that waited for a connection, also one that an earlier process wrote down.
+If the lost send was the answer, its asker is asked to ask again, once; the answer itself is never
+repeated. The next prompt shows that line as overheard: the kept round says only that the answer was
+not confirmed. The outcome goes to all that follow turns.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ LAG = 5.0  # seconds after which a history has what was delivered
 
 
 class UnconfirmedChecker:
-    """Looks at the histories of places where the outbox does not know what became of a send."""
+    """Reads the histories of conversations with unconfirmed sends, and follows sends that are
+    settled late.
+    """
 
     def __init__(
         self,

@@ -1,5 +1,5 @@
-"""A run's beginning: who the bot is, what the model reads, whose authority counts, and what it
-may take.
+"""The beginning of a run: its persona, what the model reads, whose authority counts, and its
+budget.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Turn(Struct, frozen=True):
 
 
 class ContextBuilder:
-    """Makes turns of messages; `thrift` says what each may take."""
+    """Makes turns of messages; `turn_budget` says what each may take."""
 
     def __init__(
         self,

@@ -1,10 +1,10 @@
-"""The end of a turn: its last words, its round in the history, and its entry in the journal.
+"""The end of a turn: its final words, its round in the history, and its entry in the journal.
 
-What was said in the middle of the turn (`bot/speaking/speech.py`) is not said again; the asker
-hears at least one line about every question, and never an error's own words. What QQ did not
-confirm of the final words is noted behind them in the round, so that the next prompt says it,
-before a restart and after one; never in words of the model's own, which it repeats. Such a turn is
-not an answered one: its entry says so, and if QQ refused the words its asker and the owners hear.
+What was said in the middle of the turn (`bot/speaking/speech.py`) is not said again; every question
+gets at least one line, and never an error's own words. If QQ did not confirm the final words, a
+note behind them in the round tells the next prompt so, after a restart too; never in words of the
+model's own, which it would repeat. Such a turn does not count as answered: its entry says so, and
+if QQ refused the words its asker and the owners are told.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ NOTHING_SAID: Final = Said()
 
 
 class Finalizer:
-    """Says the last words of a turn, and keeps its round."""
+    """Says the final words of a turn, and keeps its round."""
 
     def __init__(
         self,

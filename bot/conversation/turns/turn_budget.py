@@ -1,4 +1,4 @@
-"""The means of a question: its budget, and what is left out as a limit of the day comes near."""
+"""The budget of a question, and what is left out as a limit of the day comes near."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ NO_LIMIT = NoLimit()
 
 @dataclass(frozen=True, slots=True)
 class TurnBudget:
-    """`limits` are those of each question; `cheap` is asked where it is to be cheap, if there is
-    one; `tools` gives all there are.
+    """`limits` are those of each question; `cheap` is the model for a question that is to be cheap,
+    if there is one; `tools` gives all there are.
     """
 
     limits: Limits = NO_LIMITS
