@@ -1,4 +1,6 @@
-"""TOML files of rows, a [[table]] for each: the rows as they stand there, and complaints."""
+"""TOML files of rows, each under its [[table]]: groups (GROUPS_FILE, `docs/personas.md`) and
+subagents (SUBAGENTS_FILE, `docs/subagents.md`). What a row may say, and what is wrong with it.
+"""
 
 from __future__ import annotations
 
@@ -47,6 +49,9 @@ def complaints(error: ValidationError) -> Iterator[str]:
         place = ".".join(str(part) for part in detail["loc"])
         message = detail["msg"].removeprefix("Value error, ")
         yield f"{place}: {message}" if place else message
+
+
+# --- groups ---------------------------------------------------------------------------------------
 
 
 GROUPS_SETTING = "GROUPS_FILE"
@@ -101,6 +106,9 @@ def read_groups(
         else:
             good[read.number] = read
     return good, tuple(Problem(GROUPS_SETTING, what, GROUPS_MEND) for what in wrong)
+
+
+# --- subagents ------------------------------------------------------------------------------------
 
 
 SUBAGENTS_SETTING = "SUBAGENTS_FILE"

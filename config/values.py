@@ -569,6 +569,9 @@ def zone(value: str) -> str:
     return text
 
 
+# --- owners ---------------------------------------------------------------------------------------
+
+
 QUIET = ":quiet"
 
 
@@ -578,7 +581,7 @@ class Owners(frozenset[int]):
     quiet: frozenset[int]
 
     def __new__(cls, owners: Iterable[int] = (), quiet: Iterable[int] = ()) -> Self:
-        """They all, and the quiet ones among them."""
+        """All of them, and those among them who get no alarms."""
         made = super().__new__(cls, owners)
         made.quiet = frozenset(quiet)
         return made

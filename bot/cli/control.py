@@ -1,5 +1,5 @@
-"""The commands that a running bot takes over its control socket: to reload, to stop, to say how it
-is, to forget somebody.
+"""The commands that a running bot takes over its control socket: to reload, to stop, to report its
+status, to forget a person or a group; and the text of that status.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def cluster_to_text(cluster: Mapping[str, Any]) -> str:
-    """The whole of it as people read it: a line for each part, and what is wrong with the rest."""
+    """The state of a cluster for people: a line for each part, and what is wrong with the rest."""
     if "error" in cluster:
         return f"cluster   cannot be asked: {cluster['error']}"
     waiting = sum(one["waiting"] for one in cluster["partitions"])
@@ -44,7 +44,7 @@ def _aside(number: int) -> str:
 
 
 def _queues(partitions: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Of those alone with which something is the matter."""
+    """A line for each partition that has a problem."""
     lines = []
     for number, one in enumerate(partitions):
         nobody = "" if one["worked"] else ", no worker has it"

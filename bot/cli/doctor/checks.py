@@ -1,4 +1,4 @@
-"""The result of a check: how it went, in words, and what to do about it. Pure data."""
+"""The result of a check, and the report of all: lines or JSON, and the exit code. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bot.domain.language import Bilingual, Language
 NOTHING = Bilingual("", "")
 
 LOG_IN = "Log the account in again at the OneBot server (scan the QR code in its WebUI)"
-"""The mend of an account that is offline."""
+"""How to fix an account that is offline."""
 
 
 class Verdict(StrEnum):
@@ -28,8 +28,8 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line of the report: which check, how it went, in words, and the mend, empty where all is
-    well.
+    """One line of the report: which check, how it went, in words, and how to fix it, empty if all
+    is well.
     """
 
     check: str

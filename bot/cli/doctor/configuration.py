@@ -1,5 +1,6 @@
 """The settings: every problem and doubt that loading them finds, whether the token can be guessed,
-and which proxy is believed.
+which proxy is believed, and what strangers may cost: a group of many that nothing limits, and
+limits in money that do not count every model.
 """
 
 from __future__ import annotations
@@ -82,14 +83,17 @@ def check_token(settings: Settings) -> Check:
     return well("token", said)
 
 
-MANY_MEMBERS = 200  # members
+# --- costs that strangers may cause ---------------------------------------------------------------
+
+
+MANY_MEMBERS = 200
 LIMITED = ("user", "group", "all")
 RATE_SETTINGS = ("bot_user_rate", "bot_group_rate")
 
 
 def check_limits(settings: Settings) -> list[Check]:
-    """Whether limits in money count every model; and, where no OneBot server can be asked for
-    groups, whether one of those in the journal has many people. Blocks.
+    """Whether limits in money count every model; and, if no OneBot server can be asked for groups,
+    whether one of those in the journal has many people. Blocks.
     """
     told = list(_uncounted(settings))
     if settings.onebot_mode == "reverse":

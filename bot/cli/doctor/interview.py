@@ -1,5 +1,5 @@
 """Asks a connected OneBot server what it is and whether QQ is logged in, and, on demand, to send a
-picture.
+picture: base64 is how pictures travel to a server that sees no file of the bot.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ PICTURE = (
 WORDS = "FrostAgent doctor: 测试图片 a test picture"
 
 STRANGER = ("无法获取用户信息", "好友", "friend")
-"""What servers say where the account may not write to somebody."""
+"""What servers say if the account may not write to a person."""
 
 NOT_KEPT = ("识别URL失败", "文件下载失败", "ENOSPC", "EACCES", "EROFS", "ENOENT")
-"""What NapCat says where it could not take a file (onebot.md 2)."""
+"""What NapCat says if it could not take a file (onebot.md 2)."""
 
 BEFRIEND = "Let them be friends on QQ, or name an owner in BOT_OWNERS who is one"
 MAKE_ROOM = (
@@ -115,7 +115,7 @@ def _refused(reply: ActionReply, whom: str) -> Check:
 
 
 async def _fields(ask: Ask, action: str, params: Mapping[str, object]) -> dict[str, Any]:
-    """The fields of an answer; none where there is no such answer."""
+    """The fields of an answer; empty if there is no such answer."""
     try:
         reply = await ask(action, params)
     except TransportError:
@@ -131,8 +131,8 @@ RESTART = "Restart the OneBot server"
 
 
 class Interview:
-    """One conversation with one server. What it brings is in `told`, also where the server hangs up
-    in the middle.
+    """One conversation with one server. Its results are in `told`, even if the server hangs up in
+    the middle.
     """
 
     def __init__(self, peer: Peer, calls: OneBotCalls, *, place: str) -> None:

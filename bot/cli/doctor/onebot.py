@@ -1,5 +1,7 @@
-"""The ports the bot listens on: free, taken by the bot that runs, which is asked how it is, or by
-something else.
+"""The way to the OneBot server: the ports the bot listens on, the server that dials or is dialled,
+and the page at which it fetches large files.
+
+A port is free, or taken by the bot that runs, which is asked how it is, or by something else.
 """
 
 from __future__ import annotations
@@ -198,6 +200,9 @@ def _read(body: Any) -> RunningBot | None:
             return None
 
 
+# --- reverse mode: the server dials; if no bot runs, the doctor listens in its place --------------
+
+
 COMES_WITHIN = 35.0
 """Seconds; NapCat dials every 5 with our settings, every 30 with its own."""
 
@@ -208,7 +213,7 @@ STOP_THE_BOT = (
 
 
 async def check_reverse(settings: Settings, *, clock: Clock, ids: Ids) -> list[Check]:
-    """The ports; and, where the port is free, the first OneBot server that comes and a picture sent
+    """The ports; and, if the port is free, the first OneBot server that comes and a picture sent
     through it.
     """
     checks = await check_ports(settings)
@@ -258,15 +263,18 @@ async def listen(
 
 
 class _FirstEvent:
-    """An `EventSink` that only notes whose event comes first: every server greets with one."""
+    """An `EventSink` that notes the account of the first event: every server greets with one."""
 
     def __init__(self) -> None:
         self.account: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     async def handle(self, event: Event) -> None:
-        """Note whose it is."""
+        """Note its account."""
         if not self.account.done():
             self.account.set_result(event.self_id)
+
+
+# --- forward mode: the server is dialled ----------------------------------------------------------
 
 
 # Seconds; with the goodbye they stay within one check's deadline.
@@ -286,7 +294,7 @@ NAME_IN_CONTAINERS = (
 async def check_forward(
     settings: Settings, *, clock: Clock, ids: Ids, send_image: bool = False
 ) -> list[Check]:
-    """Resolve, dial, ask, and hang up; the first step that fails is the last one told."""
+    """Resolve, dial, ask, and hang up; the first step that fails is the last one reported."""
     named = await check_name(settings.onebot_url)
     if named.mend:
         return [named]
@@ -340,7 +348,7 @@ async def check_name(url: str) -> Check:
 
 
 class _NoEvents:
-    """An `EventSink` that hears nothing: the doctor answers nobody."""
+    """An `EventSink` that drops all events: the doctor answers no message."""
 
     async def handle(self, event: Event) -> None:
         """Drop it."""
@@ -379,6 +387,9 @@ async def _converse(
     ]
 
 
+# --- the page for large files ---------------------------------------------------------------------
+
+
 MEND_MEDIA_URL = (
     "See that MEDIA_URL names this machine and WEB_PORT (docs/cluster.md), and start the bot anew; "
     "large files are not sent otherwise"
@@ -386,8 +397,8 @@ MEND_MEDIA_URL = (
 
 
 async def check_media_url(settings: Settings) -> list[Check]:
-    """Ask there for a file that there is not, as far as can be seen from here: OneBot servers may
-    see it otherwise. Nothing is to be said while no bot runs.
+    """Ask MEDIA_URL for a file that does not exist. OneBot servers may reach another machine under
+    that url. Empty while no bot runs.
     """
     if await find_running(settings) is None:
         return []

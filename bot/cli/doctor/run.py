@@ -1,5 +1,5 @@
-"""All checks, side by side; one that hangs or breaks is a problem of its own and spoils no
-other.
+"""All checks at once, as the command or within a running bot. One that hangs or breaks is a problem
+of its own and spoils no other.
 """
 
 from __future__ import annotations
@@ -185,7 +185,11 @@ async def _look(probe: Probe, seconds: float) -> list[Check]:
         ]
 
 
+# --- within a running bot -------------------------------------------------------------------------
+
+
 NOT_INSIDE = frozenset({"ports", "tools"})
+"""The bot holds its ports itself, and importing its tools again would have effects."""
 
 
 async def check_running_bot(
@@ -196,7 +200,9 @@ async def check_running_bot(
     ids: Ids,
     charge: Callable[[str, Usage], None],
 ) -> tuple[Finding, ...]:
-    """Everything there is to say, in the order of the command. Takes half a minute at most."""
+    """The findings by the bot's own settings, in the order of the command, within half a
+    minute.
+    """
     known, told = _prices(settings)
 
     def priced(endpoint: Endpoint, usage: Usage) -> None:

@@ -1,5 +1,5 @@
 """Where data is kept: the folders can be written and have room, the journal opens and its schema is
-ours.
+ours, and no one else on this machine reads the secrets or writes into the folders.
 """
 
 from __future__ import annotations
@@ -167,6 +167,9 @@ def _judge(revision: str | None, place: str) -> Check:
                 sentence("{} is of a newer version of the bot (schema {})", place, newer),
                 mend,
             )
+
+
+# --- who else can read and write ------------------------------------------------------------------
 
 
 OTHERS_READ = 0o044

@@ -1,5 +1,5 @@
-"""The tools: which cannot be used, and which files of the operator's folder are broken. Imports
-them.
+"""The tools: which cannot be used, which files of the operator's folder are broken, and whether
+the hosts that weather and game versions come from answer. Imports the tools.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tools.get_weather.sources import SOURCES, WeatherSource
 
 
 def check_tools(settings: Settings) -> list[Check]:
-    """One line where all is well, else one for each thing to mend. Blocks."""
+    """One line if all is well, else one for each thing to fix. Blocks."""
     found = find_tools(settings)
     checks = [
         warn("tools", sentence("{}: {}", problem.name, problem.what), problem.mend)
@@ -49,6 +49,9 @@ def check_tools(settings: Settings) -> list[Check]:
                 )
             )
     return checks or [well("tools", sentence("all {} can be used", len(found.tools)))]
+
+
+# --- their sources --------------------------------------------------------------------------------
 
 
 WEATHER = (

@@ -1,5 +1,5 @@
-"""The answers that `setup` needs, by the names in `.env`: those known already, and what is wrong
-with them. Pure.
+"""The answers that `setup` needs, by the names in `.env`: the model services it offers, what is
+known already, and what is wrong with it. Pure.
 """
 
 from __future__ import annotations
@@ -93,6 +93,9 @@ def vendor_of(base_url: str) -> Vendor | None:
     return next((vendor for vendor in VENDORS if vendor.base_url == base_url), None)
 
 
+# --- answers --------------------------------------------------------------------------------------
+
+
 ONEBOT = "ONEBOT_ACCESS_TOKEN"
 WEBUI = "NAPCAT_WEBUI_TOKEN"
 CONSOLE = "CONSOLE_TOKEN"
@@ -104,7 +107,7 @@ PORT = "CONSOLE_PORT"
 ASKED = (*MODEL, *WHO, "BOT_OWNERS", "BOT_GROUPS", ACCOUNT, PORT)
 TOKENS = (ONEBOT, WEBUI, CONSOLE)
 CONNECTION = ("ONEBOT_MODE", "ONEBOT_URL", "ONEBOT_HOST", "ONEBOT_PORT", "BOT_NEW_GROUP")
-"""Who dials whom and where, and what a new group is: never asked, but kept if it is set."""
+"""Which side dials, where, and what a new group is: never asked, but kept if set."""
 
 OPTION_OF = {
     "LLM_BASE_URL": "--base-url",

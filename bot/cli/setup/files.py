@@ -1,4 +1,11 @@
-"""Several small files, written all together or not at all."""
+"""The files that `setup` and `init` write, all together or not at all; and values in the text of a
+`.env`, whose comments stay as they are.
+
+What is written there means the same to our own reader, to a shell-like `.env` reader, and to docker
+compose, which replaces `$NAME` unless the value stands in single quotes. python-dotenv reads the
+lines. Its `set_key` does not write them: it puts one name at a time into a file, drops the blank
+lines before it and the remark behind it, and switches nothing on that is commented out.
+"""
 
 from __future__ import annotations
 
@@ -88,13 +95,16 @@ def _problem(path: Path, verb: str, error: OSError | UnicodeDecodeError) -> Prob
     return Problem(str(path), f"cannot be {verb} ({reason})", mend)
 
 
+# --- the text of a .env ---------------------------------------------------------------------------
+
+
 UNQUOTED = re.compile(r"[^\s#'\"`$\\]*")
 REMARK = re.compile(r"[^\S\r\n]+#[^\r\n'\"]*$")
 
 
 def fill_env(text: str, values: Mapping[str, str]) -> str:
-    """The text with these values: where a name is set, there; else where it is commented out; else
-    at the end.
+    """The text with these values, each at the line that sets its name, else at the one that has it
+    commented out, else at the end.
 
     An empty value stays out unless the name is set already. Raises ConfigError for a value no
     `.env` can hold.
@@ -137,7 +147,7 @@ def _fill_commented(text: str, left: dict[str, str]) -> str:
 
 
 def can_be_in_env(value: str) -> bool:
-    """Whether a `.env` holds this value the same way for everybody."""
+    """Whether every reader of a `.env` would read this value the same way."""
     return bool(UNQUOTED.fullmatch(value)) or not set(value) & set("'\\\r\n\0")
 
 

@@ -1,5 +1,5 @@
-"""The questions of `setup`, one after the other, each until it is answered well; what is known
-already is offered again.
+"""The questions of `setup`, one after the other on a terminal, each until it is answered well; a
+known answer is offered again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from config.persona_files import find_persona
 
 
 class Terminal(Protocol):
-    """Somebody who can be asked. Every method raises typer.Abort where they leave (Ctrl-C, end of
+    """A person who can be asked. Every method raises typer.Abort if they leave (Ctrl-C, end of
     input).
     """
 
