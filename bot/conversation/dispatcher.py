@@ -92,7 +92,7 @@ class ConnectedHandler:
         self._deferred = deferred
         self._deafness = deafness
 
-    def take(self, account: int) -> None:
+    def pass_on(self, account: int) -> None:
         """The account can be called from now on."""
         self._mutes.forget(account)
         self._outbox.unreachable.forget(account)
@@ -160,7 +160,7 @@ class Dispatcher:
                 level, state = (logging.INFO, "online") if online else (logging.ERROR, "offline")
                 logger.log(level, "account %d is %s %s", event.self_id, state, reason)
             case Connected(self_id=account):
-                self._on_connected.take(account)
+                self._on_connected.pass_on(account)
             case Poked():
                 self._pokes.take(event)
             case Requested():

@@ -68,7 +68,7 @@ class ApprovalReplies:
         self._server_clock = server_clock
         self._clock = clock
 
-    def take(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
+    def take_reply(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
         """Fits `ReplyHandler`: an answer to a request, which it names or quotes."""
         if (answer := answer_in(message)) is None:
             return False

@@ -43,7 +43,7 @@ class DraftReplies:
         self._server_clock = server_clock
         self._work: asyncio.Queue[_Work] = asyncio.Queue(MAX_WORK)
 
-    def take(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
+    def take_reply(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
         """Fits `ReplyHandler`: a word in private, which names a draft or quotes one."""
         text = None if message.conversation.is_group else words_in(message)
         if text is None or (said := read_word(text)) is None:

@@ -125,7 +125,7 @@ class GroupApproval:
     def _unheard(self, where: Conversation) -> None:
         logger.warning("%s waits for an owner's word, but a line to one did not arrive", where)
 
-    def take(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
+    def take_reply(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
         """Fits `ReplyHandler`: an answer in private."""
         words = None if message.conversation.is_group else words_in(message)
         if words is None or (said := read_word(words)) is None:

@@ -111,7 +111,7 @@ class JoinRequests:
 
     # --- the owners' word ---------------------------------------------------------------------
 
-    def take(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
+    def take_reply(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
         """Fits `ReplyHandler`: an answer in private, which names a request or quotes one."""
         answer = None if message.conversation.is_group else words.answer_in(message)
         if answer is None:

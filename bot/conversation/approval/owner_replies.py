@@ -32,7 +32,7 @@ class Meant:
 class ReplyHandler(Protocol):
     """Takes an owner's reply to one kind of thing that waits for them."""
 
-    def take(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
+    def take_reply(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
         """Whether this message of an owner's is such an answer, by the name it gives or by what it
         quotes, None if nothing of ours; then it is done with. Never waits.
         """
@@ -58,7 +58,7 @@ class OwnerReplies:
 
     def __init__(
         self,
-        *desks: ReplyHandler,
+        *handlers: ReplyHandler,
         owners: frozenset[int],
         history: History,
         look_up: LookUp,
@@ -67,7 +67,7 @@ class OwnerReplies:
         postbox: Postbox,
         tongue: Language = Language.CHINESE,
     ) -> None:
-        self._desks = desks
+        self._handlers = handlers
         self._owners = owners
         self._history = history
         self._look_up = look_up
@@ -113,10 +113,10 @@ class OwnerReplies:
 
     def _is_taken(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
         quoted = quoted if quoted is not None and quoted.is_own else None
-        return any(desk.take(message, quoted) for desk in self._desks)
+        return any(one.take_reply(message, quoted) for one in self._handlers)
 
     def _meant_by(self, message: MessageReceived) -> list[Meant]:
-        return [meant for desk in self._desks for meant in desk.meant_by(message)]
+        return [meant for one in self._handlers for meant in one.meant_by(message)]
 
     def _is_meant(self, message: MessageReceived) -> bool:
         """Whether something waits that it may be about: the only one has it."""

@@ -117,7 +117,7 @@ async def test_an_answer_that_quotes_the_notice_in_either_language_means_its_req
             notice = said(at.transport.texts[-1], user=BOT, message_id="n1", at=False)
             at.history.overhear(notice)
             yes = said((Quote("n1"), Text("approve")), user=999, at=False)
-            assert at.word.take(yes, notice)
+            assert at.word.take_reply(yes, notice)
             assert at.resumed == [("t1", {"c0": Allow()})]
 
 

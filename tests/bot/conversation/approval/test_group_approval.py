@@ -54,10 +54,10 @@ async def test_a_word_in_a_group_or_one_that_was_missed_or_of_a_group_nobody_kno
         words.meet(said("hi"), lambda _: False)
         await made.outbox.wait_idle()
         for message in (word("上线", where=GROUP), word("上线 4242", where=GROUP), word("上线 9999")):
-            assert not words.take(message, None)
+            assert not words.take_reply(message, None)
         missed = word("上线 4242")
         made.ages.miss(missed)
-        assert words.take(missed, None)
+        assert words.take_reply(missed, None)
         await made.outbox.wait_idle()
         assert made.transport.texts[-1].endswith("群 4242 还在等，请再回复一次。")
         assert modes.of(GROUP) is Mode.ASKED
@@ -70,7 +70,7 @@ async def test_a_word_without_a_number_may_mean_the_groups_that_wait_or_the_one_
         words.meet(said("hi"), lambda _: False)
         await made.outbox.wait_idle()
         quoting = said((Quote("x"), Text("上线")), user=999, where=OWNER, at=False)
-        assert not words.take(quoting, None)
+        assert not words.take_reply(quoting, None)
         assert [(one.name, one.example) for one in words.meant_by(quoting)] == [("4242", "上线 4242")]
         assert not words.meant_by(word("上线 0"))
         assert [one.take() for one in words.meant_by(word("影子"))] == [True]

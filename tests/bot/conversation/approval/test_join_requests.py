@@ -64,7 +64,7 @@ class Porch:
 
     def owner_says(self, words: str, *, ago: float = 0.0) -> bool:
         message = said(words, user=999, where=OWNER)
-        return self.petitions.take(replace(message, time=self.clock.time - ago), None)
+        return self.petitions.take_reply(replace(message, time=self.clock.time - ago), None)
 
     async def heard(self, *lines: str) -> None:
         """Exactly these lines have been said, each beginning so."""

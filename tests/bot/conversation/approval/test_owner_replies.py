@@ -26,7 +26,7 @@ class Waiting:
     word: str
     heard: list[str | None] = field(default_factory=list)
 
-    def take(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
+    def take_reply(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
         self.heard.append(None if quoted is None else message_words(quoted))
         return message_words(message) == self.word
 
